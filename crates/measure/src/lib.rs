@@ -1,0 +1,8 @@
+//! Trials, searches, metrics, validity rules and the results schema.
+//!
+//! No I/O and no clock of its own: a search is a state machine that is asked for the next trial, a trial is a record
+//! of counts that somebody else took, and everything here can be driven by a simulated DUT in a plain test.
+#![forbid(unsafe_code)]
+
+pub mod result;
+pub mod trial;

@@ -1,0 +1,284 @@
+//! One trial: what was asked for, what was counted, and whether it counts as evidence.
+
+use serde::{Deserialize, Serialize};
+use units::{Fps, FrameSize, Nanos};
+
+/// What a trial is asked to be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// Frame size, FCS included.
+    pub frame_size_bytes: FrameSize,
+    /// Intended load per direction, frames/s.
+    pub load_fps: Fps,
+    /// Seconds of sending.
+    pub duration_s: f64,
+    /// Why it is run.
+    pub purpose: Purpose,
+}
+
+/// Why a trial is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Not counted: caches and learning tables fill.
+    Warmup,
+    /// Moves the bounds of a search.
+    Search,
+    /// Repeats a lossy trial of a search at the same load (TST009 loss verification).
+    Verification,
+    /// Latency, PDV and IPDV at the throughput found.
+    AtThroughput,
+    /// Asked for by itself (`linerate trial`).
+    Single,
+    /// What the tester can do with no DUT.
+    SelfTest,
+}
+
+/// Everything counted in one trial: integers are the facts, ratios are derived from them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Number within the run, from 1.
+    pub number: u32,
+    /// What was asked.
+    pub spec: TrialSpec,
+    /// Which try at this spec this is, from 1; more than 1 when earlier ones were invalid.
+    pub attempt: u32,
+    /// Seconds of sending by CLOCK_MONOTONIC, first poll to last frame due.
+    pub real_duration_s: f64,
+    /// One entry a direction (one way: one; both ways: two).
+    pub directions: Vec<DirectionCounts>,
+    /// What disturbed the tester and, when built in, the DUT.
+    pub interference: Interference,
+    /// Rules broken; empty when the trial is valid evidence.
+    pub violations: Vec<Violation>,
+}
+
+/// Counts of one direction of one trial. Frames unless said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DirectionCounts {
+    /// Sending port, as named by the user.
+    pub from: String,
+    /// Receiving port, as named by the user.
+    pub to: String,
+    /// Frames that the intended load asked for in the real duration.
+    pub intended: u64,
+    /// Frames the sending port accepted: the offered load.
+    pub sent: u64,
+    /// Frames due that the port refused because its queue was full: the link fell short. Count as loss.
+    pub refused: u64,
+    /// Frames due that the tester did not try to send in time: the tester fell short.
+    pub skipped: u64,
+    /// Stamped frames of this direction and trial that came back, duplicates excluded.
+    pub received: u64,
+    /// Extra copies.
+    pub duplicates: u64,
+    /// Frames whose sequence is below the highest already seen (RFC 4737 type-P-reordered).
+    pub reordered: u64,
+    /// `sent - received`.
+    pub lost: u64,
+    /// Frames at the receiving port without this trial's stamp.
+    pub foreign: u64,
+    /// Stamped frames of the wrong length.
+    pub wrong_length: u64,
+    /// Stamped frames of this trial that came to a port they were not expected at.
+    pub misdirected: u64,
+    /// Received layer-2 bytes, FCS counted, of the `received` frames.
+    pub received_bytes: u64,
+    /// The sending port's own counter of frames out over the trial, when it has one.
+    pub port_tx: Option<u64>,
+    /// The receiving port's own counter of frames in over the trial, when it has one.
+    pub port_rx: Option<u64>,
+    /// The receiving port's own counter of frames missed over the trial, when it has one.
+    pub port_missed: Option<u64>,
+    /// Seconds from the first to the last frame sent.
+    pub tx_span_s: f64,
+    /// One-way delay; `None` when nothing came back or the clock cannot be trusted.
+    pub latency: Option<LatencySummary>,
+}
+
+impl DirectionCounts {
+    /// Lost and unsent frames over intended ones: what a goal's loss ratio is held against.
+    pub fn loss_ratio(&self) -> f64 {
+        if self.intended == 0 {
+            0.0
+        } else {
+            (self.lost + self.refused) as f64 / self.intended as f64
+        }
+    }
+}
+
+/// One-way delay of every frame received, and its variation (RFC 5481). Nanoseconds.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LatencySummary {
+    /// Frames measured.
+    pub frames: u64,
+    /// Smallest delay.
+    pub min_ns: u64,
+    /// Mean delay.
+    pub avg_ns: f64,
+    /// Largest delay.
+    pub max_ns: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p99_9_ns: u64,
+    /// 99.99th percentile.
+    pub p99_99_ns: u64,
+    /// 99.999th percentile.
+    pub p99_999_ns: u64,
+    /// PDV p99.9: the 99.9th percentile less the minimum of the same interval (RFC 5481 §4.2).
+    pub pdv_p99_9_ns: u64,
+    /// IPDV over consecutive frames of a stream (RFC 5481 §4.1).
+    pub ipdv: Option<IpdvSummary>,
+    /// The distribution: `[upper edge in ns, frames]` for each bin that holds any, rising.
+    pub histogram: Vec<(u64, u64)>,
+}
+
+/// Inter-packet delay variation: delay less the delay of the frame sent just before. Nanoseconds, signed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct IpdvSummary {
+    /// Pairs measured; pairs whose earlier frame was lost or reordered are left out.
+    pub pairs: u64,
+    /// Smallest (most negative).
+    pub min_ns: i64,
+    /// 5th percentile.
+    pub p5_ns: i64,
+    /// Median.
+    pub p50_ns: i64,
+    /// 95th percentile.
+    pub p95_ns: i64,
+    /// Largest.
+    pub max_ns: i64,
+    /// Mean of the absolute values.
+    pub mean_abs_ns: f64,
+}
+
+/// What disturbed the lcores in use during a trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interference {
+    /// One entry a polling lcore.
+    pub lcores: Vec<LcoreInterference>,
+    /// Core-to-core latency just before, one way, nanoseconds; `None` when only one core is in use.
+    pub core_to_core_before_ns: Option<f64>,
+    /// Core-to-core latency just after, one way, nanoseconds.
+    pub core_to_core_after_ns: Option<f64>,
+    /// Number of the placement class (from 0) this trial was made in; `None` when it changed during the trial.
+    pub placement: Option<u32>,
+    /// TSC against CLOCK_MONOTONIC over the trial, parts per million; large means a clock lies.
+    pub clock_drift_ppm: f64,
+}
+
+/// What disturbed one polling lcore.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LcoreInterference {
+    /// `tester` or `dut`.
+    pub role: String,
+    /// EAL lcore id.
+    pub lcore: u32,
+    /// CPU it is pinned to, when it is pinned to one.
+    pub cpu: Option<u32>,
+    /// Largest time between two polls.
+    pub largest_gap_ns: u64,
+    /// When the largest gap began, from the start of the trial.
+    pub largest_gap_at_ns: u64,
+    /// Sum of gaps long enough to lose frames (see `gap_threshold_ns`).
+    pub total_gap_ns: u64,
+    /// Number of such gaps.
+    pub gaps: u64,
+    /// The shortest polling gap counted.
+    pub gap_threshold_ns: u64,
+    /// Steal time of its CPU over the trial, when the kernel reports it.
+    pub steal_ns: Option<u64>,
+    /// Involuntary context switches of its thread.
+    pub involuntary_switches: Option<u64>,
+    /// Interrupts taken by its CPU.
+    pub interrupts: Option<u64>,
+    /// CPU frequency seen at the end of the trial, when the kernel reports it.
+    pub frequency_mhz: Option<f64>,
+    /// Thermal throttle events of its CPU, when the kernel reports them.
+    pub throttles: Option<u64>,
+}
+
+/// A validity rule that a trial broke, with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Violation {
+    /// Which rule.
+    pub rule: Rule,
+    /// What was seen, in figures, and what to do about it: one line.
+    pub text: String,
+}
+
+/// The validity rules (`docs/trust.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The tester offered less than intended by more than 0.1 %, and not because the link was full.
+    TesterShort,
+    /// The real duration was off by more than 1 %.
+    Stretched,
+    /// The load is above the tester's self-test maximum: not run.
+    TesterLimited,
+    /// Polling gaps of a tester or built-in DUT lcore explain the loss.
+    Interrupted,
+    /// A lcore was away so long that the load was not what was asked, lossy or not.
+    Stalled,
+    /// Counts do not add up.
+    Counters,
+    /// TSC and CLOCK_MONOTONIC disagree, or the TSC is not invariant: latency withheld, loss still counts.
+    Clock,
+    /// The cores in use were moved during the trial.
+    Moved,
+}
+
+impl Rule {
+    /// Whether a trial that broke this rule is no evidence at all (a lying clock only withholds latency).
+    pub fn voids_trial(self) -> bool {
+        self != Self::Clock
+    }
+}
+
+impl TrialRecord {
+    /// Whether the trial is evidence about the DUT.
+    pub fn valid(&self) -> bool {
+        !self.violations.iter().any(|v| v.rule.voids_trial())
+    }
+
+    /// Loss ratio over all directions, unsent frames counted as lost (RFC 9971: aggregated over all outputs).
+    pub fn loss_ratio(&self) -> f64 {
+        let (lost, intended) =
+            self.directions.iter().fold((0, 0), |(l, i), d| (l + d.lost + d.refused, i + d.intended));
+        if intended == 0 {
+            0.0
+        } else {
+            lost as f64 / intended as f64
+        }
+    }
+
+    /// Frames lost or refused in all directions.
+    pub fn lost(&self) -> u64 {
+        self.directions.iter().map(|d| d.lost + d.refused).sum()
+    }
+
+    /// Received frames per second of real duration, per direction (mean over directions).
+    pub fn forwarding_rate(&self) -> Fps {
+        let n = self.directions.len().max(1) as f64;
+        let received: u64 = self.directions.iter().map(|d| d.received).sum();
+        Fps::from_raw(received as f64 / n / self.real_duration_s)
+    }
+
+    /// Offered frames per second of real duration, per direction (mean over directions).
+    pub fn offered_rate(&self) -> Fps {
+        let n = self.directions.len().max(1) as f64;
+        let sent: u64 = self.directions.iter().map(|d| d.sent).sum();
+        Fps::from_raw(sent as f64 / n / self.real_duration_s)
+    }
+
+    /// How long the sending really took.
+    pub fn real_duration(&self) -> Nanos {
+        Nanos((self.real_duration_s * 1e9) as u64)
+    }
+}

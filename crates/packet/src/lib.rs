@@ -1,0 +1,15 @@
+//! Frames, buffers, headers, checksums and stamps.
+//!
+//! The traits [`Buffer`], [`Rx`], [`Tx`] and [`Alloc`] are what the packet path is written against: DPDK mbufs
+//! implement them in `dpdk`, [`heap::HeapBuf`] implements them here, so every stage above runs in a plain test.
+#![forbid(unsafe_code)]
+
+mod buffer;
+mod clock;
+pub mod heap;
+mod io;
+pub mod stamp;
+
+pub use buffer::{Buffer, Burst, BURST};
+pub use clock::{Clock, FakeClock};
+pub use io::{Alloc, Rx, Tx};

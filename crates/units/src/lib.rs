@@ -1,0 +1,23 @@
+//! Units, frame sizes and the arithmetic of line rates.
+//!
+//! The bottom of the house: everything else counts in these types, so that a frame size with its FCS can never
+//! be mistaken for one without, nor a layer-1 bit rate for a layer-2 one. [`rate`] owns the arithmetic
+//! (`shared` methods §8): -4 for the FCS, +20 on the wire.
+#![forbid(unsafe_code)]
+
+mod error;
+mod frame;
+mod link;
+mod load;
+mod nanos;
+pub mod rate;
+mod ratio;
+mod si;
+
+pub use error::UnitError;
+pub use frame::{FrameSize, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+pub use link::LinkSpeed;
+pub use load::{Fps, Load};
+pub use nanos::{parse_duration, Nanos};
+pub use ratio::Ratio;
+pub use si::{si, si_short};

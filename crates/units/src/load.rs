@@ -1,0 +1,179 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::{si, si::parse_si, FrameSize, LinkSpeed, UnitError, FCS_BYTES};
+
+/// Frames per second: finite and not negative.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Fps(f64);
+
+impl Fps {
+    /// No frames.
+    pub const ZERO: Self = Self(0.0);
+
+    /// A rate in frames per second. Errors when negative or not finite.
+    pub fn new(fps: f64) -> Result<Self, UnitError> {
+        if fps.is_finite() && fps >= 0.0 {
+            Ok(Self(fps))
+        } else {
+            Err(UnitError::new("rate", fps, "must be a finite number of frames per second, 0 or more"))
+        }
+    }
+
+    /// For arithmetic whose operands are known to be legal: clamps what is not to zero.
+    pub fn from_raw(fps: f64) -> Self {
+        Self(if fps.is_finite() { fps.max(0.0) } else { 0.0 })
+    }
+
+    /// Frames counted over seconds; zero when no time has passed.
+    pub fn from_count(frames: u64, seconds: f64) -> Self {
+        Self::from_raw(if seconds > 0.0 { frames as f64 / seconds } else { 0.0 })
+    }
+
+    /// Frames per second.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Fps {
+    type Error = UnitError;
+    fn try_from(fps: f64) -> Result<Self, UnitError> {
+        Self::new(fps)
+    }
+}
+
+impl From<Fps> for f64 {
+    fn from(fps: Fps) -> f64 {
+        fps.0
+    }
+}
+
+impl fmt::Display for Fps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}pps", si(self.0)))
+    }
+}
+
+/// An intended load as a user writes it: frames, bits of layer 1 or 2, or a share of the line rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// `1Mpps`, `1Mfps` or a bare number.
+    Frames(Fps),
+    /// `10Gbps` or `10GbpsL1`: layer-1 bit/s, with 20 bytes of wire overhead a frame.
+    L1(f64),
+    /// `10GbpsL2`: layer-2 bit/s, the FCS counted.
+    L2(f64),
+    /// `50%` of the line rate.
+    LinePercent(f64),
+}
+
+const LEGAL: &str =
+    "must be frames (1Mpps, 250000), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%)";
+
+impl Load {
+    /// This load in frames per second for frames of this size.
+    ///
+    /// Errors when a share is asked for and the link speed is not known.
+    pub fn resolve(self, size: FrameSize, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {
+        Ok(match self {
+            Self::Frames(fps) => fps,
+            Self::L1(bps) => Fps::from_raw(bps / (f64::from(size.on_wire()) * 8.0)),
+            Self::L2(bps) => Fps::from_raw(bps / (f64::from(size.bytes()) * 8.0)),
+            Self::LinePercent(percent) => match link {
+                Some(link) => Fps::from_raw(link.line_rate(size).get() * percent / 100.0),
+                None => {
+                    return Err(UnitError::new(
+                        "load",
+                        self,
+                        "a share needs the link speed, which this port does not report: add --link 10G, or give frames (1Mpps)",
+                    ))
+                }
+            },
+        })
+    }
+
+    /// The bytes of a frame that a bit rate counts for the kernel's `tc`: without the FCS.
+    pub fn kernel_bits(size: FrameSize) -> f64 {
+        f64::from(size.bytes() - FCS_BYTES) * 8.0
+    }
+}
+
+impl FromStr for Load {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let err = || UnitError::new("load", text, LEGAL);
+        let (value, unit) = parse_si(text).ok_or_else(err)?;
+        if value < 0.0 {
+            return Err(err());
+        }
+        match unit {
+            "" | "pps" | "fps" => Ok(Self::Frames(Fps::new(value)?)),
+            "bps" | "bit/s" | "bpsL1" => Ok(Self::L1(value)),
+            "bpsL2" => Ok(Self::L2(value)),
+            "%" if value <= 100.0 => Ok(Self::LinePercent(value)),
+            _ => Err(err()),
+        }
+    }
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Frames(fps) => write!(f, "{}pps", crate::si_short(fps.get())),
+            Self::L1(bps) => write!(f, "{}bps", crate::si_short(bps)),
+            Self::L2(bps) => write!(f, "{}bpsL2", crate::si_short(bps)),
+            Self::LinePercent(p) => write!(f, "{p}%"),
+        }
+    }
+}
+
+impl Serialize for Load {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Load {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fps(text: &str, size: u32, link: Option<&str>) -> f64 {
+        let link = link.map(|l| l.parse().unwrap());
+        text.parse::<Load>().unwrap().resolve(FrameSize::new(size).unwrap(), link).unwrap().get()
+    }
+
+    #[test]
+    fn each_form_resolves() {
+        assert_eq!(fps("1.5Mpps", 64, None), 1.5e6);
+        assert_eq!(fps("250000", 64, None), 250_000.0);
+        assert_eq!(fps("672Mbps", 64, None), 1e6);
+        assert_eq!(fps("512MbpsL2", 64, None), 1e6);
+        assert_eq!(fps("50%", 64, Some("10G")) as u64, 7_440_476);
+    }
+
+    #[test]
+    fn a_share_without_a_link_says_what_to_add() {
+        let err = "50%".parse::<Load>().unwrap().resolve(FrameSize::MIN, None).unwrap_err();
+        assert!(err.to_string().contains("--link 10G"), "{err}");
+    }
+
+    #[test]
+    fn loads_survive_their_own_text() {
+        for text in ["1.5Mpps", "10Gbps", "10GbpsL2", "99.5%", "0pps"] {
+            let load: Load = text.parse().unwrap();
+            assert_eq!(load.to_string().parse::<Load>().unwrap(), load);
+        }
+        for bad in ["", "-1pps", "101%", "1Mpss", "fast", "nan"] {
+            assert!(bad.parse::<Load>().is_err(), "{bad}");
+        }
+    }
+}
