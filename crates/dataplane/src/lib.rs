@@ -1,1 +1,32 @@
-//! dataplane
+//! The reference data plane: nodes, tables, drop reasons and the network functions made of them.
+//!
+//! Generic over [`packet::Buffer`], so that everything here runs on heap buffers in a plain test and on mbufs in the
+//! binary. A [`Function`] is handed a whole burst and either leaves all of it, rewritten in place, for one egress port
+//! ([`Verdict::All`]) or sorts the frames into [`Outputs`]; a frame leaves by a port, is held and counted as held, or
+//! is dropped with a [`DropReason`], and nothing else. A [`Forwarder`] is one lcore's loop around a function;
+//! its [`Control`] lets another thread read counters while it runs.
+#![forbid(unsafe_code)]
+
+mod control;
+mod drops;
+mod error;
+pub mod fib;
+mod forwarder;
+mod function;
+pub mod gaps;
+pub mod impair;
+pub mod l3;
+pub mod node;
+mod pass;
+mod prefix;
+mod serde_mac;
+pub mod spec;
+mod trie;
+
+pub use control::{Control, InputStats, NotRunning, Snapshot};
+pub use drops::{DropCounters, DropReason};
+pub use error::SpecError;
+pub use forwarder::{Forwarder, Input, Settings};
+pub use function::{Function, Outputs, Trash, Verdict};
+pub use pass::{Null, PortMap, L2};
+pub use prefix::Prefix;

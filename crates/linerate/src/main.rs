@@ -1,1 +1,42 @@
-fn main() {}
+//! Linerate: how fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and
+//! why it is not higher.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod cmd;
+mod engine;
+mod failure;
+mod out;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use failure::Exit;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version go to standard output and are no error; a closed pipe is none either.
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { Exit::Usage as u8 } else { 0 });
+        }
+    };
+    let result = match cli.command {
+        Command::Bench(args) => cmd::bench::run(&args),
+        Command::Trial(args) => cmd::trial::run(&args),
+        Command::Selftest(args) => cmd::selftest::run(&args),
+        Command::Forward(args) => cmd::forward::run(&args),
+    };
+    // Ports and cores are gone by now, whichever way the command ended.
+    dpdk::Eal::cleanup();
+    match result {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(failure) => {
+            out::note(&format!("linerate: {failure}"));
+            ExitCode::from(failure.exit as u8)
+        }
+    }
+}

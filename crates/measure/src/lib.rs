@@ -4,5 +4,13 @@
 //! of counts that somebody else took, and everything here can be driven by a simulated DUT in a plain test.
 #![forbid(unsafe_code)]
 
+pub mod diagnose;
+pub mod label;
+pub mod metrics;
+pub mod placement;
+pub mod plan;
 pub mod result;
+pub mod search;
+pub mod sim;
 pub mod trial;
+pub mod validity;

@@ -25,3 +25,27 @@ pub trait Alloc {
     /// and none when the burst has less room or the pool is empty.
     fn alloc(&mut self, burst: &mut Burst<Self::Buf>, n: usize, len: usize) -> usize;
 }
+
+impl<T: Rx + ?Sized> Rx for &mut T {
+    type Buf = T::Buf;
+    #[inline]
+    fn rx(&mut self, burst: &mut Burst<Self::Buf>) -> usize {
+        (**self).rx(burst)
+    }
+}
+
+impl<T: Tx + ?Sized> Tx for &mut T {
+    type Buf = T::Buf;
+    #[inline]
+    fn tx(&mut self, burst: &mut Burst<Self::Buf>) -> usize {
+        (**self).tx(burst)
+    }
+}
+
+impl<T: Alloc + ?Sized> Alloc for &mut T {
+    type Buf = T::Buf;
+    #[inline]
+    fn alloc(&mut self, burst: &mut Burst<Self::Buf>, n: usize, len: usize) -> usize {
+        (**self).alloc(burst, n, len)
+    }
+}

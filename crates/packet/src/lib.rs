@@ -5,11 +5,17 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+pub mod checksum;
 mod clock;
+pub mod frame;
+pub mod headers;
 pub mod heap;
 mod io;
+mod mac;
+pub mod pcap;
 pub mod stamp;
 
 pub use buffer::{Buffer, Burst, BURST};
 pub use clock::{Clock, FakeClock};
 pub use io::{Alloc, Rx, Tx};
+pub use mac::{MacAddr, MacAddrError};

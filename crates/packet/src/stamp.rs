@@ -33,14 +33,7 @@ impl Stamp {
     /// The bytes as they stand in the frame.
     #[inline]
     pub fn to_bytes(self) -> [u8; LEN] {
-        let head = u64::from(MAGIC | u32::from(self.epoch) << 24)
-            | u64::from(self.stream) << 32
-            | u64::from(self.sequence & 0xffff) << 48;
-        let mut out = [0; LEN];
-        out[..8].copy_from_slice(&head.to_le_bytes());
-        out[8..10].copy_from_slice(&((self.sequence >> 16) as u16).to_le_bytes());
-        out[10..].copy_from_slice(&self.departure.to_le_bytes());
-        out
+        Stamper::new(self.epoch, self.stream).to_bytes(self.sequence, self.departure)
     }
 
     /// Writes the stamp over the last 18 bytes. `false`, and nothing written, when the frame is shorter.
@@ -71,6 +64,35 @@ impl Stamp {
             sequence: (head >> 48) as u32 | u32::from(u16::from_le_bytes([s2, s3])) << 16,
             departure: u64::from_le_bytes(departure),
         })
+    }
+}
+
+/// Writes the stamps of one stream, with what they have in common worked out before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamper {
+    head: u64,
+}
+
+impl Stamper {
+    /// Stamps of this stream and epoch.
+    pub fn new(epoch: u8, stream: u16) -> Self {
+        Self { head: u64::from(MAGIC | u32::from(epoch) << 24) | u64::from(stream) << 32 }
+    }
+
+    /// Stamps without the magic, which every checker takes for foreign: for learning frames.
+    pub fn blank() -> Self {
+        Self { head: 0 }
+    }
+
+    /// The stamp's bytes.
+    #[inline(always)]
+    pub fn to_bytes(self, sequence: u32, departure: u64) -> [u8; LEN] {
+        let head = self.head | u64::from(sequence) << 48;
+        let mut out = [0; LEN];
+        out[..8].copy_from_slice(&head.to_le_bytes());
+        out[8..10].copy_from_slice(&((sequence >> 16) as u16).to_le_bytes());
+        out[10..].copy_from_slice(&departure.to_le_bytes());
+        out
     }
 }
 

@@ -1,0 +1,224 @@
+//! Known harm: a policer, seeded loss, duplication, reordering, delay and jitter, every frame of it counted.
+//!
+//! The truth a tester is checked against. Each port has its own policer, queue and random sequence, so that what
+//! happens to one direction does not depend on the other.
+
+mod bucket;
+mod dice;
+mod hold;
+mod spec;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+use packet::{Alloc, Burst, Clock};
+
+pub use spec::{ImpairSpec, Limit, Place, Policer};
+use stage::Stage;
+
+use crate::{
+    node::{Laps, NodeStats},
+    DropReason, Function, Outputs, Verdict,
+};
+
+/// What was done to frames, exactly. Frames lost and policed are counted as drops, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ImpairCounters {
+    /// Dropped by the policer.
+    pub policed: u64,
+    /// Lost on purpose.
+    pub lost: u64,
+    /// Copies made: frames out beyond frames in.
+    pub duplicated: u64,
+    /// Copies that should have been made, for which there was no buffer or no room.
+    pub not_duplicated: u64,
+    /// Frames that left behind a later one (RFC 4737 type-P-reordered), by reordering or by jitter; copies not
+    /// counted.
+    pub reordered: u64,
+    /// Frames given a delay; copies share their frame's.
+    pub delayed: u64,
+}
+
+impl ImpairCounters {
+    fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("impair-policed", self.policed),
+            ("impair-lost", self.lost),
+            ("impair-duplicated", self.duplicated),
+            ("impair-not-duplicated", self.not_duplicated),
+            ("impair-reordered", self.reordered),
+            ("impair-delayed", self.delayed),
+        ]
+    }
+}
+
+/// A function with an impairment before or after it.
+#[derive(Debug)]
+pub struct Impair<F, A: Alloc> {
+    inner: F,
+    alloc: A,
+    place: Place,
+    active: bool,
+    stages: Vec<Stage<A::Buf>>,
+    /// The stage asked first at the next poll.
+    turn: usize,
+    node: NodeStats,
+}
+
+impl<F, A: Alloc> Impair<F, A> {
+    /// Puts the impairment before or after `inner`, as the specification says, on each of `ports` ports.
+    ///
+    /// `alloc` makes the buffers of duplicates; `hz` is the rate of the clock that runs the loop. A specification
+    /// that does nothing costs one branch a burst.
+    pub fn new(inner: F, spec: &ImpairSpec, ports: usize, alloc: A, hz: u64) -> Self {
+        let stages = if spec.is_active() { ports } else { 0 };
+        Self {
+            inner,
+            alloc,
+            place: spec.place,
+            active: spec.is_active(),
+            stages: (0..stages).map(|port| Stage::new(spec, port, hz)).collect(),
+            turn: 0,
+            node: NodeStats::new("impair"),
+        }
+    }
+
+    /// The function inside.
+    pub fn inner(&self) -> &F {
+        &self.inner
+    }
+
+    /// What was done, summed over the ports.
+    pub fn impaired(&self) -> ImpairCounters {
+        self.stages.iter().map(|stage| stage.counters).fold(ImpairCounters::default(), |a, b| ImpairCounters {
+            policed: a.policed + b.policed,
+            lost: a.lost + b.lost,
+            duplicated: a.duplicated + b.duplicated,
+            not_duplicated: a.not_duplicated + b.not_duplicated,
+            reordered: a.reordered + b.reordered,
+            delayed: a.delayed + b.delayed,
+        })
+    }
+}
+
+impl<F, A: Alloc> Impair<F, A> {
+    /// Impairs what the function inside has sent on its way.
+    fn after<C: Clock>(
+        &mut self,
+        verdict: Verdict,
+        burst: &mut Burst<A::Buf>,
+        out: &mut Outputs<A::Buf>,
+        laps: &mut Laps<'_, C>,
+    ) -> Verdict {
+        let now = laps.now();
+        let mut n = 0;
+        match verdict {
+            Verdict::All(port) => {
+                n += burst.len();
+                if let Some(stage) = self.stages.get_mut(port) {
+                    stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                }
+            }
+            Verdict::Split => {
+                for (stage, burst) in self.stages.iter_mut().zip(&mut out.ports) {
+                    if !burst.is_empty() {
+                        n += burst.len();
+                        stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                    }
+                }
+            }
+        }
+        laps.lap(&mut self.node, n);
+        verdict
+    }
+}
+
+impl<F, A> Function<A::Buf> for Impair<F, A>
+where
+    F: Function<A::Buf>,
+    A: Alloc,
+{
+    #[inline]
+    fn process<C: Clock>(
+        &mut self,
+        ingress: usize,
+        burst: &mut Burst<A::Buf>,
+        out: &mut Outputs<A::Buf>,
+        laps: &mut Laps<'_, C>,
+    ) -> Verdict {
+        if !self.active {
+            return self.inner.process(ingress, burst, out, laps);
+        }
+        if self.place == Place::Before {
+            let n = burst.len();
+            let Some(stage) = self.stages.get_mut(ingress) else {
+                out.trash.drop_all(burst, DropReason::NoPort);
+                return Verdict::Split;
+            };
+            stage.apply(laps.now(), burst, &mut self.alloc, &mut out.trash);
+            laps.lap(&mut self.node, n);
+            if burst.is_empty() {
+                return Verdict::Split;
+            }
+            return self.inner.process(ingress, burst, out, laps);
+        }
+        let verdict = self.inner.process(ingress, burst, out, laps);
+        self.after(verdict, burst, out, laps)
+    }
+
+    /// One port's queue a call, in turn: no more than a burst leaves by it, so nothing overflows.
+    fn poll<C: Clock>(
+        &mut self,
+        burst: &mut Burst<A::Buf>,
+        out: &mut Outputs<A::Buf>,
+        laps: &mut Laps<'_, C>,
+    ) -> Verdict {
+        for _ in 0..self.stages.len() {
+            let port = self.turn;
+            self.turn = if port + 1 < self.stages.len() { port + 1 } else { 0 };
+            let Some(stage) = self.stages.get_mut(port).filter(|stage| stage.held() > 0) else { continue };
+            stage.pull(laps.now(), burst);
+            if !burst.is_empty() {
+                return match self.place {
+                    Place::Before => self.inner.process(port, burst, out, laps),
+                    Place::After => out.all(port, burst),
+                };
+            }
+        }
+        if self.inner.held() == 0 {
+            return Verdict::Split;
+        }
+        let verdict = self.inner.poll(burst, out, laps);
+        match self.place {
+            Place::Before => verdict,
+            Place::After => self.after(verdict, burst, out, laps),
+        }
+    }
+
+    fn release(&mut self) {
+        self.stages.iter_mut().for_each(Stage::release);
+        self.inner.release();
+    }
+
+    #[inline]
+    fn held(&self) -> usize {
+        self.stages.iter().map(Stage::held).sum::<usize>() + self.inner.held()
+    }
+
+    fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {
+        if self.active && self.place == Place::Before {
+            visit(&self.node);
+        }
+        self.inner.nodes(visit);
+        if self.active && self.place == Place::After {
+            visit(&self.node);
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        if self.active {
+            self.impaired().named().into_iter().for_each(|(name, count)| visit(name, count));
+        }
+        self.inner.counters(visit);
+    }
+}

@@ -1,0 +1,296 @@
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use units::{parse_duration, Load, Nanos, Ratio};
+
+use crate::SpecError;
+
+/// What a policer counts, in a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// Frames.
+    Frames(f64),
+    /// Bits of layer 2, the FCS counted.
+    L2(f64),
+    /// Bits of layer 1: with FCS, preamble and inter-frame gap.
+    L1(f64),
+}
+
+/// A token bucket that drops what is over its rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policer {
+    /// The rate.
+    pub limit: Limit,
+    /// Depth of the bucket in frames (of 1518 bytes for a bit rate); by default the larger of 64 frames and 500 us
+    /// of the rate.
+    pub burst_frames: Option<u32>,
+}
+
+/// On which side of the function the impairment stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Place {
+    /// On received frames, for each ingress port by itself.
+    Before,
+    /// On frames about to be sent, for each egress port by itself.
+    #[default]
+    After,
+}
+
+/// What `impair` does to frames, in this order: police, lose, duplicate, reorder, delay.
+///
+/// Written `rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7`; every
+/// key may be left out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImpairSpec {
+    /// `rate`, `burst`: the policer.
+    pub police: Option<Policer>,
+    /// `loss`: share of the frames lost.
+    pub loss: Ratio,
+    /// `dup`: share of the frames sent twice.
+    pub dup: Ratio,
+    /// `reorder`: share of the frames held back until `distance` later ones have passed.
+    pub reorder: Ratio,
+    /// `distance`: how many later frames pass one that is held back.
+    pub distance: u32,
+    /// `delay`: added to every frame.
+    pub delay: Nanos,
+    /// `jitter`: up to this much more, uniformly; frames whose times cross are sent in the order of their times.
+    pub jitter: Nanos,
+    /// `hold`: frames held at most, for each port.
+    pub hold: u32,
+    /// `seed` of everything random.
+    pub seed: u64,
+    /// `place`: `before` or `after` the function.
+    pub place: Place,
+}
+
+impl Default for ImpairSpec {
+    fn default() -> Self {
+        Self {
+            police: None,
+            loss: Ratio::ZERO,
+            dup: Ratio::ZERO,
+            reorder: Ratio::ZERO,
+            distance: 3,
+            delay: Nanos(0),
+            jitter: Nanos(0),
+            hold: 4096,
+            seed: 1,
+            place: Place::After,
+        }
+    }
+}
+
+const KEYS: &str = "keys are rate, burst, loss, dup, reorder, distance, delay, jitter, hold, seed and place";
+const RATE: &str = "must be above zero, in frames (1Mpps) or bits of layer 1 (1Gbps) or 2 (1GbpsL2)";
+
+impl ImpairSpec {
+    /// Whether it does anything at all.
+    pub fn is_active(&self) -> bool {
+        self.police.is_some() || self.holds() || self.loss > Ratio::ZERO
+    }
+
+    /// Whether frames may stay behind in a queue, of which there is one a port. Size buffer pools by
+    /// [`hold`](Self::hold) times the number of ports then.
+    pub fn holds(&self) -> bool {
+        self.dup > Ratio::ZERO || self.reorder > Ratio::ZERO || self.delay.0 > 0 || self.jitter.0 > 0
+    }
+
+    fn set(&mut self, key: &str, value: &str, burst: &mut Option<u32>) -> Result<(), SpecError> {
+        match key {
+            "rate" => self.police = Some(Policer { limit: limit(value)?, burst_frames: None }),
+            "burst" => *burst = Some(number(key, value, 1, 16_777_216)?),
+            "loss" => self.loss = ratio(key, value)?,
+            "dup" => self.dup = ratio(key, value)?,
+            "reorder" => self.reorder = ratio(key, value)?,
+            "distance" => self.distance = number(key, value, 1, 1_024)?,
+            "delay" => self.delay = span(key, value)?,
+            "jitter" => self.jitter = span(key, value)?,
+            "hold" => self.hold = number(key, value, 64, 1 << 20)?,
+            "seed" => self.seed = number(key, value, 0, u64::MAX)?,
+            "place" => {
+                self.place = match value {
+                    "before" => Place::Before,
+                    "after" => Place::After,
+                    _ => return Err(SpecError::new("impair place", value, "must be before or after")),
+                }
+            }
+            _ => return Err(SpecError::new("impair key", key, KEYS)),
+        }
+        Ok(())
+    }
+}
+
+fn limit(value: &str) -> Result<Limit, SpecError> {
+    let limit = match value.parse() {
+        Ok(Load::Frames(fps)) => Limit::Frames(fps.get()),
+        Ok(Load::L1(bps)) => Limit::L1(bps),
+        Ok(Load::L2(bps)) => Limit::L2(bps),
+        Ok(Load::LinePercent(_)) | Err(_) => return Err(SpecError::new("impair rate", value, RATE)),
+    };
+    match limit {
+        Limit::Frames(rate) | Limit::L1(rate) | Limit::L2(rate) if rate > 0.0 => Ok(limit),
+        _ => Err(SpecError::new("impair rate", value, RATE)),
+    }
+}
+
+fn ratio(key: &str, value: &str) -> Result<Ratio, SpecError> {
+    value.parse().map_err(|e: units::UnitError| SpecError::new(format!("impair {key}"), value, e.legal))
+}
+
+fn number<N>(key: &str, value: &str, least: N, most: N) -> Result<N, SpecError>
+where
+    N: FromStr + PartialOrd + fmt::Display,
+{
+    match value.parse::<N>() {
+        Ok(n) if n >= least && n <= most => Ok(n),
+        _ => Err(SpecError::new(format!("impair {key}"), value, format!("must be {least} to {most}"))),
+    }
+}
+
+fn span(key: &str, value: &str) -> Result<Nanos, SpecError> {
+    match parse_duration(value).map(Nanos::from) {
+        Ok(span) if (1..=10_000_000_000).contains(&span.0) => Ok(span),
+        _ => Err(SpecError::new(format!("impair {key}"), value, "must be 1ns to 10s, like 10us or 1.5ms")),
+    }
+}
+
+impl FromStr for ImpairSpec {
+    type Err = SpecError;
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (mut spec, mut burst, mut seen) = (Self::default(), None, Vec::new());
+        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            let Some((key, value)) = part.split_once('=') else {
+                return Err(SpecError::new("impair", part, format!("must be key=value; {KEYS}")));
+            };
+            let key = key.trim();
+            if seen.contains(&key) {
+                return Err(SpecError::new("impair key", key, "is there twice: keep one"));
+            }
+            seen.push(key);
+            spec.set(key, value.trim(), &mut burst)?;
+        }
+        let needs = |key, other| Err(SpecError::new("impair key", key, format!("means nothing without {other}=")));
+        match (&mut spec.police, burst) {
+            (Some(police), burst) => police.burst_frames = burst,
+            (None, Some(_)) => return needs("burst", "rate"),
+            (None, None) => {}
+        }
+        if seen.contains(&"distance") && spec.reorder == Ratio::ZERO {
+            return needs("distance", "reorder");
+        }
+        Ok(spec)
+    }
+}
+
+impl fmt::Display for ImpairSpec {
+    /// As [`FromStr`] reads it, keys at their defaults left out; empty when it does nothing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if let Some(police) = self.police {
+            parts.push(match police.limit {
+                Limit::Frames(fps) => format!("rate={fps}pps"),
+                Limit::L1(bps) => format!("rate={bps}bps"),
+                Limit::L2(bps) => format!("rate={bps}bpsL2"),
+            });
+            parts.extend(police.burst_frames.map(|n| format!("burst={n}")));
+        }
+        for (key, ratio) in [("loss", self.loss), ("dup", self.dup), ("reorder", self.reorder)] {
+            if ratio > Ratio::ZERO {
+                parts.push(format!("{key}={}", ratio.get()));
+            }
+        }
+        if self.reorder > Ratio::ZERO {
+            parts.push(format!("distance={}", self.distance));
+        }
+        for (key, span) in [("delay", self.delay), ("jitter", self.jitter)] {
+            if span.0 > 0 {
+                parts.push(format!("{key}={}ns", span.0));
+            }
+        }
+        let default = Self::default();
+        if self.hold != default.hold {
+            parts.push(format!("hold={}", self.hold));
+        }
+        if self.seed != default.seed {
+            parts.push(format!("seed={}", self.seed));
+        }
+        if self.place == Place::Before {
+            parts.push("place=before".to_owned());
+        }
+        f.pad(&parts.join(","))
+    }
+}
+
+impl Serialize for ImpairSpec {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ImpairSpec {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_read() {
+        let text = "rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=5,delay=10us,jitter=5us,seed=7,\
+                    hold=100,place=before";
+        let spec: ImpairSpec = text.parse().unwrap();
+        let police = Policer { limit: Limit::Frames(1e6), burst_frames: Some(128) };
+        let share = |s| Ratio::new(s).unwrap();
+        let want = ImpairSpec {
+            police: Some(police),
+            loss: share(0.001),
+            dup: share(0.0005),
+            reorder: share(0.001),
+            distance: 5,
+            delay: Nanos(10_000),
+            jitter: Nanos(5_000),
+            hold: 100,
+            seed: 7,
+            place: Place::Before,
+        };
+        assert_eq!(spec, want);
+        assert!(spec.is_active() && spec.holds());
+    }
+
+    #[test]
+    fn specs_survive_their_text() {
+        for text in ["", "rate=1Gbps", "rate=10GbpsL2,burst=9", "loss=1e-6,seed=0", "reorder=50%", "delay=3ms"] {
+            let spec: ImpairSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string().parse::<ImpairSpec>().unwrap(), spec, "{text}: {spec}");
+            assert_eq!(spec.is_active(), !text.is_empty());
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_legal() {
+        for (text, want) in [
+            ("loss=101%", "impair loss \"101%\": must be 0 to 1"),
+            ("loss", "impair \"loss\": must be key=value"),
+            ("lose=1%", "impair key \"lose\": keys are rate, burst"),
+            ("rate=50%", "impair rate \"50%\": must be above zero, in frames"),
+            ("rate=0", "impair rate \"0\": must be above zero"),
+            ("rate=fast", "impair rate \"fast\": must be above zero"),
+            ("burst=5", "impair key \"burst\": means nothing without rate="),
+            ("rate=1k,burst=0", "impair burst \"0\": must be 1 to 16777216"),
+            ("distance=3", "impair key \"distance\": means nothing without reorder="),
+            ("reorder=1%,distance=1025", "impair distance \"1025\": must be 1 to 1024"),
+            ("delay=11s", "impair delay \"11s\": must be 1ns to 10s"),
+            ("hold=63", "impair hold \"63\": must be 64 to 1048576"),
+            ("seed=-1", "impair seed \"-1\": must be 0 to 18446744073709551615"),
+            ("place=inside", "impair place \"inside\": must be before or after"),
+            ("loss=1%,loss=2%", "impair key \"loss\": is there twice"),
+        ] {
+            let err = text.parse::<ImpairSpec>().unwrap_err().to_string();
+            assert!(err.starts_with(want), "{text}: {err}");
+        }
+    }
+}

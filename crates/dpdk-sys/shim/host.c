@@ -1,0 +1,133 @@
+/* What Linerate asks the kernel directly, around DPDK: huge pages, interfaces, AF_XDP sockets. See shim.h. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <net/if.h>
+
+#include <rte_memory.h>
+
+#include "shim.h"
+
+#ifndef MFD_HUGE_2MB
+#define MFD_HUGE_2MB (21 << 26)
+#endif
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+int lr_huge_probe(uint64_t bytes)
+{
+	int err = 0;
+	int fd = memfd_create("linerate-probe", MFD_CLOEXEC | MFD_HUGETLB | MFD_HUGE_2MB);
+	if (fd < 0)
+		return errno;
+	/* Mapping a hugetlb file reserves its pages without touching them. */
+	void *at = ftruncate(fd, (off_t)bytes) == 0
+		? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (at == MAP_FAILED)
+		err = errno;
+	else
+		munmap(at, bytes);
+	close(fd);
+	return err;
+}
+
+static int collapse_one(const struct rte_memseg_list *list, void *arg)
+{
+	uint64_t *asked = arg;
+	const uintptr_t huge = 2u << 20;
+	uintptr_t from = ((uintptr_t)list->base_va + huge - 1) & ~(huge - 1);
+	uintptr_t to = ((uintptr_t)list->base_va + list->len) & ~(huge - 1);
+	if (list->external || list->page_sz >= huge || from >= to)
+		return 0;
+	if (madvise((void *)from, to - from, MADV_COLLAPSE) == 0)
+		*asked += to - from;
+	return 0;
+}
+
+uint64_t lr_collapse_memory(void)
+{
+	uint64_t asked = 0;
+	rte_memseg_list_walk(collapse_one, &asked);
+	return asked;
+}
+
+int lr_iface(const char *name, struct lr_iface *out)
+{
+	struct ifreq req;
+	int err = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	memset(out, 0, sizeof(*out));
+	memset(&req, 0, sizeof(req));
+	strncpy(req.ifr_name, name, IFNAMSIZ - 1);
+	if (ioctl(fd, SIOCGIFINDEX, &req) == 0) {
+		out->index = (uint32_t)req.ifr_ifindex;
+		if (ioctl(fd, SIOCGIFMTU, &req) == 0)
+			out->mtu = (uint32_t)req.ifr_mtu;
+		if (ioctl(fd, SIOCGIFFLAGS, &req) == 0) {
+			out->up = (req.ifr_flags & IFF_UP) != 0;
+			out->running = (req.ifr_flags & IFF_RUNNING) != 0;
+			out->promiscuous = (req.ifr_flags & IFF_PROMISC) != 0;
+		}
+	} else {
+		err = errno;
+	}
+	close(fd);
+	return err;
+}
+
+static int is_xdp_socket(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_XDP;
+}
+
+int lr_xdp_sockets(int *fds, int n)
+{
+	struct rlimit limit = { .rlim_cur = 1024 };
+	int count = 0;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	int most = limit.rlim_cur > 65536 ? 65536 : (int)limit.rlim_cur;
+	for (int fd = 3; fd < most && count < n; fd++)
+		if (is_xdp_socket(fd))
+			fds[count++] = fd;
+	return count;
+}
+
+void lr_xdp_socket_close(int fd)
+{
+	if (is_xdp_socket(fd))
+		close(fd);
+}
+
+void lr_quiet_bpf(void)
+{
+	static const char *const where[][2] = {
+		{ "libbpf.so.1", "libbpf_set_print" },
+		{ "libbpf.so.0", "libbpf_set_print" },
+		{ "libxdp.so.1", "libxdp_set_print" },
+	};
+	for (size_t i = 0; i < sizeof(where) / sizeof(where[0]); i++) {
+		void *lib = dlopen(where[i][0], RTLD_LAZY | RTLD_NOLOAD);
+		if (lib == NULL)
+			continue;
+		void *(*set_print)(void *) = NULL;
+		*(void **)&set_print = dlsym(lib, where[i][1]);
+		if (set_print != NULL)
+			set_print(NULL);
+		dlclose(lib);
+	}
+}

@@ -1,0 +1,138 @@
+/* What Linerate needs of DPDK, in plain C types. Implemented in shim.c (DPDK) and host.c (the kernel's side). */
+#ifndef LINERATE_SHIM_H
+#define LINERATE_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_ethdev.h>
+
+/* Offsets and constants, computed here so that no field path appears in Rust. */
+enum {
+	LR_MBUF_OFF_BUF_ADDR = offsetof(struct rte_mbuf, buf_addr),
+	LR_MBUF_OFF_DATA_OFF = offsetof(struct rte_mbuf, data_off),
+	LR_MBUF_OFF_NB_SEGS = offsetof(struct rte_mbuf, nb_segs),
+	LR_MBUF_OFF_PKT_LEN = offsetof(struct rte_mbuf, pkt_len),
+	LR_MBUF_OFF_DATA_LEN = offsetof(struct rte_mbuf, data_len),
+	LR_MBUF_OFF_BUF_LEN = offsetof(struct rte_mbuf, buf_len),
+	LR_MBUF_SIZE = sizeof(struct rte_mbuf),
+	LR_HEADROOM = RTE_PKTMBUF_HEADROOM,
+	LR_MAX_PORTS = RTE_MAX_ETHPORTS,
+	LR_MAX_LCORE = RTE_MAX_LCORE,
+	LR_MAX_QUEUES = 64,
+	LR_XSTAT_NAME = RTE_ETH_XSTATS_NAME_SIZE,
+};
+#define LR_LCORE_NONE UINT32_MAX
+
+/* ---- the environment ---- */
+const char *lr_version(void);        /* of the library at run time, "DPDK 22.11.11" */
+int lr_version_header_year(void);    /* of the headers compiled against */
+int lr_version_header_month(void);
+int lr_eal_init(int argc, char **argv); /* rte_eal_init with stderr captured; negative rte_errno on failure */
+int lr_eal_cleanup(void);
+void lr_at_exit(void (*f)(void)); /* run at a normal exit of the process */
+const char *lr_runtime_dir(void);
+int lr_errno(void);
+const char *lr_strerror(int err);
+uint64_t lr_tsc(void);
+uint64_t lr_tsc_hz(void);
+
+/* ---- the log: nothing goes to the terminal, the last lines are kept ---- */
+void lr_log_capture(void);
+void lr_log_mark(void);              /* forgets the last error line */
+size_t lr_log_error(char *out, size_t room); /* first error line since the mark; its length */
+size_t lr_log_tail(char *out, size_t room);  /* the last few KiB */
+
+/* ---- lcores ---- */
+uint32_t lr_lcore_id(void);          /* LR_LCORE_NONE on a thread that is not EAL's */
+uint32_t lr_lcore_main(void);
+int lr_lcore_enabled(uint32_t lcore);
+int lr_launch(int (*f)(void *), void *arg, uint32_t lcore);
+int lr_wait_lcore(uint32_t lcore);
+
+/* ---- memory ---- */
+struct rte_mempool *lr_pool_create(const char *name, uint32_t n, uint32_t cache, uint16_t data_room);
+void lr_pool_free(struct rte_mempool *pool);
+uint32_t lr_pool_avail(const struct rte_mempool *pool);
+uint32_t lr_pool_chunks(const struct rte_mempool *pool);
+/* Copies the template behind the headroom of every mbuf of the pool. */
+void lr_pool_fill(struct rte_mempool *pool, const uint8_t *bytes, uint16_t len);
+
+/* All of n or none; lengths set to len, nothing else promised. Returns 0 or negative. */
+int lr_mbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t n, uint16_t len);
+void lr_mbuf_free(struct rte_mbuf *mbuf);
+void lr_mbuf_free_bulk(struct rte_mbuf **mbufs, uint32_t n);
+
+/* ---- rings ---- */
+struct rte_ring *lr_ring_create(const char *name, uint32_t depth); /* single producer, single consumer */
+void lr_ring_free(struct rte_ring *ring);                          /* frees the mbufs still inside */
+int lr_wire_port(const char *name, struct rte_ring *rx, struct rte_ring *tx); /* port id or negative errno */
+
+/* ---- ports ---- */
+struct lr_port_conf {
+	uint16_t rx_queues, tx_queues;
+	uint16_t rx_desc, tx_desc;
+	uint16_t mtu;
+	uint8_t clamp_mtu;   /* take the driver's largest MTU instead of failing */
+	uint8_t promiscuous; /* when supported */
+};
+struct lr_port_info {
+	const char *driver;
+	uint16_t max_mtu;
+	uint16_t max_rx_queues, max_tx_queues;
+	int32_t socket;
+	uint8_t mac[6];
+};
+struct lr_link { uint32_t mbps; uint8_t up; };
+struct lr_stats { uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, oerrors, rx_nombuf; };
+
+int lr_vdev_init(const char *name, const char *args);
+int lr_vdev_uninit(const char *name);
+int lr_dev_probe(const char *devargs);
+int lr_port_by_name(const char *name); /* port id or negative errno */
+/* Configures, sets up every queue and starts. `step` gets the name of what failed. */
+int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mempool *pool, const char **step);
+int lr_port_stop(uint16_t port);
+int lr_port_close(uint16_t port);
+int lr_port_promiscuous_off(uint16_t port);
+int lr_port_info(uint16_t port, struct lr_port_info *info);
+int lr_port_link(uint16_t port, struct lr_link *link);
+int lr_port_stats(uint16_t port, struct lr_stats *stats);
+int lr_port_stats_reset(uint16_t port);
+/* Fills at most n names (LR_XSTAT_NAME bytes each) and values; returns how many there are, or negative. */
+int lr_port_xstats(uint16_t port, char *names, uint64_t *values, uint32_t n);
+
+uint16_t lr_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n);
+uint16_t lr_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n);
+/* Frees sent mbufs the driver still holds; falls back to an empty burst, which makes some drivers reclaim. */
+int lr_tx_done_cleanup(uint16_t port, uint16_t queue);
+
+/* ---- forwarding tables ---- */
+struct rte_fib;
+struct rte_fib6;
+struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
+void lr_fib_free(struct rte_fib *fib);
+int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh);
+int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth);
+int lr_fib_lookup(struct rte_fib *fib, const uint32_t *ips, uint64_t *nhs, uint32_t n);
+struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
+void lr_fib6_free(struct rte_fib6 *fib);
+int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh);
+int lr_fib6_delete(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth);
+int lr_fib6_lookup(struct rte_fib6 *fib, const uint8_t *ips, uint64_t *nhs, uint32_t n);
+
+/* ---- the host (host.c) ---- */
+/* Whether that many bytes of 2 MiB pages can be had now: reserves and gives back. 0 or errno. */
+int lr_huge_probe(uint64_t bytes);
+/* Asks the kernel to back no-huge memory with 2 MiB pages where it can; returns bytes asked for. */
+uint64_t lr_collapse_memory(void);
+struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };
+int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
+/* AF_XDP sockets open in this process, at most n into fds; returns how many. */
+int lr_xdp_sockets(int *fds, int n);
+void lr_xdp_socket_close(int fd); /* only if it is one */
+/* Stops libbpf and libxdp, if the AF_XDP driver loaded them, from writing to stderr. */
+void lr_quiet_bpf(void);
+
+#endif

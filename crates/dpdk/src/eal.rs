@@ -1,0 +1,279 @@
+use std::{
+    collections::BTreeSet,
+    ffi::{c_char, CStr, CString},
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use dpdk_sys as sys;
+
+use crate::{error::reason, log, DpdkError, Memory, MemoryKind};
+
+/// A worker lcore and the CPU it is pinned to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lcore {
+    /// DPDK's number for it, from 1; 0 is the main lcore.
+    pub id: u32,
+    /// The CPU, as Linux counts them.
+    pub cpu: u32,
+}
+
+/// What DPDK is started with.
+#[derive(Debug, Clone)]
+pub struct EalOptions {
+    /// The worker lcores. The main lcore 0 is the calling thread, which stays free to run on every CPU it may.
+    pub lcores: Vec<Lcore>,
+    /// Which memory, and how much.
+    pub memory: Memory,
+    /// Addresses of the PCI devices that will be opened. Empty: the PCI bus is not even looked at.
+    pub pci: Vec<String>,
+}
+
+impl Default for EalOptions {
+    fn default() -> Self {
+        Self { lcores: Vec::new(), memory: Memory::Auto { mib: 256 }, pci: Vec::new() }
+    }
+}
+
+/// DPDK's environment. There is one in a process, and it can be started only once.
+#[derive(Debug)]
+pub struct Eal {
+    kind: MemoryKind,
+    lcores: Vec<Lcore>,
+    args: Vec<String>,
+    run_dir: Option<PathBuf>,
+    // getopt permutes the pointers and EAL may keep some, so the strings live as long as the process.
+    _argv: Vec<CString>,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Fresh,
+    Failed,
+    Running(&'static Eal),
+    Done,
+}
+
+struct Global {
+    state: State,
+    /// Pools, ports and tables whose memory is DPDK's.
+    live: usize,
+}
+
+static GLOBAL: Mutex<Global> = Mutex::new(Global { state: State::Fresh, live: 0 });
+
+fn global() -> MutexGuard<'static, Global> {
+    GLOBAL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Eal {
+    /// Starts DPDK. Errors when it runs already, when the options are wrong, and when the machine lacks what they ask.
+    ///
+    /// Nothing DPDK says reaches the terminal; [`crate::log_tail`] has it.
+    pub fn init(options: EalOptions) -> Result<&'static Self, DpdkError> {
+        let mut global = global();
+        match global.state {
+            State::Fresh => {}
+            State::Failed | State::Running(_) => return Err(DpdkError::AlreadyInitialised),
+            State::Done => return Err(DpdkError::CleanedUp),
+        }
+        check_version()?;
+        check_lcores(&options.lcores)?;
+        let (kind, mib) = options.memory.decide()?;
+        let args = arguments(&options, kind, mib)?;
+        let argv: Vec<CString> = args.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
+        // A list of its own for C to permute, ended by NULL.
+        let mut pointers: Vec<*mut c_char> = argv.iter().map(|a| a.as_ptr().cast_mut()).collect();
+        pointers.push(std::ptr::null_mut());
+
+        // From here on a failure is final: rte_eal_init cannot always be called again.
+        global.state = State::Failed;
+        // SAFETY: argv is NULL-terminated and its strings outlive the process's use of them (kept in the static Eal,
+        // or read only during the call when it fails).
+        let ret = unsafe {
+            sys::lr_log_capture();
+            sys::lr_log_mark();
+            sys::lr_eal_init(argv.len() as i32, pointers.as_mut_ptr())
+        };
+        if ret < 0 {
+            let failed = DpdkError::EalInit { reason: reason(&log::error_line(), ret), args: args.join(" ") };
+            return Err(failed);
+        }
+        // SAFETY: the EAL runs; the directory's name is a NUL-terminated static string.
+        let run_dir = unsafe {
+            sys::lr_quiet_bpf();
+            sys::lr_at_exit(Some(at_exit));
+            CStr::from_ptr(sys::lr_runtime_dir())
+        };
+        let run_dir = Some(PathBuf::from(run_dir.to_string_lossy().into_owned()));
+        let eal = Box::leak(Box::new(Self { kind, lcores: options.lcores, args, run_dir, _argv: argv }));
+        global.state = State::Running(eal);
+        Ok(eal)
+    }
+
+    /// Ends DPDK: last thing before the process exits. Leaves no run directory, file or huge page.
+    ///
+    /// A normal exit calls it if nobody did; an abort does not.
+    /// When pools, ports or tables still live, or lcores are at work, their memory is not pulled from under them: only
+    /// the files go, and the kernel takes the rest at exit.
+    pub fn cleanup() {
+        let mut global = global();
+        let State::Running(eal) = global.state else { return };
+        global.state = State::Done;
+        if global.live == 0 && !crate::lcore::any_busy() {
+            // SAFETY: nothing of ours points into DPDK's memory any more, and nothing can be made from now on.
+            unsafe { sys::lr_eal_cleanup() };
+        }
+        if let Some(dir) = &eal.run_dir {
+            // Its name carries our pid; that it is gone already is fine.
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+
+    /// Which memory DPDK got.
+    pub fn memory_kind(&self) -> MemoryKind {
+        self.kind
+    }
+
+    /// The worker lcores, as asked for.
+    pub fn lcores(&self) -> &[Lcore] {
+        &self.lcores
+    }
+
+    /// The arguments DPDK was started with, for a report.
+    pub fn args(&self) -> &[String] {
+        &self.args
+    }
+
+    /// The version of the DPDK library, such as `DPDK 22.11.11`.
+    pub fn version() -> String {
+        // SAFETY: returns a NUL-terminated static string.
+        unsafe { CStr::from_ptr(sys::lr_version()) }.to_string_lossy().into_owned()
+    }
+
+    /// Counts in one more object made of DPDK's memory. Errors after [`Eal::cleanup`].
+    pub(crate) fn alive(&self) -> Result<Alive, DpdkError> {
+        let mut global = global();
+        let State::Running(_) = global.state else { return Err(DpdkError::CleanedUp) };
+        global.live += 1;
+        Ok(Alive { leaked: false })
+    }
+}
+
+extern "C" fn at_exit() {
+    Eal::cleanup();
+}
+
+/// Held by everything whose memory is DPDK's; while one lives, cleaning up leaves the memory mapped.
+pub(crate) struct Alive {
+    leaked: bool,
+}
+
+impl Alive {
+    /// Counts as alive for ever: its memory may be used again at any time.
+    pub(crate) fn leak(&mut self) {
+        self.leaked = true;
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if !self.leaked {
+            global().live -= 1;
+        }
+    }
+}
+
+/// The structures behind the shim are those of the headers: another minor version of the library is not the same.
+fn check_version() -> Result<(), DpdkError> {
+    // SAFETY: these return constants.
+    let (year, month) = unsafe { (sys::lr_version_header_year(), sys::lr_version_header_month()) };
+    let built = format!("{year}.{month:02}");
+    let runtime = Eal::version();
+    let number = runtime.split_whitespace().last().unwrap_or_default();
+    if number == built || number.starts_with(&format!("{built}.")) {
+        Ok(())
+    } else {
+        Err(DpdkError::Version { runtime, built })
+    }
+}
+
+fn check_lcores(lcores: &[Lcore]) -> Result<(), DpdkError> {
+    let allowed = allowed_cpus();
+    let mut seen = BTreeSet::new();
+    for &Lcore { id, cpu } in lcores {
+        let why = if id == 0 || id >= sys::LR_MAX_LCORE {
+            format!("is not a worker's number; legal are 1 to {}", sys::LR_MAX_LCORE - 1)
+        } else if !seen.insert(id) {
+            "is given twice".to_string()
+        } else if !cpus(&allowed).any(|c| c == cpu) {
+            format!("cannot run on CPU {cpu}; this process may use CPUs {allowed}")
+        } else {
+            continue;
+        };
+        return Err(DpdkError::Lcore { lcore: id, why });
+    }
+    Ok(())
+}
+
+/// The CPUs this process may run on, as the kernel writes them: `0-3,8`.
+fn allowed_cpus() -> String {
+    let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let list = text.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap_or_default().trim();
+    if list.is_empty() { "0" } else { list }.to_string()
+}
+
+fn cpus(list: &str) -> impl Iterator<Item = u32> + '_ {
+    list.split(',').flat_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        first.trim().parse().unwrap_or(1)..=last.trim().parse().unwrap_or(0)
+    })
+}
+
+fn arguments(options: &EalOptions, kind: MemoryKind, mib: u32) -> Result<Vec<String>, DpdkError> {
+    // The main lcore keeps every CPU it had: EAL pins the calling thread, and threads made later inherit that.
+    let mut lcores = format!("0@({})", allowed_cpus());
+    for lcore in &options.lcores {
+        lcores.push_str(&format!(",{}@{}", lcore.id, lcore.cpu));
+    }
+    let prefix = format!("--file-prefix=linerate{}", std::process::id());
+    let mut args: Vec<String> =
+        ["linerate", "--no-telemetry", "--iova-mode=va", "--main-lcore=0"].map(String::from).into();
+    args.extend([prefix, format!("--lcores={lcores}"), "-m".into(), mib.to_string()]);
+    args.extend(match kind {
+        MemoryKind::Huge => ["--in-memory", "--single-file-segments"].map(String::from),
+        // Together with --in-memory, --no-huge is refused up to 24.11.
+        MemoryKind::NoHuge => ["--no-huge", "--no-shconf"].map(String::from),
+    });
+    if options.pci.is_empty() {
+        args.push("--no-pci".into());
+    }
+    for address in &options.pci {
+        crate::spec::check_pci(address)?;
+        args.extend(["-a".into(), address.clone()]);
+    }
+    Ok(args)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_cpu_lists_are_read() {
+        assert_eq!(cpus("0-2,5, 7-8").collect::<Vec<_>>(), [0, 1, 2, 5, 7, 8]);
+        assert_eq!(cpus("").count(), 0);
+        assert_eq!(cpus("x-y").count(), 0);
+    }
+
+    #[test]
+    fn lcores_are_checked_before_dpdk_sees_them() {
+        let bad = |id, cpu| check_lcores(&[Lcore { id: 1, cpu: first() }, Lcore { id, cpu }]).unwrap_err().to_string();
+        fn first() -> u32 {
+            cpus(&allowed_cpus()).next().unwrap()
+        }
+        assert!(bad(0, first()).contains("legal are 1 to"));
+        assert!(bad(1, first()).contains("given twice"));
+        assert!(bad(2, 4000).contains("cannot run on CPU 4000; this process may use CPUs"));
+    }
+}

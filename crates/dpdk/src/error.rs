@@ -1,0 +1,204 @@
+use std::path::PathBuf;
+
+use crate::log;
+
+/// What can go wrong with DPDK, each in one line: what, where, and what is legal or mends it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum DpdkError {
+    /// The EAL is started once per process.
+    #[error("DPDK is already initialised in this process; it can be started only once")]
+    AlreadyInitialised,
+    /// The EAL was cleaned up, or nothing may be made any more.
+    #[error("DPDK was already cleaned up in this process")]
+    CleanedUp,
+    /// `rte_eal_init` failed.
+    #[error("DPDK did not start: {reason} (arguments: {args})")]
+    EalInit {
+        /// DPDK's own words, or the errno.
+        reason: String,
+        /// The arguments it was given.
+        args: String,
+    },
+    /// The shared library is another version than the headers.
+    #[error("DPDK {runtime} is installed, but this program was built for {built}; rebuild it or install that version")]
+    Version {
+        /// The version found at run time.
+        runtime: String,
+        /// Year and month of the headers.
+        built: String,
+    },
+    /// Not enough huge pages, and they were asked for.
+    #[error("{needed} huge pages of 2 MiB are needed, {free} are free ({reason}); get them with: sysctl -w vm.nr_hugepages={needed}")]
+    NoHugepages {
+        /// Pages needed.
+        needed: u64,
+        /// Pages free as `/proc/meminfo` says.
+        free: u64,
+        /// Why the kernel refused.
+        reason: String,
+    },
+    /// DPDK's memory is used up, or the machine's.
+    #[error("no memory for {what}: {reason}; give DPDK more with --memory (MiB)")]
+    NoMemory {
+        /// What was to be made.
+        what: String,
+        /// Why it was refused.
+        reason: String,
+    },
+    /// An option outside its legal range.
+    #[error("{what}: {why}")]
+    Config {
+        /// The option or object, with its value.
+        what: String,
+        /// What is legal.
+        why: String,
+    },
+    /// An lcore that does not exist, is the main one, or is at work.
+    #[error("lcore {lcore} {why}")]
+    Lcore {
+        /// The lcore's number.
+        lcore: u32,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A closure on another lcore panicked.
+    #[error("the work on lcore {lcore} panicked: {message}")]
+    Panicked {
+        /// Where.
+        lcore: u32,
+        /// The panic's message.
+        message: String,
+    },
+    /// A port's text could not be read.
+    #[error("port {text:?}: {why}")]
+    Spec {
+        /// The text as given.
+        text: String,
+        /// What is wrong and what is legal.
+        why: String,
+    },
+    /// A PCI device that is not there.
+    #[error("port {address}: no such PCI device; list them with: dpdk-devbind.py --status-dev net")]
+    NoPciDevice {
+        /// The address.
+        address: String,
+    },
+    /// A PCI device that belongs to the kernel.
+    #[error("port {address}: bound to {driver}, not to vfio-pci; bind it with: dpdk-devbind.py -b vfio-pci {address}")]
+    PciNotBound {
+        /// The address.
+        address: String,
+        /// The kernel driver, or `no driver`.
+        driver: String,
+    },
+    /// A network interface that is not there.
+    #[error("port eth:{name}: no such interface; there are {there}")]
+    NoInterface {
+        /// The interface asked for.
+        name: String,
+        /// Those that exist.
+        there: String,
+    },
+    /// Something listens on the socket already.
+    #[error("port {port}: another process listens on {path}; stop it or choose another path")]
+    SocketBusy {
+        /// The port's text.
+        port: String,
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Nothing listens on the socket.
+    #[error("port {port}: {why}; start the other side first, or listen here with {server}")]
+    SocketMissing {
+        /// The port's text.
+        port: String,
+        /// No file, or nobody behind it.
+        why: String,
+        /// The option that makes us the server.
+        server: &'static str,
+    },
+    /// A file that is not there or cannot be used.
+    #[error("port {port}: {path}: {why}")]
+    File {
+        /// The port's text.
+        port: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A right is missing.
+    #[error("{what}: not permitted; {mend}")]
+    NoPermission {
+        /// What was tried.
+        what: String,
+        /// The command that gives the right.
+        mend: String,
+    },
+    /// A queue was taken before, or does not exist.
+    #[error("port {port}: {direction} queue {queue} {why}")]
+    Queue {
+        /// The port's name.
+        port: String,
+        /// `receive` or `transmit`.
+        direction: &'static str,
+        /// The queue's number.
+        queue: u16,
+        /// `is already taken`, or how many there are.
+        why: String,
+    },
+    /// The driver refused.
+    #[error("port {port}: {step} failed: {reason}")]
+    Driver {
+        /// The port's text or name.
+        port: String,
+        /// What was being done.
+        step: String,
+        /// DPDK's own words, or the errno.
+        reason: String,
+    },
+    /// A forwarding table refused.
+    #[error("{table} table: {what}: {reason}")]
+    Fib {
+        /// `IPv4` or `IPv6`.
+        table: &'static str,
+        /// The route or the action.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl DpdkError {
+    /// Whether the machine lacks something (memory, a right, a driver, a peer) rather than the input being wrong.
+    /// The program's exit code is 4 then, and 2 otherwise.
+    pub fn machine_lacks(&self) -> bool {
+        use DpdkError::*;
+        match self {
+            EalInit { .. } | Version { .. } | NoHugepages { .. } | NoMemory { .. } | NoPermission { .. } => true,
+            PciNotBound { .. } | SocketBusy { .. } | SocketMissing { .. } | Driver { .. } => true,
+            AlreadyInitialised | CleanedUp | Config { .. } | Lcore { .. } | Panicked { .. } | Spec { .. } => false,
+            NoPciDevice { .. } | NoInterface { .. } | File { .. } | Queue { .. } | Fib { .. } => false,
+        }
+    }
+
+    /// A driver's refusal, in DPDK's own words when it logged any since the last mark.
+    pub(crate) fn driver(port: &str, step: impl Into<String>, err: i32) -> Self {
+        const NO_MEMORY: i32 = 12;
+        let line = log::error_line();
+        if err.abs() == NO_MEMORY && line.is_empty() {
+            return Self::NoMemory { what: format!("port {port}"), reason: log::errno_text(err) };
+        }
+        Self::Driver { port: port.to_string(), step: step.into(), reason: reason(&line, err) }
+    }
+}
+
+/// The log line and the errno as one text.
+pub(crate) fn reason(line: &str, err: i32) -> String {
+    if line.is_empty() {
+        log::errno_text(err)
+    } else {
+        format!("{line} ({})", log::errno_text(err))
+    }
+}

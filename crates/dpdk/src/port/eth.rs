@@ -1,0 +1,218 @@
+//! Kernel interfaces: AF_XDP, and AF_PACKET when that cannot be had.
+//!
+//! What was found with DPDK 22.11 (libxdp 1.3, Linux 6.18) on veth pairs, and is dealt with here:
+//!
+//! * Both drivers have a pool of their own. AF_XDP registers the whole pool with the kernel (UMEM), wants it in one
+//!   piece without gaps between objects of at most a page, and takes 2048 mbufs out of it at once. AF_PACKET copies up
+//!   to its frame size into an mbuf without looking at the room. Frames from other pools are copied by the driver while
+//!   sending, so a caller's mbufs come back at once and none is stranded in a ring.
+//! * The kernel keeps 256 bytes of each AF_XDP buffer for the program, so a 4 KiB page carries an MTU of 3438 at most.
+//! * `busy_budget=0`: with the default of 64 the driver makes a system call for every empty poll, which serves drivers
+//!   with NAPI contexts of their own; veth has none to be polled. It can be given as an option.
+//! * Sending only queues; the kernel goes on when it is kicked. [`crate::TxQueue::tx_done_cleanup`] kicks.
+//! * Closing AF_XDP leaks the UMEM and its socket (a reference count off by one), so the interface's queue would stay
+//!   taken to the end of the process. The socket is found and closed here; the pool's memory is left.
+//! * Both drivers say "up, 10 Gbit/s" whatever the link does, so the kernel is asked instead. Neither tells about
+//!   frames that the kernel drops later: verify what was sent by what arrives.
+//! * AF_PACKET accepts frames that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
+
+use std::path::Path;
+
+use dpdk_sys as sys;
+
+use super::{vdev, PortConfig, Started, Traits};
+use crate::{
+    spec::{EthDriver, Options, PACKET_KEYS, XDP_KEYS},
+    DpdkError, Eal, Mempool,
+};
+
+/// Ethernet header, one VLAN tag, FCS.
+const OVERHEAD: u32 = 22;
+/// What the kernel keeps in front of a frame for the XDP program.
+const XDP_HEADROOM: u32 = 256;
+/// Page less the headers of pool object (64), mbuf and headroom (128 each) and a line, as a pool may pad an object.
+const XDP_MOST_ROOM: u32 = 4096 - 64 - 128 - 128 - 64;
+
+pub(super) struct Request<'a> {
+    pub(super) text: &'a str,
+    pub(super) iface: &'a str,
+    pub(super) driver: EthDriver,
+    pub(super) options: &'a Options,
+}
+
+pub(super) fn open(
+    eal: &'static Eal,
+    request: &Request<'_>,
+    config: &PortConfig,
+) -> Result<(Started, Option<String>), DpdkError> {
+    check(request, config)?;
+    match request.driver {
+        EthDriver::AfXdp => Ok((af_xdp(eal, request, config)?, None)),
+        EthDriver::AfPacket => Ok((af_packet(eal, request, config)?, None)),
+        EthDriver::Auto => match af_xdp(eal, request, config) {
+            Ok(started) => Ok((started, None)),
+            Err(why) => {
+                let why = format!("AF_PACKET instead of AF_XDP, which is faster: {}", short(&why));
+                Ok((af_packet(eal, request, config)?, Some(why)))
+            }
+        },
+    }
+}
+
+/// The reason without the port's name, which the caller shows already.
+fn short(error: &DpdkError) -> String {
+    match error {
+        DpdkError::Driver { step, reason, .. } => format!("{step} failed: {reason}"),
+        DpdkError::Config { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn check(request: &Request<'_>, config: &PortConfig) -> Result<(), DpdkError> {
+    let Request { text, iface, .. } = *request;
+    let Some(state) = interface(iface) else {
+        return Err(DpdkError::NoInterface { name: iface.to_string(), there: interfaces() });
+    };
+    const CAP_NET_RAW: u32 = 13;
+    if !has_capability(CAP_NET_RAW) {
+        let exe = std::env::current_exe().map_or("linerate".into(), |p| p.display().to_string());
+        let mend = format!("run as root, or: sudo setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep {exe}");
+        return Err(DpdkError::NoPermission { what: format!("port {text}: raw sockets"), mend });
+    }
+    let refuse = |reason: String| DpdkError::Driver { port: text.to_string(), step: "opening".into(), reason };
+    if state.up == 0 {
+        return Err(refuse(format!("the interface is down; bring it up with: ip link set {iface} up")));
+    }
+    if state.mtu < u32::from(config.mtu) {
+        let (has, wants) = (state.mtu, config.mtu);
+        return Err(refuse(format!("its MTU is {has}, {wants} is needed; set it with: ip link set {iface} mtu {wants}")));
+    }
+    Ok(())
+}
+
+fn args(request: &Request<'_>, keys: &[&str], defaults: &[(&str, u32)]) -> String {
+    let mut args = format!("iface={}", request.iface);
+    let given = |key: &str| request.options.iter().any(|(k, _)| k == key);
+    for (key, value) in defaults.iter().filter(|(key, _)| !given(key)) {
+        args.push_str(&format!(",{key}={value}"));
+    }
+    for (key, value) in request.options.iter().filter(|(key, _)| keys.contains(&key.as_str())) {
+        args.push_str(&format!(",{key}={value}"));
+    }
+    args
+}
+
+fn af_xdp(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> Result<Started, DpdkError> {
+    let text = request.text;
+    let refuse = |reason: String| DpdkError::Driver { port: text.to_string(), step: "opening".into(), reason };
+    let room = (u32::from(config.mtu) + OVERHEAD + XDP_HEADROOM).max(2048);
+    if room > XDP_MOST_ROOM {
+        let most = XDP_MOST_ROOM - OVERHEAD - XDP_HEADROOM;
+        return Err(refuse(format!("AF_XDP carries an MTU of {most} at most, {} is needed", config.mtu)));
+    }
+    let queues = u32::from(config.rx_queues.max(config.tx_queues).max(1));
+    // Fill and completion rings (2048 each), receive and transmit rings, caches and bursts.
+    let count = queues * (2 * 2048 + 2 * u32::from(config.rx_desc)) + 2048 - 1;
+    let pool = Mempool::new(eal, "afxdp", count, room as u16, 256)?;
+    if !pool.is_one_chunk() {
+        return Err(refuse("DPDK's memory has no contiguous piece large enough for its buffers".into()));
+    }
+    let args = args(request, XDP_KEYS, &[("start_queue", 0), ("queue_count", queues), ("busy_budget", 0)]);
+    let before = xdp_sockets();
+    // SAFETY: replaces print functions of libraries the driver has loaded.
+    unsafe { sys::lr_quiet_bpf() };
+    let traits = Traits { iface: Some(request.iface.to_string()), ..Traits::default() };
+    let config = PortConfig { rx_queues: queues as u16, tx_queues: queues as u16, ..config.with_pool(&pool) };
+    let started = vdev(eal, text, "net_af_xdp", &args, &config, traits);
+    let mut opened = xdp_sockets();
+    opened.retain(|fd| !before.contains(fd));
+    match started {
+        Ok(mut started) => {
+            started.xdp_sockets = opened;
+            Ok(started)
+        }
+        Err(e) => {
+            close_xdp_sockets(&opened);
+            Err(e)
+        }
+    }
+}
+
+fn af_packet(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> Result<Started, DpdkError> {
+    // The kernel's header and the alignment of the link layer's precede the frame in its slot; slots tile a block.
+    let framesz = (u32::from(config.mtu) + OVERHEAD + 128).next_multiple_of(2048);
+    let framesz = option(request.options, "framesz").unwrap_or(framesz);
+    let blocksz = option(request.options, "blocksz").unwrap_or(framesz * 8);
+    let framecnt = u32::from(config.rx_desc.max(config.tx_desc)).next_multiple_of((blocksz / framesz.max(1)).max(1));
+    let Ok(room) = u16::try_from(framesz) else {
+        let why = format!("framesz={framesz} is too large; at most 65392");
+        return Err(DpdkError::Config { what: format!("port {}", request.text), why });
+    };
+    let queues = u32::from(config.rx_queues.max(config.tx_queues).max(1));
+    let pool = Mempool::new(eal, "afpacket", 4096 * queues - 1, room.max(64), 256)?;
+    let defaults = [
+        ("qpairs", queues),
+        ("framesz", framesz),
+        ("blocksz", blocksz),
+        ("framecnt", framecnt),
+        // Past the queueing discipline: what it would drop silently is refused instead.
+        ("qdisc_bypass", 1),
+    ];
+    let traits = Traits { iface: Some(request.iface.to_string()), clamp_mtu: true, ..Traits::default() };
+    let config = PortConfig { rx_queues: queues as u16, tx_queues: queues as u16, ..config.with_pool(&pool) };
+    vdev(eal, request.text, "net_af_packet", &args(request, PACKET_KEYS, &defaults), &config, traits)
+}
+
+fn option(options: &Options, key: &str) -> Option<u32> {
+    options.iter().find(|(k, _)| k == key)?.1.parse().ok()
+}
+
+/// What the kernel says about an interface; `None` when it does not exist in this network namespace.
+pub(super) fn interface(name: &str) -> Option<sys::lr_iface> {
+    let name = std::ffi::CString::new(name).ok()?;
+    let mut out = sys::lr_iface::default();
+    // SAFETY: the name is NUL-terminated and `out` is a plain structure.
+    (unsafe { sys::lr_iface(name.as_ptr(), &mut out) } == 0).then_some(out)
+}
+
+pub(super) fn running(name: &str) -> bool {
+    interface(name).is_some_and(|i| i.running != 0)
+}
+
+/// Bits per second of an interface with hardware behind it.
+pub(super) fn hardware_speed(name: &str) -> Option<u64> {
+    let dir = Path::new("/sys/class/net").join(name);
+    if !dir.join("device").exists() {
+        return None;
+    }
+    let mbps: i64 = std::fs::read_to_string(dir.join("speed")).ok()?.trim().parse().ok()?;
+    u64::try_from(mbps).ok().filter(|&m| m > 0).map(|m| m * 1_000_000)
+}
+
+/// The interfaces of this network namespace.
+fn interfaces() -> String {
+    let text = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let names: Vec<&str> = text.lines().filter_map(|l| Some(l.split_once(':')?.0.trim())).collect();
+    names.join(", ")
+}
+
+fn has_capability(bit: u32) -> bool {
+    let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("CapEff:")).unwrap_or_default();
+    u64::from_str_radix(line.trim(), 16).unwrap_or(0) >> bit & 1 == 1
+}
+
+fn xdp_sockets() -> Vec<i32> {
+    let mut fds = [0; 256];
+    // SAFETY: the array holds the number of entries given.
+    let n = unsafe { sys::lr_xdp_sockets(fds.as_mut_ptr(), fds.len() as i32) };
+    fds.into_iter().take(usize::try_from(n).unwrap_or(0)).collect()
+}
+
+pub(super) fn close_xdp_sockets(fds: &[i32]) {
+    for &fd in fds {
+        // SAFETY: closes the descriptor only if it is an AF_XDP socket, which only the driver of this port had, and it
+        // has let go of it.
+        unsafe { sys::lr_xdp_socket_close(fd) };
+    }
+}

@@ -1,0 +1,153 @@
+use std::{ffi::CString, path::Path};
+
+use dpdk_sys as sys;
+
+use super::{check_config, eth, named_vdev, socket, vdev, Device, Port, PortConfig, Started, Traits};
+use crate::{
+    log,
+    spec::{check_pci, Options, PortSpec, Role},
+    DpdkError, Eal,
+};
+
+impl Port {
+    /// Makes, configures and starts the port. Errors name the port, what is missing, and the command that mends it.
+    ///
+    /// * A PCI device must have been named in [`crate::EalOptions::pci`].
+    /// * A socket to listen on is made here and removed at close; a stale one, where nobody listens, is replaced.
+    /// * `wire` is not opened but made, by [`crate::Wire::pair`].
+    pub fn open(eal: &'static Eal, spec: &PortSpec, config: &PortConfig) -> Result<Self, DpdkError> {
+        let text = &spec.to_string();
+        let mut fallback = None;
+        let queues = config.rx_queues.max(config.tx_queues);
+        let started = match spec {
+            PortSpec::Wire => {
+                let why = "a wire is made in pairs inside one process; give it no other port".into();
+                return Err(DpdkError::Spec { text: text.clone(), why });
+            }
+            PortSpec::Pci { address, options } => pci(eal, text, address, options, config)?,
+            PortSpec::Eth { iface, driver, options } => {
+                let request = eth::Request { text, iface, driver: *driver, options };
+                let (started, why) = eth::open(eal, &request, config)?;
+                fallback = why;
+                started
+            }
+            PortSpec::Memif { path, role, options } => {
+                let serves = listen(text, path, *role, "role=server", true)?;
+                let role = if *role == Role::Server { "server" } else { "client" };
+                let fixed = format!("role={role},socket={},socket-abstract=no", path.display());
+                // Ring and buffer sizes are the client's to choose; the buffer holds a whole frame.
+                let rsize = config.rx_desc.clamp(2, 16384).next_power_of_two().trailing_zeros();
+                let bsize = (u32::from(config.mtu) + 22).next_multiple_of(64).max(2048);
+                let fixed = with_defaults(fixed, options, &[("rsize", rsize), ("bsize", bsize)]);
+                vdev(eal, text, "net_memif", &fixed, config, serves)?
+            }
+            PortSpec::Vhost { path, role, options } => {
+                let serves = listen(text, path, *role, "client=0", true)?;
+                let fixed = format!("iface={},client={}", path.display(), u8::from(*role == Role::Client));
+                let fixed = with_defaults(fixed, options, &[("queues", queues.into())]);
+                vdev(eal, text, "net_vhost", &fixed, config, serves)?
+            }
+            PortSpec::Virtio { path, role, options } => {
+                // No knock: a vhost-user server takes it for its one peer.
+                let serves = listen(text, path, *role, "server=1", false)?;
+                let fixed = format!("path={},server={}", path.display(), u8::from(*role == Role::Server));
+                let size = config.rx_desc.max(config.tx_desc).clamp(64, 32768).next_power_of_two();
+                let fixed = with_defaults(fixed, options, &[("queues", queues.into()), ("queue_size", size.into())]);
+                vdev(eal, text, "virtio_user", &fixed, config, serves)?
+            }
+            PortSpec::Null { options } => {
+                let size = options.iter().find(|(k, _)| k == "size").map_or(Ok(64), |(_, v)| v.parse::<usize>());
+                if !size.as_ref().is_ok_and(|&size| (1..=config.pool.max_frame_len()).contains(&size)) {
+                    let why = format!("size must be 1 to {}", config.pool.max_frame_len());
+                    return Err(DpdkError::Spec { text: text.clone(), why });
+                }
+                vdev(eal, text, "net_null", &with_defaults("size=64".into(), options, &[]), config, Traits::default())?
+            }
+            PortSpec::Pcap { rx, tx } => pcap(eal, text, rx.as_deref(), tx.as_deref(), config)?,
+            PortSpec::Raw { name, args } => named_vdev(eal, text, name.clone(), args, config, Traits::default())?,
+        };
+        Ok(started.into_port(fallback))
+    }
+}
+
+/// Looks at the socket before the driver does, and says who removes it.
+fn listen(text: &str, path: &Path, role: Role, server: &'static str, knock: bool) -> Result<Traits, DpdkError> {
+    match role {
+        Role::Server => {
+            socket::check_server(text, path)?;
+            Ok(Traits { serves: Some(path.to_path_buf()), ..Traits::default() })
+        }
+        Role::Client => {
+            socket::check_client(text, path, server, knock)?;
+            Ok(Traits::default())
+        }
+    }
+}
+
+/// The fixed arguments, the defaults the user did not set, and what the user set.
+fn with_defaults(mut args: String, options: &Options, defaults: &[(&str, u32)]) -> String {
+    for (key, value) in defaults {
+        if !options.iter().any(|(k, _)| k == key) {
+            args.push_str(&format!(",{key}={value}"));
+        }
+    }
+    for (key, value) in options {
+        // DPDK refuses a key given twice.
+        if args.split(',').any(|pair| pair.split('=').next() == Some(key)) {
+            args = args.split(',').filter(|pair| pair.split('=').next() != Some(key)).collect::<Vec<_>>().join(",");
+        }
+        args.push_str(&format!(",{key}={value}"));
+    }
+    args.trim_start_matches(',').to_string()
+}
+
+fn pcap(
+    eal: &'static Eal,
+    text: &str,
+    rx: Option<&Path>,
+    tx: Option<&Path>,
+    config: &PortConfig,
+) -> Result<Started, DpdkError> {
+    let mut args = Vec::new();
+    if let Some(rx) = rx {
+        if let Err(e) = std::fs::File::open(rx) {
+            return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why: e.to_string() });
+        }
+        args.push(format!("rx_pcap={}", rx.display()));
+        // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
+        if tx.is_none() {
+            args.push("infinite_rx=1".into());
+        }
+    }
+    if let Some(tx) = tx {
+        args.push(format!("tx_pcap={}", tx.display()));
+    }
+    vdev(eal, text, "net_pcap", &args.join(","), config, Traits::default())
+}
+
+fn pci(
+    eal: &'static Eal,
+    text: &str,
+    address: &str,
+    options: &Options,
+    config: &PortConfig,
+) -> Result<Started, DpdkError> {
+    check_pci(address)?;
+    check_config(text, config)?;
+    let c_address = CString::new(address).unwrap_or_default();
+    // SAFETY: the name is NUL-terminated.
+    let mut id = unsafe { sys::lr_port_by_name(c_address.as_ptr()) };
+    if id < 0 {
+        let devargs = CString::new(with_defaults(address.to_string(), options, &[])).unwrap_or_default();
+        log::mark();
+        // SAFETY: NUL-terminated and copied.
+        let err = unsafe { sys::lr_dev_probe(devargs.as_ptr()) };
+        if err != 0 {
+            return Err(DpdkError::driver(text, "probing", err));
+        }
+        // SAFETY: as above.
+        id = unsafe { sys::lr_port_by_name(c_address.as_ptr()) };
+    }
+    let id = u16::try_from(id).map_err(|_| DpdkError::driver(text, "finding the port of the device", id))?;
+    Started::start(eal, text, Device { id, vdev: None, serves: None }, config, Traits::default())
+}

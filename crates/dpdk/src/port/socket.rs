@@ -1,0 +1,101 @@
+//! What can be known about a unix socket before DPDK is asked to use it.
+
+use std::{
+    io::ErrorKind,
+    os::unix::{fs::FileTypeExt, net::UnixStream},
+    path::Path,
+};
+
+use crate::DpdkError;
+
+/// We are to listen: the directory must exist and nobody else may listen. A socket nobody listens on is removed.
+pub(super) fn check_server(port: &str, path: &Path) -> Result<(), DpdkError> {
+    let file = |why: String| DpdkError::File { port: port.to_string(), path: path.to_path_buf(), why };
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !parent.is_dir() {
+        return Err(file(format!("the directory {} does not exist; make it first", parent.display())));
+    }
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !meta.file_type().is_socket() {
+        return Err(file("exists and is not a socket; choose another path".into()));
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(DpdkError::SocketBusy { port: port.to_string(), path: path.to_path_buf() }),
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+            std::fs::remove_file(path).map_err(|e| file(format!("a stale socket that cannot be removed: {e}")))
+        }
+        Err(e) => Err(file(e.to_string())),
+    }
+}
+
+/// The peer is to listen. `knock` tries the connection; without it only the file is looked at.
+pub(super) fn check_client(port: &str, path: &Path, server: &'static str, knock: bool) -> Result<(), DpdkError> {
+    let missing = |why: String| DpdkError::SocketMissing { port: port.to_string(), why, server };
+    match std::fs::metadata(path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Err(missing(format!("{} does not exist", path.display()))),
+        Err(e) => return Err(denied_or(port, path, &e)),
+        Ok(meta) if !meta.file_type().is_socket() => {
+            let why = "exists and is not a socket".into();
+            return Err(DpdkError::File { port: port.to_string(), path: path.to_path_buf(), why });
+        }
+        Ok(_) => {}
+    }
+    if !knock {
+        return Ok(());
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+            Err(missing(format!("nobody listens on {}", path.display())))
+        }
+        Err(e) => Err(denied_or(port, path, &e)),
+    }
+}
+
+fn denied_or(port: &str, path: &Path, e: &std::io::Error) -> DpdkError {
+    if e.kind() == ErrorKind::PermissionDenied {
+        let mend = format!("run as root, or: sudo chmod a+rw {}", path.display());
+        return DpdkError::NoPermission { what: format!("port {port}"), mend };
+    }
+    DpdkError::File { port: port.to_string(), path: path.to_path_buf(), why: e.to_string() }
+}
+
+/// Removes the socket we listened on, if the driver has left it.
+pub(super) fn remove(path: &Path) {
+    if std::fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket()) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn sockets_are_told_apart() {
+        let dir = std::env::temp_dir().join(format!("linerate-socket-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let path = dir.join("s");
+        let client = |knock| check_client("memif:s", &path, "role=server", knock).map_err(|e| e.to_string());
+        assert!(check_server("memif:s", &path).is_ok());
+        assert!(client(true).unwrap_err().contains("does not exist; start the other side first"));
+
+        let listener = UnixListener::bind(&path).unwrap();
+        let busy = check_server("memif:s", &path).unwrap_err();
+        assert!(busy.machine_lacks() && busy.to_string().contains("another process listens on"), "{busy}");
+        assert!(client(true).is_ok());
+
+        drop(listener);
+        assert!(client(true).unwrap_err().contains("nobody listens on"));
+        assert!(client(false).is_ok());
+        assert!(check_server("memif:s", &path).is_ok() && !path.exists());
+
+        std::fs::write(&path, "x").unwrap();
+        assert!(check_server("memif:s", &path).unwrap_err().to_string().contains("not a socket"));
+        assert!(client(true).unwrap_err().contains("not a socket"));
+        assert!(check_server("memif:s", &dir.join("no/s")).unwrap_err().to_string().contains("make it first"));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

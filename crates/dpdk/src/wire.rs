@@ -1,0 +1,78 @@
+use std::{
+    ffi::CString,
+    ptr::NonNull,
+    sync::{
+        atomic::{AtomicU32, Ordering},
+        Arc,
+    },
+};
+
+use dpdk_sys as sys;
+
+use crate::{eal::Alive, log, port::wire_end, DpdkError, Eal, Port, PortConfig};
+
+/// A software cable: two ports over a pair of rings. It loses nothing: a full cable refuses frames.
+pub struct Wire;
+
+impl Wire {
+    /// The two ends of a cable that holds `depth` frames in each direction (1 to 65536). One queue each; of `config`
+    /// the pool and the MTU count. Frames still inside go back to their pools when both ends are closed.
+    ///
+    /// Frames themselves pass, not copies: a frame received belongs to the pool the sender took it from.
+    pub fn pair(eal: &'static Eal, name: &str, depth: u32, config: &PortConfig) -> Result<(Port, Port), DpdkError> {
+        if !(1..=65536).contains(&depth) {
+            let what = format!("wire {name:?} of depth {depth}");
+            return Err(DpdkError::Config { what, why: "the depth must be 1 to 65536 frames".into() });
+        }
+        let rings = Arc::new(Rings { rings: [ring(eal, depth)?, ring(eal, depth)?] });
+        let near = wire_end(eal, name, Arc::clone(&rings), 0, config)?;
+        Ok((near, wire_end(eal, name, rings, 1, config)?))
+    }
+}
+
+/// The two rings of a cable, freed with what is in them after both ports.
+pub(crate) struct Rings {
+    rings: [Ring; 2],
+}
+
+struct Ring {
+    ring: NonNull<sys::rte_ring>,
+    _alive: Alive,
+}
+
+// SAFETY: only passed to DPDK, which uses each side of a ring from one queue at a time (SP/SC), as queues are handed
+// out once.
+unsafe impl Send for Ring {}
+// SAFETY: as above; nothing here touches the ring while ports use it.
+unsafe impl Sync for Ring {}
+
+impl Rings {
+    /// The ring to receive from and the ring to send to, of one end.
+    pub(crate) fn ends(&self, end: usize) -> (*mut sys::rte_ring, *mut sys::rte_ring) {
+        let [a, b] = &self.rings;
+        let (rx, tx) = if end == 0 { (a, b) } else { (b, a) };
+        (rx.ring.as_ptr(), tx.ring.as_ptr())
+    }
+}
+
+fn ring(eal: &'static Eal, depth: u32) -> Result<Ring, DpdkError> {
+    static SERIAL: AtomicU32 = AtomicU32::new(0);
+    let alive = eal.alive()?;
+    let name = CString::new(format!("lr_wire{}", SERIAL.fetch_add(1, Ordering::Relaxed))).unwrap_or_default();
+    // SAFETY: the EAL runs; the name is NUL-terminated and copied.
+    let ring = unsafe { sys::lr_ring_create(name.as_ptr(), depth) };
+    match NonNull::new(ring) {
+        Some(ring) => Ok(Ring { ring, _alive: alive }),
+        None => {
+            let what = format!("a ring of {depth} frames");
+            Err(DpdkError::NoMemory { what, reason: log::errno_text(log::errno()) })
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: both ports that used the ring are closed; what is left inside is nobody else's.
+        unsafe { sys::lr_ring_free(self.ring.as_ptr()) };
+    }
+}

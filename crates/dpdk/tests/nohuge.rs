@@ -1,0 +1,280 @@
+//! Ports without huge pages.
+
+mod common;
+
+use common::{content, eal_with, full, open, pass, pool, refused};
+use dpdk::{Eal, EalOptions, Mbuf, Memory, MemoryKind, Mempool, PortConfig, Wire};
+use packet::{Alloc, Buffer, Burst, Rx, Tx};
+use std::time::Duration;
+
+fn test_eal() -> &'static Eal {
+    eal_with(Memory::NoHuge { mib: 256 })
+}
+
+#[test]
+fn dpdk_starts_once_and_quietly() {
+    let eal = test_eal();
+    assert_eq!(eal.memory_kind(), MemoryKind::NoHuge);
+    assert!(Eal::version().starts_with("DPDK "));
+    let again = Eal::init(EalOptions::default()).unwrap_err().to_string();
+    assert!(again.contains("only once"), "{again}");
+    assert!(dpdk::log_tail().contains("EAL:"));
+}
+
+#[test]
+fn a_wire_passes_everything_both_ways_and_the_pool_is_full_again() {
+    let eal = test_eal();
+    let pool = pool(eal, 1023);
+    let (mut a, mut b) = Wire::pair(eal, "t", 64, &PortConfig::new(&pool)).unwrap();
+    assert!(a.link().up && a.link().bps.is_none());
+    let (mut at, mut ar, mut bt, mut br) =
+        (a.take_tx(0).unwrap(), a.take_rx(0).unwrap(), b.take_tx(0).unwrap(), b.take_rx(0).unwrap());
+    pass(&pool, &mut at, &mut br, 1000, 1514);
+    pass(&pool, &mut bt, &mut ar, 1000, 1514);
+    let stats = a.stats().unwrap();
+    assert_eq!((stats.opackets, stats.ipackets), (1000, 1000));
+    a.reset_stats().unwrap();
+    assert_eq!(a.stats().unwrap().opackets, 0);
+    assert!(a.xstats().unwrap().iter().any(|(name, _)| name == "rx_good_packets"));
+    full(&pool);
+}
+
+#[test]
+fn a_full_wire_leaves_the_unsent_in_front_and_owned() {
+    let eal = test_eal();
+    let pool = pool(eal, 255);
+    let (mut a, mut b) = Wire::pair(eal, "t", 20, &PortConfig::new(&pool)).unwrap();
+    let (mut tx, mut rx) = (a.take_tx(0).unwrap(), b.take_rx(0).unwrap());
+    let mut burst: Burst<Mbuf> = Burst::new();
+    assert_eq!(pool.handle().alloc(&mut burst, 32, 60), 32);
+    for (i, frame) in burst.iter_mut().enumerate() {
+        frame.data_mut()[0] = i as u8;
+    }
+    assert_eq!(tx.tx(&mut burst), 20);
+    assert_eq!(burst.iter().map(|f| f.data()[0]).collect::<Vec<_>>(), (20..32).collect::<Vec<u8>>());
+    assert_eq!(tx.tx(&mut burst), 0);
+    let mut got = Burst::new();
+    assert_eq!(rx.rx(&mut got), 20);
+    assert_eq!(tx.tx(&mut burst), 12);
+    // Received behind what is there already.
+    assert_eq!(rx.rx(&mut got), 12);
+    assert_eq!(got.iter().map(|f| f.data()[0]).collect::<Vec<_>>(), (0..32).collect::<Vec<u8>>());
+    assert_eq!(tx.tx(&mut got), 20);
+    drop(got);
+    assert_eq!(pool.avail(), 255 - 20);
+    // The queues keep the ports open; the cable's contents go home with the last of them.
+    drop((a, b, tx));
+    assert_eq!(pool.avail(), 255 - 20);
+    drop(rx);
+    assert_eq!(pool.avail(), 255);
+}
+
+#[test]
+fn queues_are_handed_out_once() {
+    let eal = test_eal();
+    let pool = pool(eal, 255);
+    let mut port = open(eal, "null", &pool);
+    assert_eq!(port.driver(), "net_null");
+    let _rx = port.take_rx(0).unwrap();
+    assert!(port.take_rx(0).err().unwrap().to_string().contains("receive queue 0 is already taken"));
+    assert!(port.take_tx(1).err().unwrap().to_string().contains("transmit queue 1 does not exist; the port has 1"));
+}
+
+#[test]
+fn null_receives_out_of_nothing_and_sends_to_nothing() {
+    let eal = test_eal();
+    let pool = pool(eal, 255);
+    let mut port = open(eal, "null,size=100", &pool);
+    let (mut rx, mut tx) = (port.take_rx(0).unwrap(), port.take_tx(0).unwrap());
+    let mut burst = Burst::new();
+    assert_eq!(rx.rx(&mut burst), 64);
+    assert!(burst.iter().all(|f| f.len() == 100 && f.frame_len() == 100 && f.segments() == 1));
+    assert_eq!(pool.avail(), 255 - 64);
+    assert_eq!(tx.tx(&mut burst), 64);
+    assert_eq!(pool.avail(), 255);
+    let mut silent = open(eal, "null,no-rx=1", &pool);
+    assert_eq!(silent.take_rx(0).unwrap().rx(&mut burst), 0);
+}
+
+#[test]
+fn a_pool_runs_dry_without_harm() {
+    let eal = test_eal();
+    let pool = pool(eal, 63);
+    let (mut alloc, mut burst, mut more) = (pool.handle(), Burst::new(), Burst::new());
+    assert_eq!(alloc.alloc(&mut burst, 64, 60), 0);
+    assert_eq!(alloc.alloc(&mut burst, 60, 2048), 60);
+    assert_eq!(alloc.alloc(&mut more, 4, 60), 0);
+    assert_eq!(alloc.alloc(&mut more, 3, 2049), 0);
+    assert_eq!(alloc.alloc(&mut more, 3, 60), 3);
+    assert_eq!(alloc.alloc(&mut burst, 5, 60), 0);
+    drop(more.pop());
+    Mbuf::discard(&mut burst);
+    assert_eq!((burst.len(), pool.avail()), (0, 61));
+}
+
+#[test]
+fn a_frame_grows_into_its_headroom_and_tailroom_and_no_further() {
+    let eal = test_eal();
+    let pool = pool(eal, 63);
+    let mut burst = Burst::new();
+    pool.handle().alloc(&mut burst, 1, 60);
+    let frame = &mut burst[0];
+    assert!(!frame.prepend(129) && frame.prepend(128) && frame.len() == 188);
+    assert!(frame.trim_front(100) && frame.len() == 88 && !frame.trim_front(89));
+    assert!(frame.set_len(2048 + 28) && !frame.set_len(2048 + 29));
+    assert_eq!(frame.frame_len(), 2076);
+    frame.data_mut().fill(7);
+    Mbuf::discard(&mut burst);
+    // A used mbuf comes back with its headroom.
+    let all = 63;
+    let mut alloc = pool.handle();
+    let mut again = Burst::new();
+    assert_eq!(alloc.alloc(&mut again, all, 64), all);
+    assert!(again.iter_mut().all(|f| f.len() == 64 && f.prepend(128) && !f.prepend(1)));
+}
+
+#[test]
+fn a_template_is_in_every_frame() {
+    let eal = test_eal();
+    let pool = Mempool::new(eal, "fill", 100, 512, 0).unwrap();
+    let template: Vec<u8> = (0..200).collect();
+    pool.fill_all(&template).unwrap();
+    let (mut a, mut b) = (Burst::new(), Burst::new());
+    assert_eq!(pool.handle().alloc(&mut a, 64, 200) + pool.handle().alloc(&mut b, 36, 100), 100);
+    assert!(a.iter().all(|f| f.data() == template) && b.iter().all(|f| f.data() == &template[..100]));
+    let busy = pool.fill_all(&template).unwrap_err().to_string();
+    assert!(busy.contains("100 frames are in flight"), "{busy}");
+    assert!(pool.fill_all(&[0; 513]).unwrap_err().to_string().contains("at most 512 fit"));
+}
+
+#[test]
+fn a_capture_is_replayed_for_ever_and_written() {
+    use pcap_file::pcap::{PcapPacket, PcapReader, PcapWriter};
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to) = (dir.path().join("in.pcap"), dir.path().join("out.pcap"));
+    let mut writer = PcapWriter::new(std::fs::File::create(&from).unwrap()).unwrap();
+    for i in 0..5 {
+        let bytes = content(i, 1514);
+        writer.write_packet(&PcapPacket::new(Duration::from_secs(1), bytes.len() as u32, &bytes)).unwrap();
+    }
+    drop(writer);
+    let pool = pool(eal, 511);
+    let mut port = open(eal, &format!("pcap:{}", from.display()), &pool);
+    let (mut rx, mut burst) = (port.take_rx(0).unwrap(), Burst::new());
+    let mut seen = 0;
+    while seen < 100 {
+        rx.rx(&mut burst);
+        for frame in &burst {
+            assert_eq!(frame.data(), content(seen % 5, 1514));
+            seen += 1;
+        }
+        Mbuf::discard(&mut burst);
+    }
+    drop((port, rx));
+    full(&pool);
+
+    let mut port = open(eal, &format!("pcap:rx={},tx={}", from.display(), to.display()), &pool);
+    let (mut rx, mut tx) = (port.take_rx(0).unwrap(), port.take_tx(0).unwrap());
+    while rx.rx(&mut burst) > 0 {}
+    assert_eq!(tx.tx(&mut burst), 5);
+    drop((port, rx, tx));
+    let mut reader = PcapReader::new(std::fs::File::open(&to).unwrap()).unwrap();
+    for i in 0..5 {
+        assert_eq!(reader.next_packet().unwrap().unwrap().data, content(i, 1514));
+    }
+    full(&pool);
+}
+
+#[test]
+fn memif_joins_two_ports_and_leaves_no_socket() {
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.sock");
+    let pool = pool(eal, 4095);
+    let mut server = open(eal, &format!("memif:{},role=server", path.display()), &pool);
+    assert!(!server.link().up);
+    let (busy, lacks) = refused(eal, &format!("memif:{},role=server,id=1", path.display()), &pool);
+    assert!(lacks && busy.contains("another process listens on"), "{busy}");
+    let mut client = open(eal, &format!("memif:{}", path.display()), &pool);
+    assert!(server.wait_link_up(Duration::from_secs(10)) && client.wait_link_up(Duration::from_secs(10)));
+    assert_eq!(client.link().bps, None);
+    let (mut st, mut sr) = (server.take_tx(0).unwrap(), server.take_rx(0).unwrap());
+    let (mut ct, mut cr) = (client.take_tx(0).unwrap(), client.take_rx(0).unwrap());
+    pass(&pool, &mut st, &mut cr, 3000, 1514);
+    pass(&pool, &mut ct, &mut sr, 3000, 1514);
+    drop((ct, cr, client));
+    drop((st, sr, server));
+    full(&pool);
+    assert!(!path.exists());
+}
+
+#[test]
+fn vhost_and_virtio_join_two_ports_and_leave_no_socket() {
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    for (host, guest) in [("", ""), (",client=1", ",server=1")] {
+        let path = dir.path().join("v.sock");
+        let pool = pool(eal, 8191);
+        let [vhost, virtio] =
+            [format!("vhost:{}{host}", path.display()), format!("virtio:{}{guest}", path.display())];
+        // Who listens comes first.
+        let (mut a, mut b) = if host.is_empty() {
+            let a = open(eal, &vhost, &pool);
+            (a, open(eal, &virtio, &pool))
+        } else {
+            let b = open(eal, &virtio, &pool);
+            (open(eal, &vhost, &pool), b)
+        };
+        let end = std::time::Instant::now() + Duration::from_secs(10);
+        while !(a.link().up && b.link().up) {
+            assert!(std::time::Instant::now() < end, "{:?} {:?} {}", a.link(), b.link(), dpdk::log_tail());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let (mut at, mut ar) = (a.take_tx(0).unwrap(), a.take_rx(0).unwrap());
+        let (mut bt, mut br) = (b.take_tx(0).unwrap(), b.take_rx(0).unwrap());
+        pass(&pool, &mut at, &mut br, 3000, 1514);
+        pass(&pool, &mut bt, &mut ar, 3000, 1514);
+        drop((bt, br, b));
+        drop((at, ar, a));
+        full(&pool);
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn what_cannot_be_opened_is_said_in_one_line() {
+    let eal = test_eal();
+    let pool = pool(eal, 255);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    std::fs::write(at("text"), "not a capture").unwrap();
+    for (text, says, lacks) in [
+        ("wire".to_string(), "made in pairs", false),
+        ("eth:nosuch0".to_string(), "no such interface; there are", false),
+        ("0000:ff:1f.7".to_string(), "no such PCI device", false),
+        (format!("memif:{}", at("none")), "does not exist; start the other side first, or listen here", true),
+        (format!("virtio:{}", at("none")), "listen here with server=1", true),
+        (format!("vhost:{},client=1", at("none")), "does not exist", true),
+        (format!("memif:{},role=server", at("no/x")), "make it first", false),
+        (format!("vhost:{}", at("text")), "not a socket", false),
+        (format!("pcap:{}", at("none")), "No such file", false),
+        (format!("pcap:{}", at("text")), "failed", true),
+        ("null,size=4000".to_string(), "size must be 1 to 2048", false),
+        ("raw:net_nosuch0".to_string(), "making net_nosuch0 failed", true),
+    ] {
+        let (line, lack) = refused(eal, &text, &pool);
+        assert!(line.contains(says), "{text}: {line}");
+        assert_eq!(lack, lacks, "{line}");
+    }
+    let big = PortConfig { mtu: 9000, ..PortConfig::new(&pool) };
+    let error = Wire::pair(eal, "t", 64, &big).err().unwrap().to_string();
+    assert!(error.contains("legal is 68 to 2026"), "{error}");
+    let none = PortConfig { rx_queues: 0, tx_queues: 0, ..PortConfig::new(&pool) };
+    assert!(dpdk::Port::open(eal, &"null".parse().unwrap(), &none).unwrap_err().to_string().contains("needs a queue"));
+    let huge = Mempool::new(eal, "big", 1 << 20, 2048, 0).unwrap_err();
+    assert!(huge.machine_lacks() && huge.to_string().contains("no memory for memory pool"), "{huge}");
+    assert!(Mempool::new(eal, "bad", 10, 2048, 256).unwrap_err().to_string().contains("cache"));
+    assert!(Wire::pair(eal, "t", 0, &PortConfig::new(&pool)).err().unwrap().to_string().contains("1 to 65536"));
+    full(&pool);
+}

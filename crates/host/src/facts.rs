@@ -1,0 +1,94 @@
+use crate::Roots;
+
+/// What the machine is, as far as it says.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    /// Host name.
+    pub hostname: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// CPU model name.
+    pub cpu_model: String,
+    /// CPUs this process may run on, rising.
+    pub cpus_allowed: Vec<u32>,
+    /// `virtual machine (vendor)` when the CPU says so.
+    pub hypervisor: Option<String>,
+    /// Whether the TSC runs at one rate in every power state.
+    pub tsc_invariant: bool,
+    /// The kernel's clock source.
+    pub clocksource: Option<String>,
+    /// Kernel boot line.
+    pub boot_line: String,
+    /// Free and total 2 MiB hugepages.
+    pub hugepages_2m: (u64, u64),
+    /// CPUs kept from the scheduler by `isolcpus`.
+    pub isolated: String,
+    /// Frequency governor of the first CPU, when there is one.
+    pub governor: Option<String>,
+}
+
+impl Facts {
+    /// Reads the machine. What cannot be read is empty or `None`.
+    pub fn read(roots: &Roots) -> Self {
+        let cpuinfo = roots.proc("cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            cpuinfo
+                .lines()
+                .find(|l| l.split(':').next().is_some_and(|k| k.trim() == name))
+                .and_then(|l| l.split_once(':'))
+                .map(|(_, v)| v.trim().to_owned())
+                .unwrap_or_default()
+        };
+        let flags = field("flags");
+        let has = |flag: &str| flags.split_ascii_whitespace().any(|f| f == flag);
+        let status = roots.proc("self/status").unwrap_or_default();
+        let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+        let vendor: Option<String> = roots.sys("class/dmi/id/sys_vendor");
+        Self {
+            hostname: line(roots, "sys/kernel/hostname"),
+            kernel: line(roots, "sys/kernel/osrelease"),
+            cpu_model: field("model name"),
+            cpus_allowed: parse_cpu_list(allowed.trim()),
+            hypervisor: has("hypervisor").then(|| vendor.unwrap_or_else(|| "virtual machine".to_owned())),
+            tsc_invariant: has("constant_tsc") && has("nonstop_tsc"),
+            clocksource: roots.sys("devices/system/clocksource/clocksource0/current_clocksource"),
+            boot_line: line(roots, "cmdline"),
+            hugepages_2m: (
+                roots.sys("kernel/mm/hugepages/hugepages-2048kB/free_hugepages").unwrap_or(0),
+                roots.sys("kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").unwrap_or(0),
+            ),
+            isolated: roots.sys("devices/system/cpu/isolated").unwrap_or_default(),
+            governor: roots.sys("devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        }
+    }
+}
+
+fn line(roots: &Roots, path: &str) -> String {
+    roots.proc(path).unwrap_or_default().trim().to_owned()
+}
+
+/// Reads `0-3,8` into its members; what is not a list gives as much as could be read. At most 4096 CPUs.
+fn parse_cpu_list(text: &str) -> Vec<u32> {
+    const MOST: u32 = 4096;
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
+            cpus.extend(first..=last.min(MOST));
+        }
+    }
+    cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_read_and_garbage_is_survived() {
+        assert_eq!(parse_cpu_list("0-2,8"), [0, 1, 2, 8]);
+        assert_eq!(parse_cpu_list(""), [0u32; 0]);
+        assert_eq!(parse_cpu_list("3-1,x,-,5"), [5]);
+        assert_eq!(parse_cpu_list("0-99999999999,0-4294967295").len(), 4097);
+    }
+}

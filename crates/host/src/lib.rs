@@ -1,0 +1,16 @@
+//! Host facts, and what disturbs a polling core.
+//!
+//! Everything is read from `/proc` and `/sys` under a [`Roots`], so that tests feed it fixture trees. What the kernel
+//! does not report is `None`, never a guess: inside a virtual machine most of it is missing, and the polling gaps and
+//! the core-to-core probe, which need nothing from the kernel, carry the weight.
+#![forbid(unsafe_code)]
+
+mod core_to_core;
+mod facts;
+mod interference;
+mod roots;
+
+pub use core_to_core::PingPong;
+pub use facts::Facts;
+pub use interference::{current_tid, CpuSnapshot};
+pub use roots::Roots;

@@ -1,0 +1,32 @@
+use std::{fs, path::PathBuf, str::FromStr};
+
+/// Where `/proc` and `/sys` are: the machine's own, or a fixture tree.
+#[derive(Debug, Clone)]
+pub struct Roots {
+    proc: PathBuf,
+    sys: PathBuf,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self { proc: "/proc".into(), sys: "/sys".into() }
+    }
+}
+
+impl Roots {
+    /// A fixture tree holding `proc/` and `sys/`.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        let root = root.into();
+        Self { proc: root.join("proc"), sys: root.join("sys") }
+    }
+
+    /// A file under `/proc`; `None` when it cannot be read as text.
+    pub(crate) fn proc(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.proc.join(path)).ok()
+    }
+
+    /// A value under `/sys`; `None` when it cannot be read or is not what it should be.
+    pub(crate) fn sys<T: FromStr>(&self, path: &str) -> Option<T> {
+        fs::read_to_string(self.sys.join(path)).ok()?.trim().parse().ok()
+    }
+}

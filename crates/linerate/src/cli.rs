@@ -1,0 +1,324 @@
+//! What can be typed. Nothing here is validated beyond its own form; `measure::plan` does that.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use units::{FrameSize, LinkSpeed, Load, Ratio};
+
+/// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
+/// not higher.
+#[derive(Debug, Parser)]
+#[command(name = "linerate", version, max_term_width = 110, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a plan: a whole test of a device under test. With no arguments: RFC 2544 throughput and latency of the
+    /// built-in L3 data plane over a software cable.
+    Bench(BenchArgs),
+    /// Run one trial and print its raw counts.
+    Trial(TrialArgs),
+    /// Measure what this tester can do on this machine, per frame size, with no device under test.
+    Selftest(SelftestArgs),
+    /// Run the reference data plane between ports, as a device under test for another tester.
+    Forward(ForwardArgs),
+}
+
+/// `linerate bench`
+#[derive(Debug, Args)]
+#[command(after_help = BENCH_EXAMPLES)]
+pub struct BenchArgs {
+    /// A plan: the name of an embedded one (`rfc2544`) or a TOML file.
+    #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
+    pub plan: String,
+    /// Short trials (labelled so in the result): the whole default in under two minutes.
+    #[arg(long)]
+    pub quick: bool,
+    /// List the embedded plans and end.
+    #[arg(long)]
+    pub list: bool,
+    /// Print the effective plan as TOML, with every default, and end.
+    #[arg(long)]
+    pub print_config: bool,
+    /// Frame sizes in bytes, FCS included.
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
+    pub frame_sizes: Vec<FrameSize>,
+    #[command(flatten)]
+    pub ports: PortArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub search: SearchArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+const BENCH_EXAMPLES: &str = "Examples:
+  linerate bench --quick                                       the built-in L3 data plane, in under two minutes
+  linerate bench --quick --dut l2 --impair rate=1Mpps          find a known rate
+  linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
+  linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
+
+Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the command or a file is wrong;
+3 measured, but not trustworthy; 4 the machine lacks something; 130 stopped by Ctrl-C, results so far kept.";
+
+/// `linerate trial`
+#[derive(Debug, Args)]
+pub struct TrialArgs {
+    /// Load per direction: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%).
+    #[arg(long, value_name = "LOAD")]
+    pub load: Load,
+    /// How long to send.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub duration: String,
+    /// Frame size in bytes, FCS included.
+    #[arg(long, value_name = "BYTES", default_value = "64")]
+    pub frame_size: FrameSize,
+    /// How long to wait for frames still under way.
+    #[arg(long, value_name = "TIME", default_value = "2s")]
+    pub residual: String,
+    #[command(flatten)]
+    pub ports: PortArgs,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// `linerate selftest`
+#[derive(Debug, Args)]
+pub struct SelftestArgs {
+    /// Frame sizes in bytes, FCS included.
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', default_values_t = FrameSize::RFC2544)]
+    pub frame_sizes: Vec<FrameSize>,
+    #[command(flatten)]
+    pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Print JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `linerate forward`
+#[derive(Debug, Args)]
+pub struct ForwardArgs {
+    /// null, l2, l2:macswap or l3.
+    #[arg(value_name = "FUNCTION")]
+    pub function: String,
+    /// A port; two or more (see `linerate bench --help` for the forms).
+    #[arg(long = "port", value_name = "PORT", required = true)]
+    pub ports: Vec<String>,
+    /// A route: PREFIX,PORT,MAC where PORT counts from 0 and MAC is the next hop's. Without any, the benchmark
+    /// routes: 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1.
+    #[arg(long = "route", value_name = "PREFIX,PORT,MAC")]
+    pub routes: Vec<String>,
+    /// MAC addresses of the stations behind ports 0 and 1, for the benchmark routes.
+    #[arg(long = "neighbour", value_name = "MAC,MAC", value_delimiter = ',')]
+    pub neighbours: Vec<String>,
+    /// Impair what is forwarded: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
+    #[arg(long, value_name = "SPEC")]
+    pub impair: Option<String>,
+    /// Stop after this long; without it, run until Ctrl-C.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Print the final counters as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+/// What is tested, and through which ports.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Device under test")]
+pub struct PortArgs {
+    /// A port of the tester; give two. A PCI address, eth:IF, memif:SOCKET, vhost:SOCKET, virtio:SOCKET[,server=1],
+    /// null, pcap:FILE, or DPDK devargs.
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap or l3.
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
+    pub dut: Option<String>,
+    /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
+    #[arg(long, value_name = "SPEC", conflicts_with = "ports")]
+    pub impair: Option<String>,
+    /// Speed of the links, for percentages and as the highest load: 10G.
+    #[arg(long, value_name = "BITS")]
+    pub link: Option<LinkSpeed>,
+    /// How long to wait for the ports' links to come up.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub link_wait: String,
+}
+
+/// What is sent.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Traffic")]
+pub struct TrafficArgs {
+    /// Send both ways at once (each direction at the load).
+    #[arg(long)]
+    pub both_ways: bool,
+    /// Distinct 5-tuples per direction.
+    #[arg(long, value_name = "N")]
+    pub flows: Option<u64>,
+    /// IP version.
+    #[arg(long, value_enum, value_name = "VERSION")]
+    pub ip: Option<IpArg>,
+    /// Transport header.
+    #[arg(long, value_enum, value_name = "PROTOCOL")]
+    pub l4: Option<L4Arg>,
+    /// VLAN id; twice for QinQ, outer first.
+    #[arg(long, value_name = "ID")]
+    pub vlan: Vec<u16>,
+    /// MPLS label; repeat for a stack, top first.
+    #[arg(long, value_name = "LABEL")]
+    pub mpls: Vec<u32>,
+    /// Source address of the first flow.
+    #[arg(long, value_name = "ADDRESS")]
+    pub src_ip: Option<String>,
+    /// Destination address of the first flow.
+    #[arg(long, value_name = "ADDRESS")]
+    pub dst_ip: Option<String>,
+    /// Source port of the first flow.
+    #[arg(long, value_name = "PORT")]
+    pub src_port: Option<u16>,
+    /// Destination port of the first flow.
+    #[arg(long, value_name = "PORT")]
+    pub dst_port: Option<u16>,
+    /// Destination MAC of frames sent by the first port and, after a comma, by the second: a router's own MACs.
+    /// Default: the other tester port's, which suits bridges.
+    #[arg(long, value_name = "MAC[,MAC]", value_delimiter = ',')]
+    pub dst_mac: Vec<String>,
+    /// Source MAC of the first port and, after a comma, of the second. Default: the ports' own.
+    #[arg(long, value_name = "MAC[,MAC]", value_delimiter = ',')]
+    pub src_mac: Vec<String>,
+    /// Vary a field per frame: NAME:increment:START:COUNT[:STEP], NAME:random:START:COUNT, NAME:mask:BITS (0, 1 and X
+    /// for a random bit), NAME:list:A/B/C. NAME is src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls or
+    /// raw@OFFSET (mask only). Repeat for more.
+    #[arg(long = "field", value_name = "SPEC")]
+    pub fields: Vec<String>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// IP versions.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum IpArg {
+    V4,
+    V6,
+}
+
+/// Transport headers.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum L4Arg {
+    Udp,
+    Tcp,
+}
+
+/// How the answer is searched for.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Search")]
+pub struct SearchArgs {
+    /// rfc2544: binary search. tst009: the same with loss verification.
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub method: Option<MethodArg>,
+    /// Loss that still counts as passing: 0, 0.1%.
+    #[arg(long, value_name = "RATIO")]
+    pub tolerated_loss: Option<Ratio>,
+    /// Stop when the bounds are this near, relative to the upper: 0.1%.
+    #[arg(long, value_name = "RATIO")]
+    pub precision: Option<Ratio>,
+    /// Sending time of each trial: 60s.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Lowest load of the search.
+    #[arg(long, value_name = "LOAD")]
+    pub lower: Option<Load>,
+    /// Highest load of the search. Default: the link's line rate, or what the tester can do.
+    #[arg(long, value_name = "LOAD")]
+    pub upper: Option<Load>,
+    /// tst009: how often a lossy load is tried again.
+    #[arg(long, value_name = "N")]
+    pub retries: Option<u32>,
+    /// How often an invalid trial is repeated before the answer is inconclusive.
+    #[arg(long, value_name = "N")]
+    pub max_repeats: Option<u32>,
+    /// Sending time of the latency trial at the throughput found.
+    #[arg(long, value_name = "TIME")]
+    pub latency_duration: Option<String>,
+    /// Leave out the latency trial.
+    #[arg(long)]
+    pub no_latency: bool,
+}
+
+/// Search methods.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum MethodArg {
+    Rfc2544,
+    Tst009,
+}
+
+/// Cores and memory.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
+    /// CPU of the tester's polling core. Default: the last allowed.
+    #[arg(long, value_name = "CPU")]
+    pub tester_cpu: Option<u32>,
+    /// CPU of the built-in data plane; for an outside one on this machine, the CPU to probe the way to. Default: the
+    /// one before the tester's.
+    #[arg(long, value_name = "CPU")]
+    pub dut_cpu: Option<u32>,
+    /// Where packets live.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub memory: MemoryArg,
+    /// Memory for packets in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub memory_mib: u32,
+    /// Receive and transmit descriptors of each port, and the depth of a software cable: a power of two.
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=32768))]
+    pub descriptors: u32,
+}
+
+/// Kinds of packet memory.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
+pub enum MemoryArg {
+    /// Hugepages when enough are free, ordinary pages otherwise.
+    #[default]
+    Auto,
+    /// Hugepages or nothing.
+    Hugepages,
+    /// Ordinary pages.
+    NoHugepages,
+}
+
+/// Where results go.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write the whole result, every trial with raw counts, as JSON (`-` for standard output, without tables).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the pictures as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write one line a frame size as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// No progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}

@@ -1,0 +1,11 @@
+//! One file a subcommand: what was typed in, an exit code out.
+
+pub mod bench;
+pub mod forward;
+pub mod output;
+pub mod plan;
+pub mod progress;
+pub mod run;
+pub mod samples;
+pub mod selftest;
+pub mod trial;

@@ -1,0 +1,100 @@
+//! Where results go: files first checked, then written whole or not at all; the table always.
+
+use std::{
+    env,
+    io::{stdout, IsTerminal},
+    path::{Path, PathBuf},
+};
+
+use measure::result::{RunResult, Verdict};
+use report::{write::write_atomic, Style};
+
+use crate::{
+    cli::OutputArgs,
+    failure::{Exit, Failure},
+    out,
+};
+
+/// What standard output can show.
+pub fn style() -> Style {
+    if !stdout().is_terminal() {
+        return Style::PIPE;
+    }
+    let columns = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| env::var(name).ok())
+        .find(|value| !value.is_empty())
+        .is_none_or(|value| value.to_ascii_uppercase().replace('-', "").contains("UTF8"));
+    let colour = env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && env::var("TERM").map_or(true, |t| t != "dumb");
+    Style::terminal(columns, colour, utf8)
+}
+
+/// Fails before anything is measured when a file could not be written afterwards.
+pub fn check(args: &OutputArgs) -> Result<(), Failure> {
+    for path in files(args) {
+        let parent = match path.parent() {
+            Some(p) if !p.as_os_str().is_empty() => p,
+            _ => Path::new("."),
+        };
+        if !parent.is_dir() {
+            return Err(Failure::usage(format!(
+                "cannot write {}: its directory does not exist: make it first (mkdir -p {})",
+                path.display(),
+                parent.display()
+            )));
+        }
+        if path.is_dir() {
+            return Err(Failure::usage(format!("cannot write {}: it is a directory: name a file in it", path.display())));
+        }
+    }
+    Ok(())
+}
+
+fn to_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn files(args: &OutputArgs) -> impl Iterator<Item = &PathBuf> {
+    [&args.json, &args.markdown, &args.svg, &args.csv].into_iter().flatten().filter(|p| !to_stdout(p))
+}
+
+/// Writes the files asked for, prints the table (unless JSON goes to standard output), and says how it ended.
+pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
+    let mut written = Vec::new();
+    let mut failed = Vec::new();
+    let json = || report::json::render(result).map_err(|e| e.to_string());
+    let mut save = |path: &Option<PathBuf>, render: &dyn Fn() -> Result<String, String>| {
+        let Some(path) = path.as_deref().filter(|p| !to_stdout(p)) else { return };
+        match render().and_then(|text| write_atomic(path, text.as_bytes()).map_err(|e| e.to_string())) {
+            Ok(()) => written.push(path.to_owned()),
+            Err(e) => failed.push(e),
+        }
+    };
+    save(&args.json, &json);
+    save(&args.markdown, &|| Ok(report::markdown::render(result)));
+    save(&args.svg, &|| report::svg::render(result).map_err(|e| e.to_string()));
+    save(&args.csv, &|| Ok(report::csv::sizes(result)));
+    if args.json.as_deref().is_some_and(to_stdout) {
+        out::print(&json().map_err(Failure::failed)?);
+    } else {
+        out::print(&report::terminal::render(result, &style(), &written));
+    }
+    if failed.is_empty() {
+        return Ok(exit(result.verdict));
+    }
+    // Nothing measured is lost: what could not be written where it should be is kept where it can.
+    let rescue = env::temp_dir().join(format!("linerate-{}.json", std::process::id()));
+    let kept = json().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
+    let kept = if kept.is_some() { format!("; the result is kept in {}", rescue.display()) } else { String::new() };
+    Err(Failure::machine(format!("{}{kept}", failed.join("; "))))
+}
+
+fn exit(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Passed => Exit::Passed,
+        Verdict::Failed => Exit::Failed,
+        Verdict::Inconclusive => Exit::Untrusted,
+        Verdict::Stopped => Exit::Stopped,
+    }
+}

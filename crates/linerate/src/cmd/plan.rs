@@ -1,0 +1,228 @@
+//! From what was typed to a validated plan: a plan by name or file, then flags over it.
+
+use std::{fs, path::Path};
+
+use measure::plan::{Direction, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
+
+use crate::{
+    cli::{BenchArgs, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
+    failure::Failure,
+};
+
+/// Plans built into the binary: name and text.
+pub const EMBEDDED: [(&str, &str); 1] = [("rfc2544", include_str!("../../../../plans/rfc2544.toml"))];
+
+/// Largest plan file read: a plan is a page of text.
+const MAX_PLAN_BYTES: u64 = 1 << 20;
+
+impl From<PlanError> for Failure {
+    fn from(e: PlanError) -> Self {
+        Self::usage(e)
+    }
+}
+
+/// The plan of a `bench`: named or from a file, with flags over it, validated.
+pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
+    let mut plan = load(&args.plan)?;
+    if args.quick {
+        plan = plan.quick();
+    }
+    if !args.frame_sizes.is_empty() {
+        plan.frame_sizes.clone_from(&args.frame_sizes);
+    }
+    traffic(&mut plan, &args.traffic)?;
+    search(&mut plan, &args.search)?;
+    link(&mut plan, &args.ports);
+    Ok(plan.validate()?)
+}
+
+fn load(name: &str) -> Result<Plan, Failure> {
+    if let Some((_, text)) = EMBEDDED.iter().find(|(n, _)| *n == name) {
+        return Ok(Plan::from_toml(text)?);
+    }
+    let path = Path::new(name);
+    let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
+    if !path.exists() {
+        let names = EMBEDDED.map(|(n, _)| n).join(", ");
+        return Err(at(format!("no such file, nor an embedded plan (these are: {names})")));
+    }
+    match fs::metadata(path) {
+        Ok(m) if m.is_file() && m.len() <= MAX_PLAN_BYTES => {}
+        Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
+        Err(e) => return Err(at(e.to_string())),
+    }
+    let text = fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
+    Plan::from_toml(&text).map_err(|e| at(e.to_string()))
+}
+
+/// Flags of `TrafficArgs` over a plan.
+pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
+    let t = &mut plan.traffic;
+    if args.both_ways {
+        t.direction = Direction::BothWays;
+    }
+    set(&mut t.flows, args.flows);
+    set(&mut t.ip, args.ip.map(|ip| if ip == IpArg::V4 { IpVersion::V4 } else { IpVersion::V6 }));
+    set(&mut t.l4, args.l4.map(|l4| if l4 == L4Arg::Udp { L4::Udp } else { L4::Tcp }));
+    replace(&mut t.vlan, &args.vlan);
+    replace(&mut t.mpls, &args.mpls);
+    replace(&mut t.src_mac, &args.src_mac);
+    replace(&mut t.dst_mac, &args.dst_mac);
+    for (flag, text, slot) in
+        [("--src-ip", &args.src_ip, &mut t.src_ip), ("--dst-ip", &args.dst_ip, &mut t.dst_ip)]
+    {
+        if let Some(text) = text {
+            let address = text.parse().map_err(|_| {
+                Failure::usage(format!("{flag} {text:?}: must be an IPv4 or IPv6 address, like 198.18.0.2 or 2001:2::2"))
+            })?;
+            *slot = Some(address);
+        }
+    }
+    set(&mut t.src_port, args.src_port);
+    set(&mut t.dst_port, args.dst_port);
+    set(&mut t.seed, args.seed);
+    if !args.fields.is_empty() {
+        t.field = args.fields.iter().map(|text| field(text)).collect::<Result<_, _>>()?;
+    }
+    Ok(())
+}
+
+fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
+    let s = &mut plan.search;
+    set(&mut s.method, args.method.map(|m| if m == MethodArg::Rfc2544 { Method::Rfc2544 } else { Method::Tst009 }));
+    set(&mut s.tolerated_loss, args.tolerated_loss);
+    set(&mut s.precision, args.precision);
+    set(&mut s.lower, args.lower);
+    if args.upper.is_some() {
+        s.upper = args.upper;
+    }
+    match (args.retries, s.method) {
+        (Some(retries), _) => s.retries = retries,
+        // Loss verification that verifies nothing is not what `--method tst009` asks for.
+        (None, Method::Tst009) if args.method.is_some() && s.retries == 0 => s.retries = 1,
+        _ => {}
+    }
+    set(&mut plan.trust.max_repeats, args.max_repeats);
+    if let Some(text) = &args.duration {
+        s.duration = units::parse_duration(text)?;
+    }
+    if let Some(text) = &args.latency_duration {
+        plan.latency.duration = units::parse_duration(text)?;
+    }
+    if args.no_latency {
+        plan.latency.enabled = false;
+    }
+    Ok(())
+}
+
+/// The link speed given on the command line.
+pub fn link(plan: &mut Plan, args: &PortArgs) {
+    if args.link.is_some() {
+        plan.link.speed = args.link;
+    }
+}
+
+fn set<T>(slot: &mut T, given: Option<T>) {
+    if let Some(value) = given {
+        *slot = value;
+    }
+}
+
+fn replace<T: Clone>(slot: &mut Vec<T>, given: &[T]) {
+    if !given.is_empty() {
+        *slot = given.to_vec();
+    }
+}
+
+/// `NAME:increment:START:COUNT[:STEP]`, `NAME:random:START:COUNT`, `NAME:mask:BITS`, `NAME:list:A/B/C`. An address with
+/// colons stands in brackets: `dst_ip:increment:[2001:2::1]:1000`.
+fn field(text: &str) -> Result<FieldPlan, Failure> {
+    let err = |what: &str| {
+        Failure::usage(format!(
+            "--field {text:?}: {what}; must be NAME:increment:START:COUNT[:STEP], NAME:random:START:COUNT, \
+             NAME:mask:BITS or NAME:list:A/B/C (an address with colons in brackets)"
+        ))
+    };
+    let parts = split_brackets(text);
+    let [name, mode, rest @ ..] = parts.as_slice() else { return Err(err("has no mode")) };
+    let number = |text: &String| text.parse().map_err(|_| err(&format!("{text:?} is no number")));
+    let mut plan = FieldPlan {
+        field: name.clone(),
+        mode: FieldMode::Increment,
+        start: None,
+        count: None,
+        step: None,
+        mask: None,
+        values: Vec::new(),
+    };
+    match (mode.as_str(), rest) {
+        ("increment", [start, count, step @ ..]) if step.len() <= 1 => {
+            plan.start = Some(start.clone());
+            plan.count = Some(number(count)?);
+            plan.step = step.first().map(number).transpose()?;
+        }
+        ("random", [start, count]) => {
+            plan.mode = FieldMode::Random;
+            plan.start = Some(start.clone());
+            plan.count = Some(number(count)?);
+        }
+        ("mask", [bits]) => {
+            plan.mode = FieldMode::Mask;
+            plan.mask = Some(bits.clone());
+        }
+        ("list", [values]) => {
+            plan.mode = FieldMode::List;
+            plan.values = values.split('/').map(str::to_owned).collect();
+        }
+        ("increment" | "random" | "mask" | "list", _) => return Err(err("has too few or too many parts")),
+        _ => return Err(err(&format!("unknown mode {mode:?}"))),
+    }
+    Ok(plan)
+}
+
+/// Splits at colons outside brackets, and takes the brackets off.
+fn split_brackets(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut depth = 0u32;
+    for c in text.chars() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => parts.push(String::new()),
+            _ => {
+                if let Some(last) = parts.last_mut() {
+                    last.push(c);
+                }
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_plan_is_valid_and_named_as_listed() {
+        for (name, text) in EMBEDDED {
+            let plan = Plan::from_toml(text).unwrap();
+            assert_eq!(plan.name, name);
+            assert_eq!(plan, Plan::default(), "the embedded default is the default");
+            plan.validate().unwrap();
+        }
+    }
+
+    #[test]
+    fn fields_read_as_documented() {
+        let f = field("src_port:increment:1024:1000").unwrap();
+        assert_eq!((f.start.as_deref(), f.count, f.step), (Some("1024"), Some(1000), None));
+        let f = field("dst_ip:random:[2001:2::1]:16").unwrap();
+        assert_eq!((f.start.as_deref(), f.count), (Some("2001:2::1"), Some(16)));
+        assert_eq!(field("src_ip:mask:0000101000000000XXXX000000000001").unwrap().mode, FieldMode::Mask);
+        assert_eq!(field("vlan:list:1/2/3").unwrap().values, ["1", "2", "3"]);
+        for bad in ["", "src_port", "src_port:shuffle:1:2", "src_port:random:1", "src_port:random:1:x", "a:list:1:2"] {
+            assert!(field(bad).unwrap_err().text.contains("must be NAME:increment"), "{bad}");
+        }
+    }
+}

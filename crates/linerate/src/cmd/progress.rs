@@ -1,0 +1,52 @@
+//! One line on a terminal's standard error that says where the run is; nothing in a pipe.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use report::{progress::Line, Style};
+
+use crate::out;
+
+/// The line, drawn when somebody watches.
+pub struct Progress {
+    bar: ProgressBar,
+    width: usize,
+}
+
+impl Progress {
+    /// A line, unless told to be quiet or standard error is no terminal.
+    pub fn new(quiet: bool) -> Self {
+        let watched = !quiet && out::watched();
+        let target = if watched { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>4} {msg}") {
+            bar.set_style(style);
+        }
+        let width = console::Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns));
+        Self { bar, width: width.saturating_sub(12).max(28) }
+    }
+
+    /// Shows this now.
+    pub fn show(&self, line: &Line) {
+        if !self.bar.is_hidden() {
+            self.bar.set_message(line.render(&Style { width: self.width, ..Style::PIPE }));
+            self.bar.tick();
+        }
+    }
+
+    /// A line that stays, above the progress.
+    pub fn println(&self, text: &str) {
+        self.bar.println(text);
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Seconds left, from what one frame size takes.
+pub fn left_s(sizes_left: usize, trials_left: f64, trial_s: f64, latency: Duration, trials_per_size: f64) -> f64 {
+    let size_s = trials_per_size * trial_s + latency.as_secs_f64();
+    sizes_left as f64 * size_s + trials_left.max(0.0) * trial_s + latency.as_secs_f64()
+}

@@ -1,0 +1,35 @@
+//! Joins `traffic` to `measure`: brings up ports and cores, runs trials, and hands the counts over.
+
+mod cpus;
+mod dut;
+pub mod facts;
+mod record;
+mod rig;
+mod selftest;
+mod streams;
+mod trial;
+
+pub use cpus::CpuPlan;
+pub use dut::{Builtin, DutSpec};
+pub use streams::stream;
+pub use rig::{start_eal, End, Rig, RigOptions};
+pub use trial::{Attempt, Streams, TrialEnd};
+
+use dpdk::DpdkError;
+
+use crate::failure::Failure;
+
+/// The tester's polling core.
+pub const TESTER_LCORE: u32 = 1;
+/// The built-in DUT's, or the one the way to is probed.
+pub const OTHER_LCORE: u32 = 2;
+
+impl From<DpdkError> for Failure {
+    fn from(e: DpdkError) -> Self {
+        if e.machine_lacks() {
+            Self::machine(e)
+        } else {
+            Self::usage(e)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What a run is made with: DPDK, the tester's two ports, the built-in DUT if there is one, and the pool of frames.
+
+use std::time::Duration;
+
+
+use dpdk::{Eal, EalOptions, Lcore, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue, Wire};
+use host::Facts;
+use measure::{
+    placement::PlacementClassifier,
+    result::{PortFacts, Warning, WarningKind},
+};
+use packet::{Clock, MacAddr};
+use units::LinkSpeed;
+
+use super::{cpus::CpuPlan, facts, Builtin, DutSpec, OTHER_LCORE, TESTER_LCORE};
+use crate::{
+    cli::{MachineArgs, MemoryArg, PortArgs},
+    failure::Failure,
+};
+
+/// What a rig is made of.
+pub struct RigOptions<'a> {
+    /// Ports or the built-in DUT.
+    pub ports: &'a PortArgs,
+    /// Cores and memory.
+    pub machine: &'a MachineArgs,
+    /// Longest frame, without FCS.
+    pub max_frame: usize,
+}
+
+/// One end of the tester.
+pub struct End {
+    /// As named by the user.
+    pub name: String,
+    /// The port.
+    pub port: Port,
+    /// Its receive queue.
+    pub rx: RxQueue,
+    /// Its transmit queue.
+    pub tx: TxQueue,
+    /// Its address, or one made up where the port has none.
+    pub mac: MacAddr,
+}
+
+/// Everything up and running.
+pub struct Rig {
+    pub eal: &'static Eal,
+    pub clock: Tsc,
+    pub facts: Facts,
+    pub cpus: CpuPlan,
+    pub ends: Vec<End>,
+    pub dut: Option<Builtin>,
+    /// In words, for the report.
+    pub dut_text: String,
+    /// Two ends of a cable with nothing between, for the self-test.
+    pub loopback: Vec<End>,
+    /// Frames the tester sends.
+    pub frames: Mempool,
+    pub classifier: PlacementClassifier,
+    pub descriptors: u32,
+    /// Trials run so far.
+    pub number: u32,
+    pub warnings: Vec<Warning>,
+    /// Thread ids of the polling lcores, for the kernel's counters.
+    pub tids: [Option<u32>; 2],
+    /// How many trials have been run since frames or addresses changed.
+    pub taught: bool,
+}
+
+/// A locally administered address; `L` `R` and a number.
+const fn own_mac(n: u8) -> MacAddr {
+    MacAddr([0x02, b'L', b'R', 0, 0, n])
+}
+
+/// The most mbufs of a pool: one less than a power of two fits best.
+const FRAMES: u32 = (1 << 14) - 1;
+
+impl Rig {
+    /// Brings everything up, or nothing. Errors say what is missing and what mends it.
+    pub fn new(options: &RigOptions<'_>) -> Result<Self, Failure> {
+        let facts = facts::read();
+        let outside = !options.ports.ports.is_empty();
+        let specs = port_specs(&options.ports.ports)?;
+        let dut_spec = DutSpec::parse(options.ports.dut.as_deref(), options.ports.impair.as_deref())?;
+        let machine = options.machine;
+        let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
+        if !machine.descriptors.is_power_of_two() {
+            return Err(Failure::usage(format!(
+                "--descriptors {}: must be a power of two, 64 to 32768",
+                machine.descriptors
+            )));
+        }
+        let eal = start_eal(machine, cpus, &specs)?;
+        let clock = Tsc::new(eal);
+        let room = data_room(options.max_frame);
+        let mut warnings = facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge);
+        let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
+        let mut rig = Self {
+            eal,
+            clock,
+            cpus,
+            facts,
+            ends: Vec::new(),
+            dut: None,
+            dut_text: String::new(),
+            loopback: Vec::new(),
+            frames,
+            classifier: PlacementClassifier::default(),
+            descriptors: machine.descriptors,
+            number: 0,
+            warnings: Vec::new(),
+            tids: [None; 2],
+            taught: false,
+        };
+        if outside {
+            rig.open_outside(&specs, options, &mut warnings)?;
+        } else {
+            rig.open_builtin(&dut_spec)?;
+        }
+        rig.warnings = warnings;
+        rig.tids = rig.thread_ids()?;
+        Ok(rig)
+    }
+
+    fn open_outside(
+        &mut self,
+        specs: &[PortSpec],
+        options: &RigOptions<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<(), Failure> {
+        let names = &options.ports.ports;
+        for (i, spec) in specs.iter().enumerate() {
+            let descriptors = self.descriptors;
+            let pool = Mempool::new(self.eal, "receive", pool_size(descriptors, 2), data_room(options.max_frame), 512)?;
+            let mut config = PortConfig::new(&pool);
+            config.rx_desc = descriptors as u16;
+            config.tx_desc = descriptors as u16;
+            // The MTU is the payload of an untagged frame; a tag or label beyond it still fits the buffer.
+            config.mtu = options.max_frame.saturating_sub(14).max(1500) as u16;
+            let port = Port::open(self.eal, spec, &config)?;
+            if let Some(why) = port.fallback() {
+                warnings.push(Warning { kind: WarningKind::PortFallback, text: why.to_owned() });
+            }
+            let name = names.get(i).cloned().unwrap_or_default();
+            self.ends.push(End::new(name, port, i as u8)?);
+        }
+        let wait = units::parse_duration(&options.ports.link_wait)?;
+        for end in &self.ends {
+            if !end.port.wait_link_up(wait) {
+                return Err(Failure::machine(format!(
+                    "port {}: its link is still down after {wait:?}: start or enable the other side, or wait longer \
+                     (--link-wait)",
+                    end.name
+                )));
+            }
+        }
+        self.dut_text = format!("{} <-> {}", names.first().map_or("", String::as_str), names.get(1).map_or("", String::as_str));
+        Ok(())
+    }
+
+    fn open_builtin(&mut self, spec: &DutSpec) -> Result<(), Failure> {
+        let mut dut_ports = Vec::new();
+        for i in 0..2u8 {
+            let config = PortConfig::new(&self.frames);
+            let (near, far) = Wire::pair(self.eal, &format!("wire{i}"), self.descriptors, &config)?;
+            self.ends.push(End::new(format!("wire{i}"), near, i)?);
+            dut_ports.push(far);
+        }
+        let neighbours = [0, 1].map(|i: usize| self.ends.get(i).map_or(MacAddr::default(), |e| e.mac));
+        let macs = [own_mac(0x10), own_mac(0x11)];
+        self.dut = Some(Builtin::new(self.eal, spec, dut_ports, &macs, neighbours)?);
+        self.dut_text = format!("built-in {} over wire", spec.describe());
+        Ok(())
+    }
+
+    /// Opens the cable of the self-test, once.
+    pub fn open_loopback(&mut self) -> Result<(), Failure> {
+        if self.loopback.is_empty() {
+            let config = PortConfig::new(&self.frames);
+            let (a, b) = Wire::pair(self.eal, "selftest", self.descriptors, &config)?;
+            self.loopback = vec![End::new("loop0".into(), a, 0x20)?, End::new("loop1".into(), b, 0x21)?];
+        }
+        Ok(())
+    }
+
+    fn thread_ids(&self) -> Result<[Option<u32>; 2], Failure> {
+        let ask = |lcore| -> Result<Option<u32>, Failure> {
+            Ok(self.eal.scope(|s| s.launch(lcore, host::current_tid)?.join())?)
+        };
+        Ok([ask(TESTER_LCORE)?, if self.cpus.other.is_some() { ask(OTHER_LCORE)? } else { None }])
+    }
+
+    /// The speed that both links report, when they do and it is the same.
+    pub fn reported_link(&self) -> Option<LinkSpeed> {
+        let mut speeds = self.ends.iter().map(|e| e.port.link().bps.and_then(|bps| LinkSpeed::new(bps).ok()));
+        let first = speeds.next()??;
+        speeds.all(|s| s == Some(first)).then_some(first)
+    }
+
+    /// Facts of the tester's ports, for the result.
+    pub fn port_facts(&self) -> Vec<PortFacts> {
+        let fact = |e: &End| PortFacts {
+            name: e.name.clone(),
+            driver: e.port.driver().to_owned(),
+            mac: e.mac.to_string(),
+            link_bps: e.port.link().bps.and_then(|bps| LinkSpeed::new(bps).ok()),
+            descriptors: (self.descriptors, self.descriptors),
+        };
+        self.ends.iter().map(fact).collect()
+    }
+
+    /// The addresses of both ends.
+    pub fn macs(&self) -> [MacAddr; 2] {
+        [0, 1].map(|i: usize| self.ends.get(i).map_or(own_mac(i as u8), |e| e.mac))
+    }
+
+    /// Ticks of the clock in a duration.
+    pub fn ticks(&self, d: Duration) -> u64 {
+        u64::try_from(d.as_nanos() * u128::from(self.clock.hz()) / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+}
+
+impl End {
+    fn new(name: String, mut port: Port, n: u8) -> Result<Self, Failure> {
+        let (rx, tx) = (port.take_rx(0)?, port.take_tx(0)?);
+        let mac = match port.mac() {
+            [0, 0, 0, 0, 0, 0] => own_mac(n),
+            mac => MacAddr(mac),
+        };
+        Ok(Self { name, port, rx, tx, mac })
+    }
+}
+
+fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
+    if !matches!(texts.len(), 0 | 2) {
+        return Err(Failure::usage(format!(
+            "--port was given {} times: the tester has two ports, one to send and one to receive (or give none for the \
+             built-in device under test)",
+            texts.len()
+        )));
+    }
+    let specs = texts.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
+    if specs.len() == 2 && specs[0] == specs[1] && !matches!(specs[0], PortSpec::Null { .. }) {
+        return Err(Failure::usage(format!("--port {} was given twice: the two ports must differ", texts[0])));
+    }
+    if specs.contains(&PortSpec::Wire) {
+        return Err(Failure::usage(
+            "--port wire: a software cable joins the tester to the built-in device under test: leave --port out",
+        ));
+    }
+    Ok(specs)
+}
+
+/// Starts DPDK with the polling cores of this plan.
+pub fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
+    let mib = machine.memory_mib;
+    let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
+    lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
+    let pci = specs.iter().filter_map(|s| match s {
+        PortSpec::Pci { address, .. } => Some(address.clone()),
+        _ => None,
+    });
+    Ok(Eal::init(EalOptions {
+        lcores,
+        memory: match machine.memory {
+            MemoryArg::Auto => Memory::Auto { mib },
+            MemoryArg::Hugepages => Memory::Huge { mib },
+            MemoryArg::NoHugepages => Memory::NoHuge { mib },
+        },
+        pci: pci.collect(),
+    })?)
+}
+
+/// Room for the longest frame, at least what drivers expect.
+fn data_room(max_frame: usize) -> u16 {
+    max_frame.max(2048) as u16
+}
+
+/// Frames for `rings` rings of this depth, caches and bursts in hand; bounded below so that small rings still have
+/// caches.
+fn pool_size(descriptors: u32, rings: u32) -> u32 {
+    (descriptors * rings + 4096).next_power_of_two().max(FRAMES + 1) - 1
+}

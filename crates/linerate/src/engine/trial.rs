@@ -1,0 +1,341 @@
+//! One trial on the rig: probe, teach, send, check, wait, probe again, judge.
+
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use dpdk::{Mbuf, PoolHandle, PortStats, RxQueue, TxQueue};
+use host::{CpuSnapshot, PingPong, Roots};
+use measure::{
+    plan::Trust,
+    trial::{Interference, Rule, TrialRecord, TrialSpec},
+    validity::{self, Evidence},
+};
+use packet::{Buffer, Burst, Clock, Rx, Tx};
+use traffic::{
+    checker::{Checker, Sample},
+    control::{Control, Timing},
+    generator::Generator,
+    pacer::Pacer,
+    stream::StreamSpec,
+    worker::{RxTask, TxTask, Worker, WorkerCounters},
+};
+use units::{Fps, Nanos};
+
+use super::{
+    record,
+    rig::{End, Rig},
+    OTHER_LCORE, TESTER_LCORE,
+};
+use crate::{failure::Failure, stop::Stop};
+
+/// Learning frames sent by each port before a trial (RFC 2544 §23 b).
+const LEARNING_FRAMES: usize = 8;
+/// Copies may follow even when everything came back.
+const SETTLE: Duration = Duration::from_millis(5);
+/// How long a probe may take, a core's being busy elsewhere included.
+const PROBE_LIMIT: Duration = Duration::from_millis(100);
+
+/// What both ports send, for one frame size.
+pub struct Streams {
+    /// The stream of each port; the second is only taught with when the trial is one way.
+    pub specs: [StreamSpec; 2],
+    /// How many of them are loaded: 1 or 2.
+    pub directions: usize,
+    /// Every buffer of the pool already holds the payload.
+    pub prefilled: bool,
+}
+
+/// A trial to be run.
+pub struct Attempt<'a> {
+    /// What is asked.
+    pub spec: TrialSpec,
+    /// Which try at it this is, from 1.
+    pub attempt: u32,
+    /// When it counts.
+    pub trust: &'a Trust,
+    /// The self-test's maximum for this frame size.
+    pub selftest_max: Option<Fps>,
+}
+
+/// How a trial ended.
+pub enum TrialEnd {
+    /// Run to its end; judged.
+    Done(Box<Finished>),
+    /// A signal came; nothing can be said of it.
+    Stopped,
+}
+
+/// A finished trial.
+pub struct Finished {
+    /// The record.
+    pub record: TrialRecord,
+    /// Odd frames seen at each receiving port.
+    pub samples: Vec<Vec<Sample>>,
+}
+
+type TesterWorker<'a> = Worker<&'a mut TxQueue, PoolHandle, &'a mut RxQueue>;
+
+impl Rig {
+    /// Runs one trial and judges it. Errors only when the rig itself fails.
+    pub fn run(
+        &mut self,
+        streams: &Streams,
+        attempt: &Attempt<'_>,
+        stop: &Stop,
+        tick: &mut dyn FnMut(f64),
+    ) -> Result<TrialEnd, Failure> {
+        self.number += 1;
+        let hz = self.clock.hz();
+        let epoch = self.number as u8;
+        drain(&mut self.ends);
+        self.teach(streams, attempt.trust)?;
+        let probe_before = self.probe()?;
+        let kernel_before = self.kernel_counters();
+        let ports_before: Vec<_> = self.ends.iter().map(|e| e.port.stats().ok()).collect();
+        let threshold = self.gap_threshold(attempt.spec.load_fps, streams.directions);
+
+        let timing = Timing { residual: self.ticks(attempt.trust.residual), settle: self.ticks(SETTLE.min(attempt.trust.residual)) };
+        let control = Control::new(timing, streams.directions);
+        let duration = (attempt.spec.duration_s * hz as f64) as u64;
+        let mut dut_gaps = None;
+        let ran = {
+            let Self { ends, dut, frames, eal, clock, .. } = self;
+            let mut worker = worker(ends, streams, frames, &attempt.spec, epoch, hz, duration, threshold)?;
+            let dut_stop = AtomicBool::new(false);
+            let done = AtomicBool::new(false);
+            let (worker_ref, control_ref, clock_ref) = (&mut worker, &control, &*clock);
+            let (done_ref, dut_stop_ref) = (&done, &dut_stop);
+            let counters = eal.scope(|s| -> Result<_, Failure> {
+                let dut = match dut {
+                    Some(dut) => {
+                        let dut_control = dut.forwarder.control();
+                        let job = s.launch(OTHER_LCORE, move || dut.forwarder.run(dut_stop_ref))?;
+                        let begun = dut_control.snapshot_and_reset_gaps(threshold, Duration::from_secs(2));
+                        Some((job, begun))
+                    }
+                    None => None,
+                };
+                let job = s.launch(TESTER_LCORE, move || {
+                    let result = timed(worker_ref, clock_ref, control_ref);
+                    done_ref.store(true, Ordering::Release);
+                    result
+                })?;
+                wait(done_ref, control_ref, stop, attempt, tick);
+                let tester = job.join();
+                // Whatever became of the tester, the DUT's loop must end, or the scope would wait for ever.
+                dut_stop_ref.store(true, Ordering::Relaxed);
+                if let Some((job, begun)) = dut {
+                    let snapshot = job.join()?;
+                    let start = begun.map(|b| b.taken_at).unwrap_or(snapshot.taken_at);
+                    dut_gaps = Some(record::dut_gaps(&snapshot, start, threshold));
+                }
+                Ok(tester?)
+            })?;
+            (counters, parts(worker))
+        };
+        let ((counters, drift_ppm), (txs, rxs)) = ran;
+        let probe_after = self.probe()?;
+        if stop.requested() {
+            return Ok(TrialEnd::Stopped);
+        }
+        let kernel = self.kernel_since(&kernel_before);
+        let mut lcores = vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
+        lcores.extend(dut_gaps.map(|g| record::lcore("dut", OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
+        let mut directions = Vec::new();
+        let mut samples = Vec::new();
+        for (i, tx) in txs.iter().enumerate() {
+            let (from, to) = (&self.ends[i], &self.ends[1 - i]);
+            let Some(checker) = rxs.get(1 - i) else { continue };
+            let mut d = record::direction(&from.name, &to.name, tx, checker, hz);
+            let delta = |e: usize, field: fn(&PortStats) -> u64| {
+                let now = self.ends[e].port.stats().ok()?;
+                Some(field(&now).saturating_sub(field(ports_before[e].as_ref()?)))
+            };
+            d.port_tx = delta(i, |s| s.opackets);
+            d.port_rx = delta(1 - i, |s| s.ipackets);
+            d.port_missed = delta(1 - i, |s| s.imissed);
+            directions.push(d);
+        }
+        samples.extend(rxs.iter().map(|c| c.samples().to_vec()));
+        let ended = control.ended().unwrap_or(counters.left);
+        let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
+        let placement = self.classifier.classify(probe_before, probe_after);
+        let mut record = TrialRecord {
+            number: self.number,
+            spec: attempt.spec,
+            attempt: attempt.attempt,
+            real_duration_s: real,
+            directions,
+            interference: Interference {
+                lcores,
+                core_to_core_before_ns: probe_before,
+                core_to_core_after_ns: probe_after,
+                placement: placement.or(if self.cpus.other.is_none() { Some(0) } else { None }),
+                clock_drift_ppm: drift_ppm,
+            },
+            violations: Vec::new(),
+        };
+        record.violations = validity::judge(&Evidence {
+            trial: &record,
+            trust: attempt.trust,
+            tsc_invariant: self.facts.tsc_invariant,
+            selftest_max: attempt.selftest_max,
+        });
+        if record.violations.iter().any(|v| v.rule == Rule::Clock) {
+            record.directions.iter_mut().for_each(|d| d.latency = None);
+        }
+        Ok(TrialEnd::Done(Box::new(Finished { record, samples })))
+    }
+
+    /// Ticks of a gap worth counting at this load.
+    fn gap_threshold(&self, load: Fps, directions: usize) -> u64 {
+        let ns = validity::gap_threshold_ns(load.get() * directions as f64, self.descriptors);
+        self.ticks(Duration::from_nanos(ns))
+    }
+
+    /// Sends learning frames both ways, so that a bridge knows both ends before it is loaded.
+    fn teach(&mut self, streams: &Streams, trust: &Trust) -> Result<(), Failure> {
+        if self.dut.is_some() {
+            // The built-in functions have nothing to learn.
+            self.taught = true;
+            return Ok(());
+        }
+        for (end, spec) in self.ends.iter_mut().zip(&streams.specs) {
+            let generator = Generator::new(spec, 0, 0, false).map_err(Failure::usage)?;
+            let pacer = Pacer::new(Fps::ZERO, self.clock.hz(), 1, 0);
+            TxTask::new(&mut end.tx, self.frames.handle(), generator, pacer).learn(LEARNING_FRAMES);
+            end.tx.tx_done_cleanup();
+        }
+        let first = !std::mem::replace(&mut self.taught, true);
+        std::thread::sleep(if first { trust.residual.min(Duration::from_secs(2)) } else { Duration::from_millis(2) });
+        drain(&mut self.ends);
+        Ok(())
+    }
+
+    /// Times the way between the two cores in use; `None` on one core.
+    fn probe(&self) -> Result<Option<f64>, Failure> {
+        if self.cpus.other.is_none() {
+            return Ok(None);
+        }
+        // The best of three: an interrupt makes a probe slower, never faster.
+        let mut best: Option<f64> = None;
+        for _ in 0..3 {
+            let court = PingPong::new();
+            let ns = self.eal.scope(|s| -> Result<_, Failure> {
+                let pong = s.launch(OTHER_LCORE, || court.pong(PROBE_LIMIT))?;
+                let ping = s.launch(TESTER_LCORE, || court.ping(PROBE_LIMIT))?;
+                let ns = ping.join()?;
+                pong.join()?;
+                Ok(ns)
+            })?;
+            best = match (best, ns) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(best)
+    }
+
+    fn kernel_counters(&self) -> [CpuSnapshot; 2] {
+        let roots = Roots::default();
+        let cpus = [Some(self.cpus.tester), self.cpus.other];
+        [0, 1].map(|i| CpuSnapshot::read(&roots, cpus[i], self.tids[i]))
+    }
+
+    fn kernel_since(&self, before: &[CpuSnapshot; 2]) -> [CpuSnapshot; 2] {
+        let after = self.kernel_counters();
+        [0, 1].map(|i| before[i].until(&after[i]))
+    }
+}
+
+/// Throws away what is left of earlier trials: until nothing came for a millisecond, at most 50 ms.
+pub fn drain(ends: &mut [End]) {
+    let mut burst: Burst<Mbuf> = Burst::new();
+    let (mut quiet, begun) = (Instant::now(), Instant::now());
+    while quiet.elapsed() < Duration::from_millis(1) && begun.elapsed() < Duration::from_millis(50) {
+        for end in ends.iter_mut() {
+            if end.rx.rx(&mut burst) > 0 {
+                Buffer::discard(&mut burst);
+                quiet = Instant::now();
+            }
+        }
+    }
+}
+
+/// The tester's tasks: a stream out of each loaded port, a checker at each port.
+#[allow(clippy::too_many_arguments)]
+pub fn worker<'a>(
+    ends: &'a mut [End],
+    streams: &Streams,
+    frames: &dpdk::Mempool,
+    spec: &TrialSpec,
+    epoch: u8,
+    hz: u64,
+    duration: u64,
+    threshold: u64,
+) -> Result<TesterWorker<'a>, Failure> {
+    let (mut txs, mut rxs) = (Vec::new(), Vec::new());
+    for (i, end) in ends.iter_mut().enumerate() {
+        let stream = &streams.specs[i.min(1)];
+        if i < streams.directions {
+            let generator = Generator::new(stream, i as u16, epoch, streams.prefilled).map_err(Failure::usage)?;
+            let pacer = Pacer::new(spec.load_fps, hz, duration, Pacer::default_catch_up(hz));
+            txs.push(TxTask::new(&mut end.tx, frames.handle(), generator, pacer));
+        }
+        // Port i gets what the other port sends.
+        let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
+        let others: Vec<u16> = (0..streams.directions as u16).filter(|id| !own.contains(id)).collect();
+        rxs.push(RxTask::new(&mut end.rx, Checker::new(epoch, &own, &others, stream.frame_size.without_fcs())));
+    }
+    Ok(Worker::new(txs, rxs, threshold))
+}
+
+type Counted = (Vec<traffic::worker::TxCounters>, Vec<Checker>);
+
+fn parts(worker: TesterWorker<'_>) -> Counted {
+    let txs = worker
+        .tx
+        .into_iter()
+        .map(|task| {
+            let counters = task.counters();
+            // What the driver still holds is on its way; let it know that nothing follows.
+            task.into_parts().0.tx_done_cleanup();
+            counters
+        })
+        .collect();
+    (txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect())
+}
+
+/// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
+pub fn timed<T: Tx<Buf = Mbuf>, R: Rx<Buf = Mbuf>>(
+    worker: &mut Worker<T, PoolHandle, R>,
+    clock: &dpdk::Tsc,
+    control: &Control,
+) -> (WorkerCounters, f64) {
+    let begun = (Instant::now(), clock.now());
+    control.start_at(begun.1 + clock.hz() / 10_000);
+    let counters = worker.run(clock, control);
+    let ended = (Instant::now(), clock.now());
+    let real = (ended.0 - begun.0).as_secs_f64();
+    let ticked = Nanos::from_ticks(ended.1.saturating_sub(begun.1), clock.hz()).seconds();
+    (counters, if ticked > 0.0 { (real / ticked - 1.0) * 1e6 } else { 0.0 })
+}
+
+/// Sleeps until the trial is over, waking now and then to show progress and to look for a signal. The polling cores
+/// have the machine to themselves as far as that goes, so it wakes rarely.
+fn wait(done: &AtomicBool, control: &Control, stop: &Stop, attempt: &Attempt<'_>, tick: &mut dyn FnMut(f64)) {
+    let begun = Instant::now();
+    let sending = attempt.spec.duration_s;
+    while !done.load(Ordering::Acquire) {
+        if stop.requested() {
+            control.stop();
+        }
+        let elapsed = begun.elapsed().as_secs_f64();
+        tick(elapsed);
+        // Asleep to the end of sending if that is near, then in small steps for the residual frames.
+        let step = if elapsed < sending { (sending - elapsed).min(0.25) } else { 0.002 };
+        std::thread::sleep(Duration::from_secs_f64(step.max(0.001)));
+    }
+}

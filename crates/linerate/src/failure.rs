@@ -1,0 +1,61 @@
+//! Why a command could not do what was asked: one line, and the exit code that says whose turn it is.
+
+use std::fmt;
+
+/// Exit codes (`docs/exit-codes.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done, criteria met.
+    Passed = 0,
+    /// Done, a criterion was not met.
+    Failed = 1,
+    /// The command or a file is wrong.
+    Usage = 2,
+    /// Measured, but not trustworthy.
+    Untrusted = 3,
+    /// The machine lacks something.
+    Machine = 4,
+    /// Stopped by a signal; what was measured is kept.
+    Stopped = 130,
+}
+
+/// A failure with its exit code. Its text is one line: what, where, what is legal or what mends it.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// One line.
+    pub text: String,
+}
+
+impl Failure {
+    /// The command or a file is wrong.
+    pub fn usage(text: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, text: text.to_string() }
+    }
+
+    /// The machine lacks something; the text says what mends it.
+    pub fn machine(text: impl fmt::Display) -> Self {
+        Self { exit: Exit::Machine, text: text.to_string() }
+    }
+
+    /// Something that should have worked did not.
+    pub fn failed(text: impl fmt::Display) -> Self {
+        Self { exit: Exit::Failed, text: text.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<units::UnitError> for Failure {
+    fn from(e: units::UnitError) -> Self {
+        Self::usage(e)
+    }
+}

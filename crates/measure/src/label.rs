@@ -1,0 +1,124 @@
+//! Which standard a figure meets, and each way in which it departs.
+
+use units::{FrameSize, Ratio};
+
+use crate::{
+    plan::{Method, Plan},
+    result::StandardLabel,
+};
+
+/// What a label depends on beside the plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LabelFacts {
+    /// The ports are software: a cable in the process, or shared memory to another process or guest.
+    pub software_ports: bool,
+    /// Frames for learning and routing were sent before each trial (RFC 2544 §23 a, b).
+    pub learning_frames: bool,
+    /// Trials repeated because they were invalid.
+    pub repeated: u32,
+    /// The cores were seen in more than one placement.
+    pub several_placements: bool,
+}
+
+/// Label of a throughput found by the plan's search.
+pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
+    let s = &plan.search;
+    let name = match s.method {
+        Method::Rfc2544 => "RFC 2544 §26.1 throughput".to_owned(),
+        Method::Tst009 if s.retries == 0 => "ETSI GS NFV-TST 009 §12.3.2 binary search".to_owned(),
+        Method::Tst009 => {
+            let z = s.retry_max_lost.map_or("infinity".to_owned(), |z| z.to_string());
+            format!("ETSI GS NFV-TST 009 §12.3.3 binary search with loss verification, r={}, z={z}", s.retries + 1)
+        }
+    };
+    let mut departures = Vec::new();
+    let mut depart = |when: bool, text: String| {
+        if when {
+            departures.push(text);
+        }
+    };
+    let seconds = |d: std::time::Duration| d.as_secs_f64();
+    let loss = s.tolerated_loss;
+    depart(s.duration.as_secs() < 60, format!("trials of {} s instead of 60 s (§24)", seconds(s.duration)));
+    depart(loss > Ratio::ZERO, format!("loss up to {loss} counts as passing, §26.1 allows none"));
+    let missing: Vec<_> =
+        FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(size)).map(FrameSize::to_string).collect();
+    depart(!missing.is_empty(), format!("frame sizes {} of §9.1 left out", missing.join(", ")));
+    let wait = plan.trust.residual;
+    depart(wait.as_secs() < 2, format!("{} s instead of 2 s of waiting for residual frames (§23 d)", seconds(wait)));
+    let settle = plan.trust.settle;
+    depart(settle.as_secs() < 5, format!("{} s instead of 5 s between trials (§23 e)", seconds(settle)));
+    depart(!facts.learning_frames, "no learning frames or routing updates before each trial (§23 a, b)".to_owned());
+    depart(true, format!("searched to a precision of {}", s.precision));
+    if s.method == Method::Tst009 {
+        depart(true, "one last trial at S[L], which the standard's loop leaves out".to_owned());
+    }
+    let repeated = facts.repeated;
+    depart(repeated > 0, format!("{repeated} invalid trials repeated, none of them counted"));
+    let moved = facts.several_placements;
+    depart(moved, "the host moved the cores: trials of one placement only are behind the figure".to_owned());
+    depart(facts.software_ports, "software ports instead of a physical link".to_owned());
+    StandardLabel { name, departures }
+}
+
+/// Label of the latency measured at the throughput.
+pub fn latency(plan: &Plan) -> StandardLabel {
+    let mut departures = vec![
+        "one-way delay of every frame, from its stamp to its receipt by software, instead of one tagged frame"
+            .to_owned(),
+        "one trial instead of 20".to_owned(),
+    ];
+    let duration = plan.latency.duration;
+    if duration.as_secs() < 120 {
+        departures.push(format!("a stream of {} s instead of 120 s", duration.as_secs_f64()));
+    }
+    StandardLabel { name: "RFC 2544 §26.2 latency, RFC 5481 PDV and IPDV".to_owned(), departures }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_depart_only_where_they_must() {
+        let facts = LabelFacts { learning_frames: true, ..LabelFacts::default() };
+        let label = throughput(&Plan::default(), &facts);
+        assert_eq!(label.name, "RFC 2544 §26.1 throughput");
+        assert_eq!(label.departures, ["searched to a precision of 0.5 %"]);
+    }
+
+    #[test]
+    fn every_departure_is_listed() {
+        let mut plan = Plan::default().quick();
+        plan.search.tolerated_loss = "0.1%".parse().unwrap();
+        plan.frame_sizes.truncate(5);
+        let facts = LabelFacts { software_ports: true, repeated: 3, several_placements: true, ..LabelFacts::default() };
+        insta::assert_snapshot!(throughput(&plan, &facts).departures.join("\n"), @r"
+        trials of 0.25 s instead of 60 s (§24)
+        loss up to 0.1 % counts as passing, §26.1 allows none
+        frame sizes 1280, 1518 of §9.1 left out
+        0.05 s instead of 2 s of waiting for residual frames (§23 d)
+        0 s instead of 5 s between trials (§23 e)
+        no learning frames or routing updates before each trial (§23 a, b)
+        searched to a precision of 1 %
+        3 invalid trials repeated, none of them counted
+        the host moved the cores: trials of one placement only are behind the figure
+        software ports instead of a physical link
+        ");
+        insta::assert_snapshot!(latency(&plan).departures.join("\n"), @r"
+        one-way delay of every frame, from its stamp to its receipt by software, instead of one tagged frame
+        one trial instead of 20
+        a stream of 0.5 s instead of 120 s
+        ");
+    }
+
+    #[test]
+    fn loss_verification_is_never_called_rfc_2544() {
+        let mut plan = Plan::default();
+        plan.search.method = Method::Tst009;
+        plan.search.retries = 2;
+        plan.search.retry_max_lost = Some(5000);
+        let name = throughput(&plan, &LabelFacts::default()).name;
+        assert_eq!(name, "ETSI GS NFV-TST 009 §12.3.3 binary search with loss verification, r=3, z=5000");
+    }
+}

@@ -1,0 +1,43 @@
+/// Why a plan cannot be run: one line that says where, what, and what would be legal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Not a plan at all: bad TOML, an unknown key, or text no type takes.
+    #[error("{place}{problem}")]
+    Toml {
+        /// Line number and the line as written, or empty.
+        place: String,
+        /// What is wrong with it, and what is legal.
+        problem: String,
+    },
+    /// A value out of range, or at odds with another.
+    #[error("{key} = {value}: {legal}")]
+    Value {
+        /// The key with its section, such as `search.precision`.
+        key: String,
+        /// The value as a user would write it.
+        value: String,
+        /// The legal range, or what it contradicts.
+        legal: String,
+    },
+}
+
+impl PlanError {
+    pub(crate) fn value(key: impl Into<String>, value: impl ToString, legal: impl Into<String>) -> Self {
+        Self::Value { key: key.into(), value: value.to_string(), legal: legal.into() }
+    }
+
+    /// The library's own message is a picture of several lines; this is the same in one.
+    pub(super) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
+        let problem = error.message().trim().replace('\n', ": ");
+        let place = error
+            .span()
+            .and_then(|span| {
+                let before = source.get(..span.start)?;
+                let number = before.matches('\n').count() + 1;
+                let line = source.lines().nth(number - 1)?.trim();
+                Some(format!("line {number}, `{line}`: "))
+            })
+            .unwrap_or_default();
+        Self::Toml { place, problem }
+    }
+}

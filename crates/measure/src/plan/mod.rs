@@ -1,0 +1,232 @@
+//! What a run is: the plan a TOML file and the command line fill in, and what makes it valid.
+//!
+//! Every field is public and has a default, so that a file says only what differs from the embedded `rfc2544` plan
+//! (which is [`Plan::default`]). Nothing runs from a [`Plan`]: [`Plan::validate`] turns it into a [`ValidPlan`], and its
+//! error names the key, the value and what is legal.
+
+mod error;
+mod text;
+mod traffic;
+mod validate;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use units::{FrameSize, LinkSpeed, Load, Ratio};
+
+pub use error::PlanError;
+pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
+pub(crate) use validate::check_bounds;
+pub use validate::ValidPlan;
+
+/// A plan as written. Durations are text such as `"60s"`, loads such as `"1Mpps"`, ratios `"0.1%"` or a number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Plan {
+    /// Short name, shown in reports.
+    pub name: String,
+    /// What it measures, one line.
+    pub description: String,
+    /// The standard or document it follows.
+    pub source: String,
+    /// Frame sizes in bytes, FCS included (RFC 2544 §9).
+    pub frame_sizes: Vec<FrameSize>,
+    /// What is sent.
+    pub traffic: Traffic,
+    /// How the throughput is searched for.
+    pub search: SearchPlan,
+    /// The latency trial at the throughput found.
+    pub latency: LatencyPlan,
+    /// When a trial counts.
+    pub trust: Trust,
+    /// The link, where the port does not tell.
+    pub link: LinkPlan,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            name: "rfc2544".to_owned(),
+            description: "Throughput by binary search, and latency at the throughput found".to_owned(),
+            source: "RFC 2544 §26.1, §26.2".to_owned(),
+            frame_sizes: FrameSize::RFC2544.to_vec(),
+            traffic: Traffic::default(),
+            search: SearchPlan::default(),
+            latency: LatencyPlan::default(),
+            trust: Trust::default(),
+            link: LinkPlan::default(),
+        }
+    }
+}
+
+/// Which search finds the throughput.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// Binary search from the highest load (RFC 2544 §26.1).
+    #[default]
+    Rfc2544,
+    /// Binary search with loss verification over an array of loads (ETSI GS NFV-TST 009 §12.3.3).
+    Tst009,
+}
+
+/// `[search]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchPlan {
+    /// Which search.
+    pub method: Method,
+    /// Loss ratio that still passes.
+    #[serde(with = "text::ratio")]
+    pub tolerated_loss: Ratio,
+    /// Relative width `(upper - lower) / upper` at which the search stops; for `tst009` the step over the highest load.
+    #[serde(with = "text::ratio")]
+    pub precision: Ratio,
+    /// Sending time of each trial (RFC 2544 §24: 60 s).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+    /// Lowest load of the search, per direction; zero: the smallest load whose trial can tell the precision.
+    #[serde(with = "text::load")]
+    pub lower: Load,
+    /// Highest load, per direction; absent: the line rate, or what the tester can do.
+    #[serde(with = "text::opt_load", skip_serializing_if = "Option::is_none")]
+    pub upper: Option<Load>,
+    /// `tst009`: how often a lossy load is tried again, max(r) - 1.
+    pub retries: u32,
+    /// `tst009`: a trial that lost more frames than this is not tried again (z); absent: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_max_lost: Option<u64>,
+    /// Most trials for one frame size, invalid ones counted.
+    pub max_trials: u32,
+    /// Most time for one frame size, waits included.
+    #[serde(with = "text::span")]
+    pub timeout: Duration,
+}
+
+impl Default for SearchPlan {
+    fn default() -> Self {
+        Self {
+            method: Method::Rfc2544,
+            tolerated_loss: Ratio::ZERO,
+            precision: percent(0.5),
+            duration: Duration::from_secs(60),
+            lower: Load::Frames(units::Fps::ZERO),
+            upper: None,
+            retries: 0,
+            retry_max_lost: None,
+            max_trials: 100,
+            timeout: Duration::from_secs(2 * 3600),
+        }
+    }
+}
+
+/// `[latency]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatencyPlan {
+    /// Whether to run the trial.
+    pub enabled: bool,
+    /// Its sending time (RFC 2544 §26.2: at least 120 s).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+}
+
+impl Default for LatencyPlan {
+    fn default() -> Self {
+        Self { enabled: true, duration: Duration::from_secs(120) }
+    }
+}
+
+/// `[trust]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trust {
+    /// Invalid trials are repeated at most this often at one load; then the search is inconclusive.
+    pub max_repeats: u32,
+    /// Share of the intended load that the tester may fail to offer.
+    #[serde(with = "text::ratio")]
+    pub offered_tolerance: Ratio,
+    /// Share by which the real duration may be off.
+    #[serde(with = "text::ratio")]
+    pub duration_tolerance: Ratio,
+    /// Longest time a lcore of ours may be away before the trial is void, lossy or not.
+    #[serde(with = "text::span")]
+    pub max_gap: Duration,
+    /// Whether to measure first what the tester can do with no DUT.
+    pub selftest: bool,
+    /// Wait for frames still under way after the last was sent (RFC 2544 §23 d: 2 s).
+    #[serde(with = "text::span")]
+    pub residual: Duration,
+    /// Wait between trials (RFC 2544 §23 e: 5 s).
+    #[serde(with = "text::span")]
+    pub settle: Duration,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self {
+            max_repeats: 10,
+            offered_tolerance: percent(0.1),
+            duration_tolerance: percent(1.0),
+            max_gap: Duration::from_millis(10),
+            selftest: true,
+            residual: Duration::from_secs(2),
+            settle: Duration::from_secs(5),
+        }
+    }
+}
+
+/// `[link]`
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LinkPlan {
+    /// Speed for percentages and as the highest load, such as `"10G"`.
+    #[serde(with = "text::opt_link", skip_serializing_if = "Option::is_none")]
+    pub speed: Option<LinkSpeed>,
+}
+
+impl Plan {
+    /// Reads a plan. Errors, in one line, on what is no TOML, on unknown keys and on values no type takes.
+    pub fn from_toml(toml: &str) -> Result<Self, PlanError> {
+        toml::from_str(toml).map_err(|e| PlanError::from_toml(toml, &e))
+    }
+
+    /// The plan as a file would hold it, every default explicit; a comment names the keys that are left open.
+    pub fn to_toml(&self) -> Result<String, PlanError> {
+        let mut text =
+            toml::to_string(self).map_err(|e| PlanError::Toml { place: String::new(), problem: e.to_string() })?;
+        for (open, comment) in [
+            (self.search.upper.is_none(), "search.upper is not set: the line rate, or what the tester can do"),
+            (self.link.speed.is_none(), "link.speed is not set: what the ports report"),
+        ] {
+            if open {
+                text.push_str(&format!("# {comment}\n"));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The same plan with short trials: seven frame sizes of a two-core software path end in well under 100 s.
+    ///
+    /// About 8 trials of 0.25 s find 1 %; the timeout bounds a frame size on a machine so noisy that most are void.
+    #[must_use]
+    pub fn quick(mut self) -> Self {
+        self.name.push_str(" (quick)");
+        self.description.push_str(" (quick: short trials, not the standard's durations)");
+        self.search.duration = Duration::from_millis(250);
+        self.search.precision = percent(1.0);
+        self.search.timeout = Duration::from_secs(10);
+        self.latency.duration = Duration::from_millis(500);
+        self.trust.residual = Duration::from_millis(50);
+        self.trust.settle = Duration::ZERO;
+        self
+    }
+}
+
+/// A ratio from a literal percentage.
+fn percent(percent: f64) -> Ratio {
+    Ratio::new(percent / 100.0).unwrap_or(Ratio::ZERO)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+use super::*;
+
+fn error(toml: &str) -> String {
+    let error = Plan::from_toml(toml).and_then(Plan::validate).unwrap_err().to_string();
+    assert!(!error.contains('\n'), "one line: {error}");
+    error
+}
+
+#[test]
+fn an_empty_file_is_the_default_plan() {
+    assert_eq!(Plan::from_toml("").unwrap(), Plan::default());
+}
+
+#[test]
+fn a_plan_survives_its_own_text() {
+    let full = r#"
+        name = "two-vm"
+        frame_sizes = [128, 1518]
+        [traffic]
+        direction = "both-ways"
+        flows = 1000
+        ip = "v6"
+        vlan = [100]
+        dst_mac = ["02:00:00:00:00:01", "02:00:00:00:00:02"]
+        src_ip = "2001:2::1"
+        [[traffic.field]]
+        field = "src_port"
+        mode = "increment"
+        start = 1024
+        count = 100
+        [[traffic.field]]
+        field = "vlan"
+        mode = "list"
+        values = [100, 200]
+        [search]
+        method = "tst009"
+        tolerated_loss = "0.1%"
+        precision = 0.005
+        duration = "90s"
+        lower = "100kpps"
+        upper = "80%"
+        retries = 2
+        retry_max_lost = 5000
+        [trust]
+        residual = "250ms"
+        settle = 0
+        [link]
+        speed = "25G"
+    "#;
+    let plan = Plan::from_toml(full).unwrap();
+    assert_eq!(plan.search.tolerated_loss.get(), 0.001);
+    assert_eq!(plan.search.upper, Some(Load::LinePercent(80.0)));
+    assert_eq!(plan.trust.settle, Duration::ZERO);
+    assert_eq!(plan.traffic.field[0].start.as_deref(), Some("1024"));
+    assert_eq!(plan.traffic.field[1].values, ["100", "200"]);
+    for plan in [plan, Plan::default(), Plan::default().quick()] {
+        let valid = plan.validate().unwrap();
+        let text = valid.to_toml().unwrap();
+        assert_eq!(Plan::from_toml(&text).unwrap(), valid.into_inner());
+    }
+}
+
+#[test]
+fn the_effective_plan_shows_every_default() {
+    insta::assert_snapshot!(Plan::default().validate().unwrap().to_toml().unwrap(), @r#"
+    name = "rfc2544"
+    description = "Throughput by binary search, and latency at the throughput found"
+    source = "RFC 2544 §26.1, §26.2"
+    frame_sizes = [64, 128, 256, 512, 1024, 1280, 1518]
+
+    [traffic]
+    direction = "one-way"
+    flows = 1
+    ip = "v4"
+    l4 = "udp"
+    vlan = []
+    mpls = []
+    src_mac = []
+    dst_mac = []
+    src_ip = "198.18.0.2"
+    dst_ip = "198.19.0.2"
+    src_port = 49184
+    dst_port = 7
+    ttl = 64
+    dscp = 0
+    seed = 1
+
+    [search]
+    method = "rfc2544"
+    tolerated_loss = 0.0
+    precision = 0.005
+    duration = "60s"
+    lower = "0pps"
+    retries = 0
+    max_trials = 100
+    timeout = "2h"
+
+    [latency]
+    enabled = true
+    duration = "120s"
+
+    [trust]
+    max_repeats = 10
+    offered_tolerance = 0.001
+    duration_tolerance = 0.01
+    max_gap = "10ms"
+    selftest = true
+    residual = "2s"
+    settle = "5s"
+
+    [link]
+    # search.upper is not set: the line rate, or what the tester can do
+    # link.speed is not set: what the ports report
+    "#);
+}
+
+#[test]
+fn errors_name_the_key_the_value_and_what_is_legal() {
+    let all = [
+        "[search]\nprecison = 1",
+        "framesizes = [64]",
+        "frame_sizes = [64,\n  63]",
+        "frame_sizes = []",
+        "frame_sizes = [64, 128, 64]",
+        "frame_sizes = [64]\ntraffic.ip = \"v6\"",
+        "frame_sizes = [64]\ntraffic.vlan = [5]\ntraffic.mpls = [16]",
+        "search.precision = 0",
+        "search.precision = \"60%\"",
+        "search.tolerated_loss = \"100%\"",
+        "search.tolerated_loss = 1.5",
+        "search.duration = \"fast\"",
+        "search.duration = 0",
+        "search.method = \"ndr\"",
+        "search.lower = \"2Mpps\"\nsearch.upper = \"1Mpps\"",
+        "search.lower = \"1Gbps\"\nsearch.upper = \"90%\"\nlink.speed = \"1G\"",
+        "search.upper = \"2Gbps\"\nlink.speed = \"1G\"",
+        "search.upper = 0",
+        "search.retries = 2",
+        "search.method = \"tst009\"\nsearch.retry_max_lost = 9",
+        "traffic.src_ip = \"2001:2::1\"",
+        "traffic.dst_ip = \"198.18.0.1\"\ntraffic.ip = \"v6\"\nframe_sizes = [128]",
+        "traffic.dst_ip = \"198.18.0\"",
+        "traffic.flows = 0",
+        "traffic.dscp = 64",
+        "traffic.vlan = [4095]",
+        "traffic.mpls = [15]",
+        "traffic.src_mac = [\"02:00:00:00:00\"]",
+        "traffic.direction = \"up\"",
+        "trust.max_gap = \"1us\"",
+        "trust.residual = 0",
+        "link.speed = \"fast\"",
+        "= 3",
+    ];
+    insta::assert_snapshot!(all.map(error).join("\n"), @r#"
+    line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`
+    line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `traffic`, `search`, `latency`, `trust`, `link`
+    line 1, `frame_sizes = [64,`: frame size "63": must be 64 to 9216 bytes, FCS included
+    frame_sizes = 0 sizes: must list 1 to 64 sizes
+    frame_sizes = 64: is listed twice
+    frame_sizes = 64: must be 84 to 9216 bytes to hold Ethernet, IPv6, UDP, the 18-byte stamp and FCS
+    frame_sizes = 64: must be 72 to 9216 bytes to hold Ethernet, 1 VLAN, 1 MPLS, IPv4, UDP, the 18-byte stamp and FCS
+    search.precision = 0 %: must be 0.001% to 50%
+    search.precision = 60 %: must be 0.001% to 50%
+    search.tolerated_loss = 100 %: must be 0 % to below 100 %
+    line 1, `search.tolerated_loss = 1.5`: ratio "1.5": must be 0 to 1 (0.005), or 0% to 100% (0.5%)
+    line 1, `search.duration = "fast"`: duration "fast": must be like 60s, 500ms, 2m or 1h: above zero, at most 30 days
+    search.duration = 0s: must be 10ms to 30 days
+    line 1, `search.method = "ndr"`: unknown variant `ndr`, expected `rfc2544` or `tst009`
+    search.lower = 2Mpps: must be below search.upper = 1Mpps, 1.000 Mpps at 64 bytes
+    search.lower = 1Gbps: must be below search.upper = 90%, 1.339 Mpps at 64 bytes
+    search.upper = 2Gbps: must be at most the line rate, 1.488 Mpps at 64 bytes
+    search.upper = 0pps: must be above 0 frames/s
+    search.retries = 2: is loss verification: it needs search.method = "tst009"; with "rfc2544" it must be 0
+    search.retry_max_lost = 9: contradicts search.retries = 0: it limits retries that are never made
+    traffic.src_ip = 2001:2::1: contradicts traffic.ip = "v4": give an IPv4 address
+    traffic.dst_ip = 198.18.0.1: contradicts traffic.ip = "v6": give an IPv6 address
+    line 1, `traffic.dst_ip = "198.18.0"`: address "198.18.0": must be an IPv4 address like 198.18.0.2 or an IPv6 address like 2001:2:0:1::2
+    traffic.flows = 0: must be 1 to 16777216
+    traffic.dscp = 64: must be 0 to 63
+    traffic.vlan = 4095: must be 1 to 4094
+    traffic.mpls = 15: must be 16 to 1048575
+    traffic.src_mac = 02:00:00:00:00: must be like 02:00:00:00:00:01
+    line 1, `traffic.direction = "up"`: unknown variant `up`, expected `one-way` or `both-ways`
+    trust.max_gap = 1us: must be 20us to 30 days
+    trust.residual = 0s: must be 1ms to 30 days
+    line 1, `link.speed = "fast"`: link speed "fast": must be 1M to 10T bit/s, written like 10G, 2.5Gbps or 100M
+    line 1, `= 3`: invalid key
+    "#);
+}
+
+#[test]
+fn fields_are_held_against_their_mode() {
+    let all = [
+        "field = \"tos\"\nmode = \"random\"\ncount = 5",
+        "field = \"raw@4\"\nmode = \"random\"\ncount = 5",
+        "field = \"src_port\"\nmode = \"increment\"",
+        "field = \"src_port\"\nmode = \"increment\"\ncount = 65537",
+        "field = \"src_port\"\nmode = \"random\"\ncount = 5\nstep = 2",
+        "field = \"src_ip\"\nmode = \"mask\"\nmask = \"0000XXXX\"",
+        "field = \"src_ip\"\nmode = \"mask\"\nmask = \"0000101000000000YYYY000000000001\"",
+        "field = \"src_ip\"\nmode = \"list\"",
+        "field = \"vlan\"\nmode = \"random\"\ncount = 5",
+    ];
+    let with = |field: &str| error(&format!("[[traffic.field]]\n{field}"));
+    insta::assert_snapshot!(all.map(with).join("\n"), @r#"
+    traffic.field[0].field = "tos": must be src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls, or raw@OFFSET (mode = "mask" only)
+    traffic.field[0].field = "raw@4": must be src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls, or raw@OFFSET (mode = "mask" only)
+    traffic.field[0].count = (absent): is needed by mode = "increment"
+    traffic.field[0].count = 65537: must be 1 to 65536
+    traffic.field[0].step = (given): is not used by mode = "random": remove it
+    traffic.field[0].mask = "0000XXXX": must be 32 characters 0, 1 or X, one a bit
+    traffic.field[0].mask = "0000101000000000YYYY000000000001": must be 32 characters 0, 1 or X, one a bit
+    traffic.field[0].values = (absent): is needed by mode = "list"
+    traffic.field[0].field = "vlan": needs traffic.vlan, which is empty
+    "#);
+    for good in [
+        "field = \"src_ip\"\nmode = \"mask\"\nmask = \"0000101000000000XXXX000000000001\"",
+        "field = \"raw@50\"\nmode = \"mask\"\nmask = \"XXXX0000\"",
+        "field = \"dst_ip\"\nmode = \"increment\"\nstart = \"198.19.0.2\"\ncount = 256\nstep = 3",
+    ] {
+        Plan::from_toml(&format!("[[traffic.field]]\n{good}")).unwrap().validate().unwrap();
+    }
+}
+
+#[test]
+fn quick_is_short_and_says_so() {
+    let quick = Plan::default().quick().validate().unwrap();
+    assert!(quick.name.ends_with("(quick)") && quick.description.contains("short trials"));
+    let worst = quick.search.timeout.as_secs_f64() + quick.latency.duration.as_secs_f64();
+    assert!(worst * quick.frame_sizes.len() as f64 <= 80.0, "{worst} s a size");
+}

@@ -1,0 +1,279 @@
+use std::{fmt, net::IpAddr, ops::Deref, time::Duration};
+
+use units::{FrameSize, Ratio, FCS_BYTES};
+
+use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, Traffic, L4};
+
+/// Bytes of the stamp at the end of every test frame.
+const STAMP_BYTES: u32 = 18;
+/// Most distinct 5-tuples per direction.
+const MAX_FLOWS: u64 = 1 << 24;
+const MAX_SPAN: Duration = Duration::from_secs(30 * 86_400);
+
+/// A plan whose values are each legal and agree with each other. Made by [`Plan::validate`] only.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValidPlan(Plan);
+
+impl ValidPlan {
+    /// The plan back, to be changed and validated again.
+    pub fn into_inner(self) -> Plan {
+        self.0
+    }
+}
+
+impl Deref for ValidPlan {
+    type Target = Plan;
+    fn deref(&self) -> &Plan {
+        &self.0
+    }
+}
+
+type Check = Result<(), PlanError>;
+
+impl Plan {
+    /// Checks everything that can be checked without ports, and writes out the defaults that depend on other keys.
+    ///
+    /// Errors with the first key found to be out of range or at odds with another.
+    pub fn validate(mut self) -> Result<ValidPlan, PlanError> {
+        self.check_traffic()?;
+        self.check_frame_sizes()?;
+        self.check_search()?;
+        self.check_trust()?;
+        let (src, dst) = self.traffic.addresses();
+        self.traffic.src_ip = Some(src);
+        self.traffic.dst_ip = Some(dst);
+        Ok(ValidPlan(self))
+    }
+
+    fn check_frame_sizes(&self) -> Check {
+        let key = "frame_sizes";
+        if self.frame_sizes.is_empty() || self.frame_sizes.len() > 64 {
+            return Err(PlanError::value(key, format!("{} sizes", self.frame_sizes.len()), "must list 1 to 64 sizes"));
+        }
+        let least = self.traffic.least_frame();
+        for (i, size) in self.frame_sizes.iter().enumerate() {
+            if size.bytes() < least {
+                let what = self.traffic.headers();
+                let legal =
+                    format!("must be {least} to 9216 bytes to hold {what}, the {STAMP_BYTES}-byte stamp and FCS");
+                return Err(PlanError::value(key, size, legal));
+            }
+            if self.frame_sizes[..i].contains(size) {
+                return Err(PlanError::value(key, size, "is listed twice"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_traffic(&self) -> Check {
+        let t = &self.traffic;
+        within("traffic.flows", t.flows, 1, MAX_FLOWS)?;
+        within("traffic.dscp", t.dscp, 0, 63)?;
+        within("traffic.ttl", t.ttl, 1, 255)?;
+        within("traffic.seed", t.seed, 0, i64::MAX as u64)?;
+        if t.vlan.len() > 2 {
+            return Err(PlanError::value("traffic.vlan", list(&t.vlan), "must be at most 2 ids"));
+        }
+        t.vlan.iter().try_for_each(|&v| within("traffic.vlan", v, 1, 4094))?;
+        if t.mpls.len() > 8 {
+            return Err(PlanError::value("traffic.mpls", list(&t.mpls), "must be at most 8 labels"));
+        }
+        t.mpls.iter().try_for_each(|&v| within("traffic.mpls", v, 16, (1 << 20) - 1))?;
+        for (key, macs) in [("traffic.src_mac", &t.src_mac), ("traffic.dst_mac", &t.dst_mac)] {
+            if macs.len() > 2 {
+                return Err(PlanError::value(key, list(macs), "must be at most 2 addresses, one a port"));
+            }
+            if let Some(bad) = macs.iter().find(|m| !is_mac(m)) {
+                return Err(PlanError::value(key, bad, "must be like 02:00:00:00:00:01"));
+            }
+        }
+        for (key, ip) in [("traffic.src_ip", t.src_ip), ("traffic.dst_ip", t.dst_ip)] {
+            match (ip, t.ip) {
+                (Some(ip @ IpAddr::V6(_)), IpVersion::V4) => {
+                    return Err(PlanError::value(key, ip, "contradicts traffic.ip = \"v4\": give an IPv4 address"))
+                }
+                (Some(ip @ IpAddr::V4(_)), IpVersion::V6) => {
+                    return Err(PlanError::value(key, ip, "contradicts traffic.ip = \"v6\": give an IPv6 address"))
+                }
+                _ => {}
+            }
+        }
+        t.field.iter().enumerate().try_for_each(|(i, f)| check_field(i, f, t))
+    }
+
+    fn check_search(&self) -> Check {
+        let s = &self.search;
+        between("search.precision", s.precision, 0.00001, 0.5)?;
+        if s.tolerated_loss.get() >= 1.0 {
+            return Err(PlanError::value("search.tolerated_loss", s.tolerated_loss, "must be 0 % to below 100 %"));
+        }
+        span("search.duration", s.duration, Duration::from_millis(10))?;
+        span("search.timeout", s.timeout, Duration::from_millis(10))?;
+        within("search.max_trials", s.max_trials, 1, 10_000)?;
+        within("search.retries", s.retries, 0, 100)?;
+        if s.method == Method::Rfc2544 && s.retries > 0 {
+            let legal = "is loss verification: it needs search.method = \"tst009\"; with \"rfc2544\" it must be 0";
+            return Err(PlanError::value("search.retries", s.retries, legal));
+        }
+        if s.retry_max_lost.is_some() && s.retries == 0 {
+            let legal = "contradicts search.retries = 0: it limits retries that are never made";
+            return Err(PlanError::value("search.retry_max_lost", s.retry_max_lost.unwrap_or(0), legal));
+        }
+        // Bounds in units that need the link are held against each other again when the ports are open.
+        for &size in &self.frame_sizes {
+            let Some(upper) = s.upper.and_then(|u| u.resolve(size, self.link.speed).ok()) else { continue };
+            check_bounds(self, size, s.lower.resolve(size, self.link.speed).ok().map(units::Fps::get), upper.get())?;
+        }
+        if self.latency.enabled {
+            span("latency.duration", self.latency.duration, Duration::from_millis(10))?;
+        }
+        Ok(())
+    }
+
+    fn check_trust(&self) -> Check {
+        let t = &self.trust;
+        within("trust.max_repeats", t.max_repeats, 0, 1000)?;
+        between("trust.offered_tolerance", t.offered_tolerance, 0.0, 0.1)?;
+        between("trust.duration_tolerance", t.duration_tolerance, 0.0, 0.1)?;
+        span("trust.max_gap", t.max_gap, Duration::from_micros(20))?;
+        span("trust.residual", t.residual, Duration::from_millis(1))?;
+        span("trust.settle", t.settle, Duration::ZERO)
+    }
+}
+
+/// Holds the bounds of a search against each other and the link, once they are frames per second.
+pub(crate) fn check_bounds(plan: &Plan, size: FrameSize, lower: Option<f64>, upper: f64) -> Check {
+    let (s, pps) = (&plan.search, |v: f64| format!("{}pps", units::si(v)));
+    let written = s.upper.map_or_else(|| pps(upper), |u| u.to_string());
+    if upper <= 0.0 {
+        return Err(PlanError::value("search.upper", written, "must be above 0 frames/s"));
+    }
+    if let Some(rate) = plan.link.speed.map(|l| l.line_rate(size).get()).filter(|&rate| upper > rate * 1.000_001) {
+        let legal = format!("must be at most the line rate, {} at {size} bytes", pps(rate));
+        return Err(PlanError::value("search.upper", written, legal));
+    }
+    match lower {
+        Some(lower) if lower >= upper => {
+            let legal = format!("must be below search.upper = {written}, {} at {size} bytes", pps(upper));
+            Err(PlanError::value("search.lower", s.lower, legal))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Traffic {
+    /// Smallest frame that holds the headers, the stamp and the FCS, bytes.
+    fn least_frame(&self) -> u32 {
+        let ip = if self.ip == IpVersion::V4 { 20 } else { 40 };
+        let l4 = if self.l4 == L4::Udp { 8 } else { 20 };
+        14 + 4 * (self.vlan.len() + self.mpls.len()) as u32 + ip + l4 + STAMP_BYTES + FCS_BYTES
+    }
+
+    fn headers(&self) -> String {
+        let ip = if self.ip == IpVersion::V4 { "IPv4" } else { "IPv6" };
+        let l4 = if self.l4 == L4::Udp { "UDP" } else { "TCP" };
+        let vlan = format!("{} VLAN, ", self.vlan.len());
+        let mpls = format!("{} MPLS, ", self.mpls.len());
+        let shown = |n: usize, text: String| if n > 0 { text } else { String::new() };
+        format!("Ethernet, {}{}{ip}, {l4}", shown(self.vlan.len(), vlan), shown(self.mpls.len(), mpls))
+    }
+}
+
+fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
+    let key = |name: &str| format!("traffic.field[{index}].{name}");
+    let ip_bits = if t.ip == IpVersion::V4 { 32 } else { 128 };
+    let bits = match f.field.as_str() {
+        "src_mac" | "dst_mac" => Some(48),
+        "src_ip" | "dst_ip" => Some(ip_bits),
+        "src_port" | "dst_port" => Some(16),
+        "vlan" if t.vlan.is_empty() => {
+            return Err(PlanError::value(key("field"), "\"vlan\"", "needs traffic.vlan, which is empty"))
+        }
+        "mpls" if t.mpls.is_empty() => {
+            return Err(PlanError::value(key("field"), "\"mpls\"", "needs traffic.mpls, which is empty"))
+        }
+        "vlan" => Some(12),
+        "mpls" => Some(20),
+        raw if f.mode == FieldMode::Mask
+            && raw.strip_prefix("raw@").is_some_and(|o| o.parse::<u16>().is_ok_and(|o| o < 9216)) =>
+        {
+            None
+        }
+        other => {
+            let legal = "must be src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls, or raw@OFFSET (mode = \"mask\" only)";
+            return Err(PlanError::value(key("field"), format!("{other:?}"), legal));
+        }
+    };
+    let mode = match f.mode {
+        FieldMode::Increment => "increment",
+        FieldMode::Random => "random",
+        FieldMode::Mask => "mask",
+        FieldMode::List => "list",
+    };
+    let counted = matches!(f.mode, FieldMode::Increment | FieldMode::Random);
+    for (name, given, allowed) in [
+        ("start", f.start.is_some(), counted),
+        ("count", f.count.is_some(), counted),
+        ("step", f.step.is_some(), f.mode == FieldMode::Increment),
+        ("mask", f.mask.is_some(), f.mode == FieldMode::Mask),
+        ("values", !f.values.is_empty(), f.mode == FieldMode::List),
+    ] {
+        if given && !allowed {
+            return Err(PlanError::value(key(name), "(given)", format!("is not used by mode = \"{mode}\": remove it")));
+        }
+        if !given && allowed && matches!(name, "count" | "mask" | "values") {
+            return Err(PlanError::value(key(name), "(absent)", format!("is needed by mode = \"{mode}\"")));
+        }
+    }
+    if let Some(count) = f.count {
+        within(&key("count"), count, 1, bits.map_or(1 << 32, |b| 1_u64 << b.min(32)))?;
+    }
+    if let Some(mask) = &f.mask {
+        let legal_chars = mask.chars().all(|c| matches!(c, '0' | '1' | 'X' | 'x'));
+        let legal_len = match bits {
+            Some(bits) => mask.len() == bits,
+            None => mask.len() % 8 == 0 && (8..=128).contains(&mask.len()),
+        };
+        if !legal_chars || !legal_len {
+            let length = bits.map_or("8, 16, ... 128".to_owned(), |b| b.to_string());
+            let legal = format!("must be {length} characters 0, 1 or X, one a bit");
+            return Err(PlanError::value(key("mask"), format!("{mask:?}"), legal));
+        }
+    }
+    Ok(())
+}
+
+fn within<T: PartialOrd + fmt::Display>(key: &str, value: T, low: T, high: T) -> Check {
+    if value < low || value > high {
+        return Err(PlanError::value(key, value, format!("must be {low} to {high}")));
+    }
+    Ok(())
+}
+
+fn between(key: &str, value: Ratio, low: f64, high: f64) -> Check {
+    if value.get() < low || value.get() > high {
+        let legal = format!("must be {}% to {}%", low * 100.0, high * 100.0);
+        return Err(PlanError::value(key, value, legal));
+    }
+    Ok(())
+}
+
+fn span(key: &str, value: Duration, low: Duration) -> Check {
+    if value < low || value > MAX_SPAN {
+        return Err(PlanError::value(key, span_text(value), format!("must be {} to 30 days", span_text(low))));
+    }
+    Ok(())
+}
+
+fn list<T: fmt::Display>(values: &[T]) -> String {
+    let texts: Vec<_> = values.iter().map(T::to_string).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+fn is_mac(text: &str) -> bool {
+    let mut octets = 0;
+    text.split([':', '-']).all(|o| {
+        octets += 1;
+        o.len() == 2 && o.chars().all(|c| c.is_ascii_hexdigit())
+    }) && octets == 6
+}

@@ -1,0 +1,120 @@
+use units::{Fps, FrameSize, LinkSpeed, Ratio};
+
+use super::{Answer, Rfc2544Search, Search, Tst009Search};
+use crate::plan::{check_bounds, Method, PlanError, ValidPlan};
+
+/// Everything a search for one frame size needs to know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchConfig {
+    /// Which search.
+    pub method: Method,
+    /// Frame size, FCS included.
+    pub frame_size: FrameSize,
+    /// Lowest load, per direction; zero: see [`SearchConfig::floor`].
+    pub lower: Fps,
+    /// Highest load, per direction.
+    pub upper: Fps,
+    /// Whether `upper` is what the tester can do rather than what was asked for or the line rate.
+    pub upper_is_tester: bool,
+    /// Loss ratio that still passes.
+    pub tolerated_loss: Ratio,
+    /// Relative width at which to stop.
+    pub precision: Ratio,
+    /// Sending time of each trial, seconds.
+    pub duration_s: f64,
+    /// Waits around each trial, seconds: counted against the timeout.
+    pub overhead_s: f64,
+    /// Invalid trials repeated at one load.
+    pub max_repeats: u32,
+    /// So many trials in a row that the tester could not offer put a load beyond the tester.
+    pub short_repeats: u32,
+    /// TST009 max(r) - 1.
+    pub retries: u32,
+    /// TST009 z: more frames lost than this are not tried again.
+    pub retry_max_lost: Option<u64>,
+    /// Most trials, invalid ones counted.
+    pub max_trials: u32,
+    /// Most time in trials and waits, seconds.
+    pub timeout_s: f64,
+}
+
+impl SearchConfig {
+    /// The search of a plan for one frame size. The highest load is the plan's, or the line rate of `link` (the plan's
+    /// own speed goes first), and never above `selftest_max`, the tester's self-test maximum per direction.
+    ///
+    /// Errors when the bounds contradict each other or the link, or when nothing gives a highest load.
+    pub fn for_size(
+        plan: &ValidPlan,
+        size: FrameSize,
+        link: Option<LinkSpeed>,
+        selftest_max: Option<Fps>,
+    ) -> Result<Self, PlanError> {
+        let s = &plan.search;
+        let link = plan.link.speed.or(link);
+        let resolve =
+            |key: &str, load: units::Load| load.resolve(size, link).map_err(|e| PlanError::value(key, load, e.legal));
+        let asked = match s.upper {
+            Some(load) => Some(resolve("search.upper", load)?),
+            None => link.map(|l| l.line_rate(size)),
+        };
+        let (upper, upper_is_tester) = match (asked, selftest_max) {
+            (Some(asked), Some(most)) if most < asked => (most, true),
+            (Some(asked), _) => (asked, false),
+            (None, Some(most)) => (most, true),
+            (None, None) => {
+                let legal = "must be given: the link's speed is not known and the self-test is off (or add --link 10G)";
+                return Err(PlanError::value("search.upper", "(absent)", legal));
+            }
+        };
+        let lower = resolve("search.lower", s.lower)?;
+        check_bounds(plan, size, Some(lower.get()), upper.get())?;
+        Ok(Self {
+            method: s.method,
+            frame_size: size,
+            lower,
+            upper,
+            upper_is_tester,
+            tolerated_loss: s.tolerated_loss,
+            precision: s.precision,
+            duration_s: s.duration.as_secs_f64(),
+            overhead_s: (plan.trust.residual + plan.trust.settle).as_secs_f64(),
+            max_repeats: plan.trust.max_repeats,
+            short_repeats: 3,
+            retries: s.retries,
+            retry_max_lost: s.retry_max_lost,
+            max_trials: s.max_trials,
+            timeout_s: s.timeout.as_secs_f64(),
+        })
+    }
+
+    /// A fresh search.
+    pub fn search(&self) -> Box<dyn Search + Send> {
+        match self.method {
+            Method::Rfc2544 => Box::new(Rfc2544Search::new(self.clone())),
+            Method::Tst009 => Box::new(Tst009Search::new(self.clone())),
+        }
+    }
+
+    /// The lowest load a search tries: `lower`, or with none given the smallest that tells anything: a trial of it holds
+    /// `1 / precision` frames. That is held to between 1/10000 of the highest load, which bounds the trials spent on a
+    /// DUT that loses frames at any load, and the precision's share of it. (A TST009 array starts at its step instead.)
+    pub fn floor(&self) -> Fps {
+        if self.lower > Fps::ZERO {
+            return self.lower;
+        }
+        let (upper, precision) = (self.upper.get(), self.precision.get());
+        let least = 1.0 / (precision * self.duration_s);
+        Fps::from_raw(least.max(upper * 1e-4).min(upper * precision))
+    }
+
+    /// About how many valid trials are left to a search that stands at these bounds: for progress.
+    pub fn trials_left(&self, so_far: &Answer) -> u32 {
+        if so_far.throughput.is_none() && so_far.upper_bound.is_none() {
+            return 1 + (1.0 / self.precision.get()).log2().ceil().max(0.0) as u32;
+        }
+        let upper = so_far.upper_bound.unwrap_or(self.upper).get();
+        let lower = so_far.throughput.unwrap_or(self.floor()).get();
+        let stop = self.precision.get() * if self.method == Method::Rfc2544 { upper } else { self.upper.get() };
+        ((upper - lower) / stop).log2().ceil().max(0.0) as u32
+    }
+}

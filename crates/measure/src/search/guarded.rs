@@ -1,0 +1,214 @@
+use units::Fps;
+
+use super::{same_trial, Answer, Search, SearchConfig, Step};
+use crate::{
+    result::Outcome,
+    trial::{Purpose, Rule, TrialRecord, TrialSpec},
+    validity::beyond_tester,
+};
+
+/// What a strategy wants next.
+pub(super) enum Want {
+    Load(Fps, Purpose),
+    End(Outcome),
+}
+
+/// The bounds of a strategy.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Bounds {
+    /// Highest load passed, and the trial that did.
+    pub lower: Option<(Fps, u32)>,
+    /// Lowest load failed above it.
+    pub upper: Option<Fps>,
+    pub retries: Vec<(Fps, u32)>,
+}
+
+/// The part of a search that only sees valid trials of the load it asked for.
+pub(super) trait Strategy {
+    fn next(&mut self) -> Want;
+    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
+    /// The tester cannot offer more than `top`.
+    fn cap(&mut self, top: Fps);
+    fn bounds(&self) -> Bounds;
+}
+
+/// Whether anything came back at all: settled on the first trials, so that a DUT that forwards nothing is named in two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Signs {
+    Unknown,
+    /// The first trial gave nothing; one at a low load decides.
+    Doubted(Fps),
+    Alive,
+}
+
+/// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
+/// cut off, a DUT that forwards nothing recognised, trials and time bounded.
+#[derive(Debug, Clone)]
+pub struct Guarded<S> {
+    config: SearchConfig,
+    strategy: S,
+    pending: Option<TrialSpec>,
+    done: Option<Answer>,
+    signs: Signs,
+    /// Invalid trials at the pending load, and those of them in a row that the tester could not offer.
+    void: u32,
+    short: u32,
+    /// Largest rate attempted among the latter, frames/s.
+    most_offered: f64,
+    trials: Vec<u32>,
+    invalid: u32,
+    spent_s: f64,
+}
+
+impl<S> Guarded<S> {
+    pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
+        Self {
+            config,
+            strategy,
+            pending: None,
+            done: None,
+            signs: Signs::Unknown,
+            void: 0,
+            short: 0,
+            most_offered: 0.0,
+            trials: Vec::new(),
+            invalid: 0,
+            spent_s: 0.0,
+        }
+    }
+}
+
+#[allow(private_bounds)]
+impl<S: Strategy> Guarded<S> {
+    fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
+        let bounds = self.strategy.bounds();
+        Answer {
+            outcome,
+            throughput: bounds.lower.map(|(load, _)| load),
+            upper_bound: bounds.upper,
+            best_trial: bounds.lower.map(|(_, number)| number),
+            trials: self.trials.clone(),
+            invalid_trials: self.invalid,
+            retries: bounds.retries,
+            placement: None,
+            reason,
+        }
+    }
+
+    fn end(&mut self, outcome: Outcome, reason: Option<String>) {
+        self.pending = None;
+        self.done = Some(self.answer(outcome, reason));
+    }
+
+    /// A load low enough for any DUT that forwards at all: 1 % of the highest, and enough frames to see some.
+    fn low_load(&self) -> Fps {
+        let upper = self.config.upper.get();
+        let low = self.config.floor().get().max(upper * 0.01).max(10.0 / self.config.duration_s);
+        Fps::from_raw(low.min(upper * 0.5))
+    }
+
+    fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        self.invalid += 1;
+        self.void += 1;
+        if beyond_tester(trial) {
+            let rate: u64 = trial.directions.iter().map(|d| d.sent + d.refused).max().unwrap_or(0);
+            self.short += 1;
+            self.most_offered = self.most_offered.max(Fps::from_count(rate, trial.real_duration_s).get());
+        } else {
+            self.short = 0;
+            self.most_offered = 0.0;
+        }
+        let enough = self.config.short_repeats.clamp(1, self.config.max_repeats + 1);
+        if self.short >= enough || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited) {
+            // Lower by the precision at least, so that it ends.
+            let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
+            let top = if self.most_offered > 0.0 { self.most_offered.min(most) } else { most };
+            self.strategy.cap(Fps::from_raw(top.floor()));
+            self.pending = None;
+        } else if self.void > self.config.max_repeats {
+            let last = trial.violations.first().map_or("", |v| v.text.as_str());
+            let reason = format!("all {} trials at {} were invalid, the last: {last}", self.void, spec.load_fps);
+            self.end(Outcome::Inconclusive, Some(reason));
+        }
+    }
+}
+
+#[allow(private_bounds)]
+impl<S: Strategy> Search for Guarded<S> {
+    fn next(&mut self) -> Step {
+        if let Some(answer) = &self.done {
+            return Step::Done(answer.clone());
+        }
+        let made = self.trials.len() as u32 + self.invalid;
+        if self.pending.is_none() {
+            let want = match self.signs {
+                Signs::Doubted(low) => Want::Load(low, Purpose::Search),
+                _ => self.strategy.next(),
+            };
+            match want {
+                Want::End(outcome) => {
+                    let reason = (outcome == Outcome::BelowMinimum).then(|| {
+                        "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a \
+                         finer search.precision"
+                            .to_owned()
+                    });
+                    self.end(outcome, reason);
+                }
+                Want::Load(load_fps, purpose) => {
+                    self.void = 0;
+                    self.short = 0;
+                    self.most_offered = 0.0;
+                    self.pending = Some(TrialSpec {
+                        frame_size_bytes: self.config.frame_size,
+                        load_fps,
+                        duration_s: self.config.duration_s,
+                        purpose,
+                    });
+                }
+            }
+        }
+        if self.pending.is_some() && made >= self.config.max_trials {
+            let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);
+            self.end(Outcome::Inconclusive, Some(reason));
+        } else if self.pending.is_some() && self.spent_s >= self.config.timeout_s {
+            let reason = format!("not settled within search.timeout = {} s", self.config.timeout_s);
+            self.end(Outcome::Inconclusive, Some(reason));
+        }
+        match (&self.done, self.pending) {
+            (None, Some(spec)) => Step::Run(spec),
+            (Some(answer), _) => Step::Done(answer.clone()),
+            (None, None) => Step::Done(self.answer(Outcome::Inconclusive, None)),
+        }
+    }
+
+    fn report(&mut self, trial: &TrialRecord) {
+        let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
+        self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
+        if !trial.valid() {
+            return self.report_void(&spec, trial);
+        }
+        self.trials.push(trial.number);
+        self.pending = None;
+        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
+        match self.signs {
+            Signs::Doubted(_) if received == 0 => {
+                let reason = format!("nothing came back at the first load nor at {}", spec.load_fps);
+                return self.end(Outcome::NoTraffic, Some(reason));
+            }
+            // Only shows that the DUT lives: the strategy did not ask for it.
+            Signs::Doubted(_) => {
+                self.signs = Signs::Alive;
+                return;
+            }
+            Signs::Unknown if received == 0 => self.signs = Signs::Doubted(self.low_load()),
+            Signs::Unknown => self.signs = Signs::Alive,
+            Signs::Alive => {}
+        }
+        let passed = received > 0 && trial.loss_ratio() <= self.config.tolerated_loss.get();
+        self.strategy.verdict(spec.load_fps, passed, trial);
+    }
+
+    fn so_far(&self) -> Answer {
+        self.done.clone().unwrap_or_else(|| self.answer(Outcome::Interrupted, None))
+    }
+}

@@ -1,0 +1,152 @@
+use std::collections::BTreeMap;
+
+use super::{Answer, Search, SearchConfig, Step};
+use crate::{
+    placement::PlacementClassifier,
+    result::{Outcome, PlacementAnswer},
+    trial::TrialRecord,
+};
+
+/// One search for each placement of the cores, so that trials of different placements never mix.
+///
+/// A virtual machine's cores move within seconds and nobody can choose where: the trial wanted next is the one the
+/// search of the most recently seen placement wants. A trial goes to the search of the placement it was made in, and
+/// only when that search wants this very trial; otherwise that search is asked next. The first search to end gives the
+/// answer.
+pub struct PlacementSearch<S> {
+    make: Box<dyn Fn() -> S + Send>,
+    /// Asked while no placement has been seen; every fresh search wants the same first trial.
+    fresh: S,
+    searches: BTreeMap<u32, S>,
+    latest: Option<u32>,
+    invalid: u32,
+    /// Trials in a row that were in no one placement, and why the last was not.
+    unplaced_run: u32,
+    last_unplaced: Option<String>,
+    max_unplaced: u32,
+    made: u32,
+    max_trials: u32,
+    spent_s: f64,
+    timeout_s: f64,
+    overhead_s: f64,
+    ended: Option<Answer>,
+}
+
+impl<S: Search> PlacementSearch<S> {
+    /// Searches made by `make`, all of them together bounded as `config` bounds one.
+    pub fn new(config: &SearchConfig, make: impl Fn() -> S + Send + 'static) -> Self {
+        Self {
+            fresh: make(),
+            make: Box::new(make),
+            searches: BTreeMap::new(),
+            latest: None,
+            invalid: 0,
+            unplaced_run: 0,
+            last_unplaced: None,
+            max_unplaced: config.max_repeats,
+            made: 0,
+            max_trials: config.max_trials,
+            spent_s: 0.0,
+            timeout_s: config.timeout_s,
+            overhead_s: config.overhead_s,
+            ended: None,
+        }
+    }
+
+    /// How far the searches of the other placements came, in order of class.
+    pub fn others(&self, classifier: &PlacementClassifier) -> Vec<PlacementAnswer> {
+        let own = self.so_far().placement;
+        let others = self.searches.iter().filter(|(&class, _)| Some(class) != own);
+        others
+            .filter_map(|(&class, search)| {
+                let answer = search.so_far();
+                Some(PlacementAnswer {
+                    placement: classifier.placement(class)?,
+                    outcome: answer.outcome,
+                    throughput_fps: answer.throughput,
+                    upper_bound_fps: answer.upper_bound,
+                    trials: answer.trials.len() as u32,
+                })
+            })
+            .collect()
+    }
+
+    fn wanted(&mut self) -> Step {
+        match self.latest.and_then(|class| self.searches.get_mut(&class)) {
+            Some(search) => search.next(),
+            None => self.fresh.next(),
+        }
+    }
+
+    fn placed(&self, class: Option<u32>, answer: Answer) -> Answer {
+        // What one search threw away is not all: trials without a placement, and those of other placements.
+        Answer { invalid_trials: self.invalid, placement: class, ..answer }
+    }
+
+    /// The state of the placement with most valid trials.
+    fn leader(&self) -> Answer {
+        let best = self.searches.iter().max_by_key(|(&class, s)| (s.so_far().trials.len(), Some(class) == self.latest));
+        match best {
+            Some((&class, search)) => self.placed(Some(class), search.so_far()),
+            None => self.placed(None, self.fresh.so_far()),
+        }
+    }
+
+    fn give_up(&mut self, reason: String) {
+        let answer = Answer { outcome: Outcome::Inconclusive, reason: Some(reason), ..self.leader() };
+        self.ended = Some(answer);
+    }
+}
+
+impl<S: Search> Search for PlacementSearch<S> {
+    fn next(&mut self) -> Step {
+        if let Some(answer) = &self.ended {
+            return Step::Done(answer.clone());
+        }
+        match self.wanted() {
+            Step::Done(answer) => {
+                self.ended = Some(self.placed(self.latest, answer));
+            }
+            Step::Run(spec) => {
+                if self.unplaced_run > self.max_unplaced {
+                    let last = self.last_unplaced.clone().unwrap_or_default();
+                    self.give_up(format!("{} trials in a row were in no one placement: {last}", self.unplaced_run));
+                } else if self.made >= self.max_trials {
+                    self.give_up(format!("not settled within search.max_trials = {}", self.max_trials));
+                } else if self.spent_s >= self.timeout_s {
+                    self.give_up(format!("not settled within search.timeout = {} s", self.timeout_s));
+                } else {
+                    return Step::Run(spec);
+                }
+            }
+        }
+        Step::Done(self.so_far())
+    }
+
+    fn report(&mut self, trial: &TrialRecord) {
+        if self.ended.is_some() {
+            return;
+        }
+        self.made += 1;
+        self.invalid += u32::from(!trial.valid());
+        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
+        let seen = &trial.interference;
+        let one_core = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
+        let Some(class) = seen.placement.or(one_core.then_some(0)) else {
+            self.unplaced_run += 1;
+            self.last_unplaced = trial.violations.first().map(|v| v.text.clone());
+            return;
+        };
+        self.unplaced_run = 0;
+        self.latest = Some(class);
+        let search = self.searches.entry(class).or_insert_with(|| (self.make)());
+        // Readies the request the report is held against; the search ignores a trial it does not want.
+        if let Step::Run(_) = search.next() {
+            search.report(trial);
+        }
+    }
+
+    fn so_far(&self) -> Answer {
+        self.ended.clone().unwrap_or_else(|| self.leader())
+    }
+}

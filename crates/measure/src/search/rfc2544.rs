@@ -1,0 +1,113 @@
+use units::Fps;
+
+use super::{
+    guarded::{Bounds, Strategy, Want},
+    Guarded, SearchConfig,
+};
+use crate::{
+    result::Outcome,
+    trial::{Purpose, TrialRecord},
+};
+
+/// Binary search for the throughput of RFC 2544 §26.1.
+///
+/// The first trial is at the upper bound; then the interval is halved until it is narrower than the precision. The
+/// load answered with was measured, valid and met the goal. Without any such load, the lower bound itself is tried.
+pub type Rfc2544Search = Guarded<Bisection>;
+
+impl Rfc2544Search {
+    /// A fresh search.
+    pub fn new(config: SearchConfig) -> Self {
+        let strategy = Bisection {
+            floor: config.floor(),
+            precision: config.precision.get(),
+            top: config.upper,
+            top_is_tester: config.upper_is_tester,
+            top_tried: false,
+            floor_failed: false,
+            lower: None,
+            upper: None,
+        };
+        Self::with(config, strategy)
+    }
+}
+
+/// The bounds of a binary search and how they move.
+#[derive(Debug, Clone)]
+pub struct Bisection {
+    floor: Fps,
+    precision: f64,
+    /// Highest load to try; the tester's limit rather than the user's when `top_is_tester`.
+    top: Fps,
+    top_is_tester: bool,
+    top_tried: bool,
+    floor_failed: bool,
+    lower: Option<(Fps, u32)>,
+    upper: Option<Fps>,
+}
+
+impl Bisection {
+    fn narrow(&self, lower: Fps, upper: Fps) -> bool {
+        upper.get() - lower.get() <= upper.get() * self.precision
+    }
+}
+
+impl Strategy for Bisection {
+    fn next(&mut self) -> Want {
+        let try_at = |load| Want::Load(load, Purpose::Search);
+        if let Some((lower, _)) = self.lower {
+            if self.upper.is_some_and(|upper| self.narrow(lower, upper)) {
+                return Want::End(Outcome::Found);
+            }
+            if lower >= self.top {
+                let tester = self.top_is_tester;
+                return Want::End(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum });
+            }
+        }
+        if !self.top_tried {
+            // The tester does not even reach the lowest load.
+            if self.top < self.floor && self.top_is_tester {
+                return Want::End(Outcome::TesterLimited);
+            }
+            return try_at(self.top);
+        }
+        let upper = self.upper.unwrap_or(self.top);
+        match self.lower {
+            Some((lower, _)) => middle(lower, upper).map_or(Want::End(Outcome::Found), try_at),
+            None if self.floor_failed || upper <= self.floor => Want::End(Outcome::BelowMinimum),
+            None if self.narrow(self.floor, upper) => try_at(self.floor),
+            None => try_at(middle(self.floor, upper).unwrap_or(self.floor)),
+        }
+    }
+
+    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord) {
+        if load >= self.top {
+            self.top_tried = true;
+        }
+        if passed {
+            self.lower = Some((load, trial.number));
+        } else {
+            self.upper = Some(load);
+            self.floor_failed |= load <= self.floor;
+        }
+    }
+
+    fn cap(&mut self, top: Fps) {
+        if top < self.top {
+            self.top = top;
+        }
+        self.top_is_tester = true;
+        self.top_tried = self.upper.is_some_and(|upper| upper <= self.top);
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds { lower: self.lower, upper: self.upper, retries: Vec::new() }
+    }
+}
+
+/// The middle of an interval in whole frames/s where that is strictly inside, otherwise exactly; `None` when empty.
+fn middle(lower: Fps, upper: Fps) -> Option<Fps> {
+    let exact = lower.get() + (upper.get() - lower.get()) / 2.0;
+    let inside = |v: f64| v > lower.get() && v < upper.get();
+    [exact.round(), exact].into_iter().find(|&v| inside(v)).map(Fps::from_raw)
+}

@@ -1,0 +1,158 @@
+use units::Fps;
+
+use super::{
+    guarded::{Bounds, Strategy, Want},
+    Guarded, SearchConfig,
+};
+use crate::{
+    result::Outcome,
+    trial::{Purpose, TrialRecord},
+};
+
+/// Binary search with loss verification (ETSI GS NFV-TST 009 §12.3.2, §12.3.3; `methods` §3).
+///
+/// The array of loads is `S[i] = (i + 1) * step`, its last entry held to the highest load. `m = (L + R) / 2` is tried:
+/// when it passes `L = m + 1`, otherwise `R = max(m - 1, L)`, until `L = R`. The published loop stops there, with S\[L\]
+/// never tried and the answer possibly one step low; one last trial at S\[L\] settles that.
+pub type Tst009Search = Guarded<LossVerification>;
+
+impl Tst009Search {
+    /// A fresh search.
+    pub fn new(config: SearchConfig) -> Self {
+        let upper = config.upper.get();
+        let step = (upper * config.precision.get()).max(f64::MIN_POSITIVE);
+        let count = ((upper / step) - 1e-9).ceil().clamp(1.0, 10_000_000.0) as u64;
+        let first = ((config.lower.get() / step - 1e-9).ceil() as u64).clamp(1, count) - 1;
+        let strategy = LossVerification {
+            step,
+            top: config.upper,
+            top_is_tester: config.upper_is_tester,
+            left: first,
+            right: count - 1,
+            last: count - 1,
+            first,
+            settled: false,
+            retries_left: config.retries,
+            retries: config.retries,
+            max_lost: config.retry_max_lost.unwrap_or(u64::MAX),
+            best: None,
+            failed: None,
+            retried: Vec::new(),
+        };
+        Self::with(config, strategy)
+    }
+}
+
+/// The array, L and R of the search, and what is left of the retries at the current load.
+#[derive(Debug, Clone)]
+pub struct LossVerification {
+    step: f64,
+    top: Fps,
+    top_is_tester: bool,
+    left: u64,
+    right: u64,
+    /// First and last index of the search.
+    first: u64,
+    last: u64,
+    /// S[L] was tried with L = R, or the bounds crossed.
+    settled: bool,
+    retries: u32,
+    retries_left: u32,
+    max_lost: u64,
+    best: Option<(u64, u32)>,
+    failed: Option<u64>,
+    retried: Vec<(Fps, u32)>,
+}
+
+impl LossVerification {
+    fn load(&self, index: u64) -> Fps {
+        Fps::from_raw(((index + 1) as f64 * self.step).min(self.top.get()))
+    }
+
+    fn middle(&self) -> u64 {
+        self.left + (self.right - self.left) / 2
+    }
+
+    /// Moves L or R after the verdict on S[m].
+    fn step_from(&mut self, m: u64, passed: bool) {
+        let at_end = self.left == self.right;
+        if passed {
+            self.left = (m + 1).min(self.right);
+        } else {
+            self.right = m.saturating_sub(1).max(self.left);
+        }
+        // Equal bounds whose load is known already need no last trial.
+        let known = |i: u64| self.best.is_some_and(|(b, _)| i <= b) || self.failed.is_some_and(|f| i >= f);
+        self.settled = at_end || (self.left == self.right && known(self.left));
+    }
+
+    fn outcome(&self) -> Outcome {
+        match self.best {
+            Some((best, _)) if best == self.last && self.failed != Some(best + 1) => {
+                if self.top_is_tester {
+                    Outcome::TesterLimited
+                } else {
+                    Outcome::AtMaximum
+                }
+            }
+            Some(_) => Outcome::Found,
+            None if self.failed.is_none() => Outcome::TesterLimited,
+            None => Outcome::BelowMinimum,
+        }
+    }
+}
+
+impl Strategy for LossVerification {
+    fn next(&mut self) -> Want {
+        if self.settled {
+            return Want::End(self.outcome());
+        }
+        let fresh = self.retries_left == self.retries;
+        let purpose = if fresh { Purpose::Search } else { Purpose::Verification };
+        Want::Load(self.load(self.middle()), purpose)
+    }
+
+    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord) {
+        let m = self.middle();
+        if !passed && self.retries_left > 0 && trial.lost() <= self.max_lost {
+            self.retries_left -= 1;
+            match self.retried.last_mut() {
+                Some((last, times)) if *last == load => *times += 1,
+                _ => self.retried.push((load, 1)),
+            }
+            return;
+        }
+        self.retries_left = self.retries;
+        if passed {
+            self.best = self.best.max(Some((m, trial.number)));
+        } else {
+            self.failed = Some(self.failed.map_or(m, |f| f.min(m)));
+        }
+        self.step_from(m, passed);
+    }
+
+    fn cap(&mut self, top: Fps) {
+        self.retries_left = self.retries;
+        self.top_is_tester = true;
+        let reach = (top.get() / self.step + 1e-9).floor();
+        // Nothing left to try between what passed and what the tester can do.
+        let floor = self.best.map_or(self.first, |(b, _)| b + 1);
+        if reach < (floor + 1) as f64 {
+            self.last = self.best.map_or(self.first, |(b, _)| b);
+            self.right = self.left;
+            self.settled = true;
+        } else {
+            self.last = self.last.min(reach as u64 - 1);
+            self.right = self.right.min(self.last);
+            self.left = self.left.min(self.right);
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        Bounds {
+            lower: self.best.map(|(i, number)| (self.load(i), number)),
+            upper: self.failed.map(|i| self.load(i)),
+            retries: self.retried.clone(),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! When a trial counts: the validity rules of `docs/trust.md`, each with its evidence.
+//!
+//! Only what disturbs Linerate itself is held against a trial. A device under test outside has no interference record,
+//! so whatever disturbs it is its loss.
+
+use units::{Fps, Nanos, Ratio};
+
+use crate::{
+    plan::Trust,
+    trial::{LcoreInterference, Rule, TrialRecord, Violation},
+};
+
+/// Largest disagreement of TSC and CLOCK_MONOTONIC over a trial, parts per million, at which delays are believed.
+pub const MAX_CLOCK_DRIFT_PPM: f64 = 500.0;
+
+/// What a trial is judged on.
+#[derive(Debug, Clone, Copy)]
+pub struct Evidence<'a> {
+    /// The trial; its own `violations` are not read.
+    pub trial: &'a TrialRecord,
+    /// The thresholds.
+    pub trust: &'a Trust,
+    /// Whether the TSC is invariant.
+    pub tsc_invariant: bool,
+    /// The tester's self-test maximum for this frame size per direction, when it was measured.
+    pub selftest_max: Option<Fps>,
+}
+
+/// The shortest time between two polls that can lose frames: a quarter of what the receive ring holds at this rate,
+/// within 20 us to 1 ms. Shorter ones are the ring's to absorb.
+pub fn gap_threshold_ns(rate_fps: f64, rx_ring: u32) -> u64 {
+    let ns = f64::from(rx_ring) / (4.0 * rate_fps) * 1e9;
+    if ns.is_finite() {
+        ns.clamp(20_000.0, 1_000_000.0) as u64
+    } else {
+        1_000_000
+    }
+}
+
+/// One rule: what was seen and what to do about it, when it was broken.
+type Check = fn(&Evidence<'_>) -> Option<(Rule, String)>;
+
+/// Every rule that the trial broke, in the order of [`Rule`].
+pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
+    let checks: [Check; 8] = [tester_short, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
+    checks.iter().filter_map(|check| check(evidence)).map(|(rule, text)| Violation { rule, text }).collect()
+}
+
+/// Whether an invalid trial shows that the tester cannot offer the load: it fell short, and nothing that disturbed it
+/// explains that.
+pub fn beyond_tester(trial: &TrialRecord) -> bool {
+    let broke = |rule| trial.violations.iter().any(|v| v.rule == rule);
+    let disturbed = [Rule::Stretched, Rule::Interrupted, Rule::Stalled, Rule::Counters, Rule::Moved];
+    let skipped: u64 = trial.directions.iter().map(|d| d.skipped).sum();
+    broke(Rule::TesterShort)
+        && !disturbed.into_iter().any(broke)
+        && frames_in_gaps(trial, |l| l.role != "dut") < skipped as f64
+}
+
+/// Frames that were due while lcores were away, summed over lcores and directions.
+fn frames_in_gaps(trial: &TrialRecord, counted: impl Fn(&LcoreInterference) -> bool) -> f64 {
+    let gaps: u64 = trial.interference.lcores.iter().filter(|l| counted(l)).map(|l| l.total_gap_ns).sum();
+    Nanos(gaps).seconds() * trial.spec.load_fps.get() * trial.directions.len() as f64
+}
+
+fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let short = |d: &&crate::trial::DirectionCounts| {
+        d.skipped > 0 && d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get()
+    };
+    let d = e.trial.directions.iter().filter(short).max_by_key(|d| d.skipped)?;
+    let text = format!(
+        "the tester did not offer {} of {} frames due from {} ({}, allowed {}): its core is too slow or was taken away; \
+         lower the load, use larger frames, or give it a core of its own",
+        d.skipped,
+        d.intended,
+        d.from,
+        Ratio::of(d.skipped, d.intended),
+        e.trust.offered_tolerance
+    );
+    Some((Rule::TesterShort, text))
+}
+
+fn stretched(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let (real, asked) = (e.trial.real_duration_s, e.trial.spec.duration_s);
+    let off = (real - asked) / asked;
+    // Not a number counts as off.
+    if off.abs() <= e.trust.duration_tolerance.get() {
+        return None;
+    }
+    let text = format!(
+        "sending took {real:.6} s instead of {asked} s ({:+.2} %, allowed {}): the tester was stopped or its clock \
+         jumped; keep other work off its core, or send for longer",
+        off * 100.0,
+        e.trust.duration_tolerance
+    );
+    Some((Rule::Stretched, text))
+}
+
+fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let (load, most) = (e.trial.spec.load_fps, e.selftest_max?);
+    if load.get() <= most.get() * (1.0 + e.trust.offered_tolerance.get()) {
+        return None;
+    }
+    let text = format!(
+        "the load of {load} is above the {most} this tester reached in its self-test at {} bytes: lower the load, or \
+         use a faster core",
+        e.trial.spec.frame_size_bytes
+    );
+    Some((Rule::TesterLimited, text))
+}
+
+fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    // Refused frames too: a queue fills while the built-in DUT is away, or after the tester was and catches up.
+    let lost = e.trial.lost();
+    let explained = frames_in_gaps(e.trial, |_| true);
+    if lost == 0 || explained < lost as f64 {
+        return None;
+    }
+    let worst = e.trial.interference.lcores.iter().max_by_key(|l| l.total_gap_ns)?;
+    let all: u64 = e.trial.interference.lcores.iter().map(|l| l.total_gap_ns).sum();
+    let text = format!(
+        "{lost} frames were lost or refused and polling gaps explain up to {explained:.0}: {} away in all, most of it on {} \
+         ({} in {} gaps, the largest {}); isolate its CPU or leave it to Linerate, the trial is repeated",
+        Nanos(all),
+        place(worst),
+        Nanos(worst.total_gap_ns),
+        worst.gaps,
+        Nanos(worst.largest_gap_ns)
+    );
+    Some((Rule::Interrupted, text))
+}
+
+fn stalled(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let worst = e.trial.interference.lcores.iter().max_by_key(|l| l.largest_gap_ns)?;
+    let most = Nanos::from(e.trust.max_gap);
+    if worst.largest_gap_ns <= most.0 {
+        return None;
+    }
+    let text = format!(
+        "{} did not poll for {}, {} into the trial (allowed {most}): the load was not what was asked; something else \
+         ran on its CPU or the host took it, keep it free",
+        place(worst),
+        Nanos(worst.largest_gap_ns),
+        Nanos(worst.largest_gap_at_ns)
+    );
+    Some((Rule::Stalled, text))
+}
+
+fn counters(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let wrong = e.trial.directions.iter().find_map(|d| {
+        let way = format!("{} -> {}", d.from, d.to);
+        let due = d.sent.saturating_add(d.refused).saturating_add(d.skipped);
+        if d.received > d.sent {
+            Some(format!("{way}: {} frames came back of {} sent", d.received, d.sent))
+        } else if d.lost != d.sent - d.received {
+            Some(format!("{way}: {} sent, {} received, yet {} lost", d.sent, d.received, d.lost))
+        } else if due.abs_diff(d.intended) > 1 {
+            // One frame is the rounding of load times duration.
+            let parts = format!("{} sent, {} refused, {} skipped", d.sent, d.refused, d.skipped);
+            Some(format!("{way}: {} frames were due, but {parts}", d.intended))
+        } else if d.intended == 0 {
+            Some(format!("{way}: no frame was due in {} s", e.trial.spec.duration_s))
+        } else {
+            None
+        }
+    });
+    let none = e.trial.directions.is_empty().then(|| "no direction was counted".to_owned());
+    let text = format!(
+        "counts do not add up ({}): frames of another trial or sender, or a fault of the tester; wait longer between \
+         trials (trust.residual), and keep other senders off the ports",
+        wrong.or(none)?
+    );
+    Some((Rule::Counters, text))
+}
+
+fn clock(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let drift = e.trial.interference.clock_drift_ppm;
+    let remedy = "delays are withheld, loss still counts; boot with a TSC the kernel trusts (clocksource=tsc)";
+    if !e.tsc_invariant {
+        return Some((Rule::Clock, format!("the TSC is not invariant: {remedy}")));
+    }
+    if drift.abs() <= MAX_CLOCK_DRIFT_PPM {
+        return None;
+    }
+    let text = format!(
+        "TSC and CLOCK_MONOTONIC drifted {drift:+.0} ppm apart (allowed {MAX_CLOCK_DRIFT_PPM:.0} ppm): {remedy}"
+    );
+    Some((Rule::Clock, text))
+}
+
+fn moved(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let seen = &e.trial.interference;
+    let (before, after) = (seen.core_to_core_before_ns?, seen.core_to_core_after_ns?);
+    if seen.placement.is_some() {
+        return None;
+    }
+    let text = format!(
+        "a cache line took {before:.0} ns from core to core before the trial and {after:.0} ns after it: the host moved \
+         the cores; pin the virtual CPUs on the host, or send for a shorter time"
+    );
+    Some((Rule::Moved, text))
+}
+
+/// `the tester's lcore 1 (CPU 3)`.
+fn place(l: &LcoreInterference) -> String {
+    let whose = if l.role == "dut" { "the data plane's" } else { "the tester's" };
+    let cpu = l.cpu.map(|c| format!(" (CPU {c})")).unwrap_or_default();
+    format!("{whose} lcore {}{cpu}", l.lcore)
+}
+
+#[cfg(test)]
+mod tests;

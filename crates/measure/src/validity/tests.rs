@@ -1,0 +1,214 @@
+use units::FrameSize;
+
+use super::*;
+use crate::trial::{DirectionCounts, Interference, Purpose, TrialSpec};
+
+/// 1 Mpps for 1 s, nothing lost, one quiet tester lcore.
+fn clean() -> TrialRecord {
+    TrialRecord {
+        number: 1,
+        spec: TrialSpec {
+            frame_size_bytes: FrameSize::MIN,
+            load_fps: Fps::new(1e6).unwrap(),
+            duration_s: 1.0,
+            purpose: Purpose::Search,
+        },
+        attempt: 1,
+        real_duration_s: 1.0,
+        directions: vec![DirectionCounts {
+            from: "a".to_owned(),
+            to: "b".to_owned(),
+            intended: 1_000_000,
+            sent: 1_000_000,
+            received: 1_000_000,
+            ..DirectionCounts::default()
+        }],
+        interference: Interference {
+            lcores: vec![lcore("tester", 0, 0)],
+            placement: Some(0),
+            core_to_core_before_ns: Some(60.0),
+            core_to_core_after_ns: Some(62.0),
+            clock_drift_ppm: 1.0,
+        },
+        violations: Vec::new(),
+    }
+}
+
+fn lcore(role: &str, largest_gap_ns: u64, total_gap_ns: u64) -> LcoreInterference {
+    LcoreInterference {
+        role: role.to_owned(),
+        lcore: 2,
+        cpu: Some(5),
+        largest_gap_ns,
+        total_gap_ns,
+        gaps: 3,
+        ..LcoreInterference::default()
+    }
+}
+
+fn verdict(change: impl FnOnce(&mut TrialRecord)) -> Vec<Violation> {
+    let mut trial = clean();
+    change(&mut trial);
+    let trust = Trust::default();
+    judge(&Evidence { trial: &trial, trust: &trust, tsc_invariant: true, selftest_max: None })
+}
+
+fn rules(change: impl FnOnce(&mut TrialRecord)) -> Vec<Rule> {
+    verdict(change).into_iter().map(|v| v.rule).collect()
+}
+
+fn lose(t: &mut TrialRecord, lost: u64) {
+    t.directions[0].lost = lost;
+    t.directions[0].received -= lost;
+}
+
+fn skip(t: &mut TrialRecord, skipped: u64) {
+    t.directions[0].skipped = skipped;
+    t.directions[0].sent -= skipped;
+    t.directions[0].received -= skipped;
+}
+
+#[test]
+fn a_clean_trial_and_an_honest_loss_are_valid() {
+    assert_eq!(rules(|_| ()), []);
+    assert_eq!(rules(|t| lose(t, 400_000)), []);
+}
+
+#[test]
+fn each_rule_breaks_on_its_evidence_and_not_below_it() {
+    assert_eq!(rules(|t| skip(t, 1_000)), []);
+    assert_eq!(rules(|t| skip(t, 1_001)), [Rule::TesterShort]);
+    assert_eq!(rules(|t| t.real_duration_s = 1.0099), []);
+    assert_eq!(rules(|t| t.real_duration_s = 1.0101), [Rule::Stretched]);
+    assert_eq!(rules(|t| t.real_duration_s = 0.98), [Rule::Stretched]);
+    assert_eq!(rules(|t| t.real_duration_s = f64::NAN), [Rule::Stretched]);
+    for role in ["tester", "dut"] {
+        assert_eq!(rules(|t| t.interference.lcores.push(lcore(role, 10_000_000, 0))), []);
+        assert_eq!(rules(|t| t.interference.lcores.push(lcore(role, 10_000_001, 0))), [Rule::Stalled]);
+    }
+    assert_eq!(rules(|t| t.interference.clock_drift_ppm = -500.0), []);
+    assert_eq!(rules(|t| t.interference.clock_drift_ppm = -501.0), [Rule::Clock]);
+    assert_eq!(rules(|t| t.interference.placement = None), [Rule::Moved]);
+    let one_core = |t: &mut TrialRecord| {
+        t.interference = Interference { lcores: t.interference.lcores.clone(), ..Interference::default() }
+    };
+    assert_eq!(rules(one_core), []);
+}
+
+#[test]
+fn gaps_excuse_only_the_loss_they_explain() {
+    // 1 Mpps: 1 ms away is 1000 frames.
+    let lost_with = |lost, gaps: &[LcoreInterference]| {
+        rules(|t| {
+            lose(t, lost);
+            t.interference.lcores = gaps.to_vec();
+        })
+    };
+    let (tester, dut) = (lcore("tester", 500_000, 600_000), lcore("dut", 300_000, 400_000));
+    assert_eq!(lost_with(1_000, &[tester.clone(), dut.clone()]), [Rule::Interrupted]);
+    assert_eq!(lost_with(1_001, &[tester.clone(), dut.clone()]), []);
+    assert_eq!(lost_with(0, &[tester.clone(), dut]), []);
+    // A DUT outside has no record: its loss stands.
+    assert_eq!(lost_with(601, &[tester]), []);
+    // Both directions pass through the lcore.
+    let both = |t: &mut TrialRecord| {
+        t.directions.push(t.directions[0].clone());
+        lose(t, 1_200);
+        t.interference.lcores = vec![lcore("tester", 500_000, 600_000)];
+    };
+    assert_eq!(rules(both), [Rule::Interrupted]);
+}
+
+#[test]
+fn a_full_port_queue_is_loss_and_no_fault_of_the_tester() {
+    let refused = |t: &mut TrialRecord| {
+        t.directions[0].refused = 300_000;
+        t.directions[0].sent -= 300_000;
+        t.directions[0].received -= 300_000;
+    };
+    assert_eq!(rules(refused), []);
+}
+
+#[test]
+fn counts_must_add_up() {
+    let cases: [fn(&mut DirectionCounts); 5] = [
+        |d| d.received += 1,
+        |d| d.lost = 1,
+        |d| d.sent = d.received - 5,
+        |d| d.intended += 2,
+        |d| *d = DirectionCounts::default(),
+    ];
+    for case in cases {
+        assert_eq!(rules(|t| case(&mut t.directions[0])), [Rule::Counters]);
+    }
+    assert_eq!(rules(|t| t.directions[0].intended += 1), [], "rounding of load times duration");
+    assert_eq!(rules(|t| t.directions.clear()), [Rule::Counters]);
+}
+
+#[test]
+fn a_load_above_the_self_test_is_the_testers_limit() {
+    let (trial, trust) = (clean(), Trust::default());
+    let at = |most: f64| {
+        let selftest_max = Some(Fps::new(most).unwrap());
+        judge(&Evidence { trial: &trial, trust: &trust, tsc_invariant: true, selftest_max }).len()
+    };
+    assert_eq!((at(1e6), at(0.99e6)), (0, 1));
+}
+
+#[test]
+fn an_unsteady_tsc_withholds_latency_only() {
+    let (mut trial, trust) = (clean(), Trust::default());
+    trial.violations = judge(&Evidence { trial: &trial, trust: &trust, tsc_invariant: false, selftest_max: None });
+    assert_eq!(trial.violations.len(), 1);
+    assert!(trial.valid());
+}
+
+#[test]
+fn texts_are_one_line_with_figures_cause_and_remedy() {
+    let all = verdict(|t| {
+        skip(t, 2_000);
+        lose(t, 70);
+        t.real_duration_s = 1.05;
+        t.interference
+            .lcores
+            .push(LcoreInterference { largest_gap_at_ns: 12_000_000, ..lcore("dut", 50_000_000, 50_100_000) });
+        t.interference.clock_drift_ppm = 1e4;
+        t.interference.placement = None;
+        t.directions.push(DirectionCounts { sent: 5, received: 6, ..t.directions[0].clone() });
+    });
+    let texts: Vec<_> = all.iter().map(|v| format!("{:?}: {}", v.rule, v.text)).collect();
+    insta::assert_snapshot!(texts.join("\n"), @r"
+    TesterShort: the tester did not offer 2000 of 1000000 frames due from a (0.2 %, allowed 0.1 %): its core is too slow or was taken away; lower the load, use larger frames, or give it a core of its own
+    Stretched: sending took 1.050000 s instead of 1 s (+5.00 %, allowed 1 %): the tester was stopped or its clock jumped; keep other work off its core, or send for longer
+    Interrupted: 140 frames were lost or refused and polling gaps explain up to 100200: 50.1 ms away in all, most of it on the data plane's lcore 2 (CPU 5) (50.1 ms in 3 gaps, the largest 50.0 ms); isolate its CPU or leave it to Linerate, the trial is repeated
+    Stalled: the data plane's lcore 2 (CPU 5) did not poll for 50.0 ms, 12.0 ms into the trial (allowed 10.0 ms): the load was not what was asked; something else ran on its CPU or the host took it, keep it free
+    Counters: counts do not add up (a -> b: 6 frames came back of 5 sent): frames of another trial or sender, or a fault of the tester; wait longer between trials (trust.residual), and keep other senders off the ports
+    Clock: TSC and CLOCK_MONOTONIC drifted +10000 ppm apart (allowed 500 ppm): delays are withheld, loss still counts; boot with a TSC the kernel trusts (clocksource=tsc)
+    Moved: a cache line took 60 ns from core to core before the trial and 62 ns after it: the host moved the cores; pin the virtual CPUs on the host, or send for a shorter time
+    ");
+}
+
+#[test]
+fn a_short_trial_is_beyond_the_tester_unless_something_disturbed_it() {
+    let trial = |total_gap_ns: u64, largest_gap_ns: u64| {
+        let mut t = clean();
+        skip(&mut t, 5_000);
+        t.interference.lcores = vec![lcore("tester", largest_gap_ns, total_gap_ns)];
+        let trust = Trust::default();
+        t.violations = judge(&Evidence { trial: &t, trust: &trust, tsc_invariant: true, selftest_max: None });
+        t
+    };
+    assert!(beyond_tester(&trial(0, 0)));
+    assert!(beyond_tester(&trial(4_900_000, 0)));
+    assert!(!beyond_tester(&trial(5_100_000, 0)), "away for as long as the frames were missed");
+    assert!(!beyond_tester(&trial(0, 20_000_000)), "stalled");
+    assert!(!beyond_tester(&clean()));
+}
+
+#[test]
+fn the_gap_threshold_follows_the_ring() {
+    assert_eq!(gap_threshold_ns(1e6, 2048), 512_000);
+    assert_eq!(gap_threshold_ns(30e6, 2048), 20_000);
+    assert_eq!(gap_threshold_ns(1e3, 2048), 1_000_000);
+    assert_eq!(gap_threshold_ns(0.0, 2048), 1_000_000);
+}

@@ -1,0 +1,140 @@
+//! Comma-separated values (RFC 4180) with the schema's names and base units, for a spreadsheet or a script.
+
+use measure::result::RunResult;
+
+use crate::{
+    figures::{self, Rates},
+    tables, text, words,
+};
+
+/// One line a frame size. `throughput_fps` and what follows from it are per direction unless named `_sum`; an outcome
+/// other than `found`, `at_maximum` or `tester_limited` leaves them empty.
+pub fn sizes(result: &RunResult) -> String {
+    let mut out = String::from(
+        "frame_size_bytes,outcome,throughput_fps,throughput_sum_fps,l2_sum_bps,l1_sum_bps,line_rate_percent,\
+         upper_bound_fps,loss_ratio,latency_min_ns,latency_avg_ns,latency_max_ns,duplicates,reordered,\
+         invalid_trials,standard,departures\n",
+    );
+    for size in &result.sizes {
+        let rates = figures::Shown::of(size, result.link_bps)
+            .rate()
+            .map(|r| Rates::new(r, size.frame_size_bytes, result.directions, result.link_bps));
+        let latency = rates.and(figures::latency(&size.at_throughput));
+        let loss = rates.and(figures::loss(&size.at_throughput));
+        let count = |f: fn(&measure::trial::DirectionCounts) -> u64| size.at_throughput.iter().map(f).sum::<u64>();
+        line(
+            &mut out,
+            &[
+                size.frame_size_bytes.to_string(),
+                snake(&size.outcome),
+                number(rates.map(|r| r.per_direction.get())),
+                number(rates.map(|r| r.sum.get())),
+                number(rates.map(|r| r.l2_bps)),
+                number(rates.map(|r| r.l1_bps)),
+                number(rates.and_then(|r| r.line_percent)),
+                number(size.upper_bound_fps.map(|f| f.get())),
+                number(loss.map(|l| l.get())),
+                number(latency.map(|l| l.0 as f64)),
+                number(latency.map(|l| l.1)),
+                number(latency.map(|l| l.2 as f64)),
+                count(|d| d.duplicates).to_string(),
+                count(|d| d.reordered).to_string(),
+                size.invalid_trials.to_string(),
+                field(&size.standard.name),
+                field(&size.standard.departures.join("; ")),
+            ],
+        );
+    }
+    out
+}
+
+/// One line a trial and direction, counts in frames.
+pub fn trials(result: &RunResult) -> String {
+    let mut out = String::from(
+        "number,attempt,purpose,frame_size_bytes,load_fps,duration_s,real_duration_s,from,to,intended,sent,refused,\
+         skipped,received,duplicates,reordered,lost,foreign,wrong_length,misdirected,latency_min_ns,latency_avg_ns,\
+         latency_p99_ns,latency_max_ns,placement,validity\n",
+    );
+    for trial in &result.trials {
+        for d in &trial.directions {
+            let latency = d.latency.as_ref();
+            let mut fields = vec![
+                trial.number.to_string(),
+                trial.attempt.to_string(),
+                field(words::purpose(trial.spec.purpose)),
+                trial.spec.frame_size_bytes.to_string(),
+                number(Some(trial.spec.load_fps.get())),
+                number(Some(trial.spec.duration_s)),
+                number(Some(trial.real_duration_s)),
+                field(&d.from),
+                field(&d.to),
+            ];
+            let counts = [
+                d.intended,
+                d.sent,
+                d.refused,
+                d.skipped,
+                d.received,
+                d.duplicates,
+                d.reordered,
+                d.lost,
+                d.foreign,
+                d.wrong_length,
+                d.misdirected,
+            ];
+            fields.extend(counts.iter().map(ToString::to_string));
+            fields.extend([
+                number(latency.map(|l| l.min_ns as f64)),
+                number(latency.map(|l| l.avg_ns)),
+                number(latency.map(|l| l.p99_ns as f64)),
+                number(latency.map(|l| l.max_ns as f64)),
+                trial.interference.placement.map_or_else(String::new, |p| p.to_string()),
+                field(&tables::validity(trial)),
+            ]);
+            line(&mut out, &fields);
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, fields: &[String]) {
+    out.push_str(&fields.join(","));
+    out.push('\n');
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |v| v.to_string())
+}
+
+/// The schema's own name of a value of a closed list.
+fn snake(value: &impl serde::Serialize) -> String {
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(s)) => s,
+        _ => String::new(),
+    }
+}
+
+/// Text from outside: one line, quoted where needed, and never a formula to a spreadsheet.
+fn field(value: &str) -> String {
+    let mut value = text::clean(value);
+    if value.starts_with(['=', '+', '-', '@']) {
+        value.insert(0, '\'');
+    }
+    if value.contains([',', '"']) {
+        format!("\"{}\"", value.replace('"', "\"\""))
+    } else {
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::field;
+
+    #[test]
+    fn fields_are_quoted_and_formulas_are_text() {
+        assert_eq!(field("a,\"b\"\n"), "\"a,\"\"b\"\"\"");
+        assert_eq!(field("=1+1"), "'=1+1");
+        assert_eq!(field("net_memif0"), "net_memif0");
+    }
+}

@@ -1,0 +1,144 @@
+//! What every document derives from the counts, once.
+
+use std::collections::BTreeMap;
+
+use measure::{
+    result::{Outcome, RunResult, SizeResult},
+    trial::{DirectionCounts, LatencySummary, Rule, TrialRecord},
+};
+use units::{rate, Fps, FrameSize, LinkSpeed, Ratio};
+
+/// What may be said about the throughput of one frame size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shown {
+    /// The throughput.
+    Exactly(Fps),
+    /// The DUT does at least this.
+    AtLeast(Fps),
+    /// No figure: an outcome that must not look like one.
+    Nothing,
+}
+
+impl Shown {
+    /// The rule of the house in one place: only an outcome that stands for a figure shows one.
+    pub(crate) fn of(size: &SizeResult, link: Option<LinkSpeed>) -> Self {
+        match (size.outcome, size.throughput_fps) {
+            (Outcome::Found, Some(fps)) => Self::Exactly(fps),
+            (Outcome::AtMaximum, Some(fps)) if at_line_rate(size, link) => Self::Exactly(fps),
+            (Outcome::AtMaximum | Outcome::TesterLimited, Some(fps)) => Self::AtLeast(fps),
+            _ => Self::Nothing,
+        }
+    }
+
+    pub(crate) fn rate(self) -> Option<Fps> {
+        match self {
+            Self::Exactly(fps) | Self::AtLeast(fps) => Some(fps),
+            Self::Nothing => None,
+        }
+    }
+}
+
+/// Whether the highest load that met the goal is the line rate, to a thousandth: there is no more to find.
+pub(crate) fn at_line_rate(size: &SizeResult, link: Option<LinkSpeed>) -> bool {
+    match (size.outcome, size.throughput_fps, link) {
+        (Outcome::AtMaximum, Some(fps), Some(link)) => rate::line_percent(fps, size.frame_size_bytes, link) >= 99.9,
+        _ => false,
+    }
+}
+
+/// The rates of one load at one frame size, summed over directions but for `per_direction`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rates {
+    pub(crate) per_direction: Fps,
+    pub(crate) sum: Fps,
+    pub(crate) l2_bps: f64,
+    pub(crate) l1_bps: f64,
+    /// Of the line rate: the same for one direction of one link and for both of both.
+    pub(crate) line_percent: Option<f64>,
+}
+
+impl Rates {
+    pub(crate) fn new(per_direction: Fps, size: FrameSize, directions: u32, link: Option<LinkSpeed>) -> Self {
+        let sum = Fps::from_raw(per_direction.get() * f64::from(directions.max(1)));
+        Self {
+            per_direction,
+            sum,
+            l2_bps: rate::l2_bps(sum, size),
+            l1_bps: rate::l1_bps(sum, size),
+            line_percent: link.map(|l| rate::line_percent(per_direction, size, l)),
+        }
+    }
+}
+
+/// Loss over all directions: unsent frames count as lost. `None` when nothing was asked for.
+pub(crate) fn loss(directions: &[DirectionCounts]) -> Option<Ratio> {
+    let intended: u64 = directions.iter().map(|d| d.intended).sum();
+    let lost: u64 = directions.iter().map(|d| d.lost.saturating_add(d.refused)).sum();
+    (intended > 0).then(|| Ratio::of(lost, intended))
+}
+
+/// Smallest, mean and largest delay over all directions, ns.
+pub(crate) fn latency(directions: &[DirectionCounts]) -> Option<(u64, f64, u64)> {
+    let all: Vec<&LatencySummary> = directions.iter().filter_map(|d| d.latency.as_ref()).collect();
+    let frames: u64 = all.iter().map(|l| l.frames).sum();
+    let min = all.iter().map(|l| l.min_ns).min()?;
+    let max = all.iter().map(|l| l.max_ns).max()?;
+    let sum: f64 = all.iter().map(|l| l.avg_ns * l.frames as f64).sum();
+    Some((min, if frames > 0 { sum / frames as f64 } else { 0.0 }, max))
+}
+
+/// How many trials were run and why some were thrown away.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct TrialTally {
+    pub(crate) run: usize,
+    pub(crate) invalid: usize,
+    /// Trials that broke each rule; one trial may break several.
+    pub(crate) by_rule: BTreeMap<Rule, usize>,
+}
+
+impl TrialTally {
+    pub(crate) fn of(trials: &[TrialRecord]) -> Self {
+        let mut tally = Self { run: trials.len(), ..Self::default() };
+        for trial in trials {
+            tally.invalid += usize::from(!trial.valid());
+            let mut rules: Vec<Rule> = trial.violations.iter().map(|v| v.rule).collect();
+            rules.sort_unstable();
+            rules.dedup();
+            for rule in rules {
+                *tally.by_rule.entry(rule).or_default() += 1;
+            }
+        }
+        tally
+    }
+}
+
+/// Items that are the same for many frame sizes, with the sizes they hold for, in order of first sight.
+pub(crate) fn by_sizes<'a>(
+    result: &'a RunResult,
+    items: impl Fn(&'a SizeResult) -> Vec<String>,
+) -> Vec<(String, Vec<FrameSize>)> {
+    let mut seen: Vec<(String, Vec<FrameSize>)> = vec![];
+    for size in &result.sizes {
+        for item in items(size) {
+            match seen.iter_mut().find(|(text, _)| *text == item) {
+                Some((_, sizes)) => sizes.push(size.frame_size_bytes),
+                None => seen.push((item, vec![size.frame_size_bytes])),
+            }
+        }
+    }
+    seen
+}
+
+/// `64 B`, `64, 128 B`, or nothing when that is all of them.
+pub(crate) fn sizes_text(sizes: &[FrameSize], all: usize) -> String {
+    if sizes.len() == all {
+        return String::new();
+    }
+    sizes_list(sizes)
+}
+
+/// `64, 128 B`.
+pub(crate) fn sizes_list(sizes: &[FrameSize]) -> String {
+    let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    format!("{} B", list.join(", "))
+}

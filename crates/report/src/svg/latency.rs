@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+
+use measure::{
+    result::RunResult,
+    trial::{DirectionCounts, LatencySummary},
+};
+
+use super::{
+    canvas::{Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
+    SvgError, WIDTH,
+};
+use crate::{num, tables, terminal};
+
+/// The delay of one frame size, all directions together.
+pub(super) struct Curve {
+    name: String,
+    /// Delay, ns, against `-log10(1 - share of frames at most that late)`, both rising.
+    points: Vec<(f64, f64)>,
+}
+
+/// One curve a frame size that has delays; for a single trial, one.
+pub(super) fn curves(result: &RunResult) -> Vec<Curve> {
+    let mut all: Vec<(String, &[DirectionCounts])> = vec![];
+    for size in tables::shown(result) {
+        all.push((format!("{} B", size.frame_size_bytes), &size.at_throughput));
+    }
+    if let (true, Some(trial)) = (result.sizes.is_empty(), terminal::single(result)) {
+        all.push((format!("{} B", trial.spec.frame_size_bytes), &trial.directions));
+    }
+    all.into_iter()
+        .map(|(name, directions)| Curve { name, points: points(directions) })
+        .filter(|c| c.points.len() > 1)
+        .collect()
+}
+
+fn points(directions: &[DirectionCounts]) -> Vec<(f64, f64)> {
+    let latencies: Vec<&LatencySummary> = directions.iter().filter_map(|d| d.latency.as_ref()).collect();
+    let mut bins: BTreeMap<u64, u64> = BTreeMap::new();
+    for (edge, frames) in latencies.iter().flat_map(|l| &l.histogram) {
+        let bin = bins.entry((*edge).max(1)).or_default();
+        *bin = bin.saturating_add(*frames);
+    }
+    bins.retain(|_, frames| *frames > 0);
+    let total: f64 = bins.values().map(|f| *f as f64).sum();
+    if total == 0.0 {
+        return match latencies.as_slice() {
+            [one] => percentiles(one),
+            _ => vec![],
+        };
+    }
+    let mut points: Vec<(f64, f64)> = vec![];
+    let mut after = total;
+    for (edge, frames) in &bins {
+        if points.is_empty() {
+            points.push((0.0, *edge as f64));
+        }
+        after -= *frames as f64;
+        // The last frame stands for itself: 1 of n is log10(n) nines, not infinitely many.
+        points.push((-(after.max(1.0) / total).log10(), *edge as f64));
+    }
+    points
+}
+
+/// A result without its histogram still has its percentiles.
+fn percentiles(l: &LatencySummary) -> Vec<(f64, f64)> {
+    if l.frames == 0 {
+        return vec![];
+    }
+    let known = [l.min_ns, l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns, l.p99_999_ns];
+    let nines = [0.0, 2f64.log10(), 1.0, 2.0, 3.0, 4.0, 5.0];
+    nines.into_iter().zip(known.map(|ns| ns.max(1) as f64)).collect()
+}
+
+/// Delay against percentile, each nine as wide as the one before it, the delay logarithmic.
+pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[Curve]) -> Result<(), SvgError> {
+    let plot = Plot { left: 90, top: top + 76, right: WIDTH as i32 - 130, bottom: top + 398 };
+    canvas.bold("One-way delay by percentile", (24, top + 28), 25)?;
+    let what = if result.sizes.is_empty() { "of the trial" } else { "at the throughput found" };
+    canvas.text(&format!("every frame received {what}"), (24, top + 54), 16, SOFT, Anchor::Start)?;
+
+    let all = || curves.iter().flat_map(|c| &c.points);
+    let nines = all().map(|p| p.0).fold(1.0, f64::max).ceil().min(7.0);
+    let low = all().map(|p| p.1).fold(f64::INFINITY, f64::min);
+    let high = all().map(|p| p.1).fold(1.0, f64::max);
+    let ticks = delay_ticks(low, high);
+    let (bottom, full) = match (ticks.first(), ticks.last()) {
+        (Some(a), Some(b)) if b > a => (a.log10(), b.log10()),
+        _ => (0.0, 1.0),
+    };
+    let y = |ns: f64| plot.y((ns.log10() - bottom) / (full - bottom));
+    for tick in &ticks {
+        canvas.line(vec![(plot.left, y(*tick)), (plot.right, y(*tick))], GRID, 1)?;
+        canvas.text(&num::trim(*tick / 1e3, 3), (plot.left - 10, y(*tick)), 16, INK, Anchor::End)?;
+    }
+    canvas.upwards("one-way delay, us (logarithmic)", (26, (plot.top + plot.bottom) / 2), 16)?;
+
+    let mut marks = vec![(0.0, "min".to_owned()), (2f64.log10(), "50 %".to_owned())];
+    for n in 1..=nines as usize {
+        let digits = if n > 2 { format!("99.{}", "9".repeat(n - 2)) } else { "9".repeat(n) };
+        marks.push((n as f64, format!("{} %", if n == 1 { "90".to_owned() } else { digits })));
+    }
+    for (at, name) in marks {
+        let x = plot.x(at / nines);
+        canvas.line(vec![(x, plot.top), (x, plot.bottom)], GRID, 1)?;
+        canvas.text(&name, (x, plot.bottom + 18), 15, INK, Anchor::Middle)?;
+    }
+    canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
+    let middle = (plot.left + plot.right) / 2;
+    canvas.text("share of frames at most this late", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
+
+    for (i, curve) in curves.iter().enumerate() {
+        let Some(colour) = CURVES.get(i % CURVES.len()).copied() else { continue };
+        let line: Vec<(i32, i32)> = thinned(curve.points.iter().map(|p| (plot.x(p.0 / nines), y(p.1))));
+        if let Some(end) = line.last() {
+            canvas.dot(*end, colour)?;
+        }
+        canvas.line(line, colour, 2)?;
+        let at = plot.top + 8 + 22 * i as i32;
+        if at < plot.bottom {
+            canvas.line(vec![(plot.right + 24, at), (plot.right + 46, at)], colour, 4)?;
+            canvas.text(&curve.name, (plot.right + 54, at), 16, INK, Anchor::Start)?;
+        }
+    }
+    Ok(())
+}
+
+/// Points that fall on a pixel already drawn say nothing more: thousands of bins become hundreds of points.
+fn thinned(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
+    let mut out: Vec<(i32, i32)> = points.collect();
+    out.dedup();
+    out
+}
+
+/// 1, 2 and 5 times powers of ten around a range in ns; powers alone when the range is wide.
+fn delay_ticks(low: f64, high: f64) -> Vec<f64> {
+    if !(low.is_finite() && high.is_finite() && low > 0.0) {
+        return vec![];
+    }
+    let wide = high / low > 3e3;
+    let mut ticks: Vec<f64> = vec![];
+    for power in 0..=19 {
+        for m in if wide { &[1.0][..] } else { &[1.0, 2.0, 5.0][..] } {
+            ticks.push(m * 10f64.powi(power));
+        }
+    }
+    let first = ticks.iter().rposition(|t| *t <= low).unwrap_or(0);
+    let last = ticks.iter().position(|t| *t >= high && *t > low).unwrap_or(ticks.len() - 1);
+    ticks.get(first..=last).map_or_else(Vec::new, <[f64]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_becomes_nines() {
+        let latency = LatencySummary { histogram: vec![(1000, 90), (2000, 9), (9000, 1)], ..Default::default() };
+        let points = points(&[DirectionCounts { latency: Some(latency), ..Default::default() }]);
+        let rounded: Vec<(i64, i64)> = points.iter().map(|p| ((p.0 * 1e6).round() as i64, p.1 as i64)).collect();
+        assert_eq!(rounded, [(0, 1000), (1_000_000, 1000), (2_000_000, 2000), (2_000_000, 9000)]);
+    }
+
+    #[test]
+    fn ticks_hold_the_range() {
+        assert_eq!(delay_ticks(643.0, 4_100.0), [500.0, 1e3, 2e3, 5e3]);
+        assert_eq!(delay_ticks(1000.0, 1000.0), [1e3, 2e3]);
+        assert_eq!(delay_ticks(500.0, 9e6).first(), Some(&100.0));
+        assert!(delay_ticks(f64::INFINITY, 1.0).is_empty());
+    }
+}

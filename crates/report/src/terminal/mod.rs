@@ -1,0 +1,117 @@
+//! What a person reads at the end of a run: tables, a picture, and why to believe them.
+
+pub(crate) mod bars;
+mod trial;
+pub(crate) mod trust;
+
+use std::path::PathBuf;
+
+use measure::{
+    result::RunResult,
+    trial::{Purpose, TrialRecord},
+};
+
+pub(crate) use trial::counts as trial_counts;
+pub use trial::{render as render_trial, trial_line};
+
+use crate::{num, style::Paint, tables, text, words, Style};
+
+/// The whole report of a run. `files` are the documents already written. A result without frame sizes
+/// (`linerate trial`) shows its trial instead of the tables.
+pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
+    let mut out = header(result, style);
+    if result.sizes.is_empty() {
+        if let Some(trial) = single(result) {
+            out.push_str(&trial::render(result, trial, style));
+        }
+    } else {
+        out.push_str(&style.heading(if result.directions > 1 { "Throughput, both ways" } else { "Throughput" }));
+        out.push_str(&tables::throughput(result).text(style));
+        for note in tables::notes(result) {
+            out.push_str(&paragraph("", &text::styled(&note, style), Paint::Warn, style));
+        }
+        if !tables::latency(result).is_empty() {
+            out.push_str(&style.heading("One-way delay at the throughput, and its variation"));
+            out.push_str(&tables::latency(result).text(style));
+        }
+        out.push_str(&bars::render(result, style));
+    }
+    out.push_str(&style.heading("Trust"));
+    for fact in trust::facts(result) {
+        out.push_str(&paragraph(fact.label, &text::styled(&fact.text, style), fact.paint, style));
+    }
+    for file in files {
+        out.push_str(&paragraph("written", &text::styled(&file.to_string_lossy(), style), Paint::Plain, style));
+    }
+    out
+}
+
+/// The trial that `linerate trial` was asked for: its last try.
+pub(crate) fn single(result: &RunResult) -> Option<&TrialRecord> {
+    result.trials.iter().rev().find(|t| t.spec.purpose == Purpose::Single).or(result.trials.last())
+}
+
+fn header(result: &RunResult, style: &Style) -> String {
+    let mut out = style.paint(Paint::Bold, &text::styled(&title(result), style));
+    out.push('\n');
+    for (label, value) in setting(result) {
+        out.push_str(&paragraph(label, &text::styled(&value, style), Paint::Plain, style));
+    }
+    out
+}
+
+/// `Linerate 0.1.0: plan rfc2544-quick`.
+pub(crate) fn title(result: &RunResult) -> String {
+    format!("Linerate {}: {}", text::clean(&result.linerate_version), text::clean(&result.plan_name))
+}
+
+/// What was measured, where and when, each with its label.
+pub(crate) fn setting(result: &RunResult) -> Vec<(&'static str, String)> {
+    let ports: Vec<String> = result
+        .ports
+        .iter()
+        .map(|p| {
+            let driver = text::clean(&p.driver);
+            let name = text::clean(&p.name);
+            if driver.is_empty() {
+                name
+            } else {
+                format!("{name} ({driver})")
+            }
+        })
+        .collect();
+    let ways = if result.directions > 1 { "both ways" } else { "one way" };
+    let link = result.link_bps.map_or_else(|| "link speed not known".to_owned(), |l| format!("link {l}bit/s"));
+    let host = &result.host;
+    let mut machine = vec![text::clean(&host.hostname), text::clean(&host.cpu_model)];
+    machine.push(format!("{} CPUs allowed", host.cpus_allowed));
+    machine.extend(host.hypervisor.as_deref().map(|h| format!("virtual ({})", text::clean(h))));
+    machine.push(format!("kernel {}", text::clean(&host.kernel)));
+    machine.push(format!("DPDK {}", text::clean(&host.dpdk_version)));
+    machine.push(text::clean(&host.memory));
+    machine.retain(|m| !m.is_empty());
+    vec![
+        ("DUT", text::clean(&result.dut)),
+        ("ports", format!("{}; {ways}, {link}", ports.join(", "))),
+        ("host", machine.join(", ")),
+        ("run", format!("{}, {}", text::clean(&result.started_at), num::duration(result.elapsed_s))),
+    ]
+}
+
+/// A labelled paragraph that wraps under itself.
+pub(crate) fn paragraph(label: &str, body: &str, paint: Paint, style: &Style) -> String {
+    let indent = if label.is_empty() { 2 } else { 11 };
+    let mut out = String::new();
+    for (i, line) in text::wrap(body, style.width.saturating_sub(indent)).iter().enumerate() {
+        let head = if i == 0 { format!("{label:<indent$}") } else { " ".repeat(indent) };
+        out.push_str(&style.paint(Paint::Dim, &head));
+        out.push_str(&style.paint(paint, line));
+        out.push('\n');
+    }
+    out
+}
+
+/// The verdict alone, as words.
+pub(crate) fn verdict(result: &RunResult) -> (&'static str, Paint) {
+    words::verdict(result.verdict)
+}

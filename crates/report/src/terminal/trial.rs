@@ -1,0 +1,180 @@
+use measure::{
+    result::RunResult,
+    trial::{DirectionCounts, TrialRecord},
+};
+use units::{Fps, Ratio};
+
+use super::paragraph;
+use crate::{
+    figures::{self, Rates},
+    num,
+    style::Paint,
+    table::{Cell, Table},
+    tables, text, Style,
+};
+
+/// One trial: counts and rates a direction, delay, validity, and what disturbed the tester.
+pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String {
+    let each = if trial.directions.len() > 1 { " each way" } else { "" };
+    let asked = num::duration(trial.spec.duration_s);
+    let really = num::duration(trial.real_duration_s);
+    let really = if really == asked { String::new() } else { format!(", really {really}") };
+    let tries = if trial.attempt > 1 { format!(", try {}", trial.attempt) } else { String::new() };
+    let mut out = style.heading(&format!(
+        "Trial {}: {} B at {}{each} for {asked}{really}{tries}",
+        trial.number, trial.spec.frame_size_bytes, trial.spec.load_fps,
+    ));
+    out.push_str(&counts(result, trial).text(style));
+    out.push_str(&style.heading("One-way delay, and its variation"));
+    if trial.directions.iter().any(|d| d.latency.is_some()) {
+        out.push_str(&extremes(trial).text(style));
+        out.push('\n');
+        out.push_str(&tables::trial_latency(trial).text(style));
+    } else {
+        out.push_str(&paragraph("", "none: nothing came back, or the clock cannot be trusted", Paint::Warn, style));
+    }
+    out.push_str(&style.heading("Validity"));
+    let paint = if trial.valid() { Paint::Good } else { Paint::Bad };
+    out.push_str(&paragraph("", &tables::validity(trial), paint, style));
+    for violation in &trial.violations {
+        out.push_str(&paragraph("", &text::styled(&violation.text, style), Paint::Plain, style));
+    }
+    out.push_str(&style.heading("Interference"));
+    out.push_str(&interference(trial).text(style));
+    out.push_str(&paragraph("", &cores(trial), Paint::Plain, style));
+    out
+}
+
+pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
+    let mut t = Table::default();
+    t.left(0, "", "");
+    for d in &trial.directions {
+        t.right(1, &tables::direction(d), "");
+    }
+    let mut row = |name: &str, value: &dyn Fn(&DirectionCounts) -> Cell| {
+        let cells: Vec<Cell> = trial.directions.iter().map(value).collect();
+        if cells.iter().any(|c| !c.text.is_empty()) {
+            t.row(std::iter::once(Cell::from(name)).chain(cells).collect());
+        }
+    };
+    let frames = |n: u64| Cell::from(num::thousands(n));
+    let bad = |n: u64| Cell { text: num::thousands(n), paint: if n > 0 { Paint::Warn } else { Paint::Plain } };
+    let optional = |n: Option<u64>| Cell::from(n.map(num::thousands));
+    row("intended frames", &|d| frames(d.intended));
+    row("sent", &|d| frames(d.sent));
+    row("refused, link full", &|d| bad(d.refused));
+    row("skipped by the tester", &|d| bad(d.skipped));
+    row("received", &|d| frames(d.received));
+    row("lost", &|d| bad(d.lost));
+    row("duplicates", &|d| bad(d.duplicates));
+    row("reordered", &|d| bad(d.reordered));
+    row("foreign", &|d| bad(d.foreign));
+    row("wrong length", &|d| bad(d.wrong_length));
+    row("misdirected", &|d| bad(d.misdirected));
+    row("port's own count out", &|d| optional(d.port_tx));
+    row("port's own count in", &|d| optional(d.port_rx));
+    row("port's own missed", &|d| optional(d.port_missed));
+    row("loss ratio", &|d| Ratio::new(d.loss_ratio()).map_or_else(|_| "-".into(), |r| r.to_string().into()));
+    row("offered / intended", &|d| Ratio::of(d.sent, d.intended).to_string().into());
+    let rate = |n: u64| Fps::from_count(n, trial.real_duration_s);
+    let rates = |d: &DirectionCounts| Rates::new(rate(d.received), trial.spec.frame_size_bytes, 1, result.link_bps);
+    row("offered pps", &|d| num::pps(rate(d.sent)).into());
+    row("forwarded pps", &|d| num::pps(rate(d.received)).into());
+    row("forwarded L2 Mbit/s", &|d| num::mbps(rates(d).l2_bps).into());
+    row("forwarded L1 Mbit/s", &|d| num::mbps(rates(d).l1_bps).into());
+    row("% of line rate", &|d| rates(d).line_percent.map(|p| format!("{p:.2}")).into());
+    t
+}
+
+fn extremes(trial: &TrialRecord) -> Table {
+    let mut t = Table::default();
+    t.left(0, "direction", "");
+    for name in ["min", "avg", "max"] {
+        t.right(1, name, "us");
+    }
+    t.right(1, "IPDV mean", "abs us");
+    t.right(1, "measured", "frames");
+    for d in &trial.directions {
+        if let Some(l) = &d.latency {
+            t.row(vec![
+                tables::direction(d).into(),
+                num::us(l.min_ns as f64).into(),
+                num::us(l.avg_ns).into(),
+                num::us(l.max_ns as f64).into(),
+                l.ipdv.as_ref().map(|i| num::us(i.mean_abs_ns)).into(),
+                num::thousands(l.frames).into(),
+            ]);
+        }
+    }
+    t
+}
+
+fn interference(trial: &TrialRecord) -> Table {
+    let mut t = Table::default();
+    t.left(0, "role", "");
+    t.right(0, "lcore", "");
+    t.right(0, "cpu", "");
+    t.right(1, "largest gap", "us");
+    t.right(1, "at", "ms");
+    t.right(1, "gaps", "");
+    t.right(1, "of at least", "us");
+    t.right(1, "in all", "us");
+    t.right(2, "steal", "us");
+    t.right(2, "switches", "");
+    t.right(2, "interrupts", "");
+    t.right(2, "throttles", "");
+    t.right(2, "MHz", "");
+    for l in &trial.interference.lcores {
+        let us = |ns: u64| num::us(ns as f64);
+        t.row(vec![
+            text::clip(&text::clean(&l.role), 12).into(),
+            l.lcore.to_string().into(),
+            l.cpu.map(|c| c.to_string()).into(),
+            us(l.largest_gap_ns).into(),
+            num::trim(l.largest_gap_at_ns as f64 / 1e6, 1).into(),
+            num::thousands(l.gaps).into(),
+            us(l.gap_threshold_ns).into(),
+            us(l.total_gap_ns).into(),
+            l.steal_ns.map(us).into(),
+            l.involuntary_switches.map(num::thousands).into(),
+            l.interrupts.map(num::thousands).into(),
+            l.throttles.map(num::thousands).into(),
+            l.frequency_mhz.map(|f| format!("{f:.0}")).into(),
+        ]);
+    }
+    t
+}
+
+fn cores(trial: &TrialRecord) -> String {
+    let i = &trial.interference;
+    let mut parts = vec![];
+    if let (Some(before), Some(after)) = (i.core_to_core_before_ns, i.core_to_core_after_ns) {
+        parts.push(match i.placement {
+            Some(p) => format!("core to core {before:.0} ns before, {after:.0} ns after: placement class {p}"),
+            None => format!("core to core {before:.0} ns before, {after:.0} ns after: the cores were moved"),
+        });
+    }
+    parts.push(format!("TSC against the monotonic clock {:+.1} ppm", i.clock_drift_ppm));
+    parts.join("; ")
+}
+
+/// One line about a trial for the progress output, with the bounds after it when a search has any:
+/// `#12 64 B 12.30 Mpps 0.3 s  lost 0  [8.100 M .. 14.20 Mpps]  valid`.
+pub fn trial_line(trial: &TrialRecord, bounds: (Option<Fps>, Option<Fps>), style: &Style) -> String {
+    let lost = num::thousands(trial.lost());
+    let ratio =
+        figures::loss(&trial.directions).filter(|l| l.get() > 0.0).map_or_else(String::new, |l| format!(" ({l})"));
+    let bounds = match bounds {
+        (None, None) => String::new(),
+        (low, high) => format!("  {}", crate::progress::bounds(low, high)),
+    };
+    let paint = if trial.valid() { Paint::Good } else { Paint::Warn };
+    format!(
+        "#{} {} B {} {}  lost {lost}{ratio}{bounds}  {}",
+        trial.number,
+        trial.spec.frame_size_bytes,
+        trial.spec.load_fps,
+        num::duration(trial.spec.duration_s),
+        style.paint(paint, &tables::validity(trial)),
+    )
+}

@@ -1,0 +1,88 @@
+//! The schema's closed lists in words.
+
+use measure::{
+    result::{Outcome, SizeResult, Verdict},
+    trial::{Purpose, Rule},
+};
+
+use units::LinkSpeed;
+
+use crate::{figures::at_line_rate, style::Paint};
+
+/// One or two words for a column; empty when simply found.
+pub(crate) fn outcome(size: &SizeResult, link: Option<LinkSpeed>) -> &'static str {
+    if at_line_rate(size, link) {
+        "line rate"
+    } else {
+        outcome_alone(size.outcome)
+    }
+}
+
+/// The same with nothing known but the outcome.
+pub(crate) fn outcome_alone(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Found => "",
+        Outcome::AtMaximum => "at highest load",
+        Outcome::TesterLimited => "tester-limited",
+        Outcome::BelowMinimum => "below minimum",
+        Outcome::NoTraffic => "no traffic",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::Interrupted => "stopped",
+    }
+}
+
+/// What an outcome means and what to do, when its word does not say it all.
+pub(crate) fn outcome_meaning(size: &SizeResult, link: Option<LinkSpeed>) -> Option<&'static str> {
+    match size.outcome {
+        Outcome::AtMaximum if at_line_rate(size, link) => None,
+        Outcome::Found => None,
+        Outcome::AtMaximum => Some("the DUT does at least this; raise the highest load of the plan to find its limit"),
+        Outcome::TesterLimited => Some("the tester, not the DUT, set the highest load; the DUT does at least this"),
+        Outcome::BelowMinimum => Some("even the lowest load did not meet the goal"),
+        Outcome::NoTraffic => Some("nothing came back at any load"),
+        Outcome::Inconclusive => Some("too many trials could not be trusted, so no figure is given"),
+        Outcome::Interrupted => Some("the search did not end, so no figure is given"),
+    }
+}
+
+pub(crate) fn outcome_paint(size: &SizeResult, link: Option<LinkSpeed>) -> Paint {
+    match size.outcome {
+        Outcome::AtMaximum if at_line_rate(size, link) => Paint::Good,
+        Outcome::Found => Paint::Plain,
+        Outcome::AtMaximum | Outcome::TesterLimited | Outcome::Interrupted => Paint::Warn,
+        Outcome::BelowMinimum | Outcome::NoTraffic | Outcome::Inconclusive => Paint::Bad,
+    }
+}
+
+pub(crate) fn rule(rule: Rule) -> &'static str {
+    match rule {
+        Rule::TesterShort => "tester fell short",
+        Rule::Stretched => "stretched",
+        Rule::TesterLimited => "tester-limited",
+        Rule::Interrupted => "interrupted",
+        Rule::Stalled => "stalled",
+        Rule::Counters => "counters",
+        Rule::Clock => "clock",
+        Rule::Moved => "cores moved",
+    }
+}
+
+pub(crate) fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Warmup => "warm-up",
+        Purpose::Search => "search",
+        Purpose::Verification => "verification",
+        Purpose::AtThroughput => "at throughput",
+        Purpose::Single => "single",
+        Purpose::SelfTest => "self-test",
+    }
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> (&'static str, Paint) {
+    match verdict {
+        Verdict::Passed => ("passed: done and every criterion met", Paint::Good),
+        Verdict::Failed => ("failed: done, a criterion was not met", Paint::Bad),
+        Verdict::Inconclusive => ("inconclusive: measured, but not trustworthy", Paint::Bad),
+        Verdict::Stopped => ("stopped before the end; what was measured is kept", Paint::Warn),
+    }
+}

@@ -1,0 +1,314 @@
+//! Hand-made results. The figures are made up but belong together: counts add up and rates follow from them.
+
+use measure::{result::*, trial::*};
+use serde_json::json;
+use units::{Fps, FrameSize, LinkSpeed};
+
+pub fn size(bytes: u32) -> FrameSize {
+    FrameSize::new(bytes).unwrap()
+}
+
+pub fn fps(rate: f64) -> Fps {
+    Fps::new(rate).unwrap()
+}
+
+pub fn link(text: &str) -> Option<LinkSpeed> {
+    Some(text.parse().unwrap())
+}
+
+/// Delays that rise with every nine from a base.
+pub fn latency(base_ns: u64, frames: u64) -> LatencySummary {
+    let at = |percent: u64| base_ns * percent / 100;
+    let histogram = vec![
+        (base_ns, frames / 10),
+        (at(130), frames / 2 - frames / 10),
+        (at(180), frames * 4 / 10),
+        (at(240), frames * 9 / 100),
+        (at(400), frames * 9 / 1000),
+        (at(900), frames / 1000 - 1),
+        (at(2500), 1),
+    ];
+    LatencySummary {
+        frames,
+        min_ns: base_ns,
+        avg_ns: base_ns as f64 * 1.375,
+        max_ns: at(2500),
+        p50_ns: at(130),
+        p90_ns: at(180),
+        p99_ns: at(240),
+        p99_9_ns: at(400),
+        p99_99_ns: at(900),
+        p99_999_ns: at(900),
+        pdv_p99_9_ns: at(300),
+        ipdv: Some(IpdvSummary {
+            pairs: frames - 1,
+            min_ns: -(at(150) as i64),
+            p5_ns: -(at(20) as i64),
+            p50_ns: 0,
+            p95_ns: at(20) as i64,
+            max_ns: at(150) as i64,
+            mean_abs_ns: base_ns as f64 / 12.0,
+        }),
+        histogram,
+    }
+}
+
+pub fn direction(from: &str, to: &str, size: FrameSize, sent: u64, lost: u64) -> DirectionCounts {
+    DirectionCounts {
+        from: from.into(),
+        to: to.into(),
+        intended: sent,
+        sent,
+        received: sent - lost,
+        lost,
+        received_bytes: (sent - lost) * u64::from(size.bytes()),
+        port_tx: Some(sent),
+        port_rx: Some(sent - lost),
+        port_missed: Some(0),
+        tx_span_s: 1.0,
+        latency: Some(latency(2_000 + u64::from(size.bytes()) * 4, 1_000_000)),
+        ..Default::default()
+    }
+}
+
+pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) -> TrialRecord {
+    TrialRecord {
+        number,
+        spec: TrialSpec { frame_size_bytes: size(bytes), load_fps: fps(load), duration_s: 1.0, purpose },
+        attempt: 1,
+        real_duration_s: 1.0,
+        directions: vec![direction("wire:a", "wire:b", size(bytes), load as u64, lost)],
+        interference: Interference {
+            lcores: vec![
+                LcoreInterference {
+                    role: "tester".into(),
+                    lcore: 1,
+                    cpu: Some(0),
+                    largest_gap_ns: 12_400,
+                    largest_gap_at_ns: 231_000_000,
+                    total_gap_ns: 12_400,
+                    gaps: 1,
+                    gap_threshold_ns: 10_000,
+                    steal_ns: Some(0),
+                    involuntary_switches: Some(2),
+                    interrupts: Some(1_004),
+                    frequency_mhz: None,
+                    throttles: None,
+                },
+                LcoreInterference {
+                    role: "dut".into(),
+                    lcore: 2,
+                    cpu: Some(1),
+                    largest_gap_ns: 3_100,
+                    gap_threshold_ns: 10_000,
+                    ..Default::default()
+                },
+            ],
+            core_to_core_before_ns: Some(61.0),
+            core_to_core_after_ns: Some(63.5),
+            placement: Some(0),
+            clock_drift_ppm: 1.25,
+        },
+        violations: vec![],
+    }
+}
+
+pub fn violated(mut trial: TrialRecord, rule: Rule, text: &str) -> TrialRecord {
+    trial.violations.push(Violation { rule, text: text.into() });
+    trial
+}
+
+pub fn found(bytes: u32, rate: f64, directions: u32) -> SizeResult {
+    let names = [("wire:a", "wire:b"), ("wire:b", "wire:a")];
+    let at = names
+        .iter()
+        .take(directions as usize)
+        .map(|(from, to)| direction(from, to, size(bytes), rate as u64, 0))
+        .collect();
+    SizeResult {
+        frame_size_bytes: size(bytes),
+        outcome: Outcome::Found,
+        throughput_fps: Some(fps(rate)),
+        upper_bound_fps: Some(fps(rate * 1.005)),
+        standard: StandardLabel {
+            name: "RFC 2544 §26.1 throughput".into(),
+            departures: vec!["trials of 1 s, where §24 asks for 60 s".into()],
+        },
+        placement: Some(Placement { class: 0, core_to_core_ns: 62.0 }),
+        other_placements: vec![],
+        at_throughput_trial: Some(2),
+        at_throughput: at,
+        trials: vec![1, 2],
+        invalid_trials: 0,
+        diagnosis: None,
+    }
+}
+
+/// A size for which no figure may be shown.
+pub fn nothing(bytes: u32, outcome: Outcome) -> SizeResult {
+    SizeResult {
+        outcome,
+        throughput_fps: None,
+        upper_bound_fps: None,
+        placement: None,
+        at_throughput_trial: None,
+        at_throughput: vec![],
+        ..found(bytes, 1e6, 1)
+    }
+}
+
+pub fn result(sizes: Vec<SizeResult>) -> RunResult {
+    let port = |name: &str, mac: &str| PortFacts {
+        name: name.into(),
+        driver: "net_ring".into(),
+        mac: mac.into(),
+        link_bps: None,
+        descriptors: (1024, 1024),
+    };
+    RunResult {
+        schema: SCHEMA.into(),
+        linerate_version: "0.1.0".into(),
+        plan_name: "rfc2544-quick".into(),
+        started_at: "2026-03-01T12:00:00Z".into(),
+        elapsed_s: 83.4,
+        host: HostFacts {
+            hostname: "bench1".into(),
+            kernel: "6.1.0-18-amd64".into(),
+            cpu_model: "Example CPU @ 2.60GHz".into(),
+            cpus_allowed: 2,
+            hypervisor: Some("KVM".into()),
+            dpdk_version: "22.11.4".into(),
+            memory: "no hugepages".into(),
+            tsc_hz: 2_600_000_000,
+            tsc_invariant: true,
+            extra: [("governor".to_owned(), "performance".to_owned())].into(),
+        },
+        dut: "built-in l3 over wire".into(),
+        ports: vec![port("wire:a", "02:00:00:00:00:01"), port("wire:b", "02:00:00:00:00:02")],
+        link_bps: None,
+        directions: 1,
+        effective_plan: json!({ "name": "rfc2544-quick", "search": { "loss_ratio": 0.0, "precision": 0.005 } }),
+        selftest: vec![
+            SelfTestPoint { frame_size_bytes: size(64), max_fps: fps(25.4e6), cycles_per_frame: 102.4 },
+            SelfTestPoint { frame_size_bytes: size(1518), max_fps: fps(18.1e6), cycles_per_frame: 143.6 },
+        ],
+        sizes,
+        trials: vec![trial(1, 64, 14e6, Purpose::Search, 1_200), trial(2, 64, 12.3e6, Purpose::AtThroughput, 0)],
+        warnings: vec![Warning {
+            kind: WarningKind::NoHugepages,
+            text: "no hugepages are free, so rates are lower: echo 512 | sudo tee /proc/sys/vm/nr_hugepages".into(),
+        }],
+        verdict: Verdict::Passed,
+    }
+}
+
+/// One way over 10G at the seven sizes; large frames reach the line rate.
+pub fn ten_gig() -> RunResult {
+    let ten = link("10G");
+    let mut all: Vec<SizeResult> = FrameSize::RFC2544
+        .iter()
+        .map(|s| {
+            let line = ten.unwrap().line_rate(*s).get();
+            let mut one = found(s.bytes(), line.min(12.3e6 - f64::from(s.bytes()) * 500.0), 1);
+            if one.throughput_fps == Some(fps(line)) {
+                one.outcome = Outcome::AtMaximum;
+                one.upper_bound_fps = None;
+            }
+            one
+        })
+        .collect();
+    all[0].other_placements.push(PlacementAnswer {
+        placement: Placement { class: 1, core_to_core_ns: 340.0 },
+        outcome: Outcome::Interrupted,
+        throughput_fps: Some(fps(5.8e6)),
+        upper_bound_fps: Some(fps(6.4e6)),
+        trials: 6,
+    });
+    RunResult { link_bps: ten, ..result(all) }
+}
+
+pub fn both_ways() -> RunResult {
+    let sizes = vec![found(64, 6.15e6, 2), found(1518, 812_743.0, 2)];
+    let mut r = RunResult { link_bps: link("10G"), directions: 2, ..result(sizes) };
+    r.sizes[0].at_throughput[1].duplicates = 3;
+    r.sizes[0].at_throughput[1].reordered = 17;
+    r
+}
+
+/// Seven outcomes and no link speed: whatever is not an answer must not look like one.
+pub fn every_outcome() -> RunResult {
+    let mut limited = found(64, 12.3e6, 1);
+    limited.outcome = Outcome::TesterLimited;
+    limited.upper_bound_fps = None;
+    let mut inconclusive = nothing(256, Outcome::Inconclusive);
+    inconclusive.throughput_fps = Some(fps(8.1e6));
+    inconclusive.upper_bound_fps = Some(fps(14.2e6));
+    inconclusive.invalid_trials = 9;
+    let mut silent = nothing(512, Outcome::NoTraffic);
+    silent.diagnosis = Some(
+        "sent 1,000,000 frames from wire:a, links up, 0 came back stamped and 12 unstamped at wire:b: \
+         the DUT has no route to 198.19.0.0/16"
+            .into(),
+    );
+    let mut stopped = nothing(1280, Outcome::Interrupted);
+    stopped.throughput_fps = Some(fps(2e6));
+    let mut below = nothing(1024, Outcome::BelowMinimum);
+    below.upper_bound_fps = Some(fps(1_000.0));
+    let mut r = result(vec![limited, found(128, 11.9e6, 1), inconclusive, silent, below, stopped]);
+    r.trials = (1..=12)
+        .map(|n| {
+            let t = trial(n, 256, 10e6, Purpose::Search, 4_000);
+            match n {
+                1..=6 => violated(
+                    t,
+                    Rule::Interrupted,
+                    "tester lcore 1 was away 4.1 ms, which explains 4,000 lost frames: give it a CPU of its own",
+                ),
+                7..=9 => violated(t, Rule::Moved, "core to core 62 ns before and 338 ns after"),
+                10 => violated(t, Rule::Clock, "TSC off by 912 ppm"),
+                _ => t,
+            }
+        })
+        .collect();
+    r.verdict = Verdict::Inconclusive;
+    r
+}
+
+/// `linerate trial`, thrown away.
+pub fn invalid_trial() -> RunResult {
+    let mut one = trial(1, 64, 1e6, Purpose::Single, 37);
+    one.directions.push(direction("wire:b", "wire:a", size(64), 1_000_000, 0));
+    one.directions[1].latency = None;
+    one.directions[1].foreign = 5;
+    let text = "tester lcore 1 was away 37.2 us at 231 ms, which explains 37 lost frames: give it a CPU of its own";
+    let mut r = result(vec![]);
+    r.trials = vec![violated(one, Rule::Interrupted, text)];
+    r.directions = 2;
+    r.verdict = Verdict::Inconclusive;
+    r
+}
+
+/// Every string that comes from outside tries to break the document it lands in.
+pub fn hostile() -> RunResult {
+    let evil = "\u{1b}[2J|<script>alert(1)</script>\"&'`x`\u{202e}\r\n# heading\u{9b}31m";
+    let mut r = both_ways();
+    r.plan_name = evil.into();
+    r.dut = evil.into();
+    r.started_at = evil.into();
+    r.linerate_version = evil.into();
+    r.host.hostname = evil.into();
+    r.host.cpu_model = evil.into();
+    r.host.extra.insert(evil.into(), evil.into());
+    r.ports[0].name = evil.into();
+    r.ports[0].driver = evil.into();
+    r.warnings[0].text = evil.into();
+    r.effective_plan = json!({ evil: format!("``` {evil}") });
+    r.sizes[0].standard.name = evil.into();
+    r.sizes[0].standard.departures = vec![evil.into()];
+    r.sizes[0].diagnosis = Some(evil.into());
+    r.sizes[0].at_throughput[0].from = evil.into();
+    r.trials[0].directions[0].to = evil.into();
+    r.trials[0].interference.lcores[0].role = evil.into();
+    r.trials[0].violations.push(Violation { rule: Rule::Interrupted, text: evil.into() });
+    r
+}

@@ -1,0 +1,54 @@
+//! `docs/results-schema.md` cannot rot: its example parses, and every field is in it.
+
+use measure::result::{RunResult, SCHEMA};
+use serde_json::Value;
+
+use crate::fixtures::*;
+
+const PAGE: &str = include_str!("../../../../docs/results-schema.md");
+
+fn example() -> &'static str {
+    let (_, rest) = PAGE.split_once("```json\n").unwrap();
+    rest.split_once("\n```").unwrap().0
+}
+
+#[test]
+fn the_example_is_a_result() {
+    let result: RunResult = serde_json::from_str(example()).unwrap();
+    assert_eq!(result.schema, SCHEMA);
+    let written: Value = serde_json::to_value(&result).unwrap();
+    let read: Value = serde_json::from_str(example()).unwrap();
+    assert_eq!(written, read, "the example holds a field that the schema does not, or lacks one");
+    let [size] = result.sizes.as_slice() else { panic!("one size") };
+    let counts = &size.at_throughput[0];
+    assert_eq!(counts.sent, counts.received + counts.lost);
+    assert!(result.trials.iter().any(|t| !t.valid()) && result.trials.iter().any(|t| t.valid()));
+}
+
+fn names(value: &Value, path: &str, found: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                // The plan and the extra host facts are maps with names of their own.
+                if key != "extra" && key != "effective_plan" {
+                    names(inner, key, found);
+                }
+                found.push(if path == "extra" { path.to_owned() } else { key.clone() });
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|i| names(i, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_field_is_described() {
+    let mut found = vec![];
+    for r in [ten_gig(), every_outcome()] {
+        names(&serde_json::to_value(r).unwrap(), "", &mut found);
+    }
+    assert!(found.len() > 100);
+    for name in found {
+        assert!(PAGE.contains(&format!("| `{name}` |")), "docs/results-schema.md says nothing of `{name}`");
+    }
+}

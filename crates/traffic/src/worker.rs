@@ -1,0 +1,329 @@
+//! The loop of one lcore: receives, checks, sends what is due, and watches its own gaps.
+
+use packet::{Alloc, Buffer, Burst, Clock, Rx, Tx, BURST};
+
+use crate::{
+    checker::Checker,
+    control::Control,
+    gaps::{GapMeter, Gaps},
+    generator::Generator,
+    pacer::Pacer,
+};
+
+/// The most bursts taken from a queue in one loop: a tester that sends more than it receives would lose frames to
+/// its own full queue and blame the device.
+const RX_BURSTS: usize = 4;
+/// Loops between two publications of progress.
+const PUBLISH_LOOPS: u32 = 4096;
+
+/// One stream going out of one transmit queue.
+pub struct TxTask<T: Tx, A: Alloc<Buf = T::Buf>> {
+    tx: T,
+    alloc: A,
+    generator: Generator,
+    pacer: Pacer,
+    /// Empty, or frames that the port refused, to be written anew.
+    burst: Burst<T::Buf>,
+    max_burst: usize,
+    counters: TxCounters,
+}
+
+/// What one transmit task did, in frames and ticks. `intended == sent + refused + skipped` once it is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TxCounters {
+    /// Frames that the rate asked for.
+    pub intended: u64,
+    /// Frames the port took.
+    pub sent: u64,
+    /// Frames due that the port did not take.
+    pub refused: u64,
+    /// Frames due that the task did not offer to the port in time, frames without a buffer included.
+    pub skipped: u64,
+    /// Of the skipped: frames for which there was no buffer.
+    pub alloc_failures: u64,
+    /// Departure of the first frame the port took.
+    pub first_tick: u64,
+    /// Departure of the last frame the port took.
+    pub last_tick: u64,
+}
+
+impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
+    /// A task that sends the generator's frames when the pacer says so.
+    pub fn new(tx: T, alloc: A, generator: Generator, pacer: Pacer) -> Self {
+        let counters = TxCounters::default();
+        Self { tx, alloc, generator, pacer, burst: Burst::new(), max_burst: BURST, counters }
+    }
+
+    /// Sends at most so many frames at once, 1 to [`BURST`].
+    #[must_use]
+    pub fn with_max_burst(mut self, frames: usize) -> Self {
+        self.max_burst = frames.clamp(1, BURST);
+        self
+    }
+
+    /// Sends `n` learning frames (RFC 2544 §23 b): the stream's first, unpaced and not counted, with a stamp that is
+    /// foreign to every checker. Returns how many the port took.
+    pub fn learn(&mut self, n: usize) -> usize {
+        let mut generator = self.generator.learning();
+        let (mut burst, mut sent) = (Burst::new(), 0);
+        while sent < n {
+            let wanted = (n - sent).min(BURST);
+            let got = self.alloc.alloc(&mut burst, wanted, generator.frame_len());
+            generator.fill(&mut burst, 0);
+            let taken = self.tx.tx(&mut burst);
+            sent += taken;
+            if taken < wanted || got < wanted {
+                break;
+            }
+        }
+        Buffer::discard(&mut burst);
+        sent
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> TxCounters {
+        let skipped = self.pacer.skipped() + self.counters.alloc_failures;
+        TxCounters { intended: self.pacer.intended(), skipped, ..self.counters }
+    }
+
+    /// The queue and the pool, for the next trial.
+    pub fn into_parts(self) -> (T, A) {
+        (self.tx, self.alloc)
+    }
+
+    /// Sends what is due; whether anything was.
+    #[inline]
+    fn poll(&mut self, now: u64) -> bool {
+        let due = self.pacer.due(now, self.max_burst);
+        if due == 0 {
+            return false;
+        }
+        self.burst.truncate(due);
+        let missing = due - self.burst.len();
+        if missing > 0 {
+            let got = self.alloc.alloc(&mut self.burst, missing, self.generator.frame_len());
+            self.counters.alloc_failures += (missing - got) as u64;
+        }
+        let offered = self.burst.len();
+        if offered == 0 {
+            return true;
+        }
+        self.generator.fill(&mut self.burst, now);
+        let sent = self.tx.tx(&mut self.burst);
+        if sent < offered {
+            self.generator.unsent(offered - sent);
+            self.counters.refused += (offered - sent) as u64;
+        }
+        if sent > 0 {
+            if self.counters.sent == 0 {
+                self.counters.first_tick = now;
+            }
+            self.counters.sent += sent as u64;
+            self.counters.last_tick = now;
+        }
+        true
+    }
+
+    fn finish(&mut self, now: u64) {
+        self.pacer.stop(now);
+        Buffer::discard(&mut self.burst);
+    }
+}
+
+/// One receive queue and its checker.
+pub struct RxTask<R: Rx> {
+    rx: R,
+    checker: Checker,
+    burst: Burst<R::Buf>,
+}
+
+impl<R: Rx> RxTask<R> {
+    /// A task that checks whatever the queue brings.
+    pub fn new(rx: R, checker: Checker) -> Self {
+        Self { rx, checker, burst: Burst::new() }
+    }
+
+    /// The counts.
+    pub fn checker(&self) -> &Checker {
+        &self.checker
+    }
+
+    /// The queue, for the next trial, and the counts.
+    pub fn into_parts(self) -> (R, Checker) {
+        (self.rx, self.checker)
+    }
+
+    /// Receives and checks what is there; whether anything was. Frames are timed after they were received, since
+    /// receiving takes its time, too.
+    #[inline]
+    fn poll(&mut self, clock: &impl Clock) -> bool {
+        let mut any = false;
+        for _ in 0..RX_BURSTS {
+            let n = self.rx.rx(&mut self.burst);
+            if n == 0 {
+                break;
+            }
+            self.checker.check(&self.burst, clock.now());
+            Buffer::discard(&mut self.burst);
+            any = true;
+            if n < BURST {
+                break;
+            }
+        }
+        any
+    }
+}
+
+/// What one worker's loop saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WorkerCounters {
+    /// Loops since the start.
+    pub loops: u64,
+    /// Loops that received or sent something.
+    pub busy_loops: u64,
+    /// Polling gaps from the start until sending ended and frames had time to settle.
+    pub gaps: Gaps,
+    /// Tick at which the trial started.
+    pub started: u64,
+    /// Tick at which the worker left.
+    pub left: u64,
+}
+
+/// The tasks of one lcore.
+pub struct Worker<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> {
+    /// Streams to send.
+    pub tx: Vec<TxTask<T, A>>,
+    /// Queues to check.
+    pub rx: Vec<RxTask<R>>,
+    gaps: GapMeter,
+    counters: WorkerCounters,
+    started: bool,
+    /// Transmit tasks whose end has been told to the control.
+    told_done: bool,
+    published: (u64, u64),
+    until_publish: u32,
+}
+
+impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
+    /// A worker with these tasks that counts polling gaps of at least `gap_threshold` ticks.
+    pub fn new(tx: Vec<TxTask<T, A>>, rx: Vec<RxTask<R>>, gap_threshold: u64) -> Self {
+        Self {
+            tx,
+            rx,
+            gaps: GapMeter::new(gap_threshold),
+            counters: WorkerCounters::default(),
+            started: false,
+            told_done: false,
+            published: (0, 0),
+            until_publish: PUBLISH_LOOPS,
+        }
+    }
+
+    /// Runs the trial: waits for its start, sends and checks, waits for residual frames, and returns.
+    ///
+    /// Leaves when told to stop; or when all tasks of all workers have sent everything and either the residual time
+    /// has passed, or everything sent has come back and the settling time has passed.
+    pub fn run(&mut self, clock: &impl Clock, control: &Control) -> WorkerCounters {
+        while self.turn(clock, control) {}
+        self.counters()
+    }
+
+    /// One turn of the loop; `false` once the worker is done. For callers that share the core with something else.
+    #[inline]
+    pub fn turn(&mut self, clock: &impl Clock, control: &Control) -> bool {
+        let mut now = clock.now();
+        if !self.started {
+            return self.wait(clock, control, now);
+        }
+        let ended = control.ended();
+        if ended.is_none_or(|ended| now <= ended.saturating_add(control.timing().settle)) {
+            self.gaps.poll(now);
+        }
+        let (mut busy, mut stale) = (false, false);
+        for task in &mut self.rx {
+            stale |= task.poll(clock);
+        }
+        for task in &mut self.tx {
+            if stale {
+                now = clock.now();
+            }
+            busy |= stale;
+            stale = task.poll(now);
+        }
+        self.counters.loops += 1;
+        self.counters.busy_loops += u64::from(busy | stale);
+        self.until_publish -= 1;
+        if self.until_publish == 0 {
+            self.publish(control);
+        }
+        if control.stopped() {
+            self.leave(now, control);
+            return false;
+        }
+        if !self.told_done && self.tx.iter().all(|task| task.pacer.finished()) {
+            self.publish(control);
+            control.senders_done(self.tx.len(), now);
+            self.told_done = true;
+        }
+        match ended {
+            None => true,
+            Some(ended) => self.settle(now, ended, control),
+        }
+    }
+
+    /// Before the start: what comes in is from before the trial, or just ahead of this worker's noticing it.
+    fn wait(&mut self, clock: &impl Clock, control: &Control, now: u64) -> bool {
+        let start = control.start();
+        if now >= start {
+            self.begin(start);
+        }
+        for task in &mut self.rx {
+            task.poll(clock);
+        }
+        if control.stopped() {
+            self.leave(now, control);
+            return false;
+        }
+        true
+    }
+
+    fn begin(&mut self, start: u64) {
+        self.started = true;
+        self.counters.started = start;
+        self.gaps.start(start);
+        self.tx.iter_mut().for_each(|task| task.pacer.start(start));
+        self.rx.iter_mut().for_each(|task| task.checker.forget_foreign());
+    }
+
+    /// After sending: whether to go on waiting for frames.
+    fn settle(&mut self, now: u64, ended: u64, control: &Control) -> bool {
+        let timing = control.timing();
+        self.publish(control);
+        let waited = now.saturating_sub(ended);
+        let complete = control.received() == control.sent();
+        if waited >= timing.residual || complete && waited >= timing.settle {
+            self.leave(now, control);
+            return false;
+        }
+        true
+    }
+
+    fn leave(&mut self, now: u64, control: &Control) {
+        self.tx.iter_mut().for_each(|task| task.finish(now));
+        self.publish(control);
+        self.counters.left = now;
+    }
+
+    fn publish(&mut self, control: &Control) {
+        let sent = self.tx.iter().map(|task| task.counters.sent).sum();
+        let received = self.rx.iter().map(|task| task.checker.received()).sum();
+        control.add(sent - self.published.0, received - self.published.1);
+        self.published = (sent, received);
+        self.until_publish = PUBLISH_LOOPS;
+    }
+
+    /// What the loop saw so far.
+    pub fn counters(&self) -> WorkerCounters {
+        WorkerCounters { gaps: self.gaps.gaps(), ..self.counters }
+    }
+}

@@ -1,0 +1,334 @@
+//! Every generated frame is what its stream says, byte for byte, with etherparse as the judge of checksums.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+
+use std::collections::HashSet;
+
+use common::{five_tuple, l3, v4_udp, v6_udp, verify};
+use packet::{
+    frame::{HeaderSpec, L4Spec, MplsLabel, Template, VlanTag},
+    heap::{HeapBuf, HeapPool},
+    stamp::Stamp,
+    Buffer,
+};
+use proptest::prelude::*;
+use traffic::{
+    generator::Generator,
+    stream::{Field, FieldSpec, StreamError, StreamSpec, Values},
+    Mask,
+};
+use units::FrameSize;
+
+/// The next `n` frames, made in bursts of at most `burst`.
+fn frames(generator: &mut Generator, n: usize, burst: usize, prefill: bool) -> Vec<Vec<u8>> {
+    let pool = HeapPool::new(n, 9300);
+    let start = if prefill { generator.template().to_vec() } else { vec![0xee; generator.frame_len()] };
+    let mut bufs: Vec<HeapBuf> = (0..n).filter_map(|_| pool.frame(&start)).collect();
+    for chunk in bufs.chunks_mut(burst) {
+        generator.fill(chunk, 0x0123_4567_89ab_cdef);
+    }
+    bufs.iter().map(|buf| buf.data().to_vec()).collect()
+}
+
+fn stream(headers: HeaderSpec, bytes: u32, fields: Vec<(Field, Values)>) -> StreamSpec {
+    let fields = fields.into_iter().map(|(field, values)| FieldSpec { field, values }).collect();
+    StreamSpec { headers, frame_size: FrameSize::new(bytes).unwrap(), fields, flows: None, seed: 42 }
+}
+
+fn increment(start: u128, count: u64, step: u64) -> Values {
+    Values::Increment { start: Some(start), count, step }
+}
+
+/// Where a field stands, its width in bytes and the bits of them that are its own: written anew for the test.
+fn place(headers: &HeaderSpec, field: Field) -> (usize, usize, u128, u32) {
+    let l3 = l3(headers);
+    let v4 = matches!(headers.ip, packet::frame::IpSpec::V4 { .. });
+    let l4 = l3 + if v4 { 20 } else { 40 };
+    let whole = |at, width: usize| (at, width, u128::MAX >> (128 - 8 * width), 0);
+    match field {
+        Field::DstMac => whole(0, 6),
+        Field::SrcMac => whole(6, 6),
+        Field::SrcIp if v4 => whole(l3 + 12, 4),
+        Field::DstIp if v4 => whole(l3 + 16, 4),
+        Field::SrcIp => whole(l3 + 8, 16),
+        Field::DstIp => whole(l3 + 24, 16),
+        Field::SrcPort => whole(l4, 2),
+        Field::DstPort => whole(l4 + 2, 2),
+        Field::VlanId(i) => (14 + 4 * i, 2, 0xfff, 0),
+        Field::MplsLabel(i) => (14 + 4 * headers.vlans.len() + 4 * i, 4, 0xf_ffff, 12),
+        Field::Raw { offset, width } => whole(offset, width),
+    }
+}
+
+fn value_of(frame: &[u8], headers: &HeaderSpec, field: Field) -> u128 {
+    let (at, width, mask, shift) = place(headers, field);
+    frame[at..at + width].iter().fold(0, |n, b| n << 8 | u128::from(*b)) >> shift & mask
+}
+
+/// Takes out what may differ from the template: varied fields, checksums and the stamp.
+fn blank(frame: &[u8], spec: &StreamSpec) -> Vec<u8> {
+    let mut out = frame.to_vec();
+    let template = Template::new(&spec.headers, spec.frame_size).unwrap();
+    let at = template.offsets();
+    for field in &spec.fields {
+        let (from, width, mask, shift) = place(&spec.headers, field.field);
+        for (i, byte) in out[from..from + width].iter_mut().enumerate() {
+            *byte &= !((mask << shift >> (8 * (width - 1 - i))) as u8);
+        }
+    }
+    if spec.headers.ip_is_v4() {
+        out[at.l3 + 10..at.l3 + 12].fill(0);
+    }
+    out[at.l4_checksum..at.l4_checksum + 2].fill(0);
+    out[at.stamp..].fill(0);
+    out
+}
+
+trait IsV4 {
+    fn ip_is_v4(&self) -> bool;
+}
+
+impl IsV4 for HeaderSpec {
+    fn ip_is_v4(&self) -> bool {
+        matches!(self.ip, packet::frame::IpSpec::V4 { .. })
+    }
+}
+
+fn any_headers() -> impl Strategy<Value = HeaderSpec> {
+    (any::<bool>(), any::<bool>(), 0usize..=2, 0usize..=4).prop_map(|(v4, udp, vlans, labels)| {
+        let mut headers = if v4 { v4_udp() } else { v6_udp() };
+        headers.vlans = vec![VlanTag { tpid: 0x8100, vid: 100, pcp: 5 }; vlans];
+        headers.mpls = vec![MplsLabel { label: 0x12345, tc: 3, ttl: 9 }; labels];
+        if !udp {
+            headers.l4 = L4Spec::Tcp { src: 1024, dst: 80, flags: 0x10 };
+        }
+        headers
+    })
+}
+
+/// Fields that do not overlap, each in some mode; the value a mode gives for frame `n` is checked in the test.
+fn any_fields(headers: &HeaderSpec) -> impl Strategy<Value = Vec<(Field, Values)>> {
+    let v4 = headers.ip_is_v4();
+    let mut fields = vec![Field::SrcMac, Field::DstMac, Field::SrcIp, Field::DstIp, Field::SrcPort, Field::DstPort];
+    fields.extend((0..headers.vlans.len()).map(Field::VlanId));
+    fields.extend((0..headers.mpls.len()).map(Field::MplsLabel));
+    fields.push(Field::Raw { offset: l3(headers) + if v4 { 8 } else { 7 }, width: 1 });
+    proptest::sample::subsequence(fields.clone(), 0..=fields.len()).prop_flat_map(|fields| {
+        let modes: Vec<_> = fields
+            .into_iter()
+            .map(|field| {
+                let high = if matches!(field, Field::SrcIp | Field::DstIp) { 0 } else { 1 };
+                let mask = match field {
+                    Field::VlanId(_) => "0000000XX01XX101",
+                    Field::MplsLabel(_) => "000000000000XXXX0000X111X10X0000",
+                    Field::Raw { .. } => "1XX0X01X",
+                    Field::SrcPort | Field::DstPort => "X1XX0000XXXX000X",
+                    _ => "0000101000000000XXXX000000000001",
+                };
+                prop_oneof![
+                    (0u128..100, 1u64..100, 1u64..2).prop_map(|(start, count, step)| increment(start, count, step)),
+                    (0u128..100, 1u64..100).prop_map(|(start, count)| Values::Random { start: Some(start), count }),
+                    Just(Values::Masked(mask.parse::<Mask>().unwrap())),
+                    proptest::collection::vec(0u128..200 + high, 1..10).prop_map(Values::List),
+                ]
+                .prop_map(move |values| (field, values))
+            })
+            .collect();
+        modes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn every_frame_is_what_the_stream_says(
+        (headers, fields) in any_headers().prop_flat_map(|h| (Just(h.clone()), any_fields(&h))),
+        extra in 0u32..300,
+        burst in 1usize..100,
+        seed: u64,
+    ) {
+        let size = Template::min_frame_size(&headers).bytes() + extra;
+        let mut spec = stream(headers, size, fields);
+        spec.seed = seed;
+        let template = Template::new(&spec.headers, spec.frame_size).unwrap();
+        let plain = blank(template.bytes(), &spec);
+        let mut generator = Generator::new(&spec, 7, 3, true).unwrap();
+        let made = frames(&mut generator, 130, burst, true);
+        for (n, frame) in made.iter().enumerate() {
+            verify(&frame[l3(&spec.headers)..]);
+            let want = Stamp { epoch: 3, stream: 7, sequence: n as u32, departure: 0x0123_4567_89ab_cdef };
+            prop_assert_eq!(Stamp::read(frame), Some(want));
+            let mut blanked = blank(frame, &spec);
+            // The upper half of an IPv6 address is the start's.
+            blanked.truncate(plain.len());
+            prop_assert_eq!(&blanked, &plain);
+            for field in &spec.fields {
+                let value = value_of(frame, &spec.headers, field.field);
+                let own = value_of(template.bytes(), &spec.headers, field.field);
+                match &field.values {
+                    Values::Increment { start, count, step } => {
+                        prop_assert_eq!(value, start.unwrap() + u128::from(n as u64 % count * step));
+                    }
+                    Values::Random { start, count } => {
+                        prop_assert!((start.unwrap()..start.unwrap() + u128::from(*count)).contains(&value));
+                    }
+                    Values::List(list) => prop_assert_eq!(value, list[n % list.len()]),
+                    Values::Masked(mask) => {
+                        let covered = u128::MAX >> (128 - mask.bits());
+                        prop_assert_eq!(value & covered & !u128::from(mask.random()), u128::from(mask.fixed()));
+                        prop_assert_eq!(value & !covered, own & !covered);
+                    }
+                }
+            }
+        }
+        // Neither the bursts nor what was in the buffers make a difference.
+        let mut whole = Generator::new(&spec, 7, 3, false).unwrap();
+        prop_assert_eq!(&frames(&mut whole, 130, 64, false), &made);
+    }
+
+    #[test]
+    fn refused_frames_come_again(taken in proptest::collection::vec((1usize..64, 0usize..64), 1..20)) {
+        let random = (Field::DstIp, Values::Random { start: None, count: 1000 });
+        let spec = stream(v4_udp(), 64, vec![(Field::SrcPort, increment(0, 77, 3)), random]);
+        let total = 2000;
+        let all = frames(&mut Generator::new(&spec, 0, 0, true).unwrap(), total, 64, true);
+        let mut generator = Generator::new(&spec, 0, 0, true).unwrap();
+        let mut sent = 0;
+        for (offered, refused) in taken {
+            let refused = refused.min(offered);
+            let made = frames(&mut generator, offered, 64, true);
+            prop_assert_eq!(&made[..], &all[sent..sent + offered]);
+            generator.unsent(refused);
+            sent += offered - refused;
+        }
+        prop_assert_eq!(generator.made(), sent as u64);
+    }
+}
+
+#[test]
+fn flows_are_exactly_as_many_as_asked_ports_first() {
+    for (headers, bytes) in [(v4_udp(), 64), (v6_udp(), 84)] {
+        let mut spec = stream(headers, bytes, vec![]);
+        let ports = 65536 - 0xc020;
+        for flows in [1, 3, 1000, ports, ports + 1, 40_000] {
+            spec.flows = Some(flows);
+            let mut generator = Generator::new(&spec, 0, 0, true).unwrap();
+            let made = frames(&mut generator, flows as usize * 2 + 3, 64, true);
+            let tuples: Vec<_> = made.iter().map(|f| five_tuple(&f[14..])).collect();
+            assert_eq!(tuples[..flows as usize].iter().collect::<HashSet<_>>().len(), flows as usize);
+            assert_eq!(tuples.iter().collect::<HashSet<_>>().len(), flows as usize);
+            assert_eq!(tuples[0], tuples[flows as usize]);
+            made.iter().step_by(97).for_each(|f| verify(&f[14..]));
+            let address = |frame: &[u8]| value_of(frame, &spec.headers, Field::SrcIp);
+            let moved = address(&made[flows as usize - 1]) - address(&made[0]);
+            assert_eq!(moved, u128::from((flows - 1) / ports));
+        }
+    }
+}
+
+#[test]
+fn a_random_field_takes_all_its_values_evenly() {
+    let spec = stream(v4_udp(), 64, vec![(Field::SrcPort, Values::Random { start: Some(5), count: 10 })]);
+    let mut generator = Generator::new(&spec, 0, 0, true).unwrap();
+    let mut seen = [0usize; 10];
+    for frame in frames(&mut generator, 10_000, 64, true) {
+        seen[value_of(&frame, &spec.headers, Field::SrcPort) as usize - 5] += 1;
+    }
+    assert!(seen.iter().all(|n| (850..1150).contains(n)), "{seen:?}");
+}
+
+#[test]
+fn another_seed_or_field_draws_other_values() {
+    let random = || Values::Random { start: Some(0), count: 60_000 };
+    let mut spec = stream(v4_udp(), 64, vec![(Field::SrcPort, random()), (Field::DstPort, random())]);
+    let draw = |spec: &StreamSpec| {
+        let made = frames(&mut Generator::new(spec, 0, 0, true).unwrap(), 100, 64, true);
+        let of = |field| made.iter().map(|f| value_of(f, &spec.headers, field)).collect::<Vec<_>>();
+        (of(Field::SrcPort), of(Field::DstPort))
+    };
+    let first = draw(&spec);
+    assert_ne!(first.0, first.1);
+    assert_eq!(draw(&spec), first);
+    spec.seed += 1;
+    assert_ne!(draw(&spec).0, first.0);
+}
+
+#[test]
+fn a_raw_field_in_the_payload_is_covered_by_the_checksum() {
+    for (offset, width, frame) in [(60, 4, 128), (63, 4, 129), (61, 1, 128), (62, 1, 128), (65, 2, 131), (124, 4, 200)]
+    {
+        let count = if width == 1 { 256 } else { 60_000 };
+        let spec = stream(v4_udp(), frame, vec![(Field::Raw { offset, width }, increment(0, count, 1))]);
+        let mut generator = Generator::new(&spec, 0, 0, true).unwrap();
+        for (n, frame) in frames(&mut generator, 300, 64, true).iter().enumerate() {
+            verify(&frame[14..]);
+            assert_eq!(value_of(frame, &spec.headers, Field::Raw { offset, width }), (n as u64 % count).into());
+        }
+    }
+}
+
+#[test]
+fn an_ipv6_start_brings_its_own_upper_half() {
+    let start: u128 = 0x2001_0db8_0000_0007_0000_0000_0000_0001;
+    let spec = stream(v6_udp(), 84, vec![(Field::DstIp, increment(start, 300, 5))]);
+    for (n, frame) in frames(&mut Generator::new(&spec, 0, 0, true).unwrap(), 300, 64, true).iter().enumerate() {
+        verify(&frame[14..]);
+        assert_eq!(value_of(frame, &spec.headers, Field::DstIp), start + 5 * n as u128);
+    }
+}
+
+#[test]
+fn learning_frames_are_whole_but_foreign() {
+    let spec = stream(v4_udp(), 64, vec![(Field::SrcMac, increment(0x0200_0000_0001, 4, 1))]);
+    let mut generator = Generator::new(&spec, 9, 9, true).unwrap();
+    frames(&mut generator, 10, 64, true);
+    for (n, frame) in frames(&mut generator.learning(), 8, 64, true).iter().enumerate() {
+        verify(&frame[14..]);
+        assert_eq!(Stamp::read(frame), None);
+        assert_eq!(frame[11], 1 + (n % 4) as u8);
+    }
+    assert_eq!(generator.made(), 10);
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_and_named() {
+    let mask = |text: &str| Values::Masked(text.parse().unwrap());
+    let raw = |offset, width| Field::Raw { offset, width };
+    let one = || increment(0, 1, 1);
+    let cases = [
+        (vec![(Field::VlanId(0), one())], "VLAN id 0: not in the headers Ethernet/IPv4/UDP"),
+        (vec![(Field::MplsLabel(2), one())], "MPLS label 2: not in the headers"),
+        (vec![(Field::SrcPort, increment(60_000, 10_000, 1))], "source port: 10000 values from 60000 in steps of 1"),
+        (vec![(Field::SrcPort, increment(0, 0, 1))], "source port: 0 values"),
+        (vec![(Field::SrcPort, increment(0, 2, 0))], "source port: step 0"),
+        (vec![(Field::DstIp, increment(0, 2, u64::MAX))], "at most 4294967295"),
+        (vec![(Field::DstIp, increment(1 << 32, 1, 1))], "must be 0 to 4294967295"),
+        (vec![(Field::DstPort, Values::Random { start: Some(1), count: 65536 })], "destination port: 65536 values"),
+        (vec![(Field::DstPort, Values::List(vec![]))], "an empty list"),
+        (vec![(Field::DstPort, Values::List(vec![1, 65536]))], "value 65536; must be 0 to 65535"),
+        (vec![(Field::DstPort, mask("00000000000000010000000000000000"))], "destination port: mask"),
+        (vec![(raw(30, 4), mask("XXXXXXXX"))], "as long as the field: 32 bits"),
+        (vec![(Field::DstIp, one()), (raw(30, 2), one())], "destination address and raw field of 2 bytes at offset 30"),
+        (vec![(raw(12, 2), one())], "must not cover a type"),
+        (vec![(raw(24, 1), one())], "must not cover"),
+        (vec![(raw(32, 4), one())], "must not reach from one header into another"),
+        (vec![(raw(30, 3), one())], "1, 2 or 4 bytes wide"),
+        (vec![(raw(41, 2), one())], "before the stamp"),
+        (vec![(raw(usize::MAX, 4), one())], "before the stamp"),
+    ];
+    for (fields, part) in cases {
+        let spec = stream(v4_udp(), 64, fields);
+        let err = spec.validate().unwrap_err().to_string();
+        assert!(err.contains(part), "{err} / {part}");
+        assert!(Generator::new(&spec, 0, 0, true).is_err());
+    }
+    let mut spec = stream(v4_udp(), 64, vec![(Field::SrcPort, one())]);
+    spec.flows = Some(2);
+    assert!(matches!(spec.validate(), Err(StreamError::Overlap { .. })));
+    spec.fields.clear();
+    for flows in [0, u64::MAX] {
+        spec.flows = Some(flows);
+        assert!(matches!(spec.validate(), Err(StreamError::Flows { .. })));
+    }
+}
