@@ -47,7 +47,7 @@ pub struct Builtin {
     /// The loop, to be run on its lcore.
     pub forwarder: Loop,
     /// Kept open; its queues are in the loop.
-    pub ports: Vec<Port>,
+    pub _ports: Vec<Port>,
 }
 
 impl Builtin {
@@ -79,6 +79,6 @@ impl Builtin {
             tx.push(open.take_tx(0)?);
         }
         let settings = Settings::default();
-        Ok(Self { forwarder: Forwarder::new(function, inputs, tx, clock, settings), ports })
+        Ok(Self { forwarder: Forwarder::new(function, inputs, tx, clock, settings), _ports: ports })
     }
 }

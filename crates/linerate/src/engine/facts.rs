@@ -22,7 +22,7 @@ pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u
         cpu_model: facts.cpu_model.clone(),
         cpus_allowed: facts.cpus_allowed.len() as u32,
         hypervisor: facts.hypervisor.clone(),
-        dpdk_version,
+        dpdk_version: dpdk_version.trim_start_matches("DPDK ").to_owned(),
         memory,
         tsc_hz,
         tsc_invariant: facts.tsc_invariant,

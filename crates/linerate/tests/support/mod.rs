@@ -29,6 +29,9 @@ pub use ovs::{OvsCounters, OvsDpdk};
 pub use process::{run, wait_until, Process};
 pub use testpmd::{Forward, Memory, PortCounters, Testpmd, TestpmdSetup};
 
+/// The CPU a DUT gets on a machine of two: `linerate` takes the last for the tester and this one for the other side.
+pub const DUT_CPU: usize = 0;
+
 /// What a test needs from the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use super::process::{path_with_sbin, run, wait_until};
-use super::{unique, Netns, Process};
+use super::{unique, Netns, Process, DUT_CPU};
 
 /// Debian's `ovs-vswitchd` built with DPDK; the one on PATH may be the other build.
 pub const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
@@ -22,7 +22,6 @@ pub struct OvsDpdk {
     ovsdb: Process,
     netns: Netns,
     sockets: [PathBuf; 2],
-    cpu: usize,
     dir: TempDir,
 }
 
@@ -36,9 +35,9 @@ pub struct OvsCounters {
 }
 
 impl OvsDpdk {
-    /// Brings OVS up on one CPU. Its ports connect, about once a second, to `socket(0)` and `socket(1)`, which the
+    /// Brings OVS up on `DUT_CPU`. Its ports connect, about once a second, to `socket(0)` and `socket(1)`, which the
     /// tester serves (`virtio:SOCKET,server=1`).
-    pub fn bring_up(cpu: usize) -> Self {
+    pub fn bring_up() -> Self {
         let dir = tempfile::Builder::new().prefix("lrovs").tempdir().expect("a temporary directory");
         let at = dir.path();
         let netns = Netns::new();
@@ -55,8 +54,8 @@ impl OvsDpdk {
         wait_until("ovsdb-server's socket", Duration::from_secs(5), || at.join("db.sock").exists());
         let sockets = [at.join("0.sock"), at.join("1.sock")];
         vsctl(at, "--no-wait init");
-        let vswitchd = Self::start_vswitchd(at, &netns, cpu);
-        let mut ovs = Self { vswitchd, ovsdb, netns, sockets, cpu, dir };
+        let vswitchd = Self::start_vswitchd(at, &netns);
+        let mut ovs = Self { vswitchd, ovsdb, netns, sockets, dir };
         ovs.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure");
         for n in 0..2 {
             let path = ovs.socket(n).display().to_string();
@@ -70,8 +69,8 @@ impl OvsDpdk {
         ovs
     }
 
-    fn start_vswitchd(at: &Path, netns: &Netns, cpu: usize) -> Process {
-        let mask = format!("{:#x}", 1_u64 << cpu);
+    fn start_vswitchd(at: &Path, netns: &Netns) -> Process {
+        let mask = format!("{:#x}", 1_u64 << DUT_CPU);
         // OVS adds --in-memory itself.
         let extra = format!("--no-pci --no-telemetry --file-prefix={}", unique("lrovs"));
         vsctl_args(
@@ -153,7 +152,7 @@ impl OvsDpdk {
         for tap in ["br0", "ovs-netdev"] {
             let _ = self.netns.command("ip").args(["link", "del", tap]).output();
         }
-        self.vswitchd = Self::start_vswitchd(self.dir.path(), &self.netns, self.cpu);
+        self.vswitchd = Self::start_vswitchd(self.dir.path(), &self.netns);
         self.set_flows();
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use super::{unique, Netns, Process};
+use super::{unique, Netns, Process, DUT_CPU};
 
 /// What testpmd does with a frame that came in on one of its two ports: it leaves by the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Testpmd {
 
     fn two_ports(port: &dyn Fn(usize) -> String, memory: Memory) -> Self {
         let (a, b) = (port(0), port(1));
-        Self::start(&TestpmdSetup { vdevs: &[&a, &b], forward: Forward::Io, memory, cpu: 1, netns: None })
+        Self::start(&TestpmdSetup { vdevs: &[&a, &b], forward: Forward::Io, memory, cpu: DUT_CPU, netns: None })
     }
 
     /// Starts testpmd and waits until it forwards.

@@ -1,0 +1,35 @@
+# Two commands: `make demo` shows what Linerate does, `make test` runs every test. Both install what is missing.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench setup setup-test hugepages clean
+
+REPORT := linerate-report
+
+help: ## what can be made
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 16
+
+setup: ## install what building needs (apt, with sudo only if needed)
+	@scripts/setup.sh --build
+
+setup-test: # and the real systems under test
+	@scripts/setup.sh --test
+
+hugepages: # 1 GiB for OVS-DPDK and testpmd; the tests that need them say so if this could not be done
+	@if [ "$$(id -u)" -eq 0 ]; then scripts/hugepages.sh 512; \
+	elif command -v sudo >/dev/null; then sudo scripts/hugepages.sh 512; \
+	else echo "hugepages: not root and no sudo: left as they are"; fi
+
+build: setup ## the release binary: target/release/linerate
+	cargo build --release --locked --bin linerate
+
+demo: build ## the quick default benchmark: a table, a picture and a report, as an ordinary user
+	target/release/linerate bench --quick --json $(REPORT).json --markdown $(REPORT).md --svg $(REPORT).svg
+	@echo "report: $(CURDIR)/$(REPORT).md (pictures: $(REPORT).svg; every trial: $(REPORT).json)"
+
+test: setup-test hugepages ## every check and test, with the time each stage took
+	@scripts/test.sh
+
+bench: setup-test hugepages ## speed, as ratios against a peer run in the same minute (docs/performance.md)
+	cargo bench --locked --workspace
+
+clean: ## remove what was built
+	cargo clean

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs what Linerate needs on Debian 12 (or newer) and is not there yet. Says what; does nothing when all is there.
+#   scripts/setup.sh --build    what compiling needs
+#   scripts/setup.sh --test     that, and the real systems under test
+set -euo pipefail
+
+build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
+# util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout.
+test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils)
+
+case "${1:-}" in
+    --build) want=("${build[@]}") ;;
+    --test) want=("${build[@]}" "${test[@]}") ;;
+    *) echo "usage: $0 --build | --test" >&2; exit 2 ;;
+esac
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "setup: no apt here. Install these (by Debian's names) yourself: ${want[*]}" >&2
+    # What the build needs may be there all the same.
+    if command -v pkg-config >/dev/null && pkg-config --exists libdpdk; then exit 0; fi
+    exit 4
+fi
+
+missing=()
+for package in "${want[@]}"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
+done
+
+if ! command -v cargo >/dev/null; then
+    echo "setup: cargo is not on PATH. Linerate needs Rust 1.85 or newer (Debian 12's own is older):" >&2
+    echo "setup: install it with rustup, then run this again." >&2
+    exit 4
+fi
+
+if [ ${#missing[@]} -eq 0 ]; then
+    echo "setup: all packages are installed"
+    exit 0
+fi
+
+echo "setup: installing ${missing[*]}"
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "setup: not root and no sudo. As root: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+        exit 4
+    fi
+    echo "setup: (with sudo)"
+    as_root=(sudo)
+fi
+
+ovs_before=$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$log" 2>&1; }
+# The lists may be missing (a fresh image) or old: fetch them, and go on with the old ones if that fails.
+apt update -qq || echo "setup: apt-get update failed; trying with the lists that are there"
+if ! apt install -y --no-install-recommends "${missing[@]}"; then
+    tail -n 20 "$log" >&2
+    echo "setup: apt-get install failed (above). The command was: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 4
+fi
+echo "setup: installed"
+
+case " ${missing[*]} " in
+    *" openvswitch-switch-dpdk "*)
+        if [ "$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)" -gt "$ovs_before" ]; then
+            echo "setup: Debian started the system's Open vSwitch service. Linerate does not use it and leaves it alone;"
+            echo "setup: its tests run their own. To stop it: systemctl disable --now openvswitch-switch"
+        fi
+        ;;
+esac

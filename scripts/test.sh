@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Every check and test, stage by stage, with the time each took. Goes on after a failure, so that one run shows all of
+# them, and ends with 1 if there was any. Called by `make test`, which has installed what is needed.
+#   scripts/test.sh [STAGE...]     only these: fmt clippy doc deny unit whole
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
+names=() results=() seconds=()
+
+stage() { # NAME COMMAND...
+    local name=$1 start=$SECONDS status=0
+    shift
+    if [ ${#only[@]} -gt 0 ] && [[ " ${only[*]} " != *" $name "* ]]; then return; fi
+    printf '\n==== %s: %s\n' "$name" "$*"
+    "$@" </dev/null || status=$?
+    names+=("$name") seconds+=($((SECONDS - start)))
+    if [ $status -eq 0 ]; then results+=(ok); else results+=("FAILED ($status)"); fi
+    printf '==== %s: %s after %d s\n' "$name" "${results[-1]}" "${seconds[-1]}"
+}
+
+deny() { scripts/install-cargo-deny.sh && cargo deny check bans licenses sources; }
+
+docs() { RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --quiet; }
+
+whole() {
+    # These bring up real systems under test one after the other: two cores carry one at a time. They need root for
+    # namespaces, hugepages and AF_XDP; as an ordinary user only the test programs themselves are run with sudo.
+    if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then
+        local runner
+        runner="CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER"
+        export "$runner=sudo -E env PATH=$PATH"
+    fi
+    cargo test --locked -p linerate -- --test-threads=1
+}
+
+only=("$@")
+stage fmt cargo fmt --all --check
+stage clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+stage doc docs
+stage deny deny
+stage unit cargo test --locked --workspace --exclude linerate
+stage whole whole
+
+failed=0
+printf '\n%-8s %8s  %s\n' stage seconds result
+for i in "${!names[@]}"; do
+    printf '%-8s %8d  %s\n' "${names[$i]}" "${seconds[$i]}" "${results[$i]}"
+    [ "${results[$i]}" = ok ] || failed=1
+done
+printf '%-8s %8d\n' total "$SECONDS"
+if [ ${#names[@]} -eq 0 ]; then
+    echo "no such stage: ${only[*]}" >&2
+    exit 2
+fi
+exit $failed
