@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// How far ahead of the frame being handled the next ones are fetched into the cache.
-pub(crate) const PREFETCH_AHEAD: usize = 4;
+pub(crate) const PREFETCH_AHEAD: usize = 16;
 
 /// The egress port of each ingress port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +80,7 @@ impl L2 {
     #[inline]
     fn swap<B: Buffer>(burst: &mut Burst<B>) -> u64 {
         let mut runts = 0;
+        burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for i in 0..burst.len() {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();

@@ -11,8 +11,6 @@
 
 #include <net/if.h>
 
-#include <rte_memory.h>
-
 #include "shim.h"
 
 #ifndef MFD_HUGE_2MB
@@ -20,9 +18,6 @@
 #endif
 #ifndef AF_XDP
 #define AF_XDP 44
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
 #endif
 
 int lr_huge_probe(uint64_t bytes)
@@ -40,26 +35,6 @@ int lr_huge_probe(uint64_t bytes)
 		munmap(at, bytes);
 	close(fd);
 	return err;
-}
-
-static int collapse_one(const struct rte_memseg_list *list, void *arg)
-{
-	uint64_t *asked = arg;
-	const uintptr_t huge = 2u << 20;
-	uintptr_t from = ((uintptr_t)list->base_va + huge - 1) & ~(huge - 1);
-	uintptr_t to = ((uintptr_t)list->base_va + list->len) & ~(huge - 1);
-	if (list->external || list->page_sz >= huge || from >= to)
-		return 0;
-	if (madvise((void *)from, to - from, MADV_COLLAPSE) == 0)
-		*asked += to - from;
-	return 0;
-}
-
-uint64_t lr_collapse_memory(void)
-{
-	uint64_t asked = 0;
-	rte_memseg_list_walk(collapse_one, &asked);
-	return asked;
 }
 
 int lr_iface(const char *name, struct lr_iface *out)

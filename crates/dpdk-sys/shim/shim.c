@@ -225,10 +225,17 @@ int lr_mbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32
 	/* A raw mbuf has refcnt 1, nb_segs 1 and next NULL already; the second cache line is not touched. */
 	for (uint32_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = mbufs[i];
-		memcpy((char *)m + REARM, &rearm, sizeof(rearm));
-		m->ol_flags = 0;
-		m->pkt_len = len;
-		m->data_len = len;
+		uint64_t now;
+		memcpy(&now, (char *)m + REARM, sizeof(now));
+		/* Mostly it is as it was left. Not writing leaves the line shared with the core that reads it next. */
+		if (unlikely(now != rearm))
+			memcpy((char *)m + REARM, &rearm, sizeof(rearm));
+		if (unlikely(m->ol_flags != 0))
+			m->ol_flags = 0;
+		if (unlikely(m->pkt_len != len || m->data_len != len)) {
+			m->pkt_len = len;
+			m->data_len = len;
+		}
 	}
 	return 0;
 }
@@ -309,6 +316,7 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 			largest = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
 		eth.rxmode.mtu = RTE_MIN(eth.rxmode.mtu, largest);
 	}
+	eth.intr_conf.lsc = conf->link_interrupt && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
 	*step = "configuring";
 	ret = rte_eth_dev_configure(port, conf->rx_queues, conf->tx_queues, &eth);
 	if (ret != 0)
@@ -340,6 +348,12 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 		(void)rte_eth_promiscuous_enable(port);
 	*step = "";
 	return 0;
+}
+
+int lr_port_restart(uint16_t port)
+{
+	int ret = rte_eth_dev_stop(port);
+	return ret == 0 ? rte_eth_dev_start(port) : ret;
 }
 
 int lr_port_stop(uint16_t port) { return rte_eth_dev_stop(port); }

@@ -76,6 +76,7 @@ struct lr_port_conf {
 	uint16_t mtu;
 	uint8_t clamp_mtu;   /* take the driver's largest MTU instead of failing */
 	uint8_t promiscuous; /* when supported */
+	uint8_t link_interrupt; /* when supported */
 };
 struct lr_port_info {
 	const char *driver;
@@ -93,6 +94,7 @@ int lr_dev_probe(const char *devargs);
 int lr_port_by_name(const char *name); /* port id or negative errno */
 /* Configures, sets up every queue and starts. `step` gets the name of what failed. */
 int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mempool *pool, const char **step);
+int lr_port_restart(uint16_t port); /* while no queue of it is in use */
 int lr_port_stop(uint16_t port);
 int lr_port_close(uint16_t port);
 int lr_port_promiscuous_off(uint16_t port);
@@ -125,8 +127,6 @@ int lr_fib6_lookup(struct rte_fib6 *fib, const uint8_t *ips, uint64_t *nhs, uint
 /* ---- the host (host.c) ---- */
 /* Whether that many bytes of 2 MiB pages can be had now: reserves and gives back. 0 or errno. */
 int lr_huge_probe(uint64_t bytes);
-/* Asks the kernel to back no-huge memory with 2 MiB pages where it can; returns bytes asked for. */
-uint64_t lr_collapse_memory(void);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };
 int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
 /* AF_XDP sockets open in this process, at most n into fds; returns how many. */

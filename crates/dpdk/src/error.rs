@@ -118,6 +118,16 @@ pub enum DpdkError {
         /// The option that makes us the server.
         server: &'static str,
     },
+    /// We listened, and nobody came.
+    #[error("port {port}: no peer connected to {path} ({after}); start the other side, with that path, as the client")]
+    NoPeer {
+        /// The port's text.
+        port: String,
+        /// The socket.
+        path: PathBuf,
+        /// How long we waited, or that we were interrupted.
+        after: String,
+    },
     /// A file that is not there or cannot be used.
     #[error("port {port}: {path}: {why}")]
     File {
@@ -177,7 +187,7 @@ impl DpdkError {
         use DpdkError::*;
         match self {
             EalInit { .. } | Version { .. } | NoHugepages { .. } | NoMemory { .. } | NoPermission { .. } => true,
-            PciNotBound { .. } | SocketBusy { .. } | SocketMissing { .. } | Driver { .. } => true,
+            PciNotBound { .. } | SocketBusy { .. } | SocketMissing { .. } | NoPeer { .. } | Driver { .. } => true,
             AlreadyInitialised | CleanedUp | Config { .. } | Lcore { .. } | Panicked { .. } | Spec { .. } => false,
             NoPciDevice { .. } | NoInterface { .. } | File { .. } | Queue { .. } | Fib { .. } => false,
         }

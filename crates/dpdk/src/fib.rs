@@ -160,13 +160,14 @@ fn unique_name() -> CString {
 
 fn check(table: &'static str, prefix: impl std::fmt::Display, len: u8, err: i32) -> Result<(), DpdkError> {
     const ENOENT: i32 = 2;
+    const ENOMEM: i32 = 12;
     const EINVAL: i32 = 22;
     const ENOSPC: i32 = 28;
     let reason = match err.abs() {
         0 => return Ok(()),
         ENOENT => "there is no such route".to_string(),
         EINVAL => "the prefix length is too long".to_string(),
-        ENOSPC => "the table is full".to_string(),
+        ENOSPC | ENOMEM => "the table is full".to_string(),
         _ => log::errno_text(err),
     };
     Err(DpdkError::Fib { table, what: format!("route {prefix}/{len}"), reason })

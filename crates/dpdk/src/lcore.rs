@@ -89,7 +89,8 @@ impl<'scope> Scope<'scope, '_> {
         if busy.swap(true, Ordering::AcqRel) {
             return Err(refuse("is at work already".into()));
         }
-        let slot = Arc::new(Slot { lcore, state: Mutex::new(Progress { done: false, result: None }), done: Condvar::new() });
+        let slot =
+            Arc::new(Slot { lcore, state: Mutex::new(Progress { done: false, result: None }), done: Condvar::new() });
         let result = Arc::clone(&slot);
         let work: Box<dyn FnOnce() + Send + 'scope> = Box::new(move || {
             let value = catch_unwind(AssertUnwindSafe(f));

@@ -74,7 +74,7 @@ fn probe(mib: u32) -> Result<(), DpdkError> {
         return refuse("HugePages_Free in /proc/meminfo");
     }
     // SAFETY: reserves and releases anonymous memory of its own.
-    match unsafe { sys::lr_huge_probe(needed * u64::from(PAGE_MIB) << 20) } {
+    match unsafe { sys::lr_huge_probe((needed * u64::from(PAGE_MIB)) << 20) } {
         0 => Ok(()),
         err => refuse(&log::errno_text(err)),
     }

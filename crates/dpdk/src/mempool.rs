@@ -86,8 +86,7 @@ impl Mempool {
         let Some(pool) = NonNull::new(pool) else {
             return Err(DpdkError::NoMemory { what: what(), reason: log::errno_text(log::errno()) });
         };
-        let inner =
-            Inner { pool, name: unique, capacity: count as usize, data_room: usize::from(room), _alive: alive };
+        let inner = Inner { pool, name: unique, capacity: count as usize, data_room: usize::from(room), _alive: alive };
         Ok(Self(Arc::new(inner)))
     }
 

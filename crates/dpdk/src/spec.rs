@@ -128,12 +128,21 @@ impl FromStr for PortSpec {
         let (kind, target) = head.split_once(':').unwrap_or((head, ""));
         let parsed = match kind {
             "eth" => eth(target, rest),
-            "memif" => socket(target, rest, "role", MEMIF_KEYS)
-                .map(|(path, role, options)| Self::Memif { path, role: role.unwrap_or(Role::Client), options }),
-            "vhost" => socket(target, rest, "client", VHOST_KEYS)
-                .map(|(path, role, options)| Self::Vhost { path, role: role.unwrap_or(Role::Server), options }),
-            "virtio" => socket(target, rest, "server", VIRTIO_KEYS)
-                .map(|(path, role, options)| Self::Virtio { path, role: role.unwrap_or(Role::Client), options }),
+            "memif" => socket(target, rest, "role", MEMIF_KEYS).map(|(path, role, options)| Self::Memif {
+                path,
+                role: role.unwrap_or(Role::Client),
+                options,
+            }),
+            "vhost" => socket(target, rest, "client", VHOST_KEYS).map(|(path, role, options)| Self::Vhost {
+                path,
+                role: role.unwrap_or(Role::Server),
+                options,
+            }),
+            "virtio" => socket(target, rest, "server", VIRTIO_KEYS).map(|(path, role, options)| Self::Virtio {
+                path,
+                role: role.unwrap_or(Role::Client),
+                options,
+            }),
             "wire" if head == "wire" && rest.is_empty() => Ok(Self::Wire),
             "null" if target.is_empty() => known(options(rest), NULL_KEYS).map(|options| Self::Null { options }),
             "pcap" => pcap(text.strip_prefix("pcap:").unwrap_or_default()),
@@ -189,12 +198,7 @@ fn eth(iface: &str, rest: &str) -> Result<PortSpec, String> {
     Ok(PortSpec::Eth { iface: iface.to_string(), driver, options })
 }
 
-fn socket(
-    path: &str,
-    rest: &str,
-    role_key: &str,
-    keys: &[&str],
-) -> Result<(PathBuf, Option<Role>, Options), String> {
+fn socket(path: &str, rest: &str, role_key: &str, keys: &[&str]) -> Result<(PathBuf, Option<Role>, Options), String> {
     // The size of sockaddr_un's path, NUL included.
     if path.is_empty() || path.len() > 107 {
         return Err("needs the path of a socket, 1 to 107 bytes, as in memif:/run/x.sock".into());

@@ -1,4 +1,5 @@
 //! Forwarding tables against a linear scan.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 
@@ -24,7 +25,11 @@ impl Random {
 }
 
 fn mask(bits: u32, len: u8) -> u128 {
-    if len == 0 { 0 } else { u128::MAX << (bits - u32::from(len)) & (u128::MAX >> (128 - bits)) }
+    if len == 0 {
+        0
+    } else {
+        u128::MAX << (bits - u32::from(len)) & (u128::MAX >> (128 - bits))
+    }
 }
 
 /// The routes, and the longest match the slow way.

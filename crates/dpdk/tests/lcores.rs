@@ -1,4 +1,5 @@
 //! Work on lcores.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
 

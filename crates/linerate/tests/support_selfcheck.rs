@@ -100,6 +100,7 @@ fn testpmd_over_memif() {
     require(&[Needs::Root, Needs::Testpmd, Needs::Hugepages(128)]);
     leaves_nothing(|| {
         let mut dut = Testpmd::memif(Memory::Huge);
+        assert_eq!(children().len(), 1, "the check of what stays sees what is there");
         let port =
             |n: usize| format!("net_memif{n},role=client,id=0,socket={},socket-abstract=no", dut.socket(n).display());
         let (a, b) = (port(0), port(1));
@@ -175,6 +176,7 @@ fn kernel_bridge_over_af_packet_and_af_xdp() {
     require(&[Needs::Root, Needs::Testpmd, Needs::Network]);
     leaves_nothing(|| {
         let dut = KernelDut::bridge();
+        assert_eq!(Leftovers::now().namespaces.matches("lr").count(), 2, "the check of what stays sees what is there");
         kernel_forwards(&dut, "net_af_packet");
         kernel_forwards(&dut, "net_af_xdp");
     });

@@ -94,10 +94,10 @@ mod tests {
         plan.frame_sizes.truncate(5);
         let facts = LabelFacts { software_ports: true, repeated: 3, several_placements: true, ..LabelFacts::default() };
         insta::assert_snapshot!(throughput(&plan, &facts).departures.join("\n"), @r"
-        trials of 0.25 s instead of 60 s (§24)
+        trials of 0.1 s instead of 60 s (§24)
         loss up to 0.1 % counts as passing, §26.1 allows none
         frame sizes 1280, 1518 of §9.1 left out
-        0.05 s instead of 2 s of waiting for residual frames (§23 d)
+        0.02 s instead of 2 s of waiting for residual frames (§23 d)
         0 s instead of 5 s between trials (§23 e)
         no learning frames or routing updates before each trial (§23 a, b)
         searched to a precision of 1 %
@@ -108,7 +108,7 @@ mod tests {
         insta::assert_snapshot!(latency(&plan).departures.join("\n"), @r"
         one-way delay of every frame, from its stamp to its receipt by software, instead of one tagged frame
         one trial instead of 20
-        a stream of 0.5 s instead of 120 s
+        a stream of 0.25 s instead of 120 s
         ");
     }
 

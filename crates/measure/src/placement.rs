@@ -4,7 +4,7 @@ use crate::result::Placement;
 
 /// Latencies within this factor of a class's median belong to it. Cache lines take 50 to 80 ns in one placement of a
 /// two-core guest and 325 to 365 ns in the other.
-const FACTOR: f64 = 1.8;
+const FACTOR: f64 = 2.5;
 /// More classes than this are noise: what is new then joins the nearest.
 const MAX_CLASSES: usize = 8;
 /// Latencies remembered for a running median.
@@ -111,10 +111,10 @@ mod tests {
     fn the_factor_is_the_border() {
         let mut c = PlacementClassifier::default();
         c.classify(Some(100.0), None);
-        assert_eq!(c.clone().classify(None, Some(179.0)), Some(0));
-        assert_eq!(c.clone().classify(None, Some(181.0)), Some(1));
-        assert_eq!(c.clone().classify(None, Some(56.0)), Some(0));
-        assert_eq!(c.clone().classify(None, Some(55.0)), Some(1));
+        assert_eq!(c.clone().classify(None, Some(249.0)), Some(0));
+        assert_eq!(c.clone().classify(None, Some(251.0)), Some(1));
+        assert_eq!(c.clone().classify(None, Some(40.5)), Some(0));
+        assert_eq!(c.clone().classify(None, Some(39.5)), Some(1));
         assert_eq!(c.classify(None, None), None);
     }
 

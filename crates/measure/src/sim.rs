@@ -196,6 +196,7 @@ impl SimDut {
                 placement,
                 clock_drift_ppm: 0.5,
             },
+            dut: None,
             violations: Vec::new(),
         };
         let trust = Trust::default();

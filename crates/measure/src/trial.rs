@@ -1,5 +1,7 @@
 //! One trial: what was asked for, what was counted, and whether it counts as evidence.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, Nanos};
 
@@ -49,8 +51,45 @@ pub struct TrialRecord {
     pub directions: Vec<DirectionCounts>,
     /// What disturbed the tester and, when built in, the DUT.
     pub interference: Interference,
+    /// What the built-in DUT counted over the trial; `None` for an outside one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dut: Option<DutReport>,
     /// Rules broken; empty when the trial is valid evidence.
     pub violations: Vec<Violation>,
+}
+
+/// What the built-in data plane counted over a trial. Frames unless said.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DutReport {
+    /// Taken in, learning and foreign frames included.
+    pub rx_frames: u64,
+    /// Sent out.
+    pub tx_frames: u64,
+    /// Inside at the end.
+    pub held_frames: u64,
+    /// Dropped, by reason; reasons that dropped none are left out.
+    pub drops: BTreeMap<String, u64>,
+    /// The function's own counters by name, such as `impair-lost`.
+    pub counters: BTreeMap<String, u64>,
+    /// Its nodes, in the order frames meet them.
+    pub nodes: Vec<NodeReport>,
+    /// Polls that found frames.
+    pub busy_polls: u64,
+    /// Polls that found none.
+    pub idle_polls: u64,
+}
+
+/// One node of the built-in data plane over a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// Its name.
+    pub name: String,
+    /// Bursts handled.
+    pub calls: u64,
+    /// Frames handled.
+    pub vectors: u64,
+    /// Ticks of the clock spent.
+    pub clocks: u64,
 }
 
 /// Counts of one direction of one trial. Frames unless said.

@@ -11,8 +11,8 @@ use crate::{
 /// Frames kept for diagnosis.
 pub const SAMPLES: usize = 4;
 const SAMPLE_BYTES: usize = 64;
-/// How many frames ahead the stamp is fetched.
-const PREFETCH: usize = 4;
+/// How many frames ahead the stamp is fetched: it often comes from another core's cache.
+const PREFETCH: usize = 16;
 
 /// Checks every frame of one receiving queue.
 ///

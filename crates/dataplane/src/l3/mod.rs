@@ -114,6 +114,7 @@ impl Scratch {
     #[inline]
     fn input<B: Buffer>(&mut self, burst: &Burst<B>, macs: MacFilter) {
         (self.bad, self.tagged, self.ip6, self.n6) = (0, 0, 0, 0);
+        burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for (i, frame) in burst.iter().enumerate() {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();

@@ -16,7 +16,10 @@
 //!   frames that the kernel drops later: verify what was sent by what arrives.
 //! * AF_PACKET accepts frames that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use dpdk_sys as sys;
 
@@ -85,7 +88,9 @@ fn check(request: &Request<'_>, config: &PortConfig) -> Result<(), DpdkError> {
     }
     if state.mtu < u32::from(config.mtu) {
         let (has, wants) = (state.mtu, config.mtu);
-        return Err(refuse(format!("its MTU is {has}, {wants} is needed; set it with: ip link set {iface} mtu {wants}")));
+        return Err(refuse(format!(
+            "its MTU is {has}, {wants} is needed; set it with: ip link set {iface} mtu {wants}"
+        )));
     }
     Ok(())
 }
@@ -118,6 +123,8 @@ fn af_xdp(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> Resu
         return Err(refuse("DPDK's memory has no contiguous piece large enough for its buffers".into()));
     }
     let args = args(request, XDP_KEYS, &[("start_queue", 0), ("queue_count", queues), ("busy_budget", 0)]);
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
     let before = xdp_sockets();
     // SAFETY: replaces print functions of libraries the driver has loaded.
     unsafe { sys::lr_quiet_bpf() };

@@ -10,9 +10,10 @@ use std::{
     ffi::{CStr, CString},
     path::PathBuf,
     sync::{
-        atomic::{AtomicU32, Ordering},
-        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
     },
+    time::Duration,
 };
 
 use dpdk_sys as sys;
@@ -39,13 +40,26 @@ pub struct PortConfig {
     pub mtu: u16,
     /// Take frames for any MAC, where the driver can. Default true.
     pub promiscuous: bool,
+    /// How long opening `virtio:…,server=1` waits for its peer: DPDK needs it to set the device up. Default 30 s.
+    pub peer_timeout: Duration,
+    /// Ends that wait early when it becomes true, as after Ctrl-C.
+    pub cancel: Option<Arc<AtomicBool>>,
 }
 
 impl PortConfig {
     /// The defaults, with this pool.
     pub fn new(pool: &Mempool) -> Self {
-        let pool = pool.clone();
-        Self { pool, rx_queues: 1, tx_queues: 1, rx_desc: 1024, tx_desc: 1024, mtu: 1500, promiscuous: true }
+        Self {
+            pool: pool.clone(),
+            rx_queues: 1,
+            tx_queues: 1,
+            rx_desc: 1024,
+            tx_desc: 1024,
+            mtu: 1500,
+            promiscuous: true,
+            peer_timeout: Duration::from_secs(30),
+            cancel: None,
+        }
     }
 
     fn with_pool(&self, pool: &Mempool) -> Self {
@@ -131,6 +145,9 @@ struct Traits {
     serves: Option<PathBuf>,
     /// The driver's largest MTU is only nominal.
     clamp_mtu: bool,
+    /// Follow the link by interrupt. virtio-user registers one anyway when its peer goes, takes it back only if it was
+    /// asked for, and DPDK aborts the process over the stale descriptor otherwise.
+    link_interrupt: bool,
     rings: Option<Arc<Rings>>,
 }
 
@@ -153,6 +170,12 @@ struct Started {
     _alive: Alive,
 }
 
+/// Making, starting and removing devices changes DPDK's shared lists: one at a time.
+fn control() -> MutexGuard<'static, ()> {
+    static CONTROL: Mutex<()> = Mutex::new(());
+    CONTROL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A device that was made and is taken away again if it does not come to start.
 struct Device {
     id: u16,
@@ -162,6 +185,7 @@ struct Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
+        let _one_at_a_time = control();
         // SAFETY: the device exists and nothing uses it: it was never started, or it was and its last user is gone.
         unsafe {
             sys::lr_port_close(self.id);
@@ -195,14 +219,17 @@ impl Started {
             mtu: config.mtu,
             clamp_mtu: traits.clamp_mtu.into(),
             promiscuous: config.promiscuous.into(),
+            link_interrupt: traits.link_interrupt.into(),
         };
         let mut step = std::ptr::null();
+        let turn = control();
         log::mark();
         // SAFETY: the device exists, the pool is live and kept by the port, `step` receives a static string.
         let (err, step) = unsafe {
             let err = sys::lr_port_start(device.id, &conf, config.pool.as_ptr(), &mut step);
             (err, if step.is_null() { "starting".into() } else { CStr::from_ptr(step).to_string_lossy() })
         };
+        drop(turn);
         if err != 0 {
             return Err(DpdkError::driver(text, step, err));
         }
@@ -256,6 +283,7 @@ impl Drop for Started {
                 // The interface outlives us.
                 sys::lr_port_promiscuous_off(self.id);
             }
+            let _one_at_a_time = control();
             sys::lr_port_stop(self.id);
         }
         drop(Device { id: self.id, vdev: self.vdev.take(), serves: self.serves.take() });
@@ -272,8 +300,13 @@ fn vdev(
     config: &PortConfig,
     traits: Traits,
 ) -> Result<Started, DpdkError> {
+    named_vdev(eal, text, numbered(driver), args, config, traits)
+}
+
+/// A name of its own for a device of this driver.
+fn numbered(driver: &str) -> String {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
-    named_vdev(eal, text, format!("{driver}{}", SERIAL.fetch_add(1, Ordering::Relaxed)), args, config, traits)
+    format!("{driver}{}", SERIAL.fetch_add(1, Ordering::Relaxed))
 }
 
 fn named_vdev(
@@ -284,20 +317,44 @@ fn named_vdev(
     config: &PortConfig,
     traits: Traits,
 ) -> Result<Started, DpdkError> {
+    made_vdev(eal, text, name, args, config, traits, |name, args| {
+        let _one_at_a_time = control();
+        Ok(init(name, args))
+    })
+}
+
+/// `make` has the device made; an errno is what DPDK said.
+fn made_vdev(
+    eal: &Eal,
+    text: &str,
+    name: String,
+    args: &str,
+    config: &PortConfig,
+    traits: Traits,
+    make: impl FnOnce(&CStr, &CStr) -> Result<i32, DpdkError>,
+) -> Result<Started, DpdkError> {
     check_config(text, config)?;
     let bad = |_| DpdkError::Spec { text: text.to_string(), why: "holds a NUL byte".into() };
     let (name, args) = (CString::new(name).map_err(bad)?, CString::new(args).map_err(bad)?);
     log::mark();
-    // SAFETY: the EAL runs (a pool exists); both strings are NUL-terminated and copied.
-    let err = unsafe { sys::lr_vdev_init(name.as_ptr(), args.as_ptr()) };
-    if err != 0 {
+    let made = make(&name, &args).and_then(|err| match err {
+        0 => Ok(()),
+        err => Err(DpdkError::driver(text, format!("making {}", name.to_string_lossy()), err)),
+    });
+    if let Err(e) = made {
         if let Some(path) = &traits.serves {
             socket::remove(path);
         }
-        return Err(DpdkError::driver(text, format!("making {}", name.to_string_lossy()), err));
+        return Err(e);
     }
     let device = find(text, name)?;
     Started::start(eal, text, device, config, traits)
+}
+
+/// Has DPDK make a virtual device.
+fn init(name: &CStr, args: &CStr) -> i32 {
+    // SAFETY: the EAL runs (a pool exists); both strings are NUL-terminated and copied.
+    unsafe { sys::lr_vdev_init(name.as_ptr(), args.as_ptr()) }
 }
 
 /// The ethdev of a virtual device that was just made.
@@ -345,8 +402,10 @@ pub(crate) fn wire_end(
     let c_short = CString::new(short.clone()).unwrap_or_default();
     let (rx, tx) = rings.ends(end);
     log::mark();
+    let turn = control();
     // SAFETY: both rings are live and kept by the port; the name is NUL-terminated and copied.
     let id = unsafe { sys::lr_wire_port(c_short.as_ptr(), rx, tx) };
+    drop(turn);
     if id < 0 {
         return Err(DpdkError::driver(&text, "making a ring device", id));
     }

@@ -1,8 +1,16 @@
-use std::{ffi::CString, path::Path};
+use std::{
+    ffi::CString,
+    path::Path,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
 
 use dpdk_sys as sys;
 
-use super::{check_config, eth, named_vdev, socket, vdev, Device, Port, PortConfig, Started, Traits};
+use super::{
+    check_config, control, eth, init, made_vdev, named_vdev, numbered, socket, vdev, Device, Port, PortConfig, Started,
+    Traits,
+};
 use crate::{
     log,
     spec::{check_pci, Options, PortSpec, Role},
@@ -33,27 +41,35 @@ impl Port {
             }
             PortSpec::Memif { path, role, options } => {
                 let serves = listen(text, path, *role, "role=server", true)?;
+                let client = *role == Role::Client;
                 let role = if *role == Role::Server { "server" } else { "client" };
                 let fixed = format!("role={role},socket={},socket-abstract=no", path.display());
                 // Ring and buffer sizes are the client's to choose; the buffer holds a whole frame.
                 let rsize = config.rx_desc.clamp(2, 16384).next_power_of_two().trailing_zeros();
                 let bsize = (u32::from(config.mtu) + 22).next_multiple_of(64).max(2048);
                 let fixed = with_defaults(fixed, options, &[("rsize", rsize), ("bsize", bsize)]);
-                vdev(eal, text, "net_memif", &fixed, config, serves)?
+                let mut started = vdev(eal, text, "net_memif", &fixed, config, serves)?;
+                if client {
+                    memif_connect(&mut started, config)?;
+                }
+                started
             }
             PortSpec::Vhost { path, role, options } => {
-                let serves = listen(text, path, *role, "client=0", true)?;
+                // No knock: the guest's side waits for one peer and takes it for that.
+                let serves = listen(text, path, *role, "client=0", false)?;
                 let fixed = format!("iface={},client={}", path.display(), u8::from(*role == Role::Client));
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into())]);
                 vdev(eal, text, "net_vhost", &fixed, config, serves)?
             }
             PortSpec::Virtio { path, role, options } => {
-                // No knock: a vhost-user server takes it for its one peer.
-                let serves = listen(text, path, *role, "server=1", false)?;
+                let serves = Traits { link_interrupt: true, ..listen(text, path, *role, "server=1", false)? };
                 let fixed = format!("path={},server={}", path.display(), u8::from(*role == Role::Server));
                 let size = config.rx_desc.max(config.tx_desc).clamp(64, 32768).next_power_of_two();
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into()), ("queue_size", size.into())]);
-                vdev(eal, text, "virtio_user", &fixed, config, serves)?
+                match role {
+                    Role::Client => vdev(eal, text, "virtio_user", &fixed, config, serves)?,
+                    Role::Server => virtio_server(eal, text, path, &fixed, config, serves)?,
+                }
             }
             PortSpec::Null { options } => {
                 let size = options.iter().find(|(k, _)| k == "size").map_or(Ok(64), |(_, v)| v.parse::<usize>());
@@ -99,6 +115,76 @@ fn with_defaults(mut args: String, options: &Options, defaults: &[(&str, u32)]) 
         args.push_str(&format!(",{key}={value}"));
     }
     args.trim_start_matches(',').to_string()
+}
+
+/// The driver tries once, when it starts, and a peer whose port is not started yet says no. So it is started again
+/// until the peer says yes.
+fn memif_connect(started: &mut Started, config: &PortConfig) -> Result<(), DpdkError> {
+    let end = Instant::now() + config.peer_timeout;
+    let refuse = |started: &Started, why: String| {
+        let reason = format!("{why}; is the peer's port started, and with the same id?");
+        Err(DpdkError::Driver { port: started.text.clone(), step: "connecting".into(), reason })
+    };
+    loop {
+        let patience = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < patience {
+            if started.link().up {
+                return Ok(());
+            }
+            if config.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) {
+                return refuse(started, "interrupted".into());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if Instant::now() >= end {
+            return refuse(started, format!("no answer in {:?}", config.peer_timeout));
+        }
+        let _one_at_a_time = control();
+        // SAFETY: the port exists, and no queue of it was handed out yet.
+        let err = unsafe { sys::lr_port_restart(started.id) };
+        if err != 0 {
+            // The peer may have gone in between; the next round tells.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// The driver waits inside for its first peer, without end. So it does that on a thread of its own, and when the time
+/// is over we connect and hang up, which makes it fail. Until then no other virtual device can be made: DPDK holds the
+/// lock of its bus, so the peer must be another process.
+fn virtio_server(
+    eal: &'static Eal,
+    text: &str,
+    path: &Path,
+    args: &str,
+    config: &PortConfig,
+    traits: Traits,
+) -> Result<Started, DpdkError> {
+    made_vdev(eal, text, numbered("virtio_user"), args, config, traits, |name, args| {
+        let _one_at_a_time = control();
+        let (name, args) = (name.to_owned(), args.to_owned());
+        let thread = std::thread::Builder::new().name("virtio-accept".into()).spawn(move || init(&name, &args));
+        let Ok(thread) = thread else {
+            return Err(DpdkError::NoMemory { what: format!("port {text}"), reason: "no thread to be had".into() });
+        };
+        let end = Instant::now() + config.peer_timeout;
+        let mut late = None;
+        while !thread.is_finished() {
+            let cancelled = config.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed));
+            if late.is_none() && (cancelled || Instant::now() >= end) {
+                late = Some(if cancelled { "interrupted".into() } else { format!("{:?}", config.peer_timeout) });
+            }
+            if late.is_some() {
+                socket::wake(path);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let made = thread.join().unwrap_or(-1);
+        match late.filter(|_| made != 0) {
+            Some(after) => Err(DpdkError::NoPeer { port: text.to_string(), path: path.to_path_buf(), after }),
+            None => Ok(made),
+        }
+    })
 }
 
 fn pcap(

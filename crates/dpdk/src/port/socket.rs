@@ -19,8 +19,8 @@ pub(super) fn check_server(port: &str, path: &Path) -> Result<(), DpdkError> {
     if !meta.file_type().is_socket() {
         return Err(file("exists and is not a socket; choose another path".into()));
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(DpdkError::SocketBusy { port: port.to_string(), path: path.to_path_buf() }),
+    match connect(path) {
+        Ok(()) => Err(DpdkError::SocketBusy { port: port.to_string(), path: path.to_path_buf() }),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
             std::fs::remove_file(path).map_err(|e| file(format!("a stale socket that cannot be removed: {e}")))
         }
@@ -43,13 +43,28 @@ pub(super) fn check_client(port: &str, path: &Path, server: &'static str, knock:
     if !knock {
         return Ok(());
     }
-    match UnixStream::connect(path) {
-        Ok(_) => Ok(()),
+    match connect(path) {
+        Ok(()) => Ok(()),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
             Err(missing(format!("nobody listens on {}", path.display())))
         }
         Err(e) => Err(denied_or(port, path, &e)),
     }
+}
+
+/// Whether somebody is behind the socket.
+fn connect(path: &Path) -> std::io::Result<()> {
+    // memif listens with SOCK_SEQPACKET, which is told apart only after a listener was found.
+    const EPROTOTYPE: i32 = 91;
+    match UnixStream::connect(path) {
+        Err(e) if e.raw_os_error() == Some(EPROTOTYPE) => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// Connects and hangs up, so that who waits for a peer waits no longer.
+pub(super) fn wake(path: &Path) {
+    let _ = connect(path);
 }
 
 fn denied_or(port: &str, path: &Path, e: &std::io::Error) -> DpdkError {

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use dpdk_sys as sys;
 
-use super::Port;
+use super::{Port, Started};
 use crate::{log, DpdkError};
 
 /// What the driver counted since the last reset. Drivers differ in what they count and when: a cross-check of
@@ -89,22 +89,9 @@ impl Port {
         }
     }
 
-    /// The link now. Over `virtio:…,server=1` this is also what accepts a waiting peer, so ask now and then.
+    /// The link now.
     pub fn link(&self) -> Link {
-        let mut link = sys::lr_link::default();
-        // SAFETY: the port exists as long as `self`.
-        let known = unsafe { sys::lr_port_link(self.started.id, &mut link) } == 0;
-        let mut up = known && link.up != 0;
-        let mut bps = match link.mbps {
-            mbps if self.started.is_physical() && mbps != 0 && mbps != u32::MAX => Some(u64::from(mbps) * 1_000_000),
-            _ => None,
-        };
-        if let Some(iface) = &self.started.iface {
-            // The drivers over kernel interfaces say "up, 10G" always.
-            up = super::eth::running(iface);
-            bps = super::eth::hardware_speed(iface);
-        }
-        Link { up, bps }
+        self.started.link()
     }
 
     /// Waits, asleep, until the link is up; `false` if it is still down after `timeout`.
@@ -119,5 +106,24 @@ impl Port {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+impl Started {
+    pub(super) fn link(&self) -> Link {
+        let mut link = sys::lr_link::default();
+        // SAFETY: the port exists as long as `self`.
+        let known = unsafe { sys::lr_port_link(self.id, &mut link) } == 0;
+        let mut up = known && link.up != 0;
+        let mut bps = match link.mbps {
+            mbps if self.is_physical() && mbps != 0 => Some(u64::from(mbps) * 1_000_000),
+            _ => None,
+        };
+        if let Some(iface) = &self.iface {
+            // The drivers over kernel interfaces say "up, 10G" always.
+            up = super::eth::running(iface);
+            bps = super::eth::hardware_speed(iface);
+        }
+        Link { up, bps }
     }
 }

@@ -97,3 +97,13 @@ pub fn full(pool: &Mempool) {
     }
     assert_eq!(pool.avail(), pool.capacity());
 }
+
+/// Sends frame number `i`.
+pub fn send_one(pool: &Mempool, tx: &mut TxQueue, i: usize) {
+    let mut burst: Burst<Mbuf> = Burst::new();
+    let bytes = content(i, 1514);
+    assert_eq!(pool.handle().alloc(&mut burst, 1, bytes.len()), 1);
+    burst[0].data_mut().copy_from_slice(&bytes);
+    assert_eq!(tx.tx(&mut burst), 1);
+    tx.tx_done_cleanup();
+}

@@ -4,7 +4,7 @@ use dataplane::Snapshot;
 use host::CpuSnapshot;
 use measure::{
     metrics::{self, Distribution},
-    trial::{DirectionCounts, LcoreInterference},
+    trial::{DirectionCounts, DutReport, LcoreInterference, NodeReport},
 };
 use traffic::{
     checker::Checker,
@@ -78,5 +78,25 @@ pub fn dut_gaps(snapshot: &Snapshot, start: u64, threshold: u64) -> Gaps {
         count: g.count,
         total: g.total,
         threshold,
+    }
+}
+
+/// What the built-in DUT counted.
+pub fn dut(snapshot: &Snapshot) -> DutReport {
+    let node = |n: &dataplane::node::NodeStats| NodeReport {
+        name: n.name.to_owned(),
+        calls: n.calls,
+        vectors: n.vectors,
+        clocks: n.clocks,
+    };
+    DutReport {
+        rx_frames: snapshot.received(),
+        tx_frames: snapshot.sent(),
+        held_frames: snapshot.held,
+        drops: snapshot.drops.iter().filter(|d| d.1 > 0).map(|(r, n)| (r.name().to_owned(), n)).collect(),
+        counters: snapshot.counters.iter().map(|&(name, n)| (name.to_owned(), n)).collect(),
+        nodes: snapshot.nodes.iter().map(node).collect(),
+        busy_polls: snapshot.busy_polls,
+        idle_polls: snapshot.idle_polls,
     }
 }

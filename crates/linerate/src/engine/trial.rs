@@ -99,7 +99,7 @@ impl Rig {
         let timing = Timing { residual: self.ticks(attempt.trust.residual), settle: self.ticks(SETTLE.min(attempt.trust.residual)) };
         let control = Control::new(timing, streams.directions);
         let duration = (attempt.spec.duration_s * hz as f64) as u64;
-        let mut dut_gaps = None;
+        let (mut dut_gaps, mut dut_report) = (None, None);
         let ran = {
             let Self { ends, dut, frames, eal, clock, .. } = self;
             let mut worker = worker(ends, streams, frames, &attempt.spec, epoch, hz, duration, threshold)?;
@@ -128,8 +128,9 @@ impl Rig {
                 dut_stop_ref.store(true, Ordering::Relaxed);
                 if let Some((job, begun)) = dut {
                     let snapshot = job.join()?;
-                    let start = begun.map(|b| b.taken_at).unwrap_or(snapshot.taken_at);
-                    dut_gaps = Some(record::dut_gaps(&snapshot, start, threshold));
+                    let begun = begun.map_err(Failure::failed)?;
+                    dut_gaps = Some(record::dut_gaps(&snapshot, begun.taken_at, threshold));
+                    dut_report = Some(record::dut(&snapshot.since(&begun)));
                 }
                 Ok(tester?)
             })?;
@@ -175,6 +176,7 @@ impl Rig {
                 placement: placement.or(if self.cpus.other.is_none() { Some(0) } else { None }),
                 clock_drift_ppm: drift_ppm,
             },
+            dut: dut_report,
             violations: Vec::new(),
         };
         record.violations = validity::judge(&Evidence {

@@ -14,6 +14,7 @@ mod kernel;
 mod netns;
 mod ovs;
 mod process;
+pub mod tester;
 mod testpmd;
 
 use std::io::ErrorKind;

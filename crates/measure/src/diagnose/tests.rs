@@ -25,6 +25,7 @@ fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> 
         real_duration_s: 0.001,
         directions: vec![d],
         interference: Interference::default(),
+        dut: None,
         violations: Vec::new(),
     };
     let text = nothing_came_back(&[&trial, &trial], ports);

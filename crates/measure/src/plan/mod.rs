@@ -208,16 +208,19 @@ impl Plan {
 
     /// The same plan with short trials: seven frame sizes of a two-core software path end in well under 100 s.
     ///
-    /// About 8 trials of 0.25 s find 1 %; the timeout bounds a frame size on a machine so noisy that most are void.
+    /// Short ones also slip between the interruptions of a noisy machine: where a core is taken away a few times a
+    /// second, most trials of 100 ms are clean and hardly one of a second is. The timeout bounds a frame size where
+    /// most are void all the same.
     #[must_use]
     pub fn quick(mut self) -> Self {
         self.name.push_str(" (quick)");
         self.description.push_str(" (quick: short trials, not the standard's durations)");
-        self.search.duration = Duration::from_millis(250);
+        self.search.duration = Duration::from_millis(100);
         self.search.precision = percent(1.0);
-        self.search.timeout = Duration::from_secs(10);
-        self.latency.duration = Duration::from_millis(500);
-        self.trust.residual = Duration::from_millis(50);
+        self.search.timeout = Duration::from_secs(15);
+        self.latency.duration = Duration::from_millis(250);
+        self.trust.residual = Duration::from_millis(20);
+        self.trust.max_repeats = self.trust.max_repeats.max(40);
         self.trust.settle = Duration::ZERO;
         self
     }

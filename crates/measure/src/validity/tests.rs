@@ -30,6 +30,7 @@ fn clean() -> TrialRecord {
             core_to_core_after_ns: Some(62.0),
             clock_drift_ppm: 1.0,
         },
+        dut: None,
         violations: Vec::new(),
     }
 }

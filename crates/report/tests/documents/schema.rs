@@ -29,8 +29,8 @@ fn names(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             for (key, inner) in map {
-                // The plan and the extra host facts are maps with names of their own.
-                if key != "extra" && key != "effective_plan" {
+                // The plan, the extra host facts and the DUT's counters are maps with names of their own.
+                if !["extra", "effective_plan", "drops", "counters"].contains(&key.as_str()) {
                     names(inner, key, found);
                 }
                 found.push(if path == "extra" { path.to_owned() } else { key.clone() });

@@ -1,0 +1,269 @@
+//! The built-in data plane over software cables: known truth in, the same truth out.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::time::Duration;
+
+use support::{
+    exclusive, require,
+    tester::{linerate, size_of, start, total, until_trusted, BINARY},
+    wait_until, Needs,
+};
+
+/// A trial's counts and exit code. The load leaves the tester plenty of room.
+fn trial(args: &[&str]) -> serde_json::Value {
+    let mut all = vec!["trial", "--duration", "300ms", "--residual", "100ms", "--json", "-", "-q"];
+    all.extend(args);
+    let ended = linerate(&all);
+    assert!(matches!(ended.code, 0 | 3), "{args:?}: {}", ended.stderr);
+    ended.json()
+}
+
+/// What came back and what did not, whatever disturbed the trial.
+#[track_caller]
+fn adds_up(result: &serde_json::Value) {
+    for d in result["trials"][0]["directions"].as_array().unwrap() {
+        let n = |field: &str| d[field].as_u64().unwrap();
+        assert_eq!(n("intended"), n("sent") + n("refused") + n("skipped"), "{d}");
+        assert_eq!(n("sent"), n("received") + n("lost"), "{d}");
+        assert_eq!(n("foreign") + n("wrong_length") + n("misdirected"), 0, "{d}");
+    }
+}
+
+#[test]
+fn every_kind_of_frame_comes_back() {
+    let _machine = exclusive();
+    for args in [
+        &["--dut", "l3"][..],
+        &["--dut", "l3", "--ip", "v6", "--frame-size", "84"],
+        &["--dut", "l3", "--vlan", "100", "--frame-size", "68"],
+        &["--dut", "l3", "--l4", "tcp", "--frame-size", "76", "--flows", "1000"],
+        &["--dut", "l3", "--both-ways", "--flows", "50000", "--frame-size", "512"],
+        &["--dut", "l2", "--mpls", "16", "--frame-size", "68"],
+        &["--dut", "l2:macswap", "--vlan", "5", "--vlan", "6", "--frame-size", "128"],
+        &["--dut", "null", "--frame-size", "9216"],
+        &["--dut", "l3", "--field", "raw@30:mask:11000110000100110000000000000XXX"],
+        &["--dut", "l3", "--field", "dst_ip:random:198.19.0.0:65536", "--field", "src_port:increment:1024:100"],
+    ] {
+        let mut all = vec!["--load", "200kpps"];
+        all.extend(args);
+        let result = trial(&all);
+        adds_up(&result);
+        assert!(total(&result, "received") > 10_000, "{args:?}: {result}");
+        assert_eq!(total(&result, "lost") + total(&result, "duplicates") + total(&result, "reordered"), 0, "{args:?}");
+    }
+}
+
+#[test]
+fn what_the_impairment_did_is_what_the_checker_says() {
+    let _machine = exclusive();
+    let result = trial(&["--load", "500kpps", "--dut", "l2", "--impair", "loss=1%,seed=3"]);
+    adds_up(&result);
+    // The policer, the losses and the copies are drawn from a seed: the DUT's own counters are the truth.
+    let truth = |result: &serde_json::Value, name: &str| {
+        result["trials"][0]["dut"]["counters"][name].as_u64().unwrap_or_else(|| panic!("no {name} in {result}"))
+    };
+    assert_eq!(total(&result, "lost"), truth(&result, "impair-lost"));
+    assert!(total(&result, "lost") > 500, "{result}");
+
+    let result = trial(&["--load", "500kpps", "--dut", "l2", "--impair", "dup=1%,seed=4"]);
+    assert_eq!(total(&result, "duplicates"), truth(&result, "impair-duplicated"));
+    assert!(total(&result, "duplicates") > 500, "{result}");
+    assert_eq!(total(&result, "lost"), 0);
+
+    let result = trial(&["--load", "500kpps", "--dut", "l2", "--impair", "reorder=1%,distance=5,seed=5"]);
+    assert_eq!(total(&result, "reordered"), truth(&result, "impair-reordered"));
+    assert!(total(&result, "reordered") > 500, "{result}");
+    assert_eq!(total(&result, "lost") + total(&result, "duplicates"), 0);
+
+    let all = "loss=0.5%,dup=0.5%,reorder=0.5%,distance=3,seed=6";
+    let result = trial(&["--load", "500kpps", "--dut", "l3", "--both-ways", "--impair", all]);
+    adds_up(&result);
+    assert_eq!(total(&result, "lost"), truth(&result, "impair-lost"));
+    assert_eq!(total(&result, "duplicates"), truth(&result, "impair-duplicated"));
+    assert_eq!(total(&result, "reordered"), truth(&result, "impair-reordered"));
+}
+
+#[test]
+fn a_delay_is_measured_as_what_it_is() {
+    let _machine = exclusive();
+    let result = trial(&["--load", "50kpps", "--dut", "l2", "--impair", "delay=2ms"]);
+    let latency = &result["trials"][0]["directions"][0]["latency"];
+    // Never less than the delay made; how much more is the machine's.
+    assert!(latency["min_ns"].as_u64().unwrap() >= 2_000_000, "{latency}");
+    assert!(latency["p50_ns"].as_u64().unwrap() < 20_000_000, "{latency}");
+}
+
+#[test]
+fn a_policed_rate_is_found_at_every_frame_size() {
+    let _machine = exclusive();
+    let sizes = "64,128,256,512,1024,1280,1518";
+    let args = [
+        "bench", "--quick", "--dut", "l2", "--impair", "rate=200kpps,burst=64", "--upper", "1Mpps", "--frame-sizes", sizes,
+        "--precision", "1%", "--duration", "400ms", "--no-latency", "--max-repeats", "40", "--json", "-", "-q",
+    ];
+    let ended = until_trusted(5, || linerate(&args));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    for size in [64, 128, 256, 512, 1024, 1280, 1518] {
+        let answer = size_of(&result, size);
+        let found = answer["throughput_fps"].as_f64().unwrap();
+        // Within the precision below the rate; above it by no more than the 64 frames the policer lets pass at once.
+        assert!(found >= 200e3 * 0.985 && found <= 200e3 * 1.002, "{size} B: {found}, {answer}");
+        assert!(answer["upper_bound_fps"].as_f64().unwrap() > found, "{answer}");
+    }
+}
+
+#[test]
+fn loss_verification_forgives_a_rare_loss() {
+    let _machine = exclusive();
+    let args = [
+        "bench", "--quick", "--dut", "l2", "--method", "tst009", "--retries", "2", "--upper", "100kpps", "--precision", "5%",
+        "--frame-sizes", "256", "--no-latency", "--max-repeats", "40", "--json", "-", "-q",
+    ];
+    let ended = until_trusted(5, || linerate(&args));
+    let result = ended.json();
+    let answer = size_of(&result, 256);
+    assert_eq!((ended.code, answer["outcome"].as_str()), (0, Some("at_maximum")), "{answer}");
+    assert!(answer["standard"]["name"].as_str().unwrap().contains("r=3"), "{answer}");
+}
+
+#[test]
+fn a_dut_that_forwards_nothing_is_named() {
+    let _machine = exclusive();
+    // Frames for a network that no route covers.
+    let args =
+        ["bench", "--quick", "--dut", "l3", "--dst-ip", "192.0.2.1", "--frame-sizes", "64", "--json", "-", "-q"];
+    let ended = until_trusted(5, || linerate(&args));
+    let result = ended.json();
+    let answer = size_of(&result, 64);
+    assert_eq!((ended.code, answer["outcome"].as_str()), (1, Some("no_traffic")), "{answer}");
+    let diagnosis = answer["diagnosis"].as_str().unwrap();
+    assert!(diagnosis.contains("frames sent") && diagnosis.contains("0 came back"), "{diagnosis}");
+}
+
+#[test]
+fn a_frozen_tester_voids_its_trial() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let log = dir.path().join("log");
+    let args = ["trial", "--load", "100kpps", "--duration", "2s", "--dut", "l2", "--json", json.to_str().unwrap()];
+    let mut run = start(&args, None, &log);
+    std::thread::sleep(Duration::from_millis(1500));
+    run.freeze_for(Duration::from_millis(50));
+    let status = run.wait_end(Duration::from_secs(20)).unwrap();
+    assert_eq!(status.code(), Some(3), "{}", run.output());
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let rules: Vec<_> = result["trials"][0]["violations"].as_array().unwrap().iter().map(|v| v["rule"].clone()).collect();
+    assert!(rules.contains(&"stalled".into()), "{rules:?}");
+    let tester = &result["trials"][0]["interference"]["lcores"][0];
+    assert!(tester["largest_gap_ns"].as_u64().unwrap() >= 40_000_000, "{tester}");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    for (wait_ms, signal) in [(300, "INT"), (2500, "INT"), (4000, "TERM")] {
+        let json = dir.path().join("r.json");
+        let _ = std::fs::remove_file(&json);
+        let args = [
+            "bench", "--dut", "l2", "--impair", "rate=50kpps", "--upper", "200kpps", "--frame-sizes", "64,128", "--duration",
+            "500ms", "--json", json.to_str().unwrap(),
+        ];
+        let mut run = start(&args, None, &dir.path().join("log"));
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        run.signal(signal);
+        let status = run.wait_end(Duration::from_secs(10)).unwrap();
+        let stopped = status.code() == Some(130) && json.exists();
+        // So early that nothing had begun, there is nothing to keep.
+        let unborn = wait_ms < 1000 && !json.exists();
+        assert!(stopped || unborn, "{signal} after {wait_ms} ms: {status:?}: {}", run.output());
+        if json.exists() {
+            let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+            assert_eq!(result["verdict"], "stopped");
+        }
+        let prefix = format!("linerate{}", run.id());
+        for dir in ["/var/run/dpdk", "/tmp/dpdk", "/dev/hugepages"] {
+            let left = std::fs::read_dir(dir).map(|d| d.flatten().any(|e| e.file_name().to_string_lossy().contains(&prefix)));
+            assert!(!left.unwrap_or(false), "{dir} still has something of {prefix}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_the_result_elsewhere() {
+    let _machine = exclusive();
+    let args = [
+        "trial", "--load", "10kpps", "--duration", "100ms", "--residual", "50ms", "--dut", "null", "--json", "/dev/full", "-q",
+    ];
+    let ended = linerate(&args);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    assert!(ended.stderr.contains("/dev/full") && ended.stderr.contains("disk is full"), "{}", ended.stderr);
+    let kept = ended.stderr.split("kept in ").nth(1).unwrap().trim().to_owned();
+    let rescued: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
+    std::fs::remove_file(&kept).unwrap();
+    assert_eq!(rescued["plan_name"], "trial");
+    assert!(ended.stdout.contains("intended frames"), "the table is still shown: {}", ended.stdout);
+}
+
+#[test]
+fn an_ordinary_user_without_hugepages_gets_the_whole_job() {
+    require(&[Needs::Root]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    // Where anybody may run it from.
+    let copy = dir.path().join("linerate");
+    std::fs::copy(BINARY, &copy).unwrap();
+    std::process::Command::new("chmod").args(["-R", "a+rx"]).arg(dir.path()).status().unwrap();
+    let args = ["bench", "--quick", "--upper", "100kpps", "--frame-sizes", "64,1518", "--memory", "no-hugepages", "--json", "-", "-q"];
+    let ended = until_trusted(5, || {
+        let output = std::process::Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"])
+            .arg(&copy)
+            .args(args)
+            .current_dir("/")
+            .output()
+            .unwrap();
+        support::tester::ended(&output)
+    });
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    assert_eq!(result["host"]["memory"], "no hugepages");
+    assert_eq!(size_of(&result, 1518)["outcome"], "at_maximum");
+}
+
+#[test]
+fn forward_serves_another_tester_and_counts_what_it_did() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let socket = |n: u32| dir.path().join(format!("{n}.sock")).display().to_string();
+    let (a, b) = (socket(0), socket(1));
+    let (server_a, server_b) = (format!("memif:{a},role=server"), format!("memif:{b},role=server"));
+    let args = [
+        "forward", "l3", "--port", &server_a, "--port", &server_b, "--dut-cpu", "0", "--json", "--impair", "loss=1%,seed=9",
+    ];
+    let mut dut = start(&args, None, &dir.path().join("dut.log"));
+    wait_until("the DUT's sockets", Duration::from_secs(10), || dir.path().join("1.sock").exists());
+    let (port_a, port_b) = (format!("memif:{a}"), format!("memif:{b}"));
+    let ended = linerate(&[
+        "trial", "--port", &port_a, "--port", &port_b, "--load", "100kpps", "--duration", "300ms", "--residual", "200ms", "--json",
+        "-", "-q", "--tester-cpu", "1",
+    ]);
+    assert!(matches!(ended.code, 0 | 3), "{}", ended.stderr);
+    let result = ended.json();
+    adds_up(&result);
+    dut.signal("INT");
+    assert_eq!(dut.wait_end(Duration::from_secs(10)).unwrap().code(), Some(0), "{}", dut.output());
+    let text = dut.output();
+    let counters: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let lost = counters["drops"]["impair-loss"].as_u64().unwrap();
+    let learning = 8;
+    // Learning frames may be among the lost; nothing else is.
+    assert!(lost >= total(&result, "lost") && lost <= total(&result, "lost") + 2 * learning, "{counters} {result}");
+    let rx: u64 = counters["ports"].as_array().unwrap().iter().map(|p| p["rx_frames"].as_u64().unwrap()).sum();
+    assert_eq!(rx, total(&result, "sent") + 2 * learning, "{counters}");
+}
