@@ -67,7 +67,13 @@ fn a_busy_missing_or_main_lcore_is_refused() {
         r.err().map_or("launched".into(), |e| e.to_string())
     }
     eal.scope(|s| {
-        let _job = s.launch(1, || while !stop.load(Ordering::Relaxed) {}).unwrap();
+        let _job = s
+            .launch(1, || {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+            .unwrap();
         assert_eq!(says(s.launch(1, || ())), "lcore 1 is at work already");
         assert_eq!(says(s.launch(0, || ())), "lcore 0 is the main lcore; call the work there");
         assert_eq!(says(s.launch(7, || ())), "lcore 7 is not one DPDK runs");

@@ -7,6 +7,10 @@ use crate::{
     validity::beyond_tester,
 };
 
+/// How much of the most it offered the tester is then asked for: a core without a few percent to spare cannot make up
+/// for a timer's tick, and every trial would be void.
+const HEADROOM: f64 = 0.93;
+
 /// What a strategy wants next.
 pub(super) enum Want {
     Load(Fps, Purpose),
@@ -50,8 +54,10 @@ pub struct Guarded<S> {
     pending: Option<TrialSpec>,
     done: Option<Answer>,
     signs: Signs,
-    /// Invalid trials at the pending load, and those of them in a row that the tester could not offer.
+    /// Invalid trials at the pending load, those of them that the tester did not offer in full, and those in a row
+    /// that it could not.
     void: u32,
+    fell_short: u32,
     short: u32,
     /// Largest rate attempted among the latter, frames/s.
     most_offered: f64,
@@ -69,6 +75,7 @@ impl<S> Guarded<S> {
             done: None,
             signs: Signs::Unknown,
             void: 0,
+            fell_short: 0,
             short: 0,
             most_offered: 0.0,
             trials: Vec::new(),
@@ -110,19 +117,19 @@ impl<S: Strategy> Guarded<S> {
     fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
         self.invalid += 1;
         self.void += 1;
-        if beyond_tester(trial) {
+        if trial.violations.iter().any(|v| v.rule == Rule::TesterShort) {
             let rate: u64 = trial.directions.iter().map(|d| d.sent + d.refused).max().unwrap_or(0);
-            self.short += 1;
+            self.fell_short += 1;
             self.most_offered = self.most_offered.max(Fps::from_count(rate, trial.real_duration_s).get());
-        } else {
-            self.short = 0;
-            self.most_offered = 0.0;
         }
+        self.short = if beyond_tester(trial) { self.short + 1 } else { 0 };
         let enough = self.config.short_repeats.clamp(1, self.config.max_repeats + 1);
-        if self.short >= enough || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited) {
+        // Disturbed or not, a load that the tester never managed to offer is none to insist on.
+        let hopeless = self.fell_short > self.config.max_repeats / 2 && self.fell_short == self.void;
+        if self.short >= enough || hopeless || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited) {
             // Lower by the precision at least, so that it ends.
             let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
-            let top = if self.most_offered > 0.0 { self.most_offered.min(most) } else { most };
+            let top = if self.most_offered > 0.0 { (self.most_offered * HEADROOM).min(most) } else { most };
             self.strategy.cap(Fps::from_raw(top.floor()));
             self.pending = None;
         } else if self.void > self.config.max_repeats {
@@ -156,6 +163,7 @@ impl<S: Strategy> Search for Guarded<S> {
                 }
                 Want::Load(load_fps, purpose) => {
                     self.void = 0;
+                    self.fell_short = 0;
                     self.short = 0;
                     self.most_offered = 0.0;
                     self.pending = Some(TrialSpec {
