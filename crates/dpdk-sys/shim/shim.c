@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <rte_alarm.h>
 #include <rte_bus_vdev.h>
 #include <rte_cycles.h>
 #include <rte_dev.h>
@@ -350,14 +351,59 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 	return 0;
 }
 
-int lr_port_restart(uint16_t port)
+struct call {
+	int (*f)(uint16_t port);
+	uint16_t port;
+	int ret, done;
+	pthread_mutex_t lock;
+	pthread_cond_t finished;
+};
+
+static void call_now(void *arg)
+{
+	struct call *call = arg;
+	int ret = call->f(call->port);
+	pthread_mutex_lock(&call->lock);
+	call->ret = ret;
+	call->done = 1;
+	pthread_cond_signal(&call->finished);
+	pthread_mutex_unlock(&call->lock);
+}
+
+/* Alarms are served by the interrupt thread, one after another. */
+static int call_on_interrupt_thread(int (*f)(uint16_t port), uint16_t port)
+{
+	struct call call = { f, port, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
+	if (rte_eal_alarm_set(1, call_now, &call) != 0)
+		return f(port);
+	pthread_mutex_lock(&call.lock);
+	while (!call.done)
+		pthread_cond_wait(&call.finished, &call.lock);
+	pthread_mutex_unlock(&call.lock);
+	return call.ret;
+}
+
+static int restart(uint16_t port)
 {
 	int ret = rte_eth_dev_stop(port);
 	return ret == 0 ? rte_eth_dev_start(port) : ret;
 }
 
-int lr_port_stop(uint16_t port) { return rte_eth_dev_stop(port); }
-int lr_port_close(uint16_t port) { return rte_eth_dev_close(port); }
+int lr_port_restart(uint16_t port, int watched)
+{
+	return watched ? call_on_interrupt_thread(restart, port) : restart(port);
+}
+
+int lr_port_stop(uint16_t port, int watched)
+{
+	return watched ? call_on_interrupt_thread(rte_eth_dev_stop, port) : rte_eth_dev_stop(port);
+}
+
+int lr_port_close(uint16_t port, int watched)
+{
+	return watched ? call_on_interrupt_thread(rte_eth_dev_close, port) : rte_eth_dev_close(port);
+}
+
 int lr_port_promiscuous_off(uint16_t port) { return rte_eth_promiscuous_disable(port); }
 
 int lr_port_info(uint16_t port, struct lr_port_info *out)

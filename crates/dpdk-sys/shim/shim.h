@@ -94,9 +94,11 @@ int lr_dev_probe(const char *devargs);
 int lr_port_by_name(const char *name); /* port id or negative errno */
 /* Configures, sets up every queue and starts. `step` gets the name of what failed. */
 int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mempool *pool, const char **step);
-int lr_port_restart(uint16_t port); /* while no queue of it is in use */
-int lr_port_stop(uint16_t port);
-int lr_port_close(uint16_t port);
+/* With `watched`, on EAL's interrupt thread: memif and virtio-user handle a peer's leaving there, without a lock
+ * against being stopped or closed at the same time (both would free the same memory). */
+int lr_port_restart(uint16_t port, int watched); /* while no queue of it is in use */
+int lr_port_stop(uint16_t port, int watched);
+int lr_port_close(uint16_t port, int watched);
 int lr_port_promiscuous_off(uint16_t port);
 int lr_port_info(uint16_t port, struct lr_port_info *info);
 int lr_port_link(uint16_t port, struct lr_link *link);

@@ -28,7 +28,9 @@ fn memory_is_chosen_and_shared_memory_ports_work_over_it() {
         (format!("vhost:{}/v", dir.path().display()), format!("virtio:{}/v", dir.path().display())),
     ] {
         let (mut a, mut b) = (open(eal, &server, &pool), open(eal, &client, &pool));
-        assert!(a.wait_link_up(Duration::from_secs(10)) && b.wait_link_up(Duration::from_secs(10)));
+        for port in [&a, &b] {
+            assert!(port.wait_link_up(Duration::from_secs(10)), "{port:?} is down; {}", dpdk::log_tail());
+        }
         pass(&pool, &mut a.take_tx(0).unwrap(), &mut b.take_rx(0).unwrap(), 3000, 1514);
         pass(&pool, &mut b.take_tx(0).unwrap(), &mut a.take_rx(0).unwrap(), 3000, 1514);
         drop((b, a));

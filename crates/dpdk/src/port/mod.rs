@@ -148,6 +148,9 @@ struct Traits {
     /// Follow the link by interrupt. virtio-user registers one anyway when its peer goes, takes it back only if it was
     /// asked for, and DPDK aborts the process over the stale descriptor otherwise.
     link_interrupt: bool,
+    /// The driver has DPDK's interrupt thread watch sockets. It is stopped and closed on that thread, and as some are
+    /// forgotten even then (memif's listener), DPDK's memory is not unmapped under it at the end of the process.
+    watched: bool,
     rings: Option<Arc<Rings>>,
 }
 
@@ -164,6 +167,7 @@ struct Started {
     promiscuous: bool,
     queues: (u16, u16),
     xdp_sockets: Vec<i32>,
+    watched: bool,
     // In this order: rings give their frames back to the pool.
     _rings: Option<Arc<Rings>>,
     _pool: Mempool,
@@ -181,6 +185,7 @@ struct Device {
     id: u16,
     vdev: Option<CString>,
     serves: Option<PathBuf>,
+    watched: bool,
 }
 
 impl Drop for Device {
@@ -188,7 +193,7 @@ impl Drop for Device {
         let _one_at_a_time = control();
         // SAFETY: the device exists and nothing uses it: it was never started, or it was and its last user is gone.
         unsafe {
-            sys::lr_port_close(self.id);
+            sys::lr_port_close(self.id, self.watched.into());
             if let Some(name) = &self.vdev {
                 sys::lr_vdev_uninit(name.as_ptr());
             }
@@ -208,8 +213,12 @@ impl Started {
         config: &PortConfig,
         traits: Traits,
     ) -> Result<Self, DpdkError> {
-        let alive = eal.alive()?;
+        let mut alive = eal.alive()?;
+        if traits.watched {
+            alive.leak();
+        }
         device.serves = traits.serves;
+        device.watched = traits.watched;
         let was_promiscuous = traits.iface.as_deref().and_then(eth::interface).is_some_and(|i| i.promiscuous != 0);
         let conf = sys::lr_port_conf {
             rx_queues: config.rx_queues,
@@ -244,6 +253,7 @@ impl Started {
             promiscuous: config.promiscuous,
             queues: (config.rx_queues, config.tx_queues),
             xdp_sockets: Vec::new(),
+            watched: traits.watched,
             _rings: traits.rings,
             _pool: config.pool.clone(),
             _alive: alive,
@@ -284,9 +294,9 @@ impl Drop for Started {
                 sys::lr_port_promiscuous_off(self.id);
             }
             let _one_at_a_time = control();
-            sys::lr_port_stop(self.id);
+            sys::lr_port_stop(self.id, self.watched.into());
         }
-        drop(Device { id: self.id, vdev: self.vdev.take(), serves: self.serves.take() });
+        drop(Device { id: self.id, vdev: self.vdev.take(), serves: self.serves.take(), watched: self.watched });
         eth::close_xdp_sockets(&self.xdp_sockets);
     }
 }
@@ -362,7 +372,7 @@ fn find(text: &str, name: CString) -> Result<Device, DpdkError> {
     // SAFETY: the name is NUL-terminated.
     let id = unsafe { sys::lr_port_by_name(name.as_ptr()) };
     match u16::try_from(id) {
-        Ok(id) => Ok(Device { id, vdev: Some(name), serves: None }),
+        Ok(id) => Ok(Device { id, vdev: Some(name), serves: None, watched: false }),
         Err(_) => {
             // SAFETY: as above; the device has no ethdev, so nothing uses it.
             unsafe { sys::lr_vdev_uninit(name.as_ptr()) };

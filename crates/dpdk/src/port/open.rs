@@ -80,7 +80,10 @@ impl Port {
                 vdev(eal, text, "net_null", &with_defaults("size=64".into(), options, &[]), config, Traits::default())?
             }
             PortSpec::Pcap { rx, tx } => pcap(eal, text, rx.as_deref(), tx.as_deref(), config)?,
-            PortSpec::Raw { name, args } => named_vdev(eal, text, name.clone(), args, config, Traits::default())?,
+            PortSpec::Raw { name, args } => {
+                let traits = Traits { watched: true, ..Traits::default() };
+                named_vdev(eal, text, name.clone(), args, config, traits)?
+            }
         };
         Ok(started.into_port(fallback))
     }
@@ -91,11 +94,11 @@ fn listen(text: &str, path: &Path, role: Role, server: &'static str, knock: bool
     match role {
         Role::Server => {
             socket::check_server(text, path)?;
-            Ok(Traits { serves: Some(path.to_path_buf()), ..Traits::default() })
+            Ok(Traits { serves: Some(path.to_path_buf()), watched: true, ..Traits::default() })
         }
         Role::Client => {
             socket::check_client(text, path, server, knock)?;
-            Ok(Traits::default())
+            Ok(Traits { watched: true, ..Traits::default() })
         }
     }
 }
@@ -141,7 +144,7 @@ fn memif_connect(started: &mut Started, config: &PortConfig) -> Result<(), DpdkE
         }
         let _one_at_a_time = control();
         // SAFETY: the port exists, and no queue of it was handed out yet.
-        let err = unsafe { sys::lr_port_restart(started.id) };
+        let err = unsafe { sys::lr_port_restart(started.id, 1) };
         if err != 0 {
             // The peer may have gone in between; the next round tells.
             std::thread::sleep(Duration::from_millis(50));
@@ -235,5 +238,5 @@ fn pci(
         id = unsafe { sys::lr_port_by_name(c_address.as_ptr()) };
     }
     let id = u16::try_from(id).map_err(|_| DpdkError::driver(text, "finding the port of the device", id))?;
-    Started::start(eal, text, Device { id, vdev: None, serves: None }, config, Traits::default())
+    Started::start(eal, text, Device { id, vdev: None, serves: None, watched: false }, config, Traits::default())
 }
