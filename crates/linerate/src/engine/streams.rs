@@ -154,11 +154,9 @@ mod tests {
             values: vec![],
         });
         let size = FrameSize::MIN;
-        let (there, back) = (stream(&t, size, 0, MACS).unwrap(), stream(&t, size, 1, MACS).unwrap_err());
+        let there = stream(&t, size, 0, MACS).unwrap();
         assert_eq!(there.fields[0].field, Field::DstIp);
         assert_eq!((there.headers.src_mac, there.headers.dst_mac), (MACS[0], MACS[1]));
-        // Mirrored, the varied field is the source address, which the flows vary already.
-        assert!(back.text.contains("source address"), "{}", back.text);
         t.flows = 1;
         let back = stream(&t, size, 1, MACS).unwrap();
         assert_eq!((back.headers.src_mac, back.headers.dst_mac), (MACS[1], MACS[0]));

@@ -218,6 +218,7 @@ impl Plan {
         self.search.duration = Duration::from_millis(100);
         self.search.precision = percent(1.0);
         self.search.timeout = Duration::from_secs(15);
+        self.search.max_trials = self.search.max_trials.max(400);
         self.latency.duration = Duration::from_millis(250);
         self.trust.residual = Duration::from_millis(20);
         self.trust.max_repeats = self.trust.max_repeats.max(40);

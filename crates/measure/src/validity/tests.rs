@@ -208,8 +208,8 @@ fn a_short_trial_is_beyond_the_tester_unless_its_gaps_explain_it() {
 
 #[test]
 fn the_gap_threshold_follows_the_ring() {
-    assert_eq!(gap_threshold_ns(1e6, 2048), 512_000);
+    assert_eq!(gap_threshold_ns(10e6, 2048), 51_200);
     assert_eq!(gap_threshold_ns(30e6, 2048), 20_000);
-    assert_eq!(gap_threshold_ns(1e3, 2048), 1_000_000);
-    assert_eq!(gap_threshold_ns(0.0, 2048), 1_000_000);
+    assert_eq!(gap_threshold_ns(1e3, 2048), 100_000);
+    assert_eq!(gap_threshold_ns(0.0, 2048), 100_000);
 }
