@@ -101,8 +101,24 @@ fn a_policed_rate_is_found_at_every_frame_size() {
     let _machine = exclusive();
     let sizes = "64,128,256,512,1024,1280,1518";
     let args = [
-        "bench", "--quick", "--dut", "l2", "--impair", "rate=200kpps", "--upper", "1Mpps", "--frame-sizes", sizes,
-        "--precision", "1%", "--duration", "100ms", "--no-latency", "--json", "-", "-q",
+        "bench",
+        "--quick",
+        "--dut",
+        "l2",
+        "--impair",
+        "rate=200kpps",
+        "--upper",
+        "1Mpps",
+        "--frame-sizes",
+        sizes,
+        "--precision",
+        "1%",
+        "--duration",
+        "100ms",
+        "--no-latency",
+        "--json",
+        "-",
+        "-q",
     ];
     let ended = until_trusted(5, || linerate(&args));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -120,8 +136,24 @@ fn a_policed_rate_is_found_at_every_frame_size() {
 fn loss_verification_forgives_a_rare_loss() {
     let _machine = exclusive();
     let args = [
-        "bench", "--quick", "--dut", "l2", "--method", "tst009", "--retries", "2", "--upper", "100kpps", "--precision", "5%",
-        "--frame-sizes", "256", "--no-latency", "--json", "-", "-q",
+        "bench",
+        "--quick",
+        "--dut",
+        "l2",
+        "--method",
+        "tst009",
+        "--retries",
+        "2",
+        "--upper",
+        "100kpps",
+        "--precision",
+        "5%",
+        "--frame-sizes",
+        "256",
+        "--no-latency",
+        "--json",
+        "-",
+        "-q",
     ];
     let ended = until_trusted(5, || linerate(&args));
     let result = ended.json();
@@ -134,8 +166,7 @@ fn loss_verification_forgives_a_rare_loss() {
 fn a_dut_that_forwards_nothing_is_named() {
     let _machine = exclusive();
     // Frames for a network that no route covers.
-    let args =
-        ["bench", "--quick", "--dut", "l3", "--dst-ip", "192.0.2.1", "--frame-sizes", "64", "--json", "-", "-q"];
+    let args = ["bench", "--quick", "--dut", "l3", "--dst-ip", "192.0.2.1", "--frame-sizes", "64", "--json", "-", "-q"];
     let ended = until_trusted(5, || linerate(&args));
     let result = ended.json();
     let answer = size_of(&result, 64);
@@ -157,7 +188,8 @@ fn a_frozen_tester_voids_its_trial() {
     let status = run.wait_end(Duration::from_secs(20)).unwrap();
     assert_eq!(status.code(), Some(3), "{}", run.output());
     let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-    let rules: Vec<_> = result["trials"][0]["violations"].as_array().unwrap().iter().map(|v| v["rule"].clone()).collect();
+    let rules: Vec<_> =
+        result["trials"][0]["violations"].as_array().unwrap().iter().map(|v| v["rule"].clone()).collect();
     assert!(rules.contains(&"stalled".into()), "{rules:?}");
     let tester = &result["trials"][0]["interference"]["lcores"][0];
     assert!(tester["largest_gap_ns"].as_u64().unwrap() >= 40_000_000, "{tester}");
@@ -171,8 +203,19 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
         let json = dir.path().join("r.json");
         let _ = std::fs::remove_file(&json);
         let args = [
-            "bench", "--dut", "l2", "--impair", "rate=50kpps", "--upper", "200kpps", "--frame-sizes", "64,128", "--duration",
-            "500ms", "--json", json.to_str().unwrap(),
+            "bench",
+            "--dut",
+            "l2",
+            "--impair",
+            "rate=50kpps",
+            "--upper",
+            "200kpps",
+            "--frame-sizes",
+            "64,128",
+            "--duration",
+            "500ms",
+            "--json",
+            json.to_str().unwrap(),
         ];
         let mut run = start(&args, None, &dir.path().join("log"));
         std::thread::sleep(Duration::from_millis(wait_ms));
@@ -188,7 +231,8 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
         }
         let prefix = format!("linerate{}", run.id());
         for dir in ["/var/run/dpdk", "/tmp/dpdk", "/dev/hugepages"] {
-            let left = std::fs::read_dir(dir).map(|d| d.flatten().any(|e| e.file_name().to_string_lossy().contains(&prefix)));
+            let left =
+                std::fs::read_dir(dir).map(|d| d.flatten().any(|e| e.file_name().to_string_lossy().contains(&prefix)));
             assert!(!left.unwrap_or(false), "{dir} still has something of {prefix}");
         }
     }
@@ -198,7 +242,18 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
 fn a_full_disk_keeps_the_result_elsewhere() {
     let _machine = exclusive();
     let args = [
-        "trial", "--load", "10kpps", "--duration", "100ms", "--residual", "50ms", "--dut", "null", "--json", "/dev/full", "-q",
+        "trial",
+        "--load",
+        "10kpps",
+        "--duration",
+        "100ms",
+        "--residual",
+        "50ms",
+        "--dut",
+        "null",
+        "--json",
+        "/dev/full",
+        "-q",
     ];
     let ended = linerate(&args);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
@@ -219,7 +274,19 @@ fn an_ordinary_user_without_hugepages_gets_the_whole_job() {
     let copy = dir.path().join("linerate");
     std::fs::copy(BINARY, &copy).unwrap();
     std::process::Command::new("chmod").args(["-R", "a+rx"]).arg(dir.path()).status().unwrap();
-    let args = ["bench", "--quick", "--upper", "100kpps", "--frame-sizes", "64,1518", "--memory", "no-hugepages", "--json", "-", "-q"];
+    let args = [
+        "bench",
+        "--quick",
+        "--upper",
+        "100kpps",
+        "--frame-sizes",
+        "64,1518",
+        "--memory",
+        "no-hugepages",
+        "--json",
+        "-",
+        "-q",
+    ];
     let ended = until_trusted(5, || {
         let output = std::process::Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"])
@@ -244,14 +311,38 @@ fn forward_serves_another_tester_and_counts_what_it_did() {
     let (a, b) = (socket(0), socket(1));
     let (server_a, server_b) = (format!("memif:{a},role=server"), format!("memif:{b},role=server"));
     let args = [
-        "forward", "l3", "--port", &server_a, "--port", &server_b, "--dut-cpu", "0", "--json", "--impair", "loss=1%,seed=9",
+        "forward",
+        "l3",
+        "--port",
+        &server_a,
+        "--port",
+        &server_b,
+        "--dut-cpu",
+        "0",
+        "--json",
+        "--impair",
+        "loss=1%,seed=9",
     ];
     let mut dut = start(&args, None, &dir.path().join("dut.log"));
     wait_until("the DUT's sockets", Duration::from_secs(10), || dir.path().join("1.sock").exists());
     let (port_a, port_b) = (format!("memif:{a}"), format!("memif:{b}"));
     let ended = linerate(&[
-        "trial", "--port", &port_a, "--port", &port_b, "--load", "100kpps", "--duration", "300ms", "--residual", "200ms", "--json",
-        "-", "-q", "--tester-cpu", "1",
+        "trial",
+        "--port",
+        &port_a,
+        "--port",
+        &port_b,
+        "--load",
+        "100kpps",
+        "--duration",
+        "300ms",
+        "--residual",
+        "200ms",
+        "--json",
+        "-",
+        "-q",
+        "--tester-cpu",
+        "1",
     ]);
     assert!(matches!(ended.code, 0 | 3), "{}", ended.stderr);
     let result = ended.json();

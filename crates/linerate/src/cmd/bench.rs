@@ -102,7 +102,8 @@ impl Bench {
         let streams = self.run.streams(size)?;
         let duration = self.run.plan.search.duration;
         self.progress.show(&self.line("self-test", size, index));
-        let most = self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
+        let most =
+            self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
         let config = SearchConfig::for_size(&self.run.plan, size, self.run.link(), most)?;
         let expected = (1.0 / config.precision.get()).log2().ceil() + 3.0;
         let mut search = for_config(config);
@@ -139,7 +140,9 @@ impl Bench {
         let mut standard = label::throughput(&self.run.plan, &facts);
         if let Some(trial) = &confirmed {
             if trial.number != answer.best_trial.unwrap_or(0) {
-                standard.departures.extend(label::latency(&self.run.plan).departures.into_iter().map(|d| format!("latency: {d}")));
+                standard
+                    .departures
+                    .extend(label::latency(&self.run.plan).departures.into_iter().map(|d| format!("latency: {d}")));
             }
         }
         let classifier = &self.run.rig.classifier;
@@ -302,7 +305,12 @@ impl Bench {
         let state = |(i, e): (usize, &crate::engine::End)| PortState {
             name: e.name.clone(),
             link_up: Some(e.port.link().up),
-            foreign_samples: self.run.samples.get(i).map(|s| s.iter().map(samples::words).collect()).unwrap_or_default(),
+            foreign_samples: self
+                .run
+                .samples
+                .get(i)
+                .map(|s| s.iter().map(samples::words).collect())
+                .unwrap_or_default(),
         };
         self.run.rig.ends.iter().enumerate().map(state).collect()
     }

@@ -2,11 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dataplane::{
-    l3::Route,
-    spec::FunctionSpec,
-    Snapshot,
-};
+use dataplane::{l3::Route, spec::FunctionSpec, Snapshot};
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec};
 use packet::MacAddr;
 use serde_json::json;
@@ -88,8 +84,14 @@ fn neighbours(texts: &[String]) -> Result<[MacAddr; 2], Failure> {
 }
 
 fn route(text: &str) -> Result<Route, Failure> {
-    let err = |why: String| Failure::usage(format!("--route {text:?}: {why}; must be PREFIX,PORT,MAC like 198.19.0.0/16,1,02:00:00:00:00:02"));
-    let [prefix, port, mac] = text.split(',').collect::<Vec<_>>()[..] else { return Err(err("has not three parts".into())) };
+    let err = |why: String| {
+        Failure::usage(format!(
+            "--route {text:?}: {why}; must be PREFIX,PORT,MAC like 198.19.0.0/16,1,02:00:00:00:00:02"
+        ))
+    };
+    let [prefix, port, mac] = text.split(',').collect::<Vec<_>>()[..] else {
+        return Err(err("has not three parts".into()));
+    };
     Ok(Route {
         prefix: prefix.parse().map_err(|e| err(format!("{e}")))?,
         port: port.trim().parse().map_err(|_| err(format!("{port:?} is no port number")))?,
@@ -114,7 +116,8 @@ fn counters_text(s: &Snapshot, ports: &[String]) -> String {
     for (name, n) in s.counters.iter().filter(|c| c.1 > 0) {
         text += &format!("{name:<40} {n:>16}\n");
     }
-    text += &format!("\n{:<20} {:>14} {:>16} {:>14} {:>14}\n", "node", "calls", "vectors", "clocks/vector", "vectors/call");
+    text +=
+        &format!("\n{:<20} {:>14} {:>16} {:>14} {:>14}\n", "node", "calls", "vectors", "clocks/vector", "vectors/call");
     for node in &s.nodes {
         let per = |a: u64, b: u64| if b == 0 { 0.0 } else { a as f64 / b as f64 };
         text += &format!(
@@ -135,8 +138,10 @@ fn counters_json(s: &Snapshot, ports: &[String]) -> Result<String, Failure> {
         json!({ "port": name, "rx_frames": rx, "tx_frames": s.tx.get(i).copied().unwrap_or(0) })
     };
     let node = |n: &dataplane::node::NodeStats| json!({ "node": n.name, "calls": n.calls, "vectors": n.vectors, "clocks": n.clocks });
-    let drops: serde_json::Map<_, _> = s.drops.iter().filter(|d| d.1 > 0).map(|(r, n)| (r.name().to_owned(), n.into())).collect();
-    let counters: serde_json::Map<_, _> = s.counters.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
+    let drops: serde_json::Map<_, _> =
+        s.drops.iter().filter(|d| d.1 > 0).map(|(r, n)| (r.name().to_owned(), n.into())).collect();
+    let counters: serde_json::Map<_, _> =
+        s.counters.iter().map(|(name, n)| ((*name).to_owned(), (*n).into())).collect();
     let value = json!({
         "ports": ports.iter().enumerate().map(port).collect::<Vec<_>>(),
         "drops": drops,
@@ -159,7 +164,13 @@ mod tests {
     fn routes_read_as_documented() {
         let r = route("198.19.0.0/16,1,02:00:00:00:00:02").unwrap();
         assert_eq!((r.prefix.to_string(), r.port), ("198.19.0.0/16".to_owned(), 1));
-        for bad in ["", "198.19.0.0/16", "198.19.0.0/16,x,02:00:00:00:00:02", "1.2.3.4/33,0,02:00:00:00:00:02", "0.0.0.0/0,0,zz"] {
+        for bad in [
+            "",
+            "198.19.0.0/16",
+            "198.19.0.0/16,x,02:00:00:00:00:02",
+            "1.2.3.4/33,0,02:00:00:00:00:02",
+            "0.0.0.0/0,0,zz",
+        ] {
             assert!(route(bad).unwrap_err().text.contains("must be PREFIX,PORT,MAC"), "{bad}");
         }
     }

@@ -45,7 +45,10 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
             )));
         }
         if path.is_dir() {
-            return Err(Failure::usage(format!("cannot write {}: it is a directory: name a file in it", path.display())));
+            return Err(Failure::usage(format!(
+                "cannot write {}: it is a directory: name a file in it",
+                path.display()
+            )));
         }
     }
     Ok(())

@@ -68,12 +68,12 @@ pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     replace(&mut t.mpls, &args.mpls);
     replace(&mut t.src_mac, &args.src_mac);
     replace(&mut t.dst_mac, &args.dst_mac);
-    for (flag, text, slot) in
-        [("--src-ip", &args.src_ip, &mut t.src_ip), ("--dst-ip", &args.dst_ip, &mut t.dst_ip)]
-    {
+    for (flag, text, slot) in [("--src-ip", &args.src_ip, &mut t.src_ip), ("--dst-ip", &args.dst_ip, &mut t.dst_ip)] {
         if let Some(text) = text {
             let address = text.parse().map_err(|_| {
-                Failure::usage(format!("{flag} {text:?}: must be an IPv4 or IPv6 address, like 198.18.0.2 or 2001:2::2"))
+                Failure::usage(format!(
+                    "{flag} {text:?}: must be an IPv4 or IPv6 address, like 198.18.0.2 or 2001:2::2"
+                ))
             })?;
             *slot = Some(address);
         }

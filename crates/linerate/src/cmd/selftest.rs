@@ -21,7 +21,8 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     plan::traffic(&mut wanted, &args.traffic)?;
     let sizes = wanted.frame_sizes.clone();
     // The cable of the default rig is not used; it costs a few pages.
-    let mut run = Run::new(wanted.validate()?, &PortArgs { link_wait: "1s".into(), ..PortArgs::default() }, &args.machine)?;
+    let mut run =
+        Run::new(wanted.validate()?, &PortArgs { link_wait: "1s".into(), ..PortArgs::default() }, &args.machine)?;
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {
         if run.stop.requested() {

@@ -61,10 +61,9 @@ impl Builtin {
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
         let function = match &spec.function {
-            FunctionSpec::L3(config) if config.routes.is_empty() => FunctionSpec::L3(L3Config {
-                check_mac: config.check_mac,
-                ..L3Config::benchmark(neighbours)
-            }),
+            FunctionSpec::L3(config) if config.routes.is_empty() => {
+                FunctionSpec::L3(L3Config { check_mac: config.check_mac, ..L3Config::benchmark(neighbours) })
+            }
             other => other.clone(),
         };
         let inner = function.build(macs).map_err(Failure::usage)?;

@@ -11,8 +11,8 @@ mod trial;
 
 pub use cpus::CpuPlan;
 pub use dut::{Builtin, DutSpec};
-pub use streams::stream;
 pub use rig::{start_eal, End, Rig, RigOptions};
+pub use streams::stream;
 pub use trial::{Attempt, Streams, TrialEnd};
 
 use dpdk::DpdkError;

@@ -6,12 +6,7 @@ use measure::{
     metrics::{self, Distribution},
     trial::{DirectionCounts, DutReport, LcoreInterference, NodeReport},
 };
-use traffic::{
-    checker::Checker,
-    gaps::Gaps,
-    histogram::LogHistogram,
-    worker::TxCounters,
-};
+use traffic::{checker::Checker, gaps::Gaps, histogram::LogHistogram, worker::TxCounters};
 use units::Nanos;
 
 /// Counts of one direction.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-
 use dpdk::{Eal, EalOptions, Lcore, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue, Wire};
 use host::Facts;
 use measure::{
@@ -154,7 +153,8 @@ impl Rig {
                 )));
             }
         }
-        self.dut_text = format!("{} <-> {}", names.first().map_or("", String::as_str), names.get(1).map_or("", String::as_str));
+        self.dut_text =
+            format!("{} <-> {}", names.first().map_or("", String::as_str), names.get(1).map_or("", String::as_str));
         Ok(())
     }
 

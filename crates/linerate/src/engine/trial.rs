@@ -96,7 +96,10 @@ impl Rig {
         let ports_before: Vec<_> = self.ends.iter().map(|e| e.port.stats().ok()).collect();
         let threshold = self.gap_threshold(attempt.spec.load_fps, streams.directions);
 
-        let timing = Timing { residual: self.ticks(attempt.trust.residual), settle: self.ticks(SETTLE.min(attempt.trust.residual)) };
+        let timing = Timing {
+            residual: self.ticks(attempt.trust.residual),
+            settle: self.ticks(SETTLE.min(attempt.trust.residual)),
+        };
         let control = Control::new(timing, streams.directions);
         let duration = (attempt.spec.duration_s * hz as f64) as u64;
         let (mut dut_gaps, mut dut_report) = (None, None);
@@ -142,7 +145,8 @@ impl Rig {
             return Ok(TrialEnd::Stopped);
         }
         let kernel = self.kernel_since(&kernel_before);
-        let mut lcores = vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
+        let mut lcores =
+            vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
         lcores.extend(dut_gaps.map(|g| record::lcore("dut", OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
         let mut directions = Vec::new();
         let mut samples = Vec::new();

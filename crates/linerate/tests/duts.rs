@@ -1,0 +1,280 @@
+//! Real systems under test, measured as a user measures them; their own counters agree with ours.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::time::Duration;
+
+use serde_json::Value;
+use support::{
+    exclusive, require,
+    tester::{linerate, linerate_in, size_of, start, total, until_trusted, Ended},
+    Forward, KernelDut, Memory, Needs, OvsDpdk, Tbf, Testpmd,
+};
+
+/// Learning frames each port sends before a trial.
+const LEARNING: u64 = 8;
+
+/// A trial's result, trusted or not: counts hold either way.
+#[track_caller]
+fn counted(ended: &Ended) -> Value {
+    assert!(matches!(ended.code, 0 | 3), "{} {}", ended.code, ended.stderr);
+    let result = ended.json();
+    for d in result["trials"][0]["directions"].as_array().unwrap() {
+        let n = |field: &str| d[field].as_u64().unwrap();
+        assert_eq!(n("intended"), n("sent") + n("refused") + n("skipped"), "{d}");
+        assert_eq!(n("sent"), n("received") + n("lost"), "{d}");
+    }
+    result
+}
+
+fn trial(ports: [&str; 2], more: &[&str]) -> Ended {
+    let mut args = vec!["trial", "--port", ports[0], "--port", ports[1], "--duration", "500ms", "--residual", "300ms"];
+    args.extend(["--json", "-", "-q", "--tester-cpu", "1"]);
+    args.extend(more);
+    linerate(&args)
+}
+
+/// A quick search at one size below `upper`, until it can be trusted.
+#[track_caller]
+fn bench(ports: [&str; 2], upper: &str, more: &[&str]) -> Value {
+    let mut args =
+        vec!["bench", "--quick", "--port", ports[0], "--port", ports[1], "--upper", upper, "--frame-sizes", "64"];
+    args.extend(["--precision", "5%", "--json", "-", "-q", "--tester-cpu", "1"]);
+    args.extend(more);
+    let ended = until_trusted(5, || linerate(&args));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    ended.json()
+}
+
+#[test]
+fn testpmd_over_memif_agrees_with_us() {
+    require(&[Needs::Testpmd]);
+    let _machine = exclusive();
+    let mut dut = Testpmd::memif(Memory::NoHuge);
+    let [a, b] = [0, 1].map(|n| format!("memif:{}", dut.socket(n).display()));
+    let ports = [a.as_str(), b.as_str()];
+
+    let result = counted(&trial(ports, &["--load", "200kpps", "--both-ways", "--flows", "1000"]));
+    let seen = dut.counters();
+    let (rx, tx): (u64, u64) = (seen.iter().map(|c| c.rx_packets).sum(), seen.iter().map(|c| c.tx_packets).sum());
+    // Everything we say the ports took, and the learning frames of both; nothing else was ever sent.
+    assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{result}");
+    // What it sent on either came back to us as ours or was a learning frame, which a trial throws away.
+    assert!(tx >= total(&result, "received"), "{seen:?} {result}");
+    assert!(tx <= total(&result, "received") + total(&result, "lost") + 2 * LEARNING, "{seen:?} {result}");
+
+    let result = bench(ports, "300kpps", &[]);
+    let answer = size_of(&result, 64);
+    assert!(answer["throughput_fps"].as_f64().unwrap() > 10e3, "{answer}");
+    assert!(answer["at_throughput"][0]["latency"]["p50_ns"].as_u64().unwrap() > 0, "{answer}");
+}
+
+#[test]
+fn testpmd_over_vhost_user_agrees_with_us() {
+    require(&[Needs::Testpmd]);
+    let _machine = exclusive();
+    // It serves, we connect; then we serve, it connects.
+    let mut dut = Testpmd::vhost_server(Memory::NoHuge);
+    let [a, b] = [0, 1].map(|n| format!("virtio:{}", dut.socket(n).display()));
+    let result = counted(&trial([&a, &b], &["--load", "100kpps"]));
+    let rx: u64 = dut.counters().iter().map(|c| c.rx_packets).sum();
+    assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{result}");
+    assert!(total(&result, "received") > 10_000, "{result}");
+    drop(dut);
+
+    let mut dut = Testpmd::vhost_client(Memory::NoHuge);
+    let [a, b] = [0, 1].map(|n| format!("virtio:{},server=1,queue_size=1024", dut.socket(n).display()));
+    let result = counted(&trial([&a, &b], &["--load", "100kpps"]));
+    let rx: u64 = dut.counters().iter().map(|c| c.rx_packets).sum();
+    assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{result}");
+    assert!(total(&result, "received") > 10_000, "{result}");
+}
+
+#[test]
+fn a_frozen_dut_is_not_excused_and_a_dead_one_is_named() {
+    require(&[Needs::Testpmd]);
+    let _machine = exclusive();
+    let mut dut = Testpmd::memif(Memory::NoHuge);
+    let [a, b] = [0, 1].map(|n| format!("memif:{}", dut.socket(n).display()));
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("r.json");
+    let read = || -> Value { serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap() };
+    let args = [
+        "trial",
+        "--port",
+        &a,
+        "--port",
+        &b,
+        "--load",
+        "200kpps",
+        "--duration",
+        "3s",
+        "--residual",
+        "300ms",
+        "--tester-cpu",
+        "1",
+        "--json",
+        json.to_str().unwrap(),
+    ];
+    // 50 ms of 200 kpps do not fit its rings: frames are lost or refused, and no gap of ours explains them.
+    for attempt in 1.. {
+        let mut run = start(&args, None, &dir.path().join("log"));
+        std::thread::sleep(Duration::from_millis(2000));
+        dut.process().freeze_for(Duration::from_millis(50));
+        let status = run.wait_end(Duration::from_secs(30)).unwrap();
+        let result = read();
+        let trial = &result["trials"][0];
+        let lost = total(&result, "lost") + total(&result, "refused");
+        assert!(lost > 5_000, "{status:?} {trial}");
+        let violations = trial["violations"].as_array().unwrap();
+        if violations.is_empty() {
+            assert_eq!(status.code(), Some(0), "{}", run.output());
+            break;
+        }
+        // This machine lost more than that itself in these seconds; that is another trial.
+        assert!(attempt < 8, "no undisturbed trial: {violations:?}");
+    }
+
+    // Killed in the middle of a search: one line, exit code 1, trials so far kept.
+    let args = [
+        "bench",
+        "--port",
+        &a,
+        "--port",
+        &b,
+        "--upper",
+        "200kpps",
+        "--frame-sizes",
+        "64",
+        "--duration",
+        "500ms",
+        "--precision",
+        "0.1%",
+        "--tester-cpu",
+        "1",
+        "--json",
+        json.to_str().unwrap(),
+    ];
+    let plan = dir.path().join("plan.toml");
+    std::fs::write(&plan, "[trust]\nsettle = '10ms'\nresidual = '100ms'\n[search]\nlower = '150kpps'\n").unwrap();
+    let mut args = args.to_vec();
+    args.extend(["--plan", plan.to_str().unwrap()]);
+    std::fs::remove_file(&json).unwrap();
+    let mut run = start(&args, None, &dir.path().join("log"));
+    std::thread::sleep(Duration::from_millis(2500));
+    drop(dut);
+    let status = run.wait_end(Duration::from_secs(60)).unwrap();
+    let output = run.output();
+    assert_eq!(status.code(), Some(1), "{output}");
+    assert!(output.contains("link went down") || output.contains("came back"), "{output}");
+    assert!(!read()["trials"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn ovs_dpdk_agrees_with_us() {
+    require(&[Needs::Root, Needs::OvsDpdk, Needs::Hugepages(256)]);
+    let _machine = exclusive();
+    let dut = OvsDpdk::bring_up();
+    let [a, b] = [0, 1].map(|n| format!("virtio:{},server=1,queue_size=1024", dut.socket(n).display()));
+    let before = dut.counters();
+    let result = counted(&trial([&a, &b], &["--load", "200kpps", "--both-ways"]));
+    let after = dut.counters();
+    let rx: u64 = (0..2).map(|n| after.received[n] - before.received[n]).sum();
+    let dropped: u64 = (0..2).map(|n| after.tx_dropped[n] - before.tx_dropped[n]).sum();
+    assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{after:?} {result}");
+    // What it took in it handed over or says that it dropped; learning frames may be among these.
+    let missing = total(&result, "lost");
+    assert!(dropped <= missing + 2 * LEARNING && missing <= dropped + 2 * LEARNING, "{after:?} {result}");
+    assert!(total(&result, "received") > 20_000, "{result}");
+
+    let result = bench([&a, &b], "300kpps", &["--flows", "100"]);
+    let answer = size_of(&result, 64);
+    assert!(answer["throughput_fps"].as_f64().unwrap() > 10e3, "{answer}");
+}
+
+#[test]
+fn the_kernel_bridge_and_router_agree_with_us() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let args = |more: &[&'static str]| -> Vec<&'static str> {
+        let mut args =
+            vec!["trial", "--port", "eth:t0", "--port", "eth:t1", "--duration", "500ms", "--residual", "300ms"];
+        args.extend(["--json", "-", "-q", "--load", "20kpps"]);
+        args.extend(more);
+        args
+    };
+    let dut = KernelDut::bridge();
+    for more in [&["--both-ways"][..], &["--frame-size", "1518"], &["--ip", "v6", "--frame-size", "128"]] {
+        let before = [dut.counters(0), dut.counters(1)];
+        let ended = linerate_in(dut.tester(), &args(more));
+        let result = counted(&ended);
+        let after = [dut.counters(0), dut.counters(1)];
+        let rx: u64 = (0..2).map(|n| after[n].rx_packets - before[n].rx_packets).sum();
+        // The kernel took in what our ports say they sent, plus learning frames.
+        assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{more:?} {result}");
+        assert!(total(&result, "received") > 3_000, "{more:?} {result}");
+        assert_eq!(total(&result, "duplicates"), 0);
+    }
+    // Down from the start: named before anything is measured.
+    dut.set_link(1, false);
+    let mut down = args(&[]);
+    down.extend(["--link-wait", "300ms"]);
+    let ended = linerate_in(dut.tester(), &down);
+    assert_eq!(ended.code, 4, "{}", ended.stderr);
+    assert!(ended.stderr.contains("eth:t1") && ended.stderr.contains("link"), "{}", ended.stderr);
+    drop(dut);
+
+    let dut = KernelDut::router();
+    let macs = format!("{},{}", KernelDut::dut_mac(0), KernelDut::dut_mac(1));
+    for ip in ["v4", "v6"] {
+        let mut all: Vec<&str> = args(&["--frame-size", "128", "--both-ways"]);
+        all.extend(["--ip", ip, "--dst-mac", &macs]);
+        let result = counted(&linerate_in(dut.tester(), &all));
+        assert!(total(&result, "received") > 3_000, "{ip}: {result}");
+    }
+}
+
+#[test]
+fn a_tbf_rate_is_found_within_two_percent() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dut = KernelDut::bridge();
+    // 10 Mbit/s of 512-byte frames, FCS counted: 2441.4 frames a second.
+    dut.limit_egress(1, Tbf { rate_bps: 10_000_000, burst: 3_200, limit: 8_000, overhead: 4 });
+    let plan = tempfile::NamedTempFile::new().unwrap();
+    let trust = "settle = '10ms'\nresidual = '200ms'\nmax_gap = '20ms'\noffered_tolerance = '0.5%'";
+    std::fs::write(&plan, format!("[search]\ntimeout = '3m'\n[trust]\n{trust}\n")).unwrap();
+    let args = [
+        "bench",
+        "--plan",
+        plan.path().to_str().unwrap(),
+        "--port",
+        "eth:t0",
+        "--port",
+        "eth:t1",
+        "--frame-sizes",
+        "512",
+        "--upper",
+        "10kpps",
+        "--duration",
+        "1500ms",
+        "--precision",
+        "0.5%",
+        "--max-repeats",
+        "20",
+        "--no-latency",
+        "--json",
+        "-",
+        "-q",
+    ];
+    let ended = until_trusted(4, || linerate_in(dut.tester(), &args));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    let answer = size_of(&result, 512);
+    let found = answer["throughput_fps"].as_f64().unwrap();
+    let want = 10e6 / (512.0 * 8.0);
+    assert!((found / want - 1.0).abs() < 0.02, "found {found}, set {want}: {answer}");
+    assert!(dut.limit_drops(1) > 0);
+}
