@@ -33,6 +33,11 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// The flag, for those that outlive a borrow.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     /// The flag itself, for packet loops.
     pub fn flag(&self) -> &AtomicBool {
         &self.0

@@ -40,7 +40,7 @@ impl Port {
                 started
             }
             PortSpec::Memif { path, role, options } => {
-                let serves = listen(text, path, *role, "role=server", true)?;
+                let serves = listen(text, path, *role, "role=server")?;
                 let client = *role == Role::Client;
                 let role = if *role == Role::Server { "server" } else { "client" };
                 let fixed = format!("role={role},socket={},socket-abstract=no", path.display());
@@ -55,14 +55,17 @@ impl Port {
                 started
             }
             PortSpec::Vhost { path, role, options } => {
-                // No knock: the guest's side waits for one peer and takes it for that.
-                let serves = listen(text, path, *role, "client=0", false)?;
+                // As a client the driver tries again and again: the other side may come later.
+                let serves = match role {
+                    Role::Server => listen(text, path, *role, "client=0")?,
+                    Role::Client => Traits { watched: true, ..Traits::default() },
+                };
                 let fixed = format!("iface={},client={}", path.display(), u8::from(*role == Role::Client));
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into())]);
                 vdev(eal, text, "net_vhost", &fixed, config, serves)?
             }
             PortSpec::Virtio { path, role, options } => {
-                let serves = Traits { link_interrupt: true, ..listen(text, path, *role, "server=1", false)? };
+                let serves = Traits { link_interrupt: true, ..listen(text, path, *role, "server=1")? };
                 let fixed = format!("path={},server={}", path.display(), u8::from(*role == Role::Server));
                 let size = config.rx_desc.max(config.tx_desc).clamp(64, 32768).next_power_of_two();
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into()), ("queue_size", size.into())]);
@@ -90,14 +93,14 @@ impl Port {
 }
 
 /// Looks at the socket before the driver does, and says who removes it.
-fn listen(text: &str, path: &Path, role: Role, server: &'static str, knock: bool) -> Result<Traits, DpdkError> {
+fn listen(text: &str, path: &Path, role: Role, server: &'static str) -> Result<Traits, DpdkError> {
     match role {
         Role::Server => {
             socket::check_server(text, path)?;
             Ok(Traits { serves: Some(path.to_path_buf()), watched: true, ..Traits::default() })
         }
         Role::Client => {
-            socket::check_client(text, path, server, knock)?;
+            socket::check_client(text, path, server)?;
             Ok(Traits { watched: true, ..Traits::default() })
         }
     }

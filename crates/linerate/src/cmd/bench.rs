@@ -377,6 +377,7 @@ fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
     lines
 }
 
+/// Outcomes that carry a figure.
 fn found(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
 }

@@ -36,7 +36,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let facts = engine::facts::read();
     let cpus = CpuPlan::choose(&facts.cpus_allowed, args.machine.dut_cpu.or(args.machine.tester_cpu), None, false)?;
     let eal = engine::start_eal(&args.machine, CpuPlan { other: None, ..cpus }, &specs)?;
-    let ports = open(eal, &specs, args)?;
+    let ports = open(eal, &specs, args, &stop)?;
     let macs: Vec<MacAddr> = ports.iter().enumerate().map(|(i, p)| mac(p, i)).collect();
     let mut dut = Builtin::new(eal, &spec, ports, &macs, neighbours)?;
     let control = dut.forwarder.control();
@@ -56,12 +56,15 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-fn open(eal: &'static Eal, specs: &[PortSpec], args: &ForwardArgs) -> Result<Vec<Port>, Failure> {
+fn open(eal: &'static Eal, specs: &[PortSpec], args: &ForwardArgs, stop: &Stop) -> Result<Vec<Port>, Failure> {
     let d = args.machine.descriptors;
     let open = |spec: &PortSpec| {
         let pool = Mempool::new(eal, "ports", (4 * d + 8192).next_power_of_two() - 1, MAX_FRAME as u16, 512)?;
         let mut config = PortConfig::new(&pool);
         (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
+        // A DUT waits for its tester as long as it takes; Ctrl-C ends that too.
+        config.peer_timeout = Duration::from_secs(24 * 3600);
+        config.cancel = Some(stop.shared());
         Ok(Port::open(eal, spec, &config)?)
     };
     specs.iter().map(open).collect()

@@ -17,9 +17,6 @@ use crate::{
     stop::Stop,
 };
 
-/// Headers beyond an untagged frame of the largest size: two tags and eight labels.
-const TAG_ROOM: usize = 8;
-
 /// A rig and what was measured on it so far.
 pub struct Run {
     pub rig: Rig,
@@ -37,8 +34,8 @@ impl Run {
     pub fn new(plan: ValidPlan, ports: &PortArgs, machine: &MachineArgs) -> Result<Self, Failure> {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
-        let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514) + TAG_ROOM;
-        let rig = Rig::new(&RigOptions { ports, machine, max_frame })?;
+        let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514);
+        let rig = Rig::new(&RigOptions { ports, machine, max_frame, stop: &stop })?;
         Ok(Self { rig, plan, stop, trials: Vec::new(), selftest: Vec::new(), samples: Vec::new(), begun })
     }
 

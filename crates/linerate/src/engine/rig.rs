@@ -15,6 +15,7 @@ use super::{cpus::CpuPlan, facts, Builtin, DutSpec, OTHER_LCORE, TESTER_LCORE};
 use crate::{
     cli::{MachineArgs, MemoryArg, PortArgs},
     failure::Failure,
+    stop::Stop,
 };
 
 /// What a rig is made of.
@@ -25,6 +26,8 @@ pub struct RigOptions<'a> {
     pub machine: &'a MachineArgs,
     /// Longest frame, without FCS.
     pub max_frame: usize,
+    /// Stops the wait for a peer.
+    pub stop: &'a Stop,
 }
 
 /// One end of the tester.
@@ -128,14 +131,16 @@ impl Rig {
         warnings: &mut Vec<Warning>,
     ) -> Result<(), Failure> {
         let names = &options.ports.ports;
+        let wait = units::parse_duration(&options.ports.link_wait)?;
         for (i, spec) in specs.iter().enumerate() {
             let descriptors = self.descriptors;
             let pool = Mempool::new(self.eal, "receive", pool_size(descriptors, 2), data_room(options.max_frame), 512)?;
             let mut config = PortConfig::new(&pool);
             config.rx_desc = descriptors as u16;
             config.tx_desc = descriptors as u16;
-            // The MTU is the payload of an untagged frame; a tag or label beyond it still fits the buffer.
             config.mtu = options.max_frame.saturating_sub(14).max(1500) as u16;
+            config.peer_timeout = wait;
+            config.cancel = Some(options.stop.shared());
             let port = Port::open(self.eal, spec, &config)?;
             if let Some(why) = port.fallback() {
                 warnings.push(Warning { kind: WarningKind::PortFallback, text: why.to_owned() });
@@ -143,7 +148,6 @@ impl Rig {
             let name = names.get(i).cloned().unwrap_or_default();
             self.ends.push(End::new(name, port, i as u8)?);
         }
-        let wait = units::parse_duration(&options.ports.link_wait)?;
         for end in &self.ends {
             if !end.port.wait_link_up(wait) {
                 return Err(Failure::machine(format!(
@@ -234,8 +238,8 @@ impl End {
 fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
     if !matches!(texts.len(), 0 | 2) {
         return Err(Failure::usage(format!(
-            "--port was given {} times: the tester has two ports, one to send and one to receive (or give none for the \
-             built-in device under test)",
+            "{} --port given: the tester has two ports, one to send and one to receive (or give none for the built-in \
+             device under test)",
             texts.len()
         )));
     }
@@ -271,9 +275,12 @@ pub fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Re
     })?)
 }
 
+/// Tags that a DUT may add to the longest frame.
+const TAG_ROOM: usize = 8;
+
 /// Room for the longest frame, at least what drivers expect.
 fn data_room(max_frame: usize) -> u16 {
-    max_frame.max(2048) as u16
+    (max_frame + TAG_ROOM).max(2048) as u16
 }
 
 /// Frames for `rings` rings of this depth, caches and bursts in hand; bounded below so that small rings still have

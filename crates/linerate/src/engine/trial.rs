@@ -164,7 +164,8 @@ impl Rig {
             directions.push(d);
         }
         samples.extend(rxs.iter().map(|c| c.samples().to_vec()));
-        let ended = control.ended().unwrap_or(counters.left);
+        // The last of few frames is due well before the end of the time asked for.
+        let ended = control.ended().unwrap_or(counters.left).max(counters.started.saturating_add(duration));
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
         let mut record = TrialRecord {

@@ -154,11 +154,17 @@ impl<S: Strategy> Search for Guarded<S> {
             };
             match want {
                 Want::End(outcome) => {
-                    let reason = (outcome == Outcome::BelowMinimum).then(|| {
-                        "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a \
-                         finer search.precision"
-                            .to_owned()
-                    });
+                    let reason = match outcome {
+                        Outcome::BelowMinimum => Some(
+                            "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with \
+                             a finer search.precision"
+                                .to_owned(),
+                        ),
+                        Outcome::Inconclusive => {
+                            Some("the tester could not offer even the lowest load in full".to_owned())
+                        }
+                        _ => None,
+                    };
                     self.end(outcome, reason);
                 }
                 Want::Load(load_fps, purpose) => {

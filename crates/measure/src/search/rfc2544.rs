@@ -65,9 +65,9 @@ impl Strategy for Bisection {
             }
         }
         if !self.top_tried {
-            // The tester does not even reach the lowest load.
+            // The tester does not even reach the lowest load: that says nothing of the DUT.
             if self.top < self.floor && self.top_is_tester {
-                return Want::End(Outcome::TesterLimited);
+                return Want::End(Outcome::Inconclusive);
             }
             return try_at(self.top);
         }

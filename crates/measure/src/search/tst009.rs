@@ -96,7 +96,8 @@ impl LossVerification {
                 }
             }
             Some(_) => Outcome::Found,
-            None if self.failed.is_none() => Outcome::TesterLimited,
+            // Nothing was ever offered in full: that says nothing of the DUT.
+            None if self.failed.is_none() => Outcome::Inconclusive,
             None => Outcome::BelowMinimum,
         }
     }
