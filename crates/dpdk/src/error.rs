@@ -39,7 +39,7 @@ pub enum DpdkError {
         reason: String,
     },
     /// DPDK's memory is used up, or the machine's.
-    #[error("no memory for {what}: {reason}; give DPDK more with --memory (MiB)")]
+    #[error("no memory for {what}: {reason}; give DPDK more with --memory-mib")]
     NoMemory {
         /// What was to be made.
         what: String,
