@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{gaps::GapStats, node::NodeStats, DropCounters, DropReason};
+use packet::Gaps;
+
+use crate::{node::NodeStats, DropCounters, DropReason};
 
 /// Everything one lcore counted up to one moment between two polls. Frames unless said.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -24,7 +26,7 @@ pub struct Snapshot {
     /// Frames inside at that moment.
     pub held: u64,
     /// Polling gaps since the last reset.
-    pub gaps: GapStats,
+    pub gaps: Gaps,
     /// Received, for each receive queue.
     pub rx: Vec<InputStats>,
     /// Sent, for each egress port.
@@ -85,7 +87,7 @@ impl Snapshot {
         let gaps = self.gaps;
         [self.taken_at, self.busy_polls, self.idle_polls, self.busy_clocks, self.idle_clocks, self.held]
             .into_iter()
-            .chain([gaps.largest, gaps.largest_at, gaps.total, gaps.count])
+            .chain([gaps.largest, gaps.largest_at, gaps.total, gaps.count, gaps.threshold])
             .chain(self.rx.iter().map(|input| input.frames))
             .chain(self.tx.iter().copied())
             .chain(self.drops.iter().map(|(_, count)| count))
@@ -106,7 +108,7 @@ impl Snapshot {
         ] {
             *slot = next();
         }
-        self.gaps = GapStats { largest: next(), largest_at: next(), total: next(), count: next() };
+        self.gaps = Gaps { largest: next(), largest_at: next(), total: next(), count: next(), threshold: next() };
         self.rx.iter_mut().for_each(|input| input.frames = next());
         self.tx.iter_mut().for_each(|frames| *frames = next());
         self.drops = DropCounters::from_counts(DropReason::ALL.iter().map(|_| next()));

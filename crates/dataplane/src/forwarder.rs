@@ -3,10 +3,9 @@ use std::sync::{
     Arc,
 };
 
-use packet::{Buffer, Burst, Clock, Rx, Tx};
+use packet::{Buffer, Burst, Clock, GapMeter, Rx, Tx};
 
 use crate::{
-    gaps::GapMeter,
     node::{Laps, NodeStats},
     Control, DropReason, Function, InputStats, Outputs, Snapshot, Trash, Verdict,
 };
@@ -27,7 +26,7 @@ pub struct Settings {
     pub tx_retries: u32,
     /// Whether the clock is read at every node. Off, nodes count calls and vectors only.
     pub node_clocks: bool,
-    /// Polling gaps longer than this many ticks are summed.
+    /// Polling gaps of at least so many ticks are summed.
     pub gap_threshold: u64,
 }
 
@@ -166,7 +165,8 @@ where
         let threshold = self.control.new_gap_threshold();
         self.control.publish(request, &snapshot);
         if let Some(threshold) = threshold {
-            self.gaps.reset(now, threshold);
+            self.gaps = GapMeter::new(threshold);
+            self.gaps.start(now);
         }
     }
 
@@ -206,7 +206,7 @@ where
             busy_clocks: counts.clocks[1],
             idle_clocks: counts.clocks[0],
             held: self.function.held() as u64,
-            gaps: self.gaps.stats(),
+            gaps: self.gaps.gaps(),
             rx: rx.map(|(input, &frames)| InputStats { port: input.port, frames }).collect(),
             tx: counts.tx.clone(),
             drops: self.out.trash.counters().clone(),

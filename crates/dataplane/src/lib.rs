@@ -13,7 +13,6 @@ mod error;
 pub mod fib;
 mod forwarder;
 mod function;
-pub mod gaps;
 pub mod impair;
 pub mod l3;
 pub mod node;

@@ -4,14 +4,13 @@
 use std::{cell::Cell, rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
 use dataplane::{
-    gaps::GapStats,
     impair::Impair,
     spec::{AnyFunction, FunctionSpec},
     DropReason, Forwarder, Function, Input, Null, PortMap, Settings, Snapshot,
 };
 use packet::{
     heap::{HeapBuf, HeapPool, HeapWire},
-    Burst, Clock, FakeClock, MacAddr, Rx, Tx,
+    Burst, Clock, FakeClock, Gaps, MacAddr, Rx, Tx,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -67,7 +66,7 @@ fn both_directions_are_forwarded_and_counted() {
     assert_eq!((seen.rx[0].frames, seen.rx[1].frames, &seen.tx[..]), (5, 3, &[3, 5][..]));
     assert_eq!((seen.received(), seen.sent(), seen.drops.total(), seen.held), (8, 8, 0, 0));
     assert_eq!((seen.busy_polls, seen.idle_polls, seen.busy_clocks, seen.idle_clocks), (1, 1, 100, 10));
-    assert_eq!(seen.gaps, GapStats { largest: 100, largest_at: 100, total: 110, count: 2 });
+    assert_eq!(seen.gaps, Gaps { largest: 100, largest_at: 0, total: 110, count: 2, threshold: 1 });
     assert_eq!(seen.nodes.iter().map(|n| n.name).collect::<Vec<_>>(), ["rx", "null", "tx"]);
     assert!(seen.nodes.iter().all(|n| (n.calls, n.vectors) == (2, 8)));
     assert_eq!(rig.pool.in_use(), 0);
@@ -222,8 +221,8 @@ fn gaps_start_again_when_asked() {
     // The question is put before the poll that answers it; nobody waits for the answer here.
     assert!(control.snapshot_and_reset_gaps(5, Duration::ZERO).is_err());
     rig.forwarder.poll_once();
-    assert_eq!(rig.forwarder.snapshot().gaps, GapStats::default());
+    assert_eq!(rig.forwarder.snapshot().gaps, Gaps { threshold: 5, ..Gaps::default() });
     rig.clock.advance(6);
     rig.forwarder.poll_once();
-    assert_eq!(rig.forwarder.snapshot().gaps, GapStats { largest: 6, largest_at: 906, total: 6, count: 1 });
+    assert_eq!(rig.forwarder.snapshot().gaps, Gaps { largest: 6, largest_at: 0, total: 6, count: 1, threshold: 5 });
 }

@@ -1,4 +1,6 @@
 //! What can be typed. Nothing here is validated beyond its own form; `measure::plan` does that.
+// Comments on flags are the help texts a user reads, where brackets mean what is optional.
+#![allow(rustdoc::broken_intra_doc_links)]
 
 use std::path::PathBuf;
 

@@ -245,6 +245,24 @@ fn the_kernel_bridge_and_router_agree_with_us() {
     let ended = linerate_in(dut.tester(), &down);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
     assert!(ended.stderr.contains("eth:t1") && ended.stderr.contains("link"), "{}", ended.stderr);
+    dut.set_link(1, true);
+
+    // Down in the middle: one line, exit code 1, the trials so far kept.
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, json) = (dir.path().join("plan.toml"), dir.path().join("r.json"));
+    std::fs::write(&plan, "[trust]\nsettle = '10ms'\nresidual = '100ms'\nselftest = false\n").unwrap();
+    let bench =
+        ["bench", "--plan", plan.to_str().unwrap(), "--port", "eth:t0", "--port", "eth:t1", "--upper", "20kpps"];
+    let more = ["--duration", "1s", "--frame-sizes", "64,128", "--no-latency", "--json", json.to_str().unwrap()];
+    let mut run = start(&[&bench[..], &more].concat(), Some(dut.tester()), &dir.path().join("log"));
+    std::thread::sleep(Duration::from_millis(3500));
+    dut.set_link(1, false);
+    let status = run.wait_end(Duration::from_secs(60)).unwrap();
+    let output = run.output();
+    assert_eq!(status.code(), Some(1), "{output}");
+    assert!(output.contains("eth:t1: its link went down"), "{output}");
+    let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(!result["trials"].as_array().unwrap().is_empty());
     drop(dut);
 
     let dut = KernelDut::router();

@@ -8,6 +8,7 @@ mod buffer;
 pub mod checksum;
 mod clock;
 pub mod frame;
+mod gaps;
 pub mod headers;
 pub mod heap;
 mod io;
@@ -17,5 +18,6 @@ pub mod stamp;
 
 pub use buffer::{Buffer, Burst, BURST};
 pub use clock::{Clock, FakeClock};
+pub use gaps::{GapMeter, Gaps};
 pub use io::{Alloc, Rx, Tx};
 pub use mac::{MacAddr, MacAddrError};

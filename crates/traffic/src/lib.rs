@@ -8,7 +8,6 @@
 
 pub mod checker;
 pub mod control;
-pub mod gaps;
 pub mod generator;
 pub mod histogram;
 mod mask;

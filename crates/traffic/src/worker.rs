@@ -1,14 +1,8 @@
 //! The loop of one lcore: receives, checks, sends what is due, and watches its own gaps.
 
-use packet::{Alloc, Buffer, Burst, Clock, Rx, Tx, BURST};
+use packet::{Alloc, Buffer, Burst, Clock, GapMeter, Gaps, Rx, Tx, BURST};
 
-use crate::{
-    checker::Checker,
-    control::Control,
-    gaps::{GapMeter, Gaps},
-    generator::Generator,
-    pacer::Pacer,
-};
+use crate::{checker::Checker, control::Control, generator::Generator, pacer::Pacer};
 
 /// The most bursts taken from a queue in one loop: a tester that sends more than it receives would lose frames to
 /// its own full queue and blame the device.

@@ -6,7 +6,8 @@ use measure::{
     metrics::{self, Distribution},
     trial::{DirectionCounts, DutReport, LcoreInterference, NodeReport},
 };
-use traffic::{checker::Checker, gaps::Gaps, histogram::LogHistogram, worker::TxCounters};
+use packet::Gaps;
+use traffic::{checker::Checker, histogram::LogHistogram, worker::TxCounters};
 use units::Nanos;
 
 /// Counts of one direction.
@@ -61,18 +62,6 @@ pub fn lcore(role: &str, lcore: u32, cpu: Option<u32>, gaps: Gaps, kernel: CpuSn
         interrupts: kernel.interrupts,
         frequency_mhz: kernel.frequency_mhz,
         throttles: kernel.throttles,
-    }
-}
-
-/// The gaps of the built-in DUT's loop since `start`.
-pub fn dut_gaps(snapshot: &Snapshot, start: u64, threshold: u64) -> Gaps {
-    let g = snapshot.gaps;
-    Gaps {
-        largest: g.largest,
-        largest_at: g.largest_at.saturating_sub(g.largest).saturating_sub(start),
-        count: g.count,
-        total: g.total,
-        threshold,
     }
 }
 

@@ -132,7 +132,7 @@ impl Rig {
                 if let Some((job, begun)) = dut {
                     let snapshot = job.join()?;
                     let begun = begun.map_err(Failure::failed)?;
-                    dut_gaps = Some(record::dut_gaps(&snapshot, begun.taken_at, threshold));
+                    dut_gaps = Some(snapshot.gaps);
                     dut_report = Some(record::dut(&snapshot.since(&begun)));
                 }
                 Ok(tester?)

@@ -27,10 +27,11 @@ pub struct Gaps {
 }
 
 impl GapMeter {
-    /// A meter that counts gaps of at least `threshold` ticks.
+    /// A meter that counts gaps of at least `threshold` ticks, or of one. The first poll only starts the clock.
     pub fn new(threshold: u64) -> Self {
+        let threshold = threshold.max(1);
         let gaps = Gaps { threshold, ..Gaps::default() };
-        Self { start: 0, last: 0, threshold, notable: threshold.min(1), gaps }
+        Self { start: 0, last: u64::MAX, threshold, notable: 1, gaps }
     }
 
     /// Forgets everything; the first gap is measured from here.
