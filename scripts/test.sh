@@ -31,7 +31,7 @@ whole() {
         runner="CARGO_TARGET_$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')_RUNNER"
         export "$runner=sudo -E env PATH=$PATH"
     fi
-    cargo test --locked -p linerate -- --test-threads=1
+    cargo test --locked --no-fail-fast -p linerate -- --test-threads=1
 }
 
 only=("$@")
@@ -39,7 +39,7 @@ stage fmt cargo fmt --all --check
 stage clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 stage doc docs
 stage deny deny
-stage unit cargo test --locked --workspace --exclude linerate
+stage unit cargo test --locked --no-fail-fast --workspace --exclude linerate
 stage whole whole
 
 failed=0

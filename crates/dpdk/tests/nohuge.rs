@@ -258,7 +258,6 @@ fn what_cannot_be_opened_is_said_in_one_line() {
         ("0000:ff:1f.7".to_string(), "no such PCI device", false),
         (format!("memif:{}", at("none")), "does not exist; start the other side first, or listen here", true),
         (format!("virtio:{}", at("none")), "listen here with server=1", true),
-        (format!("vhost:{},client=1", at("none")), "does not exist", true),
         (format!("memif:{},role=server", at("no/x")), "make it first", false),
         (format!("vhost:{}", at("text")), "not a socket", false),
         (format!("pcap:{}", at("none")), "No such file", false),

@@ -32,7 +32,7 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--duration", "0s"], &["duration", "60s"]);
     refused(2, &["bench", "--retries", "3"], &["tst009"]);
     refused(2, &["bench", "--lower", "2Mpps", "--upper", "1Mpps"], &["search.lower"]);
-    refused(2, &["bench", "--upper", "50%"], &["--link 10G"]);
+    refused(2, &["bench", "--upper", "50%"], &["search.upper", "--link 10G"]);
     refused(2, &["bench", "--flows", "0"], &["traffic.flows"]);
     refused(2, &["bench", "--field", "src_port:shuffle:1:2"], &["NAME:increment"]);
     refused(2, &["bench", "--field", "ttl:random:1:2"], &["ttl"]);

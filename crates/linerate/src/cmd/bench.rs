@@ -51,9 +51,18 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
     let run = Run::new(plan, &args.ports, &args.machine)?;
+    for &size in &sizes {
+        // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
+        SearchConfig::for_size(&run.plan, size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
+    }
     let mut bench = Bench { run, progress: Progress::new(args.output.quiet), sizes, quiet: args.output.quiet };
     let (results, ended) = bench.all();
     bench.progress.clear();
+    if bench.run.trials.is_empty() {
+        // Nothing was measured: there is nothing to show before saying why.
+        ended?;
+        return Ok(Exit::Stopped);
+    }
     let verdict = verdict(&results, bench.run.stop.requested());
     let warnings = bench.warnings(args.quick);
     let exit = output::finish(&bench.run.result(results, warnings, verdict), &args.output)?;
