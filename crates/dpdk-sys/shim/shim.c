@@ -151,6 +151,8 @@ void lr_at_exit(void (*f)(void)) { (void)atexit(f); }
 uint32_t lr_lcore_id(void) { return rte_lcore_id(); }
 uint32_t lr_lcore_main(void) { return rte_get_main_lcore(); }
 int lr_lcore_enabled(uint32_t lcore) { return lcore < RTE_MAX_LCORE && rte_lcore_is_enabled(lcore); }
+int lr_alarm(void (*f)(void *), void *arg) { return rte_eal_alarm_set(1, f, arg); }
+
 int lr_launch(int (*f)(void *), void *arg, uint32_t lcore) { return rte_eal_remote_launch(f, arg, lcore); }
 int lr_wait_lcore(uint32_t lcore) { return rte_eal_wait_lcore(lcore); }
 

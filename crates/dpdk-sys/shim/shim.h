@@ -49,6 +49,8 @@ uint32_t lr_lcore_id(void);          /* LR_LCORE_NONE on a thread that is not EA
 uint32_t lr_lcore_main(void);
 int lr_lcore_enabled(uint32_t lcore);
 int lr_launch(int (*f)(void *), void *arg, uint32_t lcore);
+/* Calls f on the interrupt thread, soon. */
+int lr_alarm(void (*f)(void *), void *arg);
 int lr_wait_lcore(uint32_t lcore);
 
 /* ---- memory ---- */

@@ -40,6 +40,11 @@ impl Failure {
         Self { exit: Exit::Machine, text: text.to_string() }
     }
 
+    /// A signal came before there was anything to keep.
+    pub fn stopped(text: impl fmt::Display) -> Self {
+        Self { exit: Exit::Stopped, text: text.to_string() }
+    }
+
     /// Something that should have worked did not.
     pub fn failed(text: impl fmt::Display) -> Self {
         Self { exit: Exit::Failed, text: text.to_string() }

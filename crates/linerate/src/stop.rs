@@ -37,9 +37,4 @@ impl Stop {
     pub fn shared(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
-
-    /// The flag itself, for packet loops.
-    pub fn flag(&self) -> &AtomicBool {
-        &self.0
-    }
 }

@@ -14,7 +14,7 @@ use support::{
 
 /// A trial's counts and exit code. The load leaves the tester plenty of room.
 fn trial(args: &[&str]) -> serde_json::Value {
-    let mut all = vec!["trial", "--duration", "300ms", "--residual", "100ms", "--json", "-", "-q"];
+    let mut all = vec!["trial", "--duration", "300ms", "--residual", "400ms", "--json", "-", "-q"];
     all.extend(args);
     let ended = linerate(&all);
     assert!(matches!(ended.code, 0 | 3), "{args:?}: {}", ended.stderr);
@@ -135,31 +135,44 @@ fn a_policed_rate_is_found_at_every_frame_size() {
 #[test]
 fn loss_verification_forgives_a_rare_loss() {
     let _machine = exclusive();
-    let args = [
-        "bench",
-        "--quick",
-        "--dut",
-        "l2",
-        "--method",
-        "tst009",
-        "--retries",
-        "2",
-        "--upper",
-        "100kpps",
-        "--precision",
-        "5%",
-        "--frame-sizes",
-        "256",
-        "--no-latency",
-        "--json",
-        "-",
-        "-q",
-    ];
-    let ended = until_trusted(5, || linerate(&args));
-    let result = ended.json();
-    let answer = size_of(&result, 256);
-    assert_eq!((ended.code, answer["outcome"].as_str()), (0, Some("at_maximum")), "{answer}");
-    assert!(answer["standard"]["name"].as_str().unwrap().contains("r=3"), "{answer}");
+    // One frame of 20,000 is lost on purpose: about two of five trials of 10,000 frames lose any, which ones a seed
+    // decides.
+    for attempt in 1.. {
+        let impair = format!("loss=0.005%,seed={attempt}");
+        let args = [
+            "bench",
+            "--quick",
+            "--dut",
+            "l2",
+            "--method",
+            "tst009",
+            "--retries",
+            "10",
+            "--upper",
+            "100kpps",
+            "--precision",
+            "20%",
+            "--frame-sizes",
+            "256",
+            "--no-latency",
+            "--impair",
+            &impair,
+            "--json",
+            "-",
+            "-q",
+        ];
+        let ended = until_trusted(5, || linerate(&args));
+        let result = ended.json();
+        let answer = size_of(&result, 256);
+        assert_eq!((ended.code, answer["outcome"].as_str()), (0, Some("at_maximum")), "{answer}");
+        assert!(answer["standard"]["name"].as_str().unwrap().contains("r=11"), "{answer}");
+        let retried = |t: &serde_json::Value| t["spec"]["purpose"] == "verification";
+        if result["trials"].as_array().unwrap().iter().any(retried) {
+            break;
+        }
+        // The trials of this run lost none.
+        assert!(attempt < 25, "no trial ever lost a frame: {result}");
+    }
 }
 
 #[test]

@@ -127,9 +127,9 @@ fn a_frozen_dut_is_not_excused_and_a_dead_one_is_named() {
         "--load",
         "200kpps",
         "--duration",
-        "150ms",
-        "--residual",
         "200ms",
+        "--residual",
+        "100ms",
         "--tester-cpu",
         "1",
         "--json",
@@ -142,7 +142,7 @@ fn a_frozen_dut_is_not_excused_and_a_dead_one_is_named() {
         let mut run = start(&args, None, &dir.path().join("log"));
         while run.alive() {
             dut.process().freeze_for(Duration::from_millis(60));
-            std::thread::sleep(Duration::from_millis(60));
+            std::thread::sleep(Duration::from_millis(90));
         }
         let status = run.wait_end(Duration::from_secs(30)).unwrap();
         let result = read();
@@ -170,7 +170,7 @@ fn a_frozen_dut_is_not_excused_and_a_dead_one_is_named() {
         "--frame-sizes",
         "64",
         "--duration",
-        "500ms",
+        "6s",
         "--precision",
         "0.1%",
         "--tester-cpu",
@@ -253,7 +253,7 @@ fn the_kernel_bridge_and_router_agree_with_us() {
     std::fs::write(&plan, "[trust]\nsettle = '10ms'\nresidual = '100ms'\nselftest = false\n").unwrap();
     let bench =
         ["bench", "--plan", plan.to_str().unwrap(), "--port", "eth:t0", "--port", "eth:t1", "--upper", "20kpps"];
-    let more = ["--duration", "1s", "--frame-sizes", "64,128", "--no-latency", "--json", json.to_str().unwrap()];
+    let more = ["--duration", "6s", "--frame-sizes", "64,128", "--no-latency", "--json", json.to_str().unwrap()];
     let mut run = start(&[&bench[..], &more].concat(), Some(dut.tester()), &dir.path().join("log"));
     std::thread::sleep(Duration::from_millis(3500));
     dut.set_link(1, false);

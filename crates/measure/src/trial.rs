@@ -113,6 +113,10 @@ pub struct DirectionCounts {
     pub duplicates: u64,
     /// Frames whose sequence is below the highest already seen (RFC 4737 type-P-reordered).
     pub reordered: u64,
+    /// Frames that came 65,536 or more behind the highest sequence: too late to tell a first arrival from a copy. They
+    /// count as lost.
+    #[serde(default)]
+    pub late: u64,
     /// `sent - received`.
     pub lost: u64,
     /// Frames at the receiving port without this trial's stamp.
@@ -136,7 +140,8 @@ pub struct DirectionCounts {
 }
 
 impl DirectionCounts {
-    /// Lost and unsent frames over intended ones: what a goal's loss ratio is held against.
+    /// Lost and refused frames over intended ones: what a goal's loss ratio is held against. Skipped frames, of which a
+    /// valid trial has at most 0.1 %, are the tester's.
     pub fn loss_ratio(&self) -> f64 {
         if self.intended == 0 {
             0.0
@@ -286,7 +291,7 @@ impl TrialRecord {
         !self.violations.iter().any(|v| v.rule.voids_trial())
     }
 
-    /// Loss ratio over all directions, unsent frames counted as lost (RFC 9971: aggregated over all outputs).
+    /// Loss ratio over all directions, refused frames counted as lost; of skipped ones a valid trial has at most 0.1 % (RFC 9971: aggregated over all outputs).
     pub fn loss_ratio(&self) -> f64 {
         let (lost, intended) =
             self.directions.iter().fold((0, 0), |(l, i), d| (l + d.lost + d.refused, i + d.intended));

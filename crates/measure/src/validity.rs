@@ -110,7 +110,16 @@ fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
 fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
     // Refused frames too: a queue fills while the built-in DUT is away, or after the tester was and catches up.
     let lost = e.trial.lost();
-    let explained = frames_in_gaps(e.trial, |_| true);
+    // Frames that our own port had no room for did come back.
+    let missed: u64 = e.trial.directions.iter().filter_map(|d| d.port_missed).sum();
+    if lost > 0 && missed >= lost {
+        let text = format!(
+            "{lost} frames were lost or refused and the tester's own ports missed {missed}: it received too slowly; lower \
+             the load, or give the ports more --descriptors"
+        );
+        return Some((Rule::Interrupted, text));
+    }
+    let explained = frames_in_gaps(e.trial, |_| true) + missed as f64;
     if lost == 0 || explained < lost as f64 {
         return None;
     }

@@ -49,6 +49,12 @@ impl GapMeter {
         self.last = now;
     }
 
+    /// Moves on to `now` without counting: what happens meanwhile does not matter.
+    #[inline]
+    pub fn skip(&mut self, now: u64) {
+        self.last = now;
+    }
+
     #[cold]
     fn note(&mut self, gap: u64) {
         if gap > self.gaps.largest {

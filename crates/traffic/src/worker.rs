@@ -192,6 +192,9 @@ pub struct Worker<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> {
     gaps: GapMeter,
     counters: WorkerCounters,
     started: bool,
+    /// When the turn before was, and whether it received anything.
+    last_turn: u64,
+    receiving: bool,
     /// Transmit tasks whose end has been told to the control.
     told_done: bool,
     published: (u64, u64),
@@ -207,6 +210,8 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
             gaps: GapMeter::new(gap_threshold),
             counters: WorkerCounters::default(),
             started: false,
+            last_turn: 0,
+            receiving: false,
             told_done: false,
             published: (0, 0),
             until_publish: PUBLISH_LOOPS,
@@ -230,13 +235,18 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
             return self.wait(clock, control, now);
         }
         let ended = control.ended();
-        if ended.is_none_or(|ended| now <= ended.saturating_add(control.timing().settle)) {
+        // Judged by the turn before, so that a gap across the end counts; and for as long as late frames come.
+        if self.receiving || ended.is_none_or(|ended| self.last_turn <= ended.saturating_add(control.timing().settle)) {
             self.gaps.poll(now);
+        } else {
+            self.gaps.skip(now);
         }
+        self.last_turn = now;
         let (mut busy, mut stale) = (false, false);
         for task in &mut self.rx {
             stale |= task.poll(clock);
         }
+        self.receiving = stale;
         for task in &mut self.tx {
             if stale {
                 now = clock.now();

@@ -58,12 +58,14 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let mut bench = Bench { run, progress: Progress::new(args.output.quiet), sizes, quiet: args.output.quiet };
     let (results, ended) = bench.all();
     bench.progress.clear();
-    if bench.run.trials.is_empty() {
+    if bench.run.trials.is_empty() && ended.is_err() {
         // Nothing was measured: there is nothing to show before saying why.
-        ended?;
-        return Ok(Exit::Stopped);
+        return ended.map(|()| Exit::Failed);
     }
-    let verdict = verdict(&results, bench.run.stop.requested());
+    let mut verdict = verdict(&results, bench.run.stop.requested());
+    if ended.is_err() && verdict == Verdict::Passed {
+        verdict = Verdict::Failed;
+    }
     let warnings = bench.warnings(args.quick);
     let exit = output::finish(&bench.run.result(results, warnings, verdict), &args.output)?;
     // A rig that failed half way says so after what it measured before.
@@ -234,6 +236,11 @@ impl Bench {
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
                 let Some(trial) = self.one(streams, spec, attempt, most, line, 0.0)? else { return Ok(None) };
+                if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
+                    // What the search found stands; this trial says nothing of it.
+                    answer.outcome = Outcome::Interrupted;
+                    return Ok(None);
+                }
                 let here = answer.placement.is_none() || trial.interference.placement == answer.placement;
                 if trial.valid() && here {
                     valid = Some(trial);

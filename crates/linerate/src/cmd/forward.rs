@@ -1,6 +1,9 @@
 //! `linerate forward`: the reference data plane between ports, for another tester.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
 
 use dataplane::{l3::Route, spec::FunctionSpec, Snapshot};
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec};
@@ -14,6 +17,9 @@ use crate::{
     out,
     stop::Stop,
 };
+
+/// Without a frame for this long, the loop rests a millisecond.
+const LULL: Duration = Duration::from_millis(300);
 
 /// Jumbo frames are for a plan to ask for; a DUT takes what comes up to the usual.
 const MAX_FRAME: usize = 2048;
@@ -36,21 +42,40 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let facts = engine::facts::read();
     let cpus = CpuPlan::choose(&facts.cpus_allowed, args.machine.dut_cpu.or(args.machine.tester_cpu), None, false)?;
     let eal = engine::start_eal(&args.machine, CpuPlan { other: None, ..cpus }, &specs)?;
-    let ports = open(eal, &specs, args, &stop)?;
+    let ports = match open(eal, &specs, args, &stop) {
+        Err(_) if stop.requested() => return Ok(Exit::Passed),
+        ports => ports?,
+    };
     let macs: Vec<MacAddr> = ports.iter().enumerate().map(|(i, p)| mac(p, i)).collect();
     let mut dut = Builtin::new(eal, &spec, ports, &macs, neighbours)?;
     let control = dut.forwarder.control();
     out::note(&format!("forwarding {} between {}; Ctrl-C ends it", spec.describe(), args.ports.join(" and ")));
     let begun = Instant::now();
-    let last = eal.scope(|s| -> Result<Snapshot, Failure> {
-        let job = s.launch(TESTER_LCORE, || dut.forwarder.run(stop.flag()))?;
-        while !stop.requested() && duration.is_none_or(|d| begun.elapsed() < d) {
-            std::thread::sleep(Duration::from_millis(20));
-            // Over virtio servers and the like, asking for the link is what takes a waiting peer in.
-        }
-        control.stop();
-        Ok(job.join()?)
-    })?;
+    let over = || stop.requested() || duration.is_some_and(|d| begun.elapsed() >= d);
+    let mut last = Snapshot::default();
+    while !over() {
+        // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
+        // moment, and who came or went meanwhile is let in or out.
+        let parked = eal.park_interrupts();
+        let lull = AtomicBool::new(false);
+        last = eal.scope(|s| -> Result<Snapshot, Failure> {
+            let job = s.launch(TESTER_LCORE, || dut.forwarder.run(&lull))?;
+            let (mut seen, mut since) = (last.received(), Instant::now());
+            while !over() && since.elapsed() < LULL {
+                std::thread::sleep(Duration::from_millis(20));
+                let now = control.snapshot(Duration::from_secs(1)).map_or(seen, |s| s.received());
+                if now != seen {
+                    (seen, since) = (now, Instant::now());
+                }
+            }
+            lull.store(true, Ordering::Relaxed);
+            Ok(job.join()?)
+        })?;
+        drop(parked);
+        std::thread::sleep(Duration::from_millis(1));
+        // Over a virtio server, asking for the link is what takes a waiting peer in.
+        dut.ask_links();
+    }
     let text = if args.json { counters_json(&last, &args.ports)? } else { counters_text(&last, &args.ports) };
     out::print(&text);
     Ok(Exit::Passed)

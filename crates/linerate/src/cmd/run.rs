@@ -35,7 +35,14 @@ impl Run {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
         let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514);
-        let rig = Rig::new(&RigOptions { ports, machine, max_frame, stop: &stop })?;
+        let rig = Rig::new(&RigOptions { ports, machine, max_frame, stop: &stop }).map_err(|e| {
+            // A wait for a peer that was cut short says only that it was.
+            if stop.requested() {
+                Failure::stopped(e)
+            } else {
+                e
+            }
+        })?;
         Ok(Self { rig, plan, stop, trials: Vec::new(), selftest: Vec::new(), samples: Vec::new(), begun })
     }
 
@@ -76,7 +83,7 @@ impl Run {
         Ok(Some(most))
     }
 
-    /// Runs one trial and keeps it. `None` when a signal came, or the link of a port went down.
+    /// Runs one trial and keeps it. `None` when a signal came.
     pub fn trial(
         &mut self,
         streams: &Streams,

@@ -47,7 +47,7 @@ pub struct Builtin {
     /// The loop, to be run on its lcore.
     pub forwarder: Loop,
     /// Kept open; its queues are in the loop.
-    pub _ports: Vec<Port>,
+    ports: Vec<Port>,
 }
 
 impl Builtin {
@@ -78,6 +78,13 @@ impl Builtin {
             tx.push(open.take_tx(0)?);
         }
         let settings = Settings::default();
-        Ok(Self { forwarder: Forwarder::new(function, inputs, tx, clock, settings), _ports: ports })
+        Ok(Self { forwarder: Forwarder::new(function, inputs, tx, clock, settings), ports })
+    }
+
+    /// Asks each port for its link.
+    pub fn ask_links(&self) {
+        for port in &self.ports {
+            let _ = port.link();
+        }
     }
 }

@@ -26,7 +26,9 @@ pub const OTHER_LCORE: u32 = 2;
 
 impl From<DpdkError> for Failure {
     fn from(e: DpdkError) -> Self {
-        if e.machine_lacks() {
+        if matches!(e, DpdkError::Panicked { .. } | DpdkError::Lcore { .. }) {
+            Self::failed(e)
+        } else if e.machine_lacks() {
             Self::machine(e)
         } else {
             Self::usage(e)

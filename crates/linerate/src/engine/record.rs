@@ -25,6 +25,7 @@ pub fn direction(from: &str, to: &str, tx: &TxCounters, rx: &Checker, hz: u64) -
         received,
         duplicates: counts.streams.duplicates,
         reordered: counts.streams.reordered,
+        late: counts.streams.late,
         lost: tx.sent.saturating_sub(received),
         foreign: counts.foreign,
         wrong_length: counts.wrong_length,

@@ -1,6 +1,6 @@
 //! What a run is made with: DPDK, the tester's two ports, the built-in DUT if there is one, and the pool of frames.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::{Eal, EalOptions, Lcore, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue, Wire};
 use host::Facts;
@@ -62,6 +62,8 @@ pub struct Rig {
     pub descriptors: u32,
     /// Trials run so far.
     pub number: u32,
+    /// Added to the number of a trial for its epoch, so that frames of another run are most likely foreign.
+    pub epoch_base: u8,
     pub warnings: Vec<Warning>,
     /// Thread ids of the polling lcores, for the kernel's counters.
     pub tids: [Option<u32>; 2],
@@ -110,6 +112,7 @@ impl Rig {
             classifier: PlacementClassifier::default(),
             descriptors: machine.descriptors,
             number: 0,
+            epoch_base: std::process::id() as u8 ^ clock.now() as u8,
             warnings: Vec::new(),
             tids: [None; 2],
             taught: false,
@@ -148,13 +151,20 @@ impl Rig {
             let name = names.get(i).cloned().unwrap_or_default();
             self.ends.push(End::new(name, port, i as u8)?);
         }
+        let until = Instant::now() + wait;
         for end in &self.ends {
-            if !end.port.wait_link_up(wait) {
-                return Err(Failure::machine(format!(
-                    "port {}: its link is still down after {wait:?}: start or enable the other side, or wait longer \
-                     (--link-wait)",
-                    end.name
-                )));
+            while !end.port.link().up {
+                if options.stop.requested() {
+                    return Err(Failure::stopped(format!("stopped while port {} waited for its link", end.name)));
+                }
+                if Instant::now() >= until {
+                    return Err(Failure::machine(format!(
+                        "port {}: its link is still down after {wait:?}: start or enable the other side, or wait longer \
+                         (--link-wait)",
+                        end.name
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(5));
             }
         }
         self.dut_text =

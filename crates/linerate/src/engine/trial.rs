@@ -9,7 +9,7 @@ use dpdk::{Mbuf, PoolHandle, PortStats, RxQueue, TxQueue};
 use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
     plan::Trust,
-    trial::{Interference, Rule, TrialRecord, TrialSpec},
+    trial::{Interference, Rule, TrialRecord, TrialSpec, Violation},
     validity::{self, Evidence},
 };
 use packet::{Buffer, Burst, Clock, Rx, Tx};
@@ -75,6 +75,15 @@ pub struct Finished {
     pub samples: Vec<Vec<Sample>>,
 }
 
+/// Sets a flag when dropped, a panic's way included.
+struct Set<'a>(&'a AtomicBool);
+
+impl Drop for Set<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 type TesterWorker<'a> = Worker<&'a mut TxQueue, PoolHandle, &'a mut RxQueue>;
 
 impl Rig {
@@ -88,7 +97,9 @@ impl Rig {
     ) -> Result<TrialEnd, Failure> {
         self.number += 1;
         let hz = self.clock.hz();
-        let epoch = self.number as u8;
+        let epoch = (self.number as u8).wrapping_add(self.epoch_base);
+        // A peer that dies must not take its memory from under a poll; its link is looked at when the trial is over.
+        let parked = if self.dut.is_none() { self.eal.park_interrupts() } else { None };
         drain(&mut self.ends);
         self.teach(streams, attempt.trust)?;
         let probe_before = self.probe()?;
@@ -111,6 +122,8 @@ impl Rig {
             let (worker_ref, control_ref, clock_ref) = (&mut worker, &control, &*clock);
             let (done_ref, dut_stop_ref) = (&done, &dut_stop);
             let counters = eal.scope(|s| -> Result<_, Failure> {
+                // However this ends, the DUT's loop must, or the scope would wait for ever.
+                let _dut_ends = Set(dut_stop_ref);
                 let dut = match dut {
                     Some(dut) => {
                         let dut_control = dut.forwarder.control();
@@ -121,13 +134,11 @@ impl Rig {
                     None => None,
                 };
                 let job = s.launch(TESTER_LCORE, move || {
-                    let result = timed(worker_ref, clock_ref, control_ref);
-                    done_ref.store(true, Ordering::Release);
-                    result
+                    let _told = Set(done_ref);
+                    timed(worker_ref, clock_ref, control_ref)
                 })?;
                 wait(done_ref, control_ref, stop, attempt, tick);
                 let tester = job.join();
-                // Whatever became of the tester, the DUT's loop must end, or the scope would wait for ever.
                 dut_stop_ref.store(true, Ordering::Relaxed);
                 if let Some((job, begun)) = dut {
                     let snapshot = job.join()?;
@@ -140,6 +151,10 @@ impl Rig {
             (counters, parts(worker))
         };
         let ((counters, drift_ppm), (txs, rxs)) = ran;
+        if parked.is_some() {
+            drop(parked);
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let probe_after = self.probe()?;
         if stop.requested() {
             return Ok(TrialEnd::Stopped);
@@ -190,6 +205,13 @@ impl Rig {
             tsc_invariant: self.facts.tsc_invariant,
             selftest_max: attempt.selftest_max,
         });
+        let unprobed = self.cpus.other.is_some() && (probe_before.is_none() || probe_after.is_none());
+        if unprobed && self.classifier.classes() > 0 {
+            record.interference.placement = None;
+            let text =
+                "the other core did not answer the probe, so nobody knows where the cores were: keep its CPU free";
+            record.violations.push(Violation { rule: Rule::Moved, text: text.to_owned() });
+        }
         if record.violations.iter().any(|v| v.rule == Rule::Clock) {
             record.directions.iter_mut().for_each(|d| d.latency = None);
         }

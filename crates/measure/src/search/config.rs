@@ -67,6 +67,11 @@ impl SearchConfig {
             }
         };
         let lower = resolve("search.lower", s.lower)?;
+        // A tester below the lowest load is no contradiction in the plan: the search finds that it cannot be offered.
+        let upper = match lower >= upper && upper_is_tester {
+            true => Fps::from_raw(lower.get() * (1.0 + 2.0 * s.precision.get())),
+            false => upper,
+        };
         check_bounds(plan, size, Some(lower.get()), upper.get())?;
         Ok(Self {
             method: s.method,

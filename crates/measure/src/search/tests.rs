@@ -245,11 +245,18 @@ fn a_config_needs_bounds_that_agree() {
     let mut above = Plan::default();
     above.search.lower = "50%".parse().unwrap();
     let above = above.validate().unwrap();
-    let error = SearchConfig::for_size(&above, size, Some(ten_g), Some(Fps::from_raw(1e6))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "search.lower = 50%: must be below search.upper = 1.000 Mpps, 1.000 Mpps at 64 bytes"
-    );
+    // A tester below the lowest load is no contradiction: the search finds that nobody can offer it.
+    let config = SearchConfig::for_size(&above, size, Some(ten_g), Some(Fps::from_raw(1e6))).unwrap();
+    assert!(config.upper_is_tester && config.lower < config.upper);
+    for method in [Method::Rfc2544, Method::Tst009] {
+        let config = SearchConfig { method, ..config.clone() };
+        let (answer, _) = run(&config, &mut SimSetup { tester_max: 1e6, ..SimSetup::new(2e7, 1) }.start());
+        assert_eq!((answer.outcome, answer.throughput), (Outcome::Inconclusive, None), "{method:?}");
+    }
+    let mut crossed = Plan::default();
+    (crossed.search.lower, crossed.search.upper) = ("50%".parse().unwrap(), Some("1Mpps".parse().unwrap()));
+    let error = crossed.validate().and_then(|p| SearchConfig::for_size(&p, size, Some(ten_g), None)).unwrap_err();
+    assert_eq!(error.to_string(), "search.lower = 50%: must be below search.upper = 1Mpps, 1.000 Mpps at 64 bytes");
 }
 
 fn two_placements(flip: f64, seed: u64) -> SimSetup {
