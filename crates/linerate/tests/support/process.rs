@@ -127,6 +127,7 @@ pub fn send_signal(id: u32, signal: &str) {
         "CONT" => Signal::CONT,
         "INT" => Signal::INT,
         "TERM" => Signal::TERM,
+        "KILL" => Signal::KILL,
         other => panic!("no signal {other}"),
     };
     if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
