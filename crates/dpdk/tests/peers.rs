@@ -25,7 +25,9 @@ struct Testpmd(Child);
 
 impl Testpmd {
     fn start(dir: &Path, vdevs: [String; 2]) -> Self {
-        let mut command = Command::new("dpdk-testpmd");
+        // Ends with the thread that started it, even if no destructor runs.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--", "dpdk-testpmd"]);
         command.args(["--no-huge", "-m", "256", "--no-pci", "--no-telemetry", "--no-shconf", "--iova-mode=va"]);
         command.args(["--lcores=0,1", &format!("--file-prefix=peer{}", std::process::id())]);
         command.args(vdevs.iter().map(|v| format!("--vdev={v}")));
