@@ -64,7 +64,8 @@ pub struct BenchArgs {
 
 const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --quick                                       the built-in L3 data plane, in under two minutes
-  linerate bench --quick --dut l2 --impair rate=1Mpps          find a known rate
+  linerate bench --quick --dut l2 --impair rate=1Mpps --upper 4Mpps
+                                                               find a known rate
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
 

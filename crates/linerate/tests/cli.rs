@@ -94,6 +94,7 @@ fn a_busy_vhost_socket_is_left_alone() {
 fn files_that_cannot_be_written_are_refused_before_measuring() {
     refused(2, &["bench", "--quick", "--json", "/nowhere/r.json"], &["/nowhere/r.json", "mkdir -p"]);
     refused(2, &["bench", "--quick", "--svg", "/"], &["is a directory"]);
+    refused(2, &["bench", "--quick", "--json", "/tmp/x.json", "--csv", "/tmp/x.json"], &["named twice"]);
 }
 
 #[test]

@@ -135,6 +135,19 @@ fn a_frozen_dut_is_not_excused_and_a_dead_one_is_named() {
         "--json",
         json.to_str().unwrap(),
     ];
+    // A trial whose DUT dies says so, whatever else it says.
+    let mut dying = Testpmd::memif(Memory::NoHuge);
+    let [p, q] = [0, 1].map(|n| format!("memif:{}", dying.socket(n).display()));
+    let died =
+        ["trial", "--port", &p, "--port", &q, "--load", "50kpps", "--duration", "5s", "--residual", "100ms", "-q"];
+    let mut run = start(&died, None, &dir.path().join("log"));
+    std::thread::sleep(Duration::from_millis(2500));
+    dying.process().signal("KILL");
+    let status = run.wait_end(Duration::from_secs(30)).unwrap();
+    assert_eq!(status.code(), Some(1), "{}", run.output());
+    assert!(run.output().contains("its link went down during the trial"), "{}", run.output());
+    drop(dying);
+
     // 60 ms of 200 kpps do not fit its rings: frames are lost or refused, and no gap of ours explains them. It is
     // frozen again and again while the run lasts, so that sending is hit whenever it happens.
     for attempt in 1.. {

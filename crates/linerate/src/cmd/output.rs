@@ -32,7 +32,14 @@ pub fn style() -> Style {
 
 /// Fails before anything is measured when a file could not be written afterwards.
 pub fn check(args: &OutputArgs) -> Result<(), Failure> {
-    for path in files(args) {
+    let all: Vec<_> = files(args).collect();
+    for (i, path) in all.iter().enumerate() {
+        if all[..i].contains(path) && (path.is_file() || !path.exists()) {
+            return Err(Failure::usage(format!(
+                "{} is named twice: each document needs a file of its own",
+                path.display()
+            )));
+        }
         let parent = match path.parent() {
             Some(p) if !p.as_os_str().is_empty() => p,
             _ => Path::new("."),

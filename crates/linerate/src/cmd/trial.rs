@@ -65,5 +65,15 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         Some(r) if !r.valid() => Verdict::Inconclusive,
         Some(_) => Verdict::Passed,
     };
-    output::finish(&run.result(Vec::new(), Vec::new(), verdict), &args.output)
+    let down = run.links_down();
+    let verdict = if record.is_some() && !down.is_empty() { Verdict::Failed } else { verdict };
+    let exit = output::finish(&run.result(Vec::new(), Vec::new(), verdict), &args.output)?;
+    if verdict == Verdict::Failed {
+        // Whatever the counts say of the tester, this is why.
+        return Err(Failure::failed(format!(
+            "port {}: its link went down during the trial: the peer ended or was disconnected; the counts are kept",
+            down.join(" and ")
+        )));
+    }
+    Ok(exit)
 }
