@@ -82,10 +82,18 @@ fn testpmd_over_memif_agrees_with_us() {
     assert!(tx >= total(&result, "received"), "{tx} {result}");
     assert!(tx <= total(&result, "received") + total(&result, "lost") + 2 * LEARNING, "{tx} {result}");
 
-    let result = bench(ports, "300kpps", &[]);
-    let answer = size_of(&result, 64);
-    assert!(answer["throughput_fps"].as_f64().unwrap() > 10e3, "{answer}");
-    assert!(answer["at_throughput"][0]["latency"]["p50_ns"].as_u64().unwrap() > 0, "{answer}");
+    for attempt in 1.. {
+        let result = bench(ports, "300kpps", &["--latency-duration", "100ms"]);
+        let answer = size_of(&result, 64);
+        assert!(answer["throughput_fps"].as_f64().unwrap() > 10e3, "{answer}");
+        if let Some(p50) = answer["at_throughput"][0]["latency"]["p50_ns"].as_u64() {
+            assert!(p50 > 0, "{answer}");
+            break;
+        }
+        // Every latency trial of that run was disturbed, and it says so.
+        assert!(answer["diagnosis"].as_str().unwrap().contains("no latency"), "{answer}");
+        assert!(attempt < 8, "{answer}");
+    }
 }
 
 #[test]
