@@ -120,7 +120,7 @@ fn a_policed_rate_is_found_at_every_frame_size() {
         "-",
         "-q",
     ];
-    let ended = until_trusted(5, || linerate(&args));
+    let ended = until_trusted(8, || linerate(&args));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let result = ended.json();
     for size in [64, 128, 256, 512, 1024, 1280, 1518] {
@@ -161,7 +161,7 @@ fn loss_verification_forgives_a_rare_loss() {
             "-",
             "-q",
         ];
-        let ended = until_trusted(5, || linerate(&args));
+        let ended = until_trusted(8, || linerate(&args));
         let result = ended.json();
         let answer = size_of(&result, 256);
         assert_eq!((ended.code, answer["outcome"].as_str()), (0, Some("at_maximum")), "{answer}");
@@ -180,7 +180,7 @@ fn a_dut_that_forwards_nothing_is_named() {
     let _machine = exclusive();
     // Frames for a network that no route covers.
     let args = ["bench", "--quick", "--dut", "l3", "--dst-ip", "192.0.2.1", "--frame-sizes", "64", "--json", "-", "-q"];
-    let ended = until_trusted(5, || linerate(&args));
+    let ended = until_trusted(8, || linerate(&args));
     let result = ended.json();
     let answer = size_of(&result, 64);
     assert_eq!((ended.code, answer["outcome"].as_str()), (1, Some("no_traffic")), "{answer}");
@@ -237,7 +237,7 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         let status = run.wait_end(Duration::from_secs(5)).unwrap();
         let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
         let answer = size_of(&result, 64);
-        if status.code() == Some(3) && attempt < 5 {
+        if status.code() == Some(3) && attempt < 8 {
             continue;
         }
         let found = answer["throughput_fps"].as_f64().unwrap();
@@ -343,7 +343,7 @@ fn an_ordinary_user_without_hugepages_gets_the_whole_job() {
         "-",
         "-q",
     ];
-    let ended = until_trusted(5, || {
+    let ended = until_trusted(8, || {
         let output = std::process::Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"])
             .arg(&copy)
