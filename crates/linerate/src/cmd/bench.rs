@@ -304,13 +304,12 @@ impl Bench {
         mut line: Line,
         trials_left: f64,
     ) -> Result<Option<TrialRecord>, Failure> {
-        let Self { run, progress, sizes, .. } = self;
+        let Self { run, progress, .. } = self;
         let trust = &run.plan.trust;
         let latency = run.plan.latency.duration;
         let trial_s = (run.plan.search.duration + trust.residual + trust.settle).as_secs_f64();
         let later = line.frame_size.map_or(0, |(_, at, of)| of - at);
         let per_size = (1.0 / run.plan.search.precision.get()).log2().ceil() + 3.0;
-        let _ = sizes;
         run.trial(streams, spec, attempt, most, &mut |elapsed| {
             line.left_s = Some((left_s(later, trials_left, trial_s, latency, per_size) - elapsed).max(0.0));
             progress.show(&line);
