@@ -33,6 +33,10 @@ pub struct Snapshot {
     pub tx: Vec<u64>,
     /// Dropped, by reason.
     pub drops: DropCounters,
+    /// Taken in for ourselves.
+    pub punted: u64,
+    /// Made here: `received + originated = sent + drops + punted + held`.
+    pub originated: u64,
     /// The nodes, in the order frames meet them.
     pub nodes: Vec<NodeStats>,
     /// The function's own counters.
@@ -76,6 +80,8 @@ impl Snapshot {
             rx: rx.map(|(a, b)| InputStats { port: a.port, frames: minus(a.frames, b.frames) }).collect(),
             tx: self.tx.iter().zip(&earlier.tx).map(|(a, b)| minus(*a, *b)).collect(),
             drops: self.drops.since(&earlier.drops),
+            punted: minus(self.punted, earlier.punted),
+            originated: minus(self.originated, earlier.originated),
             nodes: self.nodes.iter().zip(&earlier.nodes).map(|(a, b)| a.since(b)).collect(),
             counters: self.counters.iter().zip(&earlier.counters).map(|(a, b)| (a.0, minus(a.1, b.1))).collect(),
             ..self.clone()
@@ -85,14 +91,23 @@ impl Snapshot {
     /// The numbers in a fixed order, to be sent to another thread one by one. [`Self::restore`] reads them.
     fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
         let gaps = self.gaps;
-        [self.taken_at, self.busy_polls, self.idle_polls, self.busy_clocks, self.idle_clocks, self.held]
-            .into_iter()
-            .chain([gaps.largest, gaps.largest_at, gaps.total, gaps.count, gaps.threshold])
-            .chain(self.rx.iter().map(|input| input.frames))
-            .chain(self.tx.iter().copied())
-            .chain(self.drops.iter().map(|(_, count)| count))
-            .chain(self.nodes.iter().flat_map(|node| [node.calls, node.vectors, node.clocks]))
-            .chain(self.counters.iter().map(|&(_, count)| count))
+        [
+            self.taken_at,
+            self.busy_polls,
+            self.idle_polls,
+            self.busy_clocks,
+            self.idle_clocks,
+            self.held,
+            self.punted,
+            self.originated,
+        ]
+        .into_iter()
+        .chain([gaps.largest, gaps.largest_at, gaps.total, gaps.count, gaps.threshold])
+        .chain(self.rx.iter().map(|input| input.frames))
+        .chain(self.tx.iter().copied())
+        .chain(self.drops.iter().map(|(_, count)| count))
+        .chain(self.nodes.iter().flat_map(|node| [node.calls, node.vectors, node.clocks]))
+        .chain(self.counters.iter().map(|&(_, count)| count))
     }
 
     /// Fills a snapshot that has its names from [`Self::numbers`].
@@ -105,6 +120,8 @@ impl Snapshot {
             &mut self.busy_clocks,
             &mut self.idle_clocks,
             &mut self.held,
+            &mut self.punted,
+            &mut self.originated,
         ] {
             *slot = next();
         }

@@ -4,7 +4,7 @@
 //! caller's business. [`Fib4`] and [`Fib6`] are the default for a static set of routes; the binary may plug in
 //! another table (DPDK's `rte_fib`) through the traits; [`Linear`] is the oracle in tests.
 
-use std::net::IpAddr;
+use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use crate::{trie::Trie, Prefix};
 
@@ -15,57 +15,127 @@ pub const NO_ROUTE: u32 = 0;
 pub const MAX_NEXT_HOP: u32 = (1 << 31) - 1;
 
 /// Bulk longest-prefix match over IPv4 destinations.
-pub trait Lookup4 {
+pub trait Lookup4: fmt::Debug + Send + Sync {
     /// Writes the next hop of each destination (host byte order), or [`NO_ROUTE`], as far as both slices reach.
-    fn lookup(&self, dst: &[u32], next_hop: &mut [u32]);
+    fn lookup(&self, dst: &[u32], next_hop: &mut [u64]);
+
+    /// Adds or replaces (`Some`) and removes (`None`) IPv4 routes; those of IPv6 are passed over. Nobody looks anything up
+    /// meanwhile. After an error the table is in no particular state and must not be used.
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError>;
 }
 
 /// Bulk longest-prefix match over IPv6 destinations.
-pub trait Lookup6 {
+pub trait Lookup6: fmt::Debug + Send + Sync {
     /// Writes the next hop of each destination, or [`NO_ROUTE`], as far as both slices reach.
-    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u32]);
+    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u64]);
+
+    /// As [`Lookup4::update`], for IPv6.
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError>;
+}
+
+/// A table did not take the routes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {family} forwarding table: {why}")]
+pub struct FibError {
+    /// `IPv4` or `IPv6`.
+    pub family: &'static str,
+    /// What is wrong, and what mends it.
+    pub why: String,
+}
+
+/// Makes empty tables: small ones in Rust, large ones in DPDK's memory.
+pub trait FibMaker: fmt::Debug + Send {
+    /// An IPv4 table for up to so many routes.
+    fn make4(&self, routes: usize) -> Result<Arc<dyn Lookup4>, FibError>;
+    /// An IPv6 table for up to so many routes.
+    fn make6(&self, routes: usize) -> Result<Arc<dyn Lookup6>, FibError>;
 }
 
 /// A static IPv4 FIB: a trie of strides 16, 8 and 8 bits, so that most routes take one load.
 #[derive(Debug, Clone)]
-pub struct Fib4(Trie);
+pub struct Fib4 {
+    trie: Trie,
+    routes: BTreeMap<Prefix, u32>,
+}
 
 /// A static IPv6 FIB: a trie of one 16-bit stride and then bytes.
 #[derive(Debug, Clone)]
-pub struct Fib6(Trie);
+pub struct Fib6 {
+    trie: Trie,
+    routes: BTreeMap<Prefix, u32>,
+}
+
+/// Tables in Rust's own memory, remade at each update: for some thousand routes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Small;
+
+impl FibMaker for Small {
+    fn make4(&self, _routes: usize) -> Result<Arc<dyn Lookup4>, FibError> {
+        Ok(Arc::new(Fib4::new(&[])))
+    }
+    fn make6(&self, _routes: usize) -> Result<Arc<dyn Lookup6>, FibError> {
+        Ok(Arc::new(Fib6::new(&[])))
+    }
+}
+
+/// Applies changes of one family to a map of routes.
+fn merge(routes: &mut BTreeMap<Prefix, u32>, changes: &[(Prefix, Option<u32>)], ip4: bool) {
+    for &(prefix, hop) in changes.iter().filter(|(prefix, _)| prefix.addr().is_ipv4() == ip4) {
+        match hop {
+            Some(hop) => routes.insert(prefix, hop),
+            None => routes.remove(&prefix),
+        };
+    }
+}
 
 impl Fib4 {
     /// A FIB of the IPv4 prefixes among these; of equal prefixes the last one stands. Next hops are below 2^31.
     pub fn new(routes: &[(Prefix, u32)]) -> Self {
-        Self(Trie::new(routes.iter().filter_map(|&(prefix, hop)| match prefix.addr() {
+        Self::from_map(routes.iter().copied().filter(|(prefix, _)| prefix.addr().is_ipv4()).collect())
+    }
+
+    fn from_map(routes: BTreeMap<Prefix, u32>) -> Self {
+        let trie = Trie::new(routes.iter().filter_map(|(prefix, &hop)| match prefix.addr() {
             IpAddr::V4(addr) => Some((addr.octets(), prefix.len(), hop)),
             IpAddr::V6(_) => None,
-        })))
+        }));
+        Self { trie, routes }
     }
 }
 
 impl Fib6 {
     /// A FIB of the IPv6 prefixes among these; of equal prefixes the last one stands. Next hops are below 2^31.
     pub fn new(routes: &[(Prefix, u32)]) -> Self {
-        Self(Trie::new(routes.iter().filter_map(|&(prefix, hop)| match prefix.addr() {
+        Self::from_map(routes.iter().copied().filter(|(prefix, _)| prefix.addr().is_ipv6()).collect())
+    }
+
+    fn from_map(routes: BTreeMap<Prefix, u32>) -> Self {
+        let trie = Trie::new(routes.iter().filter_map(|(prefix, &hop)| match prefix.addr() {
             IpAddr::V6(addr) => Some((addr.octets(), prefix.len(), hop)),
             IpAddr::V4(_) => None,
-        })))
+        }));
+        Self { trie, routes }
     }
 }
 
 impl Lookup4 for Fib4 {
     #[inline]
-    fn lookup(&self, dst: &[u32], next_hop: &mut [u32]) {
+    fn lookup(&self, dst: &[u32], next_hop: &mut [u64]) {
         for (&dst, hop) in dst.iter().zip(next_hop) {
-            (*hop, _) = self.0.lookup((dst >> 16) as u16, &[(dst >> 8) as u8, dst as u8]);
+            *hop = u64::from(self.trie.lookup((dst >> 16) as u16, &[(dst >> 8) as u8, dst as u8]).0);
         }
+    }
+
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError> {
+        merge(&mut self.routes, changes, true);
+        *self = Self::from_map(std::mem::take(&mut self.routes));
+        Ok(())
     }
 }
 
 impl Lookup6 for Fib6 {
     #[inline]
-    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u32]) {
+    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u64]) {
         // A walk down to a /64 is seven loads, and most of a burst goes where the frame before went: the last walk
         // also answers for every address that shares the bits it looked at.
         let (mut mask, mut shared, mut last) = (0, 1, NO_ROUTE);
@@ -73,44 +143,60 @@ impl Lookup6 for Fib6 {
             let address = u128::from_be_bytes(*dst);
             if address & mask != shared {
                 let [a, b, rest @ ..] = dst;
-                let (found, seen) = self.0.lookup(u16::from_be_bytes([*a, *b]), rest);
+                let (found, seen) = self.trie.lookup(u16::from_be_bytes([*a, *b]), rest);
                 mask = u128::MAX << (8 * (rest.len() - seen));
                 (shared, last) = (address & mask, found);
             }
-            *hop = last;
+            *hop = u64::from(last);
         }
+    }
+
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError> {
+        merge(&mut self.routes, changes, false);
+        *self = Self::from_map(std::mem::take(&mut self.routes));
+        Ok(())
     }
 }
 
 /// The definition of longest-prefix match, and as slow as it reads: the oracle.
 #[derive(Debug, Clone)]
-pub struct Linear(Vec<(Prefix, u32)>);
+pub struct Linear(BTreeMap<Prefix, u32>);
 
 impl Linear {
     /// A table of these routes; of equal prefixes the last one stands.
     pub fn new(routes: &[(Prefix, u32)]) -> Self {
-        Self(routes.to_vec())
+        Self(routes.iter().copied().collect())
     }
 
     fn find(&self, addr: IpAddr) -> u32 {
         let covering = self.0.iter().filter(|(prefix, _)| prefix.contains(addr));
-        covering.max_by_key(|(prefix, _)| prefix.len()).map_or(NO_ROUTE, |&(_, hop)| hop)
+        covering.max_by_key(|(prefix, _)| prefix.len()).map_or(NO_ROUTE, |(_, &hop)| hop)
     }
 }
 
 impl Lookup4 for Linear {
-    fn lookup(&self, dst: &[u32], next_hop: &mut [u32]) {
+    fn lookup(&self, dst: &[u32], next_hop: &mut [u64]) {
         for (&dst, hop) in dst.iter().zip(next_hop) {
-            *hop = self.find(IpAddr::V4(dst.into()));
+            *hop = u64::from(self.find(IpAddr::V4(dst.into())));
         }
+    }
+
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError> {
+        merge(&mut self.0, changes, true);
+        Ok(())
     }
 }
 
 impl Lookup6 for Linear {
-    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u32]) {
+    fn lookup(&self, dst: &[[u8; 16]], next_hop: &mut [u64]) {
         for (&dst, hop) in dst.iter().zip(next_hop) {
-            *hop = self.find(IpAddr::V6(dst.into()));
+            *hop = u64::from(self.find(IpAddr::V6(dst.into())));
         }
+    }
+
+    fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError> {
+        merge(&mut self.0, changes, false);
+        Ok(())
     }
 }
 
@@ -171,6 +257,6 @@ mod tests {
     fn an_empty_fib_has_no_route() {
         let mut hop = [7; 2];
         Fib4::new(&[]).lookup(&[0, u32::MAX], &mut hop);
-        assert_eq!(hop, [NO_ROUTE; 2]);
+        assert_eq!(hop, [u64::from(NO_ROUTE); 2]);
     }
 }

@@ -137,8 +137,7 @@ where
         }
         let Self { function, inputs, tx, clock, settings, burst, out, counts, .. } = self;
         let mut laps = Laps::start(&*clock, now, settings.node_clocks);
-        let held = function.held();
-        if held > 0 {
+        if function.due() {
             let verdict = function.poll(burst, out, &mut laps);
             send(verdict, burst, out, tx, settings.tx_retries, counts, &mut laps);
         }
@@ -210,6 +209,8 @@ where
             rx: rx.map(|(input, &frames)| InputStats { port: input.port, frames }).collect(),
             tx: counts.tx.clone(),
             drops: self.out.trash.counters().clone(),
+            punted: self.out.punted,
+            originated: self.out.originated,
             nodes,
             counters,
         }

@@ -16,8 +16,8 @@ pub enum Verdict {
 
 /// A network function: a struct of nodes in fixed order, statically dispatched, that sees whole bursts.
 ///
-/// Every frame it is given leaves by an egress port, is held (and counted by [`Function::held`]), or is dropped with
-/// a reason in `out`.
+/// Every frame it is given leaves by an egress port, is held (and counted by [`Function::held`]), is dropped with a reason
+/// in `out`, or is for ourselves: `received + originated = sent + dropped + punted + held` at every moment between calls.
 pub trait Function<B: Buffer> {
     /// Handles a burst received on port `ingress`. `out` is empty, but for counters, when called.
     fn process<C: Clock>(
@@ -28,7 +28,14 @@ pub trait Function<B: Buffer> {
         laps: &mut Laps<'_, C>,
     ) -> Verdict;
 
-    /// Called once a poll while frames are held: those that are due go into the (empty) burst and out like any other.
+    /// Whether [`Self::poll`] has something to do now. Called once a poll, frames or not: the place to look for new
+    /// tables.
+    #[inline]
+    fn due(&mut self) -> bool {
+        self.held() > 0
+    }
+
+    /// Called once a poll when [`Self::due`]: those that are due go into the (empty) burst and out like any other.
     #[inline]
     fn poll<C: Clock>(&mut self, _burst: &mut Burst<B>, _out: &mut Outputs<B>, _laps: &mut Laps<'_, C>) -> Verdict {
         Verdict::Split
@@ -62,6 +69,18 @@ impl<B: Buffer> Trash<B> {
     #[inline]
     pub fn drop(&mut self, frame: B, reason: DropReason) {
         self.counters.add(reason, 1);
+        self.discard(frame);
+    }
+
+    /// Counts a frame as dropped whose memory lives on as another one, such as an ICMP error about it.
+    #[inline]
+    pub fn count(&mut self, reason: DropReason) {
+        self.counters.add(reason, 1);
+    }
+
+    /// Gives a frame back, uncounted: it is counted elsewhere.
+    #[inline]
+    fn discard(&mut self, frame: B) {
         if let Err(full) = self.frames.try_push(frame) {
             B::discard(&mut self.frames);
             self.frames.push(full.element());
@@ -109,6 +128,10 @@ pub struct Outputs<B: Buffer> {
     pub(crate) ports: Vec<Burst<B>>,
     /// Frames dropped.
     pub trash: Trash<B>,
+    /// Frames taken in for ourselves (ARP, echo requests, ...).
+    pub punted: u64,
+    /// Frames made here (ARP requests, ICMP errors, replies, copies), to be sent or dropped like any other.
+    pub originated: u64,
 }
 
 impl<B: Buffer> Outputs<B> {
@@ -117,7 +140,30 @@ impl<B: Buffer> Outputs<B> {
         Self {
             ports: (0..ports).map(|_| Burst::new()).collect(),
             trash: Trash { frames: Burst::new(), counters: DropCounters::default() },
+            punted: 0,
+            originated: 0,
         }
+    }
+
+    /// A frame that was for ourselves and ends here.
+    #[inline]
+    pub fn punt(&mut self, frame: B) {
+        self.punted += 1;
+        self.trash.discard(frame);
+    }
+
+    /// Sends a frame that was made here.
+    #[inline]
+    pub fn originate(&mut self, port: usize, frame: B) {
+        self.originated += 1;
+        self.push(port, frame);
+    }
+
+    /// Sends a reply made out of the frame it answers.
+    #[inline]
+    pub fn answer(&mut self, port: usize, frame: B) {
+        self.punted += 1;
+        self.originate(port, frame);
     }
 
     /// How many egress ports there are.

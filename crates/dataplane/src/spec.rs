@@ -99,6 +99,11 @@ impl<B: Buffer, L: Function<B>> Function<B> for AnyFunction<L> {
     }
 
     #[inline]
+    fn due(&mut self) -> bool {
+        each!(self, f => Function::<B>::due(f))
+    }
+
+    #[inline]
     fn poll<C: Clock>(&mut self, burst: &mut Burst<B>, out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
         each!(self, f => f.poll(burst, out, laps))
     }

@@ -166,6 +166,11 @@ where
         self.after(verdict, burst, out, laps)
     }
 
+    #[inline]
+    fn due(&mut self) -> bool {
+        self.inner.due() || self.stages.iter().any(|stage| stage.held() > 0)
+    }
+
     /// One port's queue a call, in turn: no more than a burst leaves by it, so nothing overflows.
     fn poll<C: Clock>(
         &mut self,
@@ -185,7 +190,7 @@ where
                 };
             }
         }
-        if self.inner.held() == 0 {
+        if !self.inner.due() {
             return Verdict::Split;
         }
         let verdict = self.inner.poll(burst, out, laps);

@@ -42,8 +42,8 @@ pub struct L3<T4 = Fib4, T6 = Fib6> {
 struct Scratch {
     dst4: [u32; BURST],
     dst6: [[u8; 16]; BURST],
-    hops: [u32; BURST],
-    hops6: [u32; BURST],
+    hops: [u64; BURST],
+    hops6: [u64; BURST],
     reasons: [DropReason; BURST],
     ports: [u16; BURST],
     bad: u64,

@@ -243,10 +243,14 @@ fn a_source_address_may_be_given() {
 
 #[test]
 fn a_foreign_table_with_unknown_next_hops_routes_nothing() {
+    #[derive(Debug)]
     struct Wild;
     impl Lookup4 for Wild {
-        fn lookup(&self, _: &[u32], next_hop: &mut [u32]) {
-            next_hop.fill(u32::MAX);
+        fn lookup(&self, _: &[u32], next_hop: &mut [u64]) {
+            next_hop.fill(u64::MAX);
+        }
+        fn update(&mut self, _: &[(Prefix, Option<u32>)]) -> Result<(), crate::fib::FibError> {
+            Ok(())
         }
     }
     let config = L3Config::benchmark(NEIGHBOURS);
