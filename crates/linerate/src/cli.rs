@@ -2,6 +2,8 @@
 // Comments on flags are the help texts a user reads, where brackets mean what is optional.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+pub mod forward;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -27,8 +29,9 @@ pub enum Command {
     Trial(TrialArgs),
     /// Measure what this tester can do on this machine, per frame size, with no device under test.
     Selftest(SelftestArgs),
-    /// Run the reference data plane between ports, as a device under test for another tester.
-    Forward(ForwardArgs),
+    /// Run the reference data plane between ports, as a device under test for another tester; ask and change one that
+    /// runs.
+    Forward(Box<forward::ForwardArgs>),
 }
 
 /// `linerate bench`
@@ -110,35 +113,6 @@ pub struct SelftestArgs {
     /// Print JSON instead of a table.
     #[arg(long)]
     pub json: bool,
-}
-
-/// `linerate forward`
-#[derive(Debug, Args)]
-pub struct ForwardArgs {
-    /// null, l2, l2:macswap or l3.
-    #[arg(value_name = "FUNCTION")]
-    pub function: String,
-    /// A port; two or more (see `linerate bench --help` for the forms).
-    #[arg(long = "port", value_name = "PORT", required = true)]
-    pub ports: Vec<String>,
-    /// A route: PREFIX,PORT,MAC where PORT counts from 0 and MAC is the next hop's. Without any, the benchmark
-    /// routes: 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1.
-    #[arg(long = "route", value_name = "PREFIX,PORT,MAC")]
-    pub routes: Vec<String>,
-    /// MAC addresses of the stations behind ports 0 and 1, for the benchmark routes.
-    #[arg(long = "neighbour", value_name = "MAC,MAC", value_delimiter = ',')]
-    pub neighbours: Vec<String>,
-    /// Impair what is forwarded: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
-    #[arg(long, value_name = "SPEC")]
-    pub impair: Option<String>,
-    /// Stop after this long; without it, run until Ctrl-C.
-    #[arg(long, value_name = "TIME")]
-    pub duration: Option<String>,
-    /// Print the final counters as JSON.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub machine: MachineArgs,
 }
 
 /// What is tested, and through which ports.

@@ -67,6 +67,12 @@ pub struct DutReport {
     pub tx_frames: u64,
     /// Inside at the end.
     pub held_frames: u64,
+    /// Taken in for itself: ARP, echo requests.
+    #[serde(default)]
+    pub punted_frames: u64,
+    /// Made by itself: `rx + originated = tx + drops + punted + held`.
+    #[serde(default)]
+    pub originated_frames: u64,
     /// Dropped, by reason; reasons that dropped none are left out.
     pub drops: BTreeMap<String, u64>,
     /// The function's own counters by name, such as `impair-lost`.
@@ -77,6 +83,12 @@ pub struct DutReport {
     pub busy_polls: u64,
     /// Polls that found none.
     pub idle_polls: u64,
+    /// Ticks of the clock spent in polls that found frames.
+    #[serde(default)]
+    pub busy_clocks: u64,
+    /// Ticks spent in polls that found none.
+    #[serde(default)]
+    pub idle_clocks: u64,
 }
 
 /// One node of the built-in data plane over a trial.

@@ -11,6 +11,7 @@ pub mod json;
 pub mod markdown;
 mod num;
 pub mod progress;
+mod runtime;
 pub mod selftest;
 mod style;
 pub mod svg;

@@ -3,7 +3,7 @@
 use measure::result::RunResult;
 
 use crate::{
-    figures, num, tables,
+    figures, num, runtime, tables,
     terminal::{self, trust},
     text::{code, markdown as escape},
     words, Style,
@@ -47,6 +47,17 @@ pub fn render(result: &RunResult) -> String {
         if !latency.is_empty() {
             section(&mut out, "One-way delay at the throughput, and its variation");
             out.push_str(&latency.markdown());
+        }
+        let nodes = runtime::nodes(result, &result.sizes);
+        if !nodes.is_empty() {
+            section(&mut out, "Inside the built-in data plane, at the throughput");
+            out.push_str(&nodes.markdown());
+            out.push('\n');
+            for line in runtime::sums(result, &result.sizes) {
+                out.push_str(&format!("- {}\n", escape(&line)));
+            }
+            section(&mut out, "The data plane by load");
+            out.push_str(&runtime::by_load(result).markdown());
         }
     }
     section(&mut out, "Trust");

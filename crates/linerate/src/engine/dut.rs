@@ -1,90 +1,116 @@
-//! The built-in device under test: the reference data plane on its own core, joined to the tester by software cables.
+//! The reference data plane over DPDK ports: one loop an lcore, and the control side that owns their tables. It is the
+//! built-in device under test of `bench`, and all there is of `forward`.
 
 use dataplane::{
     impair::{Impair, ImpairSpec},
-    l3::L3Config,
-    spec::{AnyFunction, FunctionSpec},
-    Forwarder, Input, Settings,
+    spec::{AnyFunction, PlaneSpec},
+    Control, Forwarder, Input, Plane, PortInfo, Settings,
 };
 use dpdk::{Eal, Mempool, PoolHandle, Port, RxQueue, Tsc, TxQueue};
+use packet::{Clock, MacAddr};
+use std::sync::Arc;
 
-use packet::MacAddr;
-
+use super::fibs::RteFibs;
 use crate::failure::Failure;
 
 /// A forwarding loop over DPDK ports.
-pub type Loop = Forwarder<Impair<AnyFunction, PoolHandle>, RxQueue, TxQueue, Tsc>;
+pub type Loop = Forwarder<Impair<AnyFunction<PoolHandle>, PoolHandle>, RxQueue, TxQueue, Tsc>;
 
-/// What was asked for: a function and what impairs it.
+/// One receive queue and the lcore that polls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Polled {
+    /// The port.
+    pub port: usize,
+    /// Its queue.
+    pub queue: u16,
+    /// Index of the lcore.
+    pub lcore: usize,
+}
+
+/// What is asked for: a function, what impairs it, and who does the work.
 #[derive(Debug, Clone)]
 pub struct DutSpec {
-    /// The function.
-    pub function: FunctionSpec,
+    /// The function and its tables.
+    pub plane: PlaneSpec,
     /// The impairment; one that does nothing by default.
     pub impair: ImpairSpec,
+    /// How the loops behave.
+    pub settings: Settings,
 }
 
 impl DutSpec {
-    /// Reads `--dut` and `--impair`. Without a function: `l3`.
-    pub fn parse(function: Option<&str>, impair: Option<&str>) -> Result<Self, Failure> {
-        let function = function.unwrap_or("l3").parse().map_err(Failure::usage)?;
+    /// Reads `--dut` and `--impair` of a benchmark. Without a function: `l3`. Tables are the benchmark's, for these
+    /// stations behind the ports.
+    pub fn parse(function: Option<&str>, impair: Option<&str>, stations: [MacAddr; 2]) -> Result<Self, Failure> {
+        let kind = function.unwrap_or("l3").parse().map_err(Failure::usage)?;
         let impair = impair.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
-        Ok(Self { function, impair })
+        Ok(Self { plane: PlaneSpec::benchmark(kind, stations), impair, settings: Settings::default() })
     }
 
     /// In words, for the report.
     pub fn describe(&self) -> String {
         if self.impair.is_active() {
-            format!("{} with impair {}", self.function, self.impair)
+            format!("{} with impair {}", self.plane.kind, self.impair)
         } else {
-            self.function.to_string()
+            self.plane.kind.to_string()
         }
     }
 }
 
-/// The built-in DUT with its ports.
-pub struct Builtin {
-    /// The loop, to be run on its lcore.
-    pub forwarder: Loop,
-    /// Kept open; its queues are in the loop.
-    ports: Vec<Port>,
+/// The data plane with its ports.
+pub struct DataPlane {
+    /// The tables.
+    pub plane: Plane,
+    /// The loops, each to be run on an lcore of its own.
+    pub forwarders: Vec<Loop>,
+    /// Kept open; their queues are in the loops.
+    pub ports: Vec<Port>,
 }
 
-impl Builtin {
-    /// Builds the function over these ports. `neighbours` are the stations behind the ports, for routes not given.
+impl DataPlane {
+    /// Builds the function over these open ports, whose transmit queue `n` is lcore `n`'s.
     pub fn new(
         eal: &'static Eal,
         spec: &DutSpec,
         mut ports: Vec<Port>,
-        macs: &[MacAddr],
-        neighbours: [MacAddr; 2],
+        infos: &[PortInfo],
+        polled: &[Polled],
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
-        let function = match &spec.function {
-            FunctionSpec::L3(config) if config.routes.is_empty() => {
-                FunctionSpec::L3(L3Config { check_mac: config.check_mac, ..L3Config::benchmark(neighbours) })
+        let hz = clock.hz();
+        let plane = Plane::new(&spec.plane, infos, Box::new(RteFibs::new(eal))).map_err(Failure::usage)?;
+        let lcores = polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1);
+        // Duplicates, and what the function sends on its own account.
+        let room = infos.iter().map(|i| i.mtu).max().unwrap_or(1500) + FRAME_ROOM;
+        let own = Mempool::new(eal, "own", 8191, room.max(2048), 256)?;
+        let mut forwarders = Vec::new();
+        for lcore in 0..lcores {
+            let function = plane.function(own.handle(), hz, lcore);
+            let function = Impair::new(function, &spec.impair, ports.len(), own.handle(), hz);
+            let mut inputs = Vec::new();
+            for p in polled.iter().filter(|p| p.lcore == lcore) {
+                let port = ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
+                inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
             }
-            other => other.clone(),
-        };
-        let inner = function.build(macs).map_err(Failure::usage)?;
-        // Only duplicates are made here.
-        let copies = Mempool::new(eal, "copies", 4095, 2048, 256)?;
-        let hz = packet::Clock::hz(&clock);
-        let function = Impair::new(inner, &spec.impair, ports.len(), copies.handle(), hz);
-        let mut inputs = Vec::new();
-        let mut tx = Vec::new();
-        for (port, open) in ports.iter_mut().enumerate() {
-            inputs.push(Input { port, queue: open.take_rx(0)? });
-            tx.push(open.take_tx(0)?);
+            let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;
+            forwarders.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
-        let settings = Settings::default();
-        Ok(Self { forwarder: Forwarder::new(function, inputs, tx, clock, settings), ports })
+        Ok(Self { plane, forwarders, ports })
     }
 
-    /// Asks each port for its link.
-    pub fn ask_links(&self) {
-        for port in &self.ports {
-            let _ = port.link();
-        }
+    /// One handle a loop.
+    pub fn controls(&self) -> Vec<Arc<Control>> {
+        self.forwarders.iter().map(Forwarder::control).collect()
+    }
+}
+
+/// Ethernet header, two tags, tunnel headers.
+const FRAME_ROOM: u16 = 14 + 8 + 70;
+
+/// The port's own address, or one made up where it has none.
+pub fn port_mac(port: &Port, n: usize) -> MacAddr {
+    match port.mac() {
+        [0, 0, 0, 0, 0, 0] => MacAddr([0x02, b'L', b'R', 0, 1, n as u8]),
+        own => MacAddr(own),
     }
 }

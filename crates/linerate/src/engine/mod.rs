@@ -3,6 +3,7 @@
 mod cpus;
 mod dut;
 pub mod facts;
+mod fibs;
 mod record;
 mod rig;
 mod selftest;
@@ -10,8 +11,8 @@ mod streams;
 mod trial;
 
 pub use cpus::CpuPlan;
-pub use dut::{Builtin, DutSpec};
-pub use rig::{start_eal, End, Rig, RigOptions};
+pub use dut::{port_mac, DataPlane, DutSpec, Polled};
+pub use rig::{start_eal, start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;
 pub use trial::{Attempt, Streams, TrialEnd};
 

@@ -78,10 +78,14 @@ pub fn dut(snapshot: &Snapshot) -> DutReport {
         rx_frames: snapshot.received(),
         tx_frames: snapshot.sent(),
         held_frames: snapshot.held,
+        punted_frames: snapshot.punted,
+        originated_frames: snapshot.originated,
         drops: snapshot.drops.iter().filter(|d| d.1 > 0).map(|(r, n)| (r.name().to_owned(), n)).collect(),
         counters: snapshot.counters.iter().map(|&(name, n)| (name.to_owned(), n)).collect(),
         nodes: snapshot.nodes.iter().map(node).collect(),
         busy_polls: snapshot.busy_polls,
         idle_polls: snapshot.idle_polls,
+        busy_clocks: snapshot.busy_clocks,
+        idle_clocks: snapshot.idle_clocks,
     }
 }

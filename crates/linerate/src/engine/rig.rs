@@ -8,10 +8,11 @@ use measure::{
     placement::PlacementClassifier,
     result::{PortFacts, Warning, WarningKind},
 };
+use dataplane::PortInfo;
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
 
-use super::{cpus::CpuPlan, facts, Builtin, DutSpec, OTHER_LCORE, TESTER_LCORE};
+use super::{cpus::CpuPlan, facts, DataPlane, DutSpec, Polled, OTHER_LCORE, TESTER_LCORE};
 use crate::{
     cli::{MachineArgs, MemoryArg, PortArgs},
     failure::Failure,
@@ -24,6 +25,10 @@ pub struct RigOptions<'a> {
     pub ports: &'a PortArgs,
     /// Cores and memory.
     pub machine: &'a MachineArgs,
+    /// The built-in device under test and what impairs it; not used with ports.
+    pub dut: Option<&'a str>,
+    /// The impairment.
+    pub impair: Option<&'a str>,
     /// Longest frame, without FCS.
     pub max_frame: usize,
     /// Stops the wait for a peer.
@@ -51,7 +56,7 @@ pub struct Rig {
     pub facts: Facts,
     pub cpus: CpuPlan,
     pub ends: Vec<End>,
-    pub dut: Option<Builtin>,
+    pub dut: Option<DataPlane>,
     /// In words, for the report.
     pub dut_text: String,
     /// Two ends of a cable with nothing between, for the self-test.
@@ -60,6 +65,8 @@ pub struct Rig {
     pub frames: Mempool,
     pub classifier: PlacementClassifier,
     pub descriptors: u32,
+    /// Longest IP packet that a software cable carries.
+    max_packet: u16,
     /// Trials run so far.
     pub number: u32,
     /// Added to the number of a trial for its epoch, so that frames of another run are most likely foreign.
@@ -85,7 +92,9 @@ impl Rig {
         let facts = facts::read();
         let outside = !options.ports.ports.is_empty();
         let specs = port_specs(&options.ports.ports)?;
-        let dut_spec = DutSpec::parse(options.ports.dut.as_deref(), options.ports.impair.as_deref())?;
+        // Wrong words are wrong before anything is opened; the stations are known when the cables are.
+        let parse = |stations| DutSpec::parse(options.dut, options.impair, stations);
+        parse([MacAddr::default(); 2])?;
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
         if !machine.descriptors.is_power_of_two() {
@@ -111,6 +120,7 @@ impl Rig {
             frames,
             classifier: PlacementClassifier::default(),
             descriptors: machine.descriptors,
+            max_packet: (usize::from(room) - ETHERNET) as u16,
             number: 0,
             epoch_base: std::process::id() as u8 ^ clock.now() as u8,
             warnings: Vec::new(),
@@ -120,7 +130,7 @@ impl Rig {
         if outside {
             rig.open_outside(&specs, options, &mut warnings)?;
         } else {
-            rig.open_builtin(&dut_spec)?;
+            rig.open_builtin(&parse)?;
         }
         rig.warnings = warnings;
         rig.tids = rig.thread_ids()?;
@@ -172,7 +182,7 @@ impl Rig {
         Ok(())
     }
 
-    fn open_builtin(&mut self, spec: &DutSpec) -> Result<(), Failure> {
+    fn open_builtin(&mut self, parse: &dyn Fn([MacAddr; 2]) -> Result<DutSpec, Failure>) -> Result<(), Failure> {
         let mut dut_ports = Vec::new();
         for i in 0..2u8 {
             let config = PortConfig::new(&self.frames);
@@ -180,9 +190,11 @@ impl Rig {
             self.ends.push(End::new(format!("wire{i}"), near, i)?);
             dut_ports.push(far);
         }
-        let neighbours = [0, 1].map(|i: usize| self.ends.get(i).map_or(MacAddr::default(), |e| e.mac));
-        let macs = [own_mac(0x10), own_mac(0x11)];
-        self.dut = Some(Builtin::new(self.eal, spec, dut_ports, &macs, neighbours)?);
+        let spec = parse(self.macs())?;
+        // What the tester sends is no longer than its own ports take, and headers are added behind that.
+        let info = |n| PortInfo { mac: own_mac(n), mtu: self.max_packet };
+        let polled = [0, 1].map(|port| Polled { port, queue: 0, lcore: 0 });
+        self.dut = Some(DataPlane::new(self.eal, &spec, dut_ports, &[info(0x10), info(0x11)], &polled)?);
         self.dut_text = format!("built-in {} over wire", spec.describe());
         Ok(())
     }
@@ -267,9 +279,18 @@ fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
 
 /// Starts DPDK with the polling cores of this plan.
 pub fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
-    let mib = machine.memory_mib;
     let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
     lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
+    init(machine, lcores, specs)
+}
+
+/// Starts DPDK with lcore 1 on the first of these CPUs, 2 on the second and so on.
+pub fn start_forward_eal(machine: &MachineArgs, cpus: &[u32], specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
+    init(machine, cpus.iter().zip(1..).map(|(&cpu, id)| Lcore { id, cpu }).collect(), specs)
+}
+
+fn init(machine: &MachineArgs, lcores: Vec<Lcore>, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
+    let mib = machine.memory_mib;
     let pci = specs.iter().filter_map(|s| match s {
         PortSpec::Pci { address, .. } => Some(address.clone()),
         _ => None,
@@ -285,12 +306,13 @@ pub fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Re
     })?)
 }
 
-/// Tags that a DUT may add to the longest frame.
-const TAG_ROOM: usize = 8;
+/// Tags, labels and tunnel headers that a DUT may add to the longest frame.
+const HEADER_ROOM: usize = 78;
+const ETHERNET: usize = 14;
 
 /// Room for the longest frame, at least what drivers expect.
 fn data_room(max_frame: usize) -> u16 {
-    (max_frame + TAG_ROOM).max(2048) as u16
+    (max_frame + HEADER_ROOM).max(2048) as u16
 }
 
 /// Frames for `rings` rings of this depth, caches and bursts in hand; bounded below so that small rings still have

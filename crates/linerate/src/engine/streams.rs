@@ -29,6 +29,7 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
     };
     let (src_port, dst_port) = if direction == 0 { (t.src_port, t.dst_port) } else { (t.dst_port, t.src_port) };
     let (ttl, dscp) = (t.ttl, t.dscp);
+    let labels = if direction == 1 && !t.mpls_back.is_empty() { &t.mpls_back } else { &t.mpls };
     let ip = match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => IpSpec::V4 { src, dst, ttl, dscp },
         (IpAddr::V6(src), IpAddr::V6(dst)) => IpSpec::V6 { src, dst, hop_limit: ttl, dscp, flow_label: 0 },
@@ -38,7 +39,7 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
         src_mac: mac(&t.src_mac, near, macs[near])?,
         dst_mac: mac(&t.dst_mac, near, macs[far])?,
         vlans: vlan_tags(&t.vlan),
-        mpls: t.mpls.iter().map(|&label| MplsLabel { label, tc: 0, ttl }).collect(),
+        mpls: labels.iter().map(|&label| MplsLabel { label, tc: 0, ttl }).collect(),
         ip,
         l4: match t.l4 {
             L4::Udp => L4Spec::Udp { src: src_port, dst: dst_port },

@@ -124,10 +124,11 @@ impl Rig {
             let counters = eal.scope(|s| -> Result<_, Failure> {
                 // However this ends, the DUT's loop must, or the scope would wait for ever.
                 let _dut_ends = Set(dut_stop_ref);
-                let dut = match dut {
-                    Some(dut) => {
-                        let dut_control = dut.forwarder.control();
-                        let job = s.launch(OTHER_LCORE, move || dut.forwarder.run(dut_stop_ref))?;
+                let forwarder = dut.as_mut().and_then(|dut| dut.forwarders.first_mut());
+                let dut = match forwarder {
+                    Some(forwarder) => {
+                        let dut_control = forwarder.control();
+                        let job = s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?;
                         let begun = dut_control.snapshot_and_reset_gaps(threshold, Duration::from_secs(2));
                         Some((job, begun))
                     }

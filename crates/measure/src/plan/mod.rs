@@ -41,6 +41,8 @@ pub struct Plan {
     pub trust: Trust,
     /// The link, where the port does not tell.
     pub link: LinkPlan,
+    /// The built-in device under test, for a run without ports.
+    pub dut: DutPlan,
 }
 
 impl Default for Plan {
@@ -55,6 +57,7 @@ impl Default for Plan {
             latency: LatencyPlan::default(),
             trust: Trust::default(),
             link: LinkPlan::default(),
+            dut: DutPlan::default(),
         }
     }
 }
@@ -185,6 +188,18 @@ pub struct LinkPlan {
     pub speed: Option<LinkSpeed>,
 }
 
+/// `[dut]`: which built-in data plane the plan is for. Runs over outside ports do not look at it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DutPlan {
+    /// Its function, such as `"mpls"`; absent: `l3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// What impairs it; absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub impair: Option<String>,
+}
+
 impl Plan {
     /// Reads a plan. Errors, in one line, on what is no TOML, on unknown keys and on values no type takes.
     pub fn from_toml(toml: &str) -> Result<Self, PlanError> {
@@ -198,6 +213,7 @@ impl Plan {
         for (open, comment) in [
             (self.search.upper.is_none(), "search.upper is not set: the line rate, or what the tester can do"),
             (self.link.speed.is_none(), "link.speed is not set: what the ports report"),
+            (self.dut.function.is_none(), "dut.function is not set: l3, when no ports are given"),
         ] {
             if open {
                 text.push_str(&format!("# {comment}\n"));

@@ -109,8 +109,11 @@ fn the_effective_plan_shows_every_default() {
     settle = "5s"
 
     [link]
+
+    [dut]
     # search.upper is not set: the line rate, or what the tester can do
     # link.speed is not set: what the ports report
+    # dut.function is not set: l3, when no ports are given
     "#);
 }
 
@@ -153,7 +156,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     ];
     insta::assert_snapshot!(all.map(error).join("\n"), @r#"
     line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`
-    line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `traffic`, `search`, `latency`, `trust`, `link`
+    line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `traffic`, `search`, `latency`, `trust`, `link`, `dut`
     line 1, `frame_sizes = [64,`: frame size "63": must be 64 to 9216 bytes, FCS included
     frame_sizes = 0 sizes: must list 1 to 64 sizes
     frame_sizes = 64: is listed twice

@@ -53,6 +53,9 @@ pub struct Traffic {
     pub vlan: Vec<u16>,
     /// MPLS labels, top first.
     pub mpls: Vec<u32>,
+    /// MPLS labels of the second direction; empty: the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mpls_back: Vec<u32>,
     /// Source MAC of the first port and, when there are two, of the second; empty: the ports' own.
     pub src_mac: Vec<String>,
     /// Destination MAC of frames sent by the first port and by the second; empty: the other port's.
@@ -87,6 +90,7 @@ impl Default for Traffic {
             l4: L4::Udp,
             vlan: Vec::new(),
             mpls: Vec::new(),
+            mpls_back: Vec::new(),
             src_mac: Vec::new(),
             dst_mac: Vec::new(),
             src_ip: None,

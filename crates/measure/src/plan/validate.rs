@@ -79,6 +79,11 @@ impl Plan {
             return Err(PlanError::value("traffic.mpls", list(&t.mpls), "must be at most 8 labels"));
         }
         t.mpls.iter().try_for_each(|&v| within("traffic.mpls", v, 16, (1 << 20) - 1))?;
+        t.mpls_back.iter().try_for_each(|&v| within("traffic.mpls_back", v, 16, (1 << 20) - 1))?;
+        if !t.mpls_back.is_empty() && t.mpls_back.len() != t.mpls.len() {
+            let legal = format!("must be as many as traffic.mpls has: {}", t.mpls.len());
+            return Err(PlanError::value("traffic.mpls_back", list(&t.mpls_back), &legal));
+        }
         for (key, macs) in [("traffic.src_mac", &t.src_mac), ("traffic.dst_mac", &t.dst_mac)] {
             if macs.len() > 2 {
                 return Err(PlanError::value(key, list(macs), "must be at most 2 addresses, one a port"));

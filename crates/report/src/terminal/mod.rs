@@ -14,7 +14,7 @@ use measure::{
 pub(crate) use trial::counts as trial_counts;
 pub use trial::{render as render_trial, trial_line};
 
-use crate::{num, style::Paint, tables, text, words, Style};
+use crate::{num, runtime, style::Paint, tables, text, words, Style};
 
 /// The whole report of a run. `files` are the documents already written. A result without frame sizes
 /// (`linerate trial`) shows its trial instead of the tables.
@@ -35,6 +35,16 @@ pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
             out.push_str(&tables::latency(result).text(style));
         }
         out.push_str(&bars::render(result, style));
+        // One frame size is enough to see where the cycles go; the smallest has the least to do with memory.
+        let least = || result.sizes.iter().min_by_key(|s| s.frame_size_bytes);
+        let nodes = runtime::nodes(result, least());
+        if !nodes.is_empty() {
+            out.push_str(&style.heading("Inside the built-in data plane, at the throughput"));
+            out.push_str(&nodes.text(style));
+            for line in runtime::sums(result, least()) {
+                out.push_str(&paragraph("", &text::styled(&line, style), Paint::Plain, style));
+            }
+        }
     }
     out.push_str(&style.heading("Trust"));
     for fact in trust::facts(result) {

@@ -1,0 +1,208 @@
+//! `linerate forward`: the data plane itself, and the words for one that runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::MachineArgs;
+
+/// `linerate forward`
+#[derive(Debug, Args, Default)]
+#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|route|...", after_help = EXAMPLES)]
+pub struct ForwardArgs {
+    /// Ask or change a data plane that runs.
+    #[command(subcommand)]
+    pub control: Option<Control>,
+    /// null (or pass), l2 (cross-connect), l2:macswap, bridge, l3, mpls or vxlan.
+    #[arg(value_name = "FUNCTION")]
+    pub function: Option<String>,
+    /// Everything below from a TOML file; flags are added to its lists and replace its values.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print the effective configuration as TOML, with every default, and end.
+    #[arg(long)]
+    pub print_config: bool,
+    /// A port; two or more, counted from 0 (see `linerate bench --help` for the forms).
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// The router's own address on a link: "0 192.0.2.1/24", or "1.100 2001:db8::1/64" for VLAN 100 of port 1.
+    #[arg(long = "address", value_name = "LINK ADDR/LEN", help_heading = "Tables")]
+    pub addresses: Vec<String>,
+    /// A route: "203.0.113.0/24 via 192.0.2.9", "198.19.0.0/16 port 1 mac 02:00:00:00:00:02", "0.0.0.0/0 drop"; several
+    /// paths share the load by flow: "... via A weight 2 via B"; "labels 16/17" pushes MPLS labels.
+    #[arg(long = "route", value_name = "PREFIX PATH", help_heading = "Tables")]
+    pub routes: Vec<String>,
+    /// A neighbour that need not be asked for: "0 192.0.2.9 02:00:00:00:00:09".
+    #[arg(long = "neighbour", value_name = "LINK ADDR MAC", help_heading = "Tables")]
+    pub neighbours: Vec<String>,
+    /// An MPLS label: "16 swap 17 via 192.0.2.9", "16 pop PATH", "16 lookup", "16 drop".
+    #[arg(long = "label", value_name = "LABEL ACTION", help_heading = "Tables")]
+    pub labels: Vec<String>,
+    /// A VXLAN network: "10 local 192.0.2.1 access 0" (more: port UDP, learn off).
+    #[arg(long = "network", value_name = "VNI local ADDR access LINK", help_heading = "Tables")]
+    pub networks: Vec<String>,
+    /// A remote tunnel end that unknown and broadcast frames go to: "10 192.0.2.2".
+    #[arg(long = "remote", value_name = "VNI ADDR", help_heading = "Tables")]
+    pub remotes: Vec<String>,
+    /// A station that need not be learned: "10 02:00:00:00:00:09 192.0.2.2" behind a tunnel, "02:00:00:00:00:09 1" behind
+    /// a port of a bridge.
+    #[arg(long = "fdb", value_name = "ENTRY", help_heading = "Tables")]
+    pub fdb: Vec<String>,
+    /// MAC addresses of the stations behind ports 0 and 1, for the benchmark tables that are used when none are given:
+    /// 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1; labels 16 and 17.
+    #[arg(long, value_name = "MAC,MAC", value_delimiter = ',', help_heading = "Tables")]
+    pub stations: Vec<String>,
+    /// CPUs that poll, an lcore on each. Default: the last one allowed.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub cpus: Vec<u32>,
+    /// Receive queues of each port; over a NIC, RSS spreads flows over them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
+    pub rx_queues: Option<u16>,
+    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
+    /// with one queue in turn.
+    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub queue_map: Vec<String>,
+    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
+    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
+    pub tx: Option<String>,
+    /// Largest IP packet of each port in bytes: one number for all, or one a port.
+    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', help_heading = "Queues")]
+    pub mtu: Vec<u16>,
+    /// Impair what is forwarded: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7;
+    /// place=before for received frames
+    #[arg(long, value_name = "SPEC")]
+    pub impair: Option<String>,
+    /// Nodes count calls and vectors only, without reading the clock.
+    #[arg(long)]
+    pub no_clocks: bool,
+    /// The name others find it by (`forward show --name`). Default: forward, with the process id if that is taken.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Stop after this long; without it, run until Ctrl-C.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Print the final counters as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// No live view.
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  linerate forward l3 --port eth:veth0 --port eth:veth1 --address \"0 192.0.2.1/24\" --address \"1 198.51.100.1/24\"
+  linerate forward --config router.toml
+  linerate forward show runtime                        what each node costs, from another terminal
+  linerate forward route add 203.0.113.0/24 via 198.51.100.9
+  linerate forward load routes.txt                     many changes at once, all or none";
+
+/// Which data plane is meant.
+#[derive(Debug, Args, Default)]
+pub struct Target {
+    /// Its name; needed when several run.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Its socket.
+    #[arg(long, value_name = "PATH", conflicts_with = "name")]
+    pub socket: Option<PathBuf>,
+}
+
+/// What to do with a data plane that runs.
+#[derive(Debug, Subcommand)]
+pub enum Control {
+    /// Show counters or tables.
+    Show {
+        /// What.
+        #[arg(value_enum)]
+        what: What,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Over how long rates are taken; 0 for the sum since the start.
+        #[arg(long, value_name = "TIME", default_value = "1s")]
+        interval: String,
+        /// Most rows of a table shown.
+        #[arg(long, value_name = "N", default_value_t = 1000)]
+        limit: usize,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// add|replace|del an address: add 0 192.0.2.1/24
+    Address(Change),
+    /// add|replace|del a route: add 203.0.113.0/24 via 192.0.2.9
+    Route(Change),
+    /// add|replace|del a neighbour: add 0 192.0.2.9 02:00:00:00:00:09
+    Neighbour(Change),
+    /// add|replace|del an MPLS label: add 16 swap 17 via 192.0.2.9
+    Label(Change),
+    /// add|replace|del a VXLAN network: add 10 local 192.0.2.1 access 0
+    Network(Change),
+    /// add|del a remote tunnel end: add 10 192.0.2.2
+    Remote(Change),
+    /// add|replace|del a static station: add 10 02:00:00:00:00:09 192.0.2.2
+    Fdb(Change),
+    /// Apply a file of such lines (`route add ...`), all or none; `-` reads standard input.
+    Load {
+        /// The file.
+        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// End it, cleanly.
+    Stop {
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+/// A change, in the words of the grammar.
+#[derive(Debug, Args)]
+pub struct Change {
+    /// add, replace or del, and what.
+    #[arg(required = true, num_args = 2.., value_name = "WORD")]
+    pub words: Vec<String>,
+    #[command(flatten)]
+    pub target: Target,
+}
+
+/// What can be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum What {
+    /// Calls, vectors and clocks of each node, by lcore; busy and idle.
+    Runtime,
+    /// Ports and queues: frames, rates, missed, no buffer; JSON has the drivers' own counters too.
+    Ports,
+    /// Frames dropped, by reason.
+    Drops,
+    /// The router's interfaces and addresses.
+    Interfaces,
+    /// Routes.
+    Routes,
+    /// Neighbours, static and learned.
+    Neighbours,
+    /// MPLS labels.
+    Labels,
+    /// VXLAN networks and their tunnel ends.
+    Networks,
+    /// Stations of a bridge or of VXLAN networks.
+    Fdb,
+}
+
+impl What {
+    /// Its name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Runtime => "runtime",
+            Self::Ports => "ports",
+            Self::Drops => "drops",
+            Self::Interfaces => "interfaces",
+            Self::Routes => "routes",
+            Self::Neighbours => "neighbours",
+            Self::Labels => "labels",
+            Self::Networks => "networks",
+            Self::Fdb => "fdb",
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `forward show`, `forward route add ...`, `forward load`: words for a data plane that runs.
+
+use std::{
+    fs,
+    io::{self, Read},
+};
+
+use serde_json::Value;
+
+use super::socket::{Client, Request, MAX_LOAD};
+use crate::{
+    cli::forward::{Change, Control, Target},
+    failure::{Exit, Failure},
+    out,
+};
+
+/// Largest file of changes read.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// Runs the words.
+pub fn run(control: &Control) -> Result<Exit, Failure> {
+    match control {
+        Control::Show { what, json, interval, limit, target } => {
+            let interval_s = units::parse_duration(interval)?.as_secs_f64();
+            let request =
+                Request::Show { what: what.name().into(), json: *json, limit: Some(*limit), interval_s: Some(interval_s) };
+            match connect(target)?.ask(&request, &[])? {
+                Value::String(text) => out::print(&text),
+                value => out::print(&serde_json::to_string_pretty(&value).map_err(Failure::failed)?),
+            }
+        }
+        Control::Address(change) => apply("address", change)?,
+        Control::Route(change) => apply("route", change)?,
+        Control::Neighbour(change) => apply("neighbour", change)?,
+        Control::Label(change) => apply("label", change)?,
+        Control::Network(change) => apply("network", change)?,
+        Control::Remote(change) => apply("remote", change)?,
+        Control::Fdb(change) => apply("fdb", change)?,
+        Control::Load { file, target } => {
+            let text = read(file)?;
+            let lines = text.iter().filter(|&&b| b == b'\n').count() as u64;
+            if lines > MAX_LOAD {
+                return Err(Failure::usage(format!(
+                    "{}: {lines} lines, at most {MAX_LOAD} go at once: split it",
+                    file.display()
+                )));
+            }
+            let answer = connect(target)?.ask(&Request::Load(lines), &text).map_err(|f| Failure {
+                text: format!("{}: {}", file.display(), f.text),
+                ..f
+            })?;
+            out::note(&format!("{} changes applied in {:.2} s", answer["applied"], answer["took_s"].as_f64().unwrap_or(0.0)));
+        }
+        Control::Stop { target } => {
+            connect(target)?.ask(&Request::Stop(true), &[])?;
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+fn connect(target: &Target) -> Result<Client, Failure> {
+    Client::connect(target.name.as_deref(), target.socket.as_deref())
+}
+
+fn apply(table: &str, change: &Change) -> Result<(), Failure> {
+    let line = format!("{table} {}", change.words.join(" "));
+    connect(&change.target)?.ask(&Request::Apply(vec![line]), &[])?;
+    Ok(())
+}
+
+/// The file's lines, each ended; `-` is standard input.
+fn read(file: &std::path::Path) -> Result<Vec<u8>, Failure> {
+    let at = |e: String| Failure::usage(format!("{}: {e}", file.display()));
+    let mut bytes = Vec::new();
+    if file.as_os_str() == "-" {
+        io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| at(e.to_string()))?;
+    } else {
+        let open = fs::File::open(file).map_err(|e| at(e.to_string()))?;
+        open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| at(e.to_string()))?;
+    }
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(at("more than 1 GiB: split it".into()));
+    }
+    if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,157 @@
+//! `linerate forward`: the reference data plane between ports, and the words for one that runs.
+
+mod client;
+mod config;
+mod desk;
+mod lists;
+mod show;
+mod socket;
+mod text;
+
+use std::{
+    io::{stdout, IsTerminal},
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use config::{Config, Settings};
+use dataplane::{Control, PortInfo};
+use desk::Desk;
+use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec};
+
+use crate::{
+    cli::forward::ForwardArgs,
+    engine::{self, port_mac, DataPlane, DutSpec},
+    failure::{Exit, Failure},
+    out,
+    stop::Stop,
+};
+
+/// Without a frame for this long, the loops rest a millisecond.
+const LULL: Duration = Duration::from_millis(300);
+
+/// Runs the command.
+pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
+    if let Some(control) = &args.control {
+        return client::run(control);
+    }
+    let config = Config::read(args)?;
+    if args.print_config {
+        out::print(&config.to_toml()?);
+        return Ok(Exit::Passed);
+    }
+    let facts = engine::facts::read();
+    let settings = config.check(args, &facts.cpus_allowed)?;
+    let stop = Stop::on_signals()?;
+    let specs = settings.ports.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
+    let eal = engine::start_forward_eal(&args.machine, &settings.cpus, &specs)?;
+    let ports = match open(eal, &specs, &settings, args, &stop) {
+        Err(_) if stop.requested() => return Ok(Exit::Passed),
+        ports => ports?,
+    };
+    let info = |(n, port): (usize, &Port)| PortInfo { mac: port_mac(port, n), mtu: settings.mtu[n] };
+    let infos: Vec<PortInfo> = ports.iter().enumerate().map(info).collect();
+    for (name, port) in settings.ports.iter().zip(&ports) {
+        if let Some(why) = port.fallback() {
+            out::note(&format!("port {name}: {why}"));
+        }
+    }
+    let spec = DutSpec {
+        plane: settings.plane.clone(),
+        impair: settings.impair.clone(),
+        settings: dataplane::Settings {
+            tx: settings.tx,
+            node_clocks: !args.no_clocks,
+            ..dataplane::Settings::default()
+        },
+    };
+    let dut = DataPlane::new(eal, &spec, ports, &infos, &settings.polled)?;
+    let (server, asked) = socket::Server::start(args.name.as_deref())?;
+    out::note(&format!(
+        "forwarding {} between {}; {}; Ctrl-C ends it",
+        spec.describe(),
+        settings.ports.join(" and "),
+        server.path().display()
+    ));
+    let live = !args.quiet && !args.json && stdout().is_terminal();
+    let controls = dut.controls();
+    let DataPlane { plane, mut forwarders, ports } = dut;
+    let macs = infos.iter().map(|i| i.mac).collect();
+    let hz = packet::Clock::hz(&dpdk::Tsc::new(eal));
+    let mut desk = Desk::new(plane, ports, macs, settings, controls, asked, hz, live);
+    while !desk.over(&stop) {
+        // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
+        // moment, and who came or went meanwhile is let in or out.
+        let parked = eal.park_interrupts();
+        let lull = AtomicBool::new(false);
+        eal.scope(|s| -> Result<(), Failure> {
+            // However this ends, the loops must, or the scope would wait for ever.
+            let _loops_end = Set(&lull);
+            let mut jobs = Vec::new();
+            for (forwarder, lcore) in forwarders.iter_mut().zip(1..) {
+                let lull = &lull;
+                jobs.push(s.launch(lcore, move || forwarder.run(lull))?);
+            }
+            let (mut seen, mut since) = (desk.received(), Instant::now());
+            while !desk.over(&stop) && since.elapsed() < LULL {
+                desk.serve(Duration::from_millis(20));
+                let now = desk.received();
+                if now != seen {
+                    (seen, since) = (now, Instant::now());
+                }
+            }
+            lull.store(true, Ordering::Relaxed);
+            for job in jobs {
+                job.join()?;
+            }
+            Ok(())
+        })?;
+        drop(parked);
+        std::thread::sleep(Duration::from_millis(1));
+        // Over a virtio server, asking for the link is what takes a waiting peer in.
+        desk.ask_links();
+    }
+    // Nobody is told of tables and counters that are about to go.
+    drop(server);
+    out::print(&desk.last_words(args.json)?);
+    Ok(Exit::Passed)
+}
+
+/// Sets a flag when dropped.
+struct Set<'a>(&'a AtomicBool);
+
+impl Drop for Set<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+fn open(
+    eal: &'static Eal,
+    specs: &[PortSpec],
+    settings: &Settings,
+    args: &ForwardArgs,
+    stop: &Stop,
+) -> Result<Vec<Port>, Failure> {
+    let d = args.machine.descriptors;
+    let lcores = settings.cpus.len() as u32;
+    let open = |(spec, &mtu): (&PortSpec, &u16)| {
+        let rings = u32::from(settings.rx_queues) + lcores;
+        let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
+        let pool = Mempool::new(eal, "ports", count, (mtu + 14 + 8).max(2048), 512)?;
+        let mut config = PortConfig::new(&pool);
+        (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
+        (config.rx_queues, config.tx_queues) = (settings.rx_queues, lcores as u16);
+        config.mtu = mtu.max(1500);
+        // A DUT waits for its tester as long as it takes; Ctrl-C ends that too.
+        config.peer_timeout = Duration::from_secs(24 * 3600);
+        config.cancel = Some(stop.shared());
+        Ok(Port::open(eal, spec, &config)?)
+    };
+    specs.iter().zip(&settings.mtu).map(open).collect()
+}
+
+/// The counters of a loop now, or nothing when its lcore does not answer.
+fn snapshot(control: &Control) -> Option<dataplane::Snapshot> {
+    control.snapshot(Duration::from_secs(1)).ok()
+}

@@ -1,0 +1,375 @@
+//! The control socket: where it is, who may use it, and what goes over it.
+//!
+//! A request is one line of JSON ([`Request`]), after [`Request::Load`] followed by as many lines of text as it says; the
+//! answer is one line of JSON, `{"ok": ...}` or `{"error": "..."}`. The socket lies in a directory of the user's own
+//! (mode 0700) and has mode 0600.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::{
+        fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+        net::{UnixListener, UnixStream},
+    },
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+        Arc,
+    },
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Value};
+
+use crate::failure::Failure;
+
+/// Longest request line, and longest line of a load, in bytes.
+const MAX_LINE: u64 = 64 << 10;
+/// Most lines, and bytes, of one load.
+pub const MAX_LOAD: u64 = 8 << 20;
+const MAX_LOAD_BYTES: usize = 1 << 30;
+/// A client that says nothing for so long is let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_CLIENTS: usize = 8;
+
+/// What a client asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Counters or a table.
+    Show {
+        /// Which.
+        what: String,
+        /// As data; else as text.
+        #[serde(default)]
+        json: bool,
+        /// Most rows.
+        #[serde(default)]
+        limit: Option<usize>,
+        /// Rates over the last so many seconds; 0: since the start.
+        #[serde(default)]
+        interval_s: Option<f64>,
+    },
+    /// Changes, all or none, each a line of the grammar.
+    Apply(Vec<String>),
+    /// Changes that follow, one a line: so many.
+    Load(u64),
+    /// End.
+    Stop(bool),
+}
+
+/// A request on its way to the thread that owns the tables.
+pub struct Asked {
+    /// The request; loads have become [`Request::Apply`].
+    pub request: Request,
+    /// Where the answer goes.
+    pub answer: SyncSender<Result<Value, String>>,
+}
+
+/// The listening socket. It is removed when this is dropped.
+pub struct Server {
+    path: PathBuf,
+    stop: Arc<AtomicBool>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// The directory of sockets: `$XDG_RUNTIME_DIR/linerate`, else `/run/linerate` for root, else `/tmp/linerate-UID`.
+pub fn directory() -> PathBuf {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let uid = own_uid();
+    match runtime {
+        Some(dir) if dir.is_dir() => dir.join("linerate"),
+        _ if uid == 0 => PathBuf::from("/run/linerate"),
+        _ => PathBuf::from(format!("/tmp/linerate-{uid}")),
+    }
+}
+
+fn own_uid() -> u32 {
+    fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
+}
+
+/// Makes the directory, for the user alone, or says why it cannot be trusted.
+fn private_directory() -> Result<PathBuf, Failure> {
+    let dir = directory();
+    let fail = |why: String| Failure::machine(format!("the directory of control sockets, {}: {why}", dir.display()));
+    match fs::DirBuilder::new().mode(0o700).create(&dir) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(fail(format!("{e}: set XDG_RUNTIME_DIR to a directory of yours"))),
+    }
+    let meta = fs::symlink_metadata(&dir).map_err(|e| fail(e.to_string()))?;
+    if !meta.is_dir() || meta.uid() != own_uid() || meta.mode() & 0o077 != 0 {
+        return Err(fail("must be a directory of your own with mode 0700: remove it or set XDG_RUNTIME_DIR".into()));
+    }
+    Ok(dir)
+}
+
+/// Names of the data planes that answer.
+pub fn running() -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
+    let socket = |entry: io::Result<fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let name = path.file_name()?.to_str()?.strip_suffix(".sock")?.to_owned();
+        UnixStream::connect(&path).is_ok().then_some(name)
+    };
+    let mut names: Vec<_> = entries.filter_map(socket).collect();
+    names.sort();
+    names
+}
+
+impl Server {
+    /// Listens under this name; without one, as `forward`, or `forward-PID` when that is taken. Requests arrive at the
+    /// receiver.
+    pub fn start(name: Option<&str>) -> Result<(Self, Receiver<Asked>), Failure> {
+        let dir = private_directory()?;
+        let own = format!("forward-{}", std::process::id());
+        let candidates = name.map_or(vec!["forward", &own], |name| vec![name]);
+        if let Some(bad) = candidates.iter().find(|n| {
+            n.is_empty() || n.len() > 64 || !n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        }) {
+            return Err(Failure::usage(format!("--name {bad:?}: must be 1 to 64 letters, digits, `-`, `_` or `.`")));
+        }
+        for candidate in &candidates {
+            let path = dir.join(format!("{candidate}.sock"));
+            if UnixStream::connect(&path).is_ok() {
+                continue;
+            }
+            // One that nobody answers was left behind by a process that was killed.
+            let _ = fs::remove_file(&path);
+            let fail = |e: io::Error| Failure::machine(format!("control socket {}: {e}", path.display()));
+            let listener = UnixListener::bind(&path).map_err(fail)?;
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(fail)?;
+            listener.set_nonblocking(true).map_err(fail)?;
+            let (requests, asked) = mpsc::sync_channel(MAX_CLIENTS);
+            let stop = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&stop);
+            let thread = thread::Builder::new()
+                .name("control".into())
+                .spawn(move || accept(&listener, &requests, &seen))
+                .map_err(fail)?;
+            return Ok((Self { path, stop, thread: Some(thread) }, asked));
+        }
+        Err(Failure::usage(format!(
+            "--name {}: another linerate forward has that name: choose another",
+            candidates.last().unwrap_or(&"")
+        )))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let _ = fs::remove_file(&self.path);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn accept(listener: &UnixListener, requests: &SyncSender<Asked>, stop: &Arc<AtomicBool>) {
+    let clients = Arc::new(AtomicUsize::new(0));
+    while !stop.load(Ordering::Relaxed) {
+        let Ok((stream, _)) = listener.accept() else {
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let (requests, clients) = (requests.clone(), Arc::clone(&clients));
+        if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
+            clients.fetch_sub(1, Ordering::Relaxed);
+            say(&stream, &Err(format!("busy: {MAX_CLIENTS} clients are connected already")));
+            continue;
+        }
+        let done = Arc::clone(&clients);
+        let serve = move || {
+            let _ = serve(&stream, &requests);
+            done.fetch_sub(1, Ordering::Relaxed);
+        };
+        if thread::Builder::new().name("client".into()).spawn(serve).is_err() {
+            clients.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn say(mut stream: &UnixStream, answer: &Result<Value, String>) {
+    let value = match answer {
+        Ok(value) => json!({ "ok": value }),
+        Err(text) => json!({ "error": text }),
+    };
+    let _ = stream.set_write_timeout(Some(PATIENCE));
+    let _ = stream.write_all(format!("{value}\n").as_bytes());
+}
+
+/// Answers one client until it leaves, says nothing for long, or cannot be understood.
+fn serve(stream: &UnixStream, requests: &SyncSender<Asked>) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut reader = BufReader::new(stream);
+    loop {
+        let line = match line(&mut reader)? {
+            Line::End => return Ok(()),
+            Line::TooLong => {
+                say(stream, &Err(format!("a request is one line of at most {MAX_LINE} bytes")));
+                return Ok(());
+            }
+            Line::Text(line) => line,
+        };
+        let request = match serde_json::from_str(&line) {
+            Ok(Request::Load(lines)) => match load(&mut reader, lines)? {
+                Ok(ops) => Request::Apply(ops),
+                Err(why) => {
+                    // What follows is not known to be a request.
+                    say(stream, &Err(why));
+                    return Ok(());
+                }
+            },
+            Ok(request) => request,
+            Err(e) => {
+                say(stream, &Err(format!("not a request: {e}")));
+                continue;
+            }
+        };
+        let (answer, answered) = mpsc::sync_channel(1);
+        let gone = || Err("the data plane is ending".to_owned());
+        let reply = match requests.send(Asked { request, answer }) {
+            Ok(()) => answered.recv().unwrap_or_else(|_| gone()),
+            Err(_) => gone(),
+        };
+        say(stream, &reply);
+    }
+}
+
+enum Line {
+    Text(String),
+    TooLong,
+    End,
+}
+
+fn line(reader: &mut impl BufRead) -> io::Result<Line> {
+    let mut bytes = Vec::new();
+    reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut bytes)?;
+    match bytes.last() {
+        None => Ok(Line::End),
+        Some(b'\n') => Ok(Line::Text(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned())),
+        Some(_) if bytes.len() as u64 == MAX_LINE => Ok(Line::TooLong),
+        // The client left in the middle of a line: that is no request.
+        Some(_) => Ok(Line::End),
+    }
+}
+
+fn load(reader: &mut impl BufRead, lines: u64) -> io::Result<Result<Vec<String>, String>> {
+    if lines > MAX_LOAD {
+        return Ok(Err(format!("{lines} lines at once: at most {MAX_LOAD}")));
+    }
+    let mut ops = Vec::with_capacity((lines as usize).min(1 << 16));
+    let mut bytes = 0;
+    for number in 1..=lines {
+        match line(reader)? {
+            Line::Text(text) => {
+                bytes += text.len();
+                if bytes > MAX_LOAD_BYTES {
+                    return Ok(Err(format!("line {number} is beyond {MAX_LOAD_BYTES} bytes in all: load in parts")));
+                }
+                ops.push(text);
+            }
+            Line::TooLong => return Ok(Err(format!("line {number} is longer than {MAX_LINE} bytes"))),
+            Line::End => return Ok(Err(format!("{lines} lines were announced, {} came", number - 1))),
+        }
+    }
+    Ok(Ok(ops))
+}
+
+/// A client's end.
+pub struct Client {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    path: PathBuf,
+}
+
+impl Client {
+    /// Connects to the data plane of this name or socket, or to the only one that runs.
+    pub fn connect(name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
+        let path = match (socket, name) {
+            (Some(path), _) => path.to_owned(),
+            (None, Some(name)) => directory().join(format!("{name}.sock")),
+            (None, None) => match running().as_slice() {
+                [one] => directory().join(format!("{one}.sock")),
+                [] => {
+                    return Err(Failure::machine(
+                        "no linerate forward runs here as this user: start one, or name its --socket",
+                    ))
+                }
+                many => return Err(Failure::usage(format!("several run: choose one with --name {}", many.join("|")))),
+            },
+        };
+        let fail = |e: io::Error| Failure::machine(format!("no data plane answers at {}: {e}", path.display()));
+        let stream = UnixStream::connect(&path).map_err(fail)?;
+        let reader = BufReader::new(stream.try_clone().map_err(fail)?);
+        Ok(Self { stream, reader, path })
+    }
+
+    /// Asks, sends the lines that belong to it, and waits for the answer. A refusal is a usage failure in the data
+    /// plane's words.
+    pub fn ask(&mut self, request: &Request, lines: &[u8]) -> Result<Value, Failure> {
+        let lost = |e: String| Failure::failed(format!("{}: the data plane did not answer: {e}", self.path.display()));
+        let text = serde_json::to_string(request).map_err(Failure::failed)?;
+        // A refusal may come, and the other side be gone, before everything is written: the answer says which.
+        let sent = self.stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.stream.write_all(lines));
+        let mut answer = String::new();
+        self.reader.read_line(&mut answer).map_err(|e| lost(e.to_string()))?;
+        if answer.is_empty() {
+            return Err(lost(sent.err().map_or("it ended".into(), |e| e.to_string())));
+        }
+        match serde_json::from_str::<Value>(&answer) {
+            Ok(Value::Object(mut map)) => match (map.remove("ok"), map.remove("error")) {
+                (Some(value), _) => Ok(value),
+                (_, Some(Value::String(text))) => Err(Failure::usage(text)),
+                _ => Err(lost(format!("not an answer: {answer:.200}"))),
+            },
+            _ => Err(lost(format!("not an answer: {answer:.200}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let mut reader = BufReader::new(text.as_bytes());
+        let mut all = Vec::new();
+        while let Line::Text(text) = line(&mut reader).unwrap() {
+            all.push(text);
+        }
+        all
+    }
+
+    #[test]
+    fn half_a_line_is_no_request() {
+        assert_eq!(lines("one\ntwo\r\nthr"), ["one", "two"]);
+        assert!(lines(&"x".repeat(MAX_LINE as usize + 1)).is_empty());
+    }
+
+    #[test]
+    fn loads_are_bounded_and_whole() {
+        let read = |text: &str, n| load(&mut BufReader::new(text.as_bytes()), n).unwrap();
+        assert_eq!(read("a\nb\n", 2).unwrap(), ["a", "b"]);
+        assert_eq!(read("a\n", 2).unwrap_err(), "2 lines were announced, 1 came");
+        assert!(read("", MAX_LOAD + 1).unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn requests_have_one_form() {
+        let show: Request = serde_json::from_str(r#"{"show":{"what":"runtime"}}"#).unwrap();
+        assert_eq!(show, Request::Show { what: "runtime".into(), json: false, limit: None, interval_s: None });
+        assert!(serde_json::from_str::<Request>(r#"{"show":{"what":"runtime","more":1}}"#).is_err());
+        assert!(serde_json::from_str::<Request>("{}").is_err());
+    }
+}
