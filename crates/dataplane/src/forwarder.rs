@@ -7,7 +7,8 @@ use packet::{Buffer, Burst, Clock, GapMeter, Rx, Tx};
 
 use crate::{
     node::{Laps, NodeStats},
-    Control, DropReason, Function, InputStats, Outputs, Snapshot, Trash, Verdict,
+    transmit::Transmit,
+    Control, DropReason, Function, InputStats, Outputs, Snapshot, TxPolicy, Verdict,
 };
 
 /// A receive queue an lcore polls.
@@ -15,6 +16,8 @@ use crate::{
 pub struct Input<R> {
     /// The port it belongs to.
     pub port: usize,
+    /// Its number among the port's receive queues.
+    pub queue_id: u16,
     /// The queue.
     pub queue: R,
 }
@@ -24,27 +27,30 @@ pub struct Input<R> {
 pub struct Settings {
     /// How often a full transmit queue is tried again at once before the frames are dropped.
     pub tx_retries: u32,
-    /// Whether the clock is read at every node. Off, nodes count calls and vectors only.
+    /// Whether a handful of frames waits for company before it is sent.
+    pub tx_policy: TxPolicy,
+    /// Whether the clock is read at every node. Off, nodes count calls and vectors only, and all time is the loop's.
     pub node_clocks: bool,
     /// Polling gaps of at least so many ticks are summed.
     pub gap_threshold: u64,
 }
 
 impl Default for Settings {
-    /// No retries, nodes timed, every gap summed.
+    /// No retries, nothing waits, nodes timed, every gap summed.
     fn default() -> Self {
-        Self { tx_retries: 0, node_clocks: true, gap_threshold: 0 }
+        Self { tx_retries: 0, tx_policy: TxPolicy::NOW, node_clocks: true, gap_threshold: 0 }
     }
 }
 
 /// One lcore's loop: a burst from each receive queue in turn, through the function, to the egress ports.
 ///
-/// Frames are sent as soon as the burst they came in is done; nothing waits for company.
+/// Frames are sent as soon as the burst they came in is done, or as [`TxPolicy`] says. Every tick between the start
+/// and the end of a run is some node's, the loop's own, or idle; see [`Snapshot`].
 #[derive(Debug)]
 pub struct Forwarder<F, R: Rx, T, C> {
     function: F,
     inputs: Vec<Input<R>>,
-    tx: Vec<T>,
+    tx: Transmit<T, R::Buf>,
     clock: C,
     settings: Settings,
     burst: Burst<R::Buf>,
@@ -58,15 +64,24 @@ pub struct Forwarder<F, R: Rx, T, C> {
 /// The loop's own counters.
 #[derive(Debug)]
 struct Counts {
-    rx: Vec<u64>,
-    tx: Vec<u64>,
+    rx: Vec<InputStats>,
+    rx_node: NodeStats,
+    tx_node: NodeStats,
+    /// When the poll under way began; none while the loop rests.
+    polled_at: Option<u64>,
+    /// The time up to here is booked: what is left of the poll after it is the loop's own, or idle.
+    booked_to: u64,
+    /// A busy poll ended looking at a queue in vain: what is left of it is the rx node's. Saves reading the clock.
+    rest_is_rx: bool,
+    was_busy: bool,
     /// Idle, busy.
     polls: [u64; 2],
     clocks: [u64; 2],
-    was_busy: bool,
-    polled_at: Option<u64>,
-    rx_node: NodeStats,
-    tx_node: NodeStats,
+    loop_clocks: u64,
+    rested_clocks: u64,
+    suspends: u64,
+    /// When the first poll began, and the latest.
+    span: Option<(u64, u64)>,
 }
 
 impl<F, R, T, C> Forwarder<F, R, T, C>
@@ -78,28 +93,19 @@ where
 {
     /// A loop over these receive queues; `tx[p]` is this lcore's transmit queue of port `p`.
     pub fn new(function: F, inputs: Vec<Input<R>>, tx: Vec<T>, clock: C, settings: Settings) -> Self {
-        let counts = Counts {
-            rx: vec![0; inputs.len()],
-            tx: vec![0; tx.len()],
-            polls: [0; 2],
-            clocks: [0; 2],
-            was_busy: false,
-            polled_at: None,
-            rx_node: NodeStats::new("rx"),
-            tx_node: NodeStats::new("tx"),
-        };
+        let stats = |input: &Input<R>| InputStats { port: input.port, queue: input.queue_id, ..InputStats::default() };
         let mut forwarder = Self {
             burst: Burst::new(),
             out: Outputs::new(tx.len()),
+            counts: Counts::new(inputs.iter().map(stats).collect()),
             gaps: GapMeter::new(settings.gap_threshold),
             control: Arc::new(Control::new(Snapshot::default())),
             answered: 0,
             function,
             inputs,
-            tx,
+            tx: Transmit::new(tx, settings.tx_policy, settings.tx_retries),
             clock,
             settings,
-            counts,
         };
         forwarder.control = Arc::new(Control::new(forwarder.snapshot()));
         forwarder
@@ -118,75 +124,126 @@ where
     /// Polls until [`Control::stop`] is called or `stop` is set, then sends what is held and publishes a last
     /// snapshot. Returns that snapshot.
     pub fn run(&mut self, stop: &AtomicBool) -> Snapshot {
-        self.control.set_finished(false);
+        self.poll_until(stop);
+        self.finish()
+    }
+
+    /// As [`run`](Self::run), but what the function holds stays held, to go on with later: a rest, not the end.
+    pub fn run_and_rest(&mut self, stop: &AtomicBool) -> Snapshot {
+        self.poll_until(stop);
+        self.end(false)
+    }
+
+    fn poll_until(&mut self, stop: &AtomicBool) {
+        self.control.set_resting(false);
         while !self.control.stopped() && !stop.load(Ordering::Relaxed) {
             self.poll_once();
         }
-        self.finish()
     }
 
     /// One round: every receive queue once, and the frames held that have become due. Returns the frames received.
     #[inline]
     pub fn poll_once(&mut self) -> usize {
         let now = self.clock.now();
-        self.gaps.poll(now);
-        self.counts.poll(now);
-        let request = self.control.request();
-        if request != self.answered {
-            self.answer(request, now);
-        }
+        let begun = self.begin(now);
         let Self { function, inputs, tx, clock, settings, burst, out, counts, .. } = self;
-        let mut laps = Laps::start(&*clock, now, settings.node_clocks);
+        let mut laps = Laps::start(&*clock, begun, settings.node_clocks);
+        let mut sent = 0;
         if function.due() {
             let verdict = function.poll(burst, out, &mut laps);
-            send(verdict, burst, out, tx, settings.tx_retries, counts, &mut laps);
+            sent += send(verdict, burst, out, tx, counts, &mut laps);
         }
-        let mut received = 0;
+        let (mut received, mut in_vain) = (0, false);
         for (i, input) in inputs.iter_mut().enumerate() {
             let n = input.queue.rx(burst);
-            if n == 0 {
+            in_vain = n == 0;
+            if in_vain {
                 continue;
             }
             received += n;
-            counts.rx[i] += n as u64;
+            counts.rx[i].count(n);
             laps.lap(&mut counts.rx_node, n);
             let verdict = function.process(input.port, burst, out, &mut laps);
-            send(verdict, burst, out, tx, settings.tx_retries, counts, &mut laps);
+            sent += send(verdict, burst, out, tx, counts, &mut laps);
         }
-        counts.was_busy = received > 0;
+        if tx.next_poll() {
+            laps.charge(&mut counts.rx_node);
+            sent += flush(out, tx, counts, &mut laps);
+            in_vain = false;
+        }
+        counts.was_busy = received + sent > 0;
+        counts.rest_is_rx = in_vain && settings.node_clocks;
+        counts.booked_to = laps.now();
         received
     }
 
+    /// Books the last poll, and answers a question that waits. Returns the time that was read last.
+    #[inline]
+    fn begin(&mut self, now: u64) -> u64 {
+        if self.counts.book(now) {
+            self.gaps.poll(now);
+        } else {
+            self.gaps.skip(now);
+        }
+        let request = self.control.request();
+        if request == self.answered {
+            return now;
+        }
+        self.answer(request, now)
+    }
+
     #[cold]
-    fn answer(&mut self, request: u64, now: u64) {
+    fn answer(&mut self, request: u64, now: u64) -> u64 {
         self.answered = request;
-        let snapshot = self.snapshot();
-        let threshold = self.control.new_gap_threshold();
-        self.control.publish(request, &snapshot);
+        let threshold = self.control.take_gap_threshold();
+        self.control.publish(request, self.snapshot());
         if let Some(threshold) = threshold {
             self.gaps = GapMeter::new(threshold);
             self.gaps.start(now);
         }
+        let answered = self.clock.now();
+        self.counts.loop_clocks += answered.saturating_sub(now);
+        answered
     }
 
     /// Sends everything held, without waiting for its time, and publishes the last counters.
     pub fn finish(&mut self) -> Snapshot {
         self.function.release();
-        let Self { function, tx, clock, settings, burst, out, counts, .. } = self;
-        // Every call takes at least one frame out; the bound is for a function that breaks its word.
-        for _ in 0..function.held() {
-            if function.held() == 0 {
-                break;
+        self.end(true)
+    }
+
+    /// One more poll, that receives nothing, and the loop rests.
+    fn end(&mut self, drain: bool) -> Snapshot {
+        if self.counts.polled_at.is_some() || drain && self.held() > 0 {
+            let now = self.clock.now();
+            self.counts.book(now);
+            let Self { function, tx, clock, settings, burst, out, counts, .. } = self;
+            let mut laps = Laps::start(&*clock, now, settings.node_clocks);
+            let mut sent = 0;
+            // Every call takes at least one frame out; the bound is for a function that breaks its word.
+            for _ in 0..if drain { function.held() } else { 0 } {
+                if function.held() == 0 {
+                    break;
+                }
+                let verdict = function.poll(burst, out, &mut laps);
+                sent += send(verdict, burst, out, tx, counts, &mut laps);
             }
-            let mut laps = Laps::start(&*clock, clock.now(), settings.node_clocks);
-            let verdict = function.poll(burst, out, &mut laps);
-            send(verdict, burst, out, tx, settings.tx_retries, counts, &mut laps);
+            tx.hurry();
+            sent += flush(out, tx, counts, &mut laps);
+            counts.was_busy = sent > 0;
+            counts.rest_is_rx = false;
+            counts.booked_to = laps.now();
+            counts.book(clock.now());
+            counts.polled_at = None;
         }
-        self.counts.poll(self.clock.now());
         let snapshot = self.snapshot();
-        self.control.publish(self.control.request(), &snapshot);
-        self.control.set_finished(true);
+        self.control.publish(self.control.request(), snapshot.clone());
+        self.control.set_resting(true);
         snapshot
+    }
+
+    fn held(&self) -> usize {
+        self.function.held() + self.tx.held()
     }
 
     /// The counters now. For another thread while the loop runs: [`Control::snapshot`].
@@ -197,17 +254,23 @@ where
         nodes.push(counts.tx_node);
         let mut counters = Vec::new();
         self.function.counters(&mut |name, count| counters.push((name, count)));
-        let rx = self.inputs.iter().zip(&counts.rx);
+        let (started_at, taken_at) = counts.span.unwrap_or_default();
+        // Of a poll that is not over, what its nodes have booked.
+        let under_way = counts.polled_at.map_or(0, |began| counts.booked_to.saturating_sub(began));
         Snapshot {
-            taken_at: counts.polled_at.unwrap_or(0),
+            started_at,
+            taken_at: taken_at + under_way,
             busy_polls: counts.polls[1],
             idle_polls: counts.polls[0],
-            busy_clocks: counts.clocks[1],
+            busy_clocks: counts.clocks[1] + under_way,
             idle_clocks: counts.clocks[0],
-            held: self.function.held() as u64,
+            loop_clocks: counts.loop_clocks,
+            rested_clocks: counts.rested_clocks,
+            suspends: counts.suspends,
+            held: self.held() as u64,
             gaps: self.gaps.gaps(),
-            rx: rx.map(|(input, &frames)| InputStats { port: input.port, frames }).collect(),
-            tx: counts.tx.clone(),
+            rx: counts.rx.clone(),
+            tx: self.tx.stats().collect(),
             drops: self.out.trash.counters().clone(),
             punted: self.out.punted,
             originated: self.out.originated,
@@ -218,69 +281,105 @@ where
 }
 
 impl Counts {
-    /// Books the poll that ended as `now` was read.
+    fn new(rx: Vec<InputStats>) -> Self {
+        Self {
+            rx,
+            rx_node: NodeStats::new("rx"),
+            tx_node: NodeStats::new("tx"),
+            polled_at: None,
+            booked_to: 0,
+            rest_is_rx: false,
+            was_busy: false,
+            polls: [0; 2],
+            clocks: [0; 2],
+            loop_clocks: 0,
+            rested_clocks: 0,
+            suspends: 0,
+            span: None,
+        }
+    }
+
+    /// Books the poll that ended as `now` was read, the start of the next. False when there was none: the loop starts,
+    /// or goes on after a rest.
     #[inline]
-    fn poll(&mut self, now: u64) {
-        if let Some(before) = self.polled_at.replace(now) {
-            let kind = usize::from(self.was_busy);
-            self.polls[kind] += 1;
-            self.clocks[kind] += now.saturating_sub(before);
+    fn book(&mut self, now: u64) -> bool {
+        let Some(before) = self.polled_at.replace(now) else {
+            self.resume(now);
+            return false;
+        };
+        let (all, rest) = (now.saturating_sub(before), now.saturating_sub(self.booked_to));
+        if self.was_busy {
+            self.polls[1] += 1;
+            self.clocks[1] += all;
+            let row = if self.rest_is_rx { &mut self.rx_node.clocks } else { &mut self.loop_clocks };
+            *row += rest;
+        } else {
+            self.polls[0] += 1;
+            self.clocks[0] += rest;
+            self.clocks[1] += all.saturating_sub(rest);
+        }
+        if let Some((_, last)) = &mut self.span {
+            *last = now;
+        }
+        true
+    }
+
+    #[cold]
+    fn resume(&mut self, now: u64) {
+        if let Some((_, last)) = &mut self.span {
+            self.suspends += 1;
+            self.rested_clocks += now.saturating_sub(*last);
+            *last = now;
+        } else {
+            self.span = Some((now, now));
         }
     }
 }
 
-/// Sends what a function let out, and gives what it dropped back to the pool.
+/// Hands what a function let out to the egress ports, and gives what it dropped back to the pool. Returns how many
+/// frames were handed to transmit queues.
 #[inline]
 fn send<B: Buffer, T: Tx<Buf = B>, C: Clock>(
     verdict: Verdict,
     burst: &mut Burst<B>,
     out: &mut Outputs<B>,
-    tx: &mut [T],
-    retries: u32,
+    tx: &mut Transmit<T, B>,
     counts: &mut Counts,
     laps: &mut Laps<'_, C>,
-) {
-    let mut n = 0;
-    match verdict {
-        Verdict::All(port) => {
-            n += burst.len();
-            transmit(tx.get_mut(port), burst, &mut out.trash, retries, counts.tx.get_mut(port));
+) -> usize {
+    let held = tx.held();
+    let mut sent = match verdict {
+        Verdict::All(port) if !burst.is_empty() => tx.put(port, burst, &mut out.trash),
+        // A function that leaves frames behind has broken its word; they must not meet the next burst.
+        Verdict::Split if !burst.is_empty() => {
+            out.trash.drop_all(burst, DropReason::NoPort);
+            0
         }
-        Verdict::Split => {
-            for (port, frames) in out.ports.iter_mut().enumerate().filter(|(_, frames)| !frames.is_empty()) {
-                n += frames.len();
-                transmit(tx.get_mut(port), frames, &mut out.trash, retries, counts.tx.get_mut(port));
-            }
-            // A function that leaves frames behind has broken its word; they must not meet the next burst.
-            if !burst.is_empty() {
-                out.trash.drop_all(burst, DropReason::NoPort);
-            }
-        }
+        _ => 0,
+    };
+    for (port, frames) in out.ports.iter_mut().enumerate().filter(|(_, frames)| !frames.is_empty()) {
+        sent += tx.put(port, frames, &mut out.trash);
     }
     out.trash.empty();
-    if n > 0 {
-        laps.lap(&mut counts.tx_node, n);
+    if sent > 0 {
+        laps.lap(&mut counts.tx_node, sent);
+    } else if tx.held() != held {
+        laps.charge(&mut counts.tx_node);
     }
+    sent
 }
 
-#[inline]
-fn transmit<B: Buffer, T: Tx<Buf = B>>(
-    queue: Option<&mut T>,
-    burst: &mut Burst<B>,
-    trash: &mut Trash<B>,
-    retries: u32,
-    sent: Option<&mut u64>,
-) {
-    let (Some(queue), Some(sent)) = (queue, sent) else {
-        return trash.drop_all(burst, DropReason::NoPort);
-    };
-    for _ in 0..=retries {
-        if burst.is_empty() {
-            return;
-        }
-        *sent += queue.tx(burst) as u64;
+/// Sends what has waited long enough. Returns how many frames.
+fn flush<B: Buffer, T: Tx<Buf = B>, C: Clock>(
+    out: &mut Outputs<B>,
+    tx: &mut Transmit<T, B>,
+    counts: &mut Counts,
+    laps: &mut Laps<'_, C>,
+) -> usize {
+    let sent = tx.flush(&mut out.trash);
+    out.trash.empty();
+    if sent > 0 {
+        laps.lap(&mut counts.tx_node, sent);
     }
-    if !burst.is_empty() {
-        trash.drop_all(burst, DropReason::TxFull);
-    }
+    sent
 }

@@ -8,7 +8,7 @@ use crate::{
 /// Where a burst goes after a function has seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every frame left in the burst leaves by this egress port. No frame was moved.
+    /// Every frame left in the burst leaves by this egress port, unmoved, and before those in [`Outputs`], if any.
     All(usize),
     /// The burst is empty: its frames are in [`Outputs`], held, or dropped.
     Split,

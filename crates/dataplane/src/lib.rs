@@ -7,9 +7,11 @@
 //! its [`Control`] lets another thread read counters while it runs.
 #![forbid(unsafe_code)]
 
+pub mod bridge;
 mod control;
 mod drops;
 mod error;
+pub mod fdb;
 pub mod fib;
 mod forwarder;
 mod function;
@@ -21,14 +23,17 @@ pub mod node;
 mod pass;
 mod prefix;
 pub mod router;
+pub mod runtime;
 mod serde_mac;
 mod share;
+mod snapshot;
 pub mod spec;
 pub mod tables;
+mod transmit;
 mod trie;
 pub mod vxlan;
 
-pub use control::{Control, InputStats, NotRunning, Snapshot};
+pub use control::{Control, NotRunning};
 pub use drops::{DropCounters, DropReason};
 pub use error::SpecError;
 pub use forwarder::{Forwarder, Input, Settings};
@@ -36,3 +41,5 @@ pub use function::{Function, Outputs, Trash, Verdict};
 pub use pass::{Null, PortMap, L2};
 pub use prefix::Prefix;
 pub use share::{Reader, Shared};
+pub use snapshot::{Imbalance, InputStats, OutputStats, Snapshot, BURST_SIZES};
+pub use transmit::TxPolicy;

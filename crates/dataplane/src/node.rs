@@ -69,6 +69,12 @@ impl<'a, C: Clock> Laps<'a, C> {
     pub fn lap(&mut self, node: &mut NodeStats, vectors: usize) {
         node.calls += 1;
         node.vectors += vectors as u64;
+        self.charge(node);
+    }
+
+    /// Adds the time since the last lap to a node that had nothing to do, or is not done yet: no call, no vectors.
+    #[inline]
+    pub fn charge(&mut self, node: &mut NodeStats) {
         if self.timed {
             let now = self.clock.now();
             node.clocks += now.saturating_sub(self.last);
@@ -92,8 +98,10 @@ mod tests {
         laps.lap(&mut a, 10);
         clock.advance(50);
         laps.lap(&mut b, 4);
+        clock.advance(7);
+        laps.charge(&mut b);
         assert_eq!(a, NodeStats { name: "a", calls: 1, vectors: 10, clocks: 100 });
-        assert_eq!(b, NodeStats { name: "b", calls: 1, vectors: 4, clocks: 50 });
+        assert_eq!(b, NodeStats { name: "b", calls: 1, vectors: 4, clocks: 57 });
         assert_eq!((a.clocks_per_vector(), b.vectors_per_call()), (10.0, 4.0));
     }
 

@@ -26,7 +26,10 @@ struct Rig<F> {
 fn rig<F: Function<HeapBuf>>(function: impl FnOnce(&HeapPool) -> F, depth: usize, settings: Settings) -> Rig<F> {
     let (pool, clock) = (HeapPool::new(10_000, 128), FakeClock::new(1_000_000));
     let ((far0, near0), (far1, near1)) = (HeapWire::pair(depth), HeapWire::pair(depth));
-    let inputs = vec![Input { port: 0, queue: near0.clone() }, Input { port: 1, queue: near1.clone() }];
+    let inputs = vec![
+        Input { port: 0, queue_id: 0, queue: near0.clone() },
+        Input { port: 1, queue_id: 0, queue: near1.clone() },
+    ];
     let forwarder = Forwarder::new(function(&pool), inputs, vec![near0, near1], clock.clone(), settings);
     Rig { pool, clock, ends: [far0, far1], forwarder }
 }
@@ -63,7 +66,7 @@ fn both_directions_are_forwarded_and_counted() {
     assert_eq!(rig.forwarder.poll_once(), 0);
     assert_eq!((rig.get(1), rig.get(0)), (5, 3));
     let seen = rig.forwarder.snapshot();
-    assert_eq!((seen.rx[0].frames, seen.rx[1].frames, &seen.tx[..]), (5, 3, &[3, 5][..]));
+    assert_eq!((seen.rx[0].frames, seen.rx[1].frames, seen.tx[0].frames, seen.tx[1].frames), (5, 3, 3, 5));
     assert_eq!((seen.received(), seen.sent(), seen.drops.total(), seen.held), (8, 8, 0, 0));
     assert_eq!((seen.busy_polls, seen.idle_polls, seen.busy_clocks, seen.idle_clocks), (1, 1, 100, 10));
     assert_eq!(seen.gaps, Gaps { largest: 100, largest_at: 0, total: 110, count: 2, threshold: 1 });
@@ -81,7 +84,7 @@ fn a_full_queue_drops_what_is_left_after_the_retries() {
         rig.put(0, 30);
         rig.forwarder.poll_once();
         let seen = rig.forwarder.snapshot();
-        assert_eq!((seen.tx[1], seen.drops[DropReason::TxFull], seen.drops.total()), (40, 20, 20));
+        assert_eq!((seen.tx[1].frames, seen.drops[DropReason::TxFull], seen.drops.total()), (40, 20, 20));
         assert_eq!(seen.received(), seen.sent() + seen.drops.total());
         assert_eq!((rig.get(1), rig.pool.in_use()), (40, 0));
     }
@@ -104,7 +107,7 @@ fn retries_are_bounded_and_end_with_the_last_frame() {
     for (retries, sent, calls) in [(0, 2, 1), (1, 4, 2), (9, 5, 3)] {
         let (pool, (mut far, near)) = (HeapPool::new(8, 64), HeapWire::pair(8));
         let settings = Settings { tx_retries: retries, ..Settings::default() };
-        let input = vec![Input { port: 0, queue: near.clone() }];
+        let input = vec![Input { port: 0, queue_id: 0, queue: near.clone() }];
         let function = Null::new(PortMap::pairs(1));
         let asked = Rc::new(Cell::new(0));
         let slow = Slow(near, Rc::clone(&asked));
@@ -180,7 +183,7 @@ fn counters_read_from_another_thread_always_balance() {
     let (send, receive) = std::sync::mpsc::channel();
     let lcore = std::thread::spawn(move || {
         let function = FunctionSpec::Null.build(&[MacAddr::default(); 2]).unwrap();
-        let inputs = vec![Input { port: 0, queue: Source(source) }];
+        let inputs = vec![Input { port: 0, queue_id: 0, queue: Source(source) }];
         let clock = Monotonic(std::time::Instant::now());
         let mut forwarder: Forwarder<AnyFunction, _, _, _> =
             Forwarder::new(function, inputs, vec![Sink, Sink], clock, Settings::default());
@@ -203,6 +206,34 @@ fn counters_read_from_another_thread_always_balance() {
     assert!(last.received() >= before.received());
     assert_eq!(control.snapshot(Duration::ZERO), Ok(last));
     assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn a_loop_that_rests_and_goes_on_is_never_read_half() {
+    let pool = HeapPool::new(64, 64);
+    let source = pool.clone();
+    let (send, receive) = std::sync::mpsc::channel();
+    let lcore = std::thread::spawn(move || {
+        let inputs = vec![Input { port: 0, queue_id: 0, queue: Source(source) }];
+        let clock = Monotonic(std::time::Instant::now());
+        let function = Null::new(PortMap::pairs(2));
+        let mut forwarder = Forwarder::new(function, inputs, vec![Sink, Sink], clock, Settings::default());
+        send.send(forwarder.control()).unwrap();
+        for _ in 0..20_000 {
+            forwarder.poll_once();
+            forwarder.run_and_rest(&AtomicBool::new(true));
+        }
+        forwarder.finish()
+    });
+    let control = receive.recv().unwrap();
+    while !lcore.is_finished() {
+        let seen = control.snapshot(PATIENCE).unwrap();
+        assert_eq!(seen.balance(), Ok(()));
+        assert_eq!(seen.node_clocks() + seen.loop_clocks, seen.busy_clocks);
+    }
+    let last = lcore.join().unwrap();
+    assert_eq!((last.suspends, pool.in_use()), (19_999, 0));
+    assert_eq!(control.snapshot(Duration::ZERO), Ok(last));
 }
 
 #[test]

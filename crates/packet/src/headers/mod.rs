@@ -4,7 +4,9 @@
 //! behind it; it never panics. `write` returns `false`, and writes nothing, when the slice is too short. Values hold
 //! what the wire holds: checksums and lengths are the caller's ([`crate::checksum`], [`crate::frame`]).
 
+pub mod arp;
 pub mod eth;
+pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mpls;
@@ -30,10 +32,16 @@ pub mod ethertype {
 
 /// IP protocol numbers.
 pub mod protocol {
+    /// ICMP (RFC 792).
+    pub const ICMP: u8 = 1;
     /// TCP.
     pub const TCP: u8 = 6;
     /// UDP.
     pub const UDP: u8 = 17;
+    /// IPv6 fragment header (RFC 8200 4.5).
+    pub const IPV6_FRAGMENT: u8 = 44;
+    /// ICMPv6 (RFC 4443).
+    pub const ICMPV6: u8 = 58;
 }
 
 /// Puts bytes at the front of a slice; `false`, and nothing written, when it is too short.
@@ -82,6 +90,30 @@ mod tests {
             ether_type: 0x0800,
         };
         both_ways!(value, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 8, 0], eth::Eth);
+    }
+
+    #[test]
+    fn arp_packet() {
+        let value = arp::Arp {
+            op: arp::REPLY,
+            sender_mac: crate::MacAddr([1, 2, 3, 4, 5, 6]),
+            sender: [10, 0, 0, 1].into(),
+            target_mac: crate::MacAddr([7, 8, 9, 10, 11, 12]),
+            target: [10, 0, 0, 2].into(),
+        };
+        let bytes = [0, 1, 8, 0, 6, 4, 0, 2, 1, 2, 3, 4, 5, 6, 10, 0, 0, 1, 7, 8, 9, 10, 11, 12, 10, 0, 0, 2];
+        both_ways!(value, bytes, arp::Arp);
+        for at in 0..6 {
+            let mut other = bytes;
+            other[at] ^= 0x10;
+            assert!(arp::Arp::parse(&other).is_none(), "{at}");
+        }
+    }
+
+    #[test]
+    fn icmp_header() {
+        let value = icmp::Icmp { kind: 3, code: 4, checksum: 0xabcd, rest: 1280 };
+        both_ways!(value, [3, 4, 0xab, 0xcd, 0, 0, 5, 0], icmp::Icmp);
     }
 
     #[test]
@@ -194,6 +226,7 @@ mod tests {
             let _ = (eth::Eth::parse(&bytes), vlan::Vlan::parse(&bytes), mpls::Mpls::parse(&bytes));
             let _ = (ipv4::Ipv4::parse(&bytes), ipv6::Ipv6::parse(&bytes));
             let _ = (udp::Udp::parse(&bytes), tcp::Tcp::parse(&bytes));
+            let _ = (arp::Arp::parse(&bytes), icmp::Icmp::parse(&bytes));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use dataplane::{
     impair::ImpairSpec,
-    spec::{FunctionKind, PlaneSpec},
+    spec::PlaneSpec,
     TxPolicy,
 };
 use packet::MacAddr;
@@ -47,7 +47,7 @@ impl Default for Config {
             mtu: vec![1500],
             tx: TxPolicy::default().to_string(),
             impair: String::new(),
-            function: PlaneSpec::new(FunctionKind::L3),
+            function: PlaneSpec::default(),
         }
     }
 }
@@ -116,8 +116,12 @@ impl Config {
         items("--network", &args.networks, &mut f.networks)?;
         items("--remote", &args.remotes, &mut f.remotes)?;
         items("--fdb", &args.fdb, &mut f.fdb)?;
-        if f.tables_are_empty() {
-            *f = f.clone().with_benchmark(stations(&args.stations)?);
+        if f.is_bare() {
+            let stations = stations(&args.stations)?;
+            // Everything else that was set stays.
+            let PlaneSpec { addresses, routes, neighbours, labels, networks, remotes, .. } =
+                PlaneSpec::benchmark(f.kind, stations);
+            *f = PlaneSpec { addresses, routes, neighbours, labels, networks, remotes, ..f.clone() };
         } else if !args.stations.is_empty() {
             return Err(Failure::usage("--stations: they are for the benchmark tables, and other tables are given"));
         }
@@ -126,7 +130,7 @@ impl Config {
 
     /// As a file would hold it.
     pub fn to_toml(&self) -> Result<String, Failure> {
-        toml::to_string(self).map_err(Failure::failed)
+        toml::to_string(&Self { function: self.function.effective(), ..self.clone() }).map_err(Failure::failed)
     }
 
     /// Checks everything that can be wrong before a port is opened.

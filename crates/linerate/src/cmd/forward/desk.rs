@@ -7,8 +7,8 @@ use std::{
 };
 
 use dataplane::{router::Op, runtime::Runtime, Control, Plane, Snapshot};
-use dpdk::Port;
-use packet::MacAddr;
+use dpdk::{Port, Tsc};
+use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
 
 use super::{
@@ -43,6 +43,7 @@ pub struct Desk {
     pub macs: Vec<MacAddr>,
     /// What was asked for.
     pub settings: Settings,
+    clock: Tsc,
     /// Ticks a second of the lcores' clock.
     pub hz: u64,
     controls: Vec<Arc<Control>>,
@@ -65,7 +66,7 @@ impl Desk {
         settings: Settings,
         controls: Vec<Arc<Control>>,
         asked: Receiver<Asked>,
-        hz: u64,
+        clock: Tsc,
         live: bool,
     ) -> Self {
         let lcores: Vec<Snapshot> = controls.iter().filter_map(|c| snapshot(c)).collect();
@@ -74,7 +75,8 @@ impl Desk {
             ports,
             macs,
             settings,
-            hz,
+            hz: clock.hz(),
+            clock,
             controls,
             asked,
             begun: Instant::now(),
@@ -102,7 +104,12 @@ impl Desk {
         self.snapshots().iter().map(Snapshot::received).sum()
     }
 
-    /// Seconds since the start.
+    /// Seconds of the lcores' clock, by which stations age.
+    pub fn lcore_seconds(&self) -> u32 {
+        (self.clock.now() / self.hz.max(1)) as u32
+    }
+
+    /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }

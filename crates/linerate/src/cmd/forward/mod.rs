@@ -17,7 +17,7 @@ use std::{
 use config::{Config, Settings};
 use dataplane::{Control, PortInfo};
 use desk::Desk;
-use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec};
+use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc};
 
 use crate::{
     cli::forward::ForwardArgs,
@@ -77,8 +77,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let controls = dut.controls();
     let DataPlane { plane, mut forwarders, ports } = dut;
     let macs = infos.iter().map(|i| i.mac).collect();
-    let hz = packet::Clock::hz(&dpdk::Tsc::new(eal));
-    let mut desk = Desk::new(plane, ports, macs, settings, controls, asked, hz, live);
+    let mut desk = Desk::new(plane, ports, macs, settings, controls, asked, Tsc::new(eal), live);
     while !desk.over(&stop) {
         // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
         // moment, and who came or went meanwhile is let in or out.

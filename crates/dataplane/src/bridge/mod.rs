@@ -1,0 +1,136 @@
+//! A learning bridge: a simple one, as IEEE 802.1Q describes it, without spanning tree.
+
+mod flood;
+mod scratch;
+mod seconds;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use packet::{Alloc, Burst, Clock};
+use scratch::Scratch;
+use seconds::Seconds;
+
+use crate::{
+    fdb::Fdb,
+    node::{Laps, NodeStats},
+    DropReason, Function, Outputs, Verdict,
+};
+
+/// What a bridge counts beside drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BridgeCounters {
+    /// Stations not known before, or forgotten since.
+    pub learned: u64,
+    /// Times that a station was heard at another port than before.
+    pub moved: u64,
+    /// Frames to a group address, or to a station not known: sent to every other port.
+    pub flooded: u64,
+    /// Times that a station was not learned for want of room in the [`Fdb`]; frames from it one after another in a
+    /// burst count once.
+    pub fdb_full: u64,
+    /// Copies of flooded frames that were not made for want of a buffer.
+    pub copies_missing: u64,
+}
+
+/// The bridge function: three nodes, `bridge-input` (checks, learning), `bridge-lookup` (forwarding database) and
+/// `bridge-flood` (frames to all other ports, and whatever else is in their bursts; not called without any).
+///
+/// Stations are learned by VID (independent learning, IEEE 802.1Q 8.8.8): untagged and priority-tagged frames are
+/// domain 0 of the [`Fdb`], tagged ones the domain of their outer VID. Tags are neither checked nor changed; group
+/// addresses are always flooded. A frame to
+/// `n` other ports is one frame forwarded and `n - 1` originated. A burst whose frames all leave by one port is
+/// never sorted, and frames of one flow stay in order.
+#[derive(Debug)]
+pub struct Bridge<A> {
+    fdb: Arc<Fdb>,
+    ports: usize,
+    alloc: A,
+    seconds: Seconds,
+    scratch: Box<Scratch>,
+    counters: BridgeCounters,
+    nodes: [NodeStats; 3],
+}
+
+impl<A: Alloc> Bridge<A> {
+    /// A bridge between ports 0 to `ports - 1`, one instance for each lcore, all with the same `fdb`, whose seconds are
+    /// those of a clock of `hz` ticks a second. `alloc` makes the buffers of copies, which only more than two ports
+    /// need.
+    pub fn new(fdb: Arc<Fdb>, ports: usize, alloc: A, hz: u64) -> Self {
+        Self {
+            fdb,
+            ports,
+            alloc,
+            seconds: Seconds::new(hz),
+            scratch: Box::default(),
+            counters: BridgeCounters::default(),
+            nodes: [NodeStats::new("bridge-input"), NodeStats::new("bridge-lookup"), NodeStats::new("bridge-flood")],
+        }
+    }
+
+    /// What was counted.
+    pub fn bridged(&self) -> BridgeCounters {
+        self.counters
+    }
+
+    /// The forwarding database.
+    pub fn fdb(&self) -> &Fdb {
+        &self.fdb
+    }
+}
+
+impl<A: Alloc> Function<A::Buf> for Bridge<A> {
+    #[inline]
+    fn process<C: Clock>(
+        &mut self,
+        ingress: usize,
+        burst: &mut Burst<A::Buf>,
+        out: &mut Outputs<A::Buf>,
+        laps: &mut Laps<'_, C>,
+    ) -> Verdict {
+        let Self { fdb, ports, alloc, seconds, scratch, counters, nodes: [input, lookup, flood] } = self;
+        if ingress >= *ports {
+            out.trash.drop_all(burst, DropReason::NoPort);
+            return Verdict::Split;
+        }
+        let n = burst.len();
+        let now_s = seconds.at(laps.now());
+        scratch.gather(burst, fdb);
+        scratch.learn(n, fdb, ingress, now_s, counters);
+        laps.lap(input, n);
+        scratch.lookup(n, fdb, ingress, now_s);
+        let floods = scratch.flood.count_ones();
+        if floods == 0 {
+            let verdict = match scratch.only_port(n) {
+                Some(port) => out.all(port, burst),
+                None => scratch.sort(burst, out),
+            };
+            laps.lap(lookup, n);
+            return verdict;
+        }
+        laps.lap(lookup, n);
+        counters.flooded += u64::from(floods);
+        scratch.aim(n, ingress, *ports);
+        let verdict = match scratch.only_port(n) {
+            Some(port) => out.all(port, burst),
+            None if scratch.flood == 0 => scratch.sort(burst, out),
+            None => scratch.sort_and_flood(burst, out, ingress, *ports, alloc, counters),
+        };
+        laps.lap(flood, floods as usize);
+        verdict
+    }
+
+    fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {
+        self.nodes.iter().for_each(visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let BridgeCounters { learned, moved, flooded, fdb_full, copies_missing } = self.counters;
+        visit("bridge-learned", learned);
+        visit("bridge-moved", moved);
+        visit("bridge-flooded", flooded);
+        visit("bridge-fdb-full", fdb_full);
+        visit("bridge-copies-missing", copies_missing);
+    }
+}
