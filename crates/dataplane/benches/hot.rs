@@ -5,18 +5,74 @@
 //! the binary.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use std::{hint::black_box, time::Instant};
+use std::{
+    hint::black_box,
+    net::{IpAddr, Ipv4Addr},
+    sync::{mpsc::sync_channel, Arc},
+    time::Instant,
+};
 
 use dataplane::{
+    fib::{Fib4, Fib6},
     impair::{Impair, ImpairSpec},
-    l3::{L3Config, L3},
+    l3::L3,
+    local::Local,
     node::Laps,
-    Function, Null, Outputs, PortMap, Verdict, L2,
+    tables::{Adjacency, Group, Tables, Tag, GROUP},
+    Function, Null, Outputs, PortMap, Prefix, Shared, Verdict, L2,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
-    Buffer, Burst, Clock, FakeClock, MacAddr, BURST,
+    Alloc, Buffer, Burst, Clock, FakeClock, MacAddr, BURST,
 };
+
+/// A buffer that is one pointer to move, as an mbuf is.
+struct Thin(Box<HeapBuf>);
+
+impl Buffer for Thin {
+    fn data(&self) -> &[u8] {
+        self.0.data()
+    }
+    fn data_mut(&mut self) -> &mut [u8] {
+        self.0.data_mut()
+    }
+    fn prepend(&mut self, n: usize) -> bool {
+        self.0.prepend(n)
+    }
+    fn trim_front(&mut self, n: usize) -> bool {
+        self.0.trim_front(n)
+    }
+    fn set_len(&mut self, len: usize) -> bool {
+        self.0.set_len(len)
+    }
+}
+
+#[derive(Debug)]
+struct ThinPool;
+
+impl Alloc for ThinPool {
+    type Buf = Thin;
+    fn alloc(&mut self, _: &mut Burst<Thin>, _: usize, _: usize) -> usize {
+        0
+    }
+}
+
+/// What sorting frames to two ports costs with no work done, the bench's own part included.
+struct Sort;
+
+impl<B: Buffer> Function<B> for Sort {
+    fn process<C: Clock>(
+        &mut self,
+        _: usize,
+        burst: &mut Burst<B>,
+        out: &mut Outputs<B>,
+        _: &mut Laps<'_, C>,
+    ) -> Verdict {
+        burst.drain(..).enumerate().for_each(|(i, frame)| out.push(black_box(i) & 1, frame));
+        Verdict::Split
+    }
+    fn nodes(&self, _: &mut dyn FnMut(&dataplane::node::NodeStats)) {}
+}
 
 /// Bursts in the cache at once, and how often each is sent through before its TTLs are set back.
 const BURSTS: usize = 4;
@@ -57,12 +113,30 @@ fn mhz() -> f64 {
     line.and_then(|l| l.split(':').nth(1)).and_then(|v| v.trim().parse().ok()).unwrap_or(1000.0)
 }
 
-fn measure<F: Function<HeapBuf>>(name: &str, mut function: F, frames: &dyn Fn(usize) -> Vec<u8>, timed: bool) {
+fn measure<F: Function<HeapBuf>>(name: &str, function: F, frames: &dyn Fn(usize) -> Vec<u8>, timed: bool) {
+    measure_as(name, function, frames, timed, |frame| frame);
+}
+
+/// With buffers like mbufs.
+fn thin<F: Function<Thin>>(name: &str, function: F, frames: &dyn Fn(usize) -> Vec<u8>) {
+    measure_as(&format!("{name}, thin"), function, frames, true, |frame| Thin(Box::new(frame)));
+}
+
+fn measure_as<B: Buffer, F: Function<B>>(
+    name: &str,
+    mut function: F,
+    frames: &dyn Fn(usize) -> Vec<u8>,
+    timed: bool,
+    wrap: fn(HeapBuf) -> B,
+) {
+    if std::env::args().nth(1).is_some_and(|only| only != "--bench" && !name.contains(&only)) {
+        return;
+    }
     let pool = HeapPool::new(BURSTS * BURST + 4096, 128);
     let clock = FakeClock::new(1_000_000_000);
     let fresh: Vec<Vec<u8>> = (0..BURSTS * BURST).map(frames).collect();
-    let mut bursts: Vec<Burst<HeapBuf>> =
-        fresh.chunks(BURST).map(|frames| frames.iter().map(|f| pool.frame(f).unwrap()).collect()).collect();
+    let mut bursts: Vec<Burst<B>> =
+        fresh.chunks(BURST).map(|frames| frames.iter().map(|f| wrap(pool.frame(f).unwrap())).collect()).collect();
     let mut out = Outputs::new(2);
     let mut best = f64::INFINITY;
     for _ in 0..REPEATS {
@@ -88,12 +162,61 @@ fn measure<F: Function<HeapBuf>>(name: &str, mut function: F, frames: &dyn Fn(us
         clock.advance(1_000_000);
     }
     assert!(bursts.iter().all(|burst| burst.len() == BURST), "{name} lost frames");
-    println!("{name:<34} {best:7.2} ns {:7.1} cycles a frame", best * mhz() / 1e3);
+    println!("{name:<44} {best:7.2} ns {:7.1} cycles a frame", best * mhz() / 1e3);
 }
 
-fn l3() -> L3 {
-    let config = L3Config::benchmark([MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])]);
-    L3::new(&config, &[MacAddr([2, 0, 0, 0, 1, 0]), MacAddr([2, 0, 0, 0, 1, 1])]).unwrap()
+/// `n` adjacencies, every other one by port 1 and 0.
+fn hops(n: u16) -> Vec<Adjacency> {
+    let hop = |i: u16| {
+        let [hi, lo] = i.to_be_bytes();
+        Adjacency::forward(1 - i % 2, 1 - i % 2, MacAddr([2, 0, 0, 0, hi, lo]), MacAddr([2, 0, 0, 0, 1, 1]))
+    };
+    (0..n).map(hop).collect()
+}
+
+/// Routes to these adjacencies, the first of which is number 3; numbers with [`GROUP`] are to groups.
+fn tables(hops: Vec<Adjacency>, routes: &[(&str, u32)]) -> Tables {
+    let routes: Vec<(Prefix, u32)> = routes.iter().map(|(prefix, hop)| (prefix.parse().unwrap(), *hop)).collect();
+    let mut tables = Tables::bare(&[MacAddr([2, 0, 0, 0, 1, 0]), MacAddr([2, 0, 0, 0, 1, 1])]);
+    tables.adjacencies.extend(hops);
+    (tables.fib4, tables.fib6) = (Arc::new(Fib4::new(&routes)), Arc::new(Fib6::new(&routes)));
+    tables
+}
+
+/// The networks that [`ip4`] and [`ip6`] frames go to, by port 0 and port 1.
+fn two_ports() -> Tables {
+    tables(hops(2), &[("198.18.0.0/16", 4), ("198.19.0.0/16", 3), ("2001:2:0:2::/64", 3)])
+}
+
+/// `n` routes of /24 in 198.18.0.0/15 and above, each to the next of `hops` adjacencies.
+fn many(n: u32, adjacencies: u16) -> Tables {
+    let prefix = |i: u32| Prefix::new(IpAddr::V4(Ipv4Addr::from(0xc612_0000 + (i << 8))), 24).unwrap();
+    let routes: Vec<_> = (0..n).map(|i| (prefix(i), 3 + i % u32::from(adjacencies))).collect();
+    Tables { fib4: Arc::new(Fib4::new(&routes)), ..tables(hops(adjacencies), &[]) }
+}
+
+fn ecmp() -> Tables {
+    let paths = (0..16).map(|i| 3 + i % 2).collect();
+    Tables { groups: vec![Group { paths }], ..tables(hops(2), &[("198.18.0.0/15", GROUP)]) }
+}
+
+/// Frames leave port 1 with VID 8, whatever they had before.
+fn vlan() -> Tables {
+    let mut hop = hops(1);
+    hop[0].tag = Tag::Vid(8);
+    let mut tables = tables(hop, &[("198.18.0.0/15", 3)]);
+    let mut vlans = Box::new([u16::MAX; 4096]);
+    (vlans[7], vlans[8]) = (0, 0);
+    tables.ports[0].vlans = Some(vlans);
+    tables
+}
+
+fn l3_of<A: Alloc>(tables: Tables, alloc: A) -> L3<A> {
+    L3::new(Shared::new(tables).reader(), Local::new(alloc, sync_channel(1).0, 1_000_000_000, false))
+}
+
+fn l3(tables: Tables) -> L3<HeapPool> {
+    l3_of(tables, HeapPool::new(64, 128))
 }
 
 fn main() {
@@ -103,15 +226,26 @@ fn main() {
     measure("null", Null::new(PortMap::pairs(2)), &far, true);
     measure("l2", L2::new(PortMap::pairs(2), false), &far, true);
     measure("l2:macswap", L2::new(PortMap::pairs(2), true), &far, true);
-    measure("l3 IPv4, one egress", l3(), &far, true);
-    measure("l3 IPv4, one egress, no clocks", l3(), &far, false);
-    measure("l3 IPv4, two egresses", l3(), &both, true);
-    measure("l3 IPv4, VLAN", l3(), &|i| ip4([198, 19, 0, i as u8], true), true);
-    measure("l3 IPv6", l3(), &|i| ip6(i as u16), true);
-    measure("l3 IPv4 and IPv6", l3(), &|i| if i & 1 == 0 { far(i) } else { ip6(i as u16) }, true);
+    measure("l3 IPv4, one egress", l3(two_ports()), &far, true);
+    measure("l3 IPv4, one egress, no clocks", l3(two_ports()), &far, false);
+    thin("l3 IPv4, one egress", l3_of(two_ports(), ThinPool), &far);
+    measure("sort only", Sort, &both, true);
+    thin("sort only", Sort, &both);
+    measure("l3 IPv4, two egresses", l3(two_ports()), &both, true);
+    thin("l3 IPv4, two egresses", l3_of(two_ports(), ThinPool), &both);
+    // 61 is prime to the number of routes: the frames of a burst go all over the table.
+    let spread = |n: u32| move |i: usize| ip4((0xc612_0001 + ((i as u32 * 61 % n) << 8)).to_be_bytes(), false);
+    thin("l3 IPv4, 1k routes, 2 adjacencies", l3_of(many(1000, 2), ThinPool), &spread(1000));
+    thin("l3 IPv4, 256 routes, 256 adjacencies", l3_of(many(256, 256), ThinPool), &spread(256));
+    thin("l3 IPv4, 1k routes, 1k adjacencies", l3_of(many(1000, 1000), ThinPool), &spread(1000));
+    thin("l3 IPv4, ECMP of 2", l3_of(ecmp(), ThinPool), &far);
+    measure("l3 IPv4, VLAN kept", l3(two_ports()), &|i| ip4([198, 19, 0, i as u8], true), true);
+    measure("l3 IPv4, VLAN set", l3(vlan()), &|i| ip4([198, 19, 0, i as u8], true), true);
+    measure("l3 IPv6", l3(two_ports()), &|i| ip6(i as u16), true);
+    measure("l3 IPv4 and IPv6", l3(two_ports()), &|i| if i & 1 == 0 { far(i) } else { ip6(i as u16) }, true);
     let impair = |text: &str| {
         let spec: ImpairSpec = text.parse().unwrap();
-        Impair::new(l3(), &spec, 2, HeapPool::new(64, 128), 1_000_000_000)
+        Impair::new(l3(two_ports()), &spec, 2, HeapPool::new(64, 128), 1_000_000_000)
     };
     measure("l3 + impair idle", impair(""), &far, true);
     measure("l3 + impair rate=1000Gpps", impair("rate=1000Gpps"), &far, true);

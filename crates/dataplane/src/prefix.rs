@@ -27,6 +27,22 @@ impl Prefix {
         Ok(network)
     }
 
+    /// The prefix of this length that an address is in; a length beyond the address is the address itself.
+    pub(crate) fn around(addr: IpAddr, len: u8) -> Self {
+        let len = len.min(Self::width(addr));
+        Self { addr: mask(addr, len), len }
+    }
+
+    /// The prefix of one address.
+    pub(crate) fn host(addr: IpAddr) -> Self {
+        Self { addr, len: Self::width(addr) }
+    }
+
+    /// The one address, of a prefix that is as long as that.
+    pub(crate) fn as_host(&self) -> Option<IpAddr> {
+        (self.len == Self::width(self.addr)).then_some(self.addr)
+    }
+
     /// The network address.
     pub fn addr(&self) -> IpAddr {
         self.addr

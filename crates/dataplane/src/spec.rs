@@ -1,172 +1,191 @@
-//! Which function to run, as text or TOML, and the function made from it.
+//! Which function to run and with what, as text or TOML, and the functions to choose from.
 
-use std::{fmt, str::FromStr};
+mod kind;
 
-use packet::{Buffer, Burst, Clock, MacAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+pub use kind::FunctionKind;
+use packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    l3::{L3Config, L3},
-    node::{Laps, NodeStats},
-    Function, Null, Outputs, PortMap, SpecError, Verdict, L2,
+    mpls::{LabelAction, LabelRoute},
+    router::{Address, Fdb, Hop, Item, Link, Neighbour, Path, Policy, Route},
+    vxlan::{Network, Remote},
+    Prefix, SpecError,
 };
 
-/// A network function as asked for: `null`, `l2`, `l2:macswap` or `l3` on the command line, a table with `kind` in
-/// TOML.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-pub enum FunctionSpec {
-    /// Port to port, frames unchanged.
-    Null,
-    /// Layer-2 cross-connect.
-    L2 {
-        /// Swap the MAC addresses.
-        #[serde(default)]
-        mac_swap: bool,
-    },
-    /// IPv4 and IPv6 routing. On the command line without routes: they come from a file or
-    /// [`L3Config::benchmark`].
-    L3(L3Config),
+/// A data plane as asked for: its function and everything configured, all in the text forms of [`crate::router`].
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlaneSpec {
+    /// The function.
+    pub kind: FunctionKind,
+    /// The router's own addresses: `LINK ADDR/LEN`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<Address>,
+    /// Routes: `PREFIX PATH [PATH...]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// Neighbours that need not be asked for: `LINK ADDR MAC`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
+    /// MPLS labels: `LABEL swap OUT PATH` and others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<LabelRoute>,
+    /// VXLAN networks: `VNI local ADDR access LINK[,LINK...]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Network>,
+    /// Tunnel ends that frames are flooded to: `VNI ADDR`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remotes: Vec<Remote>,
+    /// Stations that need not be learned: `VNI MAC ADDR`, or `MAC LINK` of the bridge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fdb: Vec<Fdb>,
+    /// Whether ports take only frames for their own MAC address; by default those that have an IP address do, and the
+    /// others take any unicast frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_mac: Option<bool>,
+    /// Most ICMP errors an lcore sends in a second; 1000 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub icmp_errors_per_second: Option<u32>,
+    /// After how long a learned neighbour is asked whether it is still there; `5m` by default.
+    #[serde(default, with = "kind::span", skip_serializing_if = "Option::is_none")]
+    pub neighbour_age: Option<Duration>,
+    /// After how long a station that is silent is forgotten; `300s` by default (IEEE 802.1Q 8.8.3).
+    #[serde(default, with = "kind::span", skip_serializing_if = "Option::is_none")]
+    pub bridge_ageing: Option<Duration>,
+    /// Most stations known; 16384 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge_entries: Option<u32>,
 }
 
-impl FunctionSpec {
-    /// Makes the function for ports with these MAC addresses, joined two by two. Errors name the key and the range.
-    pub fn build(&self, port_macs: &[MacAddr]) -> Result<AnyFunction, SpecError> {
-        let map = PortMap::pairs(port_macs.len());
-        Ok(match self {
-            Self::Null => AnyFunction::Null(Null::new(map)),
-            Self::L2 { mac_swap } => AnyFunction::L2(L2::new(map, *mac_swap)),
-            Self::L3(config) => AnyFunction::L3(L3::new(config, port_macs)?),
-        })
+/// The default of `bridge_ageing`.
+const BRIDGE_AGEING: Duration = Duration::from_secs(300);
+/// The default of `bridge_entries`.
+const BRIDGE_ENTRIES: u32 = 16_384;
+/// Most stations that may be asked for.
+const MAX_BRIDGE_ENTRIES: u32 = 1 << 24;
+
+impl PlaneSpec {
+    /// A data plane of this kind with nothing configured.
+    pub fn new(kind: FunctionKind) -> Self {
+        Self { kind, ..Self::default() }
     }
-}
 
-impl FromStr for FunctionSpec {
-    type Err = SpecError;
-    fn from_str(text: &str) -> Result<Self, SpecError> {
-        match text.trim() {
-            "null" => Ok(Self::Null),
-            "l2" => Ok(Self::L2 { mac_swap: false }),
-            "l2:macswap" => Ok(Self::L2 { mac_swap: true }),
-            "l3" => Ok(Self::L3(L3Config::default())),
-            _ => Err(SpecError::new("function", text, "must be null, l2, l2:macswap or l3")),
+    /// What a benchmark between two ports needs, each port facing one of these stations. Port 0 has the lower and port 1
+    /// the upper half of 198.18.0.0/15 (RFC 2544 C.2.2), and one /64 each of 2001:2::/48 (RFC 5180 8); labels 16 and 17
+    /// swap between the ports; the network of VNI 10 has port 0 at this end of its tunnel and station 1 at the other.
+    pub fn benchmark(kind: FunctionKind, stations: [MacAddr; 2]) -> Self {
+        let mut spec = Self::new(kind);
+        let link = |port| Link { port, vlan: None };
+        let path =
+            |port, mac| Path { hop: Hop::Station { link: link(port), mac, from: None }, labels: Vec::new(), weight: 1 };
+        let [near, far] = stations;
+        match kind {
+            FunctionKind::L3 | FunctionKind::Mpls => {
+                let v4 = |net| Prefix::around(IpAddr::V4(Ipv4Addr::new(198, net, 0, 0)), 16);
+                let v6 = |net| Prefix::around(IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, net, 0, 0, 0, 0)), 64);
+                for (prefix, port, mac) in [(v4(18), 0, near), (v4(19), 1, far), (v6(1), 0, near), (v6(2), 1, far)] {
+                    spec.routes.push(Route { prefix, paths: vec![path(port, mac)] });
+                }
+            }
+            FunctionKind::Vxlan => {
+                let end = |host| IpAddr::V4(Ipv4Addr::new(198, 19, 0, host));
+                spec.addresses.push(Address { link: link(1), addr: end(1), len: 16 });
+                let (local, access) = (end(1), vec![link(0)]);
+                spec.networks.push(Network { vni: 10, local, access, udp_port: 4789, learn: true });
+                spec.remotes.push(Remote { vni: 10, addr: end(2) });
+                spec.neighbours.push(Neighbour { link: link(1), addr: end(2), mac: far });
+            }
+            _ => {}
+        }
+        if kind == FunctionKind::Mpls {
+            for (label, out, port, mac) in [(16, 17, 1, far), (17, 16, 0, near)] {
+                spec.labels.push(LabelRoute { label, action: LabelAction::Swap { out, path: path(port, mac) } });
+            }
+        }
+        spec
+    }
+
+    /// Whether nothing is configured that a frame could go by.
+    pub fn is_bare(&self) -> bool {
+        self.items().next().is_none()
+    }
+
+    /// Everything that is configured, with the name of its place.
+    pub fn items(&self) -> impl Iterator<Item = (String, Item)> + '_ {
+        fn named<'a, T: Clone>(
+            key: &'static str,
+            items: &'a [T],
+            item: fn(T) -> Item,
+        ) -> impl Iterator<Item = (String, Item)> + 'a {
+            items.iter().enumerate().map(move |(i, it)| (format!("{key}[{i}]"), item(it.clone())))
+        }
+        named("addresses", &self.addresses, Item::Address)
+            .chain(named("neighbours", &self.neighbours, Item::Neighbour))
+            .chain(named("routes", &self.routes, Item::Route))
+            .chain(named("labels", &self.labels, Item::Label))
+            .chain(named("networks", &self.networks, Item::Network))
+            .chain(named("remotes", &self.remotes, Item::Remote))
+            .chain(named("fdb", &self.fdb, Item::Fdb))
+    }
+
+    /// The routing settings, with the defaults.
+    pub fn policy(&self) -> Policy {
+        let default = Policy::default();
+        Policy {
+            check_mac: self.check_mac,
+            icmp_errors_per_second: self.icmp_errors_per_second.unwrap_or(default.icmp_errors_per_second),
+            neighbour_age: self.neighbour_age.unwrap_or(default.neighbour_age),
         }
     }
-}
 
-impl fmt::Display for FunctionSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Null => "null",
-            Self::L2 { mac_swap: false } => "l2",
-            Self::L2 { mac_swap: true } => "l2:macswap",
-            Self::L3(_) => "l3",
-        })
+    /// How long stations are remembered, and how many.
+    pub fn stations(&self) -> (Duration, u32) {
+        (self.bridge_ageing.unwrap_or(BRIDGE_AGEING), self.bridge_entries.unwrap_or(BRIDGE_ENTRIES))
     }
-}
 
-/// Any of the functions, chosen once: one branch a burst, and the code behind it is still the concrete one's.
-#[derive(Debug)]
-pub enum AnyFunction<L = L3> {
-    /// Port to port.
-    Null(Null),
-    /// Cross-connect.
-    L2(L2),
-    /// Routing, with the default FIB or another.
-    L3(L),
-}
-
-macro_rules! each {
-    ($self:expr, $f:ident => $call:expr) => {
-        match $self {
-            AnyFunction::Null($f) => $call,
-            AnyFunction::L2($f) => $call,
-            AnyFunction::L3($f) => $call,
+    /// The same with every default that the function uses written out.
+    pub fn effective(&self) -> Self {
+        let (policy, (ageing, entries)) = (self.policy(), self.stations());
+        let used = |key| self.kind.keys().contains(&key);
+        Self {
+            icmp_errors_per_second: used("icmp_errors_per_second").then_some(policy.icmp_errors_per_second),
+            neighbour_age: used("neighbour_age").then_some(policy.neighbour_age),
+            bridge_ageing: used("bridge_ageing").then_some(ageing),
+            bridge_entries: used("bridge_entries").then_some(entries),
+            ..self.clone()
         }
-    };
-}
-
-impl<B: Buffer, L: Function<B>> Function<B> for AnyFunction<L> {
-    #[inline]
-    fn process<C: Clock>(
-        &mut self,
-        ingress: usize,
-        burst: &mut Burst<B>,
-        out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        each!(self, f => f.process(ingress, burst, out, laps))
     }
 
-    #[inline]
-    fn due(&mut self) -> bool {
-        each!(self, f => Function::<B>::due(f))
-    }
-
-    #[inline]
-    fn poll<C: Clock>(&mut self, burst: &mut Burst<B>, out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
-        each!(self, f => f.poll(burst, out, laps))
-    }
-
-    fn release(&mut self) {
-        each!(self, f => Function::<B>::release(f));
-    }
-
-    #[inline]
-    fn held(&self) -> usize {
-        each!(self, f => Function::<B>::held(f))
-    }
-
-    fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {
-        each!(self, f => Function::<B>::nodes(f, visit));
-    }
-
-    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, f => Function::<B>::counters(f, visit));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn functions_survive_their_text() {
-        for text in ["null", "l2", "l2:macswap", "l3"] {
-            assert_eq!(text.parse::<FunctionSpec>().unwrap().to_string(), text);
+    /// Errors on a key that the function does not use, and on a number out of its range.
+    pub fn validate(&self) -> Result<(), SpecError> {
+        let given = [
+            ("addresses", !self.addresses.is_empty()),
+            ("routes", !self.routes.is_empty()),
+            ("neighbours", !self.neighbours.is_empty()),
+            ("labels", !self.labels.is_empty()),
+            ("networks", !self.networks.is_empty()),
+            ("remotes", !self.remotes.is_empty()),
+            ("fdb", !self.fdb.is_empty()),
+            ("check_mac", self.check_mac.is_some()),
+            ("icmp_errors_per_second", self.icmp_errors_per_second.is_some()),
+            ("neighbour_age", self.neighbour_age.is_some()),
+            ("bridge_ageing", self.bridge_ageing.is_some()),
+            ("bridge_entries", self.bridge_entries.is_some()),
+        ];
+        for (key, _) in given.into_iter().filter(|&(_, given)| given) {
+            self.kind.uses(key)?;
         }
-        let err = "l4".parse::<FunctionSpec>().unwrap_err().to_string();
-        assert_eq!(err, "function \"l4\": must be null, l2, l2:macswap or l3");
-    }
-
-    #[test]
-    fn a_file_holds_routes() {
-        let text = r#"
-            kind = "l3"
-            check_mac = true
-            routes = [
-                { prefix = "198.19.1.0/24", port = 1, dst_mac = "02:00:00:00:00:02" },
-                { prefix = "2001:2:0:1::/64", port = 0, dst_mac = "02:00:00:00:00:01", src_mac = "02:00:00:00:01:00" },
-            ]
-        "#;
-        let spec: FunctionSpec = toml::from_str(text).unwrap();
-        let FunctionSpec::L3(config) = &spec else { panic!("{spec}") };
-        assert!(config.check_mac && config.routes[1].src_mac == Some(MacAddr([2, 0, 0, 0, 1, 0])));
-        assert_eq!(toml::from_str::<FunctionSpec>(&toml::to_string(&spec).unwrap()).unwrap(), spec);
-        assert!(matches!(spec.build(&[MacAddr::default(); 2]), Ok(AnyFunction::L3(_))));
-        let err = spec.build(&[MacAddr::default()]).unwrap_err().to_string();
-        assert_eq!(err, "routes[0].port \"1\": must be 0 to 0: there are 1 ports");
-        for (bad, want) in [
-            ("kind = 'l3'\nrouts = []", "unknown field `routs`"),
-            (
-                "kind = 'l3'\nroutes = [{ prefix = '1.2.3.4', port = 0, dst_mac = '02:00:00:00:00:02' }]",
-                "198.19.0.0/16",
-            ),
-            ("kind = 'l2'\nswap = true", "unknown field `swap`"),
-            ("kind = 'l9'", "unknown variant `l9`"),
-        ] {
-            let err = toml::from_str::<FunctionSpec>(bad).unwrap_err().to_string();
-            assert!(err.contains(want), "{err}");
+        self.fdb.iter().enumerate().try_for_each(|(i, fdb)| self.kind.takes(fdb, || format!("fdb[{i}]")))?;
+        let (_, entries) = self.stations();
+        if !(1..=MAX_BRIDGE_ENTRIES).contains(&entries) {
+            return Err(SpecError::new("bridge_entries", entries, format!("must be 1 to {MAX_BRIDGE_ENTRIES}")));
         }
+        Ok(())
     }
 }

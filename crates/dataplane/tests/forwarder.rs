@@ -4,13 +4,11 @@
 use std::{cell::Cell, rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
 use dataplane::{
-    impair::Impair,
-    spec::{AnyFunction, FunctionSpec},
-    DropReason, Forwarder, Function, Input, Null, PortMap, Settings, Snapshot,
+    impair::Impair, AnyFunction, DropReason, Forwarder, Function, Input, Null, PortMap, Settings, Snapshot,
 };
 use packet::{
     heap::{HeapBuf, HeapPool, HeapWire},
-    Burst, Clock, FakeClock, Gaps, MacAddr, Rx, Tx,
+    Burst, Clock, FakeClock, Gaps, Rx, Tx,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -182,10 +180,10 @@ fn counters_read_from_another_thread_always_balance() {
     let source = pool.clone();
     let (send, receive) = std::sync::mpsc::channel();
     let lcore = std::thread::spawn(move || {
-        let function = FunctionSpec::Null.build(&[MacAddr::default(); 2]).unwrap();
+        let function = AnyFunction::Null(Null::new(PortMap::pairs(2)));
         let inputs = vec![Input { port: 0, queue_id: 0, queue: Source(source) }];
         let clock = Monotonic(std::time::Instant::now());
-        let mut forwarder: Forwarder<AnyFunction, _, _, _> =
+        let mut forwarder: Forwarder<AnyFunction<HeapPool>, _, _, _> =
             Forwarder::new(function, inputs, vec![Sink, Sink], clock, Settings::default());
         send.send(forwarder.control()).unwrap();
         forwarder.run(&AtomicBool::new(false))

@@ -19,9 +19,13 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_log.h>
+#include <rte_malloc.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
+#include <rte_rib.h>
+#include <rte_rib6.h>
 #include <rte_ring.h>
+#include <rte_vect.h>
 #include <rte_version.h>
 
 #include "shim.h"
@@ -281,9 +285,9 @@ void lr_ring_free(struct rte_ring *ring)
 	rte_ring_free(ring);
 }
 
-int lr_wire_port(const char *name, struct rte_ring *rx, struct rte_ring *tx)
+int lr_wire_port(const char *name, struct rte_ring *const *rx, struct rte_ring *const *tx, uint32_t queues)
 {
-	int port = rte_eth_from_rings(name, &rx, 1, &tx, 1, rte_socket_id());
+	int port = rte_eth_from_rings(name, rx, queues, tx, queues, rte_socket_id());
 	return port >= 0 ? port : -(rte_errno ? rte_errno : EIO);
 }
 
@@ -318,6 +322,13 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 		if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < UINT16_MAX)
 			largest = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
 		eth.rxmode.mtu = RTE_MIN(eth.rxmode.mtu, largest);
+	}
+	/* The null driver says that it can, and all its frames are made where they are asked for. */
+	uint64_t hash = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP
+			| RTE_ETH_RSS_MPLS | RTE_ETH_RSS_VXLAN);
+	if (conf->rss && hash != 0 && strcmp(info.driver_name, "net_null") != 0) {
+		eth.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		eth.rx_adv_conf.rss_conf.rss_hf = hash; /* with the device's own key */
 	}
 	eth.intr_conf.lsc = conf->link_interrupt && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
 	*step = "configuring";
@@ -423,8 +434,23 @@ int lr_port_info(uint16_t port, struct lr_port_info *out)
 	out->socket = rte_eth_dev_socket_id(port);
 	if (rte_eth_macaddr_get(port, &mac) == 0)
 		memcpy(out->mac, mac.addr_bytes, sizeof(out->mac));
+	struct rte_eth_conf eth;
+	memset(&eth, 0, sizeof(eth));
+	if (rte_eth_dev_conf_get(port, &eth) == 0 && eth.rxmode.mq_mode == RTE_ETH_MQ_RX_RSS) {
+		/* What was configured may have been cut down by the driver. */
+		struct rte_eth_rss_conf on = { .rss_key = NULL };
+		uint64_t hash = eth.rx_adv_conf.rss_conf.rss_hf;
+		if (rte_eth_dev_rss_hash_conf_get(port, &on) == 0)
+			hash = on.rss_hf;
+		out->rss = (hash & RTE_ETH_RSS_IP ? LR_RSS_IP : 0) | (hash & RTE_ETH_RSS_TCP ? LR_RSS_TCP : 0)
+			| (hash & RTE_ETH_RSS_UDP ? LR_RSS_UDP : 0) | (hash & RTE_ETH_RSS_MPLS ? LR_RSS_MPLS : 0)
+			| (hash & RTE_ETH_RSS_VXLAN ? LR_RSS_VXLAN : 0);
+	}
 	return 0;
 }
+
+int lr_port_mtu(uint16_t port, uint16_t *mtu) { return rte_eth_dev_get_mtu(port, mtu); }
+int lr_port_set_mtu(uint16_t port, uint16_t mtu) { return rte_eth_dev_set_mtu(port, mtu); }
 
 int lr_port_link(uint16_t port, struct lr_link *out)
 {
@@ -495,6 +521,28 @@ int lr_tx_done_cleanup(uint16_t port, uint16_t queue)
 
 /* ---- forwarding tables ---- */
 
+uint64_t lr_heap_used(void)
+{
+	uint64_t used = 0;
+	for (unsigned int i = 0; i < rte_socket_count(); i++) {
+		struct rte_malloc_socket_stats stats;
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
+			used += stats.heap_allocsz_bytes;
+	}
+	return used;
+}
+
+/* DPDK keeps everything from AVX-512 unless told otherwise, drivers and all. Here only the table is to have it. */
+static int with_avx512(int (*select)(void *fib, int type), void *fib, int type)
+{
+	uint16_t before = rte_vect_get_max_simd_bitwidth();
+	if (before < RTE_VECT_SIMD_512 && rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512) != 0)
+		return -EPERM; /* forced by an argument */
+	int ret = select(fib, type);
+	(void)rte_vect_set_max_simd_bitwidth(before);
+	return ret;
+}
+
 static int nh_log2(uint32_t bytes) { return bytes == 2 ? 1 : bytes == 8 ? 3 : 2; }
 
 struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none)
@@ -502,16 +550,101 @@ struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, 
 	struct rte_fib_conf conf = { .type = RTE_FIB_DIR24_8, .default_nh = none, .max_routes = (int)routes };
 	conf.dir24_8.nh_sz = (enum rte_fib_dir24_8_nh_sz)nh_log2(nh_bytes);
 	conf.dir24_8.num_tbl8 = tbl8;
+	rte_errno = 0; /* not set by all that can fail inside */
 	return rte_fib_create(name, SOCKET_ID_ANY, &conf);
 }
 
 void lr_fib_free(struct rte_fib *fib) { rte_fib_free(fib); }
-int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh) { return rte_fib_add(fib, ip, depth, nh); }
-int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth) { return rte_fib_delete(fib, ip, depth); }
+
+/* To give a route another next hop, DPDK reports success even when it ran out of groups on the way: take it out first. */
+int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh, uint32_t *replaced)
+{
+	uint64_t now;
+	*replaced = 0;
+	if (fib == NULL)
+		return -ENOMEM;
+	if (depth > RTE_FIB_MAXDEPTH)
+		return -EINVAL;
+	struct rte_rib_node *there = rte_rib_lookup_exact(rte_fib_get_rib(fib), ip, depth);
+	if (there != NULL && rte_rib_get_nh(there, &now) == 0 && now != nh) {
+		int ret = rte_fib_delete(fib, ip, depth);
+		if (ret != 0)
+			return ret;
+		*replaced = 1;
+	}
+	return rte_fib_add(fib, ip, depth, nh);
+}
+
+
+int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth)
+{
+	return fib == NULL ? -ENOMEM : rte_fib_delete(fib, ip, depth);
+}
+
+
+/* The walk leaves a route of length 0 out. */
+uint32_t lr_fib_routes(struct rte_fib *fib, struct lr_route4 *out, uint32_t n)
+{
+	struct rte_rib *rib = fib == NULL ? NULL : rte_fib_get_rib(fib);
+	if (rib == NULL)
+		return 0;
+	struct rte_rib_node *node = rte_rib_lookup_exact(rib, 0, 0);
+	uint32_t count = 0;
+	if (node == NULL)
+		node = rte_rib_get_nxt(rib, 0, 0, NULL, RTE_RIB_GET_NXT_ALL);
+	while (node != NULL) {
+		struct lr_route4 route = { 0 };
+		rte_rib_get_ip(node, &route.ip);
+		rte_rib_get_depth(node, &route.len);
+		rte_rib_get_nh(node, &route.nh);
+		if (count < n)
+			out[count] = route;
+		count++;
+		node = rte_rib_get_nxt(rib, 0, 0, route.len == 0 ? NULL : node, RTE_RIB_GET_NXT_ALL);
+	}
+	return count;
+}
 
 int lr_fib_lookup(struct rte_fib *fib, const uint32_t *ips, uint64_t *nhs, uint32_t n)
 {
 	return rte_fib_lookup_bulk(fib, (uint32_t *)(uintptr_t)ips, nhs, (int)n);
+}
+
+static int select4(void *fib, int type)
+{
+	/* Null is refused by DPDK. */
+	 return rte_fib_select_lookup(fib, (enum rte_fib_lookup_type)type);
+}
+
+static int select6(void *fib, int type)
+{
+	 return rte_fib6_select_lookup(fib, (enum rte_fib6_lookup_type)type);
+}
+
+int lr_fib_select(struct rte_fib *fib, int lookup)
+{
+	switch (lookup) {
+	case LR_LOOKUP_SCALAR:
+		return select4(fib, RTE_FIB_LOOKUP_DIR24_8_SCALAR_MACRO);
+	case LR_LOOKUP_SCALAR_INLINE:
+		return select4(fib, RTE_FIB_LOOKUP_DIR24_8_SCALAR_INLINE);
+	case LR_LOOKUP_AVX512:
+		return with_avx512(select4, fib, RTE_FIB_LOOKUP_DIR24_8_VECTOR_AVX512);
+	default:
+		return -EINVAL;
+	}
+}
+
+int lr_fib6_select(struct rte_fib6 *fib, int lookup)
+{
+	switch (lookup) {
+	case LR_LOOKUP_SCALAR:
+		return select6(fib, RTE_FIB6_LOOKUP_TRIE_SCALAR);
+	case LR_LOOKUP_AVX512:
+		return with_avx512(select6, fib, RTE_FIB6_LOOKUP_TRIE_VECTOR_AVX512);
+	default:
+		return -EINVAL;
+	}
 }
 
 struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none)
@@ -519,22 +652,62 @@ struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8
 	struct rte_fib6_conf conf = { .type = RTE_FIB6_TRIE, .default_nh = none, .max_routes = (int)routes };
 	conf.trie.nh_sz = (enum rte_fib_trie_nh_sz)nh_log2(nh_bytes);
 	conf.trie.num_tbl8 = tbl8;
+	rte_errno = 0;
 	return rte_fib6_create(name, SOCKET_ID_ANY, &conf);
 }
 
 void lr_fib6_free(struct rte_fib6 *fib) { rte_fib6_free(fib); }
 
 /* Through void *: the address type became struct rte_ipv6_addr in 24.11. */
-int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh)
+int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh, uint32_t *replaced)
 {
 	const void *addr = ip;
+	uint64_t now;
+	*replaced = 0;
+	if (fib == NULL)
+		return -ENOMEM;
+	if (depth > RTE_FIB6_MAXDEPTH)
+		return -EINVAL;
+	/* As in lr_fib_add. */
+	struct rte_rib6_node *there = rte_rib6_lookup_exact(rte_fib6_get_rib(fib), addr, depth);
+	if (there != NULL && rte_rib6_get_nh(there, &now) == 0 && now != nh) {
+		int ret = rte_fib6_delete(fib, addr, depth);
+		if (ret != 0)
+			return ret;
+		*replaced = 1;
+	}
 	return rte_fib6_add(fib, addr, depth, nh);
+}
+
+uint32_t lr_fib6_routes(struct rte_fib6 *fib, struct lr_route6 *out, uint32_t n)
+{
+	static const uint8_t any[16];
+	const void *zero = any;
+	struct rte_rib6 *rib = fib == NULL ? NULL : rte_fib6_get_rib(fib);
+	if (rib == NULL)
+		return 0;
+	struct rte_rib6_node *node = rte_rib6_lookup_exact(rib, zero, 0);
+	uint32_t count = 0;
+	if (node == NULL)
+		node = rte_rib6_get_nxt(rib, zero, 0, NULL, RTE_RIB6_GET_NXT_ALL);
+	while (node != NULL) {
+		struct lr_route6 route = { 0 };
+		void *ip = route.ip;
+		rte_rib6_get_ip(node, ip);
+		rte_rib6_get_depth(node, &route.len);
+		rte_rib6_get_nh(node, &route.nh);
+		if (count < n)
+			out[count] = route;
+		count++;
+		node = rte_rib6_get_nxt(rib, zero, 0, route.len == 0 ? NULL : node, RTE_RIB6_GET_NXT_ALL);
+	}
+	return count;
 }
 
 int lr_fib6_delete(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth)
 {
 	const void *addr = ip;
-	return rte_fib6_delete(fib, addr, depth);
+	return fib == NULL ? -ENOMEM : rte_fib6_delete(fib, addr, depth);
 }
 
 int lr_fib6_lookup(struct rte_fib6 *fib, const uint8_t *ips, uint64_t *nhs, uint32_t n)

@@ -69,7 +69,8 @@ void lr_mbuf_free_bulk(struct rte_mbuf **mbufs, uint32_t n);
 /* ---- rings ---- */
 struct rte_ring *lr_ring_create(const char *name, uint32_t depth); /* single producer, single consumer */
 void lr_ring_free(struct rte_ring *ring);                          /* frees the mbufs still inside */
-int lr_wire_port(const char *name, struct rte_ring *rx, struct rte_ring *tx); /* port id or negative errno */
+/* As many receive and transmit queues as rings; port id or negative errno. */
+int lr_wire_port(const char *name, struct rte_ring *const *rx, struct rte_ring *const *tx, uint32_t queues);
 
 /* ---- ports ---- */
 struct lr_port_conf {
@@ -79,6 +80,7 @@ struct lr_port_conf {
 	uint8_t clamp_mtu;   /* take the driver's largest MTU instead of failing */
 	uint8_t promiscuous; /* when supported */
 	uint8_t link_interrupt; /* when supported */
+	uint8_t rss; /* when supported: spread what is received over the queues by a hash */
 };
 struct lr_port_info {
 	const char *driver;
@@ -86,7 +88,9 @@ struct lr_port_info {
 	uint16_t max_rx_queues, max_tx_queues;
 	int32_t socket;
 	uint8_t mac[6];
+	uint8_t rss; /* LR_RSS_* that are on */
 };
+enum { LR_RSS_IP = 1, LR_RSS_TCP = 2, LR_RSS_UDP = 4, LR_RSS_MPLS = 8, LR_RSS_VXLAN = 16 };
 struct lr_link { uint32_t mbps; uint8_t up; };
 struct lr_stats { uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, oerrors, rx_nombuf; };
 
@@ -103,6 +107,8 @@ int lr_port_stop(uint16_t port, int watched);
 int lr_port_close(uint16_t port, int watched);
 int lr_port_promiscuous_off(uint16_t port);
 int lr_port_info(uint16_t port, struct lr_port_info *info);
+int lr_port_mtu(uint16_t port, uint16_t *mtu);
+int lr_port_set_mtu(uint16_t port, uint16_t mtu);
 int lr_port_link(uint16_t port, struct lr_link *link);
 int lr_port_stats(uint16_t port, struct lr_stats *stats);
 int lr_port_stats_reset(uint16_t port);
@@ -115,18 +121,30 @@ uint16_t lr_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uin
 int lr_tx_done_cleanup(uint16_t port, uint16_t queue);
 
 /* ---- forwarding tables ---- */
+/* Bytes of DPDK's heap in use, on all sockets. */
+uint64_t lr_heap_used(void);
+enum { LR_LOOKUP_SCALAR = 1, LR_LOOKUP_SCALAR_INLINE = 2, LR_LOOKUP_AVX512 = 4 };
 struct rte_fib;
 struct rte_fib6;
+struct lr_route4 { uint64_t nh; uint32_t ip; uint8_t len; };
+struct lr_route6 { uint64_t nh; uint8_t ip[16]; uint8_t len; };
 struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
 void lr_fib_free(struct rte_fib *fib);
-int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh);
+/* Adding and taking away refuse a table that is null. `replaced`: 1 when a route with another next hop was there. */
+int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh, uint32_t *replaced);
 int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth);
+/* Copies at most n routes; returns how many there are. */
+uint32_t lr_fib_routes(struct rte_fib *fib, struct lr_route4 *out, uint32_t n);
 int lr_fib_lookup(struct rte_fib *fib, const uint32_t *ips, uint64_t *nhs, uint32_t n);
+/* 0, or negative when this machine or build has not this function. */
+int lr_fib_select(struct rte_fib *fib, int lookup);
 struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
 void lr_fib6_free(struct rte_fib6 *fib);
-int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh);
+int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh, uint32_t *replaced);
 int lr_fib6_delete(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth);
+uint32_t lr_fib6_routes(struct rte_fib6 *fib, struct lr_route6 *out, uint32_t n);
 int lr_fib6_lookup(struct rte_fib6 *fib, const uint8_t *ips, uint64_t *nhs, uint32_t n);
+int lr_fib6_select(struct rte_fib6 *fib, int lookup);
 
 /* ---- the host (host.c) ---- */
 /* Whether that many bytes of 2 MiB pages can be had now: reserves and gives back. 0 or errno. */

@@ -135,6 +135,12 @@ impl Eal {
         self.kind
     }
 
+    /// Bytes of DPDK's memory in use: pools, tables, rings. None after [`Eal::cleanup`].
+    pub fn memory_used(&self) -> u64 {
+        // SAFETY: the EAL runs as long as something of it is alive.
+        self.alive().map_or(0, |_alive| unsafe { sys::lr_heap_used() })
+    }
+
     /// The worker lcores, as asked for.
     pub fn lcores(&self) -> &[Lcore] {
         &self.lcores

@@ -43,14 +43,14 @@ mod wire;
 
 pub use eal::{Eal, EalOptions, Lcore};
 pub use error::DpdkError;
-pub use fib::{Fib4, Fib6, NextHopBytes};
+pub use fib::{Fib4, Fib6, FibConfig, Lookup, NextHopBytes};
 pub use lcore::{current_lcore, JobHandle, Scope};
 pub use log::log_tail;
 pub use mbuf::Mbuf;
 pub use memory::{Memory, MemoryKind};
 pub use mempool::{Mempool, PoolHandle};
 pub use park::Parked;
-pub use port::{Link, Port, PortConfig, PortStats, RxQueue, TxQueue};
+pub use port::{Link, Port, PortConfig, PortStats, Rss, RxQueue, TxQueue};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::Tsc;
 pub use wire::Wire;

@@ -15,8 +15,10 @@ use crate::{eal::Alive, log, port::wire_end, DpdkError, Eal, Port, PortConfig};
 pub struct Wire;
 
 impl Wire {
-    /// The two ends of a cable that holds `depth` frames in each direction (1 to 65536). One queue each; of `config`
-    /// the pool and the MTU count. Frames still inside go back to their pools when both ends are closed.
+    /// The two ends of a cable that holds `depth` frames in each direction and queue (1 to 65536). Of `config` the pool,
+    /// the MTU and the number of queues count; both ends have as many of both kinds as the larger of the two numbers
+    /// there, and what is sent to queue `q` comes out of queue `q`. Frames still inside go back to their pools when
+    /// both ends are closed.
     ///
     /// Frames themselves pass, not copies: a frame received belongs to the pool the sender took it from.
     pub fn pair(eal: &'static Eal, name: &str, depth: u32, config: &PortConfig) -> Result<(Port, Port), DpdkError> {
@@ -24,15 +26,22 @@ impl Wire {
             let what = format!("wire {name:?} of depth {depth}");
             return Err(DpdkError::Config { what, why: "the depth must be 1 to 65536 frames".into() });
         }
-        let rings = Arc::new(Rings { rings: [ring(eal, depth)?, ring(eal, depth)?] });
+        let queues = config.rx_queues.max(config.tx_queues);
+        let most = sys::LR_MAX_QUEUES as u16;
+        if !(1..=most).contains(&queues) {
+            let what = format!("wire {name:?} of {queues} queues");
+            return Err(DpdkError::Config { what, why: format!("legal are 1 to {most} queues") });
+        }
+        let one_way = || (0..queues).map(|_| ring(eal, depth)).collect::<Result<Vec<_>, _>>();
+        let rings = Arc::new(Rings { rings: [one_way()?, one_way()?] });
         let near = wire_end(eal, name, Arc::clone(&rings), 0, config)?;
         Ok((near, wire_end(eal, name, rings, 1, config)?))
     }
 }
 
-/// The two rings of a cable, freed with what is in them after both ports.
+/// The rings of a cable, one for each direction and queue, freed with what is in them after both ports.
 pub(crate) struct Rings {
-    rings: [Ring; 2],
+    rings: [Vec<Ring>; 2],
 }
 
 struct Ring {
@@ -47,11 +56,18 @@ unsafe impl Send for Ring {}
 unsafe impl Sync for Ring {}
 
 impl Rings {
-    /// The ring to receive from and the ring to send to, of one end.
-    pub(crate) fn ends(&self, end: usize) -> (*mut sys::rte_ring, *mut sys::rte_ring) {
+    /// Queues of each end.
+    pub(crate) fn queues(&self) -> u16 {
+        let [a, _] = &self.rings;
+        a.len() as u16
+    }
+
+    /// The rings to receive from and the rings to send to, of one end.
+    pub(crate) fn ends(&self, end: usize) -> (Vec<*mut sys::rte_ring>, Vec<*mut sys::rte_ring>) {
         let [a, b] = &self.rings;
         let (rx, tx) = if end == 0 { (a, b) } else { (b, a) };
-        (rx.ring.as_ptr(), tx.ring.as_ptr())
+        let pointers = |rings: &[Ring]| rings.iter().map(|r| r.ring.as_ptr()).collect();
+        (pointers(rx), pointers(tx))
     }
 }
 

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{content, eal_with, full, open, pass, pool, refused};
-use dpdk::{Eal, EalOptions, Mbuf, Memory, MemoryKind, Mempool, PortConfig, Wire};
+use dpdk::{Eal, EalOptions, Mbuf, Memory, MemoryKind, Mempool, Port, PortConfig, Wire};
 use packet::{Alloc, Buffer, Burst, Rx, Tx};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn test_eal() -> &'static Eal {
     eal_with(Memory::NoHuge { mib: 256 })
@@ -227,6 +227,132 @@ fn vhost_and_virtio_join_two_ports_and_leave_no_socket() {
     drop((at, ar, a));
     full(&pool);
     assert!(!path.exists());
+}
+
+/// Sends to every queue of one end a frame of its own and finds it in the same queue of the other.
+fn queues_match(pool: &Mempool, from: &mut Port, to: &mut Port, queues: u16) {
+    let mut pairs: Vec<_> = (0..queues).map(|q| (from.take_tx(q).unwrap(), to.take_rx(q).unwrap())).collect();
+    let end = Instant::now() + Duration::from_secs(10);
+    let mut burst: Burst<Mbuf> = Burst::new();
+    for i in 0..100 {
+        let number = |q: usize| i * 64 + q;
+        for (q, (tx, rx)) in pairs.iter_mut().enumerate() {
+            let mut out: Burst<Mbuf> = Burst::new();
+            let bytes = content(number(q), 1514);
+            assert_eq!(pool.handle().alloc(&mut out, 1, bytes.len()), 1);
+            out[0].data_mut().copy_from_slice(&bytes);
+            // A receiver that has not polled yet may have given no room.
+            while tx.tx(&mut out) == 0 {
+                assert!(Instant::now() < end, "queue {q} of {to:?} takes nothing");
+                assert_eq!(rx.rx(&mut burst), 0);
+            }
+            tx.tx_done_cleanup();
+        }
+        for (q, (_, rx)) in pairs.iter_mut().enumerate().rev() {
+            while rx.rx(&mut burst) == 0 {
+                assert!(Instant::now() < end, "queue {q} of {to:?} gets nothing");
+            }
+            assert_eq!(burst.len(), 1);
+            assert_eq!(burst[0].data(), content(number(q), 1514), "queue {q} of {to:?}");
+            Mbuf::discard(&mut burst);
+        }
+    }
+}
+
+#[test]
+fn what_goes_into_a_queue_comes_out_of_the_same_one() {
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let pool = pool(eal, 16383);
+    let config = PortConfig { rx_queues: 3, tx_queues: 3, ..PortConfig::new(&pool) };
+    let (mut a, mut b) = Wire::pair(eal, "t", 64, &config).unwrap();
+    assert_eq!((a.max_queues(), a.rss().is_on()), ((3, 3), false));
+    queues_match(&pool, &mut a, &mut b, 3);
+    queues_match(&pool, &mut b, &mut a, 3);
+    drop((a, b));
+
+    let config = PortConfig { rx_queues: 2, tx_queues: 2, ..PortConfig::new(&pool) };
+    let open = |text: String| Port::open(eal, &text.parse().unwrap(), &config).unwrap_or_else(|e| panic!("{e}"));
+    for (server, client) in [("memif:{},role=server", "memif:{}"), ("vhost:{}", "virtio:{}")] {
+        let path = dir.path().join(&server[..4]).display().to_string();
+        let mut a = open(server.replace("{}", &path));
+        let mut b = open(client.replace("{}", &path));
+        assert!(a.wait_link_up(Duration::from_secs(10)) && b.wait_link_up(Duration::from_secs(10)), "{server}");
+        // The switch's side may learn of the second queue after the link is up.
+        std::thread::sleep(Duration::from_millis(200));
+        queues_match(&pool, &mut a, &mut b, 2);
+        queues_match(&pool, &mut b, &mut a, 2);
+        drop(b);
+        drop(a);
+    }
+    full(&pool);
+}
+
+#[test]
+fn more_queues_than_there_are_is_said_with_the_limit() {
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let pool = pool(eal, 1023);
+    let says = |text: &str, queues: u16| {
+        let config = PortConfig { rx_queues: queues, tx_queues: queues, ..PortConfig::new(&pool) };
+        let error = Port::open(eal, &text.parse().unwrap(), &config).unwrap_err();
+        assert!(!error.machine_lacks());
+        error.to_string()
+    };
+    let path = dir.path().join("v").display().to_string();
+    let line = says(&format!("vhost:{path},queues=1"), 2);
+    assert!(line.ends_with("has 1 receive and 1 transmit queues at most; 2 and 2 are asked for"), "{line}");
+    assert!(says("null", 65).contains("at most 64 in each direction"));
+    let config = PortConfig { rx_queues: 65, ..PortConfig::new(&pool) };
+    assert!(Wire::pair(eal, "t", 8, &config).err().unwrap().to_string().contains("legal are 1 to 64 queues"));
+    // A null port has queues, and what it says of spreading is not believed.
+    let config = PortConfig { rx_queues: 4, tx_queues: 2, ..PortConfig::new(&pool) };
+    let null = Port::open(eal, &"null".parse().unwrap(), &config).unwrap();
+    assert!(null.max_queues().0 >= 4 && null.rss().to_string() == "off");
+    full(&pool);
+}
+
+#[test]
+fn an_mtu_is_read_and_set_where_the_driver_can() {
+    let eal = test_eal();
+    let pool = pool(eal, 1023);
+    let port = open(eal, "null", &pool);
+    assert_eq!(port.mtu().unwrap(), 1500);
+    assert!(port.set_mtu(3000).unwrap_err().to_string().contains("legal is 68 to 2026"));
+    // net_null takes any, a wire none.
+    port.set_mtu(1400).unwrap();
+    assert_eq!(port.mtu().unwrap(), 1400);
+    let (a, _b) = Wire::pair(eal, "t", 8, &PortConfig { mtu: 1000, ..PortConfig::new(&pool) }).unwrap();
+    assert_eq!(a.mtu().unwrap(), 1000);
+    assert!(a.set_mtu(900).unwrap_err().to_string().contains("setting an MTU of 900 failed"));
+}
+
+#[test]
+fn a_large_capture_brings_its_own_pool_and_every_queue_replays_it() {
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("many.pcap");
+    let mut writer = packet::pcap::Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
+    for i in 0..1000 {
+        writer.write(Duration::from_secs(1), &content(i, 200)).unwrap();
+    }
+    drop(writer);
+    let pool = pool(eal, 511);
+    let config = PortConfig { rx_queues: 2, tx_queues: 1, ..PortConfig::new(&pool) };
+    let mut port = Port::open(eal, &format!("pcap:{}", path.display()).parse().unwrap(), &config).unwrap();
+    assert_eq!(port.max_queues(), (2, 2));
+    for q in 0..2 {
+        let (mut rx, mut burst, mut seen) = (port.take_rx(q).unwrap(), Burst::new(), 0);
+        while seen < 2500 {
+            assert!(rx.rx(&mut burst) > 0);
+            for frame in &burst {
+                assert_eq!(frame.data(), content(seen % 1000, 200));
+                seen += 1;
+            }
+            Mbuf::discard(&mut burst);
+        }
+    }
+    assert_eq!(pool.avail(), 511);
 }
 
 #[test]

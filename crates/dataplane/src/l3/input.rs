@@ -2,41 +2,37 @@
 
 use packet::{checksum, headers::ethertype};
 
-use crate::DropReason;
+use super::framing::{Framing, ETHERNET};
+use crate::{
+    tables::{Interface, MacFilter, PortTable},
+    DropReason,
+};
 
-/// Bytes of an Ethernet header.
-pub(super) const ETHERNET: usize = 14;
-/// Bytes of a VLAN tag.
-pub(super) const VLAN: usize = 4;
+/// ICMPv6, and its neighbour solicitation and advertisement (RFC 4861 4.3, 4.4).
+const ICMP6: u8 = 58;
+const NEIGHBOUR: [u8; 2] = [135, 136];
 
-/// Which destination MAC addresses are taken: those where `first 8 bytes & mask == want`, little endian.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MacFilter {
-    mask: u64,
-    want: u64,
-}
-
-impl MacFilter {
-    /// Any unicast address.
-    pub(super) const UNICAST: Self = Self { mask: 1, want: 0 };
-
-    /// Only this address.
-    pub(super) fn only(mac: [u8; 6]) -> Self {
-        let [a, b, c, d, e, f] = mac;
-        Self { mask: 0xffff_ffff_ffff, want: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) }
-    }
-
-    #[inline(always)]
-    fn takes(self, head: [u8; 8]) -> bool {
-        u64::from_le_bytes(head) & self.mask == self.want
-    }
-}
-
-/// A frame that may be routed.
+/// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Parsed {
-    pub(super) tagged: bool,
+pub(super) enum Parsed {
+    /// A packet to look up.
+    Packet(Packet),
+    /// For the router itself, whatever the routes say.
+    Deliver,
+}
+
+/// A packet that may be routed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packet {
     pub(super) dst: Dst,
+    /// Length by its header, in bytes; 65535 for the few lengths of IPv6 above.
+    pub(super) len: u16,
+    /// Behind a VLAN tag.
+    pub(super) tagged: bool,
+    /// Its TTL or hop limit is used up, should it have to go on.
+    pub(super) spent: bool,
+    /// Its source is link-local, so that it must not go on (RFC 4291 2.5.6).
+    pub(super) near: bool,
 }
 
 /// The destination of a packet.
@@ -48,113 +44,156 @@ pub(super) enum Dst {
     V6([u8; 16]),
 }
 
-/// The destination of an untagged IPv4 frame without options in which nothing is wrong. `None` says nothing: the
-/// frame may be another kind or a bad one, [`parse`] tells which.
+/// The destination and the length of an untagged IPv4 packet without options in which nothing is wrong. `None` says
+/// nothing: the frame may be another kind or a bad one, [`parse`] tells which.
 #[inline(always)]
-pub(super) fn plain_ip4(data: &[u8], macs: MacFilter) -> Option<u32> {
+pub(super) fn plain_ip4(data: &[u8], macs: MacFilter) -> Option<(u32, u16)> {
+    plain_ip4_if(data, |head| macs.takes(head))
+}
+
+#[inline(always)]
+fn plain_ip4_if(data: &[u8], takes: impl Fn([u8; 8]) -> bool) -> Option<(u32, u16)> {
     let frame: &[u8; 34] = data.first_chunk()?;
     let [m0, m1, m2, m3, m4, m5, m6, m7, ..] = *frame;
     let ip: &[u8; 20] = frame.last_chunk()?;
     let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *ip;
-    let total = usize::from(u16::from_be_bytes([ip[2], ip[3]]));
+    let total = u16::from_be_bytes([ip[2], ip[3]]);
     // One branch for all: each check is a flag, and nearly every frame passes them all.
     let good = (frame[12..15] == [0x08, 0x00, 0x45])
-        & macs.takes([m0, m1, m2, m3, m4, m5, m6, m7])
+        & takes([m0, m1, m2, m3, m4, m5, m6, m7])
         & (total >= 20)
-        & (total + ETHERNET <= data.len())
+        & (usize::from(total) + ETHERNET <= data.len())
         & (ip[8] > 1)
         & checksum_holds(ip)
         & !martian_source4(u32::from_be_bytes([s0, s1, s2, s3]));
-    good.then_some(u32::from_be_bytes([d0, d1, d2, d3]))
+    good.then_some((u32::from_be_bytes([d0, d1, d2, d3]), total))
 }
 
-/// The same for an untagged IPv6 frame.
+/// The same behind a VLAN tag that the port knows.
 #[inline(always)]
-pub(super) fn plain_ip6(data: &[u8], macs: MacFilter) -> Option<[u8; 16]> {
+pub(super) fn tagged_ip4(data: &[u8], port: &PortTable) -> Option<(u32, u16)> {
+    let (head, rest) = data.split_first_chunk::<4>()?;
+    let [m4, m5, m6, m7, .., t0, t1, c0, c1] = *rest.first_chunk::<12>()?;
+    let [m0, m1, m2, m3] = *head;
+    let framing = Framing { tci: Some(u16::from_be_bytes([c0, c1])), ether_type: ethertype::IPV4 };
+    let ours = port.macs.takes([m0, m1, m2, m3, m4, m5, m6, m7]) & (t0 == 0x81) & (t1 == 0);
+    // Less four bytes in front, the rest is like an untagged frame but for its addresses.
+    if ours && framing.interface(port).is_some() {
+        plain_ip4_if(rest, |_| true)
+    } else {
+        None
+    }
+}
+
+/// The same for an untagged IPv6 packet, to other destinations than link-local and multicast ones.
+#[inline(always)]
+pub(super) fn plain_ip6(data: &[u8], macs: MacFilter) -> Option<([u8; 16], u16)> {
     let frame: &[u8; 54] = data.first_chunk()?;
     let [m0, m1, m2, m3, m4, m5, m6, m7, ..] = *frame;
-    let src: &[u8; 16] = frame[22..].first_chunk()?;
-    let payload = usize::from(u16::from_be_bytes([frame[18], frame[19]]));
+    let (src, dst): (&[u8; 16], &[u8; 16]) = (frame[22..].first_chunk()?, frame.last_chunk()?);
+    let payload = u16::from_be_bytes([frame[18], frame[19]]);
+    let src = u128::from_be_bytes(*src);
     let good = (frame[12..14] == [0x86, 0xdd])
         & (frame[14] >> 4 == 6)
         & macs.takes([m0, m1, m2, m3, m4, m5, m6, m7])
-        & (payload + ETHERNET + 40 <= data.len())
+        & (usize::from(payload) + ETHERNET + 40 <= data.len())
         & (frame[21] > 1)
-        & !martian_source6(u128::from_be_bytes(*src));
-    good.then_some(*frame.last_chunk()?)
+        & (dst[0] < 0xfe)
+        & !martian_source6(src)
+        & !link_local(src);
+    good.then_some((*dst, payload.saturating_add(40)))
 }
 
-/// Everything [`plain_ip4`] and [`plain_ip6`] take and every other kind that may be routed, or why not.
-pub(super) fn parse(data: &[u8], macs: MacFilter) -> Result<Parsed, DropReason> {
-    let Some(&[m0, m1, m2, m3, m4, m5, m6, m7, _, _, _, _, t0, t1]) = data.first_chunk::<ETHERNET>() else {
+/// Everything [`plain_ip4`] and [`plain_ip6`] take and every other kind that is routed or for the router, or why not.
+pub(super) fn parse(data: &[u8], port: &PortTable, interfaces: &[Interface]) -> Result<Parsed, DropReason> {
+    let Some(&[m0, m1, m2, m3, m4, m5, m6, m7, ..]) = data.first_chunk::<ETHERNET>() else {
         return Err(DropReason::Runt);
     };
-    if !macs.takes([m0, m1, m2, m3, m4, m5, m6, m7]) {
-        return Err(if m0 & 1 != 0 { DropReason::LinkGroup } else { DropReason::NotOurMac });
+    let group = m0 & 1 != 0;
+    if !group && !port.macs.takes([m0, m1, m2, m3, m4, m5, m6, m7]) {
+        return Err(DropReason::NotOurMac);
     }
-    let mut kind = u16::from_be_bytes([t0, t1]);
-    let mut packet = &data[ETHERNET..];
-    let tagged = kind == ethertype::VLAN;
-    if tagged {
-        let Some((&[_, _, t0, t1], rest)) = packet.split_first_chunk::<VLAN>() else {
-            return Err(DropReason::Runt);
-        };
-        (kind, packet) = (u16::from_be_bytes([t0, t1]), rest);
-    }
-    let dst = match kind {
-        ethertype::IPV4 => Dst::V4(ip4(packet)?),
-        ethertype::IPV6 => Dst::V6(ip6(packet)?),
-        _ => return Err(DropReason::NotIp),
+    let framing = Framing::read(data).ok_or(DropReason::Runt)?;
+    let interface = framing.interface(port).ok_or(DropReason::VlanUnknown)?;
+    let packet = data.get(framing.len()..).unwrap_or_default();
+    let parsed = match framing.ether_type {
+        ethertype::ARP => Ok(Parsed::Deliver),
+        ethertype::IPV6 => ip6(packet, interfaces.get(usize::from(interface)).filter(|_| !group)),
+        ethertype::IPV4 => ip4(packet),
+        ethertype::VLAN | ethertype::QINQ => Err(DropReason::VlanUnknown),
+        _ => Err(DropReason::NotIp),
     };
-    Ok(Parsed { tagged, dst })
+    match parsed {
+        // What is sent to a group is for the router itself or not for a router at all.
+        Ok(Parsed::Packet(_)) | Err(_) if group => Err(DropReason::LinkGroup),
+        Ok(Parsed::Packet(packet)) => Ok(Parsed::Packet(Packet { tagged: framing.tci.is_some(), ..packet })),
+        other => other,
+    }
 }
 
-fn ip4(packet: &[u8]) -> Result<u32, DropReason> {
+fn ip4(packet: &[u8]) -> Result<Parsed, DropReason> {
     let Some(fixed) = packet.first_chunk::<20>() else {
         return Err(DropReason::Runt);
     };
     let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
     let header = usize::from(fixed[0] & 0xf) * 4;
-    let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
+    let total = u16::from_be_bytes([fixed[2], fixed[3]]);
     if fixed[0] >> 4 != 4 || header < 20 {
         return Err(DropReason::Ip4Header);
     }
-    if total < header || total > packet.len() {
+    if usize::from(total) < header || usize::from(total) > packet.len() {
         return Err(DropReason::Ip4Length);
     }
-    if !checksum_holds(&packet[..header]) {
+    if !packet.get(..header).is_some_and(checksum_holds) {
         return Err(DropReason::Ip4Checksum);
     }
     if martian_source4(u32::from_be_bytes([s0, s1, s2, s3])) {
         return Err(DropReason::MartianSource);
     }
-    if fixed[8] <= 1 {
-        return Err(DropReason::Ip4Ttl);
-    }
-    Ok(u32::from_be_bytes([d0, d1, d2, d3]))
+    Ok(Parsed::Packet(Packet {
+        dst: Dst::V4(u32::from_be_bytes([d0, d1, d2, d3])),
+        len: total,
+        tagged: false,
+        spent: fixed[8] <= 1,
+        near: false,
+    }))
 }
 
-fn ip6(packet: &[u8]) -> Result<[u8; 16], DropReason> {
-    let Some(fixed) = packet.first_chunk::<40>() else {
+fn ip6(packet: &[u8], interface: Option<&Interface>) -> Result<Parsed, DropReason> {
+    let Some((fixed, rest)) = packet.split_first_chunk::<40>() else {
         return Err(DropReason::Runt);
     };
-    let [version, _, _, _, l0, l1, _, hop_limit, addresses @ ..] = fixed;
+    let [version, _, _, _, l0, l1, next_header, hop_limit, addresses @ ..] = fixed;
     if version >> 4 != 6 {
         return Err(DropReason::Ip6Header);
     }
-    if 40 + usize::from(u16::from_be_bytes([*l0, *l1])) > packet.len() {
+    let payload = u16::from_be_bytes([*l0, *l1]);
+    if usize::from(payload) > rest.len() {
         return Err(DropReason::Ip6Length);
     }
     let (Some(src), Some(dst)) = (addresses.first_chunk(), addresses.last_chunk()) else {
         return Err(DropReason::Runt);
     };
-    if martian_source6(u128::from_be_bytes(*src)) {
+    let (from, to) = (u128::from_be_bytes(*src), u128::from_be_bytes(*dst));
+    // Before the source is looked at: a host that tries an address has none yet (RFC 4862 5.4.2).
+    let asks = *next_header == ICMP6 && rest.first().is_some_and(|kind| NEIGHBOUR.contains(kind));
+    if asks && neighbour_group(to) {
+        return Ok(Parsed::Deliver);
+    }
+    if martian_source6(from) {
         return Err(DropReason::MartianSource);
     }
-    if *hop_limit <= 1 {
-        return Err(DropReason::Ip6HopLimit);
+    if link_local(to) {
+        let ours = interface.is_some_and(|at| at.ip6.iter().any(|(own, _)| own.to_bits() == to));
+        return if ours { Ok(Parsed::Deliver) } else { Err(DropReason::MartianDestination) };
     }
-    Ok(*dst)
+    Ok(Parsed::Packet(Packet {
+        dst: Dst::V6(*dst),
+        len: payload.saturating_add(40),
+        tagged: false,
+        spent: *hop_limit <= 1,
+        near: link_local(from),
+    }))
 }
 
 /// Whether the ones' complement sum over the header is all ones (RFC 1071); the length is a multiple of 4.
@@ -172,8 +211,18 @@ fn martian_source4(src: u32) -> bool {
     (top == 0) | (top == 127) | (top >= 224)
 }
 
-/// Unspecified, loopback, multicast, and link-local, which must stay on its link.
+/// Unspecified, loopback and multicast.
 #[inline(always)]
 fn martian_source6(src: u128) -> bool {
-    (src <= 1) | (src >> 120 == 0xff) | (src >> 118 == 0x3fa)
+    (src <= 1) | (src >> 120 == 0xff)
+}
+
+#[inline(always)]
+fn link_local(addr: u128) -> bool {
+    addr >> 118 == 0x3fa
+}
+
+/// All nodes, or the solicited-node group of some address (RFC 4291 2.7.1).
+fn neighbour_group(dst: u128) -> bool {
+    dst == 0xff02 << 112 | 1 || dst >> 24 == (0xff02 << 112 | 0x1_ff00_0000) >> 24
 }

@@ -1,88 +1,240 @@
-use packet::{Buffer, Burst, MacAddr};
+use packet::{headers::ethertype, Buffer, Burst};
 
 use super::{
-    input::{ETHERNET, VLAN},
-    Scratch,
+    framing::{entries, Framing, ETHERNET},
+    scratch::{Fate, Scratch},
 };
-use crate::{DropReason, Outputs};
+use crate::{
+    local::Fault,
+    mpls::Stack,
+    tables::{Adjacency, Next, Tables, Tag},
+    DropReason, Outputs, Trash,
+};
 
-/// What a next hop number stands for. 16 bytes, so that four share a cache line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Adjacency {
-    /// Destination and source address, as they stand in the frame.
-    macs: [u8; 12],
-    port: u16,
-    /// Set when frames with this next hop are dropped.
-    drop: Option<DropReason>,
+/// Where next hop numbers lead that no adjacency has: a table from outside may hold any.
+static NOWHERE: Adjacency = Adjacency::drop(DropReason::NoRoute);
+
+#[inline(always)]
+fn adjacency(tables: &Tables, hop: u64) -> &Adjacency {
+    tables.adjacencies.get(hop as usize).unwrap_or(&NOWHERE)
 }
 
-impl Adjacency {
-    pub(super) fn new(port: u16, dst: MacAddr, src: MacAddr) -> Self {
-        let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (dst.0, src.0);
-        Self { macs: [a, b, c, d, e, f, g, h, i, j, k, l], port, drop: None }
-    }
-
-    pub(super) fn drop(reason: DropReason) -> Self {
-        Self { macs: [0; 12], port: 0, drop: Some(reason) }
-    }
+/// Whether a packet of up to this length leaves with no more than new addresses, another tag and one TTL less.
+#[inline(always)]
+fn plain(to: &Adjacency, longest: u16) -> bool {
+    (to.next == Next::Forward) & (to.push == 0) & (to.mtu >= longest)
 }
 
 impl Scratch {
-    /// Rewrites every frame that has a next hop. `Some(port)` when all frames of the burst leave by that port.
+    /// Rewrites the burst in place when all its frames leave by the port that is returned. Otherwise nothing is written
+    /// yet: [`Self::split`] does it.
     #[inline]
-    pub(super) fn rewrite<B: Buffer>(&mut self, burst: &mut Burst<B>, adjacencies: &[Adjacency]) -> Option<usize> {
+    pub(super) fn rewrite<B: Buffer>(
+        &mut self,
+        burst: &mut Burst<B>,
+        tables: &Tables,
+        trash: &mut Trash<B>,
+    ) -> Option<usize> {
         let hops = &self.hops[..burst.len()];
         let first = *hops.first()?;
-        let same = hops.iter().fold(0, |diff, hop| diff | hop ^ first) == 0;
-        if same & ((self.bad | self.tagged | self.ip6) == 0) {
-            if let Some(to @ Adjacency { drop: None, .. }) = adjacencies.get(first as usize).copied() {
-                for frame in burst.iter_mut() {
-                    plain_ip4(frame.data_mut(), &to);
+        let differ = hops.iter().fold(0, |diff, hop| diff | hop ^ first);
+        if differ | self.rough | self.tagged == 0 {
+            let to = *adjacency(tables, first);
+            if plain(&to, self.longest) & !matches!(to.tag, Tag::Vid(_)) {
+                if self.ip6 == 0 {
+                    burst.iter_mut().for_each(|frame| plain_ip4(frame.data_mut(), &to));
+                } else {
+                    for (i, frame) in burst.iter_mut().enumerate() {
+                        plain_either(frame.data_mut(), &to, self.ip6 >> i & 1 != 0);
+                    }
                 }
                 return Some(usize::from(to.port));
             }
         }
-        self.rewrite_each(burst, adjacencies)
+        self.rewrite_each(burst, tables, trash)
     }
 
-    fn rewrite_each<B: Buffer>(&mut self, burst: &mut Burst<B>, adjacencies: &[Adjacency]) -> Option<usize> {
-        let mut differ = 0;
-        for (i, frame) in burst.iter_mut().enumerate() {
-            if self.bad >> i & 1 != 0 {
-                continue;
-            }
-            // A table from outside may hold numbers that mean nothing here.
-            let to = match adjacencies.get(self.hops[i] as usize) {
-                Some(to @ Adjacency { drop: None, .. }) => to,
-                Some(Adjacency { drop: Some(reason), .. }) => {
-                    self.fail(i, *reason);
-                    continue;
-                }
-                None => {
-                    self.fail(i, DropReason::NoRoute);
-                    continue;
-                }
-            };
-            let data = frame.data_mut();
-            if (self.tagged | self.ip6) >> i & 1 == 0 {
-                plain_ip4(data, to);
-            } else {
-                other(data, to, self.tagged >> i & 1 != 0, self.ip6 >> i & 1 != 0);
-            }
-            self.ports[i] = to.port;
-            differ |= to.port ^ self.ports[0];
+    fn rewrite_each<B: Buffer>(
+        &mut self,
+        burst: &mut Burst<B>,
+        tables: &Tables,
+        trash: &mut Trash<B>,
+    ) -> Option<usize> {
+        // All adjacencies are read before any is used, so that their cache lines come together.
+        let (mut odd, mut differ) = (self.rough | self.tagged != 0, 0);
+        let first = adjacency(tables, self.hops[0]).port;
+        for &hop in &self.hops[..burst.len()] {
+            let to = adjacency(tables, hop);
+            odd |= !plain(to, self.longest) | matches!(to.tag, Tag::Vid(_));
+            differ |= to.port ^ first;
         }
-        (self.bad == 0 && differ == 0).then_some(usize::from(self.ports[0]))
+        self.edited = 0;
+        if odd {
+            self.judge(burst, tables);
+        }
+        if self.gone != 0 || differ != 0 {
+            return None;
+        }
+        let mut stuck = 0;
+        for (i, frame) in burst.iter_mut().enumerate() {
+            stuck |= u64::from(!self.rewrite_one(i, frame, tables)) << i;
+        }
+        if stuck != 0 {
+            trash.drop_masked(burst, stuck, DropReason::NoBuffer);
+        }
+        Some(usize::from(first))
     }
 
-    /// Moves each frame to its egress port or to the trash.
-    pub(super) fn sort<B: Buffer>(&mut self, burst: &mut Burst<B>, out: &mut Outputs<B>) {
-        for (i, frame) in burst.drain(..).enumerate() {
-            if self.bad >> i & 1 != 0 {
-                out.trash.drop(frame, self.reasons[i]);
-            } else {
-                out.push(usize::from(self.ports[i]), frame);
+    /// Rewrites a frame that leaves. `false` when it cannot, for want of headroom.
+    #[inline(always)]
+    fn rewrite_one<B: Buffer>(&self, i: usize, frame: &mut B, tables: &Tables) -> bool {
+        let to = adjacency(tables, self.hops[i]);
+        if self.edited >> i & 1 != 0 {
+            return leave(frame, to, tables);
+        }
+        plain_either(frame.data_mut(), to, self.ip6 >> i & 1 != 0);
+        true
+    }
+
+    /// Decides which frames leave, and which of those with more than new addresses.
+    #[inline(never)]
+    fn judge<B: Buffer>(&mut self, burst: &Burst<B>, tables: &Tables) {
+        self.edited = self.tagged;
+        for (i, frame) in burst.iter().enumerate() {
+            let (to, bit) = (adjacency(tables, self.hops[i]), 1 << i);
+            if matches!(to.tag, Tag::Vid(_)) | (to.push != 0) {
+                self.edited |= bit;
             }
+            let doubtful = self.rough & bit != 0 || !plain(to, self.longest);
+            if doubtful && self.gone & bit == 0 {
+                if let Some(fate) = self.fate_of(i, frame.data(), tables) {
+                    self.seal(i, fate);
+                }
+            }
+        }
+    }
+
+    /// In the order of a host's stack: the route, then the TTL, then the length (RFC 1812 5.2.1). `None`: it leaves.
+    #[inline(never)]
+    fn fate_of(&self, i: usize, data: &[u8], tables: &Tables) -> Option<Fate> {
+        let hop = self.hops[i];
+        let to = adjacency(tables, hop);
+        let ip6 = self.ip6 >> i & 1 != 0;
+        if to.next == Next::Local {
+            return Some(Fate::Deliver);
+        }
+        if self.near >> i & 1 != 0 {
+            return Some(Fate::Drop(DropReason::MartianSource));
+        }
+        match to.next {
+            Next::Drop(DropReason::NoRoute) => return Some(Fate::Refuse(DropReason::NoRoute, Fault::NoRoute)),
+            Next::Drop(reason) => return Some(Fate::Drop(reason)),
+            Next::Local | Next::Forward | Next::Glean | Next::Unresolved => {}
+        }
+        if self.spent >> i & 1 != 0 {
+            let reason = if ip6 { DropReason::Ip6HopLimit } else { DropReason::Ip4Ttl };
+            return Some(Fate::Refuse(reason, Fault::TimeExceeded));
+        }
+        if to.next != Next::Forward {
+            return Some(Fate::Resolve(hop as u32));
+        }
+        let Ok(stack) = stack(to, tables) else { return Some(Fate::Drop(DropReason::NoRoute)) };
+        let room = to.mtu.saturating_sub(stack.map_or(0, |stack| u16::from(stack.len) * 4));
+        if self.lens[i] <= room {
+            return None;
+        }
+        let flags = Framing::read(data).and_then(|framing| data.get(framing.len() + 6));
+        let whole = ip6 || flags.is_some_and(|flags| flags & 0x40 != 0);
+        Some(if whole { Fate::Refuse(DropReason::Mtu, Fault::TooBig(room)) } else { Fate::Drop(DropReason::Mtu) })
+    }
+
+    /// Rewrites each frame that leaves and moves all to where they go: an egress port, `aside`, or the trash.
+    pub(super) fn split<B: Buffer>(
+        &self,
+        burst: &mut Burst<B>,
+        tables: &Tables,
+        out: &mut Outputs<B>,
+        aside: &mut Burst<B>,
+    ) {
+        if self.gone | self.edited == 0 {
+            for ((i, mut frame), &hop) in burst.drain(..).enumerate().zip(&self.hops) {
+                let to = adjacency(tables, hop);
+                plain_either(frame.data_mut(), to, self.ip6 >> i & 1 != 0);
+                send(out, to.port, frame);
+            }
+            return;
+        }
+        for (i, mut frame) in burst.drain(..).enumerate() {
+            if self.gone >> i & 1 == 0 {
+                if self.rewrite_one(i, &mut frame, tables) {
+                    send(out, adjacency(tables, self.hops[i]).port, frame);
+                } else {
+                    out.trash.drop(frame, DropReason::NoBuffer);
+                }
+            } else if let Fate::Drop(reason) = self.fate(i) {
+                out.trash.drop(frame, reason);
+            } else {
+                aside.push(frame);
+            }
+        }
+    }
+}
+
+/// As [`Outputs::push`], which stays out of the loop: what it does with a frame that finds no room is long.
+#[inline(always)]
+fn send<B: Buffer>(out: &mut Outputs<B>, port: u16, frame: B) {
+    let port = usize::from(port);
+    match out.port(port).filter(|burst| !burst.is_full()) {
+        Some(burst) => burst.push(frame),
+        None => lost(out, port, frame),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn lost<B: Buffer>(out: &mut Outputs<B>, port: usize, frame: B) {
+    out.push(port, frame);
+}
+
+/// The labels an adjacency pushes; an error when it names some that are not there.
+fn stack<'a>(to: &Adjacency, tables: &'a Tables) -> Result<Option<&'a Stack>, ()> {
+    match to.push.checked_sub(1) {
+        None => Ok(None),
+        Some(push) => tables.labels.stacks.get(usize::from(push)).map(Some).ok_or(()),
+    }
+}
+
+/// All that may be done to a frame that leaves: one TTL less, labels, the tag, the addresses. `false` without headroom.
+/// Labels get the packet's TTL (RFC 3443 3.1, uniform) and the upper three bits of its traffic class (RFC 3270 3.3).
+#[inline(never)]
+fn leave<B: Buffer>(frame: &mut B, to: &Adjacency, tables: &Tables) -> bool {
+    let data = frame.data_mut();
+    let (Some(framing), Ok(stack)) = (Framing::read(data), stack(to, tables)) else { return false };
+    let (ttl, exp) = match data.get_mut(framing.len()..) {
+        Some([head, tos, _, _, _, _, _, hop_limit, ..]) if *head >> 4 == 6 => {
+            *hop_limit = hop_limit.saturating_sub(1);
+            (*hop_limit, (*head & 0xf) << 4 | *tos >> 4)
+        }
+        Some([_, tos, _, _, _, _, _, _, ttl, _, c0, c1, ..]) => {
+            age_ip4(ttl, c0, c1);
+            (*ttl, *tos)
+        }
+        _ => return false,
+    };
+    match stack {
+        // A header as long as before needs no new one put together.
+        None if framing.egress_tci(to).is_some() == framing.tci.is_some() => {
+            if let (Some([_, _, c0, c1]), Some(tci)) = (data[12..].first_chunk_mut(), framing.egress_tci(to)) {
+                [*c0, *c1] = tci.to_be_bytes();
+            }
+            data[..12].copy_from_slice(&to.macs);
+            true
+        }
+        None => framing.replace(frame, framing.len(), to, &[]),
+        Some(stack) => {
+            let (labels, n) = entries(stack, exp >> 5, ttl, true);
+            let mpls = Framing { ether_type: ethertype::MPLS, ..framing };
+            mpls.replace(frame, framing.len(), to, &labels[..n])
         }
     }
 }
@@ -97,14 +249,15 @@ fn plain_ip4(data: &mut [u8], to: &Adjacency) {
     }
 }
 
-fn other(data: &mut [u8], to: &Adjacency, tagged: bool, ip6: bool) {
-    let Some((ethernet, packet)) = data.split_first_chunk_mut::<ETHERNET>() else { return };
-    ethernet[..12].copy_from_slice(&to.macs);
-    let packet = if tagged { packet.get_mut(VLAN..) } else { Some(packet) };
-    match packet {
-        Some([_, _, _, _, _, _, _, hop_limit, ..]) if ip6 => *hop_limit = hop_limit.saturating_sub(1),
-        Some([_, _, _, _, _, _, _, _, ttl, _, c0, c1, ..]) => age_ip4(ttl, c0, c1),
-        _ => {}
+/// An untagged frame.
+#[inline(always)]
+fn plain_either(data: &mut [u8], to: &Adjacency, ip6: bool) {
+    if !ip6 {
+        return plain_ip4(data, to);
+    }
+    if let Some(frame) = data.first_chunk_mut::<{ ETHERNET + 40 }>() {
+        frame[..12].copy_from_slice(&to.macs);
+        frame[21] = frame[21].saturating_sub(1);
     }
 }
 

@@ -51,15 +51,3 @@ pub struct OverlayConfig {
     /// Tunnel ends that were learned from frames they sent.
     pub learned: Vec<Remote>,
 }
-
-/// The overlay tables that lcores read.
-#[derive(Debug, Default)]
-pub struct Overlay {}
-
-impl Overlay {
-    /// Compiles the tables. `resolve` gives the next hop number (adjacency or group) of an underlay destination.
-    /// `before` is the overlay this one replaces, whose learned stations stay.
-    pub fn new(_config: &OverlayConfig, _resolve: &mut dyn FnMut(IpAddr) -> u32, _before: Option<&Self>) -> Self {
-        Self {}
-    }
-}

@@ -2,6 +2,7 @@
 
 mod eth;
 mod open;
+mod pcap;
 mod queue;
 mod socket;
 mod stats;
@@ -28,7 +29,8 @@ use crate::{eal::Alive, log, wire::Rings, DpdkError, Eal, Mempool};
 pub struct PortConfig {
     /// Where received frames are put. `eth:` ports bring a pool of their own.
     pub pool: Mempool,
-    /// Receive queues, 0 to 64. Default 1.
+    /// Receive queues, 0 to 64. Default 1. With more than one, frames are spread over them by a hash of their addresses
+    /// and ports where the device can (see [`Port::rss`]); elsewhere they come as the peer distributes them.
     pub rx_queues: u16,
     /// Transmit queues, 0 to 64. Default 1.
     pub tx_queues: u16,
@@ -107,6 +109,41 @@ impl Port {
         self.started.info().and_then(|i| u32::try_from(i.socket).ok()).filter(|_| self.started.is_physical())
     }
 
+    /// The most receive and transmit queues the device can have.
+    pub fn max_queues(&self) -> (u16, u16) {
+        self.started.max_queues
+    }
+
+    /// What received frames are spread by over the receive queues; nothing is on when there is one queue, or the
+    /// device cannot.
+    pub fn rss(&self) -> Rss {
+        Rss::of(self.started.info().map_or(0, |i| i.rss.into()))
+    }
+
+    /// The largest L2 payload in bytes. Errors when the driver cannot say.
+    pub fn mtu(&self) -> Result<u16, DpdkError> {
+        let mut mtu = 0;
+        log::mark();
+        // SAFETY: the port exists as long as `self`.
+        match unsafe { sys::lr_port_mtu(self.started.id, &mut mtu) } {
+            0 => Ok(mtu),
+            err => Err(DpdkError::driver(self.name(), "reading the MTU", err)),
+        }
+    }
+
+    /// Sets the largest L2 payload in bytes. Errors when frames of it do not fit the pool, or the driver cannot (many
+    /// cannot while the port runs: [`PortConfig::mtu`] is for them).
+    pub fn set_mtu(&self, mtu: u16) -> Result<(), DpdkError> {
+        check_mtu(self.name(), mtu, &self.started._pool)?;
+        let _one_at_a_time = control();
+        log::mark();
+        // SAFETY: as above; the driver refuses what it cannot do while its queues are in use.
+        match unsafe { sys::lr_port_set_mtu(self.started.id, mtu) } {
+            0 => Ok(()),
+            err => Err(DpdkError::driver(self.name(), format!("setting an MTU of {mtu}"), err)),
+        }
+    }
+
     /// Hands out receive queue `q`, once. Errors when it is taken or does not exist.
     pub fn take_rx(&mut self, q: u16) -> Result<RxQueue, DpdkError> {
         take(&mut self.rx_taken, &self.started, "receive", q)?;
@@ -121,6 +158,49 @@ impl Port {
 
     /// Gives the port up. It goes at once when no queue of it is left.
     pub fn close(self) {}
+}
+
+/// What frames are spread by over receive queues: hashes of these fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rss {
+    /// IP addresses.
+    pub ip: bool,
+    /// TCP ports.
+    pub tcp: bool,
+    /// UDP ports.
+    pub udp: bool,
+    /// MPLS labels.
+    pub mpls: bool,
+    /// What is inside of VXLAN.
+    pub vxlan: bool,
+}
+
+impl Rss {
+    fn of(bits: u32) -> Self {
+        let has = |bit: u32| bits & bit != 0;
+        Self {
+            ip: has(sys::LR_RSS_IP),
+            tcp: has(sys::LR_RSS_TCP),
+            udp: has(sys::LR_RSS_UDP),
+            mpls: has(sys::LR_RSS_MPLS),
+            vxlan: has(sys::LR_RSS_VXLAN),
+        }
+    }
+
+    /// Whether anything is on.
+    pub fn is_on(self) -> bool {
+        self != Self::default()
+    }
+}
+
+impl std::fmt::Display for Rss {
+    /// `ip, udp`, or `off`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fields =
+            [(self.ip, "ip"), (self.tcp, "tcp"), (self.udp, "udp"), (self.mpls, "mpls"), (self.vxlan, "vxlan")];
+        let on: Vec<&str> = fields.into_iter().filter(|f| f.0).map(|f| f.1).collect();
+        f.write_str(&if on.is_empty() { "off".to_string() } else { on.join(", ") })
+    }
 }
 
 fn take(taken: &mut [bool], started: &Started, direction: &'static str, queue: u16) -> Result<(), DpdkError> {
@@ -166,6 +246,8 @@ struct Started {
     was_promiscuous: bool,
     promiscuous: bool,
     queues: (u16, u16),
+    /// As the driver said before it was configured: some then name what they were configured with.
+    max_queues: (u16, u16),
     xdp_sockets: Vec<i32>,
     watched: bool,
     // In this order: rings give their frames back to the pool.
@@ -178,6 +260,13 @@ struct Started {
 fn control() -> MutexGuard<'static, ()> {
     static CONTROL: Mutex<()> = Mutex::new(());
     CONTROL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What the driver says about a device.
+fn info(id: u16) -> Option<sys::lr_port_info> {
+    let mut info = sys::lr_port_info::default();
+    // SAFETY: DPDK checks the number of the port.
+    (unsafe { sys::lr_port_info(id, &mut info) } == 0).then_some(info)
 }
 
 /// A device that was made and is taken away again if it does not come to start.
@@ -229,7 +318,17 @@ impl Started {
             clamp_mtu: traits.clamp_mtu.into(),
             promiscuous: config.promiscuous.into(),
             link_interrupt: traits.link_interrupt.into(),
+            rss: (config.rx_queues > 1).into(),
         };
+        // A device that says nothing says so again when it is started.
+        let max_queues = info(device.id).map_or((u16::MAX, u16::MAX), |i| (i.max_rx_queues, i.max_tx_queues));
+        let (rx, tx) = (config.rx_queues, config.tx_queues);
+        if rx > max_queues.0 || tx > max_queues.1 {
+            let (most_rx, most_tx) = max_queues;
+            let why =
+                format!("has {most_rx} receive and {most_tx} transmit queues at most; {rx} and {tx} are asked for");
+            return Err(DpdkError::Config { what: format!("port {text}"), why });
+        }
         let mut step = std::ptr::null();
         let turn = control();
         log::mark();
@@ -252,6 +351,7 @@ impl Started {
             was_promiscuous,
             promiscuous: config.promiscuous,
             queues: (config.rx_queues, config.tx_queues),
+            max_queues,
             xdp_sockets: Vec::new(),
             watched: traits.watched,
             _rings: traits.rings,
@@ -269,9 +369,7 @@ impl Started {
     }
 
     fn info(&self) -> Option<sys::lr_port_info> {
-        let mut info = sys::lr_port_info::default();
-        // SAFETY: the port exists as long as `self`.
-        (unsafe { sys::lr_port_info(self.id, &mut info) } == 0).then_some(info)
+        info(self.id)
     }
 
     fn is_physical(&self) -> bool {
@@ -387,11 +485,15 @@ fn check_config(text: &str, config: &PortConfig) -> Result<(), DpdkError> {
     if config.rx_queues > most || config.tx_queues > most || config.rx_queues + config.tx_queues == 0 {
         return refuse(format!("needs a queue, and at most {most} in each direction"));
     }
+    check_mtu(text, config.mtu, &config.pool)
+}
+
+fn check_mtu(text: &str, mtu: u16, pool: &Mempool) -> Result<(), DpdkError> {
     // Header and FCS; drivers with a VLAN tag in the frame need its four bytes too.
-    let frame = usize::from(config.mtu) + 22;
-    if config.mtu < 68 || frame > config.pool.max_frame_len() {
-        let most = config.pool.max_frame_len().saturating_sub(22);
-        return refuse(format!("MTU {} does not fit; legal is 68 to {most} with this pool's data room", config.mtu));
+    let most = pool.max_frame_len().saturating_sub(22);
+    if mtu < 68 || usize::from(mtu) > most {
+        let why = format!("MTU {mtu} does not fit; legal is 68 to {most} with this pool's data room");
+        return Err(DpdkError::Config { what: format!("port {text}"), why });
     }
     Ok(())
 }
@@ -406,15 +508,16 @@ pub(crate) fn wire_end(
 ) -> Result<Port, DpdkError> {
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     let text = format!("wire:{name}:{}", if end == 0 { "a" } else { "b" });
-    let config = PortConfig { rx_queues: 1, tx_queues: 1, ..config.clone() };
+    let queues = rings.queues();
+    let config = PortConfig { rx_queues: queues, tx_queues: queues, ..config.clone() };
     check_config(&text, &config)?;
     let short = format!("lr{}", SERIAL.fetch_add(1, Ordering::Relaxed));
     let c_short = CString::new(short.clone()).unwrap_or_default();
     let (rx, tx) = rings.ends(end);
     log::mark();
     let turn = control();
-    // SAFETY: both rings are live and kept by the port; the name is NUL-terminated and copied.
-    let id = unsafe { sys::lr_wire_port(c_short.as_ptr(), rx, tx) };
+    // SAFETY: there are `queues` rings in both lists, live and kept by the port; the name is NUL-terminated and copied.
+    let id = unsafe { sys::lr_wire_port(c_short.as_ptr(), rx.as_ptr(), tx.as_ptr(), queues.into()) };
     drop(turn);
     if id < 0 {
         return Err(DpdkError::driver(&text, "making a ring device", id));

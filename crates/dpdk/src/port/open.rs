@@ -8,8 +8,8 @@ use std::{
 use dpdk_sys as sys;
 
 use super::{
-    check_config, control, eth, init, made_vdev, named_vdev, numbered, socket, vdev, Device, Port, PortConfig, Started,
-    Traits,
+    check_config, control, eth, init, made_vdev, named_vdev, numbered, pcap, socket, vdev, Device, Port, PortConfig,
+    Started, Traits,
 };
 use crate::{
     log,
@@ -82,7 +82,7 @@ impl Port {
                 }
                 vdev(eal, text, "net_null", &with_defaults("size=64".into(), options, &[]), config, Traits::default())?
             }
-            PortSpec::Pcap { rx, tx } => pcap(eal, text, rx.as_deref(), tx.as_deref(), config)?,
+            PortSpec::Pcap { rx, tx } => pcap::open(eal, text, rx.as_deref(), tx.as_deref(), config)?,
             PortSpec::Raw { name, args } => {
                 let traits = Traits { watched: true, ..Traits::default() };
                 named_vdev(eal, text, name.clone(), args, config, traits)?
@@ -191,30 +191,6 @@ fn virtio_server(
             None => Ok(made),
         }
     })
-}
-
-fn pcap(
-    eal: &'static Eal,
-    text: &str,
-    rx: Option<&Path>,
-    tx: Option<&Path>,
-    config: &PortConfig,
-) -> Result<Started, DpdkError> {
-    let mut args = Vec::new();
-    if let Some(rx) = rx {
-        if let Err(e) = std::fs::File::open(rx) {
-            return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why: e.to_string() });
-        }
-        args.push(format!("rx_pcap={}", rx.display()));
-        // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
-        if tx.is_none() {
-            args.push("infinite_rx=1".into());
-        }
-    }
-    if let Some(tx) = tx {
-        args.push(format!("tx_pcap={}", tx.display()));
-    }
-    vdev(eal, text, "net_pcap", &args.join(","), config, Traits::default())
 }
 
 fn pci(

@@ -35,7 +35,10 @@ impl Run {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
         let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514);
-        let (dut, impair) = (ports.dut.as_deref().or(plan.dut.function.as_deref()), ports.impair.as_deref().or(plan.dut.impair.as_deref()));
+        let (dut, impair) = (
+            ports.dut.as_deref().or(plan.dut.function.as_deref()),
+            ports.impair.as_deref().or(plan.dut.impair.as_deref()),
+        );
         let rig = Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, stop: &stop }).map_err(|e| {
             // A wait for a peer that was cut short says only that it was.
             if stop.requested() {

@@ -89,7 +89,8 @@ impl DataPlane {
             let function = Impair::new(function, &spec.impair, ports.len(), own.handle(), hz);
             let mut inputs = Vec::new();
             for p in polled.iter().filter(|p| p.lcore == lcore) {
-                let port = ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
+                let port =
+                    ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
                 inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
             }
             let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;

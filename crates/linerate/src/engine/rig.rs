@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use dataplane::PortInfo;
 use dpdk::{Eal, EalOptions, Lcore, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue, Wire};
 use host::Facts;
 use measure::{
     placement::PlacementClassifier,
     result::{PortFacts, Warning, WarningKind},
 };
-use dataplane::PortInfo;
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
 

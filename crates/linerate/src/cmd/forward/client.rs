@@ -22,8 +22,12 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
     match control {
         Control::Show { what, json, interval, limit, target } => {
             let interval_s = units::parse_duration(interval)?.as_secs_f64();
-            let request =
-                Request::Show { what: what.name().into(), json: *json, limit: Some(*limit), interval_s: Some(interval_s) };
+            let request = Request::Show {
+                what: what.name().into(),
+                json: *json,
+                limit: Some(*limit),
+                interval_s: Some(interval_s),
+            };
             match connect(target)?.ask(&request, &[])? {
                 Value::String(text) => out::print(&text),
                 value => out::print(&serde_json::to_string_pretty(&value).map_err(Failure::failed)?),
@@ -45,11 +49,14 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
                     file.display()
                 )));
             }
-            let answer = connect(target)?.ask(&Request::Load(lines), &text).map_err(|f| Failure {
-                text: format!("{}: {}", file.display(), f.text),
-                ..f
-            })?;
-            out::note(&format!("{} changes applied in {:.2} s", answer["applied"], answer["took_s"].as_f64().unwrap_or(0.0)));
+            let answer = connect(target)?
+                .ask(&Request::Load(lines), &text)
+                .map_err(|f| Failure { text: format!("{}: {}", file.display(), f.text), ..f })?;
+            out::note(&format!(
+                "{} changes applied in {:.2} s",
+                answer["applied"],
+                answer["took_s"].as_f64().unwrap_or(0.0)
+            ));
         }
         Control::Stop { target } => {
             connect(target)?.ask(&Request::Stop(true), &[])?;

@@ -2,11 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
-use dataplane::{
-    impair::ImpairSpec,
-    spec::PlaneSpec,
-    TxPolicy,
-};
+use dataplane::{impair::ImpairSpec, spec::PlaneSpec, TxPolicy};
 use packet::MacAddr;
 use serde::{Deserialize, Serialize};
 

@@ -13,8 +13,7 @@ use serde_json::{json, Value};
 
 use super::{
     config::Settings,
-    show,
-    snapshot,
+    show, snapshot,
     socket::{Asked, Request},
 };
 use crate::{failure::Failure, out, stop::Stop};

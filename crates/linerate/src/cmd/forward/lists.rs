@@ -32,7 +32,9 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
         let object = |row: &Vec<Value>| -> Value {
             columns.iter().map(|name| key(name)).zip(row.iter().cloned()).collect::<serde_json::Map<_, _>>().into()
         };
-        return Ok(json!({ "rows": rows.iter().take(limit).map(object).collect::<Vec<_>>(), "shown": shown, "of": of }));
+        return Ok(
+            json!({ "rows": rows.iter().take(limit).map(object).collect::<Vec<_>>(), "shown": shown, "of": of }),
+        );
     }
     let names: Vec<String> = columns.iter().map(|name| name.replace('_', " ")).collect();
     let mut table = Columns::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
@@ -48,7 +50,14 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
         let counts = desk.plane.counts();
         text.push_str(&format!(
             "{} IPv4 prefixes ({:?}, room for {}), {} IPv6 ({:?}, room for {}), {} adjacencies, {} ECMP groups\n",
-            counts.ip4, counts.fib4.0, counts.fib4.1, counts.ip6, counts.fib6.0, counts.fib6.1, counts.adjacencies, counts.groups
+            counts.ip4,
+            counts.fib4.0,
+            counts.fib4.1,
+            counts.ip6,
+            counts.fib6.0,
+            counts.fib6.1,
+            counts.adjacencies,
+            counts.groups
         ));
     }
     Ok(text.into())

@@ -62,7 +62,8 @@ impl Sum {
     }
 
     fn drops_json(&self) -> Value {
-        let drops: serde_json::Map<_, _> = self.drops.iter().map(|(&name, &(n, _))| (name.to_owned(), n.into())).collect();
+        let drops: serde_json::Map<_, _> =
+            self.drops.iter().map(|(&name, &(n, _))| (name.to_owned(), n.into())).collect();
         let counters: serde_json::Map<_, _> =
             self.counters.iter().map(|&(name, n)| (name.to_owned(), n.into())).collect();
         json!({
@@ -141,8 +142,16 @@ fn runtime_text(desk: &Desk, runtime: &Runtime) -> String {
 }
 
 fn core_text(core: &CoreRuntime, hz: u64) -> String {
-    let mut table =
-        Columns::new(&["<node", "calls", "vectors", "suspends", "clocks/vector", "vectors/call", "clocks/call", "core %"]);
+    let mut table = Columns::new(&[
+        "<node",
+        "calls",
+        "vectors",
+        "suspends",
+        "clocks/vector",
+        "vectors/call",
+        "clocks/call",
+        "core %",
+    ]);
     for row in &core.nodes {
         let NodeRow { calls, vectors, .. } = row;
         let of = |n: u64, value: f64| if n == 0 { "-".to_owned() } else { format!("{value:.1}") };
@@ -190,7 +199,17 @@ fn link_text(port: &Port) -> String {
 fn ports_text(desk: &Desk, interval_s: f64) -> String {
     let (earlier, now, seconds) = desk.span(interval_s);
     let mut table = Columns::new(&[
-        "port", "<name", "<link", "rx frames", "tx frames", "rx pps", "tx pps", "missed", "no buffer", "tx refused", "<MAC",
+        "port",
+        "<name",
+        "<link",
+        "rx frames",
+        "tx frames",
+        "rx pps",
+        "tx pps",
+        "missed",
+        "no buffer",
+        "tx refused",
+        "<MAC",
     ]);
     for (n, port) in desk.ports.iter().enumerate() {
         let (before, (rx, tx, refused)) = (counts(&earlier, n), counts(&now, n));
@@ -272,7 +291,11 @@ fn ports_json(desk: &Desk, interval_s: f64) -> Value {
 /// The live view: ports, where the cycles go, and what was dropped.
 pub fn live(desk: &Desk) -> String {
     let runtime = desk.runtime(1.0);
-    let mut text = format!("linerate forward {}, {:.0} s; Ctrl-C ends it\n\n", desk.settings.plane.kind, desk.elapsed().as_secs_f64());
+    let mut text = format!(
+        "linerate forward {}, {:.0} s; Ctrl-C ends it\n\n",
+        desk.settings.plane.kind,
+        desk.elapsed().as_secs_f64()
+    );
     text.push_str(&ports_text(desk, 1.0));
     text.push('\n');
     text.push_str(&runtime_text(desk, &runtime));
@@ -284,7 +307,8 @@ pub fn live(desk: &Desk) -> String {
 pub fn total(desk: &Desk) -> Result<Value, String> {
     let runtime = serde_json::to_value(desk.runtime(0.0)).map_err(|e| e.to_string())?;
     let all = Sum::of(&desk.snapshots());
-    let mut value = json!({ "function": desk.settings.plane.kind.to_string(), "ports": ports_json(desk, 0.0), "runtime": runtime });
+    let mut value =
+        json!({ "function": desk.settings.plane.kind.to_string(), "ports": ports_json(desk, 0.0), "runtime": runtime });
     if let (Value::Object(value), Value::Object(drops)) = (&mut value, all.drops_json()) {
         value.extend(drops);
     }

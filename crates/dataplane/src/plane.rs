@@ -1,0 +1,203 @@
+//! A whole data plane: a function on every lcore and the control side that they share.
+
+mod any;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    sync::{mpsc, Arc},
+    time::Duration,
+};
+
+use packet::Alloc;
+
+pub use any::AnyFunction;
+
+use crate::{
+    bridge::Bridge,
+    fdb::Fdb,
+    fib::{FibError, FibMaker},
+    l3::L3,
+    local::{Event, Events, Local},
+    mpls::Mpls,
+    router::{BridgeEntry, Counts, Item, Key, NeighbourRow, Op, OpError, PortInfo, RouteRow, Router, EVENTS},
+    spec::{FunctionKind, PlaneSpec},
+    tables::Tables,
+    vxlan::{Overlay, Vxlan},
+    Null, PortMap, Reader, SpecError, L2,
+};
+
+/// The control side of a running data plane. It makes the functions, one for each lcore, and changes under them what they
+/// forward by; no frame waits for it.
+#[derive(Debug)]
+pub struct Plane {
+    kind: FunctionKind,
+    ports: usize,
+    router: Router,
+    /// Stations of the bridge and of VXLAN networks.
+    fdb: Arc<Fdb>,
+    /// The static ones of the bridge that are in it.
+    stations: Vec<BridgeEntry>,
+    events: mpsc::Receiver<Event>,
+    sender: Events,
+}
+
+impl Plane {
+    /// A data plane between these ports. Errors name the entry that is wrong. `fibs` makes the tables of larger sets of
+    /// routes.
+    pub fn new(spec: &PlaneSpec, ports: &[PortInfo], fibs: Box<dyn FibMaker>) -> Result<Self, SpecError> {
+        spec.validate()?;
+        let refused = |e: FibError| SpecError::new("routes", spec.routes.len(), e.to_string());
+        let mut router = Router::new(ports, spec.policy(), fibs).map_err(refused)?;
+        let ops: Vec<_> = spec.items().map(|(_, item)| Op::Add(item)).collect();
+        let name = |index| spec.items().nth(index).map_or_else(|| "spec".to_owned(), |(name, _)| name);
+        router.apply(&ops).map_err(|e| e.clone().into_spec(name(e.index)))?;
+        let (sender, events) = mpsc::sync_channel(EVENTS);
+        let (ageing, entries) = spec.stations();
+        let ageing = u32::try_from(ageing.as_secs()).unwrap_or(u32::MAX).max(1);
+        let fdb = Arc::new(Fdb::new(entries as usize).with_ageing(ageing));
+        let (kind, ports, stations) = (spec.kind, ports.len(), Vec::new());
+        let mut plane = Self { kind, ports, router, fdb, stations, events, sender };
+        plane.settle_stations(None);
+        Ok(plane)
+    }
+
+    /// The function for one lcore, which are counted from 0. `alloc` makes the frames it sends on its own account; `hz` is
+    /// the rate of the clock that it is run with.
+    pub fn function<A: Alloc + Clone>(&self, alloc: A, hz: u64, lcore: usize) -> AnyFunction<A> {
+        let map = PortMap::pairs(self.ports);
+        match self.kind {
+            FunctionKind::Null | FunctionKind::Pass => AnyFunction::Null(Null::new(map)),
+            FunctionKind::L2 => AnyFunction::L2(L2::new(map, false)),
+            FunctionKind::L2MacSwap => AnyFunction::L2(L2::new(map, true)),
+            FunctionKind::Bridge => AnyFunction::Bridge(Bridge::new(Arc::clone(&self.fdb), self.ports, alloc, hz)),
+            FunctionKind::L3 => AnyFunction::L3(self.l3(alloc, hz, lcore)),
+            FunctionKind::Mpls => AnyFunction::Mpls(Mpls::new(self.reader(), self.l3(alloc, hz, lcore))),
+            FunctionKind::Vxlan => {
+                let inner = self.l3(alloc.clone(), hz, lcore);
+                let fdb = Arc::clone(&self.fdb);
+                AnyFunction::Vxlan(Vxlan::new(self.reader(), inner, fdb, alloc, self.events(), hz))
+            }
+        }
+    }
+
+    fn l3<A: Alloc>(&self, alloc: A, hz: u64, lcore: usize) -> L3<A> {
+        // One lcore asks for all that the control side wants asked for.
+        L3::new(self.reader(), Local::new(alloc, self.events(), hz, lcore == 0))
+    }
+
+    /// The function.
+    pub fn kind(&self) -> FunctionKind {
+        self.kind
+    }
+
+    /// What an lcore reads the tables through.
+    pub fn reader(&self) -> Reader<Tables> {
+        self.router.reader()
+    }
+
+    /// Where an lcore tells what it learns.
+    pub fn events(&self) -> Events {
+        self.sender.clone()
+    }
+
+    /// Makes all these changes, or, with an error, none of them. What a change needs may come later in the batch.
+    pub fn apply(&mut self, ops: &[Op]) -> Result<(), OpError> {
+        for (index, op) in ops.iter().enumerate() {
+            self.usable(op).map_err(|e| OpError { index, op: op.to_string(), why: e.to_string() })?;
+        }
+        let before = self.router.tables();
+        self.router.apply(ops)?;
+        self.settle_stations(Some(&before.overlay));
+        Ok(())
+    }
+
+    /// Puts the static stations into the table, and takes out what is gone.
+    fn settle_stations(&mut self, before: Option<&Overlay>) {
+        if self.kind == FunctionKind::Vxlan {
+            self.router.tables().overlay.program(&self.fdb, before);
+        }
+        if self.kind == FunctionKind::Bridge {
+            let wanted: Vec<_> = self.router.bridge_entries().collect();
+            for gone in self.stations.iter().filter(|entry| !wanted.contains(entry)) {
+                self.fdb.remove(gone.link.vlan.unwrap_or(0), gone.mac);
+            }
+            for entry in &wanted {
+                self.fdb.set_static(entry.link.vlan.unwrap_or(0), entry.mac, entry.link.port as u16);
+            }
+            self.stations = wanted;
+        }
+    }
+
+    /// Whether the function has such an entry.
+    fn usable(&self, op: &Op) -> Result<(), SpecError> {
+        self.kind.uses(match op.noun() {
+            "address" => "addresses",
+            "route" => "routes",
+            "neighbour" => "neighbours",
+            "label" => "labels",
+            "network" => "networks",
+            "remote" => "remotes",
+            noun => noun,
+        })?;
+        match op {
+            Op::Add(Item::Fdb(fdb)) | Op::Replace(Item::Fdb(fdb)) => self.kind.takes(fdb, || "fdb".to_owned()),
+            Op::Del(key @ Key::Fdb(vni, _)) if vni.is_some() != (self.kind == FunctionKind::Vxlan) => {
+                let legal = if vni.is_some() { "must be MAC alone" } else { "must be VNI MAC" };
+                Err(SpecError::new("fdb del", key, legal))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in what lcores have learned, lets it grow old and asks for neighbours. `now` is the time since any fixed
+    /// moment; to be called some times a second.
+    pub fn tick(&mut self, now: Duration) {
+        let before = self.router.tables();
+        self.router.tick(now, &self.events);
+        let after = self.router.tables();
+        if !Arc::ptr_eq(&before.overlay, &after.overlay) {
+            self.settle_stations(Some(&before.overlay));
+        }
+    }
+
+    /// Why the forwarding table did not take what was learned, if it did not.
+    pub fn trouble(&self) -> Option<&FibError> {
+        self.router.trouble()
+    }
+
+    /// The stations that are known, of a bridge or of VXLAN networks.
+    pub fn fdb(&self) -> Option<&Fdb> {
+        matches!(self.kind, FunctionKind::Bridge | FunctionKind::Vxlan).then_some(&*self.fdb)
+    }
+
+    /// Everything that is configured and learned.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// The tables as they are now.
+    pub fn tables(&self) -> Arc<Tables> {
+        self.router.tables()
+    }
+
+    /// The forwarding table, IPv4 first.
+    pub fn routes(&self) -> impl Iterator<Item = RouteRow<'_>> + '_ {
+        self.router.routes()
+    }
+
+    /// The neighbours.
+    pub fn neighbours(&self) -> impl Iterator<Item = NeighbourRow> + '_ {
+        self.router.neighbours()
+    }
+
+    /// Everything configured, as it would be given again: addresses first.
+    pub fn config(&self) -> impl Iterator<Item = Item> + '_ {
+        self.router.config()
+    }
+
+    /// How much there is of everything.
+    pub fn counts(&self) -> Counts {
+        self.router.counts()
+    }
+}

@@ -1,0 +1,96 @@
+use packet::{heap::HeapPool, Burst, FakeClock, MacAddr};
+
+use super::*;
+use crate::{fib::Small, node::Laps, tables::Next, Function, Outputs, Verdict};
+
+const STATIONS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
+
+fn plane(spec: &PlaneSpec) -> Result<Plane, SpecError> {
+    Plane::new(spec, &[PortInfo::default(); 2], Box::new(Small))
+}
+
+#[test]
+fn every_benchmark_is_a_plane_that_survives_its_file() {
+    for kind in FunctionKind::ALL {
+        assert_eq!(kind.to_string().parse(), Ok(kind));
+        let spec = PlaneSpec::benchmark(kind, STATIONS);
+        let text = toml::to_string(&spec.effective()).unwrap();
+        assert_eq!(toml::from_str::<PlaneSpec>(&text).unwrap(), spec.effective(), "{text}");
+        let plane = plane(&spec.effective()).unwrap();
+        assert_eq!(plane.config().collect::<Vec<_>>().len(), spec.items().count());
+    }
+    let plane = plane(&PlaneSpec::benchmark(FunctionKind::Mpls, STATIONS)).unwrap();
+    let shown: Vec<_> = plane.config().map(|item| item.to_string()).collect();
+    assert_eq!(
+        shown,
+        [
+            "198.18.0.0/16 port 0 mac 02:00:00:00:00:01",
+            "198.19.0.0/16 port 1 mac 02:00:00:00:00:02",
+            "2001:2:0:1::/64 port 0 mac 02:00:00:00:00:01",
+            "2001:2:0:2::/64 port 1 mac 02:00:00:00:00:02",
+            "16 swap 17 port 1 mac 02:00:00:00:00:02",
+            "17 swap 16 port 0 mac 02:00:00:00:00:01",
+        ]
+    );
+    let tables = plane.tables();
+    let to = tables.adjacencies[tables.route4([198, 19, 7, 7].into(), 0) as usize];
+    assert_eq!((to.next, to.port, to.macs[5]), (Next::Forward, 1, 2));
+}
+
+#[test]
+fn a_file_says_what_is_wrong_with_it() {
+    for (text, want) in [
+        ("kind = 'l4'", "function \"l4\": must be null, pass, l2"),
+        ("kind = 'l3'\nrouts = []", "unknown field `routs`"),
+        ("kind = 'l3'\nroutes = ['10.0.0.0/8 to 1.2.3.4']", "route \"to 1.2.3.4\": must be PREFIX PATH"),
+        ("kind = 'l3'\nneighbour_age = '0s'", "must be like 60s"),
+        ("kind = 'l2'\nroutes = ['10.0.0.0/8 drop']", "key \"routes\": kind l2 does not use it; it uses none"),
+        ("kind = 'l3'\nlabels = ['16 drop']", "key \"labels\": kind l3 does not use it; it uses addresses, routes"),
+        (
+            "kind = 'bridge'\nfdb = ['10 02:00:00:00:00:01 1.2.3.4']",
+            "fdb[0] \"10 02:00:00:00:00:01 1.2.3.4\": must be MAC LINK",
+        ),
+        ("kind = 'bridge'\nbridge_entries = 0", "bridge_entries \"0\": must be 1 to 16777216"),
+        (
+            "kind = 'l3'\nroutes = ['10.0.0.0/8 drop', '11.0.0.0/8 via 1.2.3.4']",
+            "routes[1] \"route add 11.0.0.0/8 via 1.2.3.4\": gateway \"1.2.3.4\": is in no connected network",
+        ),
+    ] {
+        let error = match toml::from_str::<PlaneSpec>(text) {
+            Ok(spec) => plane(&spec).unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert!(error.contains(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn changes_fit_the_function() {
+    let mut plane = plane(&PlaneSpec::new(FunctionKind::Bridge)).unwrap();
+    for (line, want) in [
+        ("route add 10.0.0.0/8 drop", "kind bridge does not use it"),
+        ("fdb add 10 02:00:00:00:00:01 1.2.3.4", "must be MAC LINK"),
+        ("fdb del 10 02:00:00:00:00:01", "must be MAC alone"),
+    ] {
+        let error = plane.apply(&[line.parse().unwrap()]).unwrap_err();
+        assert!(error.to_string().contains(want), "{error}");
+    }
+    plane.apply(&["fdb add 02:00:00:00:00:01 1".parse().unwrap()]).unwrap();
+    assert_eq!(plane.config().map(|item| item.to_string()).collect::<Vec<_>>(), ["02:00:00:00:00:01 1"]);
+}
+
+#[test]
+fn functions_are_of_their_kind() {
+    let pool = HeapPool::new(8, 64);
+    for (kind, swapped) in [(FunctionKind::Pass, false), (FunctionKind::L2, false), (FunctionKind::L2MacSwap, true)] {
+        let mut function = plane(&PlaneSpec::new(kind)).unwrap().function(pool.clone(), 1_000, 0);
+        let frame = [[1u8; 6], [2; 6], [8; 6]].concat();
+        let mut burst: Burst<_> = pool.frame(&frame).into_iter().collect();
+        let clock = FakeClock::new(1_000);
+        let mut out = Outputs::new(2);
+        let verdict = function.process(0, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
+        assert_eq!(verdict, Verdict::All(1));
+        assert_eq!(packet::Buffer::data(&burst[0])[0] == 2, swapped);
+    }
+    assert_eq!(pool.in_use(), 0);
+}

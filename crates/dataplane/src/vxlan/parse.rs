@@ -1,0 +1,192 @@
+//! Which frames of the underlay are VXLAN for one of our tunnel addresses, and what is inside.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use packet::{
+    checksum,
+    headers::{
+        ethertype,
+        ipv4::Ipv4,
+        ipv6::{self, Ipv6},
+        protocol,
+        udp::Udp,
+        vlan::Vlan,
+    },
+};
+
+use super::outer::{sum, ETHERNET, I_FLAG, UDP_VXLAN};
+use crate::{
+    tables::{MacFilter, PortTable, NO_INTERFACE},
+    DropReason,
+};
+
+/// A VXLAN frame for one of our tunnel addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tunnelled {
+    /// The other end.
+    pub src: IpAddr,
+    /// Which of our own ends.
+    pub end: usize,
+    /// The network.
+    pub vni: u32,
+    /// Where the inner frame begins and ends in the frame.
+    pub inner: (usize, usize),
+}
+
+/// What a frame of the underlay is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Not VXLAN for us, or not a good IP packet: routed, or dropped with a reason of its own, by the router.
+    Underlay,
+    /// VXLAN for us.
+    Tunnelled(Tunnelled),
+    /// VXLAN for us, of which nothing can be made.
+    Bad(DropReason),
+}
+
+/// What a plain outer IPv4 frame has to say of where it belongs, as it stands in the frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Plain {
+    /// Source and destination address.
+    pub addresses: [u8; 8],
+    /// Destination port in the upper half, VNI with the reserved byte off in the lower.
+    pub port_vni: u64,
+}
+
+impl Plain {
+    /// What no frame says.
+    pub(super) const NONE: Self = Self { addresses: [0; 8], port_vni: u64::MAX };
+
+    /// What [`parse`] would say of the frame, which ends at `end`.
+    pub(super) fn kind(self, ends: &[(IpAddr, u16)], frame_end: usize) -> Kind {
+        let [s0, s1, s2, s3, d0, d1, d2, d3] = self.addresses;
+        let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3).into(), Ipv4Addr::new(d0, d1, d2, d3).into());
+        let end = (dst, (self.port_vni >> 32) as u16);
+        match ends.iter().position(|e| *e == end) {
+            Some(end) if !martian(src) => {
+                Kind::Tunnelled(Tunnelled { src, end, vni: self.port_vni as u32, inner: (50, frame_end) })
+            }
+            _ => Kind::Underlay,
+        }
+    }
+}
+
+/// The plain case in which nothing is wrong: an untagged IPv4 frame without options, not a fragment, UDP without checksum,
+/// the I flag set, at least an Ethernet header inside. Returns with it the length of the frame without padding. Whether
+/// it is ours is for the caller to see. `None` says nothing; [`parse`] tells.
+#[inline(always)]
+pub(super) fn plain(data: &[u8], macs: MacFilter) -> Option<(Plain, usize)> {
+    let head: &[u8; 50] = data.first_chunk()?;
+    let [m0, m1, m2, m3, m4, m5, m6, m7, ..] = *head;
+    let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
+    let udp_len = usize::from(u16::from_be_bytes([head[38], head[39]]));
+    let words = head[14..34].chunks_exact(4).map(|w| w.first_chunk().map_or(0, |w| u64::from(u32::from_ne_bytes(*w))));
+    let good = (head[12..15] == [0x08, 0x00, 0x45])
+        & macs.takes([m0, m1, m2, m3, m4, m5, m6, m7])
+        & (head[23] == protocol::UDP)
+        & ((head[20] & 0x3f) | head[21] == 0)
+        & (total + ETHERNET <= data.len())
+        & (udp_len + 20 == total)
+        & (udp_len >= 16 + ETHERNET)
+        & (head[40..42] == [0, 0])
+        & (head[42] & I_FLAG != 0)
+        & (checksum::fold(words.sum()) == 0xffff);
+    let [.., a, b, c, d, e, f, g, h, _, _, p, q, _, _, _, _, _, _, _, _, v0, v1, v2, _] = *head;
+    let port_vni = u64::from_be_bytes([0, 0, p, q, 0, v0, v1, v2]);
+    good.then_some((Plain { addresses: [a, b, c, d, e, f, g, h], port_vni }, total + ETHERNET))
+}
+
+/// Everything [`plain`] takes and every other form.
+///
+/// A UDP checksum that is there must hold. Over IPv6 one of zero is taken, as RFC 6935 5 lets tunnels do. The reserved
+/// bits of VXLAN are not looked at (RFC 7348 5). A fragment is the router's, which refuses it: tunnel ends may (RFC 7348
+/// 4.3).
+#[inline(never)]
+pub(super) fn parse(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Kind {
+    packet(data, port, ends).unwrap_or(Kind::Underlay)
+}
+
+fn packet(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Option<Kind> {
+    let head = data.first_chunk::<8>()?;
+    let (ethernet, mut packet) = data.split_first_chunk::<ETHERNET>()?;
+    let [.., t0, t1] = *ethernet;
+    let mut kind = u16::from_be_bytes([t0, t1]);
+    if !port.macs.takes(*head) {
+        return None;
+    }
+    if kind == ethertype::VLAN {
+        let (tag, rest) = Vlan::parse(packet)?;
+        let known = |vlans: &[u16; 4096]| vlans.get(usize::from(tag.vid)).is_some_and(|i| *i != NO_INTERFACE);
+        if !port.vlans.as_deref().is_none_or(known) {
+            return None;
+        }
+        (kind, packet) = (tag.ether_type, rest);
+    }
+    let ip = match kind {
+        ethertype::IPV4 => ip4(packet)?,
+        ethertype::IPV6 => ip6(packet)?,
+        _ => return None,
+    };
+    let (header, payload) = Udp::parse(ip.payload)?;
+    let end = ends.iter().position(|end| *end == (ip.dst, header.dst_port))?;
+    // A bad packet is left to the router, which knows why it is bad; IPv6 has no header checksum.
+    let ip_header = packet.get(..ip.header)?;
+    if ip.dst.is_ipv4() && checksum::fold(checksum::sum(ip_header)) != 0xffff || martian(ip.src) {
+        return None;
+    }
+    let len = usize::from(header.len);
+    let Some(datagram) = ip.payload.get(..len).filter(|_| len >= 8) else {
+        return Some(Kind::Bad(DropReason::VxlanOuter));
+    };
+    if header.checksum != 0 && checksum::fold(ip.pseudo + len as u64 + sum(datagram)) != 0xffff {
+        return Some(Kind::Bad(DropReason::VxlanOuter));
+    }
+    let vxlan = payload.get(..len - 8).and_then(|payload| payload.split_first_chunk::<8>());
+    let Some((&[_, _, _, _, v0, v1, v2, _], inner)) = vxlan.filter(|(header, _)| header[0] & I_FLAG != 0) else {
+        return Some(Kind::Bad(DropReason::VxlanHeader));
+    };
+    if inner.len() < ETHERNET {
+        return Some(Kind::Bad(DropReason::Runt));
+    }
+    let vni = u32::from_be_bytes([0, v0, v1, v2]);
+    let begin = data.len() - packet.len() + ip.header + UDP_VXLAN;
+    Some(Kind::Tunnelled(Tunnelled { src: ip.src, end, vni, inner: (begin, begin + inner.len()) }))
+}
+
+/// An IP packet that carries UDP and is whole.
+struct Ip<'a> {
+    src: IpAddr,
+    dst: IpAddr,
+    /// Length of the header.
+    header: usize,
+    /// Sum of the pseudo-header but for the length.
+    pseudo: u64,
+    payload: &'a [u8],
+}
+
+fn ip4(packet: &[u8]) -> Option<Ip<'_>> {
+    let (ip, rest) = Ipv4::parse(packet)?;
+    let header = packet.len() - rest.len();
+    if ip.protocol != protocol::UDP || ip.more_fragments || ip.fragment_offset != 0 {
+        return None;
+    }
+    let payload = rest.get(..usize::from(ip.total_len).checked_sub(header)?)?;
+    let pseudo = checksum::pseudo_v4(ip.src, ip.dst, protocol::UDP, 0);
+    Some(Ip { src: ip.src.into(), dst: ip.dst.into(), header, pseudo, payload })
+}
+
+fn ip6(packet: &[u8]) -> Option<Ip<'_>> {
+    let (ip, rest) = Ipv6::parse(packet)?;
+    if ip.next_header != protocol::UDP {
+        return None;
+    }
+    let payload = rest.get(..usize::from(ip.payload_len))?;
+    let pseudo = checksum::pseudo_v6(ip.src, ip.dst, protocol::UDP, 0);
+    Some(Ip { src: ip.src.into(), dst: ip.dst.into(), header: ipv6::LEN, pseudo, payload })
+}
+
+/// No host's own address.
+fn martian(src: IpAddr) -> bool {
+    let reserved = matches!(src, IpAddr::V4(src) if src.octets()[0] == 0 || src.octets()[0] >= 240);
+    reserved || src.is_unspecified() || src.is_loopback() || src.is_multicast()
+}

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Builds DPDK's own l3fwd, the peer of `linerate forward l3` in benchmarks, from the source package of the DPDK that is
+# installed, and prints the path of the program. Built once per version; nothing of the system is changed.
+#   scripts/l3fwd.sh [OUT]     OUT: where to, instead of ${XDG_CACHE_HOME:-~/.cache}/linerate/l3fwd-VERSION
+set -euo pipefail
+
+say() { echo "l3fwd: $*" >&2; }
+die() { say "$*"; exit 4; }
+
+for tool in apt-get dpkg-query pkg-config cc make tar; do
+    command -v "$tool" >/dev/null || die "$tool is not on PATH; on Debian: scripts/setup.sh --test"
+done
+pkg-config --exists libdpdk || die "libdpdk is not installed; get it with: scripts/setup.sh --build"
+# Binary package, source package, version: libdpdk-dev may be of another source version than a newer one in the archive.
+version=$(dpkg-query -W -f='${source:Version}' libdpdk-dev) || die "libdpdk-dev is not a Debian package here"
+
+out=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/linerate/l3fwd-$version}
+if [ -x "$out" ] && [ -n "$(ldd "$out" 2>/dev/null)" ] && ! ldd "$out" | grep -q 'not found'; then
+    echo "$out"
+    exit 0
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# The system's lists may have no source packages in them: lists of our own, beside the system's, with its own keys.
+. /etc/os-release
+key=/usr/share/keyrings/debian-archive-keyring.gpg
+[ "${ID:-}" = debian ] && [ -r "$key" ] || die "only Debian's archive is known here; build examples/l3fwd of DPDK $version yourself and give its path in L3FWD"
+{
+    for suite in "$VERSION_CODENAME" "$VERSION_CODENAME-updates"; do
+        echo "deb-src [signed-by=$key] http://deb.debian.org/debian $suite main"
+    done
+    echo "deb-src [signed-by=$key] http://deb.debian.org/debian-security $VERSION_CODENAME-security main"
+} >sources.list
+mkdir -p lists/partial cache/archives/partial
+cat >apt.conf <<EOF
+Dir::Etc::SourceList "$work/sources.list";
+Dir::Etc::SourceParts "-";
+Dir::State::Lists "$work/lists";
+Dir::Cache "$work/cache";
+APT::Sandbox::User "$(id -un)";
+EOF
+export APT_CONFIG=$work/apt.conf
+
+say "fetching the source package dpdk $version"
+if ! { apt-get update -qq && apt-get source -qq --only-source --download-only "dpdk=$version"; } </dev/null >log 2>&1; then
+    tail -n 5 log >&2
+    die "DPDK $version could not be fetched (above)"
+fi
+# apt has checked the files' sums against the signed list.
+mkdir source
+tar -xf dpdk_*.orig.tar.* -C source --strip-components=1 --wildcards '*/examples/l3fwd/*' '*/examples/common/*'
+
+say "building"
+# 8192 mbufs are too few for a pool that also holds an endless capture of many flows: as many as L3FWD_MBUFS says.
+# Nothing else differs from what Debian ships.
+sed -i 's/(unsigned)8192)/(unsigned)(getenv("L3FWD_MBUFS") ? atoi(getenv("L3FWD_MBUFS")) : 8192))/' source/examples/l3fwd/main.c
+grep -q L3FWD_MBUFS source/examples/l3fwd/main.c || die "main.c is not as expected: the size of its pool is computed elsewhere"
+if ! make -C source/examples/l3fwd shared >log 2>&1; then
+    tail -n 20 log >&2
+    die "the build failed (above)"
+fi
+mkdir -p "$(dirname "$out")"
+install -m 755 source/examples/l3fwd/build/l3fwd-shared "$out.$$"
+mv "$out.$$" "$out"
+echo "$out"
