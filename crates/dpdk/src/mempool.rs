@@ -147,6 +147,7 @@ impl Mempool {
 }
 
 /// Allocates frames from a pool, a burst at a time. Fast on EAL's lcores, which have a cache; slow elsewhere.
+#[derive(Clone)]
 pub struct PoolHandle {
     pool: NonNull<sys::rte_mempool>,
     room: usize,

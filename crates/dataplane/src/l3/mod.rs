@@ -105,7 +105,11 @@ impl<A: Alloc> Function<A::Buf> for L3<A> {
         laps: &mut Laps<'_, C>,
     ) -> Verdict {
         let ingress = self.local.poll(self.tables.get(), burst, out, laps.now());
-        laps.lap(self.local.node_mut(), burst.len());
+        // A look in vain takes time, but is no call.
+        match burst.len() {
+            0 => laps.charge(self.local.node_mut()),
+            n => laps.lap(self.local.node_mut(), n),
+        }
         if let Some(ingress) = ingress.filter(|_| !burst.is_empty()) {
             // Probes may already wait for any port, so that these cannot leave alone.
             if let Verdict::All(port) = self.process(usize::from(ingress), burst, out, laps) {

@@ -2,20 +2,20 @@ use std::net::IpAddr;
 
 use crate::local::{Event, Events};
 
-/// Tunnel ends remembered.
-const SEEN: usize = 64;
+/// Tunnel ends told apart; also the most that are told of in a second.
+const SLOTS: usize = 64;
 
-/// Tells the control side of tunnel ends that are not known, each at most once a second.
+/// Tells the control side of tunnel ends that are not known, each about once a second and few at all, whatever comes in.
 #[derive(Debug)]
 pub(super) struct Heard {
     events: Events,
-    /// Network, end, and the second it was told of.
-    seen: Box<[Option<(u32, IpAddr, u32)>; SEEN]>,
+    /// The second in which an end that falls into the slot was told of.
+    told: Box<[Option<u32>; SLOTS]>,
 }
 
 impl Heard {
     pub(super) fn new(events: Events) -> Self {
-        Self { events, seen: Box::new([None; SEEN]) }
+        Self { events, told: Box::new([None; SLOTS]) }
     }
 
     /// A frame of this network came from this end.
@@ -24,11 +24,12 @@ impl Heard {
             IpAddr::V4(addr) => addr.to_bits(),
             IpAddr::V6(addr) => addr.to_bits() as u32,
         };
-        let slot = (low ^ vni.rotate_left(3)) as usize % SEEN;
-        let Some(seen) = self.seen.get_mut(slot) else { return };
-        if *seen != Some((vni, addr, now_s)) {
-            *seen = Some((vni, addr, now_s));
-            // Lossy by contract: the next second tells it again.
+        // Another share of the slots each second, so that no two ends always meet.
+        let slot = (low ^ vni).wrapping_add(now_s).wrapping_mul(0x9e37_79b9) >> 26;
+        let Some(told) = self.told.get_mut(slot as usize) else { return };
+        if *told != Some(now_s) {
+            *told = Some(now_s);
+            // Lossy by contract: another second tells it again.
             let _ = self.events.try_send(Event::Remote { vni, addr });
         }
     }

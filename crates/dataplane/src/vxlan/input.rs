@@ -12,74 +12,96 @@ use super::{
 };
 use crate::{pass::PREFETCH_AHEAD, DropReason};
 
-/// Where the last plain frame of a burst belonged.
-struct Last {
-    what: Plain,
+/// Where the last plain frame of a burst belonged whose tunnel is known.
+struct Last<const N: usize> {
+    what: Plain<N>,
     domain: u16,
     tunnel: u16,
     learn: bool,
+}
+
+impl<const N: usize> Last<N> {
+    const NONE: Self = Self { what: Plain::NONE, domain: 0, tunnel: NOWHERE, learn: false };
 }
 
 impl<A: Alloc> Work<A> {
     /// Finds the frames that are VXLAN for us, bad ones included, and where they belong.
     #[inline]
     pub(super) fn classify(&mut self, cx: Context<'_>, ingress: usize, burst: &Burst<A::Buf>) -> u64 {
-        (self.bad, self.learn) = (0, 0);
+        (self.bad, self.learn, self.unknown) = (0, 0, 0);
         let Some(port) = cx.tables.ports.get(ingress) else { return 0 };
         let mut mine = 0;
-        let mut last = Last { what: Plain::NONE, domain: 0, tunnel: NOWHERE, learn: false };
+        let (mut last4, mut last6) = (Last::NONE, Last::NONE);
         burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for (i, frame) in burst.iter().enumerate() {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();
             }
             let data = frame.data();
-            let plain = parse::plain(data, port.macs);
-            if let Some((what, end)) = plain {
-                if what == last.what {
-                    mine |= 1 << i;
-                    self.learn |= u64::from(last.learn) << i;
-                    (self.domains[i], self.from[i], self.inner[i]) = (last.domain, last.tunnel, (50, end as u16));
-                    continue;
-                }
+            let is_mine = if let Some((what, end)) = parse::plain4(data, port.macs) {
+                self.classify_plain(cx, i, what, end, &mut last4, || true)
+            } else if let Some((what, end)) = parse::plain6(data, port.macs) {
+                self.classify_plain(cx, i, what, end, &mut last6, || parse::sound6(data, end))
+            } else {
+                self.classify_kind(cx, i, parse::parse(data, port, &cx.overlay.ends)).0
+            };
+            if is_mine {
+                mine |= 1 << i;
+                // While the line is at hand; of a frame already dropped nothing of this counts.
+                self.look(i, data, usize::from(self.inner[i].0));
             }
-            mine |= u64::from(self.classify_other(cx, i, data, ingress, plain, &mut last)) << i;
         }
         mine
     }
 
-    #[inline(never)]
-    fn classify_other(
+    /// As [`Self::classify`], for a plain frame that is ours if its addresses are; `sound` tells of its checksum.
+    #[inline(always)]
+    fn classify_plain<const N: usize>(
         &mut self,
         cx: Context<'_>,
         i: usize,
-        data: &[u8],
-        ingress: usize,
-        plain: Option<(Plain, usize)>,
-        last: &mut Last,
+        what: Plain<N>,
+        end: usize,
+        last: &mut Last<N>,
+        sound: impl FnOnce() -> bool,
     ) -> bool {
-        let kind = match plain {
-            Some((what, end)) => what.kind(&cx.overlay.ends, end),
-            None => match cx.tables.ports.get(ingress) {
-                Some(port) => parse::parse(data, port, &cx.overlay.ends),
-                None => Kind::Underlay,
-            },
-        };
-        match kind {
-            Kind::Underlay => return false,
-            Kind::Bad(reason) => self.fail(i, reason),
-            Kind::Tunnelled(frame) => match self.admit(cx, i, frame) {
-                Ok(true) => {
-                    if let Some((what, _)) = plain {
-                        let learn = self.learn >> i & 1 != 0;
-                        *last = Last { what, domain: self.domains[i], tunnel: self.from[i], learn };
-                    }
-                }
-                Ok(false) => {}
-                Err(reason) => self.fail(i, reason),
-            },
+        if what == last.what {
+            if !sound() {
+                self.fail(i, DropReason::VxlanOuter);
+                return true;
+            }
+            self.learn |= u64::from(last.learn) << i;
+            (self.domains[i], self.from[i]) = (last.domain, last.tunnel);
+            self.inner[i] = (Plain::<N>::INNER as u16, end as u16);
+            return true;
         }
-        true
+        let mut kind = what.kind(&cx.overlay.ends, end);
+        if kind != Kind::Underlay && !sound() {
+            kind = Kind::Bad(DropReason::VxlanOuter);
+        }
+        let (mine, known) = self.classify_kind(cx, i, kind);
+        if known {
+            let learn = self.learn >> i & 1 != 0;
+            *last = Last { what, domain: self.domains[i], tunnel: self.from[i], learn };
+        }
+        mine
+    }
+
+    /// Whether a frame is ours, and whether its tunnel is known.
+    #[inline(never)]
+    fn classify_kind(&mut self, cx: Context<'_>, i: usize, kind: Kind) -> (bool, bool) {
+        let admitted = match kind {
+            Kind::Underlay => return (false, false),
+            Kind::Bad(reason) => Err(reason),
+            Kind::Tunnelled(frame) => self.admit(cx, i, frame),
+        };
+        (
+            true,
+            admitted.unwrap_or_else(|reason| {
+                self.fail(i, reason);
+                false
+            }),
+        )
     }
 
     /// Notes where a frame belongs; whether its tunnel is known.
@@ -103,8 +125,8 @@ impl<A: Alloc> Work<A> {
     /// Moves the frames in `mine` to `own`, and what is known of them to their new places.
     #[inline(never)]
     pub(super) fn part(&mut self, mine: u64, burst: &mut Burst<A::Buf>, own: &mut Burst<A::Buf>) {
-        let (bad, learn) = (self.bad, self.learn);
-        (self.bad, self.learn) = (0, 0);
+        let (bad, learn, unknown) = (self.bad, self.learn, self.unknown);
+        (self.bad, self.learn, self.unknown) = (0, 0, 0);
         let mut kept = Burst::new();
         for (i, frame) in burst.drain(..).enumerate() {
             if mine >> i & 1 == 0 {
@@ -114,6 +136,9 @@ impl<A: Alloc> Work<A> {
             let to = own.len();
             self.bad |= (bad >> i & 1) << to;
             self.learn |= (learn >> i & 1) << to;
+            self.unknown |= (unknown >> i & 1) << to;
+            self.keys[to] = self.keys[i];
+            self.to[to] = self.to[i];
             self.domains[to] = self.domains[i];
             self.from[to] = self.from[i];
             self.inner[to] = self.inner[i];
@@ -142,7 +167,7 @@ impl<A: Alloc> Work<A> {
     #[inline]
     pub(super) fn label(&mut self, cx: Context<'_>, link: u16) {
         let domain = cx.overlay.access(link).map_or(0, |access| access.domain);
-        self.bad = 0;
+        (self.bad, self.unknown) = (0, 0);
         self.learn = if cx.overlay.domain(domain).is_some_and(|network| network.learn) { u64::MAX } else { 0 };
         self.domains.fill(domain);
         self.from.fill(link);
@@ -156,7 +181,7 @@ impl<A: Alloc> Work<A> {
         by_vid: &[u16; 4096],
         burst: &mut Burst<A::Buf>,
     ) {
-        (self.bad, self.learn) = (0, 0);
+        (self.bad, self.learn, self.unknown) = (0, 0, 0);
         for (i, frame) in burst.iter_mut().enumerate() {
             let link = access(frame.data(), untagged, by_vid);
             let Some(access) = cx.overlay.access(link) else {

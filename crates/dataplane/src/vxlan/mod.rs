@@ -11,6 +11,9 @@
 //! the link takes is dropped as [`DropReason::VxlanMtu`]. While a gateway's or a remote's MAC address is not
 //! known, frames to it are dropped as [`DropReason::NoNeighbour`] rather than held: the control side keeps asking for the
 //! addresses of configured gateways and of [`Overlay::unresolved`].
+//!
+//! The outer TTL is 64 and the outer DSCP zero, as the kernel's are by default. The outer ECN field is zero as well (the
+//! compatibility mode of RFC 6040 4.3) and is not looked at when the headers come off.
 
 mod flood;
 mod flow;
@@ -47,6 +50,10 @@ use crate::{
 
 /// A VXLAN tunnel end point around a router `I`: nodes `vxlan-input` (whose frame is it), `vxlan-decap`, `vxlan-encap`
 /// and `vxlan-flood`, then those of `I`.
+///
+/// Counters, before those of `I`: frames put into tunnels (copies included) and taken out of them (if good); frames flooded;
+/// copies not made for want of a buffer or of room at their port; stations learned, new or at a new place; and
+/// `vxlan-mtu-exceeded`, the length in bytes of the longest outer packet that was too long for its link.
 #[derive(Debug)]
 pub struct Vxlan<A: Alloc, I> {
     tables: Reader<Tables>,
@@ -90,6 +97,8 @@ struct Work<A: Alloc> {
     bad: u64,
     /// Those whose source is learned.
     learn: u64,
+    /// Those for which the table of stations is to be asked.
+    unknown: u64,
     /// Frames to flood, with network and origin.
     floods: Burst<A::Buf>,
     flood_of: [(u16, u16); BURST],
@@ -150,6 +159,7 @@ impl<A: Alloc, I> Vxlan<A, I> {
             reasons: [DropReason::Runt; BURST],
             bad: 0,
             learn: 0,
+            unknown: 0,
             floods: Burst::new(),
             flood_of: [(0, NOWHERE); BURST],
             copy: Burst::new(),

@@ -1,6 +1,6 @@
 //! Which frames of the underlay are VXLAN for one of our tunnel addresses, and what is inside.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use packet::{
     checksum,
@@ -44,30 +44,41 @@ pub(super) enum Kind {
     Bad(DropReason),
 }
 
-/// What a plain outer IPv4 frame has to say of where it belongs, as it stands in the frame.
+/// What a plain frame has to say of where it belongs, as it stands in the frame; `N` is 8 for IPv4 and 32 for IPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Plain {
+pub(super) struct Plain<const N: usize> {
     /// Source and destination address.
-    pub addresses: [u8; 8],
-    /// Destination port in the upper half, VNI with the reserved byte off in the lower.
-    pub port_vni: u64,
+    addresses: [u8; N],
+    /// UDP destination port in the upper half, VNI in the lower.
+    port_vni: u64,
 }
 
-impl Plain {
+impl<const N: usize> Plain<N> {
     /// What no frame says.
-    pub(super) const NONE: Self = Self { addresses: [0; 8], port_vni: u64::MAX };
+    pub(super) const NONE: Self = Self { addresses: [0; N], port_vni: u64::MAX };
 
-    /// What [`parse`] would say of the frame, which ends at `end`.
-    pub(super) fn kind(self, ends: &[(IpAddr, u16)], frame_end: usize) -> Kind {
-        let [s0, s1, s2, s3, d0, d1, d2, d3] = self.addresses;
-        let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3).into(), Ipv4Addr::new(d0, d1, d2, d3).into());
+    /// Where the inner frame begins.
+    pub(super) const INNER: usize = if N == 8 { 50 } else { 70 };
+
+    /// What [`parse`] would say of the frame, which ends at `frame_end`.
+    #[inline(never)]
+    pub(super) fn kind(&self, ends: &[(IpAddr, u16)], frame_end: usize) -> Kind {
+        let (src, dst) = self.addresses.split_at(N / 2);
+        let (Some(src), Some(dst)) = (addr(src), addr(dst)) else { return Kind::Underlay };
         let end = (dst, (self.port_vni >> 32) as u16);
         match ends.iter().position(|e| *e == end) {
             Some(end) if !martian(src) => {
-                Kind::Tunnelled(Tunnelled { src, end, vni: self.port_vni as u32, inner: (50, frame_end) })
+                Kind::Tunnelled(Tunnelled { src, end, vni: self.port_vni as u32, inner: (Self::INNER, frame_end) })
             }
             _ => Kind::Underlay,
         }
+    }
+}
+
+fn addr(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => bytes.first_chunk::<4>().map(|b| (*b).into()),
+        _ => bytes.first_chunk::<16>().map(|b| (*b).into()),
     }
 }
 
@@ -75,7 +86,7 @@ impl Plain {
 /// the I flag set, at least an Ethernet header inside. Returns with it the length of the frame without padding. Whether
 /// it is ours is for the caller to see. `None` says nothing; [`parse`] tells.
 #[inline(always)]
-pub(super) fn plain(data: &[u8], macs: MacFilter) -> Option<(Plain, usize)> {
+pub(super) fn plain4(data: &[u8], macs: MacFilter) -> Option<(Plain<8>, usize)> {
     let head: &[u8; 50] = data.first_chunk()?;
     let [m0, m1, m2, m3, m4, m5, m6, m7, ..] = *head;
     let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
@@ -87,7 +98,7 @@ pub(super) fn plain(data: &[u8], macs: MacFilter) -> Option<(Plain, usize)> {
         & ((head[20] & 0x3f) | head[21] == 0)
         & (total + ETHERNET <= data.len())
         & (udp_len + 20 == total)
-        & (udp_len >= 16 + ETHERNET)
+        & (udp_len >= UDP_VXLAN + ETHERNET)
         & (head[40..42] == [0, 0])
         & (head[42] & I_FLAG != 0)
         & (checksum::fold(words.sum()) == 0xffff);
@@ -96,7 +107,38 @@ pub(super) fn plain(data: &[u8], macs: MacFilter) -> Option<(Plain, usize)> {
     good.then_some((Plain { addresses: [a, b, c, d, e, f, g, h], port_vni }, total + ETHERNET))
 }
 
-/// Everything [`plain`] takes and every other form.
+/// The same for an untagged IPv6 frame; of the UDP checksum [`sound6`] tells.
+#[inline(always)]
+pub(super) fn plain6(data: &[u8], macs: MacFilter) -> Option<(Plain<32>, usize)> {
+    let head: &[u8; 70] = data.first_chunk()?;
+    let [m0, m1, m2, m3, m4, m5, m6, m7, ..] = *head;
+    let payload = usize::from(u16::from_be_bytes([head[18], head[19]]));
+    let good = (head[12..14] == [0x86, 0xdd])
+        & (head[14] >> 4 == 6)
+        & macs.takes([m0, m1, m2, m3, m4, m5, m6, m7])
+        & (head[20] == protocol::UDP)
+        & (head[18..20] == head[58..60])
+        & (payload >= UDP_VXLAN + ETHERNET)
+        & (head[62] & I_FLAG != 0);
+    let end = payload + 54;
+    if !good | (end > data.len()) {
+        return None;
+    }
+    let [.., p, q, _, _, _, _, _, _, _, _, v0, v1, v2, _] = *head;
+    let port_vni = u64::from_be_bytes([0, 0, p, q, 0, v0, v1, v2]);
+    Some((Plain { addresses: *head[22..].first_chunk()?, port_vni }, end))
+}
+
+/// Whether the UDP checksum of a [`plain6`] frame holds, or is zero.
+#[inline]
+pub(super) fn sound6(data: &[u8], end: usize) -> bool {
+    // The addresses stand right in front of the datagram, so that one sum takes both.
+    let Some((summed, length)) = data.get(22..end).zip(end.checked_sub(54)) else { return false };
+    let unsummed = data.get(60..62).is_some_and(|sum| *sum == [0, 0]);
+    unsummed || checksum::fold(sum(summed) + u64::from(protocol::UDP) + length as u64) == 0xffff
+}
+
+/// Everything [`plain4`] and [`plain6`] take and every other form.
 ///
 /// A UDP checksum that is there must hold. Over IPv6 one of zero is taken, as RFC 6935 5 lets tunnels do. The reserved
 /// bits of VXLAN are not looked at (RFC 7348 5). A fragment is the router's, which refuses it: tunnel ends may (RFC 7348

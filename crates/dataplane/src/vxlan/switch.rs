@@ -64,42 +64,46 @@ impl<A: Alloc> Work<A> {
         }
     }
 
-    /// Fills in `to`. Returns the length of the longest frame.
+    /// Fills in `to`. Returns the length of the longest frame; of `TUNNELLED` ones nobody asks for it.
     #[inline]
     fn stations<const TUNNELLED: bool>(&mut self, cx: Context<'_>, burst: &Burst<A::Buf>) -> usize {
+        let mut longest = 0;
         if !TUNNELLED {
             burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
-        }
-        let (mut unknown, mut longest) = (0u64, 0);
-        for (i, frame) in burst.iter().enumerate() {
-            if !TUNNELLED {
+            for (i, frame) in burst.iter().enumerate() {
                 if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                     ahead.prefetch();
                 }
-            }
-            let data = frame.data();
-            longest = longest.max(data.len());
-            let Some(head) = data.first_chunk::<ETHERNET>() else {
-                self.fail_first(i, DropReason::Runt);
-                continue;
-            };
-            let (Some(dst), Some(src)) = (head.first_chunk(), head.last_chunk()) else { continue };
-            let domain = self.domains[i];
-            let (dst, src) = (recent::key(domain, *dst), recent::key(domain, *src));
-            // Neither ever holds a group address.
-            match self.known.get(dst) {
-                Some(to) if self.learned.is(src, self.from[i]) => self.to[i] = to,
-                _ => {
-                    self.keys[i] = [src, dst];
-                    unknown |= 1 << i;
-                }
+                let data = frame.data();
+                longest = longest.max(data.len());
+                self.look(i, data, 0);
             }
         }
-        unknown &= !self.bad;
+        let unknown = self.unknown & !self.bad;
         if unknown != 0 {
             self.ask::<TUNNELLED>(cx, unknown);
         }
         longest
+    }
+
+    /// Fills in `to` when source and destination are remembered, or else notes that the table is to be asked. The frame
+    /// begins at `at`.
+    #[inline(always)]
+    pub(super) fn look(&mut self, i: usize, data: &[u8], at: usize) {
+        let head = data.get(at..at + ETHERNET).and_then(|head| head.first_chunk::<ETHERNET>());
+        let Some((dst, src)) = head.and_then(|head| head.first_chunk().zip(head.last_chunk())) else {
+            return self.fail_first(i, DropReason::Runt);
+        };
+        let domain = self.domains[i];
+        let (dst, src) = (recent::key(domain, *dst), recent::key(domain, *src));
+        // Neither ever holds a group address.
+        match self.known.get(dst) {
+            Some(to) if self.learned.is(src, self.from[i]) => self.to[i] = to,
+            _ => {
+                self.keys[i] = [src, dst];
+                self.unknown |= 1 << i;
+            }
+        }
     }
 
     /// Learns the sources and looks up the destinations of these frames.

@@ -3,8 +3,8 @@
 
 use dataplane::{
     impair::{Impair, ImpairSpec},
-    spec::{AnyFunction, PlaneSpec},
-    Control, Forwarder, Input, Plane, PortInfo, Settings,
+    spec::PlaneSpec,
+    AnyFunction, Control, Forwarder, Input, Plane, PortInfo, Settings,
 };
 use dpdk::{Eal, Mempool, PoolHandle, Port, RxQueue, Tsc, TxQueue};
 use packet::{Clock, MacAddr};

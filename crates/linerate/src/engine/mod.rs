@@ -10,9 +10,8 @@ mod selftest;
 mod streams;
 mod trial;
 
-pub use cpus::CpuPlan;
 pub use dut::{port_mac, DataPlane, DutSpec, Polled};
-pub use rig::{start_eal, start_forward_eal, End, Rig, RigOptions};
+pub use rig::{start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;
 pub use trial::{Attempt, Streams, TrialEnd};
 

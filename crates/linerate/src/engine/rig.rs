@@ -278,7 +278,7 @@ fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
 }
 
 /// Starts DPDK with the polling cores of this plan.
-pub fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
+fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
     let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
     lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
     init(machine, lcores, specs)

@@ -4,6 +4,7 @@ use dataplane::{
     router::RouteRow,
     spec::FunctionKind,
     tables::{Adjacency, Next, Tag},
+    vxlan::Endpoint,
 };
 use packet::MacAddr;
 use serde_json::{json, Value};
@@ -147,7 +148,7 @@ fn labels(desk: &Desk) -> Rows {
 }
 
 fn networks(desk: &Desk) -> Rows {
-    let overlay = desk.plane.router().overlay();
+    let overlay = desk.plane.router().overlay_config();
     Rows::all(overlay.networks.iter().map(|n| {
         let configured = overlay.remotes.iter().filter(|r| r.vni == n.vni).map(|r| r.addr.to_string());
         let learned = overlay.learned.iter().filter(|r| r.vni == n.vni).map(|r| format!("{} (learned)", r.addr));
@@ -167,16 +168,20 @@ fn stations(desk: &Desk, limit: usize) -> Rows {
     let now = desk.lcore_seconds();
     let vxlan = desk.plane.kind() == FunctionKind::Vxlan;
     let overlay = desk.plane.tables().overlay.clone();
-    let networks = &desk.plane.router().overlay().networks;
+    let networks = desk.plane.router().overlay_config().networks;
     let row = |e: dataplane::fdb::Entry| {
         let network: Value = if vxlan {
-            networks.get(usize::from(e.domain)).map(|n| n.vni).into()
+            networks.iter().find(|n| overlay.domain_of(n.vni) == Some(e.domain)).map(|n| n.vni).into()
         } else if e.domain == 0 {
             "untagged".into()
         } else {
             format!("VLAN {}", e.domain).into()
         };
-        let behind = if vxlan { overlay.endpoint_text(e.endpoint) } else { format!("port {}", e.endpoint) };
+        let behind = match overlay.endpoint(e.endpoint).filter(|_| vxlan) {
+            Some(Endpoint::Tunnel(addr)) => format!("tunnel to {addr}"),
+            Some(Endpoint::Access(link)) => format!("link {link}"),
+            None => format!("port {}", e.endpoint),
+        };
         vec![network, e.mac.to_string().into(), behind.into(), e.age_s.into()]
     };
     Rows { rows: fdb.entries(now).take(limit).map(row).collect(), of: fdb.len(now) }

@@ -60,7 +60,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         plane: settings.plane.clone(),
         impair: settings.impair.clone(),
         settings: dataplane::Settings {
-            tx: settings.tx,
+            tx_policy: settings.tx,
             node_clocks: !args.no_clocks,
             ..dataplane::Settings::default()
         },
@@ -89,7 +89,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
             let mut jobs = Vec::new();
             for (forwarder, lcore) in forwarders.iter_mut().zip(1..) {
                 let lull = &lull;
-                jobs.push(s.launch(lcore, move || forwarder.run(lull))?);
+                jobs.push(s.launch(lcore, move || forwarder.run_and_rest(lull))?);
             }
             let (mut seen, mut since) = (desk.received(), Instant::now());
             while !desk.over(&stop) && since.elapsed() < LULL {
@@ -110,6 +110,13 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         // Over a virtio server, asking for the link is what takes a waiting peer in.
         desk.ask_links();
     }
+    // What waited for its time, or for a neighbour, leaves now or is counted.
+    eal.scope(|s| -> Result<(), Failure> {
+        for (forwarder, lcore) in forwarders.iter_mut().zip(1..) {
+            s.launch(lcore, move || forwarder.finish())?;
+        }
+        Ok(())
+    })?;
     // Nobody is told of tables and counters that are about to go.
     drop(server);
     out::print(&desk.last_words(args.json)?);
