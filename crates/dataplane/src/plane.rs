@@ -5,6 +5,7 @@ mod any;
 mod tests;
 
 use std::{
+    collections::BTreeSet,
     sync::{mpsc, Arc},
     time::Duration,
 };
@@ -34,12 +35,12 @@ pub struct Plane {
     kind: FunctionKind,
     ports: usize,
     router: Router,
-    /// Stations of the bridge and of VXLAN networks.
-    fdb: Arc<Fdb>,
-    /// The static ones of the bridge that are in it.
-    stations: Vec<BridgeEntry>,
     events: mpsc::Receiver<Event>,
     sender: Events,
+    fdb: Arc<Fdb>,
+    /// The overlay and the stations of the bridge that `fdb` has been told of.
+    overlay: Arc<Overlay>,
+    bridge: BTreeSet<BridgeEntry>,
 }
 
 impl Plane {
@@ -54,11 +55,10 @@ impl Plane {
         router.apply(&ops).map_err(|e| e.clone().into_spec(name(e.index)))?;
         let (sender, events) = mpsc::sync_channel(EVENTS);
         let (ageing, entries) = spec.stations();
-        let ageing = u32::try_from(ageing.as_secs()).unwrap_or(u32::MAX).max(1);
-        let fdb = Arc::new(Fdb::new(entries as usize).with_ageing(ageing));
-        let (kind, ports, stations) = (spec.kind, ports.len(), Vec::new());
-        let mut plane = Self { kind, ports, router, fdb, stations, events, sender };
-        plane.settle_stations(None);
+        let fdb = Arc::new(Fdb::new(entries as usize).with_ageing(ageing.as_secs().clamp(1, 1 << 30) as u32));
+        let (overlay, bridge) = (Arc::default(), BTreeSet::new());
+        let mut plane = Self { kind: spec.kind, ports: ports.len(), router, events, sender, fdb, overlay, bridge };
+        plane.program();
         Ok(plane)
     }
 
@@ -70,20 +70,23 @@ impl Plane {
             FunctionKind::Null | FunctionKind::Pass => AnyFunction::Null(Null::new(map)),
             FunctionKind::L2 => AnyFunction::L2(L2::new(map, false)),
             FunctionKind::L2MacSwap => AnyFunction::L2(L2::new(map, true)),
-            FunctionKind::Bridge => AnyFunction::Bridge(Bridge::new(Arc::clone(&self.fdb), self.ports, alloc, hz)),
+            FunctionKind::Bridge => AnyFunction::Bridge(Bridge::new(self.fdb(), self.ports, alloc, hz)),
             FunctionKind::L3 => AnyFunction::L3(self.l3(alloc, hz, lcore)),
             FunctionKind::Mpls => AnyFunction::Mpls(Mpls::new(self.reader(), self.l3(alloc, hz, lcore))),
             FunctionKind::Vxlan => {
                 let inner = self.l3(alloc.clone(), hz, lcore);
-                let fdb = Arc::clone(&self.fdb);
-                AnyFunction::Vxlan(Vxlan::new(self.reader(), inner, fdb, alloc, self.events(), hz))
+                AnyFunction::Vxlan(Vxlan::new(self.reader(), inner, self.fdb(), alloc, self.events(), hz))
             }
         }
     }
 
     fn l3<A: Alloc>(&self, alloc: A, hz: u64, lcore: usize) -> L3<A> {
-        // One lcore asks for all that the control side wants asked for.
         L3::new(self.reader(), Local::new(alloc, self.events(), hz, lcore == 0))
+    }
+
+    /// The stations of the bridge or of the VXLAN networks.
+    pub fn fdb(&self) -> Arc<Fdb> {
+        Arc::clone(&self.fdb)
     }
 
     /// The function.
@@ -106,26 +109,28 @@ impl Plane {
         for (index, op) in ops.iter().enumerate() {
             self.usable(op).map_err(|e| OpError { index, op: op.to_string(), why: e.to_string() })?;
         }
-        let before = self.router.tables();
         self.router.apply(ops)?;
-        self.settle_stations(Some(&before.overlay));
+        self.program();
         Ok(())
     }
 
-    /// Puts the static stations into the table, and takes out what is gone.
-    fn settle_stations(&mut self, before: Option<&Overlay>) {
-        if self.kind == FunctionKind::Vxlan {
-            self.router.tables().overlay.program(&self.fdb, before);
+    /// Makes the table of stations follow the configuration.
+    fn program(&mut self) {
+        let overlay = Arc::clone(&self.router.tables().overlay);
+        if !Arc::ptr_eq(&overlay, &self.overlay) {
+            overlay.program(&self.fdb, Some(&self.overlay));
+            self.overlay = overlay;
         }
         if self.kind == FunctionKind::Bridge {
-            let wanted: Vec<_> = self.router.bridge_entries().collect();
-            for gone in self.stations.iter().filter(|entry| !wanted.contains(entry)) {
-                self.fdb.remove(gone.link.vlan.unwrap_or(0), gone.mac);
+            let now: BTreeSet<_> = self.router.bridge_entries().collect();
+            let domain = |entry: &BridgeEntry| entry.link.vlan.unwrap_or(0);
+            for gone in self.bridge.difference(&now) {
+                self.fdb.remove(domain(gone), gone.mac);
             }
-            for entry in &wanted {
-                self.fdb.set_static(entry.link.vlan.unwrap_or(0), entry.mac, entry.link.port as u16);
+            for new in now.difference(&self.bridge) {
+                self.fdb.set_static(domain(new), new.mac, new.link.port as u16);
             }
-            self.stations = wanted;
+            self.bridge = now;
         }
     }
 
@@ -153,22 +158,13 @@ impl Plane {
     /// Takes in what lcores have learned, lets it grow old and asks for neighbours. `now` is the time since any fixed
     /// moment; to be called some times a second.
     pub fn tick(&mut self, now: Duration) {
-        let before = self.router.tables();
         self.router.tick(now, &self.events);
-        let after = self.router.tables();
-        if !Arc::ptr_eq(&before.overlay, &after.overlay) {
-            self.settle_stations(Some(&before.overlay));
-        }
+        self.program();
     }
 
     /// Why the forwarding table did not take what was learned, if it did not.
     pub fn trouble(&self) -> Option<&FibError> {
         self.router.trouble()
-    }
-
-    /// The stations that are known, of a bridge or of VXLAN networks.
-    pub fn fdb(&self) -> Option<&Fdb> {
-        matches!(self.kind, FunctionKind::Bridge | FunctionKind::Vxlan).then_some(&*self.fdb)
     }
 
     /// Everything that is configured and learned.

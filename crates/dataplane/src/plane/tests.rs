@@ -94,3 +94,69 @@ fn functions_are_of_their_kind() {
     }
     assert_eq!(pool.in_use(), 0);
 }
+
+/// An IPv4 UDP frame to this address, with a right header checksum.
+fn udp(dst: [u8; 4]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    etherparse::PacketBuilder::ethernet2([2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 9])
+        .ipv4([198, 18, 0, 1], dst, 64)
+        .udp(1, 2)
+        .write(&mut frame, &[0; 18])
+        .unwrap();
+    frame
+}
+
+#[test]
+fn the_benchmarks_forward() {
+    let pool = HeapPool::new(64, 256);
+    for kind in [FunctionKind::L3, FunctionKind::Mpls, FunctionKind::Vxlan] {
+        let plane = plane(&PlaneSpec::benchmark(kind, STATIONS)).unwrap();
+        let mut function = plane.function(pool.clone(), 1_000_000, 0);
+        let clock = FakeClock::new(1_000);
+        let mut out = Outputs::new(2);
+        let mut burst: Burst<_> = pool.frame(&udp([198, 19, 0, 9])).into_iter().collect();
+        Function::<packet::heap::HeapBuf>::due(&mut function);
+        let verdict = function.process(0, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
+        let frame = match verdict {
+            Verdict::All(1) => burst.pop().unwrap(),
+            _ => out.port(1).unwrap().pop().unwrap_or_else(|| panic!("{kind}: {:?}", out.trash.counters())),
+        };
+        assert_eq!(packet::Buffer::data(&frame)[5], 2, "{kind}: to station 1");
+    }
+}
+
+#[test]
+fn a_neighbour_that_answers_is_learned_and_forwarded_to() {
+    let spec = "kind = 'l3'\naddresses = ['0 198.18.0.254/16', '1 198.19.0.254/16']\ncheck_mac = false";
+    let mut plane = plane(&toml::from_str(spec).unwrap()).unwrap();
+    let pool = HeapPool::new(64, 256);
+    let mut function = plane.function(pool.clone(), 1_000_000, 0);
+    let mut out = Outputs::new(2);
+    let clock = FakeClock::new(1_000_000);
+    let mut run = |function: &mut AnyFunction<HeapPool>, ingress, frame: &[u8]| {
+        let mut burst: Burst<_> = pool.frame(frame).into_iter().collect();
+        Function::<packet::heap::HeapBuf>::due(function);
+        let verdict = function.process(ingress, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
+        let mut sent: Vec<Vec<u8>> = burst.drain(..).map(|f| packet::Buffer::data(&f).to_vec()).collect();
+        for port in 0..2 {
+            sent.extend(out.port(port).unwrap().drain(..).map(|f| packet::Buffer::data(&f).to_vec()));
+        }
+        (verdict, sent)
+    };
+    let (_, asked) = run(&mut function, 0, &udp([198, 19, 0, 9]));
+    assert_eq!(asked.len(), 1, "an ARP request");
+    assert_eq!(asked[0][12..14], [8, 6]);
+    assert_eq!(Function::<packet::heap::HeapBuf>::held(&function), 1);
+    let mut reply = asked[0].clone();
+    reply[21] = 2;
+    let (ours, theirs) = (asked[0][22..32].to_vec(), [2, 0, 0, 0, 0, 7, 198, 19, 0, 9]);
+    reply[22..32].copy_from_slice(&theirs);
+    reply[32..42].copy_from_slice(&ours);
+    reply[0..6].copy_from_slice(&ours[..6]);
+    reply[6..12].copy_from_slice(&theirs[..6]);
+    run(&mut function, 1, &reply);
+    plane.tick(Duration::from_secs(1));
+    assert_eq!(plane.neighbours().map(|n| n.addr.to_string()).collect::<Vec<_>>(), ["198.19.0.9"]);
+    let (_, sent) = run(&mut function, 0, &udp([198, 19, 0, 9]));
+    assert_eq!((sent.len(), sent[0][5]), (1, 7));
+}

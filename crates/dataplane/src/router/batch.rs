@@ -31,6 +31,7 @@ impl Router {
         let mut undo = Vec::with_capacity(ops.len());
         let result = self.attempt(ops, &mut undo);
         let Err((index, why)) = result else {
+            (self.trouble, self.retry) = (None, Duration::ZERO);
             self.publish();
             return Ok(());
         };

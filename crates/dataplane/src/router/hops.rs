@@ -53,7 +53,7 @@ struct Set {
 #[derive(Debug)]
 pub(super) struct Hops {
     adjacencies: Pool<Kind, Adjacency>,
-    by_host: HashMap<Host, Vec<u32>>,
+    by_host: HashMap<Host, BTreeSet<u32>>,
     /// Neighbours that an adjacency waits for.
     unresolved: BTreeSet<Host>,
     stacks: Pool<Vec<u32>, Stack>,
@@ -209,16 +209,15 @@ impl Hops {
         if labels.is_empty() {
             return Ok(0);
         }
-        if let Some(number) = self.stacks.find(labels) {
-            return Ok(number as u16 + 1);
-        }
-        let mut stack = Stack { entries: [[0; 4]; MAX_PUSH], len: labels.len().min(MAX_PUSH) as u8 };
-        for (entry, label) in stack.entries.iter_mut().zip(labels) {
-            *entry = (label << 12).to_be_bytes();
-        }
-        self.restacked = true;
-        let number = self.stacks.insert(labels.to_vec(), stack);
-        u16::try_from(number + 1).map_err(|_| SpecError::new("labels", number, "are one set too many: at most 65535"))
+        let number = self.stacks.find(labels).unwrap_or_else(|| {
+            let mut stack = Stack { entries: [[0; 4]; MAX_PUSH], len: labels.len().min(MAX_PUSH) as u8 };
+            for (entry, label) in stack.entries.iter_mut().zip(labels) {
+                *entry = (label << 12).to_be_bytes();
+            }
+            self.restacked = true;
+            self.stacks.insert(labels.to_vec(), stack)
+        });
+        u16::try_from(number + 1).map_err(|_| SpecError::new("labels", number, "are one stack too many: at most 65535"))
     }
 
     fn intern(&mut self, kind: Kind, view: &View<'_>) -> u32 {
@@ -231,7 +230,7 @@ impl Hops {
             self.stacks.retain(push);
         }
         if let Kind::Neighbour(host, _) = kind {
-            self.by_host.entry(host).or_default().push(number);
+            self.by_host.entry(host).or_default().insert(number);
             self.mark(host, adjacency.next);
         }
         number
@@ -300,7 +299,7 @@ impl Hops {
             }
             let Kind::Neighbour(host, _) = kind else { continue };
             if let Some(numbers) = self.by_host.get_mut(&host) {
-                numbers.retain(|&n| n != number);
+                numbers.remove(&number);
                 if numbers.is_empty() {
                     self.by_host.remove(&host);
                     self.unresolved.remove(&host);
@@ -315,11 +314,10 @@ impl Hops {
         &self.unresolved
     }
 
-    /// Whether a configured path leads to a neighbour.
-    pub(super) fn leads_to(&self, host: Host) -> bool {
-        let users = self.by_host.get(&host).into_iter().flatten().map(|&number| self.adjacencies.users(number));
-        // One user is the neighbour's own entry.
-        users.sum::<u32>() > 1
+    /// How many things use a neighbour's adjacencies: paths, and its own entry.
+    pub(super) fn users_of(&self, host: Host) -> u32 {
+        let numbers = self.by_host.get(&host).into_iter().flatten();
+        numbers.map(|&number| self.adjacencies.users(number)).sum()
     }
 
     /// One adjacency.

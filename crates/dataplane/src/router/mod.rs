@@ -1,5 +1,5 @@
 //! The control side of the routing functions: what the operator configured and what was learned, compiled to
-//! [`Tables`](crate::tables::Tables).
+//! [`Tables`].
 
 mod batch;
 mod compile;
@@ -79,6 +79,9 @@ impl Default for Policy {
 /// Most events read in one [`Router::tick`].
 pub const EVENTS: usize = 4096;
 
+/// How long a table that refused what was learned is left alone: it may be filled anew each time.
+const RETRY: Duration = Duration::from_secs(5);
+
 /// The routing configuration, what was learned, and the tables made of both.
 #[derive(Debug)]
 pub struct Router {
@@ -109,6 +112,8 @@ pub struct Router {
     /// Neighbours that were learned may not be on a link any more.
     recheck: bool,
     trouble: Option<FibError>,
+    /// Not before then is a table asked again that refused.
+    retry: Duration,
     shared: Shared<Tables>,
 }
 
@@ -140,6 +145,7 @@ impl Router {
             dirty: rib::Dirty { touched: compile::martians().to_vec(), ..rib::Dirty::default() },
             recheck: false,
             trouble: None,
+            retry: Duration::ZERO,
             shared: Shared::new(Tables::bare(&macs)),
         };
         router.settle()?;
@@ -169,9 +175,14 @@ impl Router {
         }
         let probes = self.age();
         // A table that refuses a neighbour keeps what it has; the change stays noted and is tried again.
-        let settled = self.settle();
-        let changed = *settled.as_ref().unwrap_or(&false) || self.dirty.adjacencies || self.dirty.overlay;
-        self.trouble = settled.err();
+        let mut changed = false;
+        if self.now >= self.retry {
+            let settled = self.settle();
+            changed = *settled.as_ref().unwrap_or(&false);
+            self.trouble = settled.err();
+            self.retry = if self.trouble.is_some() { self.now + RETRY } else { Duration::ZERO };
+        }
+        changed |= self.dirty.adjacencies || self.dirty.overlay;
         if !probes.is_empty() {
             self.probe_round += 1;
         }

@@ -1,6 +1,10 @@
 //! Neighbours: given, learned, grown old, asked for.
 
-use std::{collections::BTreeMap, net::IpAddr, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+    time::Duration,
+};
 
 use packet::MacAddr;
 
@@ -188,7 +192,8 @@ impl Router {
             let hosts =
                 self.neighbours.table.iter().filter(|(_, entry)| entry.learned.is_some()).map(|(&host, _)| host);
             gone.extend(hosts.filter(|&(addr, number)| {
-                self.derived.is_own(addr) || !(self.derived.on_link(number, addr) || self.hops.leads_to((addr, number)))
+                self.derived.is_own(addr)
+                    || !(self.derived.on_link(number, addr) || self.hops.users_of((addr, number)) > 1)
             }));
         }
         let probe = |host: Host| Probe { interface: host.1, addr: host.0 };
@@ -215,7 +220,9 @@ impl Router {
             let to = self.hops.adjacency(hop);
             (to.next == Next::Glean).then_some((addr, to.interface))
         };
-        let mut wanted = self.hops.unresolved().clone();
+        // What was let go of just now is still there, but nobody waits for it.
+        let gateways = self.hops.unresolved().iter().copied().filter(|&host| self.hops.users_of(host) > 0);
+        let mut wanted: BTreeSet<Host> = gateways.collect();
         wanted.extend(self.asked.iter().filter_map(end));
         let pending = &mut self.neighbours.pending;
         pending.retain(|host, _| wanted.contains(host));

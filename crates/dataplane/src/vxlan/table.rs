@@ -4,7 +4,7 @@ use packet::MacAddr;
 
 use crate::router::Link;
 
-/// One VXLAN network, written `VNI local ADDR access LINK[,LINK...] [port UDP] [mtu BYTES] [learn on|off]`.
+/// One VXLAN network, written `VNI local ADDR access LINK[,LINK...] [port UDP] [learn on|off]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
     /// The network identifier, 0 to 2^24 - 1.
@@ -42,7 +42,7 @@ pub struct StaticEntry {
 /// Everything that was configured or learned of the overlay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OverlayConfig {
-    /// The networks, in the order they were added.
+    /// The networks, by VNI.
     pub networks: Vec<Network>,
     /// Their flood lists.
     pub remotes: Vec<Remote>,

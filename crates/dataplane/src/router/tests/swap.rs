@@ -119,6 +119,8 @@ fn a_neighbour_that_the_table_refuses_is_tried_again() {
     assert_eq!((router.trouble(), to(&router, "192.0.2.2").next), (Some(&full()), Next::Glean));
     watched.refuse.store(0, Ordering::Relaxed);
     router.tick(2 * SECOND, &events);
+    assert_eq!(router.trouble(), Some(&full()), "not so soon");
+    router.tick(6 * SECOND, &events);
     assert_eq!((router.trouble(), mac(&router, "192.0.2.2")), (None, Some(2)));
 }
 

@@ -164,7 +164,7 @@ fn networks(desk: &Desk) -> Rows {
 }
 
 fn stations(desk: &Desk, limit: usize) -> Rows {
-    let Some(fdb) = desk.plane.fdb() else { return Rows { rows: Vec::new(), of: 0 } };
+    let fdb = desk.plane.fdb();
     let now = desk.lcore_seconds();
     let vxlan = desk.plane.kind() == FunctionKind::Vxlan;
     let overlay = desk.plane.tables().overlay.clone();
