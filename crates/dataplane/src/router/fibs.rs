@@ -104,7 +104,8 @@ impl<T: Table + ?Sized> Pair<T> {
         let (memory, maker): (_, &dyn FibMaker) =
             if large { (FibMemory::Large, maker) } else { (FibMemory::Small, &Small) };
         let outgrown = memory != self.memory || count > self.capacity;
-        let capacity = if outgrown { (2 * count).max(1024) } else { self.capacity };
+        // Room to grow; of a large table only a quarter, since that is hundreds of megabytes.
+        let capacity = if outgrown { (count + (count / 4).max(count.min(SMALL))).max(1024) } else { self.capacity };
         // Taken out: whatever goes wrong with it, it is not there any more.
         if let Some(mut table) = self.spare.take().filter(|_| !outgrown) {
             if free(&mut table) {
