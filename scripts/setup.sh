@@ -7,6 +7,7 @@ set -euo pipefail
 build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
 # util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout.
 test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3)
+# What the benchmarks need beside: valgrind (callgrind).
 
 case "${1:-}" in
     --build) want=("${build[@]}") ;;

@@ -373,7 +373,7 @@ fn forward_serves_another_tester_and_counts_what_it_did() {
         &server_a,
         "--port",
         &server_b,
-        "--dut-cpu",
+        "--cpus",
         "0",
         "--json",
         "--impair",

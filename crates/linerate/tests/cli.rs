@@ -39,7 +39,7 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--src-ip", "300.1.1.1"], &["--src-ip", "IPv4"]);
     refused(2, &["bench", "--src-ip", "2001:2::1"], &["traffic.src_ip", "v4"]);
     refused(2, &["bench", "--dst-mac", "zz"], &["02:00:00:00:00:01"]);
-    refused(2, &["bench", "--dut", "l4"], &["null, l2, l2:macswap or l3"]);
+    refused(2, &["bench", "--dut", "l4"], &["null, pass, l2, l2:macswap, bridge, l3, mpls or vxlan"]);
     refused(2, &["bench", "--impair", "speed=1"], &["speed"]);
     refused(2, &["trial", "--load", "fast"], &["1Mpps"]);
     refused(2, &["trial", "--load", "20Mpps", "--link", "10G"], &["beyond the link", "14.88 Mpps"]);
@@ -47,7 +47,7 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--descriptors", "1000"], &["power of two"]);
     refused(2, &["bench", "--tester-cpu", "4000"], &["--tester-cpu 4000"]);
     refused(2, &["forward", "l2", "--port", "null"], &["two or more"]);
-    refused(2, &["forward", "l3", "--port", "null", "--port", "null", "--route", "x"], &["PREFIX,PORT,MAC"]);
+    refused(2, &["forward", "l3", "--port", "null", "--port", "null", "--route", "x"], &["--route", "198.19.0.0/16"]);
 }
 
 #[test]
