@@ -100,6 +100,7 @@ fn frame(case: &str, i: usize) -> Vec<u8> {
             // The station behind the access port; the other is behind a tunnel.
             inner[..6].copy_from_slice(&NEAR);
             let mut packet = ip4([198, 19, 0, 1])[..20].to_vec();
+            packet[12..16].copy_from_slice(&[198, 19, 0, 2]);
             packet[3] = (20 + 16 + inner.len()) as u8;
             packet[10..12].fill(0);
             let sum: u32 = packet.chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();

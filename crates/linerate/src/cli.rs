@@ -129,6 +129,9 @@ pub struct PortArgs {
     /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
     #[arg(long, value_name = "SPEC", conflicts_with = "ports")]
     pub impair: Option<String>,
+    /// The `linerate forward` behind the ports, by its name or its socket: each trial then carries its counters.
+    #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
+    pub dut_control: Option<PathBuf>,
     /// Speed of the links, for percentages and as the highest load: 10G.
     #[arg(long, value_name = "BITS")]
     pub link: Option<LinkSpeed>,

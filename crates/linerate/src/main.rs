@@ -4,6 +4,7 @@
 
 mod cli;
 mod cmd;
+mod control;
 mod engine;
 mod failure;
 mod out;

@@ -50,7 +50,7 @@ pub fn render(result: &RunResult) -> String {
         }
         let nodes = runtime::nodes(result, &result.sizes);
         if !nodes.is_empty() {
-            section(&mut out, "Inside the built-in data plane, at the throughput");
+            section(&mut out, "Inside the data plane, at the throughput");
             out.push_str(&nodes.markdown());
             out.push('\n');
             for line in runtime::sums(result, &result.sizes) {

@@ -9,6 +9,7 @@ mod rig;
 mod selftest;
 mod streams;
 mod trial;
+mod watch;
 
 pub use dut::{port_mac, DataPlane, DutSpec, Polled};
 pub use rig::{start_forward_eal, End, Rig, RigOptions};

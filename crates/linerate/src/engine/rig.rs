@@ -12,7 +12,7 @@ use measure::{
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
 
-use super::{cpus::CpuPlan, facts, DataPlane, DutSpec, Polled, OTHER_LCORE, TESTER_LCORE};
+use super::{cpus::CpuPlan, facts, watch::Watched, DataPlane, DutSpec, Polled, OTHER_LCORE, TESTER_LCORE};
 use crate::{
     cli::{MachineArgs, MemoryArg, PortArgs},
     failure::Failure,
@@ -57,6 +57,8 @@ pub struct Rig {
     pub cpus: CpuPlan,
     pub ends: Vec<End>,
     pub dut: Option<DataPlane>,
+    /// The data plane behind the ports, if it is one of ours.
+    pub watched: Option<Watched>,
     /// In words, for the report.
     pub dut_text: String,
     /// Two ends of a cable with nothing between, for the self-test.
@@ -115,6 +117,7 @@ impl Rig {
             facts,
             ends: Vec::new(),
             dut: None,
+            watched: None,
             dut_text: String::new(),
             loopback: Vec::new(),
             frames,
@@ -129,6 +132,7 @@ impl Rig {
         };
         if outside {
             rig.open_outside(&specs, options, &mut warnings)?;
+            rig.watched = options.ports.dut_control.as_deref().map(Watched::connect).transpose()?;
         } else {
             rig.open_builtin(&parse)?;
         }

@@ -26,6 +26,7 @@ use units::{Fps, Nanos};
 use super::{
     record,
     rig::{End, Rig},
+    watch::{self, Watched},
     OTHER_LCORE, TESTER_LCORE,
 };
 use crate::{failure::Failure, stop::Stop};
@@ -104,6 +105,7 @@ impl Rig {
         self.teach(streams, attempt.trust)?;
         let probe_before = self.probe()?;
         let kernel_before = self.kernel_counters();
+        let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
         let ports_before: Vec<_> = self.ends.iter().map(|e| e.port.stats().ok()).collect();
         let threshold = self.gap_threshold(attempt.spec.load_fps, streams.directions);
 
@@ -157,6 +159,9 @@ impl Rig {
             std::thread::sleep(Duration::from_millis(2));
         }
         let probe_after = self.probe()?;
+        if let (Some(watched), Some(before)) = (&self.watched, &watched_before) {
+            dut_report = Some(watch::since(&watched.count()?, before));
+        }
         if stop.requested() {
             return Ok(TrialEnd::Stopped);
         }

@@ -39,7 +39,7 @@ pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
         let least = || result.sizes.iter().min_by_key(|s| s.frame_size_bytes);
         let nodes = runtime::nodes(result, least());
         if !nodes.is_empty() {
-            out.push_str(&style.heading("Inside the built-in data plane, at the throughput"));
+            out.push_str(&style.heading("Inside the data plane, at the throughput"));
             out.push_str(&nodes.text(style));
             for line in runtime::sums(result, least()) {
                 out.push_str(&paragraph("", &text::styled(&line, style), Paint::Plain, style));

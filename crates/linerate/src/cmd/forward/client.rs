@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::socket::{Client, Request, MAX_LOAD};
+use crate::control::{Client, Request, MAX_LOAD};
 use crate::{
     cli::forward::{Change, Control, Target},
     failure::{Exit, Failure},

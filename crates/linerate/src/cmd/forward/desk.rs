@@ -11,12 +11,13 @@ use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
 
-use super::{
-    config::Settings,
-    show, snapshot,
-    socket::{Asked, Request},
+use super::{config::Settings, show, snapshot};
+use crate::{
+    control::{Asked, Request},
+    failure::Failure,
+    out,
+    stop::Stop,
 };
-use crate::{failure::Failure, out, stop::Stop};
 
 /// How often counters are kept, and how many.
 const SAMPLE: Duration = Duration::from_secs(1);

@@ -5,7 +5,6 @@ mod config;
 mod desk;
 mod lists;
 mod show;
-mod socket;
 mod text;
 
 use std::{
@@ -21,6 +20,7 @@ use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc};
 
 use crate::{
     cli::forward::ForwardArgs,
+    control,
     engine::{self, port_mac, DataPlane, DutSpec},
     failure::{Exit, Failure},
     out,
@@ -66,7 +66,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         },
     };
     let dut = DataPlane::new(eal, &spec, ports, &infos, &settings.polled)?;
-    let (server, asked) = socket::Server::start(args.name.as_deref())?;
+    let (server, asked) = control::Server::start(args.name.as_deref())?;
     out::note(&format!(
         "forwarding {} between {}; {}; Ctrl-C ends it",
         spec.describe(),
