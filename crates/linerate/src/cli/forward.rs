@@ -84,6 +84,9 @@ pub struct ForwardArgs {
     /// Print the final counters as JSON.
     #[arg(long)]
     pub json: bool,
+    /// At the end, fail unless every frame buffer is back in its pool (for tests).
+    #[arg(long, hide = true)]
+    pub check_pools: bool,
     /// No live view.
     #[arg(long, short)]
     pub quiet: bool,

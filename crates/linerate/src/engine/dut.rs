@@ -65,6 +65,8 @@ pub struct DataPlane {
     pub forwarders: Vec<Loop>,
     /// Kept open; their queues are in the loops.
     pub ports: Vec<Port>,
+    /// Buffers of the frames it makes itself.
+    pub own: Mempool,
 }
 
 impl DataPlane {
@@ -96,7 +98,7 @@ impl DataPlane {
             let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;
             forwarders.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
-        Ok(Self { plane, forwarders, ports })
+        Ok(Self { plane, forwarders, ports, own })
     }
 
     /// One handle a loop.

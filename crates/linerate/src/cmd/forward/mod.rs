@@ -45,7 +45,8 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let specs = settings.ports.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
     let eal = engine::start_forward_eal(&args.machine, &settings.cpus, &specs)?;
-    let ports = match open(eal, &specs, &settings, args, &stop) {
+    let mut pools = Vec::new();
+    let ports = match open(eal, &specs, &settings, args, &stop, &mut pools) {
         Err(_) if stop.requested() => return Ok(Exit::Passed),
         ports => ports?,
     };
@@ -66,6 +67,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         },
     };
     let dut = DataPlane::new(eal, &spec, ports, &infos, &settings.polled)?;
+    pools.push(dut.own.clone());
     let (server, asked) = control::Server::start(args.name.as_deref())?;
     out::note(&format!(
         "forwarding {} between {}; {}; Ctrl-C ends it",
@@ -75,7 +77,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     ));
     let live = !args.quiet && !args.json && stdout().is_terminal();
     let controls = dut.controls();
-    let DataPlane { plane, mut forwarders, ports } = dut;
+    let DataPlane { plane, mut forwarders, ports, .. } = dut;
     let macs = infos.iter().map(|i| i.mac).collect();
     let mut desk = Desk::new(plane, ports, macs, settings, controls, asked, Tsc::new(eal), live);
     while !desk.over(&stop) {
@@ -120,6 +122,14 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     // Nobody is told of tables and counters that are about to go.
     drop(server);
     out::print(&desk.last_words(args.json)?);
+    drop((forwarders, desk));
+    if args.check_pools {
+        // The ports are closed, so nothing may be out.
+        let missing: usize = pools.iter().map(|pool| pool.capacity() - pool.avail().min(pool.capacity())).sum();
+        if missing > 0 {
+            return Err(Failure::failed(format!("{missing} frame buffers did not come back to their pools")));
+        }
+    }
     Ok(Exit::Passed)
 }
 
@@ -138,13 +148,15 @@ fn open(
     settings: &Settings,
     args: &ForwardArgs,
     stop: &Stop,
+    pools: &mut Vec<Mempool>,
 ) -> Result<Vec<Port>, Failure> {
     let d = args.machine.descriptors;
     let lcores = settings.cpus.len() as u32;
-    let open = |(spec, &mtu): (&PortSpec, &u16)| {
+    let mut open = |(spec, &mtu): (&PortSpec, &u16)| {
         let rings = u32::from(settings.rx_queues) + lcores;
         let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
         let pool = Mempool::new(eal, "ports", count, (mtu + 14 + 8).max(2048), 512)?;
+        pools.push(pool.clone());
         let mut config = PortConfig::new(&pool);
         (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
         (config.rx_queues, config.tx_queues) = (settings.rx_queues, lcores as u16);
@@ -154,7 +166,7 @@ fn open(
         config.cancel = Some(stop.shared());
         Ok(Port::open(eal, spec, &config)?)
     };
-    specs.iter().zip(&settings.mtu).map(open).collect()
+    specs.iter().zip(&settings.mtu).map(&mut open).collect()
 }
 
 /// The counters of a loop now, or nothing when its lcore does not answer.
