@@ -153,7 +153,7 @@ pub struct TrafficArgs {
     /// IP version.
     #[arg(long, value_enum, value_name = "VERSION")]
     pub ip: Option<IpArg>,
-    /// Transport header.
+    /// Transport header; none: the payload follows the IP header (protocol 253).
     #[arg(long, value_enum, value_name = "PROTOCOL")]
     pub l4: Option<L4Arg>,
     /// VLAN id; twice for QinQ, outer first.
@@ -203,6 +203,7 @@ pub enum IpArg {
 pub enum L4Arg {
     Udp,
     Tcp,
+    None,
 }
 
 /// How the answer is searched for.

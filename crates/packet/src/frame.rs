@@ -27,6 +27,8 @@ use crate::{
 pub const MAX_VLANS: usize = 2;
 /// The most MPLS labels of a frame.
 pub const MAX_LABELS: usize = 4;
+/// IP protocol of frames without a transport header: for experiments (RFC 3692 §2.1).
+pub const NO_TRANSPORT: u8 = 253;
 
 /// What the headers of a frame say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,6 +117,46 @@ pub enum L4Spec {
         /// Flags, such as [`tcp::ACK`].
         flags: u8,
     },
+    /// No transport header: the payload follows the IP header, whose protocol is [`NO_TRANSPORT`]. So a 64-byte frame
+    /// holds IPv4 and the stamp behind an MPLS label, which with UDP it does not.
+    None,
+}
+
+impl L4Spec {
+    /// Length of the header in bytes.
+    fn len(self) -> usize {
+        match self {
+            Self::Udp { .. } => udp::LEN,
+            Self::Tcp { .. } => tcp::LEN,
+            Self::None => 0,
+        }
+    }
+
+    /// What the IP header calls it: IPv4's protocol, IPv6's next header.
+    pub fn protocol(self) -> u8 {
+        match self {
+            Self::Udp { .. } => protocol::UDP,
+            Self::Tcp { .. } => protocol::TCP,
+            Self::None => NO_TRANSPORT,
+        }
+    }
+
+    /// Source port; `None` without a transport header.
+    pub fn src_port(self) -> Option<u16> {
+        match self {
+            Self::Udp { src, .. } | Self::Tcp { src, .. } => Some(src),
+            Self::None => None,
+        }
+    }
+
+    /// Where in the header its checksum stands.
+    fn checksum(self) -> Option<usize> {
+        match self {
+            Self::Udp { .. } => Some(udp::CHECKSUM),
+            Self::Tcp { .. } => Some(tcp::CHECKSUM),
+            Self::None => None,
+        }
+    }
 }
 
 /// Headers that cannot be, or do not fit.
@@ -152,11 +194,7 @@ impl HeaderSpec {
             IpSpec::V4 { .. } => ipv4::LEN,
             IpSpec::V6 { .. } => ipv6::LEN,
         };
-        let l4 = match self.l4 {
-            L4Spec::Udp { .. } => udp::LEN,
-            L4Spec::Tcp { .. } => tcp::LEN,
-        };
-        eth::LEN + self.vlans.len() * vlan::LEN + self.mpls.len() * mpls::LEN + ip + l4
+        eth::LEN + self.vlans.len() * vlan::LEN + self.mpls.len() * mpls::LEN + ip + self.l4.len()
     }
 
     /// Never: there is always an Ethernet header.
@@ -198,7 +236,7 @@ impl HeaderSpec {
 }
 
 impl fmt::Display for HeaderSpec {
-    /// `Ethernet/VLAN/MPLS/IPv4/UDP`.
+    /// `Ethernet/VLAN/MPLS/IPv4/UDP`, or `Ethernet/IPv4` without a transport header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Ethernet")?;
         self.vlans.iter().try_for_each(|_| f.write_str("/VLAN"))?;
@@ -210,6 +248,7 @@ impl fmt::Display for HeaderSpec {
         f.write_str(match self.l4 {
             L4Spec::Udp { .. } => "/UDP",
             L4Spec::Tcp { .. } => "/TCP",
+            L4Spec::None => "",
         })
     }
 }
@@ -223,10 +262,10 @@ pub struct Offsets {
     pub mpls: usize,
     /// The IP header.
     pub l3: usize,
-    /// The transport header.
+    /// What follows the IP header: the transport header, or the payload when there is none.
     pub l4: usize,
-    /// The transport checksum.
-    pub l4_checksum: usize,
+    /// The transport checksum; `None` without a transport header.
+    pub l4_checksum: Option<usize>,
     /// The first byte behind the headers.
     pub payload: usize,
     /// The stamp, at the end.
@@ -287,11 +326,7 @@ fn offsets(spec: &HeaderSpec, len: usize) -> Offsets {
             IpSpec::V4 { .. } => ipv4::LEN,
             IpSpec::V6 { .. } => ipv6::LEN,
         };
-    let l4_checksum = l4
-        + match spec.l4 {
-            L4Spec::Udp { .. } => udp::CHECKSUM,
-            L4Spec::Tcp { .. } => tcp::CHECKSUM,
-        };
+    let l4_checksum = spec.l4.checksum().map(|at| l4 + at);
     Offsets { vlan: eth::LEN, mpls, l3, l4, l4_checksum, payload: spec.len(), stamp: len - stamp::LEN }
 }
 
@@ -319,10 +354,7 @@ fn write_l2(spec: &HeaderSpec, bytes: &mut [u8]) {
 
 fn write_l3_l4(spec: &HeaderSpec, at: &Offsets, bytes: &mut [u8]) {
     let (l3_len, l4_len) = ((bytes.len() - at.l3) as u16, (bytes.len() - at.l4) as u16);
-    let protocol = match spec.l4 {
-        L4Spec::Udp { .. } => protocol::UDP,
-        L4Spec::Tcp { .. } => protocol::TCP,
-    };
+    let protocol = spec.l4.protocol();
     let pseudo = match spec.ip {
         IpSpec::V4 { src, dst, ttl, dscp } => {
             let header = Ipv4 {
@@ -372,6 +404,7 @@ fn write_l3_l4(spec: &HeaderSpec, at: &Offsets, bytes: &mut [u8]) {
             let checksum = checksum::finish(pseudo + checksum::sum(&bytes[at.l4..]));
             let _ = Tcp { checksum, ..header }.write(&mut bytes[at.l4..]);
         }
+        L4Spec::None => {}
     }
 }
 

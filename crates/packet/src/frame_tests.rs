@@ -24,7 +24,30 @@ fn a_64_byte_udp_frame_is_the_one_of_rfc_2544() {
     assert_eq!(bytes.len(), 60);
     assert!(bytes[42..].iter().all(|&b| b == 0));
     let at = template.offsets();
-    assert_eq!((at.l3, at.l4, at.l4_checksum, at.payload, at.stamp), (14, 34, 40, 42, 42));
+    assert_eq!((at.l3, at.l4, at.l4_checksum, at.payload, at.stamp), (14, 34, Some(40), 42, 42));
+}
+
+#[test]
+fn without_a_transport_header_a_64_byte_frame_holds_an_mpls_label() {
+    let label = MplsLabel { label: 16, tc: 0, ttl: 64 };
+    let spec = HeaderSpec { mpls: vec![label], l4: L4Spec::None, ..v4_udp() };
+    let template = Template::new(&spec, FrameSize::MIN).unwrap();
+    let bytes = template.bytes();
+    let head = [0x88, 0x47, 0, 1, 1, 64, 0x45, 0, 0, 0x2a, 0, 0, 0, 0, 10, 253];
+    assert_eq!(bytes[12..28], head);
+    assert_eq!(bytes[30..42], [198, 18, 1, 2, 198, 19, 1, 2, 0, 1, 2, 3]);
+    assert_eq!(checksum::finish(checksum::sum(&bytes[18..38])), 0);
+    assert!(bytes.len() == 60 && bytes[42..].iter().all(|&b| b == 0));
+    let at = template.offsets();
+    assert_eq!((at.l3, at.l4, at.l4_checksum, at.payload, at.stamp), (18, 38, None, 38, 42));
+    // One label more fits exactly, another does not, and with UDP not even the first.
+    let labels = |n, l4| Template::new(&HeaderSpec { mpls: vec![label; n], l4, ..v4_udp() }, FrameSize::MIN);
+    assert_eq!(labels(2, L4Spec::None).unwrap().offsets().payload, 42);
+    assert_eq!(
+        labels(3, L4Spec::None).unwrap_err().to_string(),
+        "frame size 64: Ethernet/MPLS/MPLS/MPLS/IPv4 and the 18-byte stamp need at least 68 bytes, FCS included"
+    );
+    assert!(labels(1, v4_udp().l4).is_err());
 }
 
 #[test]
@@ -91,6 +114,7 @@ fn any_spec() -> impl Strategy<Value = HeaderSpec> {
     let l4 = prop_oneof![
         (any::<u16>(), any::<u16>()).prop_map(|(src, dst)| L4Spec::Udp { src, dst }),
         (any::<u16>(), any::<u16>(), any::<u8>()).prop_map(|(src, dst, flags)| L4Spec::Tcp { src, dst, flags }),
+        Just(L4Spec::None),
     ];
     let stack = (proptest::collection::vec(vlan, 0..=2), proptest::collection::vec(label, 0..=4));
     (any::<[u8; 6]>(), any::<[u8; 6]>(), stack, ip, l4).prop_map(|(dst, src, (vlans, mpls), ip, l4)| HeaderSpec {
@@ -106,7 +130,9 @@ fn any_spec() -> impl Strategy<Value = HeaderSpec> {
 /// Checks lengths and checksums from the IP header on with etherparse.
 fn verify(ip_bytes: &[u8]) {
     let packet = SlicedPacket::from_ip(ip_bytes).unwrap();
-    let transport = packet.transport.unwrap();
+    let Some(transport) = packet.transport else {
+        return verify_bare(packet.net.unwrap(), ip_bytes.len());
+    };
     let sum = match (packet.net.unwrap(), &transport) {
         (NetSlice::Ipv4(ip), t) => {
             let header = ip.header().to_header();
@@ -140,6 +166,21 @@ fn verify(ip_bytes: &[u8]) {
     assert_eq!(sum.0, sum.1);
 }
 
+/// Checks an IP header with nothing but payload behind it.
+fn verify_bare(net: NetSlice<'_>, len: usize) {
+    match net {
+        NetSlice::Ipv4(ip) => {
+            let header = ip.header().to_header();
+            assert_eq!(header.header_checksum, header.calc_header_checksum());
+            assert_eq!((usize::from(header.total_len), header.protocol.0), (len, NO_TRANSPORT));
+        }
+        NetSlice::Ipv6(ip) => {
+            let header = ip.header().to_header();
+            assert_eq!((usize::from(header.payload_length), header.next_header.0), (len - 40, NO_TRANSPORT));
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn etherparse_agrees(spec in any_spec(), extra in 0u32..1400) {
@@ -147,6 +188,7 @@ proptest! {
         let template = Template::new(&spec, size).unwrap();
         let (bytes, at) = (template.bytes(), template.offsets());
         prop_assert_eq!(bytes.len(), size.without_fcs());
+        prop_assert_eq!(at.payload, spec.len());
         verify(&bytes[at.l3..]);
 
         // Layer 2 by our own readers, which the byte vectors have checked.

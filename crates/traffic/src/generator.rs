@@ -8,7 +8,7 @@
 use packet::{
     checksum,
     frame::{IpSpec, L4Spec, Template},
-    headers::{ipv4, ipv6, protocol},
+    headers::{ipv4, ipv6},
     stamp::{self, Stamper},
     Buffer, BURST,
 };
@@ -39,7 +39,8 @@ struct Sums {
     l4_base: u64,
     /// Where the IPv4 header checksum stands; `None` for IPv6.
     ip_at: Option<usize>,
-    l4_at: usize,
+    /// Where the transport checksum stands; `None` without a transport header, and then its sum means nothing.
+    l4_at: Option<usize>,
     udp: bool,
     /// Shift that brings a little-endian number in the stamp to its weight in the sum.
     stamp_shift: u32,
@@ -171,10 +172,10 @@ impl Generator {
         if let Some(at) = sums.ip_at {
             put_checksums(rows, at, ip, checksum::finish);
         }
-        if sums.udp {
-            put_checksums(rows, sums.l4_at, l4, checksum::finish_udp);
-        } else {
-            put_checksums(rows, sums.l4_at, l4, checksum::finish);
+        match sums.l4_at {
+            Some(at) if sums.udp => put_checksums(rows, at, l4, checksum::finish_udp),
+            Some(at) => put_checksums(rows, at, l4, checksum::finish),
+            None => {}
         }
     }
 
@@ -233,19 +234,19 @@ impl Sums {
         if let Some(at) = ip_at {
             clear(at..at + 2);
         }
-        clear(at.l4_checksum..at.l4_checksum + 2);
+        if let Some(at) = at.l4_checksum {
+            clear(at..at + 2);
+        }
         let sum = |from: usize, to: usize| checksum::sum(bytes.get(from..to).unwrap_or_default());
-        let udp = matches!(spec.headers.l4, L4Spec::Udp { .. });
-        let protocol = if udp { protocol::UDP } else { protocol::TCP };
         let addresses = at.l3 + if v4 { ipv4::SRC } else { ipv6::SRC };
         let l4_len = bytes.len() - at.l4;
-        let pseudo = sum(addresses, at.l4) + u64::from(protocol) + l4_len as u64;
+        let pseudo = sum(addresses, at.l4) + u64::from(spec.headers.l4.protocol()) + l4_len as u64;
         Self {
             ip_base: sum(at.l3, at.l4),
             l4_base: pseudo + sum(at.l4, bytes.len()) + stamp_sum(stamper, bytes.len()),
             ip_at,
             l4_at: at.l4_checksum,
-            udp,
+            udp: matches!(spec.headers.l4, L4Spec::Udp { .. }),
             // 256 swaps the bytes of a word modulo 2^16 - 1.
             stamp_shift: if bytes.len() % 2 == 0 { 8 } else { 0 },
         }

@@ -160,6 +160,9 @@ fn place(spec: &StreamSpec, template: &Template, field: Field) -> Result<Place, 
         Field::SrcMac => bytes(6, 6),
         Field::SrcIp => bytes(src, address),
         Field::DstIp => bytes(dst, address),
+        Field::SrcPort | Field::DstPort if spec.headers.l4 == L4Spec::None => {
+            return Err(StreamError::NoTransport { field, headers: spec.headers.to_string() })
+        }
         Field::SrcPort => bytes(at.l4, 2),
         Field::DstPort => bytes(at.l4 + 2, 2),
         Field::VlanId(i) if i < spec.headers.vlans.len() => {
@@ -200,6 +203,7 @@ fn fixed_bytes(spec: &StreamSpec, template: &Template) -> Vec<usize> {
     match spec.headers.l4 {
         L4Spec::Udp { .. } => fixed.extend([4, 5, udp::CHECKSUM, udp::CHECKSUM + 1].map(|byte| at.l4 + byte)),
         L4Spec::Tcp { .. } => fixed.extend([12, tcp::CHECKSUM, tcp::CHECKSUM + 1].map(|byte| at.l4 + byte)),
+        L4Spec::None => {}
     }
     fixed.extend(at.stamp..at.stamp + stamp::LEN);
     fixed
@@ -295,6 +299,8 @@ fn op(
     if covered(place.at + place.width - 1) != (in_ip_sum, in_l4_sum) {
         return Err(StreamError::Raw { field, what: "must not reach from one header into another" });
     }
+    // Without a transport header nothing sums the addresses and the payload.
+    let in_l4_sum = in_l4_sum && spec.headers.l4 != L4Spec::None;
     let value_bits = (u64::MAX >> (64 - place.bits)) << place.shift;
     let base = read(template.bytes(), place) & !value_bits;
     Ok(Op { at: place.at, width: place.width, base, shift: place.shift, source, in_ip_sum, in_l4_sum, upper })

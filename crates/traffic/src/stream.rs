@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use packet::frame::{FrameError, HeaderSpec, IpSpec, L4Spec, Template};
+use packet::frame::{FrameError, HeaderSpec, IpSpec, Template};
 use units::FrameSize;
 
 use crate::{program::Source, Mask};
@@ -22,7 +22,8 @@ pub struct StreamSpec {
     /// Fields that vary, each by its own rule.
     pub fields: Vec<FieldSpec>,
     /// When given, that many distinct 5-tuples: flow `n` mod `flows` counts SrcPort up from the headers' port to
-    /// 65535, and SrcIp up by one each time the ports are used up. Not with fields SrcPort or SrcIp.
+    /// 65535, and SrcIp up by one each time the ports are used up. Not with fields SrcPort or SrcIp. Without a
+    /// transport header SrcIp alone counts up, by one each flow.
     pub flows: Option<u64>,
     /// Seed of the random fields.
     pub seed: u64,
@@ -61,9 +62,9 @@ pub enum Field {
     SrcIp,
     /// Destination address: 32 bits, or the low 64 bits of an IPv6 address.
     DstIp,
-    /// Source port.
+    /// Source port; not without a transport header.
     SrcPort,
-    /// Destination port.
+    /// Destination port; not without a transport header.
     DstPort,
     /// Identifier of a VLAN tag, counted from the outermost at 0; 0 to 4094.
     VlanId(usize),
@@ -133,6 +134,14 @@ pub enum StreamError {
         /// The headers there are.
         headers: String,
     },
+    /// A port, but the frames have no transport header.
+    #[error("{field}: there is no transport header behind {headers}")]
+    NoTransport {
+        /// The field asked to vary.
+        field: Field,
+        /// The headers there are.
+        headers: String,
+    },
     /// A value or a number of values that the field cannot hold.
     #[error("{field}: {what}; must be {legal}")]
     Values {
@@ -160,12 +169,14 @@ pub enum StreamError {
         what: &'static str,
     },
     /// A number of flows that SrcPort and SrcIp cannot make.
-    #[error("flows {asked}: must be 1 to {most} from this source address and port")]
+    #[error("flows {asked}: must be 1 to {most} from this source {from}")]
     Flows {
         /// Asked for.
         asked: u64,
         /// The most there are.
         most: u64,
+        /// What the flows differ in.
+        from: &'static str,
     },
 }
 
@@ -175,29 +186,27 @@ impl StreamError {
     }
 }
 
-/// The fields that make `flows` distinct 5-tuples: none for one flow, and the address only when ports run out.
+/// The fields that make `flows` distinct 5-tuples: none for one flow, and the address only when ports run out or when
+/// there are none.
 pub(crate) fn flow_sources(spec: &StreamSpec, flows: u64) -> Result<[Option<(Field, Source)>; 2], StreamError> {
-    let first_port = match spec.headers.l4 {
-        L4Spec::Udp { src, .. } | L4Spec::Tcp { src, .. } => u64::from(src),
-    };
     let (first_ip, last_ip) = match spec.headers.ip {
         IpSpec::V4 { src, .. } => (u64::from(src.to_bits()), u64::from(u32::MAX)),
         IpSpec::V6 { src, .. } => (src.to_bits() as u64, u64::MAX),
     };
-    let ports = 65536 - first_port;
+    let port = spec.headers.l4.src_port().map(u64::from);
+    let (ports, from) = port.map_or((1, "address"), |first| (65536 - first, "address and port"));
     let addresses = (last_ip - first_ip).saturating_add(1);
     let most = ports.saturating_mul(addresses);
     if flows == 0 || flows > most {
-        return Err(StreamError::Flows { asked: flows, most });
+        return Err(StreamError::Flows { asked: flows, most, from });
     }
     let digit = |start, run, count| Source::Digit { start, total: flows, run, count };
     let addresses = flows.div_ceil(ports);
-    let port = match ports.min(flows) {
-        1 => None,
+    let port = port.filter(|_| ports.min(flows) > 1).map(|first| match addresses {
         // The common case, and a little cheaper.
-        _ if addresses == 1 => Some(Source::Increment { start: first_port, step: 1, count: flows }),
-        _ => Some(digit(first_port, 1, ports)),
-    };
+        1 => Source::Increment { start: first, step: 1, count: flows },
+        _ => digit(first, 1, ports),
+    });
     let address = (addresses > 1).then(|| digit(first_ip, ports, addresses));
     Ok([port.map(|source| (Field::SrcPort, source)), address.map(|source| (Field::SrcIp, source))])
 }

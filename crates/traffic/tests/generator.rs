@@ -80,7 +80,9 @@ fn blank(frame: &[u8], spec: &StreamSpec) -> Vec<u8> {
     if spec.headers.ip_is_v4() {
         out[at.l3 + 10..at.l3 + 12].fill(0);
     }
-    out[at.l4_checksum..at.l4_checksum + 2].fill(0);
+    if let Some(at) = at.l4_checksum {
+        out[at..at + 2].fill(0);
+    }
     out[at.stamp..].fill(0);
     out
 }
@@ -96,13 +98,13 @@ impl IsV4 for HeaderSpec {
 }
 
 fn any_headers() -> impl Strategy<Value = HeaderSpec> {
-    (any::<bool>(), any::<bool>(), 0usize..=2, 0usize..=4).prop_map(|(v4, udp, vlans, labels)| {
+    let udp = v4_udp().l4;
+    let l4 = prop_oneof![Just(udp), Just(L4Spec::Tcp { src: 1024, dst: 80, flags: 0x10 }), Just(L4Spec::None)];
+    (any::<bool>(), l4, 0usize..=2, 0usize..=4).prop_map(|(v4, l4, vlans, labels)| {
         let mut headers = if v4 { v4_udp() } else { v6_udp() };
         headers.vlans = vec![VlanTag { tpid: 0x8100, vid: 100, pcp: 5 }; vlans];
         headers.mpls = vec![MplsLabel { label: 0x12345, tc: 3, ttl: 9 }; labels];
-        if !udp {
-            headers.l4 = L4Spec::Tcp { src: 1024, dst: 80, flags: 0x10 };
-        }
+        headers.l4 = l4;
         headers
     })
 }
@@ -110,7 +112,10 @@ fn any_headers() -> impl Strategy<Value = HeaderSpec> {
 /// Fields that do not overlap, each in some mode; the value a mode gives for frame `n` is checked in the test.
 fn any_fields(headers: &HeaderSpec) -> impl Strategy<Value = Vec<(Field, Values)>> {
     let v4 = headers.ip_is_v4();
-    let mut fields = vec![Field::SrcMac, Field::DstMac, Field::SrcIp, Field::DstIp, Field::SrcPort, Field::DstPort];
+    let mut fields = vec![Field::SrcMac, Field::DstMac, Field::SrcIp, Field::DstIp];
+    if headers.l4 != L4Spec::None {
+        fields.extend([Field::SrcPort, Field::DstPort]);
+    }
     fields.extend((0..headers.vlans.len()).map(Field::VlanId));
     fields.extend((0..headers.mpls.len()).map(Field::MplsLabel));
     fields.push(Field::Raw { offset: l3(headers) + if v4 { 8 } else { 7 }, width: 1 });
@@ -224,6 +229,56 @@ fn flows_are_exactly_as_many_as_asked_ports_first() {
             let moved = address(&made[flows as usize - 1]) - address(&made[0]);
             assert_eq!(moved, u128::from((flows - 1) / ports));
         }
+    }
+}
+
+#[test]
+fn without_ports_every_flow_has_its_own_address() {
+    let bare =
+        |headers| HeaderSpec { mpls: vec![MplsLabel { label: 16, tc: 0, ttl: 64 }], l4: L4Spec::None, ..headers };
+    for (headers, bytes) in [(bare(v4_udp()), 64), (bare(v6_udp()), 80)] {
+        let mut spec = stream(headers, bytes, vec![]);
+        for flows in [1, 3, 16_384] {
+            spec.flows = Some(flows);
+            let mut generator = Generator::new(&spec, 0, 0, true).unwrap();
+            let made = frames(&mut generator, flows as usize * 2 + 3, 64, true);
+            let address = |frame: &[u8]| value_of(frame, &spec.headers, Field::SrcIp);
+            let first = address(generator.template());
+            for (n, frame) in made.iter().enumerate() {
+                assert_eq!(address(frame), first + u128::from(n as u64 % flows));
+                assert_eq!(Stamp::read(frame).unwrap().sequence, n as u32);
+            }
+            made.iter().step_by(97).for_each(|frame| verify(&frame[l3(&spec.headers)..]));
+        }
+    }
+    // 198.18.1.2 is this far from the last address.
+    let most = (1 << 32) - u64::from(u32::from_be_bytes([198, 18, 1, 2]));
+    let mut spec = stream(bare(v4_udp()), 64, vec![]);
+    spec.flows = Some(most);
+    spec.validate().unwrap();
+    spec.flows = Some(most + 1);
+    let err = spec.validate().unwrap_err().to_string();
+    assert_eq!(err, format!("flows {}: must be 1 to {most} from this source address", most + 1));
+    for field in [Field::SrcPort, Field::DstPort] {
+        let spec = stream(bare(v4_udp()), 64, vec![(field, increment(0, 1, 1))]);
+        let err = spec.validate().unwrap_err().to_string();
+        assert_eq!(err, format!("{field}: there is no transport header behind Ethernet/MPLS/IPv4"));
+    }
+}
+
+#[test]
+fn a_raw_field_behind_the_ip_header_is_payload_without_a_transport_header() {
+    let headers = HeaderSpec { l4: L4Spec::None, ..v4_udp() };
+    let field = |offset, width| vec![(Field::Raw { offset, width }, increment(0, 200, 1))];
+    let spec = stream(headers.clone(), 64, field(38, 4));
+    for (n, frame) in frames(&mut Generator::new(&spec, 0, 0, true).unwrap(), 300, 64, true).iter().enumerate() {
+        verify(&frame[14..]);
+        assert_eq!(value_of(frame, &spec.headers, spec.fields[0].field), (n as u64 % 200).into());
+    }
+    // From the IP header into the payload, and into the stamp.
+    for (offset, part) in [(32, "from one header into another"), (40, "before the stamp")] {
+        let err = stream(headers.clone(), 64, field(offset, 4)).validate().unwrap_err().to_string();
+        assert!(err.contains(part), "{err}");
     }
 }
 

@@ -73,7 +73,12 @@ pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     }
     set(&mut t.flows, args.flows);
     set(&mut t.ip, args.ip.map(|ip| if ip == IpArg::V4 { IpVersion::V4 } else { IpVersion::V6 }));
-    set(&mut t.l4, args.l4.map(|l4| if l4 == L4Arg::Udp { L4::Udp } else { L4::Tcp }));
+    let l4 = |l4| match l4 {
+        L4Arg::Udp => L4::Udp,
+        L4Arg::Tcp => L4::Tcp,
+        L4Arg::None => L4::None,
+    };
+    set(&mut t.l4, args.l4.map(l4));
     replace(&mut t.vlan, &args.vlan);
     replace(&mut t.mpls, &args.mpls);
     replace(&mut t.src_mac, &args.src_mac);

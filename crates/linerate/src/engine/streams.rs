@@ -44,6 +44,7 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
         l4: match t.l4 {
             L4::Udp => L4Spec::Udp { src: src_port, dst: dst_port },
             L4::Tcp => L4Spec::Tcp { src: src_port, dst: dst_port, flags: tcp::ACK },
+            L4::None => L4Spec::None,
         },
     };
     let spec = StreamSpec {
@@ -162,6 +163,19 @@ mod tests {
         let back = stream(&t, size, 1, MACS).unwrap();
         assert_eq!((back.headers.src_mac, back.headers.dst_mac), (MACS[1], MACS[0]));
         assert_eq!(back.fields[0].field, Field::SrcIp);
+    }
+
+    #[test]
+    fn without_a_transport_header_both_directions_have_none() {
+        let t = Traffic { l4: L4::None, mpls: vec![16], mpls_back: vec![17], flows: 16_384, ..Traffic::default() };
+        for (direction, label) in [(0, 16), (1, 17)] {
+            let spec = stream(&t, FrameSize::MIN, direction, MACS).unwrap();
+            assert_eq!((spec.headers.l4, spec.headers.mpls[0].label), (L4Spec::None, label));
+        }
+        // The plan has counted on 2^24 at most, and from here there are but 256.
+        let t = Traffic { src_ip: Some([255, 255, 255, 0].into()), ..t };
+        let text = stream(&t, FrameSize::MIN, 0, MACS).unwrap_err().text;
+        assert_eq!(text, "flows 16384: must be 1 to 256 from this source address");
     }
 
     #[test]

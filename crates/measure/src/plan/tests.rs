@@ -127,6 +127,8 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
         "frame_sizes = [64, 128, 64]",
         "frame_sizes = [64]\ntraffic.ip = \"v6\"",
         "frame_sizes = [64]\ntraffic.vlan = [5]\ntraffic.mpls = [16]",
+        "frame_sizes = [64]\ntraffic.l4 = \"none\"\ntraffic.mpls = [16, 17, 18]",
+        "traffic.l4 = \"sctp\"",
         "search.precision = 0",
         "search.precision = \"60%\"",
         "search.tolerated_loss = \"100%\"",
@@ -162,6 +164,8 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     frame_sizes = 64: is listed twice
     frame_sizes = 64: must be 84 to 9216 bytes to hold Ethernet, IPv6, UDP, the 18-byte stamp and FCS
     frame_sizes = 64: must be 72 to 9216 bytes to hold Ethernet, 1 VLAN, 1 MPLS, IPv4, UDP, the 18-byte stamp and FCS
+    frame_sizes = 64: must be 68 to 9216 bytes to hold Ethernet, 3 MPLS, IPv4, the 18-byte stamp and FCS
+    line 1, `traffic.l4 = "sctp"`: unknown variant `sctp`, expected one of `udp`, `tcp`, `none`
     search.precision = 0 %: must be 0.001% to 50%
     search.precision = 60 %: must be 0.001% to 50%
     search.tolerated_loss = 100 %: must be 0 % to below 100 %
@@ -222,6 +226,22 @@ fn fields_are_held_against_their_mode() {
         "field = \"dst_ip\"\nmode = \"increment\"\nstart = \"198.19.0.2\"\ncount = 256\nstep = 3",
     ] {
         Plan::from_toml(&format!("[[traffic.field]]\n{good}")).unwrap().validate().unwrap();
+    }
+}
+
+#[test]
+fn without_a_transport_header_64_bytes_hold_a_label_and_no_port() {
+    let plan = "frame_sizes = [64]\ntraffic.mpls = [16]";
+    assert!(error(plan).contains("must be 68 to 9216 bytes"));
+    let plan = format!("{plan}\ntraffic.l4 = \"none\"");
+    let valid = Plan::from_toml(&plan).unwrap().validate().unwrap();
+    assert_eq!(Plan::from_toml(&valid.to_toml().unwrap()).unwrap().traffic.l4, L4::None);
+    for port in ["src_port", "dst_port"] {
+        let field = format!("[[traffic.field]]\nfield = \"{port}\"\nmode = \"increment\"\ncount = 2");
+        let want = format!(
+            "traffic.field[0].field = \"{port}\": needs a transport header, and traffic.l4 = \"none\" has none"
+        );
+        assert_eq!(error(&format!("{plan}\n{field}")), want);
     }
 }
 

@@ -35,6 +35,8 @@ pub enum L4 {
     Udp,
     /// TCP.
     Tcp,
+    /// None: the payload follows the IP header, whose protocol is 253 (RFC 3692 §2.1).
+    None,
 }
 
 /// `[traffic]`: what is sent. The second direction swaps addresses and ports.
@@ -43,7 +45,7 @@ pub enum L4 {
 pub struct Traffic {
     /// Which ports send.
     pub direction: Direction,
-    /// Distinct 5-tuples per direction.
+    /// Distinct 5-tuples per direction: source ports and then addresses, without a transport header addresses only.
     pub flows: u64,
     /// IP version.
     pub ip: IpVersion,
@@ -66,9 +68,9 @@ pub struct Traffic {
     /// Destination address of the first flow; absent: 198.19.0.2 or 2001:2:0:2::2.
     #[serde(deserialize_with = "text::opt_ip::deserialize", skip_serializing_if = "Option::is_none")]
     pub dst_ip: Option<IpAddr>,
-    /// Source port of the first flow.
+    /// Source port of the first flow; not used without a transport header.
     pub src_port: u16,
-    /// Destination port of the first flow (RFC 2544 C.2.6.4: echo).
+    /// Destination port of the first flow (RFC 2544 C.2.6.4: echo); not used without a transport header.
     pub dst_port: u16,
     /// Time to live, or hop limit.
     pub ttl: u8,

@@ -170,17 +170,25 @@ impl Traffic {
     /// Smallest frame that holds the headers, the stamp and the FCS, bytes.
     fn least_frame(&self) -> u32 {
         let ip = if self.ip == IpVersion::V4 { 20 } else { 40 };
-        let l4 = if self.l4 == L4::Udp { 8 } else { 20 };
+        let l4 = match self.l4 {
+            L4::Udp => 8,
+            L4::Tcp => 20,
+            L4::None => 0,
+        };
         14 + 4 * (self.vlan.len() + self.mpls.len()) as u32 + ip + l4 + STAMP_BYTES + FCS_BYTES
     }
 
     fn headers(&self) -> String {
         let ip = if self.ip == IpVersion::V4 { "IPv4" } else { "IPv6" };
-        let l4 = if self.l4 == L4::Udp { "UDP" } else { "TCP" };
+        let l4 = match self.l4 {
+            L4::Udp => ", UDP",
+            L4::Tcp => ", TCP",
+            L4::None => "",
+        };
         let vlan = format!("{} VLAN, ", self.vlan.len());
         let mpls = format!("{} MPLS, ", self.mpls.len());
         let shown = |n: usize, text: String| if n > 0 { text } else { String::new() };
-        format!("Ethernet, {}{}{ip}, {l4}", shown(self.vlan.len(), vlan), shown(self.mpls.len(), mpls))
+        format!("Ethernet, {}{}{ip}{l4}", shown(self.vlan.len(), vlan), shown(self.mpls.len(), mpls))
     }
 }
 
@@ -190,6 +198,10 @@ fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
     let bits = match f.field.as_str() {
         "src_mac" | "dst_mac" => Some(48),
         "src_ip" | "dst_ip" => Some(ip_bits),
+        port @ ("src_port" | "dst_port") if t.l4 == L4::None => {
+            let legal = "needs a transport header, and traffic.l4 = \"none\" has none";
+            return Err(PlanError::value(key("field"), format!("{port:?}"), legal));
+        }
         "src_port" | "dst_port" => Some(16),
         "vlan" if t.vlan.is_empty() => {
             return Err(PlanError::value(key("field"), "\"vlan\"", "needs traffic.vlan, which is empty"))

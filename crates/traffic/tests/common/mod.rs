@@ -3,7 +3,7 @@
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use packet::{
-    frame::{HeaderSpec, IpSpec, L4Spec},
+    frame::{HeaderSpec, IpSpec, L4Spec, NO_TRANSPORT},
     headers::{eth, mpls, vlan},
     MacAddr,
 };
@@ -40,7 +40,10 @@ pub fn l3(spec: &HeaderSpec) -> usize {
 /// Checks lengths and checksums from the IP header on with etherparse, which knows no MPLS.
 pub fn verify(ip_bytes: &[u8]) {
     let packet = SlicedPacket::from_ip(ip_bytes).unwrap();
-    let (found, want) = match (packet.net.unwrap(), packet.transport.unwrap()) {
+    let Some(transport) = packet.transport else {
+        return verify_bare(packet.net.unwrap(), ip_bytes.len());
+    };
+    let (found, want) = match (packet.net.unwrap(), transport) {
         (NetSlice::Ipv4(ip), transport) => {
             let header = ip.header().to_header();
             assert_eq!(header.header_checksum, header.calc_header_checksum());
@@ -70,6 +73,21 @@ pub fn verify(ip_bytes: &[u8]) {
         }
     };
     assert_eq!(found, want.unwrap());
+}
+
+/// Checks an IP header with nothing but payload behind it.
+fn verify_bare(net: NetSlice<'_>, len: usize) {
+    match net {
+        NetSlice::Ipv4(ip) => {
+            let header = ip.header().to_header();
+            assert_eq!(header.header_checksum, header.calc_header_checksum());
+            assert_eq!((usize::from(header.total_len), header.protocol.0), (len, NO_TRANSPORT));
+        }
+        NetSlice::Ipv6(ip) => {
+            let header = ip.header().to_header();
+            assert_eq!((usize::from(header.payload_length), header.next_header.0), (len - 40, NO_TRANSPORT));
+        }
+    }
 }
 
 /// The 5-tuple of a frame as bytes: addresses, ports, protocol.
