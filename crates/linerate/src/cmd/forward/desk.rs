@@ -69,7 +69,6 @@ impl Desk {
         clock: Tsc,
         live: bool,
     ) -> Self {
-        let lcores: Vec<Snapshot> = controls.iter().filter_map(|c| snapshot(c)).collect();
         Self {
             plane,
             ports,
@@ -80,7 +79,8 @@ impl Desk {
             controls,
             asked,
             begun: Instant::now(),
-            first: Sample { at: Duration::ZERO, lcores },
+            // The loops have not run yet.
+            first: Sample { at: Duration::ZERO, lcores: Vec::new() },
             samples: VecDeque::with_capacity(SAMPLES),
             ticked: Duration::ZERO,
             live,
