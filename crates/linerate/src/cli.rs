@@ -129,6 +129,9 @@ pub struct PortArgs {
     /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
     #[arg(long, value_name = "SPEC", conflicts_with = "ports")]
     pub impair: Option<String>,
+    /// When frames leave the built-in data plane: `now`, or `small=4,polls=2` (see `linerate forward --help`).
+    #[arg(long, value_name = "POLICY", conflicts_with = "ports")]
+    pub dut_tx: Option<String>,
     /// The `linerate forward` behind the ports, by its name or its socket: each trial then carries its counters.
     #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
     pub dut_control: Option<PathBuf>,

@@ -39,21 +39,31 @@ pub struct DutSpec {
 }
 
 impl DutSpec {
-    /// Reads `--dut` and `--impair` of a benchmark. Without a function: `l3`. Tables are the benchmark's, for these
+    /// Reads `--dut`, `--impair` and `--dut-tx` of a benchmark. Without a function: `l3`. Tables are the benchmark's, for these
     /// stations behind the ports.
-    pub fn parse(function: Option<&str>, impair: Option<&str>, stations: [MacAddr; 2]) -> Result<Self, Failure> {
+    pub fn parse(
+        function: Option<&str>,
+        impair: Option<&str>,
+        tx: Option<&str>,
+        stations: [MacAddr; 2],
+    ) -> Result<Self, Failure> {
         let kind = function.unwrap_or("l3").parse().map_err(Failure::usage)?;
         let impair = impair.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
-        Ok(Self { plane: PlaneSpec::benchmark(kind, stations), impair, settings: Settings::default() })
+        let tx_policy = tx.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
+        let settings = Settings { tx_policy, ..Settings::default() };
+        Ok(Self { plane: PlaneSpec::benchmark(kind, stations), impair, settings })
     }
 
     /// In words, for the report.
     pub fn describe(&self) -> String {
+        let mut text = self.plane.kind.to_string();
         if self.impair.is_active() {
-            format!("{} with impair {}", self.plane.kind, self.impair)
-        } else {
-            self.plane.kind.to_string()
+            text.push_str(&format!(" with impair {}", self.impair));
         }
+        if !self.settings.tx_policy.is_now() {
+            text.push_str(&format!(", transmit {}", self.settings.tx_policy));
+        }
+        text
     }
 }
 

@@ -95,7 +95,7 @@ impl Rig {
         let outside = !options.ports.ports.is_empty();
         let specs = port_specs(&options.ports.ports)?;
         // Wrong words are wrong before anything is opened; the stations are known when the cables are.
-        let parse = |stations| DutSpec::parse(options.dut, options.impair, stations);
+        let parse = |stations| DutSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations);
         parse([MacAddr::default(); 2])?;
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
