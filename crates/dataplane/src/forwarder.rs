@@ -22,6 +22,9 @@ pub struct Input<R> {
     pub queue: R,
 }
 
+/// How often a function is told at the end to let go of what it holds.
+const RELEASES: usize = 4;
+
 /// How a loop behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -208,7 +211,6 @@ where
 
     /// Sends everything held, without waiting for its time, and publishes the last counters.
     pub fn finish(&mut self) -> Snapshot {
-        self.function.release();
         self.end(true)
     }
 
@@ -220,13 +222,17 @@ where
             let Self { function, tx, clock, settings, burst, out, counts, .. } = self;
             let mut laps = Laps::start(&*clock, now, settings.node_clocks);
             let mut sent = 0;
-            // Every call takes at least one frame out; the bound is for a function that breaks its word.
-            for _ in 0..if drain { function.held() } else { 0 } {
-                if function.held() == 0 {
-                    break;
+            // What one part lets out another may take in, and has to be told to let go: a frame delayed before a router may
+            // then wait for a neighbour. The bounds are for a function that breaks its word.
+            for _ in 0..if drain { RELEASES } else { 0 } {
+                function.release();
+                for _ in 0..function.held() {
+                    if function.held() == 0 {
+                        break;
+                    }
+                    let verdict = function.poll(burst, out, &mut laps);
+                    sent += send(verdict, burst, out, tx, counts, &mut laps);
                 }
-                let verdict = function.poll(burst, out, &mut laps);
-                sent += send(verdict, burst, out, tx, counts, &mut laps);
             }
             tx.hurry();
             sent += flush(out, tx, counts, &mut laps);

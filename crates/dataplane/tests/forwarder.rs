@@ -133,6 +133,7 @@ fn the_end_sends_what_is_held() {
     }
     let seen = rig.forwarder.snapshot();
     assert_eq!((seen.received(), seen.sent(), seen.held, seen.counter("impair-duplicated")), (150, 0, 300, 150));
+    assert_eq!((seen.balance(), seen.originated), (Ok(()), 150), "a copy is a frame made here");
     rig.forwarder.control().stop();
     let last = rig.forwarder.run(&AtomicBool::new(false));
     assert_eq!((last.sent(), last.held, last.drops.total()), (300, 0, 0));

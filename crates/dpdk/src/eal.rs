@@ -1,13 +1,16 @@
 use std::{
     collections::BTreeSet,
     ffi::{c_char, CStr, CString},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use dpdk_sys as sys;
 
 use crate::{error::reason, log, DpdkError, Memory, MemoryKind};
+
+/// What the names of our run directories begin with; the pid follows.
+const PREFIX: &str = "linerate";
 
 /// A worker lcore and the CPU it is pinned to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +109,7 @@ impl Eal {
             CStr::from_ptr(sys::lr_runtime_dir())
         };
         let run_dir = Some(PathBuf::from(run_dir.to_string_lossy().into_owned()));
+        remove_stale(run_dir.as_deref());
         let eal = Box::leak(Box::new(Self { kind, lcores: options.lcores, args, run_dir, _argv: argv }));
         global.state = State::Running(eal);
         Ok(eal)
@@ -191,6 +195,18 @@ impl Drop for Alive {
 }
 
 /// The structures behind the shim are those of the headers: another minor version of the library is not the same.
+/// Removes the run directories of our processes that were killed. Theirs carry their pid, as ours does.
+fn remove_stale(own: Option<&Path>) {
+    let Some(entries) = own.and_then(Path::parent).and_then(|dir| std::fs::read_dir(dir).ok()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).and_then(|pid| pid.parse::<u32>().ok());
+        if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 fn check_version() -> Result<(), DpdkError> {
     // SAFETY: these return constants.
     let (year, month) = unsafe { (sys::lr_version_header_year(), sys::lr_version_header_month()) };
@@ -242,7 +258,7 @@ fn arguments(options: &EalOptions, kind: MemoryKind, mib: u32) -> Result<Vec<Str
     for lcore in &options.lcores {
         lcores.push_str(&format!(",{}@{}", lcore.id, lcore.cpu));
     }
-    let prefix = format!("--file-prefix=linerate{}", std::process::id());
+    let prefix = format!("--file-prefix={PREFIX}{}", std::process::id());
     let mut args: Vec<String> =
         ["linerate", "--no-telemetry", "--iova-mode=va", "--main-lcore=0"].map(String::from).into();
     args.extend([prefix, format!("--lcores={lcores}"), "-m".into(), mib.to_string()]);

@@ -116,14 +116,14 @@ impl<F, A: Alloc> Impair<F, A> {
             Verdict::All(port) => {
                 n += burst.len();
                 if let Some(stage) = self.stages.get_mut(port) {
-                    stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                    out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
                 }
             }
             Verdict::Split => {
                 for (stage, burst) in self.stages.iter_mut().zip(&mut out.ports) {
                     if !burst.is_empty() {
                         n += burst.len();
-                        stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                        out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
                     }
                 }
             }
@@ -155,7 +155,7 @@ where
                 out.trash.drop_all(burst, DropReason::NoPort);
                 return Verdict::Split;
             };
-            stage.apply(laps.now(), burst, &mut self.alloc, &mut out.trash);
+            out.originated += stage.apply(laps.now(), burst, &mut self.alloc, &mut out.trash);
             laps.lap(&mut self.node, n);
             if burst.is_empty() {
                 return Verdict::Split;

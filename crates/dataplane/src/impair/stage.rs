@@ -87,12 +87,13 @@ impl<B: Buffer> Stage<B> {
         self.hold.len() + self.waiting
     }
 
-    /// Impairs a burst in place: what is in it afterwards may go now.
-    pub(crate) fn apply<A>(&mut self, now: u64, burst: &mut Burst<B>, alloc: &mut A, trash: &mut Trash<B>)
+    /// Impairs a burst in place: what is in it afterwards may go now. Returns how many copies were made.
+    pub(crate) fn apply<A>(&mut self, now: u64, burst: &mut Burst<B>, alloc: &mut A, trash: &mut Trash<B>) -> u64
     where
         A: Alloc<Buf = B>,
     {
         self.thin(now, burst, trash);
+        let before = self.counters.duplicated;
         if self.holds {
             let mut copies = Burst::new();
             for frame in burst.drain(..) {
@@ -100,6 +101,7 @@ impl<B: Buffer> Stage<B> {
             }
             self.pull(now, burst);
         }
+        self.counters.duplicated - before
     }
 
     /// Polices and loses.

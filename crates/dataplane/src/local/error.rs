@@ -175,7 +175,11 @@ fn plan4(packet: &[u8], cause: Cause, cx: &Cx<'_>) -> Option<Plan> {
     let to = way_back(cx.tables, number)?;
     let from = match cause {
         Cause::NoPort => ip.dst,
-        Cause::Fault(_) => own::source4(cx.interface, ip.src)?,
+        // An address of the link that the error leaves by (RFC 1812 4.3.2.4).
+        Cause::Fault(_) => {
+            let leaves = cx.tables.interfaces.get(usize::from(to.interface));
+            leaves.and_then(|link| own::source4(link, ip.src)).or_else(|| own::source4(cx.interface, ip.src))?
+        }
     };
     let room = MOST4.min(to.mtu.into()).checked_sub(HEAD4).filter(|&room| room > ipv4::LEN)?;
     let tos = (ip.dscp << 2 | ip.ecn) & SERVICE | INTERNET_CONTROL;

@@ -14,6 +14,8 @@ use crate::{
 macro_rules! functions {
     ($($(#[$doc:meta])* $name:ident($function:ty),)*) => {
         /// Any of the functions, chosen once: one branch a burst, and the code behind it is still the concrete one's.
+        // There is one an lcore, and a box would be one more step to it.
+        #[allow(clippy::large_enum_variant)]
         pub enum AnyFunction<A: Alloc> {
             $($(#[$doc])* $name($function),)*
         }

@@ -10,10 +10,13 @@
 // Each test file compiles its own copy and uses a part of it; panicking is how a fixture reports.
 #![allow(dead_code, unused_imports, missing_docs, clippy::panic, clippy::expect_used, clippy::unwrap_used)]
 
+pub mod forwarder;
+pub mod frames;
 mod kernel;
 mod netns;
 mod ovs;
 mod process;
+pub mod raw;
 pub mod tester;
 mod testpmd;
 

@@ -21,7 +21,10 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 pub fn run(control: &Control) -> Result<Exit, Failure> {
     match control {
         Control::Show { what, json, interval, limit, target } => {
-            let interval_s = units::parse_duration(interval)?.as_secs_f64();
+            let interval_s = match interval.as_str() {
+                "0" | "0s" => 0.0,
+                text => units::parse_duration(text)?.as_secs_f64(),
+            };
             let request = Request::Show {
                 what: what.name().into(),
                 json: *json,
