@@ -124,7 +124,8 @@ fn with_defaults(mut args: String, options: &Options, defaults: &[(&str, u32)]) 
 }
 
 /// The driver tries once, when it starts, and a peer whose port is not started yet says no. So it is started again
-/// until the peer says yes.
+/// until the peer says yes. Not too soon: DPDK's own server (22.11) keeps a callback to freed memory for every peer that
+/// has hung up before it was let in.
 fn memif_connect(started: &mut Started, config: &PortConfig) -> Result<(), DpdkError> {
     let end = Instant::now() + config.peer_timeout;
     let refuse = |started: &Started, why: String| {
@@ -132,7 +133,7 @@ fn memif_connect(started: &mut Started, config: &PortConfig) -> Result<(), DpdkE
         Err(DpdkError::Driver { port: started.text.clone(), step: "connecting".into(), reason })
     };
     loop {
-        let patience = Instant::now() + Duration::from_millis(200);
+        let patience = Instant::now() + Duration::from_secs(1);
         while Instant::now() < patience {
             if started.link().up {
                 return Ok(());

@@ -41,6 +41,8 @@ pub struct Desk {
     pub ports: Vec<Port>,
     /// Their addresses, own or made up.
     pub macs: Vec<MacAddr>,
+    /// Whether each is a socket at which peers come and go.
+    sockets: Vec<bool>,
     /// What was asked for.
     pub settings: Settings,
     clock: Tsc,
@@ -63,6 +65,7 @@ impl Desk {
         plane: Plane,
         ports: Vec<Port>,
         macs: Vec<MacAddr>,
+        sockets: Vec<bool>,
         settings: Settings,
         controls: Vec<Arc<Control>>,
         asked: Receiver<Asked>,
@@ -73,6 +76,7 @@ impl Desk {
             plane,
             ports,
             macs,
+            sockets,
             settings,
             hz: clock.hz(),
             clock,
@@ -112,6 +116,11 @@ impl Desk {
     /// Time since the start.
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    /// Whether a port over a socket has no peer.
+    pub fn is_lonely(&self) -> bool {
+        self.ports.iter().zip(&self.sockets).any(|(port, &socket)| socket && !port.link().up)
     }
 
     /// Asks each port for its link.

@@ -27,8 +27,13 @@ use crate::{
     stop::Stop,
 };
 
-/// Without a frame for this long, the loops rest a millisecond.
+/// Without a frame for this long, the loops rest.
 const LULL: Duration = Duration::from_millis(300);
+/// While a port over a socket has no peer they rest this often, frames or not: a peer that knocks and is not let in hangs
+/// up and knocks again, which DPDK's memif server does not survive.
+const LONELY: Duration = Duration::from_millis(60);
+/// How long a rest is.
+const REST: Duration = Duration::from_millis(2);
 
 /// Runs the command.
 pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
@@ -79,7 +84,10 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let controls = dut.controls();
     let DataPlane { plane, mut forwarders, ports, .. } = dut;
     let macs = infos.iter().map(|i| i.mac).collect();
-    let mut desk = Desk::new(plane, ports, macs, settings, controls, asked, Tsc::new(eal), live);
+    let sockets =
+        specs.iter().map(|s| matches!(s, PortSpec::Memif { .. } | PortSpec::Vhost { .. } | PortSpec::Virtio { .. }));
+    let sockets = sockets.collect();
+    let mut desk = Desk::new(plane, ports, macs, sockets, settings, controls, asked, Tsc::new(eal), live);
     while !desk.over(&stop) {
         // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
         // moment, and who came or went meanwhile is let in or out.
@@ -94,7 +102,8 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
                 jobs.push(s.launch(lcore, move || forwarder.run_and_rest(lull))?);
             }
             let (mut seen, mut since) = (desk.received(), Instant::now());
-            while !desk.over(&stop) && since.elapsed() < LULL {
+            let begun = Instant::now();
+            while !desk.over(&stop) && since.elapsed() < LULL && !(begun.elapsed() > LONELY && desk.is_lonely()) {
                 desk.serve(Duration::from_millis(20));
                 let now = desk.received();
                 if now != seen {
@@ -108,7 +117,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
             Ok(())
         })?;
         drop(parked);
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(REST);
         // Over a virtio server, asking for the link is what takes a waiting peer in.
         desk.ask_links();
     }
