@@ -1,6 +1,6 @@
 //! What a router checks before it looks at a route (RFC 1812 5.2.2 and 5.3, RFC 8200 3).
 
-use packet::{checksum, headers::ethertype};
+use packet::headers::ethertype;
 
 use super::framing::{Framing, ETHERNET};
 use crate::{
@@ -196,19 +196,25 @@ fn ip6(packet: &[u8], interface: Option<&Interface>) -> Result<Parsed, DropReaso
     }))
 }
 
-/// Whether the ones' complement sum over the header is all ones (RFC 1071); the length is a multiple of 4.
+/// Whether the ones' complement sum over the header is all ones (RFC 1071); the length is a multiple of 4, and the
+/// header not all zeros.
+///
+/// That is, whether the sum is a multiple of 65535, which one multiplication tells: the odd divisor has an inverse modulo
+/// 2^64, and by it only multiples come out at or below 2^64 / 65535.
 #[inline(always)]
 fn checksum_holds(header: &[u8]) -> bool {
+    const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
     // The sum does not depend on the byte order, so the machine's own serves.
     let words = header.chunks_exact(4).map(|w| w.first_chunk().map_or(0, |w| u64::from(u32::from_ne_bytes(*w))));
-    checksum::fold(words.sum()) == 0xffff
+    words.sum::<u64>().wrapping_mul(INVERSE) <= u64::MAX / 0xffff
 }
 
 /// This network, loopback, multicast, reserved and broadcast: no host's own address.
 #[inline(always)]
 fn martian_source4(src: u32) -> bool {
     let top = src >> 24;
-    (top == 0) | (top == 127) | (top >= 224)
+    // 1 to 223 are hosts', but for 127.
+    (top.wrapping_sub(1) >= 223) | (top == 127)
 }
 
 /// Unspecified, loopback and multicast.
@@ -225,4 +231,37 @@ fn link_local(addr: u128) -> bool {
 /// All nodes, or the solicited-node group of some address (RFC 4291 2.7.1).
 fn neighbour_group(dst: u128) -> bool {
     dst == 0xff02 << 112 | 1 || dst >> 24 == (0xff02 << 112 | 0x1_ff00_0000) >> 24
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::checksum;
+
+    use super::*;
+
+    #[test]
+    fn the_quick_sum_is_the_sum() {
+        let mut header = [0x45u8, 0, 0, 46, 0x12, 0x34, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 192, 0, 2, 9];
+        for word in (0..=u16::MAX).step_by(7).chain([0, 1, 0xfffe, 0xffff]) {
+            for at in [4, 10, 18] {
+                let mut h = header;
+                h[at..at + 2].copy_from_slice(&word.to_be_bytes());
+                let slow =
+                    checksum::fold(h.chunks(2).map(|w| u64::from(u16::from_be_bytes([w[0], w[1]]))).sum()) == 0xffff;
+                assert_eq!(checksum_holds(&h), slow, "{h:?}");
+            }
+        }
+        // And some header does hold.
+        let sum = checksum::fold(header.chunks(2).map(|w| u64::from(u16::from_be_bytes([w[0], w[1]]))).sum());
+        header[10..12].copy_from_slice(&(!sum).to_be_bytes());
+        assert!(checksum_holds(&header));
+    }
+
+    #[test]
+    fn martian_sources_are_the_standards() {
+        for top in 0..=255u32 {
+            let want = matches!(top, 0 | 127 | 224..);
+            assert_eq!(martian_source4(top << 24 | 0x01_0203), want, "{top}");
+        }
+    }
 }

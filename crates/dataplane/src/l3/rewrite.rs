@@ -261,12 +261,11 @@ fn plain_either(data: &mut [u8], to: &Adjacency, ip6: bool) {
     }
 }
 
-/// One TTL less, and the header checksum with it (RFC 1624 equation 3: `HC' = ~(~HC + ~m + m')`, where the word
-/// that changes falls by 0x0100, so `~m + m'` is 0xfeff whatever it was).
+/// One TTL less, and the header checksum with it (RFC 1624): the word that holds the TTL falls by 0x0100, so the checksum
+/// rises by that, in ones' complement and never to 0xffff (equation 3). In the order of the bytes, as for any such sum.
 #[inline(always)]
 fn age_ip4(ttl: &mut u8, c0: &mut u8, c1: &mut u8) {
     *ttl = ttl.wrapping_sub(1);
-    let sum = u32::from(!u16::from_be_bytes([*c0, *c1])) + 0xfeff;
-    let folded = (sum as u16).wrapping_add((sum >> 16) as u16);
-    [*c0, *c1] = (!folded).to_be_bytes();
+    let sum = u32::from(u16::from_le_bytes([*c0, *c1])) + 1;
+    [*c0, *c1] = ((sum + u32::from(sum >= 0xffff)) as u16).to_le_bytes();
 }
