@@ -131,6 +131,11 @@ impl Config {
 
     /// Checks everything that can be wrong before a port is opened.
     pub fn check(self, args: &ForwardArgs, allowed: &[u32]) -> Result<Settings, Failure> {
+        for (flag, cpu) in [("--tester-cpu", args.machine.tester_cpu), ("--dut-cpu", args.machine.dut_cpu)] {
+            if let Some(cpu) = cpu {
+                return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
+            }
+        }
         let ports = self.ports.len();
         if ports < 2 {
             return Err(Failure::usage(format!(

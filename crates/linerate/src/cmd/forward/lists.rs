@@ -98,8 +98,7 @@ fn interfaces(desk: &Desk) -> Rows {
     Rows::all(desk.plane.router().interfaces().map(|(_, i)| {
         let v4 = i.ip4.iter().map(|(addr, len)| format!("{addr}/{len}"));
         let v6 = i.ip6.iter().map(|(addr, len)| format!("{addr}/{len}"));
-        let own = (!i.ip6.is_empty()).then(|| format!("{}/64", dataplane::local::link_local(i.mac)));
-        vec![link(i.port, i.vlan).into(), i.mac.to_string().into(), i.mtu.into(), strings(v4.chain(v6).chain(own))]
+        vec![link(i.port, i.vlan).into(), i.mac.to_string().into(), i.mtu.into(), strings(v4.chain(v6))]
     }))
 }
 
