@@ -7,6 +7,7 @@ use packet::{Buffer, Burst, Clock, GapMeter, Rx, Tx};
 
 use crate::{
     node::{Laps, NodeStats},
+    sampling::Sampling,
     transmit::Transmit,
     Control, DropReason, Function, InputStats, Outputs, Snapshot, TxPolicy, Verdict,
 };
@@ -34,14 +35,16 @@ pub struct Settings {
     pub tx_policy: TxPolicy,
     /// Whether the clock is read at every node. Off, nodes count calls and vectors only, and all time is the loop's.
     pub node_clocks: bool,
+    /// In one poll of so many the clock is read at every node; the time of the others is shared out like theirs.
+    pub node_sample: u32,
     /// Polling gaps of at least so many ticks are summed.
     pub gap_threshold: u64,
 }
 
 impl Default for Settings {
-    /// No retries, nothing waits, nodes timed, every gap summed.
+    /// No retries, nothing waits, nodes timed in every poll, every gap summed.
     fn default() -> Self {
-        Self { tx_retries: 0, tx_policy: TxPolicy::NOW, node_clocks: true, gap_threshold: 0 }
+        Self { tx_retries: 0, tx_policy: TxPolicy::NOW, node_clocks: true, node_sample: 1, gap_threshold: 0 }
     }
 }
 
@@ -55,10 +58,10 @@ pub struct Forwarder<F, R: Rx, T, C> {
     inputs: Vec<Input<R>>,
     tx: Transmit<T, R::Buf>,
     clock: C,
-    settings: Settings,
     burst: Burst<R::Buf>,
     out: Outputs<R::Buf>,
     counts: Counts,
+    sampling: Sampling,
     gaps: GapMeter,
     control: Arc<Control>,
     answered: u64,
@@ -101,6 +104,7 @@ where
             burst: Burst::new(),
             out: Outputs::new(tx.len()),
             counts: Counts::new(inputs.iter().map(stats).collect()),
+            sampling: Sampling::new(settings.node_clocks, settings.node_sample),
             gaps: GapMeter::new(settings.gap_threshold),
             control: Arc::new(Control::new(Snapshot::default())),
             answered: 0,
@@ -108,7 +112,6 @@ where
             inputs,
             tx: Transmit::new(tx, settings.tx_policy, settings.tx_retries),
             clock,
-            settings,
         };
         forwarder.control = Arc::new(Control::new(forwarder.snapshot()));
         forwarder
@@ -149,8 +152,9 @@ where
     pub fn poll_once(&mut self) -> usize {
         let now = self.clock.now();
         let begun = self.begin(now);
-        let Self { function, inputs, tx, clock, settings, burst, out, counts, .. } = self;
-        let mut laps = Laps::start(&*clock, begun, settings.node_clocks);
+        let Self { function, inputs, tx, clock, burst, out, counts, sampling, .. } = self;
+        let timed = sampling.next();
+        let mut laps = Laps::start(&*clock, begun, timed);
         let mut sent = 0;
         if function.due() {
             let verdict = function.poll(burst, out, &mut laps);
@@ -175,7 +179,7 @@ where
             in_vain = false;
         }
         counts.was_busy = received + sent > 0;
-        counts.rest_is_rx = in_vain && settings.node_clocks;
+        counts.rest_is_rx = in_vain && timed;
         counts.booked_to = laps.now();
         received
     }
@@ -183,7 +187,7 @@ where
     /// Books the last poll, and answers a question that waits. Returns the time that was read last.
     #[inline]
     fn begin(&mut self, now: u64) -> u64 {
-        if self.counts.book(now) {
+        if self.counts.book(now, &mut self.sampling) {
             self.gaps.poll(now);
         } else {
             self.gaps.skip(now);
@@ -199,6 +203,7 @@ where
     fn answer(&mut self, request: u64, now: u64) -> u64 {
         self.answered = request;
         let threshold = self.control.take_gap_threshold();
+        self.share_out();
         self.control.publish(request, self.snapshot());
         if let Some(threshold) = threshold {
             self.gaps = GapMeter::new(threshold);
@@ -218,9 +223,9 @@ where
     fn end(&mut self, drain: bool) -> Snapshot {
         if self.counts.polled_at.is_some() || drain && self.held() > 0 {
             let now = self.clock.now();
-            self.counts.book(now);
-            let Self { function, tx, clock, settings, burst, out, counts, .. } = self;
-            let mut laps = Laps::start(&*clock, now, settings.node_clocks);
+            self.counts.book(now, &mut self.sampling);
+            let Self { function, tx, clock, burst, out, counts, sampling, .. } = self;
+            let mut laps = Laps::start(&*clock, now, sampling.outside());
             let mut sent = 0;
             // What one part lets out another may take in, and has to be told to let go: a frame delayed before a router may
             // then wait for a neighbour. The bounds are for a function that breaks its word.
@@ -239,9 +244,10 @@ where
             counts.was_busy = sent > 0;
             counts.rest_is_rx = false;
             counts.booked_to = laps.now();
-            counts.book(clock.now());
+            counts.book(clock.now(), sampling);
             counts.polled_at = None;
         }
+        self.share_out();
         let snapshot = self.snapshot();
         self.control.publish(self.control.request(), snapshot.clone());
         self.control.set_resting(true);
@@ -252,12 +258,27 @@ where
         self.function.held() + self.tx.held()
     }
 
+    /// The nodes with the time they were seen to take.
+    fn nodes(&self) -> Vec<NodeStats> {
+        let mut nodes = vec![self.counts.rx_node];
+        self.function.nodes(&mut |node| nodes.push(*node));
+        nodes.push(self.counts.tx_node);
+        nodes
+    }
+
+    /// Shares the time of polls passed over out among the nodes.
+    fn share_out(&mut self) {
+        if self.sampling.pending() > 0 {
+            let nodes = self.nodes();
+            self.counts.loop_clocks += self.sampling.share(&nodes);
+        }
+    }
+
     /// The counters now. For another thread while the loop runs: [`Control::snapshot`].
     pub fn snapshot(&self) -> Snapshot {
         let counts = &self.counts;
-        let mut nodes = vec![counts.rx_node];
-        self.function.nodes(&mut |node| nodes.push(*node));
-        nodes.push(counts.tx_node);
+        let mut nodes = self.nodes();
+        self.sampling.complete(&mut nodes);
         let mut counters = Vec::new();
         self.function.counters(&mut |name, count| counters.push((name, count)));
         let (started_at, taken_at) = counts.span.unwrap_or_default();
@@ -270,7 +291,7 @@ where
             idle_polls: counts.polls[0],
             busy_clocks: counts.clocks[1] + under_way,
             idle_clocks: counts.clocks[0],
-            loop_clocks: counts.loop_clocks,
+            loop_clocks: counts.loop_clocks + self.sampling.pending(),
             rested_clocks: counts.rested_clocks,
             suspends: counts.suspends,
             held: self.held() as u64,
@@ -308,7 +329,7 @@ impl Counts {
     /// Books the poll that ended as `now` was read, the start of the next. False when there was none: the loop starts,
     /// or goes on after a rest.
     #[inline]
-    fn book(&mut self, now: u64) -> bool {
+    fn book(&mut self, now: u64, sampling: &mut Sampling) -> bool {
         let Some(before) = self.polled_at.replace(now) else {
             self.resume(now);
             return false;
@@ -317,8 +338,10 @@ impl Counts {
         if self.was_busy {
             self.polls[1] += 1;
             self.clocks[1] += all;
-            let row = if self.rest_is_rx { &mut self.rx_node.clocks } else { &mut self.loop_clocks };
-            *row += rest;
+            if !sampling.takes(rest) {
+                let row = if self.rest_is_rx { &mut self.rx_node.clocks } else { &mut self.loop_clocks };
+                *row += rest;
+            }
         } else {
             self.polls[0] += 1;
             self.clocks[0] += rest;

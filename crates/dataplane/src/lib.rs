@@ -25,6 +25,7 @@ pub mod plane;
 mod prefix;
 pub mod router;
 pub mod runtime;
+mod sampling;
 mod share;
 mod snapshot;
 pub mod spec;

@@ -205,10 +205,10 @@ fn plan() -> impl Strategy<Value = Vec<usize>> {
 proptest! {
     #[test]
     fn every_frame_and_every_tick_is_somewhere(
-        plans in [plan(), plan()], policy in policy(), seed: u64, refuses: bool, tx_retries in 0..3u32, node_clocks: bool,
+        plans in [plan(), plan()], policy in policy(), seed: u64, refuses: bool, tx_retries in 0..3u32, node_clocks: bool, node_sample in 1..5u32,
     ) {
         let (pool, dice) = (HeapPool::new(100_000, 64), Dice::new(seed));
-        let settings = Settings { tx_retries, tx_policy: policy, node_clocks, ..Settings::default() };
+        let settings = Settings { tx_retries, tx_policy: policy, node_clocks, node_sample, ..Settings::default() };
         let refuse = refuses.then(|| dice.clone());
         let chaos = Chaos::new(dice.clone(), &pool);
         let (mut forwarder, sinks, clock) = rig(chaos, &pool, [&plans[0], &plans[1]], refuse, settings);

@@ -3,7 +3,10 @@
 
 mod common;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use common::eal_with;
 use dpdk::{Eal, Fib4, Fib6, FibConfig, Lookup, Memory, NextHopBytes};
@@ -52,8 +55,15 @@ impl Linear {
     }
 }
 
+/// One test at a time: they measure DPDK's memory.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn ipv4_is_the_longest_match_with_every_lookup() {
+    let _turn = turn();
     let mut fib = Fib4::new(test_eal(), &FibConfig::new(1000)).unwrap();
     let (mut linear, mut random) = (Linear::default(), Random(1));
     for i in 1..=500u32 {
@@ -88,6 +98,7 @@ fn ipv4_is_the_longest_match_with_every_lookup() {
 
 #[test]
 fn ipv6_is_the_longest_match_with_every_lookup() {
+    let _turn = turn();
     let mut fib = Fib6::new(test_eal(), &FibConfig::new(1000)).unwrap();
     let (mut linear, mut random) = (Linear::default(), Random(2));
     let base = 0x2001_0db8_u128 << 96;
@@ -111,7 +122,7 @@ fn ipv6_is_the_longest_match_with_every_lookup() {
 
 #[test]
 fn routes_that_come_and_go_do_not_use_the_table_up() {
-    let eal = test_eal();
+    let (eal, _turn) = (test_eal(), turn());
     // Room for two long routes: DPDK's own count of groups drifts with each that goes.
     let mut fib = Fib6::new(eal, &FibConfig { groups: Some(12), ..FibConfig::new(16) }).unwrap();
     let net = |n: u128| Ipv6Addr::from_bits(0x2001_0db8_u128 << 96 | n << 80);
@@ -144,7 +155,7 @@ fn routes_that_come_and_go_do_not_use_the_table_up() {
 
 #[test]
 fn the_limits_are_said() {
-    let eal = test_eal();
+    let (eal, _turn) = (test_eal(), turn());
     let used = eal.memory_used();
     let config = FibConfig { bytes: NextHopBytes::Two, no_route: 5, ..FibConfig::new(4) };
     let mut fib = Fib4::new(eal, &config).unwrap();

@@ -141,6 +141,7 @@ impl<F: Function<HeapBuf>> Rig<F> {
         let settings = Settings {
             tx_retries: dice.below(2) as u32,
             tx_policy: dice.pick(&["now", "small=8,polls=3"]).parse().unwrap(),
+            node_sample: 1 + dice.below(4) as u32,
             ..Settings::default()
         };
         let forwarder = Forwarder::new(function, inputs.collect(), near, clock.clone(), settings);

@@ -11,7 +11,7 @@ mod streams;
 mod trial;
 mod watch;
 
-pub use dut::{port_mac, DataPlane, DutSpec, Polled};
+pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use rig::{start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;
 pub use trial::{Attempt, Streams, TrialEnd};

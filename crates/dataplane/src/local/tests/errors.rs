@@ -31,6 +31,9 @@ fn dont_fragment(mut frame: Vec<u8>) -> Vec<u8> {
     frame
 }
 
+/// Our address on the link the error leaves by (RFC 1812 4.3.2.4).
+const BEYOND4: [u8; 4] = [10, 1, 0, 1];
+
 #[test]
 fn each_fault_has_its_message_and_quotes_as_much_as_is_allowed() {
     let mut rig = Rig::new();
@@ -108,7 +111,7 @@ fn the_way_back_decides_the_link_layer() {
     let sent = rig.frame(&frame);
     rig.local.refuse(sent, DropReason::Ip4Ttl, Fault::TimeExceeded, AT, &rig.tables, &mut rig.out, 9);
     let want = |quote: &[u8]| {
-        let mut header = head4(US4, [10, 66, 1, 2], 64);
+        let mut header = head4(BEYOND4, [10, 66, 1, 2], 64);
         (header.dscp, header.identification) = (48.try_into().unwrap(), 1);
         bytes!(from4(gateway, OWN[1], header).icmpv4_raw(11, 0, [0; 4]), quote)
     };
@@ -121,7 +124,7 @@ fn the_way_back_decides_the_link_layer() {
     rig.local.refuse(sent, DropReason::Ip4Ttl, Fault::TimeExceeded, AT, &rig.tables, &mut rig.out, 9);
     let got = rig.collect(1).remove(0);
     assert_eq!(got[12..22], [0x88, 0x47, 0, 1, 0, 64, 0, 1, 0x11, 64]);
-    assert_eq!(got[22..][12..][..8], [US4, [10, 66, 1, 2]].concat());
+    assert_eq!(got[22..][12..][..8], [BEYOND4, [10, 66, 1, 2]].concat());
     assert_eq!(rig.drops(), [(DropReason::Ip4Ttl, 2)]);
 }
 
@@ -143,7 +146,7 @@ fn an_error_whose_way_back_is_not_resolved_waits_and_leaves_with_its_ttl() {
     assert_eq!((asked.len(), rig.local.held(), rig.out.originated), (1, 1, 2));
     rig.tables.adjacencies[GLEAN as usize].next = Next::Forward;
     let (port, frames) = rig.poll().unwrap();
-    let mut header = head4(US4, FAR4, 65);
+    let mut header = head4(BEYOND4, FAR4, 65);
     (header.dscp, header.identification) = (48.try_into().unwrap(), 1);
     let want = bytes!(from4(OWN[0], OWN[0], header).icmpv4_raw(11, 0, [0; 4]), &frame[14..]);
     assert_eq!((port, frames), (0, vec![want]));

@@ -68,6 +68,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         settings: dataplane::Settings {
             tx_policy: settings.tx,
             node_clocks: !args.no_clocks,
+            node_sample: engine::NODE_SAMPLE,
             ..dataplane::Settings::default()
         },
     };
