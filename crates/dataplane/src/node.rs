@@ -58,7 +58,14 @@ impl<'a, C: Clock> Laps<'a, C> {
         Self { clock, last: now, timed }
     }
 
-    /// The latest reading, in ticks: at most one node old, and good enough for a token bucket or a due time.
+    /// The clock now, read for this. For what must not be early: a frame's arrival, from which its delay counts.
+    #[inline]
+    pub fn fresh(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// The latest reading, in ticks: at most one node old, or one poll where nodes are not timed. Good enough for a token
+    /// bucket, or to age an entry.
     #[inline]
     pub fn now(&self) -> u64 {
         self.last

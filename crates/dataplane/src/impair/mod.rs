@@ -110,7 +110,7 @@ impl<F, A: Alloc> Impair<F, A> {
         out: &mut Outputs<A::Buf>,
         laps: &mut Laps<'_, C>,
     ) -> Verdict {
-        let now = laps.now();
+        let now = laps.fresh();
         let mut n = 0;
         match verdict {
             Verdict::All(port) => {
@@ -155,7 +155,7 @@ where
                 out.trash.drop_all(burst, DropReason::NoPort);
                 return Verdict::Split;
             };
-            out.originated += stage.apply(laps.now(), burst, &mut self.alloc, &mut out.trash);
+            out.originated += stage.apply(laps.fresh(), burst, &mut self.alloc, &mut out.trash);
             laps.lap(&mut self.node, n);
             if burst.is_empty() {
                 return Verdict::Split;
@@ -182,7 +182,7 @@ where
             let port = self.turn;
             self.turn = if port + 1 < self.stages.len() { port + 1 } else { 0 };
             let Some(stage) = self.stages.get_mut(port).filter(|stage| stage.held() > 0) else { continue };
-            stage.pull(laps.now(), burst);
+            stage.pull(laps.fresh(), burst);
             if !burst.is_empty() {
                 return match self.place {
                     Place::Before => self.inner.process(port, burst, out, laps),
