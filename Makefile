@@ -1,6 +1,6 @@
 # Two commands: `make demo` shows what Linerate does, `make test` runs every test. Both install what is missing.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench setup setup-test hugepages clean
+.PHONY: help build demo test bench setup setup-test setup-bench hugepages clean
 
 REPORT := linerate-report
 
@@ -29,7 +29,10 @@ demo: build ## the quick default benchmark: a table, a picture and a report, as 
 test: setup-test hugepages ## every check and test, with the time each stage took
 	@scripts/test.sh
 
-bench: setup-test hugepages ## speed, as ratios against a peer run in the same minute (docs/performance.md)
+setup-bench: # and what the benchmarks count with
+	@scripts/setup.sh --bench
+
+bench: setup-bench hugepages ## speed, as ratios against a peer run in the same minute (docs/performance.md)
 	cargo bench --locked --workspace
 
 clean: ## remove what was built

@@ -2,17 +2,20 @@
 # Installs what Linerate needs on Debian 12 (or newer) and is not there yet. Says what; does nothing when all is there.
 #   scripts/setup.sh --build    what compiling needs
 #   scripts/setup.sh --test     that, and the real systems under test
+#   scripts/setup.sh --bench    that, and what the benchmarks count with
 set -euo pipefail
 
 build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
 # util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout.
 test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3)
-# What the benchmarks need beside: valgrind (callgrind).
+# valgrind: callgrind counts instructions.
+bench=(valgrind)
 
 case "${1:-}" in
     --build) want=("${build[@]}") ;;
     --test) want=("${build[@]}" "${test[@]}") ;;
-    *) echo "usage: $0 --build | --test" >&2; exit 2 ;;
+    --bench) want=("${build[@]}" "${test[@]}" "${bench[@]}") ;;
+    *) echo "usage: $0 --build | --test | --bench" >&2; exit 2 ;;
 esac
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

@@ -10,10 +10,7 @@ mod tests;
 
 use packet::{Alloc, Burst, Clock};
 
-#[allow(unused_imports)] // For `mpls` and `vxlan`.
-pub(crate) use framing::{entries, Framing};
-#[allow(unused_imports)]
-pub(crate) use hash::flow_hash;
+use hash::flow_hash;
 use scratch::{Fate, Scratch};
 
 use crate::{
