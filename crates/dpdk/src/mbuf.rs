@@ -139,7 +139,9 @@ impl Buffer for Mbuf {
 
     #[inline(always)]
     fn prefetch(&self) {
-        prefetch(self.start());
+        // Where a frame just received starts; one field less to read than its true start.
+        let base: *mut u8 = self.field(sys::LR_MBUF_OFF_BUF_ADDR);
+        prefetch(base.wrapping_add(HEADROOM));
     }
 
     #[inline(always)]

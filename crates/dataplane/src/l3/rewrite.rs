@@ -42,7 +42,8 @@ impl Scratch {
             let to = *adjacency(tables, first);
             if plain(&to, self.longest) & !matches!(to.tag, Tag::Vid(_)) {
                 if self.ip6 == 0 {
-                    burst.iter_mut().for_each(|frame| plain_ip4(frame.data_mut(), &to));
+                    let macs = Macs::of(&to);
+                    burst.iter_mut().for_each(|frame| plain_ip4(frame.data_mut(), macs));
                 } else {
                     for (i, frame) in burst.iter_mut().enumerate() {
                         plain_either(frame.data_mut(), &to, self.ip6 >> i & 1 != 0);
@@ -239,21 +240,48 @@ fn leave<B: Buffer>(frame: &mut B, to: &Adjacency, tables: &Tables) -> bool {
     }
 }
 
+/// The first twelve bytes of a frame, as numbers: these stay in registers, which an array behind a reference does not, since
+/// the frames written to might overlap it as far as can be told.
+#[derive(Clone, Copy)]
+struct Macs(u64, u32);
+
+impl Macs {
+    #[inline(always)]
+    fn of(to: &Adjacency) -> Self {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = to.macs;
+        Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
+    }
+
+    #[inline(always)]
+    fn write(self, frame: &mut [u8; ETHERNET + 20]) {
+        frame[..8].copy_from_slice(&self.0.to_le_bytes());
+        frame[8..12].copy_from_slice(&self.1.to_le_bytes());
+    }
+}
+
 /// An untagged IPv4 frame.
 #[inline(always)]
-fn plain_ip4(data: &mut [u8], to: &Adjacency) {
+fn plain_ip4(data: &mut [u8], macs: Macs) {
     if let Some(frame) = data.first_chunk_mut::<{ ETHERNET + 20 }>() {
-        frame[..12].copy_from_slice(&to.macs);
-        let [.., ttl, _, c0, c1, _, _, _, _, _, _, _, _] = frame;
-        age_ip4(ttl, c0, c1);
+        macs.write(frame);
+        // TTL, protocol and checksum: one word, read once and written once.
+        if let Some(bytes) = frame[ETHERNET + 8..].first_chunk_mut() {
+            *bytes = aged(u32::from_le_bytes(*bytes)).to_le_bytes();
+        }
     }
+}
+
+/// What [`age_ip4`] does, to the four bytes from the TTL on, the first the lowest.
+#[inline(always)]
+fn aged(word: u32) -> u32 {
+    word.wrapping_add(0xffff).wrapping_add(if word >= 0xfffe_0000 { 0x1_0000 } else { 0 })
 }
 
 /// An untagged frame.
 #[inline(always)]
 fn plain_either(data: &mut [u8], to: &Adjacency, ip6: bool) {
     if !ip6 {
-        return plain_ip4(data, to);
+        return plain_ip4(data, Macs::of(to));
     }
     if let Some(frame) = data.first_chunk_mut::<{ ETHERNET + 40 }>() {
         frame[..12].copy_from_slice(&to.macs);
@@ -268,4 +296,23 @@ fn age_ip4(ttl: &mut u8, c0: &mut u8, c1: &mut u8) {
     *ttl = ttl.wrapping_sub(1);
     let sum = u32::from(u16::from_le_bytes([*c0, *c1])) + 1;
     [*c0, *c1] = ((sum + u32::from(sum >= 0xffff)) as u16).to_le_bytes();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_bytes_at_once_age_like_one_by_one() {
+        for sum in 0..=u16::MAX {
+            let [c0, c1] = sum.to_le_bytes();
+            for ttl in [2, 3, 64, 255] {
+                let mut bytes = [ttl, 17, c0, c1];
+                let word = aged(u32::from_le_bytes(bytes));
+                let [ttl, _, c0, c1] = &mut bytes;
+                age_ip4(ttl, c0, c1);
+                assert_eq!(word.to_le_bytes(), bytes);
+            }
+        }
+    }
 }

@@ -100,12 +100,13 @@ impl Scratch {
         (self.rough, self.gone, self.tagged, self.spent, self.near, self.ip6, self.n6) = (0, 0, 0, 0, 0, 0, 0);
         let (macs, mut rest) = (port.macs, 0u64);
         burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
-        for (i, frame) in burst.iter().enumerate() {
+        let places = self.dst4.iter_mut().zip(&mut self.lens).enumerate();
+        for (frame, (i, (dst4, len4))) in burst.iter().zip(places) {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();
             }
             match input::plain_ip4(frame.data(), macs) {
-                Some((dst, len)) => (self.dst4[i], self.lens[i]) = (dst, len),
+                Some((dst, len)) => (*dst4, *len4) = (dst, len),
                 None => rest |= 1 << i,
             }
         }
