@@ -1,0 +1,77 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+/// Source and destination address of one IP version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Addresses {
+    /// IPv4.
+    V4 {
+        /// Source.
+        src: Ipv4Addr,
+        /// Destination.
+        dst: Ipv4Addr,
+    },
+    /// IPv6.
+    V6 {
+        /// Source.
+        src: Ipv6Addr,
+        /// Destination.
+        dst: Ipv6Addr,
+    },
+}
+
+impl Addresses {
+    /// Source.
+    pub fn src(&self) -> IpAddr {
+        match *self {
+            Self::V4 { src, .. } => src.into(),
+            Self::V6 { src, .. } => src.into(),
+        }
+    }
+
+    /// Destination.
+    pub fn dst(&self) -> IpAddr {
+        match *self {
+            Self::V4 { dst, .. } => dst.into(),
+            Self::V6 { dst, .. } => dst.into(),
+        }
+    }
+}
+
+/// What tells flows apart: the 5-tuple, where it was seen, and by choice what it was wrapped in.
+///
+/// The ports are zero for protocols without any and for fragments behind the first. ICMP has its type and code in
+/// `dport` (type * 256 + code), as IPFIX collectors expect, and zero in `sport`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// Addresses.
+    #[serde(flatten)]
+    pub addresses: Addresses,
+    /// Source port.
+    pub sport: u16,
+    /// Destination port.
+    pub dport: u16,
+    /// IP protocol number.
+    pub protocol: u8,
+    /// Where it was seen: the ingress port when directions are kept apart, the lower port of the pair when joined.
+    pub port: u8,
+    /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] says; zero when nothing is told apart by it.
+    pub scope: u32,
+}
+
+/// What besides the 5-tuple tells flows apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Distinguish {
+    /// Nothing.
+    #[default]
+    None,
+    /// The outermost VLAN identifier.
+    Vlan,
+    /// The VXLAN network identifier.
+    Vni,
+    /// The top MPLS label.
+    Label,
+}

@@ -1,0 +1,244 @@
+//! The read protocol: newline-delimited JSON over TCP. One request a line, one or more answers a line each.
+//!
+//! An answer to request `id` carries that `id`. A server speaks first: one [`Hello`] line. Unknown fields in requests are
+//! errors, unknown fields in answers are to be ignored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Record;
+
+/// The first line a server sends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// `"linerate-flowlog"`.
+    pub server: String,
+    /// Protocol version; 1.
+    pub version: u32,
+    /// Name of the logger (`--name`).
+    pub name: String,
+    /// Whether [`Ask::Auth`] has to come first.
+    pub auth: bool,
+}
+
+/// One line of a client's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Chosen by the client, repeated in the answer.
+    #[serde(default)]
+    pub id: u64,
+    /// What is asked.
+    #[serde(flatten)]
+    pub ask: Ask,
+}
+
+/// What can be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "snake_case")]
+pub enum Ask {
+    /// Shows the token.
+    Auth {
+        /// The token.
+        token: String,
+    },
+    /// [`Totals`].
+    Totals,
+    /// A [`Page`] of flows in no particular order.
+    Flows {
+        /// Where to go on: [`Page::next`] of the page before; from the start when absent.
+        #[serde(default)]
+        cursor: Option<String>,
+        /// Most flows in the page; at most 1,000.
+        #[serde(default = "limit")]
+        limit: usize,
+        /// Only these.
+        #[serde(default)]
+        filter: Filter,
+    },
+    /// A [`Page`] of the largest flows, largest first.
+    Top {
+        /// Largest in what.
+        #[serde(default)]
+        by: By,
+        /// How many; at most 1,000.
+        #[serde(default = "limit")]
+        limit: usize,
+        /// Only these.
+        #[serde(default)]
+        filter: Filter,
+    },
+    /// [`Totals`] and, when `top` is given, a [`Page`], once every interval, until the connection ends or [`Ask::Unsubscribe`].
+    Subscribe {
+        /// Seconds between, 1 to 3600.
+        #[serde(default = "second")]
+        every_s: u32,
+        /// With so many largest flows.
+        #[serde(default)]
+        top: Option<usize>,
+        /// Largest in what.
+        #[serde(default)]
+        by: By,
+        /// Only these flows.
+        #[serde(default)]
+        filter: Filter,
+    },
+    /// Ends the subscription.
+    Unsubscribe,
+}
+
+fn limit() -> usize {
+    100
+}
+
+fn second() -> u32 {
+    1
+}
+
+/// What a flow is large in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Packets since its start.
+    Packets,
+    /// Bytes since its start.
+    #[default]
+    Bytes,
+    /// Packets a second, over the last second.
+    PacketRate,
+    /// Bits a second, over the last second.
+    BitRate,
+}
+
+/// Which flows; every part given must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Filter {
+    /// Source or destination in this prefix (`10.0.0.0/8`, `2001:db8::/32`, an address).
+    pub prefix: Option<String>,
+    /// Source or destination port.
+    pub port: Option<u16>,
+    /// IP protocol number.
+    pub protocol: Option<u8>,
+    /// Ingress port of the logger.
+    pub ingress: Option<u8>,
+}
+
+/// One line of a server's, after the hello.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Of the request.
+    pub id: u64,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Counters.
+    Totals(Totals),
+    /// Flows.
+    Page(Page),
+    /// Done; nothing to tell.
+    Ok(bool),
+    /// Why not: one line.
+    Error(String),
+}
+
+/// Everything counted so far, at one instant.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Nanoseconds since the Unix epoch.
+    pub at: u64,
+    /// Seconds since the logger started.
+    pub uptime_s: f64,
+    /// Each interface.
+    pub interfaces: Vec<Interface>,
+    /// The table.
+    pub table: TableTotals,
+    /// Export.
+    pub export: ExportTotals,
+}
+
+/// One interface (a port of the logger).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interface {
+    /// Its number, as in [`Record::ingress`].
+    pub port: u8,
+    /// What it is: its devargs or kernel name.
+    pub name: String,
+    /// Frames received, exact.
+    pub packets: u64,
+    /// Their bytes without FCS, exact.
+    pub bytes: u64,
+    /// Frames received that are no IP.
+    pub not_ip: u64,
+    /// Frames that claim to be IP but cannot be read.
+    pub malformed: u64,
+    /// Frames the port had no room for.
+    pub missed: u64,
+    /// Frames received that could not be passed on.
+    pub tx_dropped: u64,
+    /// Packets a second over the last full second.
+    pub packet_rate: f64,
+    /// Bits a second (layer 2 without FCS) over the last full second.
+    pub bit_rate: f64,
+    /// Whether the link is up.
+    pub up: bool,
+}
+
+/// The flow tables of all lcores together.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TableTotals {
+    /// Flows in it now.
+    pub flows: u64,
+    /// Flows it has room for.
+    pub capacity: u64,
+    /// Memory it takes, in bytes.
+    pub memory: u64,
+    /// Flows begun since the start.
+    pub created: u64,
+    /// Flows ended since the start, by reason: idle, active, end of flow, forced, lack of resources.
+    pub ended: [u64; 5],
+    /// Packets of flows that found no place (policy `refuse`).
+    pub refused_packets: u64,
+    /// Flows evicted for others (policy `evict`).
+    pub evicted: u64,
+    /// New flows a second over the last full second.
+    pub new_rate: f64,
+}
+
+/// What became of the records of ended flows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ExportTotals {
+    /// Given to export.
+    pub records: u64,
+    /// Sent or written.
+    pub sent: u64,
+    /// Lost: no room on the way, the collector down or slow, the disk full.
+    pub dropped: u64,
+}
+
+/// Some flows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Page {
+    /// They.
+    pub flows: Vec<Row>,
+    /// Where the next page goes on; none after the last.
+    pub next: Option<String>,
+    /// How many flows match in all, where it is known (top lists).
+    pub matching: Option<u64>,
+}
+
+/// One flow, with its rates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// It.
+    #[serde(flatten)]
+    pub record: Record,
+    /// Packets a second, both ways, over the last second (zero in its first).
+    pub packet_rate: f64,
+    /// Bits a second, both ways, over the last second.
+    pub bit_rate: f64,
+}
