@@ -48,7 +48,7 @@ impl<A: Alloc> Work<A> {
             if is_mine {
                 mine |= 1 << i;
                 // While the line is at hand; of a frame already dropped nothing of this counts.
-                self.look(i, data, usize::from(self.inner[i].0));
+                self.look::<true>(i, data, usize::from(self.inner[i].0));
             }
         }
         mine

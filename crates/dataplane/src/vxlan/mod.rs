@@ -93,6 +93,8 @@ struct Work<A: Alloc> {
     /// Sources learned, and destinations looked up, in the last millisecond.
     learned: Recent,
     known: Recent,
+    /// Destinations not known, and groups, whose frames out of a tunnel have one place to go all the same.
+    sole: Recent,
     reasons: [DropReason; BURST],
     bad: u64,
     /// Those whose source is learned.
@@ -156,6 +158,7 @@ impl<A: Alloc, I> Vxlan<A, I> {
             places: [[Place::default(); 2]; BURST],
             learned: Recent::new(),
             known: Recent::new(),
+            sole: Recent::new(),
             reasons: [DropReason::Runt; BURST],
             bad: 0,
             learn: 0,
@@ -195,6 +198,7 @@ impl<A: Alloc> Work<A> {
         self.time.now_s = (now / self.time.hz) as u32;
         self.learned.clear();
         self.known.clear();
+        self.sole.clear();
     }
 
     /// Marks a frame as dropped.

@@ -54,6 +54,16 @@ pub(super) struct Domain {
     pub flood: Box<[u16]>,
 }
 
+impl Domain {
+    /// Its access link, when there is only one: all frames out of tunnels go there, known or not.
+    pub(super) fn sole(&self) -> Option<u16> {
+        match *self.access {
+            [link] => Some(link),
+            _ => None,
+        }
+    }
+}
+
 /// A link whose frames belong to a network.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {

@@ -8,7 +8,7 @@ use packet::{
 use super::{
     flow,
     outer::{Outer, ETHERNET},
-    overlay::{Access, Tunnel, NOWHERE, TUNNEL},
+    overlay::{Access, Domain, Tunnel, NOWHERE, TUNNEL},
     recent, Context, Work,
 };
 use crate::{
@@ -76,7 +76,7 @@ impl<A: Alloc> Work<A> {
                 }
                 let data = frame.data();
                 longest = longest.max(data.len());
-                self.look(i, data, 0);
+                self.look::<false>(i, data, 0);
             }
         }
         let unknown = self.unknown & !self.bad;
@@ -89,21 +89,32 @@ impl<A: Alloc> Work<A> {
     /// Fills in `to` when source and destination are remembered, or else notes that the table is to be asked. The frame
     /// begins at `at`.
     #[inline(always)]
-    pub(super) fn look(&mut self, i: usize, data: &[u8], at: usize) {
+    pub(super) fn look<const TUNNELLED: bool>(&mut self, i: usize, data: &[u8], at: usize) {
         let head = data.get(at..at + ETHERNET).and_then(|head| head.first_chunk::<ETHERNET>());
         let Some((dst, src)) = head.and_then(|head| head.first_chunk().zip(head.last_chunk())) else {
             return self.fail_first(i, DropReason::Runt);
         };
         let domain = self.domains[i];
         let (dst, src) = (recent::key(domain, *dst), recent::key(domain, *src));
-        // Neither ever holds a group address.
+        let new = !self.learned.is(src, self.from[i]);
+        // Neither of these ever holds a group address.
         match self.known.get(dst) {
-            Some(to) if self.learned.is(src, self.from[i]) => self.to[i] = to,
-            _ => {
-                self.keys[i] = [src, dst];
-                self.unknown |= 1 << i;
-            }
+            Some(to) if !new => self.to[i] = to,
+            None if TUNNELLED && !new => match self.sole.get(dst) {
+                Some(to) => {
+                    self.to[i] = to;
+                    self.counts.flooded += u64::from(self.bad >> i & 1 == 0);
+                }
+                None => self.look_up(i, src, dst),
+            },
+            _ => self.look_up(i, src, dst),
         }
+    }
+
+    #[inline]
+    fn look_up(&mut self, i: usize, src: u64, dst: u64) {
+        self.keys[i] = [src, dst];
+        self.unknown |= 1 << i;
     }
 
     /// Learns the sources and looks up the destinations of these frames.
@@ -133,6 +144,7 @@ impl<A: Alloc> Work<A> {
                     Learned::New | Learned::Moved => {
                         self.counts.learned += 1;
                         self.known.remove(src);
+                        self.sole.remove(src);
                     }
                 }
             }
@@ -141,7 +153,12 @@ impl<A: Alloc> Work<A> {
             if let Some(to) = to {
                 self.known.put(dst, to);
             }
-            self.to[i] = to.unwrap_or(NOWHERE);
+            let sole = || cx.overlay.domain(self.domains[i]).filter(|_| TUNNELLED).and_then(Domain::sole);
+            self.to[i] = to.or_else(sole).unwrap_or(NOWHERE);
+            if to.is_none() && self.to[i] != NOWHERE {
+                self.sole.put(dst, self.to[i]);
+                self.counts.flooded += 1;
+            }
         }
     }
 
