@@ -3,12 +3,21 @@
 //! The packet path is [`decode`] and [`table`]: it never waits, allocates or locks. All else runs on other threads.
 #![forbid(unsafe_code)]
 
-// What each is, its own items say.
+pub mod client;
+pub mod decode;
+pub mod export;
+pub mod ipfix;
 mod key;
+pub mod metrics;
+mod net;
+mod packed;
 pub mod protocol;
 mod record;
+pub mod serve;
 mod source;
+pub mod table;
 
 pub use key::{Addresses, Distinguish, Key};
+pub use packed::{Key4, Key6};
 pub use record::{EndReason, Record, Way};
 pub use source::Source;

@@ -1,18 +1,30 @@
 //! The read protocol: newline-delimited JSON over TCP. One request a line, one or more answers a line each.
 //!
-//! An answer to request `id` carries that `id`. A server speaks first: one [`Hello`] line. Unknown fields in requests are
-//! errors, unknown fields in answers are to be ignored.
+//! An answer to request `id` carries that `id`. A server speaks first: one [`Hello`] line (or, when it is full, one
+//! [`What::Error`] and the end). Unknown fields in requests are errors, unknown fields in answers are to be ignored.
 
-use serde::{Deserialize, Serialize};
+use serde::{de::Error as _, Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::Record;
+
+/// What [`Hello::server`] says.
+pub const SERVER: &str = "linerate-flowlog";
+/// The protocol's version, [`Hello::version`].
+pub const VERSION: u32 = 1;
+/// Longest request line, in bytes, its end included.
+pub const MAX_REQUEST: usize = 64 << 10;
+/// Most flows in a [`Page`].
+pub const MAX_LIMIT: usize = 1000;
+/// Longest time between two of a subscription, in seconds.
+pub const MAX_EVERY_S: u32 = 3600;
 
 /// The first line a server sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
-    /// `"linerate-flowlog"`.
+    /// [`SERVER`].
     pub server: String,
-    /// Protocol version; 1.
+    /// [`VERSION`].
     pub version: u32,
     /// Name of the logger (`--name`).
     pub name: String,
@@ -21,28 +33,47 @@ pub struct Hello {
 }
 
 /// One line of a client's.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request {
-    /// Chosen by the client, repeated in the answer.
-    #[serde(default)]
+    /// Chosen by the client, repeated in the answer; zero when absent.
     pub id: u64,
     /// What is asked.
     #[serde(flatten)]
     pub ask: Ask,
 }
 
+// By hand, because flattened fields and plain variants let unknown fields pass.
+impl<'de> Deserialize<'de> for Request {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut map = Map::deserialize(from)?;
+        let id = match map.remove("id") {
+            None => 0,
+            Some(id) => {
+                id.as_u64().ok_or_else(|| D::Error::custom(format!("id {id}: must be a whole number from 0")))?
+            }
+        };
+        let fields = map.len();
+        let ask = Ask::deserialize(Value::Object(map)).map_err(D::Error::custom)?;
+        if fields > 1 && matches!(ask, Ask::Totals | Ask::Unsubscribe) {
+            return Err(D::Error::custom("totals and unsubscribe have no fields but `id`"));
+        }
+        Ok(Self { id, ask })
+    }
+}
+
 /// What can be asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "snake_case")]
+#[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
-    /// Shows the token.
+    /// Shows the token; answered by [`What::Ok`].
     Auth {
         /// The token.
         token: String,
     },
     /// [`Totals`].
     Totals,
-    /// A [`Page`] of flows in no particular order.
+    /// A [`Page`] of flows in no particular order. It may hold fewer than `limit`, even none, and still have a next:
+    /// only so much of the table is walked for one page.
     Flows {
         /// Where to go on: [`Page::next`] of the page before; from the start when absent.
         #[serde(default)]
@@ -53,8 +84,12 @@ pub enum Ask {
         /// Only these.
         #[serde(default)]
         filter: Filter,
+        /// With their rates; zero without.
+        #[serde(default)]
+        rates: bool,
     },
-    /// A [`Page`] of the largest flows, largest first.
+    /// A [`Page`] of the largest flows, largest first, with their rates. It takes up to a second and the time to walk the
+    /// table, twice that when nobody asked in the last seconds.
     Top {
         /// Largest in what.
         #[serde(default)]
@@ -66,12 +101,14 @@ pub enum Ask {
         #[serde(default)]
         filter: Filter,
     },
-    /// [`Totals`] and, when `top` is given, a [`Page`], once every interval, until the connection ends or [`Ask::Unsubscribe`].
+    /// [`Totals`] and, when `top` is given, a [`Page`] of the largest flows, the first at once (the page as soon as rates
+    /// are known) and then once every interval, until the connection ends or [`Ask::Unsubscribe`]. A connection has one
+    /// subscription: another takes its place.
     Subscribe {
         /// Seconds between, 1 to 3600.
         #[serde(default = "second")]
         every_s: u32,
-        /// With so many largest flows.
+        /// With so many largest flows; at most 1,000.
         #[serde(default)]
         top: Option<usize>,
         /// Largest in what.
@@ -81,7 +118,7 @@ pub enum Ask {
         #[serde(default)]
         filter: Filter,
     },
-    /// Ends the subscription.
+    /// Ends the subscription; answered by [`What::Ok`].
     Unsubscribe,
 }
 
@@ -125,7 +162,7 @@ pub struct Filter {
 /// One line of a server's, after the hello.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Of the request.
+    /// Of the request; zero for one that could not be read.
     pub id: u64,
     /// What.
     #[serde(flatten)]
@@ -237,8 +274,9 @@ pub struct Row {
     /// It.
     #[serde(flatten)]
     pub record: Record,
-    /// Packets a second, both ways, over the last second (zero in its first).
+    /// Packets a second, both ways, between the last two walks of the table: about a second, longer for tables of
+    /// millions of flows.
     pub packet_rate: f64,
-    /// Bits a second, both ways, over the last second.
+    /// Bits a second (layer 2 without FCS), both ways, over the same time.
     pub bit_rate: f64,
 }

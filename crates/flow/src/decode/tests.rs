@@ -1,0 +1,3 @@
+mod build;
+mod every_kind;
+mod hostile;

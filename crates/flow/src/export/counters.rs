@@ -1,0 +1,105 @@
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::{ipfix::Statistics, protocol::ExportTotals, Record};
+
+/// What became of the records given to a sink. Each number only grows.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    given: AtomicU64,
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    dropped_packets: AtomicU64,
+    dropped_octets: AtomicU64,
+    messages: AtomicU64,
+    octets: AtomicU64,
+    /// It takes records, as far as is known.
+    pub up: AtomicBool,
+    /// It does not; neither at first.
+    pub down: AtomicBool,
+    /// Nothing counts any more.
+    closed: AtomicBool,
+}
+
+impl Counters {
+    pub fn given(&self, n: usize) {
+        self.given.fetch_add(n as u64, Relaxed);
+    }
+
+    pub fn sent(&self, n: usize) {
+        if self.closed.load(Relaxed) {
+            return;
+        }
+        self.sent.fetch_add(n as u64, Relaxed);
+    }
+
+    /// A message or a write went out.
+    pub fn out(&self, octets: usize) {
+        self.messages.fetch_add(1, Relaxed);
+        self.octets.fetch_add(octets as u64, Relaxed);
+    }
+
+    pub fn dropped<'a>(&self, records: impl IntoIterator<Item = &'a Record>) {
+        let mut lost = Lost::default();
+        records.into_iter().for_each(|record| lost.add(record));
+        self.lost(&lost);
+    }
+
+    pub fn lost(&self, lost: &Lost) {
+        if self.closed.load(Relaxed) {
+            return;
+        }
+        self.dropped.fetch_add(lost.records, Relaxed);
+        self.dropped_packets.fetch_add(lost.packets, Relaxed);
+        self.dropped_octets.fetch_add(lost.octets, Relaxed);
+    }
+
+    /// Whatever is neither sent nor dropped yet is dropped: nobody will come back to it.
+    pub fn abandon(&self) {
+        self.closed.store(true, Relaxed);
+        let rest = self.unsettled();
+        self.dropped.fetch_add(rest, Relaxed);
+    }
+
+    /// Given, and neither sent nor dropped yet.
+    fn unsettled(&self) -> u64 {
+        // In this order: never below zero by reading while others count.
+        let settled = self.sent.load(Relaxed).wrapping_add(self.dropped.load(Relaxed));
+        self.given.load(Relaxed).saturating_sub(settled)
+    }
+
+    pub fn totals(&self) -> ExportTotals {
+        let (sent, dropped) = (self.sent.load(Relaxed), self.dropped.load(Relaxed));
+        ExportTotals { records: self.given.load(Relaxed), sent, dropped }
+    }
+
+    pub fn messages(&self) -> (u64, u64) {
+        (self.messages.load(Relaxed), self.octets.load(Relaxed))
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            messages: self.messages.load(Relaxed),
+            flows: self.sent.load(Relaxed),
+            octets: self.octets.load(Relaxed),
+            not_sent_flows: self.dropped.load(Relaxed),
+            not_sent_packets: self.dropped_packets.load(Relaxed),
+            not_sent_octets: self.dropped_octets.load(Relaxed),
+        }
+    }
+}
+
+/// Records that were, or may turn out, lost.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Lost {
+    pub records: u64,
+    pub packets: u64,
+    pub octets: u64,
+}
+
+impl Lost {
+    pub fn add(&mut self, record: &Record) {
+        self.records += 1;
+        self.packets = self.packets.wrapping_add(record.forward.packets).wrapping_add(record.back.packets);
+        self.octets = self.octets.wrapping_add(record.forward.bytes).wrapping_add(record.back.bytes);
+    }
+}

@@ -1,0 +1,75 @@
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use crate::Record;
+
+/// A sink's bounded queue: one thread pushes, one takes. Both hold the lock only while records are copied.
+#[derive(Debug)]
+pub(super) struct Queue {
+    inner: Mutex<Inner>,
+    wake: Condvar,
+    room: usize,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    records: VecDeque<Record>,
+    /// No more will be pushed, and what is not sent by then is lost.
+    end: Option<Instant>,
+}
+
+impl Queue {
+    pub fn new(room: usize) -> Self {
+        Self { inner: Mutex::default(), wake: Condvar::new(), room: room.max(1) }
+    }
+
+    /// Nothing under the lock panics; were it to, the queue is whole all the same.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes from the front of `records` as many as there is room for; says how many, and how many are queued now.
+    pub fn push(&self, records: &[Record]) -> (usize, usize) {
+        let mut inner = self.lock();
+        let n = records.len().min(self.room - inner.records.len().min(self.room));
+        inner.records.extend(records.iter().take(n));
+        let queued = inner.records.len();
+        drop(inner);
+        if n > 0 {
+            self.wake.notify_one();
+        }
+        (n, queued)
+    }
+
+    /// Moves up to `most` records behind `into`; waits for one, for the end, or for `wait` to pass.
+    pub fn take(&self, into: &mut Vec<Record>, most: usize, wait: Duration) {
+        let mut inner = self.lock();
+        if inner.records.is_empty() && inner.end.is_none() {
+            inner = self.wake.wait_timeout(inner, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let n = most.min(inner.records.len());
+        into.extend(inner.records.drain(..n));
+    }
+
+    /// No more will come; what is there is to be gone by then.
+    pub fn end(&self, by: Instant) {
+        self.lock().end = Some(by);
+        self.wake.notify_one();
+    }
+
+    /// The deadline, once [`Queue::end`] was called.
+    pub fn ends(&self) -> Option<Instant> {
+        self.lock().end
+    }
+
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().records.len()
+    }
+}

@@ -1,0 +1,166 @@
+use std::{
+    sync::{atomic::Ordering, Arc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::{counters::Counters, queue::Queue, Log};
+use crate::Record;
+
+/// Records taken from the queue at once.
+const BATCH: usize = 1024;
+/// How long to wait for records before looking around.
+const LOOK: Duration = Duration::from_millis(50);
+/// The first wait after a sink went down; each further one is twice as long.
+const BACK_OFF: Duration = Duration::from_millis(100);
+/// A sink that was down counts as up when nothing has happened for so long.
+const BELIEVED: Duration = Duration::from_secs(1);
+/// A sink that was up for so long begins with the first wait again.
+const STEADY: Duration = Duration::from_secs(10);
+/// The longest.
+const BACK_OFF_MOST: Duration = Duration::from_secs(5);
+
+/// Why a sink went down, in words for the log.
+pub(super) type Trouble = String;
+
+/// What a sink writes to. Any call may wait for a short time (a second at most); after an error comes `open`.
+pub(super) trait Output: Send {
+    /// Opens, or opens again.
+    fn open(&mut self) -> Result<(), Trouble>;
+
+    /// Sends from the front of `records`, and says with how many it is done (counted as sent, or about to be). Zero when
+    /// there is no getting on at the moment: the same records are given again.
+    fn send(&mut self, records: &[Record]) -> Result<usize, Trouble>;
+
+    /// Once in a while, also when there is nothing to send.
+    fn tick(&mut self) -> Result<(), Trouble>;
+
+    /// The last call, if it is open.
+    fn close(&mut self);
+}
+
+/// A queue's end: keeps its output open and the records going.
+pub(super) struct Sink {
+    name: String,
+    queue: Arc<Queue>,
+    counters: Arc<Counters>,
+    log: Log,
+    output: Box<dyn Output>,
+    state: State,
+    back_off: Duration,
+    /// The reason last logged, until it is up again: a sink that stays down for it says so once.
+    told: Option<Trouble>,
+    ending: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Up { since: Instant },
+    Down { until: Instant },
+}
+
+impl Sink {
+    pub fn new(name: String, queue: Arc<Queue>, counters: Arc<Counters>, log: Log, output: Box<dyn Output>) -> Self {
+        let state = State::Down { until: Instant::now() };
+        Self { name, queue, counters, log, output, state, back_off: BACK_OFF, told: None, ending: false }
+    }
+
+    /// Until the queue has ended and is empty, or its deadline has passed.
+    pub fn run(mut self) {
+        let mut batch: Vec<Record> = Vec::with_capacity(BATCH);
+        let mut done = 0;
+        loop {
+            let end = self.queue.ends();
+            if end.is_some() && !self.ending {
+                // Once more without waiting.
+                self.ending = true;
+                self.back_off = BACK_OFF;
+                if !self.is_up() {
+                    self.state = State::Down { until: Instant::now() };
+                }
+            }
+            self.open();
+            if done == batch.len() {
+                batch.clear();
+                done = 0;
+                if self.is_up() {
+                    self.queue.take(&mut batch, BATCH, LOOK);
+                }
+            }
+            if end.is_some_and(|by| batch.is_empty() && self.queue.len() == 0 || Instant::now() >= by) {
+                break;
+            }
+            if self.is_up() {
+                let result = match batch.get(done..) {
+                    Some(rest) if !rest.is_empty() => self.output.send(rest),
+                    _ => Ok(0),
+                };
+                let result = result.and_then(|n| {
+                    done += n;
+                    self.output.tick().map(|()| n > 0)
+                });
+                self.check(result);
+            } else {
+                thread::sleep(LOOK.min(Duration::from_millis(20)));
+            }
+        }
+        if self.is_up() {
+            self.output.close();
+        }
+        // Too late for these.
+        self.counters.dropped(batch.get(done..).unwrap_or_default());
+        loop {
+            batch.clear();
+            self.queue.take(&mut batch, BATCH, Duration::ZERO);
+            if batch.is_empty() {
+                break;
+            }
+            self.counters.dropped(&batch);
+        }
+        self.counters.up.store(false, Ordering::Relaxed);
+    }
+
+    fn is_up(&self) -> bool {
+        matches!(self.state, State::Up { .. })
+    }
+
+    /// Opens it if it is down and the time has come.
+    fn open(&mut self) {
+        if matches!(self.state, State::Down { until } if Instant::now() >= until) {
+            let result = self.output.open();
+            if result.is_ok() {
+                self.state = State::Up { since: Instant::now() };
+            }
+            // What was down is believed to be up when something has gone through.
+            let believed = self.told.is_none();
+            self.check(result.map(|()| believed));
+        }
+    }
+
+    /// Takes in how a call went: well, and whether something has gone through, or not.
+    fn check(&mut self, result: Result<bool, Trouble>) {
+        let trouble = match result {
+            Ok(through) => {
+                let believed = matches!(self.state, State::Up { since } if through || since.elapsed() >= BELIEVED);
+                if believed && !self.counters.up.swap(true, Ordering::Relaxed) {
+                    self.counters.down.store(false, Ordering::Relaxed);
+                    self.told = None;
+                    (self.log)(&format!("export to {}: up", self.name));
+                }
+                return;
+            }
+            Err(trouble) => trouble,
+        };
+        if matches!(self.state, State::Up { since } if since.elapsed() >= STEADY) {
+            self.back_off = BACK_OFF;
+        }
+        self.counters.up.store(false, Ordering::Relaxed);
+        self.counters.down.store(true, Ordering::Relaxed);
+        if self.told.as_ref() != Some(&trouble) {
+            (self.log)(&format!("export to {}: down: {trouble}; trying again", self.name));
+            self.told = Some(trouble);
+        }
+        self.state = State::Down { until: Instant::now() + self.back_off };
+        self.back_off = (self.back_off * 2).min(BACK_OFF_MOST);
+    }
+}

@@ -1,0 +1,114 @@
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use crate::Distinguish;
+
+/// Where records go, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportSpec {
+    /// Each gets every record.
+    pub sinks: Vec<SinkSpec>,
+    /// Observation domain ID of IPFIX messages.
+    pub domain: u32,
+    /// Whether records have two directions.
+    pub joined: bool,
+    /// What [`Key::scope`](crate::Key) is.
+    pub distinguish: Distinguish,
+    /// Records each sink's queue has room for (about 120 bytes each, taken when needed).
+    pub queue: usize,
+    /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers; larger than the path's MTU less these, it
+    /// is fragmented.
+    pub message_bytes: usize,
+    /// Templates (UDP) and statistics are sent this often.
+    pub refresh: Duration,
+    /// Templates (UDP) are sent with every so-many-th message, too.
+    pub refresh_messages: u64,
+    /// Most records a second to each UDP collector; a collector that is overrun loses silently. None: no bound.
+    pub udp_records_per_s: Option<u64>,
+}
+
+impl Default for ExportSpec {
+    fn default() -> Self {
+        Self {
+            sinks: Vec::new(),
+            domain: 0,
+            joined: false,
+            distinguish: Distinguish::None,
+            queue: 1 << 18,
+            message_bytes: 1400,
+            refresh: Duration::from_secs(60),
+            refresh_messages: 4096,
+            udp_records_per_s: None,
+        }
+    }
+}
+
+/// One place records go to: `udp:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SinkSpec {
+    /// IPFIX over UDP to `HOST:PORT`, looked up whenever the session begins.
+    Udp(String),
+    /// IPFIX over TCP.
+    Tcp(String),
+    /// JSON lines in a file.
+    Json(FileSpec),
+}
+
+/// A file of JSON lines: one [`Record`](crate::Record) a line.
+///
+/// Lines are appended whole, many in one write, and a line counts when its newline is there. After a kill or a crash the
+/// last line may lack it; it is cut off when the file is opened again. Rotation renames `FILE` to `FILE.1`, that to
+/// `FILE.2` and so on: those are never written again. A kill between two renames leaves a number free, nothing lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSpec {
+    /// The file being written. Its directory has to be there.
+    pub path: PathBuf,
+    /// Rotated before it becomes larger than this, in bytes.
+    pub max_bytes: u64,
+    /// Rotated when it is this old, if something is in it. The age counts from when we opened it.
+    pub max_age: Duration,
+    /// Rotated files kept; the oldest goes. With 0 a full file is removed.
+    pub keep: u32,
+}
+
+impl FileSpec {
+    /// With 256 MiB a file, a day at most, eight kept.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 3600), keep: 8 }
+    }
+}
+
+impl fmt::Display for SinkSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Udp(to) => write!(f, "udp:{to}"),
+            Self::Tcp(to) => write!(f, "tcp:{to}"),
+            Self::Json(file) => write!(f, "json:{}", file.path.display()),
+        }
+    }
+}
+
+/// A sink that cannot be read from text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("export \"{0}\": not one of udp:HOST:PORT, tcp:HOST:PORT, json:FILE")]
+pub struct SinkError(String);
+
+impl FromStr for SinkSpec {
+    type Err = SinkError;
+
+    fn from_str(text: &str) -> Result<Self, SinkError> {
+        let sink = match text.split_once(':') {
+            Some(("udp", to)) if address(to) => Self::Udp(to.into()),
+            Some(("tcp", to)) if address(to) => Self::Tcp(to.into()),
+            Some(("json", path)) if !path.is_empty() => Self::Json(FileSpec::new(path)),
+            _ => return Err(SinkError(text.into())),
+        };
+        Ok(sink)
+    }
+}
+
+/// `HOST:PORT` by its look: an IPv6 address is in brackets.
+fn address(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let bare = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
+    !host.is_empty() && !bare && port.parse::<u16>().is_ok_and(|port| port != 0)
+}

@@ -1,0 +1,169 @@
+use std::{
+    io::{self, ErrorKind, Write},
+    net::{Shutdown, TcpStream},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use super::{
+    counters::Counters,
+    sink::{Output, Trouble},
+    udp::{resolve, unix_s},
+    ExportSpec,
+};
+use crate::{
+    ipfix::{EncodeSpec, Encoder, Message},
+    Record,
+};
+
+/// Largest message; no datagram bounds it.
+const MESSAGE_BYTES: usize = 16 << 10;
+const CONNECT: Duration = Duration::from_secs(1);
+/// How long a write waits for room.
+const WRITE: Duration = Duration::from_millis(100);
+/// How often to look whether the collector has hung up.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// IPFIX over TCP (RFC 7011 10.4): a connection is a session, with templates at its begin.
+///
+/// Records are counted as sent when the kernel has the whole message; of what it has not delivered when a connection
+/// breaks, nobody knows. A message cut off by that is sent again whole, in the next session.
+pub(super) struct Tcp {
+    to: String,
+    encoder: Encoder,
+    counters: Arc<Counters>,
+    refresh: Duration,
+    stream: Option<TcpStream>,
+    /// The message under way, what it holds, and what of it is written.
+    out: Vec<u8>,
+    message: Message,
+    written: usize,
+    refreshed: Instant,
+    looked: Instant,
+}
+
+impl Tcp {
+    pub fn new(to: &str, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
+        Self {
+            to: to.into(),
+            encoder: Encoder::new(EncodeSpec { message_bytes: MESSAGE_BYTES, ..encode }),
+            counters,
+            refresh: spec.refresh,
+            stream: None,
+            out: Vec::new(),
+            message: Message::default(),
+            written: 0,
+            refreshed: Instant::now(),
+            looked: Instant::now(),
+        }
+    }
+
+    fn under_way(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    fn make(&mut self, records: &[Record], templates: bool, statistics: bool) {
+        let statistics = statistics.then(|| self.counters.statistics());
+        self.message = self.encoder.message(unix_s(), templates, statistics.as_ref(), records, &mut self.out);
+        self.written = 0;
+        if statistics.is_some() {
+            self.refreshed = Instant::now();
+        }
+    }
+
+    /// Writes what it can of the message under way; how many records went with it when it is through.
+    fn write(&mut self) -> Result<Option<usize>, Trouble> {
+        let stream = self.stream.as_mut().ok_or("not open")?;
+        while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match stream.write(rest) {
+                Ok(0) => return Err("closed by the collector".into()),
+                Ok(n) => self.written += n,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if is_wait(&error) => return Ok(None),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        if self.out.is_empty() {
+            return Ok(Some(0));
+        }
+        self.encoder.sent(&self.message);
+        self.counters.out(self.out.len());
+        self.counters.sent(self.message.records);
+        self.out.clear();
+        self.written = 0;
+        Ok(Some(self.message.records))
+    }
+
+    /// Collectors say nothing over TCP; they can only hang up.
+    fn look(&mut self) -> Result<(), Trouble> {
+        let stream = self.stream.as_mut().ok_or("not open")?;
+        let mut bytes = [0; 512];
+        let said = stream.set_nonblocking(true).and_then(|()| io::Read::read(stream, &mut bytes));
+        stream.set_nonblocking(false).map_err(|error| error.to_string())?;
+        match said {
+            Ok(0) => Err("closed by the collector".into()),
+            Ok(_) => Ok(()),
+            Err(error) if is_wait(&error) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+fn is_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+impl Output for Tcp {
+    fn open(&mut self) -> Result<(), Trouble> {
+        self.stream = None;
+        let mut result = Err(format!("no address for {}", self.to));
+        for to in resolve(&self.to)? {
+            result = TcpStream::connect_timeout(&to, CONNECT).map_err(|error| error.to_string());
+            if result.is_ok() {
+                break;
+            }
+        }
+        let stream = result?;
+        let ready = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(WRITE)));
+        ready.map_err(|error| error.to_string())?;
+        self.stream = Some(stream);
+        self.encoder.restart();
+        self.make(&[], true, true);
+        self.write().map(drop)
+    }
+
+    fn send(&mut self, records: &[Record]) -> Result<usize, Trouble> {
+        if self.under_way() && self.message.records == 0 && self.write()?.is_none() {
+            return Ok(0);
+        }
+        if !self.under_way() {
+            self.make(records, false, false);
+        }
+        Ok(self.write()?.unwrap_or(0))
+    }
+
+    fn tick(&mut self) -> Result<(), Trouble> {
+        if self.looked.elapsed() >= LOOK {
+            self.looked = Instant::now();
+            self.look()?;
+        }
+        if !self.under_way() && self.refreshed.elapsed() >= self.refresh {
+            self.make(&[], false, true);
+        }
+        // One with records goes on in `send`.
+        if self.under_way() && self.message.records == 0 {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if !self.under_way() {
+            self.make(&[], false, true);
+            let _ = self.write();
+        }
+        if let Some(stream) = self.stream.take() {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+}

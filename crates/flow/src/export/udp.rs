@@ -1,0 +1,207 @@
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant, SystemTime},
+};
+
+use super::{
+    counters::{Counters, Lost},
+    sink::{Output, Trouble},
+    ExportSpec,
+};
+use crate::{
+    ipfix::{EncodeSpec, Encoder, Message},
+    Record,
+};
+
+/// The largest UDP payload over IPv4.
+const MOST_BYTES: usize = 65507;
+/// How long a refusal may take to come back: a message is counted as sent this long after it was, or at the next one.
+const REFUSAL: Duration = Duration::from_millis(100);
+
+/// IPFIX over UDP (RFC 7011 10.3).
+///
+/// Whether anybody listens is told by ICMP alone: the kernel reports it at a later call. So a session begins with the
+/// templates and a short wait, and each message is counted when the next one has not been refused.
+pub(super) struct Udp {
+    to: String,
+    encoder: Encoder,
+    counters: Arc<Counters>,
+    refresh: Duration,
+    refresh_messages: u64,
+    pace: Option<Pace>,
+    socket: Option<UdpSocket>,
+    out: Vec<u8>,
+    /// Templates and statistics were sent, and so many messages ago.
+    refreshed: Instant,
+    messages: u64,
+    unconfirmed: Option<(Lost, Instant)>,
+}
+
+impl Udp {
+    pub fn new(to: &str, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
+        let message_bytes = encode.message_bytes.min(MOST_BYTES);
+        Self {
+            to: to.into(),
+            encoder: Encoder::new(EncodeSpec { message_bytes, ..encode }),
+            counters,
+            refresh: spec.refresh,
+            refresh_messages: spec.refresh_messages.max(1),
+            pace: spec.udp_records_per_s.map(Pace::new),
+            socket: None,
+            out: Vec::new(),
+            refreshed: Instant::now(),
+            messages: 0,
+            unconfirmed: None,
+        }
+    }
+
+    /// Sends one message, with templates and statistics when they are due (or asked for).
+    fn message(&mut self, records: &[Record], refresh: bool) -> Result<Message, Trouble> {
+        let due = refresh || self.refreshed.elapsed() >= self.refresh;
+        let templates = due || self.messages >= self.refresh_messages;
+        let statistics = due.then(|| self.counters.statistics());
+        let message = self.encoder.message(unix_s(), templates, statistics.as_ref(), records, &mut self.out);
+        let socket = self.socket.as_ref().ok_or("not open")?;
+        if let Err(error) = socket.send(&self.out) {
+            // This message did not leave, and the one before did not arrive.
+            self.settle(false);
+            return Err(error.to_string());
+        }
+        self.settle(true);
+        let mut lost = Lost::default();
+        records.iter().take(message.records).for_each(|record| lost.add(record));
+        self.unconfirmed = Some((lost, Instant::now()));
+        self.encoder.sent(&message);
+        self.counters.out(self.out.len());
+        self.messages += 1;
+        if templates {
+            self.messages = 0;
+        }
+        if due {
+            self.refreshed = Instant::now();
+        }
+        Ok(message)
+    }
+
+    /// Counts the message whose fate was open.
+    fn settle(&mut self, arrived: bool) {
+        match self.unconfirmed.take() {
+            Some((message, _)) if arrived => self.counters.sent(usize::try_from(message.records).unwrap_or(0)),
+            Some((message, _)) => self.counters.lost(&message),
+            None => {}
+        }
+    }
+
+    /// Looks whether a refusal has come back.
+    fn confirm(&mut self) -> Result<(), Trouble> {
+        let error = self.socket.as_ref().and_then(|socket| socket.take_error().ok().flatten());
+        self.settle(error.is_none());
+        error.map_or(Ok(()), |error| Err(error.to_string()))
+    }
+
+    /// A new session to one of the addresses.
+    fn begin(&mut self, to: SocketAddr) -> Result<(), Trouble> {
+        let any: SocketAddr = match to {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(to).map(|()| socket));
+        self.socket = Some(socket.map_err(|error| error.to_string())?);
+        self.encoder.restart();
+        self.message(&[], true)?;
+        thread::sleep(REFUSAL);
+        self.confirm()
+    }
+}
+
+impl Output for Udp {
+    fn open(&mut self) -> Result<(), Trouble> {
+        let mut result = Err(format!("no address for {}", self.to));
+        for to in resolve(&self.to)? {
+            result = self.begin(to);
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+
+    fn send(&mut self, records: &[Record]) -> Result<usize, Trouble> {
+        if self.pace.as_ref().is_some_and(|pace| !pace.ready()) {
+            return Ok(0);
+        }
+        let message = self.message(records, false)?;
+        if let Some(pace) = &mut self.pace {
+            pace.sent(message.records);
+        }
+        Ok(message.records)
+    }
+
+    fn tick(&mut self) -> Result<(), Trouble> {
+        if self.unconfirmed.is_some_and(|(_, at)| at.elapsed() >= REFUSAL) {
+            self.confirm()?;
+        }
+        if self.refreshed.elapsed() >= self.refresh {
+            self.message(&[], true)?;
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        // So that the last statistics count the last records.
+        if self.unconfirmed.is_some_and(|(message, _)| message.records > 0) {
+            thread::sleep(REFUSAL);
+            if self.confirm().is_err() {
+                return;
+            }
+        }
+        // Nobody is left to tell.
+        let _ = self.message(&[], true);
+        self.settle(true);
+    }
+}
+
+/// Spreads records over time.
+#[derive(Debug)]
+struct Pace {
+    per_s: f64,
+    next: Instant,
+}
+
+impl Pace {
+    fn new(per_s: u64) -> Self {
+        #[allow(clippy::cast_precision_loss)]
+        let per_s = per_s.max(1) as f64;
+        Self { per_s, next: Instant::now() }
+    }
+
+    /// Waits a little for the next message's time; says whether it has come.
+    fn ready(&self) -> bool {
+        thread::sleep(self.next.saturating_duration_since(Instant::now()).min(REFUSAL));
+        Instant::now() >= self.next
+    }
+
+    fn sent(&mut self, records: usize) {
+        // What was not used is forgotten but for 10 ms of it: sleeping is not exact.
+        let earliest = Instant::now().checked_sub(Duration::from_millis(10)).unwrap_or_else(Instant::now);
+        #[allow(clippy::cast_precision_loss)]
+        let takes = Duration::from_secs_f64(records as f64 / self.per_s);
+        self.next = self.next.max(earliest) + takes;
+    }
+}
+
+/// The export time of a message.
+pub(super) fn unix_s() -> u32 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // The field has 32 bits, until 2106.
+    #[allow(clippy::cast_possible_truncation)]
+    let seconds = now.as_secs() as u32;
+    seconds
+}
+
+/// Addresses of `HOST:PORT`. May wait for a name server.
+pub(super) fn resolve(to: &str) -> Result<Vec<SocketAddr>, Trouble> {
+    to.to_socket_addrs().map(Iterator::collect).map_err(|error| error.to_string())
+}

@@ -1,0 +1,91 @@
+use std::fmt::{Display, Write};
+
+use crate::protocol::{Interface, Totals};
+
+/// The reasons of [`crate::protocol::TableTotals::ended`], in its order.
+const ENDED: [&str; 5] = ["idle", "active", "end_of_flow", "forced", "lack_of_resources"];
+
+/// Totals in Prometheus' text format 0.0.4.
+///
+/// Counters end in `_total`, bytes are bytes, times are seconds: as Prometheus names things.
+pub fn text(totals: &Totals) -> String {
+    let mut out = Text(String::with_capacity(8 << 10));
+    let interfaces = &totals.interfaces;
+    let t = &totals.table;
+    out.each("receive_packets_total", "counter", "Frames received.", interfaces, |i| i.packets);
+    out.each("receive_bytes_total", "counter", "Bytes of frames received, without FCS.", interfaces, |i| i.bytes);
+    out.each("receive_not_ip_total", "counter", "Frames received that are no IP.", interfaces, |i| i.not_ip);
+    out.each(
+        "receive_malformed_total",
+        "counter",
+        "Frames received that claim to be IP and are not readable.",
+        interfaces,
+        |i| i.malformed,
+    );
+    out.each("receive_missed_total", "counter", "Frames the port had no room for.", interfaces, |i| i.missed);
+    out.each("transmit_dropped_total", "counter", "Frames received that could not be passed on.", interfaces, |i| {
+        i.tx_dropped
+    });
+    out.each("interface_up", "gauge", "Whether the link is up.", interfaces, |i| u8::from(i.up));
+    out.one("flows", "gauge", "Flows in the table.", t.flows);
+    out.one("flows_limit", "gauge", "Flows the table has room for.", t.capacity);
+    out.one("table_memory_bytes", "gauge", "Memory of the table.", t.memory);
+    out.one("flows_created_total", "counter", "Flows begun.", t.created);
+    out.head("flows_ended_total", "counter", "Flows recorded, by reason (IPFIX flowEndReason).");
+    for (reason, count) in ENDED.iter().zip(t.ended) {
+        out.sample("flows_ended_total", &[("reason", reason)], count);
+    }
+    out.one(
+        "refused_packets_total",
+        "counter",
+        "Packets of flows that found no place in the table.",
+        t.refused_packets,
+    );
+    out.one("flows_evicted_total", "counter", "Flows evicted for others.", t.evicted);
+    out.one("export_records_total", "counter", "Records of ended flows given to export.", totals.export.records);
+    out.one("export_sent_total", "counter", "Records sent or written.", totals.export.sent);
+    out.one("export_dropped_total", "counter", "Records lost on their way out.", totals.export.dropped);
+    out.one("uptime_seconds", "gauge", "Time since the logger started.", totals.uptime_s);
+    out.0
+}
+
+struct Text(String);
+
+impl Text {
+    // Writing to a string cannot fail.
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# HELP linerate_flowlog_{name} {help}\n# TYPE linerate_flowlog_{name} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let _ = write!(self.0, "linerate_flowlog_{name}");
+        for (n, (label, text)) in labels.iter().enumerate() {
+            let _ = write!(self.0, "{}{label}=\"{}\"", if n == 0 { '{' } else { ',' }, escaped(text));
+        }
+        let _ = writeln!(self.0, "{} {value}", if labels.is_empty() { "" } else { "}" });
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl Display) {
+        self.head(name, kind, help);
+        self.sample(name, &[], value);
+    }
+
+    fn each<V: Display>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        interfaces: &[Interface],
+        value: impl Fn(&Interface) -> V,
+    ) {
+        self.head(name, kind, help);
+        for interface in interfaces {
+            let port = interface.port.to_string();
+            self.sample(name, &[("port", &port), ("interface", &interface.name)], value(interface));
+        }
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

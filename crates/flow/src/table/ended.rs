@@ -1,0 +1,76 @@
+//! Records of ended flows, from the worker to who exports them.
+
+use rtrb::Consumer;
+
+use super::{
+    slot::{Family, BYTES, INGRESS, REVERSED, V4, V6},
+    Timebase,
+};
+use crate::{EndReason, Key, Key4, Key6, Record, Way};
+
+/// Takes the records of ended flows, on one thread of its own.
+pub struct EndedReader {
+    pub(crate) v4: Consumer<<V4 as Family>::Raw>,
+    pub(crate) v6: Consumer<<V6 as Family>::Raw>,
+    pub(crate) timebase: Timebase,
+}
+
+impl EndedReader {
+    /// The next record, if there is one now.
+    pub fn pop(&mut self) -> Option<Record> {
+        let v4 = self.v4.pop().ok().map(|raw| record::<V4>(&raw, &self.timebase));
+        v4.or_else(|| self.v6.pop().ok().map(|raw| record::<V6>(&raw, &self.timebase)))
+    }
+
+    /// Whether the worker is gone: what [`Self::pop`] still gives is the last.
+    pub fn is_closed(&self) -> bool {
+        self.v4.is_abandoned() && self.v6.is_abandoned()
+    }
+
+    /// Tells times from another anchor from now on.
+    pub fn anchor(&mut self, timebase: Timebase) {
+        self.timebase = timebase;
+    }
+}
+
+/// A slot's words as a record.
+pub(crate) fn record<F: Packed>(raw: &F::Raw, timebase: &Timebase) -> Record {
+    let words = raw.as_ref();
+    let word = |i: usize| words.get(F::A + i).copied().unwrap_or_default();
+    let (ports, scope, packets, state) = (word(0), word(1) >> 32, word(4), word(5));
+    Record {
+        key: F::unpack(words, ports & !0xffff, scope, state & REVERSED != 0),
+        ingress: (state >> INGRESS) as u8,
+        tos: (ports >> 8) as u8,
+        tcp_flags: ports as u8,
+        forward: Way { packets: packets >> 32, bytes: state & BYTES },
+        back: Way { packets: packets & 0xffff_ffff, bytes: word(6) & BYTES },
+        first: timebase.at(word(2)),
+        last: timebase.at(word(3)),
+        end: reason(word(6) >> 48),
+    }
+}
+
+fn reason(number: u64) -> Option<EndReason> {
+    use EndReason::{Active, EndOfFlow, Forced, Idle, LackOfResources};
+    [Idle, Active, EndOfFlow, Forced, LackOfResources].into_iter().find(|reason| *reason as u64 == number)
+}
+
+/// Back from words to a key.
+pub(crate) trait Packed: Family {
+    /// The key in the direction of the first frame.
+    fn unpack(addresses: &[u64], ports: u64, scope: u64, reversed: bool) -> Key;
+}
+
+macro_rules! packed {
+    ($family:ty, $key:ident, [$($i:literal),*]) => {
+        impl Packed for $family {
+            fn unpack(addresses: &[u64], ports: u64, scope: u64, reversed: bool) -> Key {
+                let key = $key([$(addresses[$i],)* ports, scope]);
+                if reversed { key.flipped() } else { key }.into()
+            }
+        }
+    };
+}
+packed!(V4, Key4, [0]);
+packed!(V6, Key6, [0, 1, 2, 3]);

@@ -1,0 +1,175 @@
+//! The flows of one IP version as their worker has them.
+
+use packet::BURST;
+use rtrb::Producer;
+
+use super::{
+    hash::Hasher,
+    index::{Index, LANES, NONE},
+    slot::{Family, Slot},
+    sync::AtomicU64,
+    Counts, Full, Prefetch, TableError,
+};
+use crate::EndReason;
+
+/// What both IP versions have in common.
+pub(crate) struct Common {
+    pub(crate) full: Full,
+    pub(crate) joined: bool,
+    /// Timeouts in ticks.
+    pub(crate) idle: u64,
+    pub(crate) active: u64,
+    /// How long a flow that TCP has closed stays for late frames, in ticks.
+    pub(crate) linger: u64,
+    pub(crate) counts: Counts,
+    /// The counts are not those that readers see.
+    pub(crate) changed: bool,
+}
+
+pub(crate) struct Flows<F: Family> {
+    hasher: Hasher,
+    index: Index,
+    ended: Producer<F::Raw>,
+    /// Of the burst under way: hashes, and the slots that seem to be theirs.
+    hashes: [u64; BURST],
+    found: [u32; BURST],
+}
+
+impl<F: Family> Flows<F> {
+    pub(crate) fn new(buckets: usize, ended: Producer<F::Raw>) -> Result<Self, TableError> {
+        let (hashes, found) = ([0; BURST], [NONE; BURST]);
+        Ok(Self { hasher: Hasher::random()?, index: Index::new(buckets), ended, hashes, found })
+    }
+
+    pub(crate) fn buckets(&self) -> usize {
+        self.index.buckets()
+    }
+
+    pub(crate) fn index_memory(&self) -> usize {
+        self.index.memory()
+    }
+
+    /// Room for so many more records of ended flows.
+    pub(crate) fn slots(&self) -> usize {
+        self.ended.slots()
+    }
+
+    /// Counts packets of one ingress port. Each pass asks for the memory that the next needs.
+    #[inline]
+    pub(crate) fn count(
+        &mut self,
+        table: &[AtomicU64],
+        common: &mut Common,
+        packets: &[F::Packet],
+        ingress: u8,
+        now: u64,
+        prefetch: &impl Prefetch,
+    ) {
+        for packets in packets.chunks(BURST) {
+            for (packet, hash) in packets.iter().zip(&mut self.hashes) {
+                *hash = self.hasher.hash(F::key(packet));
+                let spot = self.index.spot(*hash);
+                for bucket in [spot.first, spot.second] {
+                    if let Some(bucket) = self.index.bucket(bucket) {
+                        prefetch.prefetch(bucket);
+                    }
+                }
+            }
+            for (&hash, found) in self.hashes.iter().take(packets.len()).zip(&mut self.found) {
+                let spot = self.index.spot(hash);
+                let lanes = self.index.find(spot);
+                // A new flow goes where there is room; the empty slot is not found under its key.
+                *found = if lanes != 0 { spot.slot(lanes.trailing_zeros()) } else { self.index.room(spot) };
+                if let Some(slot) = Slot::<F>::at(table, *found) {
+                    slot.lines().for_each(|line| prefetch.prefetch(line));
+                }
+            }
+            for (i, packet) in packets.iter().enumerate() {
+                let (Some(&hash), Some(&found)) = (self.hashes.get(i), self.found.get(i)) else { break };
+                match Slot::<F>::at(table, found) {
+                    Some(slot) if slot.is(F::key(packet)) && slot.count(F::facts(packet), now) => {}
+                    _ => self.count_else(table, common, hash, packet, ingress, now),
+                }
+            }
+        }
+    }
+
+    /// Counts what is not just one more frame of a flow found at once: a new flow, a turn of TCP, a tag that two share.
+    #[inline(never)]
+    fn count_else(
+        &mut self,
+        table: &[AtomicU64],
+        common: &mut Common,
+        hash: u64,
+        packet: &F::Packet,
+        ingress: u8,
+        now: u64,
+    ) {
+        let (key, facts) = (F::key(packet), F::facts(packet));
+        let spot = self.index.spot(hash);
+        let mut lanes = self.index.find(spot);
+        while lanes != 0 {
+            match Slot::<F>::at(table, spot.slot(lanes.trailing_zeros())) {
+                Some(slot) if slot.is(key) => {
+                    let cut = slot.count_turn(facts, ingress, now, common.joined);
+                    return self.out(common, cut);
+                }
+                _ => lanes &= lanes - 1,
+            }
+        }
+        common.changed = true;
+        let mut place = self.index.room(spot);
+        if place == NONE && common.full == Full::Evict {
+            // All 32 are taken, and asked for at once.
+            let all = (0..2 * LANES as u32).map(|bit| spot.slot(bit));
+            let last = |&i: &u32| Slot::<F>::at(table, i).map_or(u64::MAX, Slot::last);
+            place = all.min_by_key(last).unwrap_or(NONE);
+            if let Some(slot) = Slot::<F>::at(table, place) {
+                common.counts.evicted += 1;
+                common.counts.flows -= 1;
+                self.out(common, slot.cut(EndReason::LackOfResources));
+            }
+        }
+        match Slot::<F>::at(table, place) {
+            Some(slot) => {
+                slot.fill(key, facts, ingress, now, common.joined);
+                self.index.set(place, spot.tag);
+                common.counts.flows += 1;
+                common.counts.created += 1;
+            }
+            None => {
+                common.counts.refused_packets += 1;
+                common.counts.refused_bytes += facts.bytes;
+            }
+        }
+    }
+
+    /// Hands a record out, or counts it as dropped when nobody takes them fast enough.
+    #[inline]
+    fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>) {
+        let Some((raw, reason)) = cut else { return };
+        common.changed = true;
+        common.counts.ended[reason as usize - 1] += 1;
+        if self.ended.push(raw).is_err() {
+            common.counts.dropped_records += 1;
+        }
+    }
+
+    /// Looks at the flows of a bucket: ends those that are due, or all of them as `forced`.
+    pub(crate) fn sweep(&mut self, table: &[AtomicU64], common: &mut Common, bucket: u32, now: u64, forced: bool) {
+        let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
+        while lanes != 0 {
+            let place = bucket * LANES as u32 + lanes.trailing_zeros();
+            lanes &= lanes - 1;
+            let Some(slot) = Slot::<F>::at(table, place) else { return };
+            let due = slot.due(now, common.idle, common.active, common.linger);
+            let Some(reason) = (if forced { Some(EndReason::Forced) } else { due }) else { continue };
+            self.out(common, slot.cut(reason));
+            if reason != EndReason::Active {
+                self.index.set(place, 0);
+                common.counts.flows -= 1;
+                common.changed = true;
+            }
+        }
+    }
+}

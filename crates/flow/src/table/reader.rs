@@ -1,0 +1,111 @@
+//! The readers' side: any thread, at any time, at no cost to the worker but the cache lines it has to fetch back.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{
+    ended::{record, Packed},
+    slot::{Family, Slot, V4, V6},
+    sync::{AtomicU64, Ordering},
+    Counts, Timebase,
+};
+use crate::Record;
+
+/// What a worker and its readers share.
+pub(crate) struct Shared<M> {
+    pub(crate) memory: M,
+    /// Words of the IPv4 slots; those of the IPv6 slots follow.
+    pub(crate) words4: usize,
+    pub(crate) words6: usize,
+    pub(crate) counters: Counters,
+    pub(crate) capacity: u64,
+    pub(crate) bytes: u64,
+}
+
+impl<M: Deref<Target = [AtomicU64]>> Shared<M> {
+    /// The slots of both IP versions.
+    #[inline(always)]
+    pub(crate) fn tables(&self) -> (&[AtomicU64], &[AtomicU64]) {
+        let (v4, rest) = self.memory.split_at_checked(self.words4).unwrap_or_default();
+        (v4, rest.get(..self.words6).unwrap_or_default())
+    }
+}
+
+/// [`Counts`] in words that any thread may read.
+#[derive(Default)]
+pub(crate) struct Counters([AtomicU64; Counts::WORDS]);
+
+impl Counters {
+    #[inline]
+    pub(crate) fn publish(&self, counts: &Counts) {
+        self.0.iter().zip(counts.words()).for_each(|(to, from)| to.store(from, Ordering::Relaxed));
+    }
+}
+
+/// Reads a table. Clones read the same one.
+pub struct Reader<M> {
+    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) timebase: Timebase,
+}
+
+impl<M> Clone for Reader<M> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone(), timebase: self.timebase }
+    }
+}
+
+impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
+    /// Places a flow can be in: `0..places()`.
+    pub fn places(&self) -> u64 {
+        (self.shared.words4 / V4::STRIDE + self.shared.words6 / V6::STRIDE) as u64
+    }
+
+    /// Flows it has room for.
+    pub fn capacity(&self) -> u64 {
+        self.shared.capacity
+    }
+
+    /// Memory it takes, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.shared.bytes
+    }
+
+    /// What was counted up to the worker's last burst or so.
+    pub fn counts(&self) -> Counts {
+        Counts::from_words(std::array::from_fn(|i| self.shared.counters.0[i].load(Ordering::Relaxed)))
+    }
+
+    /// Shows the flows in places `from..to`, each as it was at one instant. A flow whose worker was stopped in the middle
+    /// of writing it is passed over.
+    pub fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
+        let (v4, v6) = self.shared.tables();
+        let start6 = (v4.len() / V4::STRIDE) as u64;
+        self.scan_family::<V4>(v4, from..to, 0, visit);
+        self.scan_family::<V6>(v6, from..to, start6, visit);
+    }
+
+    fn scan_family<F: Packed>(
+        &self,
+        table: &[AtomicU64],
+        places: std::ops::Range<u64>,
+        start: u64,
+        visit: &mut dyn FnMut(u64, &Record),
+    ) {
+        let end = start + (table.len() / F::STRIDE) as u64;
+        for place in places.start.max(start)..places.end.min(end) {
+            let slot = u32::try_from(place - start).ok().and_then(|i| Slot::<F>::at(table, i));
+            if let Some(raw) = slot.and_then(Slot::read) {
+                visit(place, &record::<F>(&raw, &self.timebase));
+            }
+        }
+    }
+
+    /// Tells times from another anchor from now on.
+    pub fn anchor(&mut self, timebase: Timebase) {
+        self.timebase = timebase;
+    }
+
+    /// Where times are told from.
+    pub fn timebase(&self) -> Timebase {
+        self.timebase
+    }
+}

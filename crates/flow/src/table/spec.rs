@@ -1,0 +1,119 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    index::LANES,
+    slot::{Family, V4, V6},
+};
+
+/// What becomes of a new flow when there is no place for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Full {
+    /// It is not recorded; its packets are counted as refused.
+    Refuse,
+    /// It takes the place of another, of those 32 it could be in the one that has been quiet for longest.
+    #[default]
+    Evict,
+}
+
+/// How large a table is, and when flows leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableSpec {
+    /// IPv4 flows there is room for: 2^10 to 2^24. There are a quarter more places than that, so that all find one.
+    pub flows: usize,
+    /// IPv6 flows there is room for: 0 to 2^24.
+    pub flows6: usize,
+    /// A flow is ended when nothing was seen of it for so long: 1 s to a day.
+    pub idle: Duration,
+    /// A flow is recorded, and counted on from zero, when it has gone on for so long: 1 s to a day.
+    pub active: Duration,
+    /// What becomes of new flows when there is no place.
+    pub full: Full,
+    /// Whether a flow is both directions: TCP then ends it when both have sent FIN, otherwise when its own has.
+    pub joined: bool,
+}
+
+/// Why there is no table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// Too few or too many flows.
+    #[error("room for {got} {version} flows: legal are {least} to 16777216 (2^24)")]
+    Flows {
+        /// Asked for.
+        got: usize,
+        /// `IPv4` or `IPv6`.
+        version: &'static str,
+        /// At least.
+        least: usize,
+    },
+    /// A timeout out of bounds.
+    #[error("{which} timeout of {got:?}: legal are 1 s to 86400 s (a day)")]
+    Timeout {
+        /// `idle` or `active`.
+        which: &'static str,
+        /// Asked for.
+        got: Duration,
+    },
+    /// Too little memory was given.
+    #[error("the flow table needs {need} words of 8 bytes and was given {got}")]
+    Memory {
+        /// Words.
+        need: usize,
+        /// Words.
+        got: usize,
+    },
+    /// The system gives no random numbers.
+    #[error("no random numbers for the key of the flow table's hash: {0}")]
+    Random(getrandom::Error),
+}
+
+/// Most flows of one IP version.
+const MOST: usize = 1 << 24;
+/// Fewest places, even for no flows at all.
+const DAY: Duration = Duration::from_secs(86_400);
+
+impl TableSpec {
+    /// Room for `flows` of IPv4 and a quarter as many of IPv6; idle for 15 s, active for 60 s, evicting, joined.
+    pub fn new(flows: usize) -> Self {
+        let seconds = Duration::from_secs;
+        Self { flows, flows6: flows / 4, idle: seconds(15), active: seconds(60), full: Full::Evict, joined: true }
+    }
+
+    /// Whether all of it is within bounds.
+    ///
+    /// # Errors
+    ///
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), TableError> {
+        for (got, version, least) in [(self.flows, "IPv4", 1 << 10), (self.flows6, "IPv6", 0)] {
+            if !(least..=MOST).contains(&got) {
+                return Err(TableError::Flows { got, version, least });
+            }
+        }
+        for (got, which) in [(self.idle, "idle"), (self.active, "active")] {
+            if !(Duration::from_secs(1)..=DAY).contains(&got) {
+                return Err(TableError::Timeout { which, got });
+            }
+        }
+        Ok(())
+    }
+
+    /// Words of 8 bytes that the slots take. The index, 2 bytes a place, is the worker's own.
+    pub fn words(&self) -> usize {
+        let (v4, v6) = self.words_each();
+        v4.saturating_add(v6)
+    }
+
+    pub(crate) fn words_each(&self) -> (usize, usize) {
+        let (v4, v6) = self.buckets();
+        (v4.saturating_mul(LANES * V4::STRIDE), v6.saturating_mul(LANES * V6::STRIDE))
+    }
+
+    /// Buckets of IPv4 and of IPv6 flows.
+    pub(crate) fn buckets(&self) -> (usize, usize) {
+        let buckets = |flows: usize| flows.saturating_add(flows / 4).div_ceil(LANES);
+        (buckets(self.flows), buckets(self.flows6))
+    }
+}

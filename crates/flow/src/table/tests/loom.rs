@@ -1,0 +1,57 @@
+//! Every order in which a reader may see what the worker writes:
+//! `RUSTFLAGS="--cfg linerate_loom" cargo test --release -p linerate-flow --lib loom`.
+
+use std::sync::Arc;
+
+use super::{
+    slot::{Facts, Slot, V4},
+    sync::AtomicU64,
+};
+
+const KEYS: [[u64; 3]; 2] = [[1 << 32 | 1, 1 << 48, 1], [2 << 32 | 2, 2 << 48, 2]];
+
+fn facts(bytes: u64) -> Facts {
+    Facts { bytes, tos: 0, flags: 0, reversed: false }
+}
+
+/// Nothing, or one of the flows with as many packets as its ticks and bytes say.
+fn check(table: &[AtomicU64]) {
+    let Some(raw) = Slot::<V4>::at(table, 0).and_then(Slot::read) else { return };
+    let flow = raw[0] & 0xff;
+    let packets = raw[5] >> 32;
+    assert_eq!((raw[0], raw[1], raw[2] >> 32), (flow << 32 | flow, flow << 48, flow), "{raw:?}");
+    assert_eq!((raw[3], raw[4]), (10 * flow + 1, 10 * flow + packets), "{raw:?}");
+    assert_eq!(raw[6], 100 * flow * packets, "{raw:?}");
+}
+
+fn model(preemptions: usize, work: fn(Slot<'_, V4>)) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(move || {
+        let table: Arc<[AtomicU64]> = (0..8).map(|_| AtomicU64::new(0)).collect();
+        let slot = Slot::<V4>::at(&table, 0).unwrap();
+        slot.fill(&KEYS[0], facts(100), 0, 11, true);
+        let reader = loom::thread::spawn({
+            let table = table.clone();
+            move || check(&table)
+        });
+        work(slot);
+        reader.join().unwrap();
+        check(&table);
+    });
+}
+
+#[test]
+fn a_packet_is_counted_while_somebody_reads() {
+    model(3, |slot| assert!(slot.count(facts(100), 12)));
+}
+
+#[test]
+fn a_flow_gives_place_to_another_while_somebody_reads() {
+    model(2, |slot| slot.fill(&KEYS[1], facts(200), 0, 21, true));
+}
+
+#[test]
+fn a_flow_is_cut_while_somebody_reads() {
+    model(2, |slot| assert!(slot.cut(crate::EndReason::Idle).is_some()));
+}

@@ -1,0 +1,214 @@
+//! When a flow is recorded, why, and what is in the record.
+
+use super::*;
+
+fn tcp(i: u32, tcp_flags: u8, reversed: bool) -> Packet4 {
+    Packet4 { tcp_flags, reversed, ..four(i) }
+}
+
+fn ends(records: &[Record]) -> Vec<(u64, u64, EndReason)> {
+    records.iter().map(|r| (r.forward.packets, r.back.packets, r.end.unwrap())).collect()
+}
+
+#[test]
+fn a_flow_is_shown_as_it_was_counted() {
+    let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+    let first = Packet4 { tos: 0xb8, ..tcp(7, SYN, true) };
+    // The first and its answer in one burst, another burst later.
+    worker.count4(&[first, tcp(7, SYN | ACK, false)], 3, 2500, &NoPrefetch);
+    worker.count4(&[tcp(7, ACK, true)], 3, 4000, &NoPrefetch);
+    worker.count6(&[six(5)], 1, 4000, &NoPrefetch);
+    let [flow, other] = flows(&reader)[..] else { panic!() };
+    assert_eq!(Key4::of(&flow.key).unwrap(), first.key.flipped(), "from who spoke first");
+    assert_eq!((flow.ingress, flow.tos, flow.tcp_flags, flow.end), (3, 0xb8, SYN | ACK, None));
+    assert_eq!((flow.forward.packets, flow.forward.bytes), (2, 142));
+    assert_eq!((flow.back.packets, flow.back.bytes), (1, 71));
+    assert_eq!((flow.first, flow.last), (2_500_000_000, 4_000_000_000));
+    assert_eq!(Key6::of(&other.key).unwrap(), six(5).key);
+    assert_eq!((other.tos, other.forward.bytes, other.ingress), (8, 69, 1));
+    let counts = reader.counts();
+    assert_eq!((counts.flows, counts.created), (2, 2));
+}
+
+#[test]
+fn quiet_flows_end_and_long_ones_are_cut() {
+    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    worker.count4(&[four(1), four(2)], 0, 1000, &NoPrefetch);
+    age(&mut worker, 8_999);
+    assert!(records(&mut ended).is_empty());
+    for second in 2..=31 {
+        worker.count4(&[four(2)], 0, second * 1000, &NoPrefetch);
+    }
+    age(&mut worker, 31_000);
+    let out = records(&mut ended);
+    assert_eq!(out.len(), 2);
+    let of = |i: u32| out.iter().find(|r| Key4::of(&r.key) == Some(four(i).key)).unwrap();
+    assert_eq!((of(1).end, of(1).forward.packets), (Some(EndReason::Idle), 1));
+    assert_eq!((of(2).end, of(2).forward.packets, of(2).first), (Some(EndReason::Active), 31, 1_000_000_000));
+    // Cut, but not gone: there is nothing to show until it goes on, from zero and from then.
+    assert_eq!((reader.counts().flows, flows(&reader).len()), (1, 0));
+    worker.count4(&[four(2), four(2)], 0, 35_000, &NoPrefetch);
+    let flow = flows(&reader)[0];
+    assert_eq!((flow.forward.packets, flow.forward.bytes, flow.first), (2, 132, 35_000_000_000));
+    assert_eq!(reader.counts().created, 2);
+    // A flow that ends right after it was cut gives no empty record.
+    age(&mut worker, 65_000);
+    age(&mut worker, 73_000);
+    assert_eq!(ends(&records(&mut ended)), [(2, 0, EndReason::Idle)]);
+    worker.count4(&[four(2)], 0, 100_000, &NoPrefetch);
+    worker.count4(&[four(2)], 0, 130_000, &NoPrefetch);
+    age(&mut worker, 130_000);
+    age(&mut worker, 138_000);
+    assert_eq!(ends(&records(&mut ended)), [(2, 0, EndReason::Active)]);
+    assert_eq!((reader.counts().flows, reader.counts().ended), (0, [2, 2, 0, 0, 0]));
+}
+
+#[test]
+fn tcp_ends_a_flow() {
+    for (joined, frames, closed) in [
+        (true, &[(FIN, false), (FIN, true)][..], true),
+        (true, &[(FIN, false), (FIN | ACK, false)], false),
+        (true, &[(FIN, true)], false),
+        (true, &[(ACK, true), (FIN, true), (FIN | ACK, false), (ACK, true)], true),
+        (true, &[(RST, true)], true),
+        (true, &[(ACK, false), (RST | ACK, true)], true),
+        (false, &[(FIN, false)], true),
+        (false, &[(ACK, false), (FIN | ACK, false)], true),
+        (true, &[(SYN, false), (SYN, false)], false),
+    ] {
+        let (mut worker, reader, mut ended) = small(Full::Refuse, joined, 64);
+        for &(flags, reversed) in frames {
+            worker.count4(&[tcp(1, flags, reversed)], 0, 1000, &NoPrefetch);
+        }
+        age(&mut worker, 1999);
+        assert_eq!(reader.counts().flows, 1, "late frames are still counted: {frames:?}");
+        age(&mut worker, 2000);
+        let out = records(&mut ended);
+        assert_eq!(out.iter().any(|r| r.end == Some(EndReason::EndOfFlow)), closed, "{joined} {frames:?}");
+        assert_eq!(
+            out.iter().map(|r| r.forward.packets + r.back.packets).sum::<u64>(),
+            [0, frames.len() as u64][usize::from(closed)]
+        );
+    }
+}
+
+#[test]
+fn a_new_connection_on_old_ports_is_a_new_record() {
+    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    worker.count4(&[tcp(1, SYN, false), tcp(1, RST, true)], 0, 1000, &NoPrefetch);
+    worker.count4(&[Packet4 { tos: 4, ..tcp(1, SYN, true) }, tcp(1, ACK, false)], 5, 1500, &NoPrefetch);
+    let out = records(&mut ended);
+    assert_eq!(ends(&out), [(1, 1, EndReason::EndOfFlow)]);
+    assert_eq!((out[0].tcp_flags, out[0].ingress), (SYN | RST, 0));
+    let [flow] = flows(&reader)[..] else { panic!() };
+    assert_eq!((flow.tcp_flags, flow.ingress, flow.tos, flow.first), (SYN | ACK, 5, 4, 1_500_000_000));
+    assert_eq!((flow.forward.packets, flow.back.packets), (1, 1));
+    assert_eq!(Key4::of(&flow.key).unwrap(), four(1).key.flipped());
+    // Nothing has closed this one.
+    age(&mut worker, 4000);
+    assert_eq!(reader.counts().flows, 1);
+}
+
+#[test]
+fn full_is_refused_or_the_oldest_goes() {
+    let refused = |full| {
+        let (mut worker, reader, mut ended) = small(full, true, 1 << 16);
+        for i in 0..20_000u32 {
+            worker.count4(&[four(i)], 0, 1000 + u64::from(i), &NoPrefetch);
+        }
+        let (counts, places) = (reader.counts(), 1280);
+        assert!(counts.flows > places * 97 / 100 && counts.flows <= places, "{counts:?}");
+        assert_eq!(flows(&reader).len() as u64, counts.flows);
+        (counts, flows(&reader), records(&mut ended))
+    };
+    let (counts, left, out) = refused(Full::Refuse);
+    assert_eq!((counts.flows + counts.refused_packets, counts.evicted, out.len()), (20_000, 0, 0));
+    // All there was room for in the beginning is still there.
+    assert!((0..1024).all(|i| left.iter().any(|f| Key4::of(&f.key) == Some(four(i).key))));
+    let (counts, left, out) = refused(Full::Evict);
+    assert_eq!((counts.refused_packets, counts.created, counts.evicted), (0, 20_000, out.len() as u64));
+    assert_eq!(counts.flows + counts.evicted, 20_000);
+    assert!(out.iter().all(|r| r.end == Some(EndReason::LackOfResources)));
+    // The oldest of 32 at each time: the middle of those left is among the last few.
+    let mut last: Vec<u64> = left.iter().map(|f| f.last / 1_000_000).collect();
+    last.sort_unstable();
+    assert!(last[last.len() / 2] > 1000 + 20_000 - 1280, "{:?}", last[last.len() / 2]);
+    assert!(last[0] > 1000 + 20_000 - 4 * 1280, "{:?}", last[0]);
+}
+
+#[test]
+fn counters_never_wrap() {
+    for (packets, forward, back) in
+        [(0x7fff_ffff_u64 << 32, 0, 0), (0x7fff_ffff, 0, 0), (5, (1 << 47) - 1, 0), (5, 0, (1 << 47) - 1)]
+    {
+        let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+        worker.count4(&[four(1)], 0, 1000, &NoPrefetch);
+        let mut place = 0;
+        reader.scan(0, 2000, &mut |at, _| place = at as usize);
+        let add =
+            |word: usize, n: u64| drop(reader.shared.memory[8 * place + word].fetch_add(n, sync::Ordering::Relaxed));
+        add(5, packets);
+        add(6, forward);
+        add(7, back);
+        let huge = |reversed| Packet4 { bytes: u32::MAX, reversed, ..four(1) };
+        for _ in 0..4 {
+            worker.count4(&[huge(false), huge(true)], 0, 2000, &NoPrefetch);
+        }
+        let mut all = flows(&reader);
+        all.extend(records(&mut ended));
+        assert_eq!((all.len(), reader.counts().ended), (2, [0, 1, 0, 0, 0]));
+        let sum = |f: fn(&Record) -> u64| all.iter().map(f).sum::<u64>();
+        assert_eq!(sum(|r| r.forward.packets), (packets >> 32) + 5);
+        assert_eq!(sum(|r| r.back.packets), (packets & 0xffff_ffff) + 4);
+        assert_eq!(sum(|r| r.forward.bytes), forward + 65 + 4 * u64::from(u32::MAX));
+        assert_eq!(sum(|r| r.back.bytes), back + 4 * u64::from(u32::MAX));
+    }
+}
+
+#[test]
+fn records_that_nobody_takes_are_dropped_and_counted() {
+    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 40);
+    worker.count4(&(0..100).map(four).collect::<Vec<_>>(), 0, 0, &NoPrefetch);
+    age(&mut worker, 9000);
+    assert_eq!((reader.counts().ended[0], reader.counts().dropped_records), (100, 60));
+    assert_eq!(records(&mut ended).len(), 40);
+    // The flush waits for room: nothing is lost as long as somebody takes.
+    worker.count4(&(0..500).map(four).collect::<Vec<_>>(), 0, 9000, &NoPrefetch);
+    worker.count6(&(0..200).map(six).collect::<Vec<_>>(), 0, 9000, &NoPrefetch);
+    let mut out = Vec::new();
+    while !worker.flush(100) {
+        out.extend(records(&mut ended));
+    }
+    assert!(!ended.is_closed());
+    drop(worker);
+    assert!(ended.is_closed());
+    out.extend(records(&mut ended));
+    assert_eq!((out.len(), reader.counts().dropped_records), (700, 60));
+    assert!(out.iter().all(|r| r.end == Some(EndReason::Forced)));
+    assert!(flows(&reader).is_empty());
+}
+
+#[test]
+fn wrong_specs_say_what_is_legal() {
+    let base = TableSpec::new(1024);
+    let second = Duration::from_secs(1);
+    for (spec, says) in [
+        (TableSpec::new(1023), "room for 1023 IPv4 flows: legal are 1024 to 16777216 (2^24)"),
+        (TableSpec { flows6: (1 << 24) + 1, ..base.clone() }, "IPv6 flows: legal are 0 to"),
+        (TableSpec { idle: second / 2, ..base.clone() }, "idle timeout of 500ms: legal are 1 s to 86400 s"),
+        (TableSpec { active: second * 86_401, ..base.clone() }, "active timeout"),
+    ] {
+        let error = table(&spec, Heap::new(0), Timebase::now(0, HZ), 0).map(drop).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    let error = table(&base, Heap::new(8), Timebase::now(0, HZ), 0).map(drop).unwrap_err();
+    assert_eq!(error, TableError::Memory { need: base.words(), got: 8 });
+    // Without room for IPv6 there is none.
+    let none = TableSpec { flows6: 0, ..base };
+    for full in [Full::Evict, Full::Refuse] {
+        let spec = TableSpec { full, ..none.clone() };
+        let (mut worker, reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::now(0, HZ), 0).unwrap();
+        worker.count6(&[six(1), six(1)], 0, 0, &NoPrefetch);
+        assert_eq!((reader.counts().refused_packets, reader.places()), (2, 1280));
+    }
+}

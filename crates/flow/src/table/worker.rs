@@ -1,0 +1,102 @@
+//! The lcore's side.
+
+use std::{ops::Deref, sync::Arc};
+
+use super::{
+    flows::{Common, Flows},
+    index::LANES,
+    reader::Shared,
+    slot::{V4, V6},
+    sweep::Sweep,
+    sync::AtomicU64,
+    Counts, Prefetch,
+};
+use crate::decode::{Packet4, Packet6};
+
+/// Counts packets and ends flows: the one writer of a table. Nothing here waits, locks or allocates.
+pub struct Worker<M> {
+    pub(crate) shared: Arc<Shared<M>>,
+    pub(crate) v4: Flows<V4>,
+    pub(crate) v6: Flows<V6>,
+    pub(crate) common: Common,
+    pub(crate) sweep: Sweep,
+    /// Buckets flushed so far.
+    pub(crate) flushed: u32,
+}
+
+impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
+    /// Counts IPv4 packets that one port received at tick `now`, a burst at a time.
+    #[inline]
+    pub fn count4(&mut self, packets: &[Packet4], ingress: u8, now: u64, prefetch: &impl Prefetch) {
+        let (table, _) = self.shared.tables();
+        self.v4.count(table, &mut self.common, packets, ingress, now, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv6 packets, as [`Self::count4`] does.
+    #[inline]
+    pub fn count6(&mut self, packets: &[Packet6], ingress: u8, now: u64, prefetch: &impl Prefetch) {
+        let (_, table) = self.shared.tables();
+        self.v6.count(table, &mut self.common, packets, ingress, now, prefetch);
+        self.publish();
+    }
+
+    /// Ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
+    /// every poll. All places are looked at once in a quarter of the idle timeout, or in a second if that is longer, as
+    /// long as the budgets allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
+    /// Returns how many places were looked at.
+    #[inline]
+    pub fn age(&mut self, now: u64, budget: usize) -> usize {
+        let due = self.sweep.due(now).min(u32::try_from(budget.div_ceil(LANES)).unwrap_or(u32::MAX));
+        if due > 0 {
+            for _ in 0..due {
+                let bucket = self.sweep.step();
+                self.look(bucket, now, false);
+            }
+            self.publish();
+        }
+        due as usize * LANES
+    }
+
+    /// Ends all flows, as the logger does; looks at no more than `budget` places (rounded up to 16) a call and stops
+    /// while there is no room for the records, so that none is dropped. Returns whether it is through; no packets are to
+    /// be counted any more.
+    pub fn flush(&mut self, budget: usize) -> bool {
+        let all = self.buckets();
+        for _ in 0..budget.div_ceil(LANES) {
+            if self.flushed >= all || self.v4.slots().min(self.v6.slots()) < LANES {
+                break;
+            }
+            self.look(self.flushed, 0, true);
+            self.flushed += 1;
+        }
+        self.publish();
+        self.flushed >= all
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> &Counts {
+        &self.common.counts
+    }
+
+    pub(crate) fn buckets(&self) -> u32 {
+        (self.v4.buckets() + self.v6.buckets()) as u32
+    }
+
+    fn look(&mut self, bucket: u32, now: u64, forced: bool) {
+        let (v4, v6) = self.shared.tables();
+        match bucket.checked_sub(self.v4.buckets() as u32) {
+            None => self.v4.sweep(v4, &mut self.common, bucket, now, forced),
+            Some(bucket) => self.v6.sweep(v6, &mut self.common, bucket, now, forced),
+        }
+    }
+
+    /// Shows readers the counts, once a burst and only when they have changed.
+    #[inline]
+    fn publish(&mut self) {
+        if self.common.changed {
+            self.common.changed = false;
+            self.shared.counters.publish(&self.common.counts);
+        }
+    }
+}

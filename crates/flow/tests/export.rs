@@ -1,0 +1,410 @@
+//! The exporter against real sockets and files, and their failures.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod ipfix_support;
+
+use std::{
+    fs,
+    io::Write,
+    net::{SocketAddr, TcpListener, UdpSocket},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use flow::{
+    export::{ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats},
+    ipfix::{Collector, CollectorSpec, Counts, Decoder, Limits},
+    protocol::ExportTotals,
+    Record,
+};
+use ipfix_support::{record, wait_for, Given};
+
+type Flows = Arc<Mutex<Vec<Record>>>;
+type Lines = Arc<Mutex<Vec<String>>>;
+
+const ANY: &str = "127.0.0.1:0";
+const SECONDS: Duration = Duration::from_secs(20);
+
+fn collector(udp: Option<&str>, tcp: Option<&str>) -> (Collector, Flows) {
+    let flows = Flows::default();
+    let spec = CollectorSpec {
+        udp: udp.map(|at| at.parse().unwrap()),
+        tcp: tcp.map(|at| at.parse().unwrap()),
+        ..CollectorSpec::default()
+    };
+    let into = Arc::clone(&flows);
+    (Collector::start(spec, move |_, records| into.lock().unwrap().extend(records)).unwrap(), flows)
+}
+
+fn spec(sinks: &[SinkSpec]) -> ExportSpec {
+    ExportSpec { sinks: sinks.to_vec(), joined: true, ..ExportSpec::default() }
+}
+
+fn start(spec: &ExportSpec) -> (Exporter, Given, Lines) {
+    let (given, lines) = (Given::default(), Lines::default());
+    let into = Arc::clone(&lines);
+    let log = Arc::new(move |line: &str| into.lock().unwrap().push(line.to_string()));
+    (Exporter::start(spec, given.boxed(), log).unwrap(), given, lines)
+}
+
+fn some(n: u64) -> Vec<Record> {
+    (0..n).map(|n| record(n, n % 3 == 0, true)).collect()
+}
+
+fn totals(records: u64, sent: u64, dropped: u64) -> ExportTotals {
+    ExportTotals { records, sent, dropped }
+}
+
+fn udp(to: SocketAddr) -> SinkSpec {
+    SinkSpec::Udp(to.to_string())
+}
+
+fn tcp(to: SocketAddr) -> SinkSpec {
+    SinkSpec::Tcp(to.to_string())
+}
+
+fn lines_with(lines: &Lines, what: &str) -> usize {
+    lines.lock().unwrap().iter().filter(|line| line.contains(what)).count()
+}
+
+#[test]
+fn every_sink_gets_every_record() {
+    let (collector, flows) = collector(Some(ANY), Some(ANY));
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.jsonl");
+    let sinks = [udp(collector.udp().unwrap()), tcp(collector.tcp().unwrap()), SinkSpec::Json(FileSpec::new(&path))];
+    let (exporter, given, _) = start(&spec(&sinks));
+    let records = some(5000);
+    given.put(records.clone());
+    let stats = exporter.finish(SECONDS);
+    for sink in &stats {
+        assert_eq!(sink.totals, totals(5000, 5000, 0), "{}", sink.name);
+    }
+    let counts = collector.stop();
+    // Templates once each way; statistics at the begin and at the end of each session, two records each.
+    let wanted = Counts {
+        messages: stats[0].messages + stats[1].messages,
+        flows: 10_000,
+        options: 8,
+        templates: 6 * 3,
+        sessions: 2,
+        ..Counts::default()
+    };
+    assert_eq!(counts, wanted);
+    let key = |record: &Record| (record.first, record.key.sport);
+    let mut flows = flows.lock().unwrap().clone();
+    flows.sort_by_key(key);
+    let mut twice: Vec<_> = records.iter().chain(&records).copied().collect();
+    twice.sort_by_key(key);
+    assert_eq!(flows, twice);
+    let text = fs::read_to_string(path).unwrap();
+    let read: Vec<Record> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(read, records);
+}
+
+#[test]
+fn templates_are_sent_again() {
+    let socket = UdpSocket::bind(ANY).unwrap();
+    socket.set_read_timeout(Some(SECONDS)).unwrap();
+    let refresh = Duration::from_millis(200);
+    let spec = ExportSpec { refresh, refresh_messages: 3, ..spec(&[udp(socket.local_addr().unwrap())]) };
+    let (exporter, given, _) = start(&spec);
+    let mut decoder = Decoder::new(Limits::default());
+    let mut bytes = [0; 65536];
+    let mut read = |decoder: &mut Decoder| {
+        let n = socket.recv(&mut bytes).unwrap();
+        assert!(n <= 1400);
+        decoder.message(&bytes[..n], &mut |_| ()).unwrap();
+        decoder.counts()
+    };
+    // By time, with nothing to send; statistics with them.
+    for n in 1..=3 {
+        let counts = read(&mut decoder);
+        assert_eq!((counts.templates, counts.options, counts.flows), (6 * n, 2 * n, 0));
+    }
+    // By number: of many messages, at least one in four has them.
+    given.put(some(400));
+    let mut counts = decoder.counts();
+    while counts.flows < 400 {
+        counts = read(&mut decoder);
+    }
+    let with_data = counts.messages - 3;
+    assert!(with_data > 20 && counts.templates / 6 > 3 + with_data / 5, "{counts:?}");
+    assert_eq!((counts.lost, counts.late), (0, 0));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(400, 400, 0));
+}
+
+#[test]
+fn nobody_listens_over_udp() {
+    let to = UdpSocket::bind(ANY).unwrap().local_addr().unwrap();
+    let (exporter, given, lines) = start(&spec(&[udp(to)]));
+    given.put(some(1000));
+    wait_for("the refusal", || lines_with(&lines, "refused") == 1);
+    assert!(!exporter.stats()[0].up);
+    // Somebody does: what was queued arrives.
+    let (collector, flows) = collector(Some(&to.to_string()), None);
+    wait_for("the records", || flows.lock().unwrap().len() == 1000);
+    wait_for("the line", || lines_with(&lines, ": up") == 1);
+    // And ends: what goes out then is lost, but for the message after which the refusal came it is known.
+    collector.stop();
+    given.put(some(100));
+    let stats = exporter.finish(Duration::from_millis(500));
+    assert_eq!(stats[0].totals, totals(1100, 1000, 100));
+    assert_eq!(lines.lock().unwrap().len(), 3, "{lines:?}");
+}
+
+#[test]
+fn a_collector_over_tcp_dies_and_comes_back() {
+    let (first, flows) = collector(None, Some(ANY));
+    let to = first.tcp().unwrap();
+    let (exporter, given, lines) = start(&spec(&[tcp(to)]));
+    given.put(some(100));
+    wait_for("records", || flows.lock().unwrap().len() == 100);
+    assert!(exporter.stats()[0].up);
+    assert_eq!(first.stop().lost, 0);
+    wait_for("the end to be seen", || lines_with(&lines, "down") >= 1);
+    given.put(some(200));
+    let (second, flows) = collector(None, Some(&to.to_string()));
+    wait_for("records", || flows.lock().unwrap().len() == 200);
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(300, 300, 0));
+    let counts = second.stop();
+    // A new session: templates again, and the sequence anew.
+    assert_eq!((counts.flows, counts.templates, counts.lost, counts.without_template), (200, 6, 0, 0));
+    assert_eq!(lines_with(&lines, ": up"), 2, "{lines:?}");
+}
+
+/// One that accepts and never reads, beside one that works.
+#[test]
+fn a_slow_collector_costs_itself_only() {
+    let stuck = TcpListener::bind(ANY).unwrap();
+    let (collector, flows) = collector(None, Some(ANY));
+    let sinks = [tcp(stuck.local_addr().unwrap()), tcp(collector.tcp().unwrap())];
+    let (exporter, given, lines) = start(&ExportSpec { queue: 20_000, ..spec(&sinks) });
+    let held = stuck.accept().unwrap();
+    // Far more than the kernel's buffers and the queue hold.
+    let mut sent = 0;
+    while lines_with(&lines, "full; dropping") == 0 {
+        given.put(some(10_000));
+        sent += 10_000;
+        wait_for("the other", || flows.lock().unwrap().len() == sent);
+    }
+    let stats = exporter.finish(Duration::from_millis(300));
+    drop(held);
+    let n = sent as u64;
+    assert_eq!(stats[1].totals, totals(n, n, 0));
+    let ExportTotals { records, sent, dropped } = stats[0].totals;
+    assert_eq!((records, sent + dropped), (n, n));
+    assert!(dropped > 0);
+}
+
+#[test]
+fn a_directory_that_is_missing_and_comes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("later").join("flows.jsonl");
+    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    given.put(some(10));
+    wait_for("the line", || lines_with(&lines, "No such file") == 1);
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    wait_for("the file", || exporter.stats()[0].totals.sent == 10);
+    // Removed under our hands: what comes later is in the new one.
+    fs::remove_file(&path).unwrap();
+    wait_for("the new file", || path.exists());
+    given.put(some(5));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(15, 15, 0));
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 5);
+}
+
+#[test]
+fn files_are_rotated_and_the_oldest_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.jsonl");
+    let file = FileSpec { max_bytes: 40_000, keep: 3, ..FileSpec::new(&path) };
+    let (exporter, given, _) = start(&spec(&[SinkSpec::Json(file)]));
+    let records = some(1000);
+    given.put(records.clone());
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(1000, 1000, 0));
+    let mut names: Vec<_> = fs::read_dir(&directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["flows.jsonl", "flows.jsonl.1", "flows.jsonl.2", "flows.jsonl.3"]);
+    // Oldest first they are the last records, in order.
+    let mut read: Vec<Record> = Vec::new();
+    for name in names.iter().rev().map(|name| directory.path().join(name)).filter(|path| path.exists()) {
+        let text = fs::read_to_string(&name).unwrap();
+        assert!(text.len() <= 40_000 && text.ends_with('\n'));
+        read.extend(text.lines().map(|line| serde_json::from_str::<Record>(line).unwrap()));
+    }
+    assert_eq!(read, records[1000 - read.len()..]);
+    assert!(read.len() > 300);
+}
+
+#[test]
+fn files_are_rotated_by_age_if_something_is_in_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.jsonl");
+    let file = FileSpec { max_age: Duration::from_millis(1), ..FileSpec::new(&path) };
+    let (exporter, given, _) = start(&spec(&[SinkSpec::Json(file)]));
+    given.put(some(3));
+    let rotated = directory.path().join("flows.jsonl.1");
+    wait_for("rotation", || rotated.exists());
+    // Longer than it looks again.
+    thread::sleep(Duration::from_millis(1300));
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 2);
+    exporter.finish(SECONDS);
+}
+
+#[test]
+fn the_disk_is_full() {
+    let (exporter, given, lines) = start(&spec(&["json:/dev/full".parse().unwrap()]));
+    given.put(some(10));
+    wait_for("the line", || lines_with(&lines, "No space left") == 1);
+    // However often it is tried, it is said once, and a device is left where it is.
+    thread::sleep(Duration::from_millis(700));
+    assert_eq!(lines_with(&lines, "No space left"), 1, "{lines:?}");
+    assert_eq!(exporter.finish(Duration::from_millis(100))[0].totals, totals(10, 0, 10));
+    assert!(Path::new("/dev/full").exists());
+}
+
+/// Runs one of the tests below, which do nothing in an ordinary run, in a process of its own.
+fn child(test: &str, path: &Path, before: &[&str]) -> Command {
+    let this = std::env::current_exe().unwrap();
+    let mut command = match before.split_first() {
+        Some((program, args)) => {
+            let mut command = Command::new(program);
+            command.args(args).arg(this);
+            command
+        }
+        None => Command::new(this),
+    };
+    command.args(["--exact", test, "--nocapture"]).env("LINERATE_EXPORT_CHILD", path).stdout(Stdio::null());
+    command
+}
+
+fn child_path() -> Option<std::path::PathBuf> {
+    std::env::var_os("LINERATE_EXPORT_CHILD").map(Into::into)
+}
+
+#[test]
+fn a_small_disk_keeps_whole_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let mount = format!("mount -t tmpfs -o size=64k none {} && exec \"$@\"", directory.path().display());
+    let unshare = ["unshare", "-rm", "sh", "-c", &mount, "sh"];
+    let can = Command::new(unshare[0]).args(&unshare[1..]).arg("true").status();
+    if !can.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no namespace to mount in");
+        return;
+    }
+    assert!(child("small_disk_child", directory.path(), &unshare).status().unwrap().success());
+}
+
+#[test]
+fn small_disk_child() {
+    let Some(directory) = child_path() else { return };
+    let path = directory.join("flows.jsonl");
+    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    let mut n = 0;
+    while lines_with(&lines, "No space left") == 0 {
+        given.put(some(50));
+        n += 50;
+        thread::sleep(Duration::from_millis(5));
+    }
+    let held = fs::read_to_string(&path).unwrap();
+    assert!(held.ends_with('\n') && held.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()));
+    assert_eq!(held.lines().count() as u64, exporter.stats()[0].totals.sent);
+    // Room again: it goes on.
+    fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    wait_for("the rest", || lines_with(&lines, ": up") == 2);
+    let stats: Vec<SinkStats> = exporter.finish(Duration::from_millis(200));
+    let ExportTotals { records, sent, dropped } = stats[0].totals;
+    assert_eq!((records, sent + dropped), (n, n));
+}
+
+#[test]
+fn killed_it_leaves_whole_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("flows.jsonl");
+    for wait_ms in [0, 3, 7] {
+        let mut process = child("killed_child", &path, &[]).process_group(0).spawn().unwrap();
+        let size = || fs::metadata(&path).map_or(0, |meta| meta.len());
+        let before = size();
+        wait_for("lines", || size() > before + 100_000);
+        thread::sleep(Duration::from_millis(wait_ms));
+        process.kill().unwrap();
+        process.wait().unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        // A line counts when its newline is there.
+        let whole = &text[..text.rfind('\n').unwrap()];
+        assert!(whole.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()));
+    }
+    // What a crash may leave is cut off when it is opened again, and what follows is whole.
+    fs::File::options().append(true).open(&path).unwrap().write_all(b"{\"src\":\"10.0.").unwrap();
+    let before = fs::read_to_string(&path).unwrap().lines().count();
+    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    given.put(some(7));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(7, 7, 0));
+    assert_eq!(lines_with(&lines, "cut 13 bytes"), 1, "{lines:?}");
+    let text = fs::read_to_string(&path).unwrap();
+    assert_eq!(text.lines().count(), before - 1 + 7);
+    assert!(text.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()));
+}
+
+#[test]
+fn killed_child() {
+    let Some(path) = child_path() else { return };
+    let (_exporter, given, _) = start(&spec(&[SinkSpec::Json(FileSpec::new(path))]));
+    loop {
+        given.put(some(2000));
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_file_that_is_none_of_ours_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("important");
+    for content in [vec![b'x'; 10_000], b"a line\nand a half".to_vec()] {
+        fs::write(&path, &content).unwrap();
+        let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+        given.put(some(3));
+        wait_for("the line", || lines_with(&lines, "not one of JSON lines") == 1);
+        assert_eq!(exporter.finish(Duration::ZERO)[0].totals, totals(3, 0, 3));
+        assert_eq!(fs::read(&path).unwrap(), content);
+    }
+}
+
+/// At the end a queue that is smaller than what comes is no reason to lose any.
+#[test]
+fn the_end_is_patient() {
+    let (collector, flows) = collector(None, Some(ANY));
+    let (exporter, given, _) = start(&ExportSpec { queue: 100, ..spec(&[tcp(collector.tcp().unwrap())]) });
+    exporter.patient(SECONDS);
+    given.put(some(20_000));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(20_000, 20_000, 0));
+    collector.stop();
+    assert_eq!(flows.lock().unwrap().len(), 20_000);
+}
+
+#[test]
+fn a_paced_collector_gets_all() {
+    let (collector, flows) = collector(Some(ANY), None);
+    let spec = ExportSpec { udp_records_per_s: Some(10_000), ..spec(&[udp(collector.udp().unwrap())]) };
+    let (exporter, given, _) = start(&spec);
+    given.put(some(2000));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(2000, 2000, 0));
+    collector.stop();
+    assert_eq!(flows.lock().unwrap().len(), 2000);
+}
+
+#[test]
+fn sinks_are_read_from_text() {
+    for good in ["udp:10.0.0.1:4739", "tcp:[::1]:4739", "udp:collector.example:2055", "json:/tmp/a:b"] {
+        assert_eq!(good.parse::<SinkSpec>().unwrap().to_string(), good);
+    }
+    for bad in ["", "udp:", "udp:10.0.0.1", "udp::4739", "tcp:::1:4739", "udp:a:0", "udp:a:70000", "json:", "xml:a"] {
+        let error = bad.parse::<SinkSpec>().unwrap_err().to_string();
+        assert!(error.contains(&format!("\"{bad}\"")) && error.contains("udp:HOST:PORT"), "{error}");
+    }
+}

@@ -1,0 +1,61 @@
+//! Frames into the flow logger's decoder, read in every way: nothing panics, and directions, tags and keys hold together.
+#![no_main]
+
+use flow::{
+    decode::{DecodeSpec, Decoded, Decoder, Layer},
+    Distinguish, Key, Key4, Key6,
+};
+use libfuzzer_sys::fuzz_target;
+
+/// Key, reversed, and the key turned around.
+fn ip(decoded: Decoded, frame: &[u8]) -> Option<(Key, bool, Key)> {
+    let (key, turned, back, bytes, reversed) = match decoded {
+        Decoded::Ip4(p) => (Key::from(p.key), p.key.flipped(), Key4::of(&p.key.into()), p.bytes, p.reversed),
+        Decoded::Ip6(p) => {
+            assert_eq!(Key6::of(&p.key.into()), Some(p.key));
+            assert_eq!(p.bytes as usize, frame.len());
+            return Some((p.key.into(), p.reversed, p.key.flipped().into()));
+        }
+        Decoded::NotIp | Decoded::Malformed => return None,
+    };
+    assert_eq!(back.map(Key4::flipped), Some(turned));
+    assert_eq!(bytes as usize, frame.len());
+    Some((key, reversed, turned.into()))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&[choice, port], frame)) = data.split_first_chunk() else { return };
+    let layer = |bit| if choice & bit == 0 { Layer::Outer } else { Layer::Inner };
+    let distinguish = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label];
+    let spec = DecodeSpec {
+        mpls: layer(1),
+        vxlan: layer(2),
+        distinguish: distinguish[usize::from(choice >> 2 & 3)],
+        joined: false,
+        ..DecodeSpec::default()
+    };
+    let apart = Decoder::new(spec).decode(frame, port);
+    let joined = Decoder::new(DecodeSpec { joined: true, ..spec }).decode(frame, port);
+    assert_eq!(std::mem::discriminant(&apart), std::mem::discriminant(&joined));
+    if let (Some((own, false, _)), Some((key, reversed, turned))) = (ip(apart, frame), ip(joined, frame)) {
+        let theirs = if reversed { turned } else { key };
+        assert!(key.addresses.src() <= key.addresses.dst());
+        assert_eq!((theirs.addresses, theirs.sport, theirs.protocol), (own.addresses, own.sport, own.protocol));
+        assert_eq!((key.port, key.scope), (port & !1, own.scope));
+    } else {
+        assert!(ip(apart, frame).is_none());
+    }
+    // A tag before the first changes nothing but the VLAN; a fourth is one too many.
+    if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8]].contains(&[frame[12], frame[13]]) {
+        let tagged = [&frame[..12], &[0x81, 0, 0, 0], &frame[12..]].concat();
+        let tagged = Decoder::new(spec).decode(&tagged, port);
+        assert_eq!(
+            ip(apart, frame).map(|ip| ip.0),
+            match tagged {
+                Decoded::Ip4(p) => Some(p.key.into()),
+                Decoded::Ip6(p) => Some(p.key.into()),
+                _ => None,
+            }
+        );
+    }
+});
