@@ -20,7 +20,8 @@ fuzz_target!(|data: &[u8]| {
         rest = behind;
         let mut message = message.to_vec();
         if mend % 2 == 0 && message.len() >= HEADER {
-            message[..4].copy_from_slice(&[0, 10, (message.len() >> 8) as u8, message.len() as u8]);
+            let [high, low] = (message.len() as u16).to_be_bytes();
+            message[..4].copy_from_slice(&[0, 10, high, low]);
         }
         let before = flows.len();
         let _ = decoder.message(&message, &mut |flow| flows.push(*flow));

@@ -65,6 +65,7 @@ reasons! {
     VxlanRemote = "vxlan-remote", "VXLAN from a tunnel end that is not known, where learning is off.";
     VxlanMtu = "vxlan-mtu", "With its outer headers longer than the link to the tunnel's other end takes.";
     VxlanNoRoute = "vxlan-no-route", "No route to the tunnel's other end.";
+    Logged = "logged", "Counted by the flow logger on a port that has no other to pass it to.";
     NoPort = "no-port", "The egress port is not there.";
     TxFull = "tx-full", "The egress port's transmit queue stayed full.";
     Policed = "policed", "Over the rate of the `impair` policer.";

@@ -127,6 +127,11 @@ where
         &self.function
     }
 
+    /// The function, to be used while the loop rests.
+    pub fn function_mut(&mut self) -> &mut F {
+        &mut self.function
+    }
+
     /// Polls until [`Control::stop`] is called or `stop` is set, then sends what is held and publishes a last
     /// snapshot. Returns that snapshot.
     pub fn run(&mut self, stop: &AtomicBool) -> Snapshot {

@@ -270,6 +270,16 @@ void lr_mbuf_free_bulk(struct rte_mbuf **mbufs, uint32_t n)
 	}
 }
 
+void *lr_zalloc(size_t bytes)
+{
+	return rte_zmalloc(NULL, bytes, RTE_CACHE_LINE_SIZE < 64 ? 64 : RTE_CACHE_LINE_SIZE);
+}
+
+void lr_free(void *memory)
+{
+	rte_free(memory);
+}
+
 /* ---- rings ---- */
 
 struct rte_ring *lr_ring_create(const char *name, uint32_t depth)

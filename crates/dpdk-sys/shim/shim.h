@@ -66,6 +66,10 @@ int lr_mbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32
 void lr_mbuf_free(struct rte_mbuf *mbuf);
 void lr_mbuf_free_bulk(struct rte_mbuf **mbufs, uint32_t n);
 
+/* Zeroed memory of DPDK's heap, 64-byte aligned; null when it does not fit. */
+void *lr_zalloc(size_t bytes);
+void lr_free(void *memory);
+
 /* ---- rings ---- */
 struct rte_ring *lr_ring_create(const char *name, uint32_t depth); /* single producer, single consumer */
 void lr_ring_free(struct rte_ring *ring);                          /* frees the mbufs still inside */

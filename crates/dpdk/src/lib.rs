@@ -40,6 +40,7 @@ mod port;
 mod spec;
 mod tsc;
 mod wire;
+mod words;
 
 pub use eal::{Eal, EalOptions, Lcore};
 pub use error::DpdkError;
@@ -54,3 +55,4 @@ pub use port::{Link, Port, PortConfig, PortStats, Rss, RxQueue, TxQueue};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::Tsc;
 pub use wire::Wire;
+pub use words::{prefetch, Words};

@@ -178,7 +178,7 @@ pub(crate) const fn headroom() -> usize {
 }
 
 #[inline(always)]
-fn prefetch(at: *const u8) {
+pub(crate) fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch is a hint and never faults; SSE is part of x86-64.
     unsafe {

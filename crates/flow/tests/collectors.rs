@@ -1,4 +1,4 @@
-//! Our IPFIX read by others: nfcapd and nfdump, and tshark; and softflowd's by us.
+//! Our IPFIX read by others: nfcapd and nfdump, and tshark.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod ipfix_support;
@@ -8,13 +8,13 @@ use std::{
     net::UdpSocket,
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::Duration,
 };
 
 use flow::{
     export::{ExportSpec, Exporter, SinkSpec},
-    ipfix::{Collector, CollectorSpec, EncodeSpec, Encoder, Statistics},
+    ipfix::{EncodeSpec, Encoder, Statistics},
     Distinguish, Record,
 };
 use ipfix_support::{have, record, wait_for, Given};
@@ -214,54 +214,4 @@ fn tshark_has_no_complaint() {
     let all = output("tshark", &[&read[..], &["-c", "1", "-V"]].concat());
     assert!(all.contains("18:26:40.123456789"), "{all}");
     assert!(!all.contains("Unknown") && !all.contains("Enterprise Private entry"), "{all}");
-}
-
-/// The other way round: another's exporter and our collector, in each of its forms of time.
-#[test]
-fn softflowd_is_read() {
-    if !have("softflowd") {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("traffic.pcap");
-    let mut frames = Vec::new();
-    for n in 1..=20u8 {
-        let (there, ports) = ([[10, 0, 0, n], [192, 0, 2, 9]], [1000 + u16::from(n), 53]);
-        frames.extend((0..n).map(|_| frame(there, ports, &[0; 100])));
-        frames.push(frame([there[1], there[0]], [ports[1], ports[0]], &[0; 200]));
-    }
-    capture(&path, &frames);
-    let ctl = directory.path().join("ctl");
-    for (transport, biflow, time) in [
-        ("udp", true, "nano"),
-        ("udp", false, "micro"),
-        ("tcp", true, "milli"),
-        ("udp", true, "sec"),
-        ("tcp", false, ""),
-    ] {
-        let any = Some("127.0.0.1:0".parse().unwrap());
-        let flows = Arc::new(Mutex::new(Vec::new()));
-        let into = Arc::clone(&flows);
-        let spec = CollectorSpec { udp: any, tcp: any, ..CollectorSpec::default() };
-        let collector = Collector::start(spec, move |_, new| into.lock().unwrap().extend_from_slice(new)).unwrap();
-        let to = if transport == "udp" { collector.udp() } else { collector.tcp() }.unwrap().to_string();
-        let mut args = vec!["-d", "-a", "-r", path.to_str().unwrap(), "-n", &to, "-v", "10", "-P", transport];
-        args.extend(["-c", ctl.to_str().unwrap(), "-p", "/dev/null"]);
-        args.extend(biflow.then_some("-b"));
-        args.extend(if time.is_empty() { vec![] } else { vec!["-A", time] });
-        output("softflowd", &args);
-        let wanted = if biflow { 20 } else { 40 };
-        wait_for("flows", || flows.lock().unwrap().len() >= wanted);
-        let counts = collector.stop();
-        let flows: Vec<Record> = flows.lock().unwrap().clone();
-        let of = format!("{transport} {time} {counts:?} {:?}", flows[0]);
-        assert_eq!((flows.len(), counts.malformed, counts.without_template, counts.refused), (wanted, 0, 0, 0), "{of}");
-        let sum = |f: fn(&Record) -> u64| flows.iter().map(f).sum::<u64>();
-        // 210 there of 128 bytes, 20 back of 228: those of the IP packets.
-        assert_eq!(sum(|r| r.forward.packets + r.back.packets), 230, "{of}");
-        assert_eq!(sum(|r| r.forward.bytes + r.back.bytes), 210 * 128 + 20 * 228, "{of}");
-        assert_eq!(sum(|r| r.back.packets) > 0, biflow, "{of}");
-        let near = |ns: u64| ns.abs_diff(1_700_000_000_000_000_000) <= 1_000_000_000;
-        assert!(flows.iter().all(|r| r.key.protocol == 17 && near(r.first) && near(r.last)), "{of}");
-    }
 }

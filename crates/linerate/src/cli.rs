@@ -2,6 +2,8 @@
 // Comments on flags are the help texts a user reads, where brackets mean what is optional.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+pub mod flowlog;
+pub mod flows;
 pub mod forward;
 
 use std::path::PathBuf;
@@ -32,6 +34,10 @@ pub enum Command {
     /// Run the reference data plane between ports, as a device under test for another tester; ask and change one that
     /// runs.
     Forward(Box<forward::ForwardArgs>),
+    /// Run the flow logger: frames pass between ports unchanged, every flow is recorded.
+    Flowlog(Box<flowlog::FlowlogArgs>),
+    /// Watch flow loggers: their interfaces, their tables and their largest flows, live or as JSON.
+    Flows(flows::FlowsArgs),
 }
 
 /// `linerate bench`

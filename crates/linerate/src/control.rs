@@ -121,12 +121,12 @@ pub fn running() -> Vec<String> {
 }
 
 impl Server {
-    /// Listens under this name; without one, as `forward`, or `forward-PID` when that is taken. Requests arrive at the
-    /// receiver.
-    pub fn start(name: Option<&str>) -> Result<(Self, Receiver<Asked>), Failure> {
+    /// Listens under this name; without one, as the `command`, or `command-PID` when that is taken. Requests arrive at
+    /// the receiver.
+    pub fn start(command: &str, name: Option<&str>) -> Result<(Self, Receiver<Asked>), Failure> {
         let dir = private_directory()?;
-        let own = format!("forward-{}", std::process::id());
-        let candidates = name.map_or(vec!["forward", &own], |name| vec![name]);
+        let own = format!("{command}-{}", std::process::id());
+        let candidates = name.map_or(vec![command, &own], |name| vec![name]);
         if let Some(bad) = candidates.iter().find(|n| {
             n.is_empty() || n.len() > 64 || !n.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
         }) {
@@ -153,7 +153,7 @@ impl Server {
             return Ok((Self { path, stop, thread: Some(thread) }, asked));
         }
         Err(Failure::usage(format!(
-            "--name {}: another linerate forward has that name: choose another",
+            "--name {}: another linerate has that name: choose another",
             candidates.last().unwrap_or(&"")
         )))
     }
@@ -303,7 +303,7 @@ impl Client {
                 [one] => directory().join(format!("{one}.sock")),
                 [] => {
                     return Err(Failure::machine(
-                        "no linerate forward runs here as this user: start one, or name its --socket",
+                        "no linerate forward or flowlog runs here as this user: start one, or name its --socket",
                     ))
                 }
                 many => return Err(Failure::usage(format!("several run: choose one with --name {}", many.join("|")))),

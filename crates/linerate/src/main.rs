@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Command::Trial(args) => cmd::trial::run(&args),
         Command::Selftest(args) => cmd::selftest::run(&args),
         Command::Forward(args) => cmd::forward::run(&args),
+        Command::Flowlog(args) => cmd::flowlog::run(&args),
+        Command::Flows(args) => cmd::flows::run(&args),
     };
     // Ports and cores are gone by now, whichever way the command ended.
     dpdk::Eal::cleanup();

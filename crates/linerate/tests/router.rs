@@ -384,7 +384,7 @@ fn sockets_are_private_and_end_with_their_owner() {
     let ours = |path: &Path| path.to_string_lossy().contains(&id.to_string());
     assert!(!files("/run/dpdk").iter().chain(&files("/dev/hugepages")).any(|p| ours(p)), "DPDK's files");
     let none = first.operator(&["show", "drops"]);
-    assert!(none.code == 4 && none.stderr.contains("no linerate forward runs"), "{none:?}");
+    assert!(none.code == 4 && none.stderr.contains("no linerate forward or flowlog runs"), "{none:?}");
 
     // One that is killed cannot clean up: the next one takes its place, and its name.
     let mut killed = Forwarder::start_in(&benches[0].router, dir.path(), &PORTS);

@@ -60,8 +60,8 @@ impl Index {
         let n = self.buckets.len() as u64;
         let tag = (hash >> 24 & 0xff00 | hash & 0xff) as i16;
         Spot {
-            first: ((hash >> 32) * n >> 32) as u32,
-            second: ((hash & 0xffff_ffff) * n >> 32) as u32,
+            first: (((hash >> 32) * n) >> 32) as u32,
+            second: (((hash & 0xffff_ffff) * n) >> 32) as u32,
             tag: tag | i16::from(tag == 0),
         }
     }

@@ -1,7 +1,7 @@
 //! The flow table: one worker (an lcore) counts, ages and ends flows in it; any thread reads it meanwhile.
 //!
 //! A slot is one cache line (IPv6: two). An index of small tags finds it; each lookup costs two index lines and a slot
-//! line, in whatever state the table is. The hash is keyed ([`hash`]), so that nobody can choose colliding flows, and even
+//! line, in whatever state the table is. The hash is keyed, and strongly universal, so that nobody can choose colliding flows, and even
 //! colliding flows would cost no more than room.
 //!
 //! ```

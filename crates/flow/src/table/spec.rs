@@ -71,7 +71,6 @@ pub enum TableError {
 
 /// Most flows of one IP version.
 const MOST: usize = 1 << 24;
-/// Fewest places, even for no flows at all.
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl TableSpec {

@@ -20,7 +20,8 @@ impl Sweep {
     /// Rounds through so many buckets, each of so many ticks.
     pub(crate) fn new(buckets: u32, round: u64) -> Self {
         let round = round.max(1);
-        Self { buckets, at: 0, round, rate: (u128::from(buckets) << 64) / u128::from(round), credit: 0, seen: None }
+        let rate = (u128::from(buckets) << 64).div_ceil(u128::from(round));
+        Self { buckets, at: 0, round, rate, credit: 0, seen: None }
     }
 
     /// How many buckets are due now; at most one round.

@@ -102,7 +102,7 @@ const EXAMPLES: &str = "Examples:
   linerate forward load routes.txt                     many changes at once, all or none";
 
 /// Which data plane is meant.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 pub struct Target {
     /// Its name; needed when several run.
     #[arg(long, value_name = "NAME")]

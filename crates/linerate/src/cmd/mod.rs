@@ -1,6 +1,8 @@
 //! One file a subcommand: what was typed in, an exit code out.
 
 pub mod bench;
+pub mod flowlog;
+pub mod flows;
 pub mod forward;
 pub mod output;
 pub mod plan;

@@ -4,6 +4,7 @@ mod cpus;
 mod dut;
 pub mod facts;
 mod fibs;
+pub mod flowlog;
 mod record;
 mod rig;
 mod selftest;

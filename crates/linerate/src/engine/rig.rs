@@ -285,16 +285,26 @@ fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
 fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
     let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
     lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
-    init(machine, lcores, specs)
+    init(machine, 0, lcores, specs)
 }
 
 /// Starts DPDK with lcore 1 on the first of these CPUs, 2 on the second and so on.
-pub fn start_forward_eal(machine: &MachineArgs, cpus: &[u32], specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
-    init(machine, cpus.iter().zip(1..).map(|(&cpu, id)| Lcore { id, cpu }).collect(), specs)
+pub fn start_forward_eal(
+    machine: &MachineArgs,
+    tables_mib: u32,
+    cpus: &[u32],
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
+    init(machine, tables_mib, cpus.iter().zip(1..).map(|(&cpu, id)| Lcore { id, cpu }).collect(), specs)
 }
 
-fn init(machine: &MachineArgs, lcores: Vec<Lcore>, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
-    let mib = machine.memory_mib;
+fn init(
+    machine: &MachineArgs,
+    tables_mib: u32,
+    lcores: Vec<Lcore>,
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
+    let mib = machine.memory_mib.saturating_add(tables_mib);
     let pci = specs.iter().filter_map(|s| match s {
         PortSpec::Pci { address, .. } => Some(address.clone()),
         _ => None,

@@ -1,3 +1,5 @@
+#![cfg_attr(linerate_loom, allow(dead_code, unused_imports))]
+
 #[cfg(linerate_loom)]
 mod loom;
 #[cfg(not(linerate_loom))]

@@ -145,8 +145,9 @@ fn counters_never_wrap() {
         worker.count4(&[four(1)], 0, 1000, &NoPrefetch);
         let mut place = 0;
         reader.scan(0, 2000, &mut |at, _| place = at as usize);
-        let add =
-            |word: usize, n: u64| drop(reader.shared.memory[8 * place + word].fetch_add(n, sync::Ordering::Relaxed));
+        let add = |word: usize, n: u64| {
+            reader.shared.memory[8 * place + word].fetch_add(n, sync::Ordering::Relaxed);
+        };
         add(5, packets);
         add(6, forward);
         add(7, back);

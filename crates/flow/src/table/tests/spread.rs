@@ -4,9 +4,12 @@ use super::{hash::Hasher, index::Index, *};
 
 const PLACES: usize = 1 << 14;
 
-/// `f(i)` for the first numbers, each a different key.
-fn patterns() -> Vec<(String, Box<dyn Fn(u64) -> [u64; 3]>)> {
-    let mut all: Vec<(String, Box<dyn Fn(u64) -> [u64; 3]>)> = Vec::new();
+/// A name, and key `i`.
+type Pattern = (String, Box<dyn Fn(u64) -> [u64; 3]>);
+
+/// For the first numbers, each gives a different key.
+fn patterns() -> Vec<Pattern> {
+    let mut all: Vec<Pattern> = Vec::new();
     for word in 0..3usize {
         // Counting up in steps of every power of two, in each word: addresses, ports, scopes, and their high bits alone.
         for shift in 0..48u32 {

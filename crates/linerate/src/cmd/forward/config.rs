@@ -4,9 +4,13 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use dataplane::{impair::ImpairSpec, spec::PlaneSpec, TxPolicy};
 use packet::MacAddr;
-use serde::{Deserialize, Serialize};
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-use crate::{cli::forward::ForwardArgs, engine::Polled, failure::Failure};
+use crate::{
+    cli::{forward::ForwardArgs, MachineArgs},
+    engine::Polled,
+    failure::Failure,
+};
 
 /// Largest configuration file read; tables of any size come by `forward load`.
 const MAX_CONFIG_BYTES: u64 = 64 << 20;
@@ -131,11 +135,7 @@ impl Config {
 
     /// Checks everything that can be wrong before a port is opened.
     pub fn check(self, args: &ForwardArgs, allowed: &[u32]) -> Result<Settings, Failure> {
-        for (flag, cpu) in [("--tester-cpu", args.machine.tester_cpu), ("--dut-cpu", args.machine.dut_cpu)] {
-            if let Some(cpu) = cpu {
-                return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
-            }
-        }
+        no_tester(&args.machine, "forward")?;
         let ports = self.ports.len();
         if ports < 2 {
             return Err(Failure::usage(format!(
@@ -156,23 +156,7 @@ impl Config {
         if let Some(bad) = mtu.iter().find(|m| !(576..=9600).contains(*m)) {
             return Err(Failure::usage(format!("mtu {bad}: must be 576 to 9600 bytes of IP packet")));
         }
-        let map = queue_map(&self.queue_map, ports, self.rx_queues)?;
-        let cpus = cpus(&self.cpus, &map, allowed)?;
-        let polled = match map {
-            Some(map) => {
-                let lcore = |cpu: u32| cpus.iter().position(|&c| c == cpu).unwrap_or(0);
-                map.into_iter().map(|((port, queue), cpu)| Polled { port, queue, lcore: lcore(cpu) }).collect()
-            }
-            None => in_turn(ports, self.rx_queues, cpus.len()),
-        };
-        let idle = (0..cpus.len()).find(|&lcore| polled.iter().all(|p| p.lcore != lcore));
-        if let Some(idle) = idle {
-            return Err(Failure::usage(format!(
-                "CPU {} has no queue to poll: {} queues in all; ask for more (--rx-queues) or give fewer --cpus",
-                cpus[idle],
-                polled.len()
-            )));
-        }
+        let Placement { cpus, polled } = placement(&self.cpus, &self.queue_map, ports, self.rx_queues, allowed)?;
         Ok(Settings {
             ports: self.ports,
             cpus,
@@ -187,7 +171,54 @@ impl Config {
     }
 }
 
-fn file(path: &Path) -> Result<Config, Failure> {
+/// A command without a tester has no CPUs for one.
+pub fn no_tester(machine: &MachineArgs, command: &str) -> Result<(), Failure> {
+    for (flag, cpu) in [("--tester-cpu", machine.tester_cpu), ("--dut-cpu", machine.dut_cpu)] {
+        if let Some(cpu) = cpu {
+            return Err(Failure::usage(format!("{flag} {cpu}: {command} polls on --cpus {cpu}")));
+        }
+    }
+    Ok(())
+}
+
+/// Which CPUs poll, and who polls what.
+pub struct Placement {
+    /// CPUs that poll, the first lcore's first.
+    pub cpus: Vec<u32>,
+    /// Who polls what.
+    pub polled: Vec<Polled>,
+}
+
+/// Places the queues of so many ports on lcores, from `--cpus`, `--queue-map` and `--rx-queues`.
+pub fn placement(
+    given: &[u32],
+    map: &[String],
+    ports: usize,
+    rx_queues: u16,
+    allowed: &[u32],
+) -> Result<Placement, Failure> {
+    let map = queue_map(map, ports, rx_queues)?;
+    let cpus = cpus(given, &map, allowed)?;
+    let polled = match map {
+        Some(map) => {
+            let lcore = |cpu: u32| cpus.iter().position(|&c| c == cpu).unwrap_or(0);
+            map.into_iter().map(|((port, queue), cpu)| Polled { port, queue, lcore: lcore(cpu) }).collect()
+        }
+        None => in_turn(ports, rx_queues, cpus.len()),
+    };
+    let idle = (0..cpus.len()).find(|&lcore| polled.iter().all(|p| p.lcore != lcore));
+    if let Some(idle) = idle {
+        return Err(Failure::usage(format!(
+            "CPU {} has no queue to poll: {} queues in all; ask for more (--rx-queues) or give fewer --cpus",
+            cpus[idle],
+            polled.len()
+        )));
+    }
+    Ok(Placement { cpus, polled })
+}
+
+/// Reads a TOML file; errors name the line.
+pub fn file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     let at = |e: String| Failure::usage(format!("--config {}: {e}", path.display()));
     match fs::metadata(path) {
         Ok(m) if m.is_file() && m.len() <= MAX_CONFIG_BYTES => {}

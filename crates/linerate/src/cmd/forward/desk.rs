@@ -11,17 +11,24 @@ use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
 
-use super::{config::Settings, show, snapshot};
+use super::{show, snapshot};
 use crate::{
     control::{Asked, Request},
+    engine::Polled,
     failure::Failure,
     out,
     stop::Stop,
 };
 
+/// What a function does each second with the ports and the counters of every lcore; it adds what it returns to the live
+/// view.
+pub type EachSecond = Box<dyn FnMut(&[Port], &[Snapshot]) -> String>;
+
 /// How often counters are kept, and how many.
 const SAMPLE: Duration = Duration::from_secs(1);
 const SAMPLES: usize = 61;
+/// So many lulls without a frame end a run that ends by itself.
+const LULLS: u32 = 3;
 /// How often the tables' own time goes on.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -33,18 +40,36 @@ pub struct Sample {
     pub lcores: Vec<Snapshot>,
 }
 
+/// What runs, where.
+pub struct Site {
+    /// The function.
+    pub function: String,
+    /// The command with what tells it from others.
+    pub title: String,
+    /// CPUs that poll, the first lcore's first.
+    pub cpus: Vec<u32>,
+    /// Who polls what.
+    pub polled: Vec<Polled>,
+    /// Largest IP packet, by port.
+    pub mtu: Vec<u16>,
+    /// The ports' addresses, own or made up.
+    pub macs: Vec<MacAddr>,
+    /// Whether each port is a socket at which peers come and go.
+    pub sockets: Vec<bool>,
+    /// How long to run.
+    pub duration: Option<Duration>,
+    /// The frames that end the run: so many, or those before a second without any.
+    pub once: Option<u64>,
+}
+
 /// The control thread's things.
 pub struct Desk {
-    /// The tables.
-    pub plane: Plane,
+    /// The tables, of a function that has some.
+    pub plane: Option<Plane>,
     /// The ports.
     pub ports: Vec<Port>,
-    /// Their addresses, own or made up.
-    pub macs: Vec<MacAddr>,
-    /// Whether each is a socket at which peers come and go.
-    sockets: Vec<bool>,
-    /// What was asked for.
-    pub settings: Settings,
+    /// What runs, where.
+    pub site: Site,
     clock: Tsc,
     /// Ticks a second of the lcores' clock.
     pub hz: u64,
@@ -54,30 +79,30 @@ pub struct Desk {
     first: Sample,
     samples: VecDeque<Sample>,
     ticked: Duration,
+    each_second: EachSecond,
     live: bool,
     told_to_stop: bool,
+    /// Lulls since a frame came, and the frames received until then.
+    lulls: u32,
+    lull_at: u64,
 }
 
 impl Desk {
     /// Takes over the control side.
-    #[allow(clippy::too_many_arguments)]
     pub fn new(
-        plane: Plane,
+        plane: Option<Plane>,
         ports: Vec<Port>,
-        macs: Vec<MacAddr>,
-        sockets: Vec<bool>,
-        settings: Settings,
+        site: Site,
         controls: Vec<Arc<Control>>,
         asked: Receiver<Asked>,
         clock: Tsc,
+        each_second: EachSecond,
         live: bool,
     ) -> Self {
         Self {
             plane,
             ports,
-            macs,
-            sockets,
-            settings,
+            site,
             hz: clock.hz(),
             clock,
             controls,
@@ -87,15 +112,18 @@ impl Desk {
             first: Sample { at: Duration::ZERO, lcores: Vec::new() },
             samples: VecDeque::with_capacity(SAMPLES),
             ticked: Duration::ZERO,
+            each_second,
             live,
             told_to_stop: false,
+            lulls: 0,
+            lull_at: 0,
         }
     }
 
     /// Whether it is time to end.
     pub fn over(&self, stop: &Stop) -> bool {
-        let done = self.settings.duration.is_some_and(|d| self.begun.elapsed() >= d);
-        done || self.told_to_stop || stop.requested()
+        let done = self.site.duration.is_some_and(|d| self.begun.elapsed() >= d);
+        done || self.told_to_stop || stop.requested() || self.site.once.is_some_and(|n| self.received() >= n)
     }
 
     /// The counters of every lcore now.
@@ -120,7 +148,7 @@ impl Desk {
 
     /// Whether a port over a socket has no peer.
     pub fn is_lonely(&self) -> bool {
-        self.ports.iter().zip(&self.sockets).any(|(port, &socket)| socket && !port.link().up)
+        self.ports.iter().zip(&self.site.sockets).any(|(port, &socket)| socket && !port.link().up)
     }
 
     /// Asks each port for its link.
@@ -130,6 +158,14 @@ impl Desk {
         }
     }
 
+    /// Nothing has come for a moment; after some of these a run that ends by itself has ended.
+    pub fn lull(&mut self) {
+        let received = self.received();
+        self.lulls = if received == self.lull_at { self.lulls + 1 } else { 1 };
+        self.lull_at = received;
+        self.told_to_stop |= self.site.once.is_some() && self.lulls > LULLS;
+    }
+
     /// Answers for about so long; keeps tables and counters up to date.
     pub fn serve(&mut self, time: Duration) {
         let until = Instant::now() + time;
@@ -137,7 +173,9 @@ impl Desk {
             let now = self.begun.elapsed();
             if now >= self.ticked + TICK {
                 self.ticked = now;
-                self.plane.tick(now);
+                if let Some(plane) = &mut self.plane {
+                    plane.tick(now);
+                }
             }
             if now >= self.samples.back().map_or(Duration::ZERO, |s| s.at) + SAMPLE {
                 self.sample(now);
@@ -161,9 +199,10 @@ impl Desk {
         while self.samples.len() >= SAMPLES {
             self.samples.pop_front();
         }
+        let more = (self.each_second)(&self.ports, &lcores);
         self.samples.push_back(Sample { at, lcores });
         if self.live {
-            let text = show::live(self);
+            let text = show::live(self) + &more;
             // Home, the text with every line's rest cleared, and all below it.
             out::print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")));
         }
@@ -208,7 +247,10 @@ impl Desk {
                     })?;
                     ops.push(op);
                 }
-                self.plane.apply(&ops).map_err(|e| e.to_string())?;
+                let Some(plane) = &mut self.plane else {
+                    return Err(format!("a {} has no tables to change", self.site.function));
+                };
+                plane.apply(&ops).map_err(|e| e.to_string())?;
                 Ok(json!({ "applied": ops.len(), "took_s": began.elapsed().as_secs_f64() }))
             }
             Request::Load(_) => Err("a load comes with its lines".into()),

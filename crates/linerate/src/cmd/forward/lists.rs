@@ -5,6 +5,7 @@ use dataplane::{
     spec::FunctionKind,
     tables::{Adjacency, Next, Tag},
     vxlan::Endpoint,
+    Plane,
 };
 use packet::MacAddr;
 use serde_json::{json, Value};
@@ -13,13 +14,16 @@ use super::{desk::Desk, text::Columns};
 
 /// Answers `show what` for a table, at most `limit` rows of it.
 pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value, String> {
+    let Some(plane) = &desk.plane else {
+        return Err(format!("show {what}: a {} has runtime, ports and drops to show", desk.site.function));
+    };
     let (rows, columns): (Rows, &[&str]) = match what {
-        "interfaces" => (interfaces(desk), &["<link", "<MAC", "mtu_bytes", "<addresses"]),
-        "routes" => (routes(desk, limit), &["<prefix", "<origin", "<paths", "<next_hops"]),
-        "neighbours" => (neighbours(desk), &["<address", "<MAC", "<link", "<state", "age_s"]),
-        "labels" => (labels(desk), &["label", "<action"]),
-        "networks" => (networks(desk), &["vni", "<local", "<access", "udp_port", "<learn", "<remotes"]),
-        "fdb" => (stations(desk, limit), &["<network", "<MAC", "<behind", "age_s"]),
+        "interfaces" => (interfaces(plane), &["<link", "<MAC", "mtu_bytes", "<addresses"]),
+        "routes" => (routes(plane, limit), &["<prefix", "<origin", "<paths", "<next_hops"]),
+        "neighbours" => (neighbours(plane), &["<address", "<MAC", "<link", "<state", "age_s"]),
+        "labels" => (labels(plane), &["label", "<action"]),
+        "networks" => (networks(plane), &["vni", "<local", "<access", "udp_port", "<learn", "<remotes"]),
+        "fdb" => (stations(plane, desk.lcore_seconds(), limit), &["<network", "<MAC", "<behind", "age_s"]),
         _ => {
             return Err(format!(
                 "show {what}: must be runtime, ports, drops, interfaces, routes, neighbours, labels, networks or fdb"
@@ -48,7 +52,7 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
         text.push_str(&format!("{shown} of {of} shown; more with --limit N\n"));
     }
     if what == "routes" {
-        let counts = desk.plane.counts();
+        let counts = plane.counts();
         text.push_str(&format!(
             "{} IPv4 prefixes ({:?}, room for {}), {} IPv6 ({:?}, room for {}), {} adjacencies, {} ECMP groups\n",
             counts.ip4,
@@ -94,8 +98,8 @@ fn link(port: u16, vlan: Option<u16>) -> String {
     vlan.map_or_else(|| port.to_string(), |vid| format!("{port}.{vid}"))
 }
 
-fn interfaces(desk: &Desk) -> Rows {
-    Rows::all(desk.plane.router().interfaces().map(|(_, i)| {
+fn interfaces(plane: &Plane) -> Rows {
+    Rows::all(plane.router().interfaces().map(|(_, i)| {
         let v4 = i.ip4.iter().map(|(addr, len)| format!("{addr}/{len}"));
         let v6 = i.ip6.iter().map(|(addr, len)| format!("{addr}/{len}"));
         vec![link(i.port, i.vlan).into(), i.mac.to_string().into(), i.mtu.into(), strings(v4.chain(v6))]
@@ -118,16 +122,16 @@ fn hop(a: &Adjacency) -> String {
     }
 }
 
-fn routes(desk: &Desk, limit: usize) -> Rows {
-    let counts = desk.plane.counts();
+fn routes(plane: &Plane, limit: usize) -> Rows {
+    let counts = plane.counts();
     let row = |r: RouteRow<'_>| {
         vec![r.prefix.to_string().into(), r.origin.name().into(), strings(r.paths), strings(r.hops.iter().map(hop))]
     };
-    Rows { rows: desk.plane.routes().take(limit).map(row).collect(), of: counts.ip4 + counts.ip6 }
+    Rows { rows: plane.routes().take(limit).map(row).collect(), of: counts.ip4 + counts.ip6 }
 }
 
-fn neighbours(desk: &Desk) -> Rows {
-    Rows::all(desk.plane.neighbours().map(|n| {
+fn neighbours(plane: &Plane) -> Rows {
+    Rows::all(plane.neighbours().map(|n| {
         vec![
             n.addr.to_string().into(),
             n.mac.map(|mac| mac.to_string()).into(),
@@ -138,16 +142,16 @@ fn neighbours(desk: &Desk) -> Rows {
     }))
 }
 
-fn labels(desk: &Desk) -> Rows {
-    Rows::all(desk.plane.router().labels().map(|route| {
+fn labels(plane: &Plane) -> Rows {
+    Rows::all(plane.router().labels().map(|route| {
         let text = route.to_string();
         let action = text.split_once(' ').map_or("", |(_, action)| action);
         vec![route.label.into(), action.into()]
     }))
 }
 
-fn networks(desk: &Desk) -> Rows {
-    let overlay = desk.plane.router().overlay_config();
+fn networks(plane: &Plane) -> Rows {
+    let overlay = plane.router().overlay_config();
     Rows::all(overlay.networks.iter().map(|n| {
         let configured = overlay.remotes.iter().filter(|r| r.vni == n.vni).map(|r| r.addr.to_string());
         let learned = overlay.learned.iter().filter(|r| r.vni == n.vni).map(|r| format!("{} (learned)", r.addr));
@@ -162,12 +166,11 @@ fn networks(desk: &Desk) -> Rows {
     }))
 }
 
-fn stations(desk: &Desk, limit: usize) -> Rows {
-    let fdb = desk.plane.fdb();
-    let now = desk.lcore_seconds();
-    let vxlan = desk.plane.kind() == FunctionKind::Vxlan;
-    let overlay = desk.plane.tables().overlay.clone();
-    let networks = desk.plane.router().overlay_config().networks;
+fn stations(plane: &Plane, now: u32, limit: usize) -> Rows {
+    let fdb = plane.fdb();
+    let vxlan = plane.kind() == FunctionKind::Vxlan;
+    let overlay = plane.tables().overlay.clone();
+    let networks = plane.router().overlay_config().networks;
     let row = |e: dataplane::fdb::Entry| {
         let network: Value = if vxlan {
             networks.iter().find(|n| overlay.domain_of(n.vni) == Some(e.domain)).map(|n| n.vni).into()

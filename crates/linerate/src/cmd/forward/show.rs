@@ -123,8 +123,8 @@ pub fn si(value: f64) -> String {
 fn runtime_text(desk: &Desk, runtime: &Runtime) -> String {
     let mut text = String::new();
     for (n, core) in runtime.lcores.iter().enumerate() {
-        let cpu = desk.settings.cpus.get(n).map_or(String::new(), |cpu| format!(" (CPU {cpu})"));
-        let queues = desk.settings.polled.iter().filter(|p| p.lcore == n).map(|p| format!("{}:{}", p.port, p.queue));
+        let cpu = desk.site.cpus.get(n).map_or(String::new(), |cpu| format!(" (CPU {cpu})"));
+        let queues = desk.site.polled.iter().filter(|p| p.lcore == n).map(|p| format!("{}:{}", p.port, p.queue));
         text.push_str(&format!(
             "lcore {}{cpu}, queues {}, over {:.1} s: in {}pps, out {}pps, drop {}pps, punt {}pps\n",
             n + 1,
@@ -227,7 +227,7 @@ fn ports_text(desk: &Desk, interval_s: f64) -> String {
             &of(driver.map(|d| d.imissed)),
             &of(driver.map(|d| d.rx_nombuf)),
             &refused.to_string(),
-            &desk.macs[n].to_string(),
+            &desk.site.macs[n].to_string(),
         ]);
     }
     let mut text = table.text();
@@ -268,8 +268,8 @@ fn ports_json(desk: &Desk, interval_s: f64) -> Value {
             "port": n,
             "name": port.name(),
             "driver": port.driver(),
-            "mac": desk.macs[n].to_string(),
-            "mtu_bytes": desk.settings.mtu[n],
+            "mac": desk.site.macs[n].to_string(),
+            "mtu_bytes": desk.site.mtu[n],
             "link_up": link.up,
             "link_bps": link.bps,
             "rx_frames": rx,
@@ -291,11 +291,7 @@ fn ports_json(desk: &Desk, interval_s: f64) -> Value {
 /// The live view: ports, where the cycles go, and what was dropped.
 pub fn live(desk: &Desk) -> String {
     let runtime = desk.runtime(1.0);
-    let mut text = format!(
-        "linerate forward {}, {:.0} s; Ctrl-C ends it\n\n",
-        desk.settings.plane.kind,
-        desk.elapsed().as_secs_f64()
-    );
+    let mut text = format!("linerate {}, {:.0} s; Ctrl-C ends it\n\n", desk.site.title, desk.elapsed().as_secs_f64());
     text.push_str(&ports_text(desk, 1.0));
     text.push('\n');
     text.push_str(&runtime_text(desk, &runtime));
@@ -307,8 +303,7 @@ pub fn live(desk: &Desk) -> String {
 pub fn total(desk: &Desk) -> Result<Value, String> {
     let runtime = serde_json::to_value(desk.runtime(0.0)).map_err(|e| e.to_string())?;
     let all = Sum::of(&desk.snapshots());
-    let mut value =
-        json!({ "function": desk.settings.plane.kind.to_string(), "ports": ports_json(desk, 0.0), "runtime": runtime });
+    let mut value = json!({ "function": desk.site.function, "ports": ports_json(desk, 0.0), "runtime": runtime });
     if let (Value::Object(value), Value::Object(drops)) = (&mut value, all.drops_json()) {
         value.extend(drops);
     }

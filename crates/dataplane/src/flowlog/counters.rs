@@ -1,0 +1,57 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What one lcore counted on one port. The lcore alone writes, once a burst; any thread reads.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub struct PortCounters {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    not_ip: AtomicU64,
+    malformed: AtomicU64,
+}
+
+/// Counts of a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortCounts {
+    /// Frames received.
+    pub packets: u64,
+    /// Their bytes, without FCS.
+    pub bytes: u64,
+    /// Frames that are no IP.
+    pub not_ip: u64,
+    /// Frames that claim to be IP but cannot be read.
+    pub malformed: u64,
+}
+
+impl std::ops::AddAssign for PortCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+        self.not_ip += more.not_ip;
+        self.malformed += more.malformed;
+    }
+}
+
+impl PortCounters {
+    /// Adds a burst's. Only the lcore that owns them may: a plain load and store, not an atomic addition.
+    #[inline]
+    pub(super) fn add(&self, burst: PortCounts) {
+        let add = |counter: &AtomicU64, n: u64| counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
+        add(&self.packets, burst.packets);
+        add(&self.bytes, burst.bytes);
+        if burst.not_ip + burst.malformed > 0 {
+            add(&self.not_ip, burst.not_ip);
+            add(&self.malformed, burst.malformed);
+        }
+    }
+
+    /// What was counted so far; each figure by itself is exact, together they may be of bursts next to each other.
+    pub fn read(&self) -> PortCounts {
+        PortCounts {
+            packets: self.packets.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            not_ip: self.not_ip.load(Relaxed),
+            malformed: self.malformed.load(Relaxed),
+        }
+    }
+}

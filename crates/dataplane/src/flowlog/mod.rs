@@ -1,0 +1,188 @@
+//! The flow logger: frames pass from port to port unchanged, and every flow they belong to is counted.
+
+mod counters;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    ops::Deref,
+    sync::{atomic::AtomicU64, Arc},
+};
+
+use flow::{
+    decode::{DecodeSpec, Decoded, Decoder, Packet4, Packet6},
+    table::{Prefetch, Worker},
+};
+use packet::{Buffer, Burst, Clock};
+
+pub use self::counters::{PortCounters, PortCounts};
+use crate::{
+    node::{Laps, NodeStats},
+    pass::PREFETCH_AHEAD,
+    DropReason, Function, Outputs, Verdict,
+};
+
+/// Most places of the table looked at in one go for flows that have ended: some 20 us when all of them have to be fetched.
+const AGE_BUDGET: usize = 256;
+/// Ageing goes on in one poll of so many. A table of 2^24 places has to go on by ten places in each busy poll.
+const AGE_EVERY: u32 = 4;
+
+/// Counts the flows of all frames one lcore receives, and passes the frames on.
+///
+/// Frames of each port leave by the other of its pair: 0 and 1, 2 and 3. A last port without another drops what it has
+/// counted ([`DropReason::Logged`]), or sends it back by itself.
+pub struct FlowLog<M, P> {
+    /// By port; none for a port that only receives.
+    egress: Vec<Option<usize>>,
+    decoder: Decoder,
+    worker: Worker<M>,
+    prefetch: P,
+    packets: Box<Packets>,
+    ports: Vec<Arc<PortCounters>>,
+    polls: u32,
+    decode: NodeStats,
+    table: NodeStats,
+    age: NodeStats,
+}
+
+/// What was decoded of a burst.
+#[derive(Default)]
+struct Packets {
+    v4: Burst<Packet4>,
+    v6: Burst<Packet6>,
+}
+
+impl<M, P> std::fmt::Debug for FlowLog<M, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FlowLog").field("egress", &self.egress).finish_non_exhaustive()
+    }
+}
+
+impl<M, P> FlowLog<M, P>
+where
+    M: Deref<Target = [AtomicU64]> + Send + Sync,
+    P: Prefetch,
+{
+    /// A logger between so many ports, whose flows go to this table. `reflect`: a port without another sends back.
+    pub fn new(ports: usize, reflect: bool, spec: DecodeSpec, worker: Worker<M>, prefetch: P) -> Self {
+        let egress = |i: usize| if i ^ 1 < ports { Some(i ^ 1) } else { reflect.then_some(i) };
+        Self {
+            egress: (0..ports).map(egress).collect(),
+            decoder: Decoder::new(spec),
+            worker,
+            prefetch,
+            packets: Box::default(),
+            ports: (0..ports).map(|_| Arc::default()).collect(),
+            polls: 0,
+            decode: NodeStats::new("flow-decode"),
+            table: NodeStats::new("flow-table"),
+            age: NodeStats::new("flow-age"),
+        }
+    }
+
+    /// The counters of each port, to be read by other threads.
+    pub fn ports(&self) -> Vec<Arc<PortCounters>> {
+        self.ports.clone()
+    }
+
+    /// Ends some flows because the logger does, as [`Worker::flush`]; no frames may come any more. `true` when all have
+    /// ended.
+    pub fn flush(&mut self, budget: usize) -> bool {
+        self.worker.flush(budget)
+    }
+
+    /// Decodes a burst; returns what there was to count of its port.
+    #[inline]
+    fn decode<B: Buffer>(&mut self, ingress: usize, burst: &Burst<B>) -> PortCounts {
+        let Packets { v4, v6 } = &mut *self.packets;
+        v4.clear();
+        v6.clear();
+        let mut counts = PortCounts { packets: burst.len() as u64, ..PortCounts::default() };
+        burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
+        for (i, frame) in burst.iter().enumerate() {
+            if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
+                ahead.prefetch();
+            }
+            let frame = frame.data();
+            counts.bytes += frame.len() as u64;
+            // There is room: as many as frames in a burst.
+            match self.decoder.decode(frame, ingress as u8) {
+                Decoded::Ip4(packet) => drop(v4.try_push(packet)),
+                Decoded::Ip6(packet) => drop(v6.try_push(packet)),
+                Decoded::NotIp => counts.not_ip += 1,
+                Decoded::Malformed => counts.malformed += 1,
+            }
+        }
+        counts
+    }
+}
+
+impl<B, M, P> Function<B> for FlowLog<M, P>
+where
+    B: Buffer,
+    M: Deref<Target = [AtomicU64]> + Send + Sync,
+    P: Prefetch,
+{
+    #[inline]
+    fn process<C: Clock>(
+        &mut self,
+        ingress: usize,
+        burst: &mut Burst<B>,
+        out: &mut Outputs<B>,
+        laps: &mut Laps<'_, C>,
+    ) -> Verdict {
+        // Read once a poll: no frame is older.
+        let now = laps.now();
+        let counts = self.decode(ingress, burst);
+        if let Some(port) = self.ports.get(ingress) {
+            port.add(counts);
+        }
+        laps.lap(&mut self.decode, burst.len());
+        let Packets { v4, v6 } = &*self.packets;
+        if !v4.is_empty() {
+            self.worker.count4(v4, ingress as u8, now, &self.prefetch);
+        }
+        if !v6.is_empty() {
+            self.worker.count6(v6, ingress as u8, now, &self.prefetch);
+        }
+        laps.lap(&mut self.table, v4.len() + v6.len());
+        match self.egress.get(ingress) {
+            Some(&Some(egress)) => out.all(egress, burst),
+            Some(None) => {
+                out.trash.drop_all(burst, DropReason::Logged);
+                Verdict::Split
+            }
+            None => out.all(usize::MAX, burst),
+        }
+    }
+
+    #[inline]
+    fn due(&mut self) -> bool {
+        self.polls = if self.polls + 1 < AGE_EVERY { self.polls + 1 } else { 0 };
+        self.polls == 0
+    }
+
+    #[inline]
+    fn poll<C: Clock>(&mut self, _burst: &mut Burst<B>, _out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
+        let looked = self.worker.age(laps.now(), AGE_BUDGET);
+        if looked > 0 {
+            laps.lap(&mut self.age, looked);
+        }
+        Verdict::Split
+    }
+
+    fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {
+        [&self.decode, &self.table, &self.age].into_iter().for_each(visit);
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
+        let mut all = PortCounts::default();
+        self.ports.iter().for_each(|port| all += port.read());
+        let counts = self.worker.counts();
+        visit("flow: not IP", all.not_ip);
+        visit("flow: malformed", all.malformed);
+        visit("flow: packets refused", counts.refused_packets);
+        visit("flow: flows evicted", counts.evicted);
+        visit("flow: records dropped", counts.dropped_records);
+    }
+}

@@ -1,0 +1,194 @@
+//! `linerate flowlog`: the flow logger, and the words for one that runs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{
+    forward::{Target, What},
+    MachineArgs,
+};
+
+/// `linerate flowlog`
+#[derive(Debug, Args, Default)]
+#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|stop", after_help = EXAMPLES)]
+pub struct FlowlogArgs {
+    /// Ask or end a logger that runs.
+    #[command(subcommand)]
+    pub control: Option<Control>,
+    /// Everything below from a TOML file; flags are added to its lists and replace its values.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print the effective configuration as TOML, with every default, and end.
+    #[arg(long)]
+    pub print_config: bool,
+    /// A port; frames pass between the first and the second, the third and the fourth, ...; a last one alone only
+    /// receives (see `linerate bench --help` for the forms).
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// A port alone sends back what it receives, instead of dropping it.
+    #[arg(long)]
+    pub reflect: bool,
+    /// End when every port that reads a file (`pcap:rx=FILE,tx=FILE`) has been read to its end.
+    #[arg(long)]
+    pub once: bool,
+    /// Stop after this long; without it, run until Ctrl-C.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// The name it is known by: to clients, and to `flowlog show --name`. Default: flowlog, with the process id if that
+    /// is taken.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Flows each lcore has room for, 1k to 16M; rounded up to a power of two.
+    #[arg(long, value_name = "N", help_heading = "Flows")]
+    pub flows: Option<String>,
+    /// A flow of which nothing is seen for this long has ended.
+    #[arg(long, value_name = "TIME", help_heading = "Flows")]
+    pub idle: Option<String>,
+    /// A flow that goes on is recorded, and counted on from zero, this often.
+    #[arg(long, value_name = "TIME", help_heading = "Flows")]
+    pub active: Option<String>,
+    /// What a new flow does when there is no room: it is not recorded, or another makes room.
+    #[arg(long, value_enum, value_name = "POLICY", help_heading = "Flows")]
+    pub full: Option<Full>,
+    /// Whether both ways of a conversation are one flow.
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Flows")]
+    pub directions: Option<Directions>,
+    /// Below MPLS labels, the flow of the packet inside, or none (not IP).
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
+    pub mpls: Option<Layer>,
+    /// Of VXLAN, the flow of the frame inside, or that of the tunnel.
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
+    pub vxlan: Option<Layer>,
+    /// UDP port of VXLAN.
+    #[arg(long, value_name = "PORT", help_heading = "Flows")]
+    pub vxlan_port: Option<u16>,
+    /// What tells flows apart besides their 5-tuple.
+    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Flows")]
+    pub distinguish: Option<Distinguish>,
+    /// Where clients read flows (`linerate flows`): ADDRESS:PORT, or `off`. An address other than loopback needs a
+    /// token.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
+    pub listen: Option<String>,
+    /// A file with the token clients have to show, on its first line.
+    #[arg(long, value_name = "FILE", help_heading = "Reading and export")]
+    pub token_file: Option<PathBuf>,
+    /// Certificate chain (PEM): clients speak TLS then.
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Reading and export")]
+    pub tls_cert: Option<PathBuf>,
+    /// Private key (PEM) of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
+    pub tls_key: Option<PathBuf>,
+    /// A collector of IPFIX: udp://HOST:PORT or tcp://HOST:PORT; repeat for more.
+    #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
+    pub ipfix: Vec<String>,
+    /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE|TIME][,keep=N]; repeat for more.
+    #[arg(long = "json", value_name = "FILE[,...]", help_heading = "Reading and export")]
+    pub json: Vec<String>,
+    /// Where Prometheus reads metrics over HTTP.
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
+    pub metrics: Option<String>,
+    /// CPUs that poll, an lcore on each. Default: the last one allowed.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub cpus: Vec<u32>,
+    /// Receive queues of each port; over a NIC, RSS keeps flows together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
+    pub rx_queues: Option<u16>,
+    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; pairs
+    /// of ports with one queue in turn.
+    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub queue_map: Vec<String>,
+    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
+    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
+    pub tx: Option<String>,
+    /// Largest IP packet of all ports in bytes.
+    #[arg(long, value_name = "BYTES", help_heading = "Queues")]
+    pub mtu: Option<u16>,
+    /// Nodes count calls and vectors only, without reading the clock.
+    #[arg(long)]
+    pub no_clocks: bool,
+    /// At the end, fail unless every frame buffer is back in its pool (for tests).
+    #[arg(long, hide = true)]
+    pub check_pools: bool,
+    /// No live view.
+    #[arg(long, short)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub machine: MachineArgs,
+}
+
+const EXAMPLES: &str = "Examples:
+  linerate flowlog --port eth:veth0 --port eth:veth1                        then, elsewhere: linerate flows
+  linerate flowlog --port 0000:37:00.0 --port 0000:37:00.1 --flows 1M --ipfix udp://127.0.0.1:4739
+  linerate flowlog --port pcap:rx=in.pcap,tx=/dev/null --once --json flows.jsonl
+  linerate flowlog show runtime                                             what each node costs";
+
+/// What to do with a logger that runs.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Control {
+    /// Show counters: runtime, ports or drops.
+    Show {
+        /// What.
+        #[arg(value_enum)]
+        what: What,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Over how long rates are taken; 0 for the sum since the start.
+        #[arg(long, value_name = "TIME", default_value = "1s")]
+        interval: String,
+        #[command(flatten)]
+        target: Target,
+    },
+    /// End it, cleanly.
+    Stop {
+        #[command(flatten)]
+        target: Target,
+    },
+}
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident: $($(#[$help:meta])* $variant:ident),*) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum $name { $($(#[$help])* $variant),* }
+    };
+}
+
+words!(
+    /// When there is no room.
+    Full:
+    /// It is passed and counted as refused
+    Refuse,
+    /// The flow of its bucket that was seen longest ago ends early
+    Evict
+);
+words!(
+    /// Both ways of a conversation.
+    Directions:
+    /// Are one flow, with the counts of each way
+    Joined,
+    /// Are two flows
+    Apart
+);
+words!(
+    /// Which headers.
+    Layer:
+    /// Those inside
+    Inner,
+    /// Those outside
+    Outer
+);
+words!(
+    /// What tells flows apart.
+    Distinguish:
+    /// Nothing else
+    None,
+    /// The outer VLAN identifier
+    Vlan,
+    /// The VXLAN network identifier
+    Vni,
+    /// The top MPLS label
+    Label
+);

@@ -1,0 +1,87 @@
+//! The end of a logger: every flow is recorded, every record exported, and the totals are told.
+
+use std::time::{Duration, Instant};
+
+use flow::{export::SinkStats, protocol::Totals};
+
+use crate::engine::flowlog::{LogLoop, Logged};
+
+/// How long flushing may take, and how long without getting on.
+const FLUSH: Duration = Duration::from_secs(60);
+const STUCK: Duration = Duration::from_secs(3);
+/// How long the collectors then have for the rest.
+pub const LAST_EXPORT: Duration = Duration::from_secs(10);
+/// Places flushed at once, and how many records may wait for a collector that takes them meanwhile.
+const STEP: usize = 4096;
+const WAITING: u64 = 1 << 16;
+const NAP: Duration = Duration::from_millis(1);
+
+/// Records every flow as ended by force, no faster than collectors take records. The loops must rest. Whether all were
+/// recorded in time.
+pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
+    let begun = Instant::now();
+    for each in loops {
+        let (mut waits, mut moved) = (logged.queued(), Instant::now());
+        while !each.function_mut().flush(STEP) {
+            let waiting = logged.queued();
+            if waiting < waits || waiting < WAITING {
+                moved = Instant::now();
+            }
+            waits = waiting;
+            // The thread that takes records may need this CPU.
+            if waiting >= WAITING {
+                std::thread::sleep(NAP);
+            } else {
+                std::thread::yield_now();
+            }
+            if moved.elapsed() > STUCK || begun.elapsed() > FLUSH {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The table, in a few lines.
+pub fn table_text(totals: &Totals) -> String {
+    let table = &totals.table;
+    let [idle, active, end_of_flow, forced, lack] = table.ended;
+    let mut text = format!(
+        "\nflows: {} in a table for {} ({} MiB); {} begun\nrecords: {idle} idle, {active} active, {end_of_flow} end of flow, \
+         {forced} forced, {lack} lack of resources; {} exported, {} dropped\n",
+        table.flows,
+        table.capacity,
+        table.memory >> 20,
+        table.created,
+        totals.export.sent,
+        totals.export.dropped,
+    );
+    if table.refused_packets + table.evicted > 0 {
+        text.push_str(&format!(
+            "the table was full: {} packets of flows not recorded, {} flows evicted\n",
+            table.refused_packets, table.evicted
+        ));
+    }
+    for port in totals.interfaces.iter().filter(|p| p.not_ip + p.malformed + p.missed + p.tx_dropped > 0) {
+        text.push_str(&format!(
+            "port {} ({}): {} not IP, {} malformed, {} missed, {} not passed on\n",
+            port.port, port.name, port.not_ip, port.malformed, port.missed, port.tx_dropped
+        ));
+    }
+    text
+}
+
+/// What became of the records.
+pub fn export_text(sinks: &[SinkStats], whole: bool) -> String {
+    let line = |sink: &SinkStats| {
+        format!(
+            "{}: {} records, {} sent, {} dropped\n",
+            sink.name, sink.totals.records, sink.totals.sent, sink.totals.dropped
+        )
+    };
+    let mut text: String = sinks.iter().map(line).collect();
+    if !whole {
+        text.push_str("not every flow could be recorded in time\n");
+    }
+    text
+}

@@ -1,0 +1,206 @@
+//! `linerate flowlog`: the flow logger, and the words for one that runs.
+
+mod config;
+mod ending;
+mod serving;
+mod sinks;
+
+use std::io::{stdout, IsTerminal};
+
+use config::{Config, Settings};
+use dpdk::{Eal, Mempool, PortSpec, Tsc};
+use flow::Source;
+use serving::Serving;
+
+use super::forward::{
+    client,
+    desk::{Desk, Site},
+    run::{poll, sockets, Opening},
+};
+use crate::{
+    cli::{
+        flowlog::{Control, FlowlogArgs},
+        forward,
+    },
+    control,
+    engine::{
+        self,
+        flowlog::{LogSpec, Logger},
+        port_mac,
+    },
+    failure::{Exit, Failure},
+    out,
+    stop::Stop,
+};
+
+/// Runs the command.
+pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
+    if let Some(control) = &args.control {
+        return ask(control);
+    }
+    let config = Config::read(args)?;
+    if args.print_config {
+        out::print(&config.to_toml()?);
+        return Ok(Exit::Passed);
+    }
+    let facts = engine::facts::read();
+    let settings = config.check(args, &facts.cpus_allowed)?;
+    let stop = Stop::on_signals()?;
+    let specs = specs(&settings.config.ports, args.once)?;
+    let once = args.once.then(|| frames(&specs));
+    let spec = settings.spec(args);
+    let tables_mib = spec.tables_mib(settings.cpus.len());
+    let eal = engine::start_forward_eal(&args.machine, tables_mib, &settings.cpus, &specs)?;
+    let mut pools = Vec::new();
+    let logged = log(args, &settings, &specs, once, &spec, eal, &stop, &mut pools);
+    match logged {
+        Err(_) if stop.requested() && pools.is_empty() => return Ok(Exit::Passed),
+        logged => logged?,
+    }
+    if args.check_pools {
+        let missing: usize = pools.iter().map(|pool| pool.capacity() - pool.avail().min(pool.capacity())).sum();
+        if missing > 0 {
+            return Err(Failure::failed(format!("{missing} frame buffers did not come back to their pools")));
+        }
+    }
+    Ok(Exit::Passed)
+}
+
+/// Asks or ends a logger that runs: it answers as any data plane does.
+fn ask(control: &Control) -> Result<Exit, Failure> {
+    client::run(&match control.clone() {
+        Control::Show { what, json, interval, target } => {
+            forward::Control::Show { what, json, interval, limit: usize::MAX, target }
+        }
+        Control::Stop { target } => forward::Control::Stop { target },
+    })
+}
+
+/// The ports; a capture to be read once is opened so.
+fn specs(ports: &[String], once: bool) -> Result<Vec<PortSpec>, Failure> {
+    let spec = |text: &String| {
+        let spec = text.parse::<PortSpec>()?;
+        Ok(match spec {
+            // What is sent to it goes nowhere; without that, the driver reads the file for ever.
+            PortSpec::Pcap { rx: Some(rx), tx: None } if once => {
+                PortSpec::Pcap { rx: Some(rx), tx: Some("/dev/null".into()) }
+            }
+            spec => spec,
+        })
+    };
+    let specs = ports.iter().map(spec).collect::<Result<Vec<_>, Failure>>()?;
+    if once && !specs.iter().any(|s| matches!(s, PortSpec::Pcap { rx: Some(_), .. })) {
+        return Err(Failure::usage("--once: none of the ports reads a file; pcap:FILE or pcap:rx=FILE,tx=FILE does"));
+    }
+    Ok(specs)
+}
+
+/// Frames in the captures that are read; without end if one cannot be counted, which a moment without frames ends too.
+fn frames(specs: &[PortSpec]) -> u64 {
+    let mut all = 0u64;
+    for spec in specs {
+        let PortSpec::Pcap { rx: Some(path), .. } = spec else { continue };
+        let file = std::fs::File::open(path).ok();
+        let read = file.and_then(|file| packet::pcap::read(std::io::BufReader::new(file)).ok());
+        let Some(read) = read else { return u64::MAX };
+        for frame in read {
+            match frame {
+                Ok(_) => all += 1,
+                Err(_) => return u64::MAX,
+            }
+        }
+    }
+    all
+}
+
+#[allow(clippy::too_many_arguments)]
+fn log(
+    args: &FlowlogArgs,
+    settings: &Settings,
+    specs: &[PortSpec],
+    once: Option<u64>,
+    spec: &LogSpec,
+    eal: &'static Eal,
+    stop: &Stop,
+    pools: &mut Vec<Mempool>,
+) -> Result<(), Failure> {
+    let config = &settings.config;
+    let mtu = vec![config.mtu; specs.len()];
+    let opening = Opening {
+        descriptors: args.machine.descriptors,
+        rx_queues: config.rx_queues,
+        lcores: settings.cpus.len(),
+        mtu: &mtu,
+    };
+    let ports = opening.open(eal, specs, stop, pools)?;
+    for (name, port) in config.ports.iter().zip(&ports) {
+        if let Some(why) = port.fallback() {
+            out::note(&format!("port {name}: {why}"));
+        }
+    }
+    if settings.splits_conversations() {
+        out::note(
+            "several receive queues with directions joined: most NICs send the two ways of a conversation to different \
+             queues, and each is a flow then",
+        );
+    }
+    let Logger { mut loops, ports, logged, ended } = Logger::new(eal, spec, ports, &config.ports, &settings.polled)?;
+    logged.look(&ports, &[]);
+    let name = Some(config.name.as_str()).filter(|name| !name.is_empty());
+    let (server, asked) = control::Server::start("flowlog", name)?;
+    let name = server.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let serving = Serving::start(settings, &name, &logged, ended)?;
+    out::note(&format!(
+        "{name}: logging flows {}; {}{}; Ctrl-C ends it",
+        paths(&config.ports, config.reflect),
+        serving.describe(),
+        server.path().display()
+    ));
+    let site = Site {
+        function: "flow logger".into(),
+        title: format!("flowlog {name}"),
+        macs: ports.iter().enumerate().map(|(n, port)| port_mac(port, n)).collect(),
+        sockets: sockets(specs),
+        cpus: settings.cpus.clone(),
+        polled: settings.polled.clone(),
+        mtu,
+        duration: settings.duration,
+        once,
+    };
+    let controls = loops.iter().map(dataplane::Forwarder::control).collect();
+    let live = !args.quiet && stdout().is_terminal();
+    let seen = std::sync::Arc::clone(&logged);
+    let each_second = Box::new(move |ports: &[_], lcores: &[_]| {
+        seen.look(ports, lcores);
+        if live {
+            ending::table_text(&seen.totals())
+        } else {
+            String::new()
+        }
+    });
+    let mut desk = Desk::new(None, ports, site, controls, asked, Tsc::new(eal), each_second, live);
+    let polled = poll(eal, &mut loops, &mut desk, stop);
+    // However that ended, what was counted is not lost.
+    logged.look(&desk.ports, &desk.snapshots());
+    let whole = ending::flush(&mut loops, &logged);
+    let sinks = logged.finish_export(ending::LAST_EXPORT);
+    drop((serving, server));
+    out::print(&format!(
+        "{}{}{}",
+        desk.last_words(false)?,
+        ending::table_text(&logged.totals()),
+        ending::export_text(&sinks, whole)
+    ));
+    polled
+}
+
+/// Between which ports frames pass.
+fn paths(ports: &[String], reflect: bool) -> String {
+    let path = |pair: &[String]| match pair {
+        [a, b] => format!("between {a} and {b}"),
+        [a, ..] if reflect => format!("reflected by {a}"),
+        [a, ..] => format!("received by {a}"),
+        [] => String::new(),
+    };
+    ports.chunks(2).map(path).collect::<Vec<_>>().join(", ")
+}

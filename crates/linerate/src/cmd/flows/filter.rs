@@ -1,0 +1,88 @@
+//! Filters as they are typed: `prefix=10.0.0.0/8,port=53,protocol=udp,ingress=0`.
+
+use std::net::IpAddr;
+
+use flow::protocol::Filter;
+
+use super::text;
+
+const LEGAL: &str =
+    "must be prefix=ADDRESS[/LEN], port=0..65535, protocol=NAME|0..255 or ingress=0..255, with commas between";
+
+/// Reads a filter. The error is one line: what is wrong and what is legal.
+pub fn parse(text: &str) -> Result<Filter, String> {
+    let mut filter = Filter::default();
+    for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
+        let wrong = |why: &str| Err(format!("filter {part:?}: {why}"));
+        let Some((name, value)) = part.split_once('=') else { return wrong(LEGAL) };
+        let again = match name {
+            "prefix" if !is_prefix(value) => return wrong("must be like 10.0.0.0/8, 2001:db8::/32 or 192.0.2.1"),
+            "prefix" => filter.prefix.replace(value.into()).is_some(),
+            "port" => match value.parse() {
+                Ok(port) => filter.port.replace(port).is_some(),
+                Err(_) => return wrong("must be a port, 0 to 65535"),
+            },
+            "protocol" => match text::protocol_number(value) {
+                Some(number) => filter.protocol.replace(number).is_some(),
+                None => return wrong("must be a protocol: tcp, udp, icmp, icmp6, sctp, gre, esp or 0 to 255"),
+            },
+            "ingress" => match value.parse() {
+                Ok(port) => filter.ingress.replace(port).is_some(),
+                Err(_) => return wrong("must be a port of the logger, 0 to 255"),
+            },
+            _ => return wrong(LEGAL),
+        };
+        if again {
+            return wrong("is given twice: every part must hold, so one is enough");
+        }
+    }
+    Ok(filter)
+}
+
+fn is_prefix(text: &str) -> bool {
+    let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    length.is_none_or(|l| l.parse::<u8>().is_ok_and(|l| l <= most))
+}
+
+/// The filter as it is typed; empty for everything.
+pub fn show(filter: &Filter) -> String {
+    let parts = [
+        filter.prefix.as_ref().map(|p| format!("prefix={p}")),
+        filter.port.map(|p| format!("port={p}")),
+        filter.protocol.map(|p| format!("protocol={}", text::protocol(p))),
+        filter.ingress.map(|p| format!("ingress={p}")),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_survive_their_own_text() {
+        for text in ["", "prefix=10.0.0.0/8", "prefix=2001:db8::/32,port=53,protocol=udp,ingress=1"] {
+            assert_eq!(show(&parse(text).unwrap()), text);
+        }
+        assert_eq!(parse("port=53 protocol=17").unwrap(), parse("protocol=udp,port=53").unwrap());
+    }
+
+    #[test]
+    fn wrong_ones_say_what_is_legal() {
+        for (text, says) in [
+            ("dns", "prefix=ADDRESS"),
+            ("colour=red", "prefix=ADDRESS"),
+            ("prefix=10.0.0.0/33", "10.0.0.0/8"),
+            ("prefix=x", "10.0.0.0/8"),
+            ("port=65536", "65535"),
+            ("protocol=999", "tcp"),
+            ("ingress=-1", "0 to 255"),
+            ("port=1,port=2", "twice"),
+        ] {
+            let err = parse(text).unwrap_err();
+            assert!(err.contains(says), "{text}: {err}");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! `linerate flows`: what flow loggers see, on a terminal or as lines.
+
+mod board;
+mod columns;
+mod filter;
+mod link;
+mod panel;
+mod plain;
+mod screen;
+mod text;
+mod view;
+mod watch;
+
+use std::{
+    io::{stdout, IsTerminal, Read, Write},
+    path::Path,
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+use board::{Board, State};
+use flow::{
+    client::{ClientSpec, TlsTrust},
+    protocol::Filter,
+};
+use link::Trouble;
+use screen::{Pressed, Quit, Screen};
+use watch::{News, Want, Watcher};
+
+use crate::{
+    cli::flows::FlowsArgs,
+    failure::{Exit, Failure},
+    out,
+};
+
+/// Loggers watched at most: each has a thread.
+const MAX_LOGGERS: usize = 256;
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(3600);
+/// How soon a signal and news are seen.
+const TICK: Duration = Duration::from_millis(40);
+/// Longest token file read, in bytes.
+const MAX_TOKEN: u64 = 4096;
+
+/// What was asked for, checked.
+struct Settings {
+    loggers: Vec<String>,
+    every: Duration,
+    filter: Filter,
+    token: Option<String>,
+    tls: Option<TlsTrust>,
+}
+
+impl Settings {
+    fn check(args: &FlowsArgs) -> Result<Self, Failure> {
+        for logger in &args.loggers {
+            if !is_address(logger) {
+                let form = "must be HOST:PORT, such as 127.0.0.1:9995 or [::1]:9995";
+                return Err(Failure::usage(format!("{logger:?}: {form}")));
+            }
+        }
+        if args.loggers.len() > MAX_LOGGERS {
+            return Err(Failure::usage(format!("{} loggers: at most {MAX_LOGGERS} at once", args.loggers.len())));
+        }
+        let mut seen = std::collections::HashSet::new();
+        if let Some(twice) = args.loggers.iter().find(|l| !seen.insert(*l)) {
+            return Err(Failure::usage(format!("{twice} is given twice")));
+        }
+        let every = units::parse_duration(&args.every)?;
+        if !(SHORTEST..=LONGEST).contains(&every) {
+            return Err(Failure::usage(format!("--every {}: must be 100ms to 1h", args.every)));
+        }
+        let filter = filter::parse(&args.filter).map_err(|e| Failure::usage(format!("--filter: {e}")))?;
+        let token = args.token_file.as_deref().map(read_token).transpose()?;
+        let tls = args.tls_ca.as_deref().map(trust).transpose()?;
+        Ok(Self { loggers: args.loggers.clone(), every, filter, token, tls })
+    }
+
+    fn watcher(&self, logger: usize) -> Watcher {
+        let address = self.loggers.get(logger).cloned().unwrap_or_default();
+        let spec = ClientSpec { token: self.token.clone(), tls: self.tls.clone(), ..ClientSpec::new(address) };
+        Watcher::new(Box::new(move || Ok(Box::new(link::connect(&spec)?))))
+    }
+}
+
+fn is_address(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let bracketed = host.starts_with('[') && host.ends_with(']');
+    let named = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
+    (bracketed || named) && port.parse::<u16>().is_ok_and(|p| p > 0) && !text.contains(char::is_control)
+}
+
+/// The first line of the file.
+fn read_token(path: &Path) -> Result<String, Failure> {
+    let fail = |why: String| Failure::usage(format!("--token-file {}: {why}", path.display()));
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
+    file.take(MAX_TOKEN + 1).read_to_string(&mut text).map_err(|e| fail(e.to_string()))?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    if text.len() as u64 > MAX_TOKEN || token.is_empty() {
+        return Err(fail(format!("must hold the token on its first line, in at most {MAX_TOKEN} bytes")));
+    }
+    Ok(token.to_owned())
+}
+
+/// The file of certificates trusted, if it can be read. What is in it is for the connection to say.
+fn trust(path: &Path) -> Result<TlsTrust, Failure> {
+    let fail = |why: String| Failure::usage(format!("--tls-ca {}: {why}", path.display()));
+    let file = std::fs::File::open(path).and_then(|file| file.metadata()).map_err(|e| fail(e.to_string()))?;
+    if !file.is_file() {
+        return Err(fail("must be a regular file with certificates in PEM".into()));
+    }
+    Ok(TlsTrust { ca: path.to_owned(), name: None })
+}
+
+/// Runs the command.
+pub fn run(args: &FlowsArgs) -> Result<Exit, Failure> {
+    let settings = Settings::check(args)?;
+    let terminal = stdout().is_terminal();
+    let few = usize::from(args.top.unwrap_or(10));
+    if args.once || !(args.json || terminal) {
+        return once(&settings, args, few);
+    }
+    // Before anything is shown: a signal while it begins finds it ready.
+    let quit = Quit::on_signals()?;
+    let top = if args.json { few } else { usize::from(args.top.unwrap_or(1000)) };
+    let mut board = Board::new(&settings.loggers, top, args.by.into(), settings.filter.clone());
+    // For scripts, the flows of every logger, each as many as asked for.
+    let want = Want { top, by: args.by.into(), filter: settings.filter.clone() };
+    let wanted = |logger| if args.json { want.clone() } else { board.want(logger) };
+    let (wants, news) = watch(&settings, wanted)?;
+    if args.json {
+        return stream(&settings, &news, args.count, &quit);
+    }
+    let fail = |e: std::io::Error| Failure::failed(format!("the terminal: {e}"));
+    let mut screen = Screen::open().map_err(fail)?;
+    let shown = show(&mut screen, &mut board, &wants, &news, &quit).map_err(fail);
+    drop(screen);
+    shown.map(|()| Exit::Passed)
+}
+
+/// A sender of wants to each logger's watcher, and what they have to tell.
+type Watched = (Vec<Sender<Want>>, Receiver<(usize, News)>);
+
+/// Starts a watcher for each logger. They end with the senders.
+fn watch(settings: &Settings, want: impl Fn(usize) -> Want) -> Result<Watched, Failure> {
+    let (tell, news) = mpsc::channel();
+    let mut wants = Vec::new();
+    for logger in 0..settings.loggers.len() {
+        let (ask, asked) = mpsc::channel();
+        let (watcher, tell, every, want) = (settings.watcher(logger), tell.clone(), settings.every, want(logger));
+        thread::Builder::new()
+            .name(format!("logger {logger}"))
+            .spawn(move || watch::run(watcher, logger, every, want, &asked, &tell))
+            .map_err(|e| Failure::machine(format!("cannot start a thread for each logger: {e}")))?;
+        wants.push(ask);
+    }
+    Ok((wants, news))
+}
+
+/// The display, until it is told to end.
+fn show(
+    screen: &mut Screen,
+    board: &mut Board,
+    wants: &[Sender<Want>],
+    news: &Receiver<(usize, News)>,
+    quit: &Quit,
+) -> std::io::Result<()> {
+    let mut asked: Vec<Want> = (0..wants.len()).map(|n| board.want(n)).collect();
+    let (mut changed, mut drawn) = (true, Instant::now());
+    while !quit.asked() {
+        // Once a second in any case: seconds to the next try are counted down.
+        if changed || drawn.elapsed() >= Duration::from_secs(1) {
+            drawn = Instant::now();
+            screen.draw(|frame| view::draw(frame, board, drawn))?;
+        }
+        changed = false;
+        match screen::pressed(TICK, board.entry.is_some())? {
+            Some(Pressed::Quit) => return Ok(()),
+            Some(Pressed::Redraw) => {
+                screen.clear()?;
+                changed = true;
+            }
+            Some(Pressed::Act(act)) => {
+                board.act(act);
+                changed = true;
+            }
+            None => {}
+        }
+        for (n, (ask, asked)) in wants.iter().zip(&mut asked).enumerate() {
+            let want = board.want(n);
+            if want != *asked {
+                *asked = want.clone();
+                // A watcher ends only with us.
+                let _ = ask.send(want);
+            }
+        }
+        for (logger, said) in news.try_iter() {
+            board.hear(logger, said);
+            changed = true;
+        }
+    }
+    Ok(())
+}
+
+/// A line of JSON for each look, until there were enough of each logger, a signal, or nobody reads.
+fn stream(
+    settings: &Settings,
+    news: &Receiver<(usize, News)>,
+    count: Option<u64>,
+    quit: &Quit,
+) -> Result<Exit, Failure> {
+    let mut left = vec![count.unwrap_or(u64::MAX); settings.loggers.len()];
+    let mut troubles: Vec<Option<Trouble>> = vec![None; settings.loggers.len()];
+    let mut answered = false;
+    while !quit.asked() && left.iter().any(|n| *n > 0) {
+        let (logger, said) = match news.recv_timeout(TICK) {
+            Ok(said) => said,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let (Some(left), Some(address)) = (left.get_mut(logger), settings.loggers.get(logger)) else { continue };
+        if *left == 0 || matches!(said, News::Early(_)) {
+            continue;
+        }
+        *left -= 1;
+        answered |= matches!(said, News::Look(_));
+        if let (News::Down(why, _), Some(trouble)) = (&said, troubles.get_mut(logger)) {
+            *trouble = Some(why.clone());
+        }
+        let line = plain::json(address, &said, Instant::now()) + "\n";
+        if stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).is_err() {
+            return Ok(Exit::Passed);
+        }
+    }
+    // Of a run that was to look so often, one without a single answer has failed.
+    let first = troubles.into_iter().zip(&settings.loggers).find_map(|(t, address)| Some((t?, address)));
+    match first {
+        Some((why, address)) if !answered && count.is_some() => Err(failure(address, &why)),
+        _ => Ok(Exit::Passed),
+    }
+}
+
+/// One look at each logger, at all of them at once.
+fn once(settings: &Settings, args: &FlowsArgs, top: usize) -> Result<Exit, Failure> {
+    let want = Want { top, by: args.by.into(), filter: settings.filter.clone() };
+    let (_wants, news) = watch(settings, |_| want.clone())?;
+    let mut board = Board::new(&settings.loggers, top, args.by.into(), settings.filter.clone());
+    let mut said: Vec<Option<News>> = vec![None; settings.loggers.len()];
+    while said.iter().any(Option::is_none) {
+        let Ok((logger, new)) = news.recv() else { break };
+        if matches!(new, News::Early(_)) {
+            continue;
+        }
+        // The first word counts.
+        if let Some(place) = said.get_mut(logger).filter(|place| place.is_none()) {
+            board.hear(logger, new.clone());
+            *place = Some(new);
+        }
+    }
+    if args.json {
+        for (address, said) in settings.loggers.iter().zip(&said) {
+            out::print(&said.as_ref().map(|said| plain::json(address, said, Instant::now())).unwrap_or_default());
+        }
+    } else if board.loggers.iter().any(|l| l.state == State::Connected) {
+        out::print(&plain::table(&board));
+    }
+    let down = |logger: &board::Logger| match &logger.state {
+        State::Down(why, _) => Some(failure(&logger.address, why)),
+        _ => None,
+    };
+    let mut failures = board.loggers.iter().filter_map(down);
+    let Some(first) = failures.next() else { return Ok(Exit::Passed) };
+    // The first ends the command; the others are lines of their own.
+    for other in failures {
+        out::note(&format!("linerate: {other}"));
+    }
+    Err(first)
+}
+
+fn failure(address: &str, why: &Trouble) -> Failure {
+    let text = match why.exit {
+        Exit::Machine => format!("no flow logger answers at {address}: {}: start one with linerate flowlog", why.text),
+        Exit::Usage => format!("the flow logger at {address} refuses: {}", why.text),
+        _ => format!("{address}: {}", why.text),
+    };
+    Failure { exit: why.exit, text }
+}
+
+#[cfg(test)]
+mod tests;

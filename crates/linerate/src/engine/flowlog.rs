@@ -1,0 +1,297 @@
+//! The flow logger over DPDK ports: one loop and one table an lcore, and what others read of them all.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
+
+use dataplane::{
+    flowlog::{FlowLog, PortCounters, PortCounts},
+    Forwarder, Input, Settings, Snapshot,
+};
+use dpdk::{Eal, Port, RxQueue, Tsc, TxQueue, Words};
+use flow::{
+    decode::DecodeSpec,
+    export::{Exporter, Records, SinkStats},
+    protocol::{ExportTotals, Interface, TableTotals, Totals},
+    serve::ServeError,
+    table::{table, EndedReader, Prefetch, Reader, TableError, TableSpec, Timebase},
+    Record, Source,
+};
+use packet::Clock;
+
+use super::Polled;
+use crate::failure::Failure;
+
+/// A logging loop over DPDK ports.
+pub type LogLoop = Forwarder<FlowLog<Words, Fetch>, RxQueue, TxQueue, Tsc>;
+
+/// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
+/// tenth of a second.
+const ENDED: usize = 1 << 17;
+
+/// Prefetches by the processor's instruction.
+#[derive(Debug, Clone, Copy)]
+pub struct Fetch;
+
+impl Prefetch for Fetch {
+    #[inline(always)]
+    fn prefetch<T>(&self, at: &T) {
+        dpdk::prefetch(at);
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(e: TableError) -> Self {
+        match e {
+            TableError::Random(_) => Self::machine(e),
+            _ => Self::usage(e),
+        }
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(e: ServeError) -> Self {
+        match e {
+            ServeError::Listen { .. } | ServeError::Thread(_) => Self::machine(e),
+            _ => Self::usage(e),
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct LogSpec {
+    /// The table of each lcore.
+    pub table: TableSpec,
+    /// How frames are read.
+    pub decode: DecodeSpec,
+    /// Whether a port without another sends back.
+    pub reflect: bool,
+    /// How the loops behave.
+    pub settings: Settings,
+}
+
+impl LogSpec {
+    /// MiB of the tables of so many lcores, with what DPDK's heap needs around them.
+    pub fn tables_mib(&self, lcores: usize) -> u32 {
+        let each = (self.table.words() * 8).div_ceil(1 << 20) + 4;
+        u32::try_from(each * lcores).unwrap_or(u32::MAX)
+    }
+}
+
+/// The loops, the ports, and what is read of them.
+pub struct Logger {
+    /// Each to be run on an lcore of its own.
+    pub loops: Vec<LogLoop>,
+    /// Kept open; their queues are in the loops.
+    pub ports: Vec<Port>,
+    /// What others read.
+    pub logged: Arc<Logged>,
+    /// Records of ended flows, for export.
+    pub ended: Vec<Box<dyn Records>>,
+}
+
+impl Logger {
+    /// Builds the loops over these open ports, whose transmit queue `n` is lcore `n`'s.
+    pub fn new(
+        eal: &'static Eal,
+        spec: &LogSpec,
+        mut ports: Vec<Port>,
+        names: &[String],
+        polled: &[Polled],
+    ) -> Result<Self, Failure> {
+        let clock = Tsc::new(eal);
+        let timebase = Arc::new(Mutex::new(anchor(&clock)));
+        let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ended: Vec<Box<dyn Records>> = Vec::new();
+        for lcore in 0..polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1) {
+            let memory = Words::new(eal, spec.table.words())?;
+            let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
+            let function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            readers.push(reader);
+            counters.push(function.ports());
+            ended.push(Box::new(Ended { records, timebase: Arc::clone(&timebase) }));
+            let mut inputs = Vec::new();
+            for p in polled.iter().filter(|p| p.lcore == lcore) {
+                let port =
+                    ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
+                inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
+            }
+            let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;
+            loops.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
+        }
+        let logged = Logged {
+            clock,
+            timebase,
+            begun: Instant::now(),
+            names: names.to_vec(),
+            readers: Mutex::new(readers),
+            counters,
+            seen: Mutex::default(),
+            exporter: Mutex::default(),
+            exported: Mutex::default(),
+        };
+        Ok(Self { loops, ports, logged: Arc::new(logged), ended })
+    }
+}
+
+/// Both clocks at one moment: the tightest of a few looks at them.
+fn anchor(clock: &Tsc) -> Timebase {
+    let look = || {
+        let before = clock.now();
+        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let took = clock.now().saturating_sub(before);
+        let unix_ns = u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX);
+        (took, Timebase { ticks: before + took / 2, unix_ns, hz: clock.hz() })
+    };
+    (0..8).map(|_| look()).min_by_key(|l| l.0).unwrap_or_else(look).1
+}
+
+/// Nothing done under a lock panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker's records on their way to export.
+struct Ended {
+    records: EndedReader,
+    timebase: Arc<Mutex<Timebase>>,
+}
+
+impl Records for Ended {
+    fn pull(&mut self, into: &mut Vec<Record>, most: usize) {
+        self.records.anchor(*lock(&self.timebase));
+        into.extend(std::iter::from_fn(|| self.records.pop()).take(most));
+    }
+}
+
+/// What the ports' drivers and the loops say of a port, as of the last look.
+#[derive(Debug, Clone, Copy, Default)]
+struct PortSeen {
+    missed: u64,
+    tx_dropped: u64,
+    up: bool,
+}
+
+/// Everything counted, to be read by any thread.
+pub struct Logged {
+    clock: Tsc,
+    /// Where times are told from. Taken anew each second: records follow the wall clock, their durations do not.
+    timebase: Arc<Mutex<Timebase>>,
+    begun: Instant,
+    names: Vec<String>,
+    readers: Mutex<Vec<Reader<Words>>>,
+    /// By lcore, by port.
+    counters: Vec<Vec<Arc<PortCounters>>>,
+    seen: Mutex<Vec<PortSeen>>,
+    exporter: Mutex<Option<Exporter>>,
+    /// What the exporter said at its end.
+    exported: Mutex<ExportTotals>,
+}
+
+impl Logged {
+    /// Takes over the exporter.
+    pub fn export(&self, exporter: Exporter) {
+        *lock(&self.exporter) = Some(exporter);
+    }
+
+    /// Records that wait in the queue of a collector that takes them.
+    pub fn queued(&self) -> u64 {
+        let exporter = lock(&self.exporter);
+        let waiting = exporter.iter().flat_map(Exporter::stats).filter(|sink| sink.up).map(|sink| sink.queued);
+        waiting.max().unwrap_or_default()
+    }
+
+    /// Ends the export within about this time; what became of the records, by sink.
+    pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
+        let Some(exporter) = lock(&self.exporter).take() else { return Vec::new() };
+        let sinks = exporter.finish(deadline);
+        let sum = |of: fn(&ExportTotals) -> u64| sinks.iter().map(|sink| of(&sink.totals)).sum();
+        let exported = ExportTotals { records: sum(|t| t.records), sent: sum(|t| t.sent), dropped: sum(|t| t.dropped) };
+        *lock(&self.exported) = exported;
+        sinks
+    }
+
+    /// Looks at the ports and the clocks; to be called each second.
+    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) {
+        let seen = |(n, port): (usize, &Port)| {
+            // Those that found the queue full of the port they were to leave by.
+            let egress = if n ^ 1 < ports.len() { n ^ 1 } else { n };
+            let refused = |l: &Snapshot| l.tx.get(egress).map_or(0, |tx| tx.refused);
+            PortSeen {
+                missed: port.stats().map_or(0, |stats| stats.imissed + stats.rx_nombuf),
+                tx_dropped: lcores.iter().map(refused).sum(),
+                up: port.link().up,
+            }
+        };
+        *lock(&self.seen) = ports.iter().enumerate().map(seen).collect();
+        let timebase = anchor(&self.clock);
+        *lock(&self.timebase) = timebase;
+        lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
+    }
+
+    fn interface(&self, port: usize, name: &str) -> Interface {
+        let mut counts = PortCounts::default();
+        self.counters.iter().filter_map(|lcore| lcore.get(port)).for_each(|c| counts += c.read());
+        let seen = lock(&self.seen).get(port).copied().unwrap_or_default();
+        Interface {
+            port: port as u8,
+            name: name.to_owned(),
+            packets: counts.packets,
+            bytes: counts.bytes,
+            not_ip: counts.not_ip,
+            malformed: counts.malformed,
+            missed: seen.missed,
+            tx_dropped: seen.tx_dropped,
+            up: seen.up,
+            ..Interface::default()
+        }
+    }
+}
+
+impl Source for Logged {
+    fn totals(&self) -> Totals {
+        let mut table = TableTotals::default();
+        let mut lost = 0;
+        for reader in lock(&self.readers).iter() {
+            let counts = reader.counts();
+            table.flows += counts.flows;
+            table.capacity += reader.capacity();
+            table.memory += reader.memory();
+            table.created += counts.created;
+            table.ended.iter_mut().zip(counts.ended).for_each(|(sum, n)| *sum += n);
+            table.refused_packets += counts.refused_packets;
+            table.evicted += counts.evicted;
+            lost += counts.dropped_records;
+        }
+        let export = lock(&self.exporter).as_ref().map_or_else(|| lock(&self.exported).clone(), Exporter::totals);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Totals {
+            at: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+            uptime_s: self.begun.elapsed().as_secs_f64(),
+            interfaces: self.names.iter().enumerate().map(|(port, name)| self.interface(port, name)).collect(),
+            table,
+            // What found no room between an lcore and the exporter counts as given, and lost.
+            export: ExportTotals { records: export.records + lost, dropped: export.dropped + lost, ..export },
+        }
+    }
+
+    fn places(&self) -> u64 {
+        lock(&self.readers).iter().map(Reader::places).sum()
+    }
+
+    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
+        // Walking a table takes long; nobody is to wait for it.
+        let readers = lock(&self.readers).clone();
+        let mut first = 0;
+        for reader in readers {
+            let places = reader.places();
+            let (start, end) = (from.saturating_sub(first), to.saturating_sub(first).min(places));
+            if start < end {
+                reader.scan(start, end, &mut |place, record| visit(first + place, record));
+            }
+            first += places;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Captures, read to their end.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::logger::{directory, flowlog, records, sum};
+use crate::support::frames::{arp, eth, ip4, ip6, mac, udp, ARP, BROADCAST, IPV4, IPV6, UDP};
+
+const A: &str = "02:4c:52:00:00:00";
+const B: &str = "02:4c:52:00:00:01";
+const MEMORY: [&str; 4] = ["--memory", "no-hugepages", "--check-pools", "--quiet"];
+
+fn write(dir: &Path, frames: &[Vec<u8>]) -> PathBuf {
+    let path = dir.join("in.pcap");
+    let mut writer = packet::pcap::Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
+    for (i, frame) in frames.iter().enumerate() {
+        writer.write(Duration::from_micros(i as u64), frame).unwrap();
+    }
+    path
+}
+
+/// A datagram of flow `n`.
+fn datagram(n: u16, len: usize) -> Vec<u8> {
+    let src = format!("10.0.{}.{}", n >> 8, n & 255);
+    eth(mac(B), mac(A), IPV4, &ip4(&src, "192.0.2.1", UDP, &udp(&src, "192.0.2.1", 53, &vec![7; len])))
+}
+
+fn mixed() -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    for round in 0..5 {
+        frames.extend((0..300).map(|n| datagram(n, 20 + round * 100)));
+        let (src, dst) = ("2001:db8::1", "2001:db8::2");
+        frames.extend(
+            (0..10).map(|p| eth(mac(B), mac(A), IPV6, &ip6(src, dst, UDP, &udp(src, dst, 1000 + p, &[1; 64])))),
+        );
+        frames.push(eth(BROADCAST, mac(A), ARP, &arp(1, (mac(A), "10.0.0.1"), (mac(B), "10.0.0.2"))));
+        frames.push(eth(mac(B), mac(A), IPV4, &[0x41; 46]));
+    }
+    frames
+}
+
+#[track_caller]
+fn ended_by(records: &[Value], reason: &str) {
+    assert!(records.iter().all(|r| r["end"] == reason), "{records:?}");
+}
+
+#[test]
+fn a_capture_passes_and_every_flow_of_it_is_recorded() {
+    let dir = directory();
+    let frames = mixed();
+    let input = write(dir.path(), &frames);
+    let (out, json) = (dir.path().join("out.pcap"), dir.path().join("flows.jsonl"));
+    let ports = [format!("pcap:rx={},tx=/dev/null", input.display()), format!("pcap:tx={}", out.display())];
+    let args = ["--port", &ports[0], "--port", &ports[1], "--once", "--listen", "off", "--flows", "1k", "--json"];
+    let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+
+    let passed: Vec<_> =
+        packet::pcap::read(std::fs::File::open(&out).unwrap()).unwrap().map(|f| f.unwrap().bytes).collect();
+    assert!(passed == frames, "{} of {} frames passed unchanged", passed.len(), frames.len());
+
+    let records = records(&json);
+    assert_eq!(records.len(), 310);
+    ended_by(&records, "forced");
+    let ip: Vec<_> = frames.iter().filter(|f| f.len() > 60 && f[14] != 0x41 && f[12..14] != [8, 6]).collect();
+    assert_eq!(sum(&records, "packets"), ip.len() as u64);
+    assert_eq!(sum(&records, "bytes"), ip.iter().map(|f| f.len() as u64).sum::<u64>());
+    assert!(records.iter().all(|r| r["forward"]["packets"] == 5 && r["back"]["packets"] == 0), "{records:?}");
+    for says in ["310 forced", "310 exported, 0 dropped", "5 not IP, 5 malformed", "310 records, 310 sent, 0 dropped"] {
+        assert!(ended.stdout.contains(says), "{says:?}: {}", ended.stdout);
+    }
+}
+
+#[test]
+fn one_port_alone_reads_a_capture() {
+    let dir = directory();
+    let input = format!("pcap:{}", write(dir.path(), &mixed()).display());
+    let json = dir.path().join("flows.jsonl");
+    let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--directions", "apart", "--json"];
+    let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
+    assert_eq!((ended.code, records(&json).len()), (0, 310), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stdout.contains("logged"), "{}", ended.stdout);
+}
+
+#[test]
+fn a_full_table_is_told_and_stops_nothing() {
+    let dir = directory();
+    let frames: Vec<_> = (0..6000).map(|n| datagram(n, 30)).collect();
+    let input = format!("pcap:{}", write(dir.path(), &frames).display());
+    for (policy, reason, says) in [
+        ("refuse", "forced", "packets of flows not recorded, 0 flows evicted"),
+        ("evict", "lack_of_resources", "evicted"),
+    ] {
+        let json = dir.path().join(policy);
+        let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--full", policy, "--json"];
+        let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains("the table was full") && ended.stdout.contains(says), "{}", ended.stdout);
+        let records = records(&json);
+        assert!(records.iter().any(|r| r["end"] == reason), "no {reason} in {}", records.len());
+        let refused: u64 =
+            ended.stdout.split("the table was full: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert_eq!(sum(&records, "packets") + refused, 6000, "{}", ended.stdout);
+        // Nothing stays behind, but what was asked for.
+        assert_eq!(std::fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,176 @@
+//! Loggers between interfaces, read while they run.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::logger::{directory, flowlog, records, sum, Logger};
+use crate::support::{
+    exclusive,
+    frames::{eth, ip4, mac, udp, IPV4, UDP},
+    raw::{cable, RawPort},
+    require, wait_until, Needs, Netns,
+};
+
+const STATION: [&str; 2] = ["02:4c:52:00:00:00", "02:4c:52:00:00:01"];
+const MIDDLE: [&str; 2] = ["02:4c:52:00:01:00", "02:4c:52:00:01:01"];
+const PORTS: [&str; 6] = ["--port", "eth:d0", "--port", "eth:d1", "--flows", "4k"];
+const IDLE: [&str; 6] = ["--port", "null,no-rx=1", "--flows", "1k", "--memory", "no-hugepages"];
+
+/// Two hosts on one network, and a namespace between them for a logger.
+struct Bench {
+    hosts: [Netns; 2],
+    middle: Netns,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (hosts, middle) = ([Netns::new(), Netns::new()], Netns::new());
+        middle.ip("link set lo up");
+        for (n, host) in hosts.iter().enumerate() {
+            cable((host, "eth0", STATION[n]), (&middle, &format!("d{n}"), MIDDLE[n]));
+            host.ip(&format!("addr add 10.0.0.{}/24 dev eth0", n + 1));
+        }
+        Self { hosts, middle }
+    }
+}
+
+/// Datagram `i` of one of 50 flows, from one host to the other.
+fn datagram(way: usize, i: u16) -> Vec<u8> {
+    let (src, dst) = (format!("10.1.0.{}", way + 1), format!("10.1.0.{}", 2 - way));
+    let body = udp(&src, &dst, 2000 + i % 50, &[&i.to_be_bytes()[..], &vec![9; usize::from(i)]].concat());
+    eth(mac(STATION[1 - way]), mac(STATION[way]), IPV4, &ip4(&src, &dst, UDP, &body))
+}
+
+#[test]
+fn what_passes_is_what_is_read_and_recorded() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Bench::new(), directory());
+    let json = dir.path().join("flows.jsonl");
+    let logger = Logger::start(
+        Some(&bench.middle),
+        dir.path(),
+        &[&PORTS[..], &["--name", "between", "--directions", "apart", "--json", json.to_str().unwrap()]].concat(),
+    );
+    let mut client = logger.client();
+    assert_eq!((&client.hello["name"], &client.hello["auth"]), (&"between".into(), &false.into()));
+
+    let ports = [0, 1].map(|n: usize| RawPort::open(&bench.hosts[n], "eth0"));
+    let mut sent = [(0, 0); 2];
+    for way in [0, 1] {
+        for i in 0..500 - 100 * way as u16 {
+            let frame = datagram(way, i);
+            ports[way].send(&frame);
+            sent[way].0 += 1;
+            sent[way].1 += frame.len() as u64;
+            let passed =
+                ports[1 - way].expect("it passes", Duration::from_secs(20), |f| f.get(12..14) == Some(&[8, 0]));
+            assert!(passed == frame, "changed on the way");
+        }
+    }
+    let flows = client.flows();
+    assert_eq!(flows.len(), 100);
+    for way in [0, 1] {
+        let own: Vec<Value> = flows.iter().filter(|f| f["ingress"] == way).cloned().collect();
+        assert_eq!((own.len(), sum(&own, "packets"), sum(&own, "bytes")), (50, sent[way].0, sent[way].1));
+        assert!(own.iter().all(|f| f["src"] == format!("10.1.0.{}", way + 1) && f["end"].is_null()), "{own:?}");
+    }
+    let totals = client.totals();
+    for way in [0, 1] {
+        let interface = &totals["interfaces"][way];
+        assert_eq!(
+            (&interface["packets"], &interface["bytes"]),
+            (&sent[way].0.into(), &sent[way].1.into()),
+            "{totals}"
+        );
+        assert_eq!((&interface["name"], &interface["up"]), (&format!("eth:d{way}").into(), &true.into()), "{totals}");
+    }
+    let shown = logger.operator(&["show", "runtime"]);
+    assert!(shown.code == 0 && shown.stdout.contains("flow-table"), "{shown:?}");
+    let routes = logger.operator(&["show", "routes", "--name", "between"]);
+    assert!(routes.code == 2 && routes.stderr.contains("flow logger"), "{routes:?}");
+
+    let (status, said) = logger.end_by("TERM");
+    assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+    let records = records(&json);
+    assert!(records.iter().all(|r| r["end"] == "forced"), "{records:?}");
+    assert_eq!((records.len(), sum(&records, "packets")), (100, 900), "{said}");
+    assert!(said.contains("100 forced, 0 lack of resources; 100 exported, 0 dropped"), "{said}");
+}
+
+#[test]
+fn a_ping_is_one_flow_with_both_its_ways() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Bench::new(), directory());
+    let logger = Logger::start(Some(&bench.middle), dir.path(), &PORTS);
+    let said = bench.hosts[0].run(&["ping", "-n", "-c", "3", "-i", "0.2", "-W", "20", "10.0.0.2"]);
+    assert!(said.contains(" 3 received"), "{said}");
+    let mut client = logger.client();
+    let flows = client.flows();
+    let [ping] = &flows[..] else { panic!("{flows:?}") };
+    assert_eq!((&ping["src"], &ping["dst"]), (&"10.0.0.1".into(), &"10.0.0.2".into()));
+    assert_eq!((&ping["protocol"], &ping["dport"]), (&1.into(), &0x0800.into()));
+    for way in ["forward", "back"] {
+        assert_eq!((&ping[way]["packets"], &ping[way]["bytes"]), (&3.into(), &(3 * 98).into()), "{ping}");
+    }
+    let interface = &client.totals()["interfaces"][0];
+    assert!(interface["not_ip"].as_u64() >= Some(1), "{interface}");
+    let (status, _) = logger.end_by("INT");
+    assert_eq!(status.and_then(|s| s.code()), Some(0));
+}
+
+#[test]
+fn loggers_run_side_by_side_and_names_and_places_are_not_shared() {
+    let dir = directory();
+    let start = |name| Logger::start(None, dir.path(), &[&IDLE[..], &["--name", name]].concat());
+    let (a, b) = (start("a"), start("b"));
+    assert_eq!([&a, &b].map(|l| l.client().hello["name"].clone()), ["a", "b"]);
+    let address = a.process.output().split_once("flows at ").unwrap().1.split(';').next().unwrap().to_owned();
+
+    let same_name = flowlog(dir.path(), &[&IDLE[..], &["--name", "a", "--listen", "127.0.0.1:0"]].concat());
+    assert!(same_name.code == 2 && same_name.stderr.contains("another"), "{same_name:?}");
+    let same_place = flowlog(dir.path(), &[&IDLE[..], &["--name", "c", "--listen", &address]].concat());
+    assert!(same_place.code == 4 && same_place.stderr.contains(&address), "{same_place:?}");
+    assert_eq!(same_place.stderr.lines().filter(|l| l.starts_with("linerate: ")).count(), 1);
+
+    let several = a.operator(&["stop"]);
+    assert!(several.code == 2 && several.stderr.contains("a|b"), "{several:?}");
+    assert_eq!(a.operator(&["stop", "--name", "a"]).code, 0);
+    let mut a = a.process;
+    assert_eq!(a.wait_end(Duration::from_secs(60)).and_then(|s| s.code()), Some(0), "{}", a.output());
+    b.client().totals();
+    drop(b);
+    assert_eq!(std::fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
+}
+
+#[test]
+fn after_a_kill_everything_written_is_whole_and_the_place_is_free() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Bench::new(), directory());
+    let json = dir.path().join("flows.jsonl");
+    let more = ["--name", "again", "--idle", "1s", "--listen", "127.0.0.1:19395", "--json", json.to_str().unwrap()];
+    let args = [&PORTS[..], &more].concat();
+    let logger = Logger::start(Some(&bench.middle), dir.path(), &args);
+    let port = RawPort::open(&bench.hosts[0], "eth0");
+    (0..200).for_each(|i| port.send(&datagram(0, i)));
+    let text = || std::fs::read_to_string(&json).unwrap_or_default();
+    wait_until("flows have ended", Duration::from_secs(60), || text().lines().count() == 50);
+    (0..200).for_each(|i| port.send(&datagram(0, i)));
+    let (status, _) = logger.end_by("KILL");
+    assert_eq!(status.and_then(|s| s.code()), None);
+
+    let logger = Logger::start(Some(&bench.middle), dir.path(), &args);
+    assert!(logger.client().flows().len() <= 50);
+    port.send(&datagram(0, 7));
+    let mut client = logger.client();
+    wait_until("it logs again", Duration::from_secs(20), || !client.flows().is_empty());
+    let (status, said) = logger.end_by("TERM");
+    assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+    let records = records(&json);
+    assert!(records.len() >= 51, "{}", records.len());
+    assert!(records.iter().take(50).all(|r| r["end"] == "idle"), "{records:?}");
+    assert_eq!(records.last().unwrap()["forward"]["packets"], 1);
+}

@@ -1,0 +1,11 @@
+//! The flow logger as its user meets it: what goes through its ports is passed, counted exactly, read and recorded.
+
+// The helpers below are test code too; clippy knows only functions marked as tests.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
+
+mod capture;
+mod live;
+mod logger;
+mod refused;
+#[path = "../support/mod.rs"]
+mod support;

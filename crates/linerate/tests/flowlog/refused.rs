@@ -1,0 +1,71 @@
+//! What is typed wrong.
+
+use crate::logger::{directory, flowlog};
+
+#[track_caller]
+fn refused(code: i32, args: &[&str], says: &[&str]) {
+    let dir = directory();
+    let ended = flowlog(dir.path(), args);
+    assert_eq!((ended.code, ended.stdout.as_str()), (code, ""), "{args:?}: {}", ended.stderr);
+    for part in says {
+        assert!(ended.stderr.contains(part), "{args:?} says {:?}, not {part:?}", ended.stderr);
+    }
+    if ended.stderr.starts_with("linerate: ") {
+        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn wrong_values_name_what_is_legal() {
+    let with = |more: &[&'static str], says: &[&str]| {
+        let args = [&["--port", "null,no-rx=1", "--port", "null,no-rx=1"], more].concat();
+        refused(2, &args, says);
+    };
+    refused(2, &[], &["0 --port given", "pairs"]);
+    refused(2, &["--port", "what"], &["what", "memif:PATH"]);
+    refused(2, &["--port", "null", "--once"], &["--once", "pcap:FILE"]);
+    refused(2, &["--port", "pcap:/nowhere.pcap", "--once"], &["/nowhere.pcap"]);
+    with(&["--flows", "17M"], &["17M", "1k to 16M"]);
+    with(&["--flows", "999"], &["999", "1k to 16M"]);
+    with(&["--idle", "0s"], &["idle", "1s to 24h"]);
+    with(&["--idle", "soon"], &["idle", "soon"]);
+    with(&["--idle", "10m"], &["idle 10m", "active", "5m"]);
+    with(&["--full", "panic"], &["refuse", "evict"]);
+    with(&["--directions", "both"], &["joined", "apart"]);
+    with(&["--distinguish", "mac"], &["vlan", "vni", "label"]);
+    with(&["--vxlan-port", "0"], &["vxlan_port 0", "65535"]);
+    with(&["--listen", "0.0.0.0:9395"], &["0.0.0.0:9395", "--token-file", "loopback"]);
+    with(&["--listen", "9395"], &["9395", "ADDRESS:PORT"]);
+    with(&["--token-file", "/nowhere/token"], &["/nowhere/token"]);
+    with(&["--tls-cert", "/nowhere.pem"], &["--tls-key"]);
+    with(&["--ipfix", "127.0.0.1:4739"], &["127.0.0.1:4739", "udp://HOST:PORT"]);
+    with(&["--json", "/nowhere/flows.jsonl"], &["mkdir -p /nowhere"]);
+    with(&["--json", "f,rotate=never"], &["rotate=never", "64k to 1T"]);
+    with(&["--tx", "later"], &["later"]);
+    with(&["--cpus", "4000"], &["--cpus 4000"]);
+    with(&["--mtu", "100"], &["576 to 9600"]);
+    with(&["--tester-cpu", "0"], &["--cpus 0"]);
+    with(&["--name", "a b", "--listen", "off", "--memory", "no-hugepages"], &["--name", "a b"]);
+}
+
+#[test]
+fn a_printed_configuration_is_one() {
+    let dir = directory();
+    let args = ["--port", "eth:a", "--port", "eth:b", "--flows", "64k", "--ipfix", "udp://127.0.0.1:4739"];
+    let first = flowlog(dir.path(), &[&args[..], &["--print-config"]].concat());
+    assert_eq!((first.code, first.stderr.as_str()), (0, ""));
+    assert!(first.stdout.contains("idle = \"30s\"") && first.stdout.contains("listen = \"127.0.0.1:9395\""));
+    let path = dir.path().join("flowlog.toml");
+    std::fs::write(&path, &first.stdout).unwrap();
+    let path = path.to_str().unwrap();
+    let second = flowlog(dir.path(), &["--config", path, "--print-config"]);
+    assert_eq!(first.stdout, second.stdout, "{}", second.stderr);
+    std::fs::write(path, "flows = \"1k\"\nidel = \"3s\"").unwrap();
+    refused(2, &["--config", path], &["line 2", "idel"]);
+}
+
+#[test]
+fn nobody_to_ask() {
+    refused(4, &["show", "runtime"], &["no linerate forward or flowlog runs"]);
+    refused(4, &["stop", "--name", "gone"], &["gone.sock"]);
+}
