@@ -68,21 +68,34 @@ impl<F: Family> Flows<F> {
         for packets in packets.chunks(BURST) {
             for (packet, hash) in packets.iter().zip(&mut self.hashes) {
                 *hash = self.hasher.hash(F::key(packet));
-                let spot = self.index.spot(*hash);
-                for bucket in [spot.first, spot.second] {
-                    if let Some(bucket) = self.index.bucket(bucket) {
+                if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
+                    prefetch.prefetch(bucket);
+                }
+            }
+            let mut elsewhere = 0u64;
+            for (i, (&hash, found)) in self.hashes.iter().zip(&mut self.found).take(packets.len()).enumerate() {
+                let spot = self.index.spot(hash);
+                let lanes = self.index.lanes(spot.first, spot.tag);
+                if lanes != 0 {
+                    *found = spot.slot(lanes.trailing_zeros());
+                    fetch::<F>(table, *found, prefetch);
+                } else {
+                    elsewhere |= 1 << i;
+                    if let Some(bucket) = self.index.bucket(spot.second) {
                         prefetch.prefetch(bucket);
                     }
                 }
             }
-            for (&hash, found) in self.hashes.iter().take(packets.len()).zip(&mut self.found) {
+            // Few, as long as few buckets are nearly full: those in their second bucket, and new flows.
+            while elsewhere != 0 {
+                let i = elsewhere.trailing_zeros() as usize;
+                elsewhere &= elsewhere - 1;
+                let (Some(&hash), Some(found)) = (self.hashes.get(i), self.found.get_mut(i)) else { break };
                 let spot = self.index.spot(hash);
-                let lanes = self.index.find(spot);
+                let lanes = self.index.lanes(spot.second, spot.tag) << LANES;
                 // A new flow goes where there is room; the empty slot is not found under its key.
                 *found = if lanes != 0 { spot.slot(lanes.trailing_zeros()) } else { self.index.room(spot) };
-                if let Some(slot) = Slot::<F>::at(table, *found) {
-                    slot.lines().for_each(|line| prefetch.prefetch(line));
-                }
+                fetch::<F>(table, *found, prefetch);
             }
             for (i, packet) in packets.iter().enumerate() {
                 let (Some(&hash), Some(&found)) = (self.hashes.get(i), self.found.get(i)) else { break };
@@ -171,5 +184,13 @@ impl<F: Family> Flows<F> {
                 common.changed = true;
             }
         }
+    }
+}
+
+/// Asks for the lines of a slot.
+#[inline(always)]
+fn fetch<F: Family>(table: &[AtomicU64], slot: u32, prefetch: &impl Prefetch) {
+    if let Some(slot) = Slot::<F>::at(table, slot) {
+        slot.lines().for_each(|line| prefetch.prefetch(line));
     }
 }
