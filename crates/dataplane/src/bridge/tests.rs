@@ -268,9 +268,9 @@ fn bridges_without_another_port_drop_what_they_would_flood() {
     let mut b = Bench::new(1);
     assert_eq!(b.ports(0, frame(B, A, &[])), [] as [usize; 0]);
     assert_eq!(b.ports(0, frame(A, B, &[])), [] as [usize; 0]);
-    assert_eq!(b.run(5, &[frame(A, B, &[])]), [[[]; 0]]);
+    assert_eq!(b.run(5, &[frame(A, B, &[])]), [[[0_u8; 0]; 0]]);
     let mut empty = Bench::new(2);
-    assert_eq!(empty.run(0, &[]), [[[]; 0], [[]; 0]]);
+    assert_eq!(empty.run(0, &[]), [[[0_u8; 0]; 0], [[0_u8; 0]; 0]]);
     assert_eq!(b.drops(), [(DropReason::SamePort, 1), (DropReason::NoMember, 1), (DropReason::NoPort, 1)]);
 }
 

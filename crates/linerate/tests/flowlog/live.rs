@@ -76,6 +76,9 @@ fn what_passes_is_what_is_read_and_recorded() {
         assert_eq!((own.len(), sum(&own, "packets"), sum(&own, "bytes")), (50, sent[way].0, sent[way].1));
         assert!(own.iter().all(|f| f["src"] == format!("10.1.0.{}", way + 1) && f["end"].is_null()), "{own:?}");
     }
+    // The links are looked at each second.
+    let up = |totals: Value| [0, 1].iter().all(|&n: &usize| totals["interfaces"][n]["up"] == true);
+    wait_until("the links are seen", Duration::from_secs(20), || up(client.totals()));
     let totals = client.totals();
     for way in [0, 1] {
         let interface = &totals["interfaces"][way];

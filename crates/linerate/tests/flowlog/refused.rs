@@ -27,7 +27,7 @@ fn wrong_values_name_what_is_legal() {
     refused(2, &["--port", "pcap:/nowhere.pcap", "--once"], &["/nowhere.pcap"]);
     with(&["--flows", "17M"], &["17M", "1k to 16M"]);
     with(&["--flows", "999"], &["999", "1k to 16M"]);
-    with(&["--idle", "0s"], &["idle", "1s to 24h"]);
+    with(&["--idle", "500ms"], &["idle 500ms", "1s to 24h"]);
     with(&["--idle", "soon"], &["idle", "soon"]);
     with(&["--idle", "10m"], &["idle 10m", "active", "5m"]);
     with(&["--full", "panic"], &["refuse", "evict"]);

@@ -62,7 +62,7 @@ fn a_gateway_is_asked_for_and_then_one_adjacency_changes() {
     let after = scene.router.tables();
     assert_eq!(after.route4([10, 0, 0, 1].into(), 0), before.route4([10, 0, 0, 1].into(), 0), "same number");
     assert_eq!((mac(&scene.router, "11.0.0.1"), mac(&scene.router, "192.0.2.2")), (Some(2), Some(2)));
-    assert_eq!(scene.asked("192.0.2.2", 20), []);
+    assert_eq!(scene.asked("192.0.2.2", 20), [0_u32; 0]);
     assert_eq!(scene.states(), [("192.0.2.2".to_owned(), NeighbourState::Reachable)]);
     scene.hear(0, "192.0.2.2", 3);
     scene.pass(SECOND);
@@ -75,7 +75,7 @@ fn a_neighbour_grown_old_is_asked_and_forgotten() {
     scene.hear(0, "192.0.2.2", 2);
     scene.hear(0, "192.0.2.3", 3);
     scene.pass(SECOND);
-    assert_eq!(scene.asked("192.0.2.2", 300), []);
+    assert_eq!(scene.asked("192.0.2.2", 300), [0_u32; 0]);
     scene.pass(SECOND);
     assert_eq!(scene.states().iter().map(|s| s.1).collect::<Vec<_>>(), [NeighbourState::Probing; 2]);
     scene.hear(0, "192.0.2.3", 3);

@@ -156,6 +156,7 @@ fn log(
         serving.describe(),
         server.path().display()
     ));
+    let live = !args.quiet && stdout().is_terminal();
     let site = Site {
         function: "flow logger".into(),
         title: format!("flowlog {name}"),
@@ -166,9 +167,9 @@ fn log(
         mtu,
         duration: settings.duration,
         once,
+        live,
     };
     let controls = loops.iter().map(dataplane::Forwarder::control).collect();
-    let live = !args.quiet && stdout().is_terminal();
     let seen = std::sync::Arc::clone(&logged);
     let each_second = Box::new(move |ports: &[_], lcores: &[_]| {
         seen.look(ports, lcores);
@@ -178,7 +179,7 @@ fn log(
             String::new()
         }
     });
-    let mut desk = Desk::new(None, ports, site, controls, asked, Tsc::new(eal), each_second, live);
+    let mut desk = Desk::new(None, ports, site, controls, asked, Tsc::new(eal), each_second);
     let polled = poll(eal, &mut loops, &mut desk, stop);
     // However that ended, what was counted is not lost.
     logged.look(&desk.ports, &desk.snapshots());

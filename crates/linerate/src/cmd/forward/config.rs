@@ -227,7 +227,7 @@ pub fn file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     }
     let text = fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
     toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        let line = e.span().map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
         at(format!("line {line}: {}", e.message().replace('\n', " ")))
     })
 }

@@ -60,6 +60,8 @@ pub struct Site {
     pub duration: Option<Duration>,
     /// The frames that end the run: so many, or those before a second without any.
     pub once: Option<u64>,
+    /// Whether somebody watches.
+    pub live: bool,
 }
 
 /// The control thread's things.
@@ -80,7 +82,6 @@ pub struct Desk {
     samples: VecDeque<Sample>,
     ticked: Duration,
     each_second: EachSecond,
-    live: bool,
     told_to_stop: bool,
     /// Lulls since a frame came, and the frames received until then.
     lulls: u32,
@@ -97,7 +98,6 @@ impl Desk {
         asked: Receiver<Asked>,
         clock: Tsc,
         each_second: EachSecond,
-        live: bool,
     ) -> Self {
         Self {
             plane,
@@ -113,7 +113,6 @@ impl Desk {
             samples: VecDeque::with_capacity(SAMPLES),
             ticked: Duration::ZERO,
             each_second,
-            live,
             told_to_stop: false,
             lulls: 0,
             lull_at: 0,
@@ -201,7 +200,7 @@ impl Desk {
         }
         let more = (self.each_second)(&self.ports, &lcores);
         self.samples.push_back(Sample { at, lcores });
-        if self.live {
+        if self.site.live {
             let text = show::live(self) + &more;
             // Home, the text with every line's rest cleared, and all below it.
             out::print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")));

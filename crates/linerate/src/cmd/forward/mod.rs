@@ -93,9 +93,10 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         mtu: settings.mtu,
         duration: settings.duration,
         once: None,
+        live,
     };
     let each_second = Box::new(|_: &[_], _: &[_]| String::new());
-    let mut desk = Desk::new(Some(plane), ports, site, controls, asked, Tsc::new(eal), each_second, live);
+    let mut desk = Desk::new(Some(plane), ports, site, controls, asked, Tsc::new(eal), each_second);
     poll(eal, &mut forwarders, &mut desk, &stop)?;
     // Nobody is told of tables and counters that are about to go.
     drop(server);
