@@ -16,6 +16,7 @@ mod record;
 pub mod serve;
 mod source;
 pub mod table;
+pub mod truth;
 
 pub use key::{Addresses, Distinguish, Key};
 pub use packed::{Key4, Key6};

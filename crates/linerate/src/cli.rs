@@ -2,6 +2,7 @@
 // Comments on flags are the help texts a user reads, where brackets mean what is optional.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
@@ -26,11 +27,11 @@ pub struct Cli {
 pub enum Command {
     /// Run a plan: a whole test of a device under test. With no arguments: RFC 2544 throughput and latency of the
     /// built-in L3 data plane over a software cable.
-    Bench(BenchArgs),
+    Bench(Box<BenchArgs>),
     /// Run one trial and print its raw counts.
-    Trial(TrialArgs),
+    Trial(Box<TrialArgs>),
     /// Measure what this tester can do on this machine, per frame size, with no device under test.
-    Selftest(SelftestArgs),
+    Selftest(Box<SelftestArgs>),
     /// Run the reference data plane between ports, as a device under test for another tester; ask and change one that
     /// runs.
     Forward(Box<forward::ForwardArgs>),
@@ -66,6 +67,8 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub search: SearchArgs,
     #[command(flatten)]
+    pub flow_logger: flowbench::FlowLoggerArgs,
+    #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
     pub output: OutputArgs,
@@ -77,6 +80,8 @@ const BENCH_EXAMPLES: &str = "Examples:
                                                                find a known rate
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
+  linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
+                 --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent
 
 Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the command or a file is wrong;
 3 measured, but not trustworthy; 4 the machine lacks something; 130 stopped by Ctrl-C, results so far kept.";
@@ -156,9 +161,10 @@ pub struct TrafficArgs {
     /// Send both ways at once (each direction at the load).
     #[arg(long)]
     pub both_ways: bool,
-    /// Distinct 5-tuples per direction.
-    #[arg(long, value_name = "N")]
-    pub flows: Option<u64>,
+    /// Distinct 5-tuples per direction. With --flow-logger a program: constant:N, zipf:N[,s=S],
+    /// churn:RATE[,packets=K][,life=TIME] (RATE may be max: search for it) or scan:HOSTS,PORTS.
+    #[arg(long, value_name = "N|PROGRAM")]
+    pub flows: Option<flowbench::FlowsArg>,
     /// IP version.
     #[arg(long, value_enum, value_name = "VERSION")]
     pub ip: Option<IpArg>,

@@ -5,6 +5,8 @@
 //! copied to its frame in fixed-size chunks with its stamp. No field is looked at by kind for each frame, and no row
 //! is read just after it was written, which would stall on store forwarding.
 
+use std::sync::Arc;
+
 use packet::{
     checksum,
     frame::{IpSpec, L4Spec, Template},
@@ -14,7 +16,8 @@ use packet::{
 };
 
 use crate::{
-    program::{compile, Op},
+    flows::{Departures, Program},
+    program::{compile, compile_flows, Op},
     stream::{StreamError, StreamSpec, VARIABLE_BYTES},
 };
 
@@ -30,6 +33,8 @@ pub struct Generator {
     /// Bytes of a row that are written: the headers and any raw field behind them, rounded up to 16.
     row_len: usize,
     scratch: Box<Scratch>,
+    /// When frames left, of a stream whose flows are known.
+    departures: Option<Departures>,
 }
 
 /// What of the checksums does not vary, and where they go.
@@ -66,6 +71,31 @@ impl Generator {
     pub fn new(spec: &StreamSpec, stream_id: u16, epoch: u8, prefilled: bool) -> Result<Self, StreamError> {
         let template = Template::new(&spec.headers, spec.frame_size)?;
         let ops = compile(spec, &template)?;
+        Ok(Self::compiled(spec, &template, ops, stream_id, epoch, prefilled))
+    }
+
+    /// A generator at frame 0 of a flow program over this stream. Otherwise as [`new`](Self::new).
+    pub fn with_flows(
+        spec: &StreamSpec,
+        program: &Arc<Program>,
+        stream_id: u16,
+        epoch: u8,
+        prefilled: bool,
+    ) -> Result<Self, StreamError> {
+        let template = Template::new(&spec.headers, spec.frame_size)?;
+        let ops = compile_flows(spec, &template, program)?;
+        let generator = Self::compiled(spec, &template, ops, stream_id, epoch, prefilled);
+        Ok(Self { departures: Some(Departures::default()), ..generator })
+    }
+
+    fn compiled(
+        spec: &StreamSpec,
+        template: &Template,
+        ops: Vec<Op>,
+        stream_id: u16,
+        epoch: u8,
+        prefilled: bool,
+    ) -> Self {
         let at = *template.offsets();
         let mut bytes = template.bytes().to_vec();
         for op in &ops {
@@ -79,8 +109,8 @@ impl Generator {
         let mut row = Row([0; VARIABLE_BYTES]);
         row.0.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
         let scratch = Scratch { rows: [row; BURST], values: [0; BURST], ip: [0; BURST], l4: [0; BURST] };
-        Ok(Self {
-            sums: Sums::new(spec, &template, bytes.clone(), &ops, stamper),
+        Self {
+            sums: Sums::new(spec, template, bytes.clone(), &ops, stamper),
             template: bytes.into(),
             stamper,
             next: 0,
@@ -88,7 +118,8 @@ impl Generator {
             ops: ops.into(),
             row_len: end.next_multiple_of(16),
             scratch: Box::new(scratch),
-        })
+            departures: None,
+        }
     }
 
     /// The frame that all frames are made from, without FCS: what a pool may be filled with.
@@ -106,11 +137,17 @@ impl Generator {
         self.next
     }
 
+    /// When its frames left; only of a flow program.
+    pub fn departures(&self) -> Option<&Departures> {
+        self.departures.as_ref()
+    }
+
     /// The same frames from number 0 with a stamp that every checker takes for foreign, to teach a DUT addresses
     /// before the trial (RFC 2544 §23 b).
     pub fn learning(&self) -> Self {
         let mut learning = self.clone();
         learning.next = 0;
+        learning.departures = None;
         learning.stamper = Stamper::blank();
         let constant = |stamper: Stamper| stamp_sum(stamper, self.frame_len());
         learning.sums.l4_base = self.sums.l4_base - constant(self.stamper) + constant(learning.stamper);
@@ -127,6 +164,9 @@ impl Generator {
     /// Each buffer must be [`frame_len`](Self::frame_len) bytes long; one that is shorter is left half written.
     #[inline]
     pub fn fill<B: Buffer>(&mut self, frames: &mut [B], departure: u64) {
+        if let Some(departures) = &mut self.departures {
+            departures.sent(self.next, frames.len() as u64, departure);
+        }
         for burst in frames.chunks_mut(BURST) {
             self.prepare(burst.len(), departure);
             match (self.prefilled, self.row_len) {

@@ -8,6 +8,7 @@
 
 pub mod checker;
 pub mod control;
+pub mod flows;
 pub mod generator;
 pub mod histogram;
 mod mask;

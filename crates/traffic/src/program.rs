@@ -1,12 +1,17 @@
 //! A stream's varying fields compiled to operations on whole bursts.
 
+use std::sync::Arc;
+
 use packet::{
     frame::{IpSpec, L4Spec, Template},
     headers::{ipv4, ipv6, tcp, udp},
     stamp,
 };
 
-use crate::stream::{flow_sources, Field, FieldSpec, StreamError, StreamSpec, Values, VARIABLE_BYTES};
+use crate::{
+    flows::{Column, Program, COLUMNS},
+    stream::{flow_sources, Field, FieldSpec, StreamError, StreamSpec, Values, VARIABLE_BYTES},
+};
 
 /// Where the values of a field come from, as a function of the frame's number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,13 +26,15 @@ pub(crate) enum Source {
     Masked { fixed: u64, mask: u64, key: u64 },
     /// `values[n mod len]`.
     List { values: Box<[u64]> },
+    /// A column of a flow program.
+    Flows { program: Arc<Program>, column: Column },
 }
 
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of SplitMix64: random enough, without state, so that frame `n` is found without frames before it.
 #[inline(always)]
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
@@ -83,6 +90,7 @@ impl Source {
                     k = if k + 1 == values.len() { 0 } else { k + 1 };
                 }
             }
+            Self::Flows { ref program, column } => program.values(column, n, out),
         }
     }
 }
@@ -143,6 +151,28 @@ pub(crate) fn compile(spec: &StreamSpec, template: &Template) -> Result<Vec<Op>,
     }
     Ok(ops.into_iter().map(|(_, op)| op).collect())
 }
+
+/// Compiles a flow program for frames like this template.
+pub(crate) fn compile_flows(
+    spec: &StreamSpec,
+    template: &Template,
+    program: &Arc<Program>,
+) -> Result<Vec<Op>, StreamError> {
+    let op = |column: &Column| {
+        let (field, place) = match *column {
+            Column::Field(field) => (field, place(spec, template, field)?),
+            Column::TcpFlags => {
+                let at = template.offsets().l4 + TCP_FLAGS;
+                (Field::Raw { offset: at, width: 1 }, Place { at, width: 1, shift: 0, bits: 8, max: 255 })
+            }
+        };
+        op(spec, template, field, &place, Source::Flows { program: Arc::clone(program), column: *column }, None)
+    };
+    COLUMNS.iter().filter(|column| program.varies(**column)).map(op).collect()
+}
+
+/// Where in the TCP header the flags stand (RFC 9293 3.1).
+const TCP_FLAGS: usize = 13;
 
 fn place(spec: &StreamSpec, template: &Template, field: Field) -> Result<Place, StreamError> {
     let at = template.offsets();

@@ -80,6 +80,11 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
         TxCounters { intended: self.pacer.intended(), skipped, ..self.counters }
     }
 
+    /// What writes the frames.
+    pub fn generator(&self) -> &Generator {
+        &self.generator
+    }
+
     /// The queue and the pool, for the next trial.
     pub fn into_parts(self) -> (T, A) {
         (self.tx, self.alloc)

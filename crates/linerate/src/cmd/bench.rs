@@ -43,6 +43,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Passed);
     }
+    if let Some(logger) = &args.flow_logger.flow_logger {
+        return super::flowbench::run(args, logger);
+    }
     let plan = plan::for_bench(args)?;
     if args.print_config {
         out::print(&plan.to_toml()?);

@@ -1,6 +1,7 @@
 //! One file a subcommand: what was typed in, an exit code out.
 
 pub mod bench;
+pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use measure::plan::{Direction, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
 
 use crate::{
-    cli::{BenchArgs, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
+    cli::{flowbench::FlowsArg, BenchArgs, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
     failure::Failure,
 };
 
@@ -67,11 +67,25 @@ fn load(name: &str) -> Result<Plan, Failure> {
 
 /// Flags of `TrafficArgs` over a plan.
 pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
+    match args.flows {
+        None => {}
+        Some(FlowsArg::Count(flows)) => plan.traffic.flows = flows,
+        Some(FlowsArg::Program(program)) => {
+            return Err(Failure::usage(format!(
+                "--flows {program}: a flow program is for scoring a flow logger: say where its records are read \
+                 (--flow-logger ipfix=udp://0.0.0.0:4739, with linerate bench), or give a number of flows"
+            )))
+        }
+    }
+    headers(plan, args)
+}
+
+/// The flags that say what frames look like.
+pub fn headers(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     let t = &mut plan.traffic;
     if args.both_ways {
         t.direction = Direction::BothWays;
     }
-    set(&mut t.flows, args.flows);
     set(&mut t.ip, args.ip.map(|ip| if ip == IpArg::V4 { IpVersion::V4 } else { IpVersion::V6 }));
     let l4 = |l4| match l4 {
         L4Arg::Udp => L4::Udp,

@@ -12,7 +12,7 @@ use units::{Fps, FrameSize, LinkSpeed};
 
 use crate::{
     cli::{MachineArgs, PortArgs},
-    engine::{self, facts, Attempt, Rig, RigOptions, Streams, TrialEnd},
+    engine::{self, facts, Attempt, Departed, Rig, RigOptions, Streams, TrialEnd},
     failure::Failure,
     stop::Stop,
 };
@@ -26,6 +26,8 @@ pub struct Run {
     pub selftest: Vec<SelfTestPoint>,
     /// Odd frames of the last trial, by port.
     pub samples: Vec<Vec<Sample>>,
+    /// What the last trial sent of a flow program.
+    pub departed: Option<Departed>,
     begun: (Instant, SystemTime),
 }
 
@@ -47,7 +49,16 @@ impl Run {
                 e
             }
         })?;
-        Ok(Self { rig, plan, stop, trials: Vec::new(), selftest: Vec::new(), samples: Vec::new(), begun })
+        Ok(Self {
+            rig,
+            plan,
+            stop,
+            trials: Vec::new(),
+            selftest: Vec::new(),
+            samples: Vec::new(),
+            departed: None,
+            begun,
+        })
     }
 
     /// The speed used for percentages: given, or reported by the ports.
@@ -73,7 +84,7 @@ impl Run {
         // Drivers of outside ports keep sent frames a while; these trials copy the whole frame instead.
         let prefilled = self.rig.frames.fill_all(template.template()).is_ok();
         self.rig.taught = false;
-        Ok(Streams { specs, directions, prefilled })
+        Ok(Streams { specs, directions, prefilled, flows: None })
     }
 
     /// The self-test at this frame size, when the plan has it.
@@ -105,6 +116,7 @@ impl Run {
             TrialEnd::Stopped => Ok(None),
             TrialEnd::Done(done) => {
                 self.samples = done.samples;
+                self.departed = done.departed;
                 self.trials.push(done.record.clone());
                 // The DUT may need its rest, and so do the addresses it learned.
                 self.pause(trust.settle);

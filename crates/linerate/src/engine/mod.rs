@@ -15,7 +15,7 @@ mod watch;
 pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use rig::{start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;
-pub use trial::{Attempt, Streams, TrialEnd};
+pub use trial::{Attempt, Departed, Streams, TrialEnd};
 
 use dpdk::DpdkError;
 

@@ -1,7 +1,10 @@
 //! One trial on the rig: probe, teach, send, check, wait, probe again, judge.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc,
+    },
     time::{Duration, Instant},
 };
 
@@ -16,6 +19,7 @@ use packet::{Buffer, Burst, Clock, Rx, Tx};
 use traffic::{
     checker::{Checker, Sample},
     control::{Control, Timing},
+    flows::{Departures, Program},
     generator::Generator,
     pacer::Pacer,
     stream::StreamSpec,
@@ -46,6 +50,19 @@ pub struct Streams {
     pub directions: usize,
     /// Every buffer of the pool already holds the payload.
     pub prefilled: bool,
+    /// What the first port sends instead of its stream: flows that are known one by one.
+    pub flows: Option<(StreamSpec, Arc<Program>)>,
+}
+
+/// What the first port sent of a flow program.
+#[derive(Debug, Clone)]
+pub struct Departed {
+    /// Frames the port took: the first of the program.
+    pub frames: u64,
+    /// When they left, in ticks.
+    pub departures: Departures,
+    /// When the last left.
+    pub last_tick: u64,
 }
 
 /// A trial to be run.
@@ -74,6 +91,8 @@ pub struct Finished {
     pub record: TrialRecord,
     /// Odd frames seen at each receiving port.
     pub samples: Vec<Vec<Sample>>,
+    /// Of a flow program: what was sent.
+    pub departed: Option<Departed>,
 }
 
 /// Sets a flag when dropped, a panic's way included.
@@ -153,7 +172,7 @@ impl Rig {
             })?;
             (counters, parts(worker))
         };
-        let ((counters, drift_ppm), (txs, rxs)) = ran;
+        let ((counters, drift_ppm), (txs, rxs, departed)) = ran;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -221,7 +240,7 @@ impl Rig {
         if record.violations.iter().any(|v| v.rule == Rule::Clock) {
             record.directions.iter_mut().for_each(|d| d.latency = None);
         }
-        Ok(TrialEnd::Done(Box::new(Finished { record, samples })))
+        Ok(TrialEnd::Done(Box::new(Finished { record, samples, departed })))
     }
 
     /// Ticks of a gap worth counting at this load.
@@ -315,7 +334,13 @@ pub fn worker<'a>(
     for (i, end) in ends.iter_mut().enumerate() {
         let stream = &streams.specs[i.min(1)];
         if i < streams.directions {
-            let generator = Generator::new(stream, i as u16, epoch, streams.prefilled).map_err(Failure::usage)?;
+            let generator = match &streams.flows {
+                Some((stream, program)) if i == 0 => {
+                    Generator::with_flows(stream, program, 0, epoch, streams.prefilled)
+                }
+                _ => Generator::new(stream, i as u16, epoch, streams.prefilled),
+            };
+            let generator = generator.map_err(Failure::usage)?;
             let pacer = Pacer::new(spec.load_fps, hz, duration, Pacer::default_catch_up(hz));
             txs.push(TxTask::new(&mut end.tx, frames.handle(), generator, pacer));
         }
@@ -327,9 +352,13 @@ pub fn worker<'a>(
     Ok(Worker::new(txs, rxs, threshold))
 }
 
-type Counted = (Vec<traffic::worker::TxCounters>, Vec<Checker>);
+type Counted = (Vec<traffic::worker::TxCounters>, Vec<Checker>, Option<Departed>);
 
 fn parts(worker: TesterWorker<'_>) -> Counted {
+    let departed = worker.tx.first().and_then(|task| {
+        let (counters, departures) = (task.counters(), task.generator().departures()?.clone());
+        Some(Departed { frames: counters.sent, departures, last_tick: counters.last_tick })
+    });
     let txs = worker
         .tx
         .into_iter()
@@ -340,7 +369,7 @@ fn parts(worker: TesterWorker<'_>) -> Counted {
             counters
         })
         .collect();
-    (txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect())
+    (txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), departed)
 }
 
 /// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
