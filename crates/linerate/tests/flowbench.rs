@@ -144,3 +144,61 @@ fn wrong_words_are_answered_before_anything_is_opened() {
     let ended = linerate(&["bench", "--flow-logger", "ours=127.0.0.1:1", "--flows", "constant:9", "--load", "1kpps"]);
     assert!(ended.code == 4 && ended.stderr.contains("start the logger"), "{}", ended.stderr);
 }
+
+/// `linerate flowlog` between two memif sockets, and what it said of itself.
+fn ours(dir: &std::path::Path, more: &[&str]) -> (Process, String) {
+    let port = |name: &str| format!("memif:{},role=server", dir.join(name).display());
+    let (x, y) = (port("x"), port("y"));
+    let fixed = ["--port", &x, "--port", &y, "--memory", "no-hugepages", "--cpus", "0", "--quiet"];
+    let argv = [&[support::tester::BINARY, "flowlog", "--flows", "256k"][..], &fixed, more].concat();
+    let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
+    let mut process = Process::spawn(&argv, None, &[("XDG_RUNTIME_DIR", dir)], &dir.join("flowlog.log"));
+    process.wait_output("logging", std::time::Duration::from_secs(60), |text| text.contains("Ctrl-C ends it"));
+    let said = process.output();
+    (process, said)
+}
+
+/// Our own logger is right to the packet, asked over its protocol or listened to as an exporter.
+#[test]
+fn our_own_logger_records_every_flow_exactly() {
+    require(&[Needs::Root]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let more = ["--listen", "127.0.0.1:0", "--idle", "60s"];
+    let (mut process, said) = ours(dir.path(), &more);
+    let address = said.split_once("flows at ").and_then(|(_, rest)| rest.split(';').next()).unwrap();
+    let read = format!("ours={address}");
+    let sockets = ["x", "y"].map(|name| format!("memif:{}", dir.path().join(name).display()));
+    let score_of = |logger: &str, program: &[&str]| {
+        let fixed = ["bench", "--flow-logger", logger, "--port", &sockets[0], "--port", &sockets[1], "--quiet"];
+        let rest = ["--json", "-", "--memory", "no-hugepages", "--tester-cpu", "1", "--flow-wait", "60s"];
+        let result = linerate(&[&fixed[..], &rest, program].concat()).json();
+        let score = score(&result).clone();
+        assert!(count(&score, "/flows/sent") > 0, "{program:?}: {score}");
+        assert_eq!(count(&score, "/flows/exact"), count(&score, "/flows/sent"), "{program:?}: {score}");
+        for none in ["flows/missed", "flows/duplicated", "flows/miscounted", "invented/flows"] {
+            assert_eq!(count(&score, &format!("/{none}")), 0, "{program:?}: {score}");
+        }
+    };
+    // A loaded machine may void the trial; what was sent is known all the same.
+    for program in [
+        &["--flows", "constant:20k", "--load", "100kpps", "--duration", "500ms"][..],
+        &["--flows", "zipf:5k,s=1.1", "--load", "100kpps", "--duration", "300ms", "--l4", "tcp"],
+        &["--flows", "churn:50k,packets=3", "--duration", "500ms", "--ip", "v6"],
+        &["--flows", "scan:20,100", "--load", "50kpps", "--duration", "200ms", "--l4", "tcp"],
+    ] {
+        score_of(&read, program);
+    }
+    let end = |process: &mut Process| {
+        process.signal("TERM");
+        assert!(process.wait_end(std::time::Duration::from_secs(60)).is_some_and(|status| status.success()));
+    };
+    end(&mut process);
+    // The same as an exporter, whose collector comes later than it.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let collector = format!("tcp://{free}");
+    let (mut process, _) = ours(dir.path(), &["--listen", "off", "--idle", "1s", "--ipfix", &collector]);
+    let program = ["--flows", "churn:10k,packets=2", "--duration", "500ms"];
+    score_of(&format!("ipfix={collector}"), &program);
+    end(&mut process);
+}

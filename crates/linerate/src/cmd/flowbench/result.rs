@@ -145,11 +145,11 @@ fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
     let valid = if trial.valid() { "valid" } else { "not valid" };
     let _ = writeln!(
         out,
-        "\nTrial {} ({valid}): {} for {:.2} s, {}new flows/s",
+        "\nTrial {} ({valid}): {} for {:.2} s, {} new flows/s",
         trial.number,
         trial.spec.load_fps,
         trial.real_duration_s,
-        si(trial_score.new_flows_per_s)
+        si(trial_score.new_flows_per_s).trim_end()
     );
     let _ = writeln!(out, "  {:<12}{:>12}{:>16}{:>18}", "", "flows", "packets", "bytes");
     let mut row = |name: &str, flows: Option<u64>, packets: Option<u64>, bytes: Option<u64>| {
