@@ -7,9 +7,14 @@ set -euo pipefail
 
 build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
 # util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout.
-test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3)
+test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3
+    netcat-openbsd nfdump tshark softflowd)
 # valgrind: callgrind counts instructions.
 bench=(valgrind)
+# Real traffic, out of a package that is not installed: its dependencies are of no use here.
+captures=/var/lib/linerate-tests/captures
+capture_package=pathspider
+capture_files=(real.pcap tcp_ecn.pcap mss_ipv6.pcap tcp_http.pcap)
 
 case "${1:-}" in
     --build) want=("${build[@]}") ;;
@@ -36,40 +41,70 @@ if ! command -v cargo >/dev/null; then
     exit 4
 fi
 
-if [ ${#missing[@]} -eq 0 ]; then
+no_captures=()
+if [ "$1" != --build ]; then
+    for file in "${capture_files[@]}"; do
+        [ -s "$captures/$file" ] || no_captures+=("$file")
+    done
+fi
+
+if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
 
-echo "setup: installing ${missing[*]}"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-        echo "setup: not root and no sudo. As root: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+        echo "setup: not root and no sudo. As root: scripts/setup.sh $1" >&2
+        [ ${#missing[@]} -eq 0 ] || echo "setup: or: apt-get install -y --no-install-recommends ${missing[*]}" >&2
         exit 4
     fi
     echo "setup: (with sudo)"
     as_root=(sudo)
 fi
 
-ovs_before=$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$log" "$work"' EXIT
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" </dev/null >>"$log" 2>&1; }
 # The lists may be missing (a fresh image) or old: fetch them, and go on with the old ones if that fails.
 apt update -qq || echo "setup: apt-get update failed; trying with the lists that are there"
-if ! apt install -y --no-install-recommends "${missing[@]}"; then
-    tail -n 20 "$log" >&2
-    echo "setup: apt-get install failed (above). The command was: apt-get install -y --no-install-recommends ${missing[*]}" >&2
-    exit 4
-fi
-echo "setup: installed"
 
-case " ${missing[*]} " in
-    *" openvswitch-switch-dpdk "*)
-        if [ "$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)" -gt "$ovs_before" ]; then
-            echo "setup: Debian started the system's Open vSwitch service. Linerate does not use it and leaves it alone;"
-            echo "setup: its tests run their own. To stop it: systemctl disable --now openvswitch-switch"
-        fi
-        ;;
-esac
+if [ ${#missing[@]} -gt 0 ]; then
+    echo "setup: installing ${missing[*]}"
+    ovs_before=$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)
+    if ! apt install -y --no-install-recommends "${missing[@]}"; then
+        tail -n 20 "$log" >&2
+        echo "setup: apt-get install failed (above). The command was: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+        exit 4
+    fi
+    echo "setup: installed"
+
+    case " ${missing[*]} " in
+        *" openvswitch-switch-dpdk "*)
+            if [ "$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)" -gt "$ovs_before" ]; then
+                echo "setup: Debian started the system's Open vSwitch service. Linerate does not use it and leaves it alone;"
+                echo "setup: its tests run their own. To stop it: systemctl disable --now openvswitch-switch"
+            fi
+            ;;
+    esac
+fi
+
+if [ ${#no_captures[@]} -gt 0 ]; then
+    echo "setup: fetching captures of real traffic (of the package $capture_package) to $captures"
+    if (cd "$work" && apt-get download -qq "$capture_package" && dpkg -x "$capture_package"_*.deb .) </dev/null >>"$log" 2>&1; then
+        data=$work/usr/lib/python3/dist-packages/pathspider/tests/data
+        "${as_root[@]}" mkdir -p "$captures"
+        for file in "${no_captures[@]}"; do
+            # Whole or not at all.
+            "${as_root[@]}" install -m 644 "$data/$file" "$captures/.$file.$$"
+            "${as_root[@]}" mv "$captures/.$file.$$" "$captures/$file"
+        done
+        echo "setup: fetched"
+    else
+        tail -n 20 "$log" >&2
+        # Not every release has the package. In CI the tests that need it fail; elsewhere they say that they did nothing.
+        echo "setup: without captures: apt-get download $capture_package failed (above)" >&2
+    fi
+fi

@@ -10,7 +10,7 @@ use flow::protocol;
 #[command(after_help = EXAMPLES)]
 pub struct FlowsArgs {
     /// Flow loggers: where each is read (`linerate flowlog --listen`). An IPv6 address goes in brackets.
-    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:9995")]
+    #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:9395")]
     pub loggers: Vec<String>,
     /// No display: a line of JSON for each logger each interval.
     #[arg(long)]
@@ -70,7 +70,7 @@ a all loggers' flows or one's; p pause; q quit.
 
 Examples:
   linerate flows                                       the logger on this machine
-  linerate flows a:9995 b:9995 [2001:db8::1]:9995      three in one screen
+  linerate flows a:9395 b:9395 [2001:db8::1]:9395      three in one screen
   linerate flows --json --every 10s --top 5 --by bps   for scripts
   linerate flows --once --filter prefix=192.0.2.0/24,protocol=tcp
 

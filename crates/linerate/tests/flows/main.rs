@@ -166,7 +166,7 @@ fn a_token_is_shown_from_its_file() {
 #[test]
 fn what_is_typed_wrong_says_what_is_legal() {
     refused(2, &["flows", "nohost"], &["nohost", "HOST:PORT"]);
-    refused(2, &["flows", "::1:9995"], &["[::1]:9995"]);
+    refused(2, &["flows", "::1:9395"], &["[::1]:9395"]);
     refused(2, &["flows", "a:0"], &["HOST:PORT"]);
     refused(2, &["flows", "a:1", "a:1"], &["given twice"]);
     refused(2, &["flows", "--every", "1ms"], &["100ms to 1h"]);

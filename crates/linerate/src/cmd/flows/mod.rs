@@ -56,7 +56,7 @@ impl Settings {
     fn check(args: &FlowsArgs) -> Result<Self, Failure> {
         for logger in &args.loggers {
             if !is_address(logger) {
-                let form = "must be HOST:PORT, such as 127.0.0.1:9995 or [::1]:9995";
+                let form = "must be HOST:PORT, such as 127.0.0.1:9395 or [::1]:9395";
                 return Err(Failure::usage(format!("{logger:?}: {form}")));
             }
         }

@@ -62,7 +62,7 @@ fn look(name: &str, flows: u8) -> Look {
 }
 
 fn board(loggers: usize) -> Board {
-    let addresses: Vec<_> = (0..loggers).map(|n| format!("10.0.0.{n}:9995")).collect();
+    let addresses: Vec<_> = (0..loggers).map(|n| format!("10.0.0.{n}:9395")).collect();
     let mut board = Board::new(&addresses, 1000, By::Bytes, Filter::default());
     for n in 0..loggers {
         board.hear(n, News::Look(Box::new(look(&format!("logger{n}"), 100))));
@@ -93,7 +93,7 @@ fn sources(screen: &[String]) -> Vec<u8> {
 fn one_logger_at_80x24() {
     let screen = drawn(&mut board(1), 80, 24);
     says(&screen, "linerate flows  29.762 Mpps  14.286 Gbit/s");
-    says(&screen, "> logger0  10.0.0.0:9995");
+    says(&screen, "> logger0  10.0.0.0:9395");
     says(&screen, "connected, up 1h02m");
     // Both ports of the pair side by side, with exact counts where they fit.
     says(&screen, " 0 eth:left");

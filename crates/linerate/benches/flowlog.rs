@@ -1,0 +1,86 @@
+//! `linerate flowlog` against DPDK's l3fwd on the same ports, by flows, with readers, and against other flow loggers on
+//! one capture; one lcore.
+//!
+//! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [quick]`; `rate` alone
+//! unless told, one round of each with `quick`. Rates are of 64-byte IPv4/UDP frames out of an endless capture (`net_pcap`, which
+//! itself costs some 29 cycles a frame and more for many flows) to a null port. Captures are read once, from memory
+//! (/dev/shm), each program exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the
+//! time for a capture of one frame, is told apart. Rounds of each in turn, since these machines are shared; compare within
+//! a run.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "flowlog/captures.rs"]
+mod captures;
+mod contest;
+#[path = "flowlog/logger.rs"]
+mod logger;
+#[path = "flowlog/readers.rs"]
+mod readers;
+
+use contest::Load;
+use logger::{rate, Logger, Seen};
+
+const ROUNDS: usize = 7;
+const SWEEP_ROUNDS: usize = 3;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    if !args.iter().any(|a| a == "--bench") {
+        return; // `cargo test --benches` only wants to know that it builds
+    }
+    let asked = |mode: &str| args.iter().any(|a| a == mode);
+    let quick = args.iter().any(|a| a == "quick");
+    let rounds = |rounds| if quick { 1 } else { rounds };
+    if asked("rate") || !(asked("flows") || asked("readers") || asked("captures")) {
+        println!("\n64-byte frames, 1k flows, one lcore");
+        let load = Load::new(1024, 16);
+        contest::compare(&["l3fwd em", "flowlog"], rounds(ROUNDS), |name| match name {
+            "flowlog" => rate(&load).fps,
+            _ => contest::l3fwd(&load, "em"),
+        });
+    }
+    if asked("flows") {
+        sweep(rounds(SWEEP_ROUNDS));
+    }
+    if asked("readers") {
+        println!("\n64-byte frames, 64k flows in random order, one lcore; nine clients subscribe to the top 100, one is hostile");
+        let load = Load::shuffled(1 << 16, 16);
+        contest::compare(&["flowlog", "flowlog, 10 clients"], rounds(ROUNDS), |name| {
+            let logger = Logger::start(&load);
+            let clients = (name != "flowlog").then(|| readers::Readers::start(logger.address()));
+            let rate = logger.seen().fps;
+            if let Some(clients) = clients {
+                println!("{}", clients.end());
+            }
+            rate
+        });
+    }
+    if asked("captures") {
+        captures::compare(rounds(SWEEP_ROUNDS));
+    }
+}
+
+/// Rates, clocks and memory against flows.
+fn sweep(rounds: usize) {
+    println!("\n64-byte frames in random order, one lcore");
+    println!(
+        "{:<6} {:>7} {:>7} {:>7} {:>13} {:>12} {:>12}",
+        "flows", "min", "median", "max", "clocks/packet", "bytes/place", "bytes/flow"
+    );
+    for (name, flows) in [("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20), ("4M", 1 << 22)] {
+        let load = Load::shuffled(flows, 16);
+        let mut seen: Vec<Seen> = (0..rounds).map(|_| rate(&load)).collect();
+        seen.sort_by(|a, b| a.fps.total_cmp(&b.fps));
+        let median = &seen[rounds / 2];
+        println!(
+            "{name:<6} {:>7.1} {:>7.1} {:>7.1} {:>13.1} {:>12.1} {:>12.1}",
+            seen[0].fps / 1e6,
+            median.fps / 1e6,
+            seen[rounds - 1].fps / 1e6,
+            median.clocks,
+            median.memory / median.capacity,
+            median.memory / median.flows,
+        );
+    }
+}
