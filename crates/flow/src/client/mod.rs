@@ -3,7 +3,7 @@
 //! ```no_run
 //! use flow::{client::{Client, ClientSpec}, protocol::{By, Filter}};
 //!
-//! let mut client = Client::connect(&ClientSpec::new("127.0.0.1:9995"))?;
+//! let mut client = Client::connect(&ClientSpec::new("127.0.0.1:9395"))?;
 //! println!("{} flows", client.totals()?.table.flows);
 //! for row in client.top(By::Bytes, 10, &Filter::default())?.flows {
 //!     println!("{:?} {}", row.record.key, row.bit_rate);
