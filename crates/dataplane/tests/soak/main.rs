@@ -34,8 +34,9 @@ const KINDS: [FunctionKind; 16] = {
     use FunctionKind::{Bridge, L2MacSwap, Mpls, Null, Pass, Vxlan, L2, L3};
     [L3, Mpls, Vxlan, Bridge, L3, Vxlan, Mpls, Vxlan, L3, Mpls, Bridge, L2MacSwap, Vxlan, L2, Null, Pass]
 };
-/// Drop reasons that do not come up here. A data plane that is consistent never names a port that is not there.
-const NEVER: [DropReason; 1] = [DropReason::NoPort];
+/// Drop reasons that do not come up here: the flow logger is not among these, and a data plane that is consistent never
+/// names a port that is not there.
+const NEVER: [DropReason; 2] = [DropReason::Logged, DropReason::NoPort];
 
 fn env(name: &str, default: usize) -> usize {
     std::env::var(name).ok().map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: a number, please")))

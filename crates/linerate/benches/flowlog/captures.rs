@@ -65,7 +65,7 @@ fn write(path: &Path, frames: u32, flows: u32) {
     let mut seed = 1u64;
     order.extend((flows..frames).map(|_| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((seed >> 32) * u64::from(flows) >> 32) as u32
+        (((seed >> 32) * u64::from(flows)) >> 32) as u32
     }));
     shuffle(&mut order);
     let mut file = pcap::Writer::new(BufWriter::new(File::create(path).unwrap())).unwrap();

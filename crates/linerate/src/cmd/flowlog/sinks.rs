@@ -52,7 +52,9 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
 
 fn age(text: &str) -> Option<Duration> {
     let legal = Duration::from_secs(1)..=Duration::from_secs(365 * 86_400);
-    units::parse_duration(text).ok().filter(|age| legal.contains(age))
+    // A bare number might be meant as a size.
+    let unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
+    units::parse_duration(text).ok().filter(|age| unit && legal.contains(age))
 }
 
 /// `100M`: bytes, in powers of 1024.
