@@ -11,7 +11,9 @@ test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procp
     netcat-openbsd nfdump tshark softflowd)
 # valgrind: callgrind counts instructions.
 bench=(valgrind)
-# Real traffic, out of a package that is not installed: its dependencies are of no use here.
+# Out of packages that are not installed: real traffic, whose package's dependencies are of no use here, and promtool, whose
+# package would start a server.
+promtool=/var/lib/linerate-tests/bin/promtool
 captures=/var/lib/linerate-tests/captures
 capture_package=pathspider
 capture_files=(real.pcap tcp_ecn.pcap mss_ipv6.pcap tcp_http.pcap)
@@ -41,14 +43,16 @@ if ! command -v cargo >/dev/null; then
     exit 4
 fi
 
+no_promtool=
 no_captures=()
 if [ "$1" != --build ]; then
     for file in "${capture_files[@]}"; do
         [ -s "$captures/$file" ] || no_captures+=("$file")
     done
+    [ -x "$promtool" ] || no_promtool=yes
 fi
 
-if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ]; then
+if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ] && [ -z "$no_promtool" ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
@@ -82,6 +86,12 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "setup: installed"
 
     case " ${missing[*]} " in
+        *" softflowd "* | *" nfdump "*)
+            echo "setup: Debian may start a softflowd and an nfcapd of its own where systemd runs. Linerate does not use them; its"
+            echo "setup: tests run their own. To stop them: systemctl disable --now softflowd nfdump"
+            ;;
+    esac
+    case " ${missing[*]} " in
         *" openvswitch-switch-dpdk "*)
             if [ "$(pgrep -x 'ovs-vswitchd|ovsdb-server' 2>/dev/null | wc -l || true)" -gt "$ovs_before" ]; then
                 echo "setup: Debian started the system's Open vSwitch service. Linerate does not use it and leaves it alone;"
@@ -106,5 +116,18 @@ if [ ${#no_captures[@]} -gt 0 ]; then
         tail -n 20 "$log" >&2
         # Not every release has the package. In CI the tests that need it fail; elsewhere they say that they did nothing.
         echo "setup: without captures: apt-get download $capture_package failed (above)" >&2
+    fi
+fi
+
+if [ -n "$no_promtool" ]; then
+    echo "setup: fetching promtool (of the package prometheus) to $promtool"
+    if (cd "$work" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb prom) </dev/null >>"$log" 2>&1; then
+        "${as_root[@]}" mkdir -p "${promtool%/*}"
+        "${as_root[@]}" install -m 755 "$work/prom/usr/bin/promtool" "$promtool.$$"
+        "${as_root[@]}" mv "$promtool.$$" "$promtool"
+        echo "setup: fetched"
+    else
+        tail -n 20 "$log" >&2
+        echo "setup: without promtool: apt-get download prometheus failed (above)" >&2
     fi
 fi

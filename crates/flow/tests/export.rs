@@ -294,6 +294,7 @@ fn a_small_disk_keeps_whole_lines() {
     let unshare = ["unshare", "-rm", "sh", "-c", &mount, "sh"];
     let can = Command::new(unshare[0]).args(&unshare[1..]).arg("true").status();
     if !can.is_ok_and(|status| status.success()) {
+        assert!(std::env::var_os("CI").is_none(), "no namespace to mount in");
         eprintln!("skipped: no namespace to mount in");
         return;
     }

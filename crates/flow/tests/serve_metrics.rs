@@ -77,16 +77,22 @@ fn metrics_are_what_was_counted() {
     assert_eq!(value(r#"interface_up{port="1",interface="a \"quoted\\name\"\nof two lines"}"#), 1.0);
     // Seven of each of two interfaces, five reasons, ten more.
     assert_eq!(samples.len(), 29);
-    // The program that reads it in earnest, where it is installed (Debian: prometheus).
-    let mut promtool = Command::new("promtool");
-    promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let promtool = promtool.spawn();
-    if let Ok(mut promtool) = promtool {
-        promtool.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
-        let out = promtool.wait_with_output().unwrap();
-        let said = [out.stdout, out.stderr].concat();
-        assert!(out.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
-    }
+    // The program that reads it in earnest: where scripts/setup.sh puts it, or installed (Debian: prometheus).
+    let programs = ["/var/lib/linerate-tests/bin/promtool", "promtool"];
+    let spawned = programs.into_iter().find_map(|program| {
+        let mut promtool = Command::new(program);
+        promtool.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        promtool.spawn().ok()
+    });
+    let Some(mut promtool) = spawned else {
+        assert!(std::env::var_os("CI").is_none(), "promtool is missing");
+        eprintln!("skipped: promtool is missing");
+        return;
+    };
+    promtool.stdin.take().unwrap().write_all(body.as_bytes()).unwrap();
+    let out = promtool.wait_with_output().unwrap();
+    let said = [out.stdout, out.stderr].concat();
+    assert!(out.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
 }
 
 #[test]

@@ -126,6 +126,42 @@ pub struct SelftestArgs {
     pub json: bool,
 }
 
+/// Who polls which queue of which port, and when frames leave.
+#[derive(Debug, Args, Default)]
+pub struct QueueArgs {
+    /// CPUs that poll, an lcore on each. Default: the last one allowed.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub cpus: Vec<u32>,
+    /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
+    pub rx_queues: Option<u16>,
+    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
+    /// with one queue (a flow logger's: pairs of them) in turn.
+    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub queue_map: Vec<String>,
+    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
+    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
+    pub tx: Option<String>,
+}
+
+impl QueueArgs {
+    /// What was typed, over what a file says.
+    pub fn over(&self, cpus: &mut Vec<u32>, rx_queues: &mut u16, queue_map: &mut Vec<String>, tx: &mut String) {
+        if !self.cpus.is_empty() {
+            cpus.clone_from(&self.cpus);
+        }
+        if let Some(n) = self.rx_queues {
+            *rx_queues = n;
+        }
+        if !self.queue_map.is_empty() {
+            queue_map.clone_from(&self.queue_map);
+        }
+        if let Some(policy) = &self.tx {
+            tx.clone_from(policy);
+        }
+    }
+}
+
 /// What is tested, and through which ports.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Device under test")]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     forward::{Target, What},
-    MachineArgs,
+    MachineArgs, QueueArgs,
 };
 
 /// `linerate flowlog`
@@ -88,19 +88,8 @@ pub struct FlowlogArgs {
     /// Where Prometheus reads metrics over HTTP.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
     pub metrics: Option<String>,
-    /// CPUs that poll, an lcore on each. Default: the last one allowed.
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
-    pub cpus: Vec<u32>,
-    /// Receive queues of each port; over a NIC, RSS keeps flows together.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
-    pub rx_queues: Option<u16>,
-    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; pairs
-    /// of ports with one queue in turn.
-    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
-    pub queue_map: Vec<String>,
-    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
-    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
-    pub tx: Option<String>,
+    #[command(flatten)]
+    pub queues: QueueArgs,
     /// Largest IP packet of all ports in bytes.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,

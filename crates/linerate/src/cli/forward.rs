@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::MachineArgs;
+use super::{MachineArgs, QueueArgs};
 
 /// `linerate forward`
 #[derive(Debug, Args, Default)]
@@ -52,19 +52,8 @@ pub struct ForwardArgs {
     /// 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1; labels 16 and 17.
     #[arg(long, value_name = "MAC,MAC", value_delimiter = ',', help_heading = "Tables")]
     pub stations: Vec<String>,
-    /// CPUs that poll, an lcore on each. Default: the last one allowed.
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
-    pub cpus: Vec<u32>,
-    /// Receive queues of each port; over a NIC, RSS spreads flows over them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
-    pub rx_queues: Option<u16>,
-    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
-    /// with one queue in turn.
-    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
-    pub queue_map: Vec<String>,
-    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
-    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
-    pub tx: Option<String>,
+    #[command(flatten)]
+    pub queues: QueueArgs,
     /// Largest IP packet of each port in bytes: one number for all, or one a port.
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', help_heading = "Queues")]
     pub mtu: Vec<u16>,

@@ -102,13 +102,7 @@ impl DataPlane {
         for lcore in 0..lcores {
             let function = plane.function(own.handle(), hz, lcore);
             let function = Impair::new(function, &spec.impair, ports.len(), own.handle(), hz);
-            let mut inputs = Vec::new();
-            for p in polled.iter().filter(|p| p.lcore == lcore) {
-                let port =
-                    ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
-                inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
-            }
-            let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;
+            let (inputs, tx) = queues(&mut ports, polled, lcore)?;
             forwarders.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
         Ok(Self { plane, forwarders, ports, own })
@@ -118,6 +112,21 @@ impl DataPlane {
     pub fn controls(&self) -> Vec<Arc<Control>> {
         self.forwarders.iter().map(Forwarder::control).collect()
     }
+}
+
+/// The receive queues that an lcore polls, and its transmit queue of each port.
+pub fn queues(
+    ports: &mut [Port],
+    polled: &[Polled],
+    lcore: usize,
+) -> Result<(Vec<Input<RxQueue>>, Vec<TxQueue>), Failure> {
+    let mut inputs = Vec::new();
+    for p in polled.iter().filter(|p| p.lcore == lcore) {
+        let port = ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
+        inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
+    }
+    let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<_, _>>()?;
+    Ok((inputs, tx))
 }
 
 /// Ethernet header, two tags, tunnel headers.

@@ -7,7 +7,7 @@ use std::{
 
 use dataplane::{
     flowlog::{FlowLog, PortCounters, PortCounts},
-    Forwarder, Input, Settings, Snapshot,
+    Forwarder, Settings, Snapshot,
 };
 use dpdk::{Eal, Port, RxQueue, Tsc, TxQueue, Words};
 use flow::{
@@ -20,7 +20,7 @@ use flow::{
 };
 use packet::Clock;
 
-use super::Polled;
+use super::{dut::queues, Polled};
 use crate::failure::Failure;
 
 /// A logging loop over DPDK ports.
@@ -112,13 +112,7 @@ impl Logger {
             readers.push(reader);
             counters.push(function.ports());
             ended.push(Box::new(Ended { records, timebase: Arc::clone(&timebase) }));
-            let mut inputs = Vec::new();
-            for p in polled.iter().filter(|p| p.lcore == lcore) {
-                let port =
-                    ports.get_mut(p.port).ok_or_else(|| Failure::usage(format!("there is no port {}", p.port)))?;
-                inputs.push(Input { port: p.port, queue_id: p.queue, queue: port.take_rx(p.queue)? });
-            }
-            let tx = ports.iter_mut().map(|port| port.take_tx(lcore as u16)).collect::<Result<Vec<_>, _>>()?;
+            let (inputs, tx) = queues(&mut ports, polled, lcore)?;
             loops.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
         let logged = Logged {

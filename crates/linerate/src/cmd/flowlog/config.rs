@@ -156,13 +156,8 @@ impl Config {
             ($($field:ident),*) => { $(if let Some(value) = &args.$field { config.$field.clone_from(value); })* };
         }
         over!(name, flows, idle, active, full, directions, mpls, vxlan, vxlan_port, distinguish, listen, token_file);
-        over!(tls_cert, tls_key, metrics, rx_queues, tx, mtu);
-        if !args.cpus.is_empty() {
-            config.cpus.clone_from(&args.cpus);
-        }
-        if !args.queue_map.is_empty() {
-            config.queue_map.clone_from(&args.queue_map);
-        }
+        over!(tls_cert, tls_key, metrics, mtu);
+        args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
         Ok(config)
     }
 

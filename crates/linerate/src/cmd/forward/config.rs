@@ -90,20 +90,9 @@ impl Config {
             ));
         }
         config.ports.extend_from_slice(&args.ports);
-        if !args.cpus.is_empty() {
-            config.cpus.clone_from(&args.cpus);
-        }
-        if let Some(n) = args.rx_queues {
-            config.rx_queues = n;
-        }
-        if !args.queue_map.is_empty() {
-            config.queue_map.clone_from(&args.queue_map);
-        }
+        args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
         if !args.mtu.is_empty() {
             config.mtu.clone_from(&args.mtu);
-        }
-        if let Some(tx) = &args.tx {
-            config.tx.clone_from(tx);
         }
         if let Some(impair) = &args.impair {
             config.impair.clone_from(impair);
