@@ -165,6 +165,18 @@ impl MacFilter {
     pub fn takes(self, head: [u8; 8]) -> bool {
         u64::from_le_bytes(head) & self.mask == self.want
     }
+
+    /// What the masked bits have to be.
+    #[inline(always)]
+    pub(crate) fn wanted(self) -> u64 {
+        self.want
+    }
+
+    /// Whether frames that differ in these bits from what is wanted are taken all the same.
+    #[inline(always)]
+    pub(crate) fn same(self, differ: u64) -> bool {
+        differ & self.mask == 0
+    }
 }
 
 /// No interface.

@@ -1,5 +1,8 @@
-/// An entry: a next hop, or the number of a block with this bit set.
+/// An entry: a next hop, or where a block begins with this bit set.
 const BLOCK: u32 = 1 << 31;
+
+/// Entries of a block.
+const WIDTH: usize = 256;
 
 /// A multi-bit trie for longest-prefix match: 16 bits, then 8 at a time. Built once, never changed.
 ///
@@ -7,7 +10,8 @@ const BLOCK: u32 = 1 << 31;
 #[derive(Debug, Clone)]
 pub(crate) struct Trie {
     root: Box<[u32; 1 << 16]>,
-    blocks: Vec<[u32; 256]>,
+    /// One behind the other.
+    blocks: Vec<u32>,
 }
 
 impl Trie {
@@ -34,12 +38,13 @@ impl Trie {
         let mut left = len - 16;
         for &byte in rest {
             if left <= 8 {
-                return fill(&mut self.blocks[at], usize::from(byte), 8 - left, hop);
+                return fill(&mut self.blocks[at..at + WIDTH], usize::from(byte), 8 - left, hop);
             }
             // The entry is taken out and put back: a new block may move all the others.
-            let mut entry = self.blocks[at][usize::from(byte)];
+            let place = at + usize::from(byte);
+            let mut entry = self.blocks[place];
             let below = descend(&mut entry, &mut self.blocks);
-            self.blocks[at][usize::from(byte)] = entry;
+            self.blocks[place] = entry;
             at = below;
             left -= 8;
         }
@@ -54,8 +59,8 @@ impl Trie {
             if entry & BLOCK == 0 {
                 return (entry, seen);
             }
-            match self.blocks.get((entry & !BLOCK) as usize) {
-                Some(block) => entry = block[usize::from(byte)],
+            match self.blocks.get((entry & !BLOCK) as usize + usize::from(byte)) {
+                Some(&below) => entry = below,
                 None => return (0, rest.len()),
             }
         }
@@ -70,10 +75,11 @@ fn fill(entries: &mut [u32], index: usize, free: usize, hop: u32) {
 }
 
 /// The block below an entry, made if need be: it then starts out with what the entry said.
-fn descend(entry: &mut u32, blocks: &mut Vec<[u32; 256]>) -> usize {
+fn descend(entry: &mut u32, blocks: &mut Vec<u32>) -> usize {
     if *entry & BLOCK == 0 {
-        blocks.push([*entry; 256]);
-        *entry = BLOCK | (blocks.len() - 1) as u32;
+        let at = blocks.len();
+        blocks.resize(at + WIDTH, *entry);
+        *entry = BLOCK | at as u32;
     }
     (*entry & !BLOCK) as usize
 }

@@ -139,9 +139,9 @@ impl Buffer for Mbuf {
 
     #[inline(always)]
     fn prefetch(&self) {
-        // Where a frame just received starts; one field less to read than its true start.
-        let base: *mut u8 = self.field(sys::LR_MBUF_OFF_BUF_ADDR);
-        prefetch(base.wrapping_add(HEADROOM));
+        // Where a frame just received starts in an mbuf of our pools, told without a look into the mbuf. Elsewhere it is a
+        // fetch in vain.
+        prefetch(self.0.as_ptr().cast::<u8>().wrapping_add(sys::LR_MBUF_SIZE as usize + HEADROOM));
     }
 
     #[inline(always)]

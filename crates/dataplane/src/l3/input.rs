@@ -13,7 +13,7 @@ const ICMP6: u8 = 58;
 const NEIGHBOUR: [u8; 2] = [135, 136];
 
 /// Bytes of an Ethernet and an IPv4 header, neither with anything optional.
-const PLAIN: usize = ETHERNET + 20;
+pub(super) const PLAIN: usize = ETHERNET + 20;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,21 +56,53 @@ pub(super) fn plain_ip4(data: &[u8], macs: MacFilter) -> Option<(u32, u16)> {
 
 #[inline(always)]
 fn plain_ip4_if(data: &[u8], takes: impl Fn([u8; 8]) -> bool) -> Option<(u32, u16)> {
-    let room = data.len().checked_sub(PLAIN)?;
     let frame: &[u8; PLAIN] = data.first_chunk()?;
-    // Few instructions and fewer reads are what counts here: three words hold all that is looked at but the address.
-    let x = u64::from_le_bytes(*frame[12..].first_chunk()?);
-    let y = u64::from_le_bytes(*frame[20..].first_chunk()?);
-    let z = u64::from_le_bytes(*frame[26..].first_chunk()?);
-    let total = ((x >> 32) as u16).swap_bytes();
+    let header = Header::of(frame);
     // Nearly every frame passes all of these.
     let good = takes(*frame.first_chunk()?)
-        & (x & 0xff_ffff == 0x45_0008)
-        & (usize::from(total).wrapping_sub(20) <= room)
-        & (y & 0xfe_0000 != 0)
-        & !martian_source4((z as u32) << 24)
-        & all_ones(sum(x & !0xffff, y, z >> 16));
-    good.then_some((((z >> 32) as u32).swap_bytes(), total))
+        & (frame[12..14] == [8, 0])
+        & (header.first as u8 == 0x45)
+        & (usize::from(header.total()).wrapping_sub(20) <= data.len() - PLAIN)
+        & (frame[22] > 1)
+        & !martian_source4(frame[26])
+        & all_ones(header.sum());
+    good.then_some((header.dst(), header.total()))
+}
+
+/// Three words of an IPv4 header without options, little-endian.
+#[derive(Clone, Copy)]
+pub(super) struct Header {
+    pub(super) first: u64,
+    pub(super) second: u64,
+    third: u32,
+}
+
+impl Header {
+    #[inline(always)]
+    pub(super) fn of(frame: &[u8; PLAIN]) -> Self {
+        let word = |at: usize| frame[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let third = frame.last_chunk().copied().map_or(0, u32::from_le_bytes);
+        Self { first: word(ETHERNET), second: word(ETHERNET + 8), third }
+    }
+
+    #[inline(always)]
+    fn total(self) -> u16 {
+        (self.first as u32).swap_bytes() as u16
+    }
+
+    #[inline(always)]
+    pub(super) fn dst(self) -> u32 {
+        self.third.swap_bytes()
+    }
+
+    /// The ones' complement sum. It does not depend on the byte order.
+    #[inline(always)]
+    pub(super) fn sum(self) -> u64 {
+        // What is carried out of the top goes back in at the bottom; nothing comes of adding it the second time.
+        let (sum, carry) = self.first.carrying_add(self.second, false);
+        let (sum, carry) = sum.carrying_add(u64::from(self.third), carry);
+        sum + u64::from(carry)
+    }
 }
 
 /// The same behind a VLAN tag that the port knows.
@@ -139,7 +171,7 @@ fn ip4(packet: &[u8]) -> Result<Parsed, DropReason> {
     let Some(fixed) = packet.first_chunk::<20>() else {
         return Err(DropReason::Runt);
     };
-    let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+    let [.., d0, d1, d2, d3] = *fixed;
     let header = usize::from(fixed[0] & 0xf) * 4;
     let total = u16::from_be_bytes([fixed[2], fixed[3]]);
     if fixed[0] >> 4 != 4 || header < 20 {
@@ -151,7 +183,7 @@ fn ip4(packet: &[u8]) -> Result<Parsed, DropReason> {
     if !packet.get(..header).is_some_and(checksum_holds) {
         return Err(DropReason::Ip4Checksum);
     }
-    if martian_source4(u32::from_be_bytes([s0, s1, s2, s3])) {
+    if martian_source4(fixed[12]) {
         return Err(DropReason::MartianSource);
     }
     Ok(Parsed::Packet(Packet {
@@ -209,30 +241,27 @@ fn checksum_holds(header: &[u8]) -> bool {
     all_ones(words.sum())
 }
 
-/// The ones' complement sum of three words, the last of less than 2^63. The sum does not depend on the byte order.
-#[inline(always)]
-fn sum(x: u64, y: u64, z: u64) -> u64 {
-    // What is carried out of the top goes back in at the bottom; nothing comes of adding it the second time.
-    let (sum, first) = x.overflowing_add(y);
-    let (sum, second) = sum.overflowing_add(z + u64::from(first));
-    sum + u64::from(second)
-}
-
-/// Whether a ones' complement sum, folded to 16 bits, is all ones: whether it is a multiple of 65535, which one
-/// multiplication tells. The odd divisor has an inverse modulo 2^64, by which only multiples come out at or below
-/// 2^64 / 65535.
+/// Whether a ones' complement sum, folded to 16 bits, is all ones: whether it is a multiple of 65535.
 #[inline(always)]
 fn all_ones(sum: u64) -> bool {
-    const INVERSE: u64 = 0xfffe_fffe_fffe_ffff;
-    sum.wrapping_mul(INVERSE) <= u64::MAX / 0xffff
+    quotient(sum) <= LARGEST
 }
+
+/// A 65535th of a multiple of 65535, and more than [`LARGEST`] for every other number: the odd divisor has an inverse modulo
+/// 2^64, by which only multiples come out that low.
+#[inline(always)]
+pub(super) fn quotient(sum: u64) -> u64 {
+    sum.wrapping_mul(0xfffe_fffe_fffe_ffff)
+}
+
+/// The largest quotient there is.
+pub(super) const LARGEST: u64 = u64::MAX / 0xffff;
 
 /// This network, loopback, multicast, reserved and broadcast: no host's own address.
 #[inline(always)]
-fn martian_source4(src: u32) -> bool {
-    let top = src >> 24;
+const fn martian_source4(first: u8) -> bool {
     // 1 to 223 are hosts', but for 127.
-    (top.wrapping_sub(1) >= 223) | (top == 127)
+    (first.wrapping_sub(1) >= 223) | (first == 127)
 }
 
 /// Unspecified, loopback and multicast.
@@ -259,8 +288,9 @@ mod tests {
 
     /// Whether the sum holds as [`plain_ip4`] adds it up.
     fn plain(header: &[u8; 20]) -> bool {
-        let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().unwrap());
-        all_ones(sum(word(0) << 16, word(6), word(12) >> 16))
+        let mut frame = [0; PLAIN];
+        frame[ETHERNET..].copy_from_slice(header);
+        all_ones(Header::of(&frame).sum())
     }
 
     #[test]
@@ -290,9 +320,8 @@ mod tests {
 
     #[test]
     fn martian_sources_are_the_standards() {
-        for top in 0..=255u32 {
-            let want = matches!(top, 0 | 127 | 224..);
-            assert_eq!(martian_source4(top << 24 | 0x01_0203), want, "{top}");
+        for first in 0..=255 {
+            assert_eq!(martian_source4(first), matches!(first, 0 | 127 | 224..), "{first}");
         }
     }
 }

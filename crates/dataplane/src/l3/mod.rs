@@ -3,6 +3,7 @@
 mod framing;
 mod hash;
 mod input;
+mod quick;
 mod rewrite;
 mod scratch;
 #[cfg(test)]

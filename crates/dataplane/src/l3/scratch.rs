@@ -8,11 +8,12 @@ use super::{
     flow_hash,
     framing::Framing,
     input::{self, Dst, Parsed},
+    quick,
 };
 use crate::{
     local::Fault,
     pass::PREFETCH_AHEAD,
-    tables::{Interface, PortTable, Tables, ADJ_NO_ROUTE, GROUP},
+    tables::{Interface, MacFilter, PortTable, Tables, ADJ_NO_ROUTE, GROUP},
     DropReason,
 };
 
@@ -51,6 +52,10 @@ pub(super) struct Scratch {
     pub(super) ip6: u64,
     /// IPv6 frames gathered.
     n6: usize,
+    /// The last burst was not all plain IPv4.
+    mixed: bool,
+    /// Bits in which the next hops of the burst are not like the first.
+    pub(super) differ: u64,
     /// Length of the longest packet, in bytes.
     pub(super) longest: u16,
 }
@@ -72,6 +77,8 @@ impl Default for Scratch {
             near: 0,
             ip6: 0,
             n6: 0,
+            mixed: false,
+            differ: 0,
             longest: 0,
         }
     }
@@ -98,8 +105,39 @@ impl Scratch {
     #[inline]
     pub(super) fn input<B: Buffer>(&mut self, burst: &Burst<B>, port: &PortTable, interfaces: &[Interface]) {
         (self.rough, self.gone, self.tagged, self.spent, self.near, self.ip6, self.n6) = (0, 0, 0, 0, 0, 0, 0);
-        let (macs, mut rest) = (port.macs, 0u64);
-        burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
+        if !self.mixed {
+            if let Some(longest) = quick::all_plain_ip4(burst, port.macs, &mut self.dst4, &mut self.lens) {
+                self.longest = longest;
+                return;
+            }
+        }
+        self.input_mixed(burst, port, interfaces);
+    }
+
+    /// The same for a burst that is not all plain IPv4, as the one before it tells.
+    #[inline(never)]
+    fn input_mixed<B: Buffer>(&mut self, burst: &Burst<B>, port: &PortTable, interfaces: &[Interface]) {
+        let mut rest = self.sift(burst, port.macs);
+        self.mixed = rest != 0;
+        // A loop of its own: with the code of all kinds in one, the registers do not suffice for the most frequent one.
+        while rest != 0 {
+            let i = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let data = burst.get(i).map_or(&[][..], Buffer::data);
+            if let Some((dst, len)) = input::plain_ip6(data, port.macs) {
+                self.lens[i] = len;
+                self.add_ip6(i, dst);
+            } else {
+                self.other(i, data, port, interfaces);
+            }
+        }
+        self.longest = self.lens[..burst.len()].iter().fold(0, |longest, &len| longest.max(len));
+    }
+
+    /// Finds the frames of plain IPv4 in a burst. Returns the others.
+    #[inline]
+    fn sift<B: Buffer>(&mut self, burst: &Burst<B>, macs: MacFilter) -> u64 {
+        let mut rest = 0;
         let places = self.dst4.iter_mut().zip(&mut self.lens).enumerate();
         for (frame, (i, (dst4, len4))) in burst.iter().zip(places) {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
@@ -110,19 +148,7 @@ impl Scratch {
                 None => rest |= 1 << i,
             }
         }
-        // A loop of its own: with the code of all kinds in one, the registers do not suffice for the most frequent one.
-        while rest != 0 {
-            let i = rest.trailing_zeros() as usize;
-            rest &= rest - 1;
-            let data = burst.get(i).map_or(&[][..], Buffer::data);
-            if let Some((dst, len)) = input::plain_ip6(data, macs) {
-                self.lens[i] = len;
-                self.add_ip6(i, dst);
-            } else {
-                self.other(i, data, port, interfaces);
-            }
-        }
-        self.longest = self.lens[..burst.len()].iter().fold(0, |longest, &len| longest.max(len));
+        rest
     }
 
     #[inline]
@@ -202,9 +228,19 @@ impl Scratch {
                 left &= left - 1;
             }
         }
-        if self.hops[..n].iter().fold(0, |all, hop| all | hop) & u64::from(GROUP) != 0 {
+        let first = self.unlike(n);
+        if (first | self.differ) & u64::from(GROUP) != 0 {
             self.spread(burst, tables);
+            self.unlike(n);
         }
+    }
+
+    /// Compares the next hops of a burst. Returns the first.
+    #[inline]
+    fn unlike(&mut self, n: usize) -> u64 {
+        let first = self.hops[0];
+        self.differ = self.hops[..n].iter().fold(0, |differ, hop| differ | hop ^ first);
+        first
     }
 
     /// Picks one of the equal paths for each frame that has some.
