@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
 mod capture;
+mod collectors;
+mod elsewhere;
+mod lcores;
 mod live;
 mod logger;
 mod refused;

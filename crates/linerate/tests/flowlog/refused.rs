@@ -21,7 +21,7 @@ fn wrong_values_name_what_is_legal() {
         let args = [&["--port", "null,no-rx=1", "--port", "null,no-rx=1"], more].concat();
         refused(2, &args, says);
     };
-    refused(2, &[], &["0 --port given", "pairs"]);
+    refused(2, &[], &["linerate: no --port given", "pairs"]);
     refused(2, &["--port", "what"], &["what", "memif:PATH"]);
     refused(2, &["--port", "null", "--once"], &["--once", "pcap:FILE"]);
     refused(2, &["--port", "pcap:/nowhere.pcap", "--once"], &["/nowhere.pcap"]);
