@@ -398,8 +398,10 @@ fn sockets_are_private_and_end_with_their_owner() {
     let left = format!("/run/dpdk/linerate{}", killed.process().id());
     fs::remove_dir_all(&left).unwrap_or_else(|e| panic!("{left}: {e}"));
     let mut next = Forwarder::start_in(&benches[0].router, dir.path(), &PORTS);
-    assert_eq!(files(dir.path().join("linerate").to_str().unwrap()), std::slice::from_ref(&socket));
+    let mut sockets = files(dir.path().join("linerate").to_str().unwrap());
+    sockets.retain(|path| path.extension().is_some_and(|e| e == "sock"));
+    assert_eq!(sockets, std::slice::from_ref(&socket));
     next.does(&["stop"]);
-    assert_eq!(next.process().wait_end(Duration::from_secs(20)).unwrap().code(), Some(0));
-    assert!(!socket.exists());
+    assert!(files(dir.path().join("linerate").to_str().unwrap()).is_empty(), "it has ended");
+    assert_eq!(next.process().wait_end(Duration::from_secs(1)).unwrap().code(), Some(0));
 }

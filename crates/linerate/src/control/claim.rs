@@ -1,4 +1,4 @@
-//! One Linerate an interface: of two, each would get a part of its frames.
+//! One Linerate an interface: a second would take the XDP program of the first off it.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -64,12 +64,11 @@ impl Drop for Claim {
     }
 }
 
-/// An interface is one of its network namespace, and AF_XDP takes queues of it: other processes may have others.
+/// An interface is one of its network namespace.
 fn file_name(spec: &PortSpec) -> Option<String> {
-    let PortSpec::Eth { iface, options, .. } = spec else { return None };
+    let PortSpec::Eth { iface, .. } = spec else { return None };
     let netns = fs::metadata("/proc/self/ns/net").ok()?.ino();
-    let queue = options.iter().find(|(key, _)| key == "start_queue").and_then(|(_, value)| value.parse::<u32>().ok());
-    Some(format!("eth-{netns}-{iface}-{}.lock", queue.unwrap_or(0)))
+    Some(format!("eth-{netns}-{iface}.lock"))
 }
 
 fn held(path: &Path, spec: &PortSpec) -> Failure {
@@ -107,11 +106,10 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_and_their_queues_are_told_apart() {
+    fn interfaces_are_told_apart_however_they_are_opened() {
         let name = |text: &str| file_name(&text.parse().unwrap());
         assert_eq!(name("eth:t0"), name("eth:t0,driver=af_packet"));
-        assert_eq!(name("eth:t0"), name("eth:t0,start_queue=0"));
-        assert_ne!(name("eth:t0"), name("eth:t0,start_queue=1"));
+        assert_eq!(name("eth:t0"), name("eth:t0,start_queue=1"));
         assert_ne!(name("eth:t0"), name("eth:t1"));
         assert_eq!(name("null"), None);
     }
