@@ -16,12 +16,15 @@ pub use any::AnyFunction;
 
 use crate::{
     bridge::Bridge,
-    fdb::Fdb,
+    fdb::{Entry, Fdb},
     fib::{FibError, FibMaker},
     l3::L3,
     local::{Event, Events, Local},
     mpls::Mpls,
-    router::{BridgeEntry, Counts, Item, Key, NeighbourRow, Op, OpError, PortInfo, RouteRow, Router, EVENTS},
+    router::{
+        BridgeEntry, Counts, Item, Key, NeighbourRow, Op, OpError, PortInfo, RouteRow, Router, EVENTS, IS_LEARNED,
+        NOT_THERE,
+    },
     spec::{FunctionKind, PlaneSpec},
     tables::Tables,
     vxlan::{Overlay, Vxlan},
@@ -109,9 +112,22 @@ impl Plane {
         for (index, op) in ops.iter().enumerate() {
             self.usable(op).map_err(|e| OpError { index, op: op.to_string(), why: e.to_string() })?;
         }
-        self.router.apply(ops)?;
+        self.router.apply(ops).map_err(|e| self.explain(ops, e))?;
         self.program();
         Ok(())
+    }
+
+    /// A station that is no entry of the configuration may be one that was learned.
+    fn explain(&self, ops: &[Op], mut error: OpError) -> OpError {
+        if let (Some(Op::Del(Key::Fdb(vni, mac))), true) = (ops.get(error.index), error.why.ends_with(NOT_THERE)) {
+            let domain = vni.and_then(|vni| self.overlay.domain_of(vni));
+            let is_it = |e: Entry| e.mac == *mac && e.age_s.is_some() && (vni.is_none() || domain == Some(e.domain));
+            if self.fdb.entries(0).any(is_it) {
+                error.why.truncate(error.why.len() - NOT_THERE.len());
+                error.why.push_str(IS_LEARNED);
+            }
+        }
+        error
     }
 
     /// Makes the table of stations follow the configuration.

@@ -387,7 +387,8 @@ fn what_cannot_be_opened_is_said_in_one_line() {
         (format!("memif:{},role=server", at("no/x")), "make it first", false),
         (format!("vhost:{}", at("text")), "not a socket", false),
         (format!("pcap:{}", at("none")), "No such file", false),
-        (format!("pcap:{}", at("text")), "failed", true),
+        (format!("pcap:{}", at("text")), "is text that begins with \"not a capture\"", false),
+        (format!("pcap:rx={},tx=/dev/null", at("text")), "must be a capture, pcap or pcapng", false),
         ("null,size=4000".to_string(), "size must be 1 to 2048", false),
         ("raw:net_nosuch0".to_string(), "making net_nosuch0 failed", true),
     ] {

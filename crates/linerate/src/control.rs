@@ -4,6 +4,9 @@
 //! answer is one line of JSON, `{"ok": ...}` or `{"error": "..."}`. The socket lies in a directory of the user's own
 //! (mode 0700) and has mode 0600.
 
+mod claim;
+mod client;
+
 use std::{
     fs,
     io::{self, BufRead, BufReader, Read, Write},
@@ -23,6 +26,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
+
+pub use claim::Claim;
+pub use client::Client;
 
 use crate::failure::Failure;
 
@@ -222,6 +228,11 @@ fn serve(stream: &UnixStream, requests: &SyncSender<Asked>) -> io::Result<()> {
             Line::Text(line) => line,
         };
         let request = match serde_json::from_str(&line) {
+            Ok(request @ Request::Stop(true)) => {
+                // Who told us to end may wait for that: the connection breaks with the process.
+                stream.set_read_timeout(None)?;
+                request
+            }
             Ok(Request::Load(lines)) => match load(&mut reader, lines)? {
                 Ok(ops) => Request::Apply(ops),
                 Err(why) => {
@@ -284,58 +295,6 @@ fn load(reader: &mut impl BufRead, lines: u64) -> io::Result<Result<Vec<String>,
         }
     }
     Ok(Ok(ops))
-}
-
-/// A client's end.
-pub struct Client {
-    stream: UnixStream,
-    reader: BufReader<UnixStream>,
-    path: PathBuf,
-}
-
-impl Client {
-    /// Connects to the data plane of this name or socket, or to the only one that runs.
-    pub fn connect(name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
-        let path = match (socket, name) {
-            (Some(path), _) => path.to_owned(),
-            (None, Some(name)) => directory().join(format!("{name}.sock")),
-            (None, None) => match running().as_slice() {
-                [one] => directory().join(format!("{one}.sock")),
-                [] => {
-                    return Err(Failure::machine(
-                        "no linerate forward or flowlog runs here as this user: start one, or name its --socket",
-                    ))
-                }
-                many => return Err(Failure::usage(format!("several run: choose one with --name {}", many.join("|")))),
-            },
-        };
-        let fail = |e: io::Error| Failure::machine(format!("no data plane answers at {}: {e}", path.display()));
-        let stream = UnixStream::connect(&path).map_err(fail)?;
-        let reader = BufReader::new(stream.try_clone().map_err(fail)?);
-        Ok(Self { stream, reader, path })
-    }
-
-    /// Asks, sends the lines that belong to it, and waits for the answer. A refusal is a usage failure in the data
-    /// plane's words.
-    pub fn ask(&mut self, request: &Request, lines: &[u8]) -> Result<Value, Failure> {
-        let lost = |e: String| Failure::failed(format!("{}: the data plane did not answer: {e}", self.path.display()));
-        let text = serde_json::to_string(request).map_err(Failure::failed)?;
-        // A refusal may come, and the other side be gone, before everything is written: the answer says which.
-        let sent = self.stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.stream.write_all(lines));
-        let mut answer = String::new();
-        self.reader.read_line(&mut answer).map_err(|e| lost(e.to_string()))?;
-        if answer.is_empty() {
-            return Err(lost(sent.err().map_or("it ended".into(), |e| e.to_string())));
-        }
-        match serde_json::from_str::<Value>(&answer) {
-            Ok(Value::Object(mut map)) => match (map.remove("ok"), map.remove("error")) {
-                (Some(value), _) => Ok(value),
-                (_, Some(Value::String(text))) => Err(Failure::usage(text)),
-                _ => Err(lost(format!("not an answer: {answer:.200}"))),
-            },
-            _ => Err(lost(format!("not an answer: {answer:.200}"))),
-        }
-    }
 }
 
 #[cfg(test)]

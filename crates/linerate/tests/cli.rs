@@ -47,6 +47,10 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--descriptors", "1000"], &["power of two"]);
     refused(2, &["bench", "--tester-cpu", "4000"], &["--tester-cpu 4000"]);
     refused(2, &["forward", "l2", "--port", "null"], &["two or more"]);
+    let stations = "02:00:00:00:00:01,02:00:00:00:00:02";
+    refused(2, &["forward", "bridge", "--port", "null", "--stations", stations], &["--stations", "bridge has none"]);
+    refused(2, &["forward", "route", "add"], &["linerate: route \"add\": must be", "route add 203.0.113.0/24 via"]);
+    refused(2, &["forward", "fdb"], &["fdb add 02:00:00:00:00:09 1"]);
     refused(2, &["forward", "l3", "--port", "null", "--port", "null", "--route", "x"], &["--route", "198.19.0.0/16"]);
 }
 

@@ -70,7 +70,7 @@ fn each_queue_is_polled_by_the_lcore_it_is_mapped_to() {
     }
     let (left, right) = forwarder.ledger();
     assert_eq!((left, right), (all, all));
-    let runtime = forwarder.does(&["show", "runtime", "--json", "--interval", "1h"]).json();
+    let runtime = forwarder.does(&["show", "runtime", "--json", "--interval", "0"]).json();
     let lcores = runtime["lcores"].as_array().unwrap();
     assert_eq!(lcores.len(), 2, "{runtime}");
     for lcore in lcores {

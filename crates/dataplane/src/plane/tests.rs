@@ -75,6 +75,16 @@ fn changes_fit_the_function() {
         let error = plane.apply(&[line.parse().unwrap()]).unwrap_err();
         assert!(error.to_string().contains(want), "{error}");
     }
+    let learned = packet::MacAddr([2, 0, 0, 0, 0, 2]);
+    plane.fdb().learn(0, learned, 1, 1_000);
+    for (line, want) in [
+        ("fdb del 02:00:00:00:00:02", "fdb \"02:00:00:00:00:02\": is learned, not configured"),
+        ("fdb del 02:00:00:00:00:03", "is not there"),
+    ] {
+        let error = plane.apply(&[line.parse().unwrap()]).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    assert_eq!(plane.fdb().lookup(0, learned, 1_000), Some(1), "what is learned stays");
     plane.apply(&["fdb add 02:00:00:00:00:01 1".parse().unwrap()]).unwrap();
     assert_eq!(plane.config().map(|item| item.to_string()).collect::<Vec<_>>(), ["02:00:00:00:00:01 1"]);
 }
@@ -157,6 +167,8 @@ fn a_neighbour_that_answers_is_learned_and_forwarded_to() {
     run(&mut function, 1, &reply);
     plane.tick(Duration::from_secs(1));
     assert_eq!(plane.neighbours().map(|n| n.addr.to_string()).collect::<Vec<_>>(), ["198.19.0.9"]);
+    let error = plane.apply(&["neighbour del 1 198.19.0.9".parse().unwrap()]).unwrap_err().to_string();
+    assert!(error.contains("neighbour \"1 198.19.0.9\": is learned, not configured"), "{error}");
     let (_, sent) = run(&mut function, 0, &udp([198, 19, 0, 9]));
     assert_eq!((sent.len(), sent[0][5]), (1, 7));
 }

@@ -76,6 +76,12 @@ impl Default for Policy {
     }
 }
 
+/// What is said of an entry to be deleted that is not configured.
+pub(crate) const NOT_THERE: &str = "is not there";
+
+/// The same, of one that was learned.
+pub(crate) const IS_LEARNED: &str = "is learned, not configured: it goes by itself when nothing more is heard of it";
+
 /// Most events read in one [`Router::tick`].
 pub const EVENTS: usize = 4096;
 

@@ -101,6 +101,11 @@ impl Neighbours {
         self.table.get(&host)?.mac()
     }
 
+    /// Whether anything is known of a neighbour.
+    pub(super) fn has(&self, host: Host) -> bool {
+        self.table.contains_key(&host)
+    }
+
     /// The MAC address that was configured.
     pub(super) fn fixed(&self, host: Host) -> Option<MacAddr> {
         self.table.get(&host)?.fixed

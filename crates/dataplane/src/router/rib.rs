@@ -5,7 +5,7 @@ use std::{
 
 use packet::MacAddr;
 
-use super::{Fdb, Item, Key, Link, Op, Router};
+use super::{Fdb, Item, Key, Link, Op, Router, IS_LEARNED, NOT_THERE};
 use crate::{
     mpls::LabelAction,
     router::{BridgeEntry, Hop},
@@ -196,7 +196,17 @@ impl Router {
             Key::Fdb(Some(vni), mac) => rib.stations.contains_key(&(vni, mac)).then_some(Slot::Station(vni, mac, None)),
             Key::Fdb(None, mac) => rib.bridge.contains_key(&mac).then_some(Slot::Bridge(mac, None)),
         };
-        slot.ok_or_else(|| SpecError::new(key.noun(), key, "is not there"))
+        slot.ok_or_else(|| {
+            let known = |link, addr| number(link).is_some_and(|number| self.neighbours.has((addr, number)));
+            let why = match *key {
+                Key::Neighbour(link, addr) if known(link, addr) => IS_LEARNED,
+                Key::Remote(remote) if self.remotes.contains(&remote) => {
+                    "is learned, not configured: it goes when its network has `learn off`"
+                }
+                _ => NOT_THERE,
+            };
+            SpecError::new(key.noun(), key, why)
+        })
     }
 
     /// What must hold after a batch with this change.
@@ -206,6 +216,9 @@ impl Router {
             None => Err(SpecError::new("VNI", vni, "is no network here: add the network first")),
             Some(network) if network.local.is_ipv4() != addr.is_ipv4() => {
                 Err(SpecError::new("remote address", addr, format!("must be of the family of {}", network.local)))
+            }
+            Some(network) if network.local == addr => {
+                Err(SpecError::new("remote address", addr, format!("is this end of network {vni}: must be another's")))
             }
             Some(_) => Ok(()),
         };

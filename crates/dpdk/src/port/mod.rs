@@ -19,6 +19,7 @@ use std::{
 
 use dpdk_sys as sys;
 
+pub use pcap::cut_short;
 pub use queue::{RxQueue, TxQueue};
 pub use stats::{Link, PortStats};
 
@@ -94,7 +95,7 @@ impl Port {
         &self.started.driver
     }
 
-    /// Why this is not what was asked for: AF_PACKET where AF_XDP could not be opened.
+    /// Why this is not what was asked for: AF_PACKET where AF_XDP could not be opened, a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }

@@ -82,7 +82,11 @@ impl Port {
                 }
                 vdev(eal, text, "net_null", &with_defaults("size=64".into(), options, &[]), config, Traits::default())?
             }
-            PortSpec::Pcap { rx, tx } => pcap::open(eal, text, rx.as_deref(), tx.as_deref(), config)?,
+            PortSpec::Pcap { rx, tx } => {
+                let (started, why) = pcap::open(eal, text, rx.as_deref(), tx.as_deref(), config)?;
+                fallback = why;
+                started
+            }
             PortSpec::Raw { name, args } => {
                 let traits = Traits { watched: true, ..Traits::default() };
                 named_vdev(eal, text, name.clone(), args, config, traits)?

@@ -5,7 +5,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufReader, Read, Seek},
     path::Path,
 };
 
@@ -23,20 +23,31 @@ pub(super) fn open(
     rx: Option<&Path>,
     tx: Option<&Path>,
     config: &PortConfig,
-) -> Result<Started, DpdkError> {
-    let mut args = Vec::new();
+) -> Result<(Started, Option<String>), DpdkError> {
+    let (mut args, mut cut) = (Vec::new(), None);
     let mut config = config.clone();
     if let Some(rx) = rx {
         let unreadable =
             |e: io::Error| DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why: e.to_string() };
-        let file = File::open(rx).map_err(unreadable)?;
+        let mut file = File::open(rx).map_err(unreadable)?;
+        // The driver's words for these are an error number. A pipe cannot be looked into without taking from it.
+        if file.metadata().is_ok_and(|m| m.is_file()) {
+            let mut head = Vec::new();
+            file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind()).map_err(unreadable)?;
+            if let Some(looks) = not_a_capture(&head) {
+                let why = format!("must be a capture, pcap or pcapng, and is {looks}");
+                return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why });
+            }
+        }
         // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
         if tx.is_none() {
             // It has as many queues of both kinds as it was given files to read.
             let queues = config.rx_queues.max(config.tx_queues).max(1);
             args.extend((0..queues).map(|_| format!("rx_pcap={}", rx.display())));
             args.push("infinite_rx=1".into());
-            let (frames, longest) = measure(BufReader::with_capacity(1 << 20, file)).map_err(unreadable)?;
+            let Measured { frames, longest, is_cut } =
+                measure(BufReader::with_capacity(1 << 20, file)).map_err(unreadable)?;
+            cut = is_cut.then(|| cut_short(rx, frames + 1));
             let frames = frames.saturating_mul(u64::from(queues));
             if frames > config.pool.capacity() as u64 / 2 {
                 config = with_own_pool(eal, config, frames, longest)?;
@@ -48,7 +59,38 @@ pub(super) fn open(
     if let Some(tx) = tx {
         args.push(format!("tx_pcap={}", tx.display()));
     }
-    vdev(eal, text, "net_pcap", &args.join(","), &config, Traits::default())
+    Ok((vdev(eal, text, "net_pcap", &args.join(","), &config, Traits::default())?, cut))
+}
+
+/// What is said of a capture that ends in the middle of this frame, counted from 1.
+pub fn cut_short(path: &Path, frame: u64) -> String {
+    format!("{} is cut in the middle of frame {frame}: only what is before it is read", path.display())
+}
+
+/// What a file that begins so looks like, if libpcap does not read such files.
+fn not_a_capture(head: &[u8]) -> Option<String> {
+    // pcap with microseconds and nanoseconds, its dialects, pcapng.
+    const MAGIC: [u32; 7] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xa1b2_34cd, 0x1c00_01ac, 0x1c00_01ab, 0x0a0d_0d0a];
+    let magic = head.first_chunk().map(|&word| u32::from_le_bytes(word));
+    if magic.is_some_and(|word| MAGIC.contains(&word) || MAGIC.contains(&word.swap_bytes())) {
+        return None;
+    }
+    let shown = |byte: &u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    Some(match head {
+        [] => "empty".into(),
+        [0x1f, 0x8b, ..] => "packed by gzip: unpack it first".into(),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "packed by zstd: unpack it first".into(),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "packed by xz: unpack it first".into(),
+        text if text.iter().all(shown) => {
+            let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            let line = String::from_utf8_lossy(line.get(..24).unwrap_or(line)).into_owned();
+            format!("text that begins with {line:?}")
+        }
+        other => {
+            let bytes: Vec<String> = other.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+            format!("something that begins with the bytes {}", bytes.join(" "))
+        }
+    })
 }
 
 /// As many mbufs as there are frames, and those of the caller's pool for the copies that go round.
@@ -64,39 +106,44 @@ fn with_own_pool(eal: &'static Eal, config: PortConfig, frames: u64, longest: us
     Ok(PortConfig { mtu, ..config.with_pool(&pool) })
 }
 
-/// How many frames a capture holds and the length of the longest. A file that is no capture, or ends early, is for the
-/// driver to refuse: what was counted until then is given. Errors when the file cannot be read.
-fn measure(mut from: impl Read) -> io::Result<(u64, usize)> {
-    const RECORD: usize = 16;
-    let mut header = [0; 24];
-    if !fill(&mut from, &mut header)? {
-        return Ok((0, 0));
-    }
-    let [a, b, c, d, ..] = header;
-    let little = match [a, b, c, d] {
-        [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => true,
-        [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => false,
-        _ => return Ok((0, 0)),
-    };
-    let (mut frames, mut longest, mut record) = (0, 0, [0; RECORD]);
-    while fill(&mut from, &mut record)? {
-        let [_, _, _, _, _, _, _, _, a, b, c, d, ..] = record;
-        let len = if little { u32::from_le_bytes([a, b, c, d]) } else { u32::from_be_bytes([a, b, c, d]) };
-        if io::copy(&mut from.by_ref().take(len.into()), &mut io::sink())? < u64::from(len) {
-            break;
-        }
-        frames += 1;
-        longest = longest.max(len as usize);
-    }
-    Ok((frames, longest))
+/// What is in a capture.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Measured {
+    /// Frames that are there as a whole.
+    frames: u64,
+    /// Length of the longest.
+    longest: usize,
+    /// Whether another one begins and does not end.
+    is_cut: bool,
 }
 
-/// Fills the buffer; `false` when the file ends first.
-fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
-    match from.read_exact(buffer) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        Err(e) => Err(e),
+/// Reads a capture through. One of a kind unknown here, or that ends in its header, is for the driver to refuse: nothing
+/// is found in it. Errors when the file cannot be read.
+fn measure(mut from: impl Read) -> io::Result<Measured> {
+    const HEADER: u64 = 24;
+    const RECORD: u64 = 16;
+    let (mut found, mut head) = (Measured::default(), Vec::new());
+    from.by_ref().take(HEADER).read_to_end(&mut head)?;
+    let little = match head.as_slice() {
+        short if (short.len() as u64) < HEADER => return Ok(found),
+        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => true,
+        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => false,
+        _ => return Ok(found),
+    };
+    loop {
+        head.clear();
+        from.by_ref().take(RECORD).read_to_end(&mut head)?;
+        let &[_, _, _, _, _, _, _, _, a, b, c, d, _, _, _, _] = head.as_slice() else {
+            found.is_cut = !head.is_empty();
+            return Ok(found);
+        };
+        let len = if little { u32::from_le_bytes([a, b, c, d]) } else { u32::from_be_bytes([a, b, c, d]) };
+        if io::copy(&mut from.by_ref().take(len.into()), &mut io::sink())? < u64::from(len) {
+            found.is_cut = true;
+            return Ok(found);
+        }
+        found.frames += 1;
+        found.longest = found.longest.max(len as usize);
     }
 }
 
@@ -114,12 +161,31 @@ mod tests {
                 file.extend([[0; 4], [0; 4], word(len), word(len)].concat());
                 file.extend(vec![7; len as usize]);
             }
-            assert_eq!(measure(&file[..]).unwrap(), (3, 1514));
+            assert_eq!(measure(&file[..]).unwrap(), Measured { frames: 3, longest: 1514, is_cut: false });
+            let whole = [24, 24 + 76, 24 + 76 + 1530];
             for cut in 0..file.len() {
-                let (frames, longest) = measure(&file[..cut]).unwrap();
-                assert!(frames < 3 && longest <= 1514, "{cut}");
+                let found = measure(&file[..cut]).unwrap();
+                assert!(found.frames < 3 && found.longest <= 1514, "{cut}");
+                assert_eq!(found.is_cut, cut > 24 && !whole.contains(&cut), "{cut}");
             }
         }
-        assert_eq!(measure(&[9; 400][..]).unwrap(), (0, 0));
+        assert_eq!(measure(&[9; 400][..]).unwrap(), Measured::default());
+    }
+
+    #[test]
+    fn what_is_no_capture_is_said() {
+        for captures in [&[0xd4, 0xc3, 0xb2, 0xa1, 2][..], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a]] {
+            assert_eq!(not_a_capture(captures), None);
+        }
+        for (head, looks) in [
+            (&b""[..], "empty"),
+            (b"root:x:0:0:root:/root:/bin/bash\ndaemon", "text that begins with \"root:x:0:0:root:/root:/b\""),
+            (b"a\n\nb", "text that begins with \"a\""),
+            (&[0x1f, 0x8b, 8, 0], "packed by gzip: unpack it first"),
+            (&[0x7f, b'E', b'L', b'F', 2], "something that begins with the bytes 7f 45 4c 46"),
+            (&[0xa1, 0xb2], "something that begins with the bytes a1 b2"),
+        ] {
+            assert_eq!(not_a_capture(head).unwrap(), looks);
+        }
     }
 }

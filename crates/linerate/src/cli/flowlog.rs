@@ -119,21 +119,42 @@ pub enum Control {
     Show {
         /// What.
         #[arg(value_enum)]
-        what: What,
+        what: Counters,
         /// JSON instead of a table.
         #[arg(long)]
         json: bool,
-        /// Over how long rates are taken; 0 for the sum since the start.
+        /// Over how long rates are taken, up to 60s; 0 for the sum since the start.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
         #[command(flatten)]
         target: Target,
     },
-    /// End it, cleanly.
+    /// End it, cleanly; returns when its process has ended.
     Stop {
         #[command(flatten)]
         target: Target,
     },
+}
+
+/// What a logger can show: it has no tables to forward by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Counters {
+    /// Calls, vectors and clocks of each node, by lcore; busy and idle.
+    Runtime,
+    /// Ports and queues: frames, rates, missed, no buffer; JSON has the drivers' own counters too.
+    Ports,
+    /// Frames dropped, by reason.
+    Drops,
+}
+
+impl From<Counters> for What {
+    fn from(what: Counters) -> Self {
+        match what {
+            Counters::Runtime => Self::Runtime,
+            Counters::Ports => Self::Ports,
+            Counters::Drops => Self::Drops,
+        }
+    }
 }
 
 macro_rules! words {

@@ -112,7 +112,7 @@ pub enum Control {
         /// JSON instead of a table.
         #[arg(long)]
         json: bool,
-        /// Over how long rates are taken; 0 for the sum since the start.
+        /// Over how long rates are taken, up to 60s; 0 for the sum since the start.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
         /// Most rows of a table shown.
@@ -131,9 +131,9 @@ pub enum Control {
     Label(Change),
     /// add|replace|del a VXLAN network: add 10 local 192.0.2.1 access 0
     Network(Change),
-    /// add|del a remote tunnel end: add 10 192.0.2.2
+    /// add|replace|del a remote tunnel end: add 10 192.0.2.2
     Remote(Change),
-    /// add|replace|del a static station: add 10 02:00:00:00:00:09 192.0.2.2
+    /// add|replace|del a static station: add 02:00:00:00:00:09 1 (bridge), add 10 02:00:00:00:00:09 192.0.2.2 (vxlan)
     Fdb(Change),
     /// Apply a file of such lines (`route add ...`), all or none; `-` reads standard input.
     Load {
@@ -142,7 +142,7 @@ pub enum Control {
         #[command(flatten)]
         target: Target,
     },
-    /// End it, cleanly.
+    /// End it, cleanly; returns when its process has ended.
     Stop {
         #[command(flatten)]
         target: Target,
@@ -153,7 +153,7 @@ pub enum Control {
 #[derive(Debug, Args)]
 pub struct Change {
     /// add, replace or del, and what.
-    #[arg(required = true, num_args = 2.., value_name = "WORD")]
+    #[arg(value_name = "WORD")]
     pub words: Vec<String>,
     #[command(flatten)]
     pub target: Target,

@@ -15,6 +15,7 @@ use units::LinkSpeed;
 use super::{cpus::CpuPlan, facts, watch::Watched, DataPlane, DutSpec, Polled, OTHER_LCORE, TESTER_LCORE};
 use crate::{
     cli::{MachineArgs, MemoryArg, PortArgs},
+    control::Claim,
     failure::Failure,
     stop::Stop,
 };
@@ -78,6 +79,8 @@ pub struct Rig {
     pub tids: [Option<u32>; 2],
     /// How many trials have been run since frames or addresses changed.
     pub taught: bool,
+    /// Kernel interfaces of the ports. Last, so that ports are closed before.
+    _claims: Vec<Claim>,
 }
 
 /// A locally administered address; `L` `R` and a number.
@@ -105,6 +108,7 @@ impl Rig {
                 machine.descriptors
             )));
         }
+        let claims = Claim::all(&specs)?;
         let eal = start_eal(machine, cpus, &specs)?;
         let clock = Tsc::new(eal);
         let room = data_room(options.max_frame);
@@ -129,6 +133,7 @@ impl Rig {
             warnings: Vec::new(),
             tids: [None; 2],
             taught: false,
+            _claims: claims,
         };
         if outside {
             rig.open_outside(&specs, options, &mut warnings)?;

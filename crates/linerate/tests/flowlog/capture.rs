@@ -85,6 +85,28 @@ fn one_port_alone_reads_a_capture() {
 }
 
 #[test]
+fn a_capture_cut_in_the_middle_of_a_frame_is_read_so_far_and_told() {
+    let dir = directory();
+    let input = write(dir.path(), &(0..10).map(|n| datagram(n, 30)).collect::<Vec<_>>());
+    let whole = std::fs::read(&input).unwrap();
+    std::fs::write(&input, &whole[..whole.len() - 5]).unwrap();
+    let port = format!("pcap:{}", input.display());
+    let says = format!("{} is cut in the middle of frame 10: only what is before it is read", input.display());
+    // Read once, and replayed for ever.
+    for how in [&["--once"][..], &["--duration", "500ms"]] {
+        let args = ["--port", &port, "--listen", "off", "--flows", "1k", "--directions", "apart"];
+        let ended = flowlog(dir.path(), &[&args[..], how, &MEMORY].concat());
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        let warnings: Vec<_> = ended.stderr.lines().filter(|line| line.contains("cut in the middle")).collect();
+        assert!(
+            matches!(warnings[..], [line] if line.starts_with("port pcap:") && line.ends_with(&says)),
+            "{warnings:?}"
+        );
+        assert!(ended.stdout.contains("9 begun"), "{}", ended.stdout);
+    }
+}
+
+#[test]
 fn a_full_table_is_told_and_stops_nothing() {
     let dir = directory();
     let frames: Vec<_> = (0..6000).map(|n| datagram(n, 30)).collect();

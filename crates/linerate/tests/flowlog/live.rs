@@ -92,7 +92,7 @@ fn what_passes_is_what_is_read_and_recorded() {
     let shown = logger.operator(&["show", "runtime"]);
     assert!(shown.code == 0 && shown.stdout.contains("flow-table"), "{shown:?}");
     let routes = logger.operator(&["show", "routes", "--name", "between"]);
-    assert!(routes.code == 2 && routes.stderr.contains("flow logger"), "{routes:?}");
+    assert!(routes.code == 2 && routes.stderr.contains("[possible values: runtime, ports, drops]"), "{routes:?}");
 
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");

@@ -41,15 +41,30 @@ impl<'a> Logger<'a> {
     /// Starts it and waits until it logs. Clients read it at a free port unless `args` say where.
     #[track_caller]
     pub fn start(netns: Option<&'a Netns>, dir: &Path, args: &[&str]) -> Self {
+        Self::ready(Self::spawn(&[], netns, dir, args), netns, dir)
+    }
+
+    /// Starts it, by `how` if that is given.
+    pub fn spawn(how: &[&str], netns: Option<&Netns>, dir: &Path, args: &[&str]) -> Process {
         let listen: &[&str] = if args.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
-        let argv = [&[BINARY, "flowlog", "--quiet"], listen, args].concat();
+        let argv = [how, &[BINARY, "flowlog", "--quiet"], listen, args].concat();
         let argv: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
-        let mut process = Process::spawn(&argv, netns, &[("XDG_RUNTIME_DIR", dir)], &dir.join(unique("log")));
+        Process::spawn(&argv, netns, &[("XDG_RUNTIME_DIR", dir)], &dir.join(unique("log")))
+    }
+
+    /// Waits until it logs.
+    #[track_caller]
+    pub fn ready(mut process: Process, netns: Option<&'a Netns>, dir: &Path) -> Self {
         process.wait_output("logging", PATIENCE, |text| text.contains("Ctrl-C ends it"));
         let said = process.output();
         let address = said.split_once("flows at ").and_then(|(_, rest)| rest.split(';').next()?.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {said}"));
         Self { process, netns, address, dir: dir.to_owned() }
+    }
+
+    /// Where it is read.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     pub fn client(&self) -> Client {

@@ -3,7 +3,11 @@
 // The helpers below are test code too; clippy knows only functions marked as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
+mod alone;
 mod capture;
+mod collectors;
+mod elsewhere;
+mod lcores;
 mod live;
 mod logger;
 mod refused;

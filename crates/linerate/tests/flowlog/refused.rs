@@ -21,10 +21,11 @@ fn wrong_values_name_what_is_legal() {
         let args = [&["--port", "null,no-rx=1", "--port", "null,no-rx=1"], more].concat();
         refused(2, &args, says);
     };
-    refused(2, &[], &["0 --port given", "pairs"]);
+    refused(2, &[], &["linerate: no --port given", "pairs"]);
     refused(2, &["--port", "what"], &["what", "memif:PATH"]);
     refused(2, &["--port", "null", "--once"], &["--once", "pcap:FILE"]);
     refused(2, &["--port", "pcap:/nowhere.pcap", "--once"], &["/nowhere.pcap"]);
+    refused(2, &["--port", "pcap:/etc/passwd", "--once"], &["/etc/passwd: must be a capture", "is text that begins"]);
     with(&["--flows", "17M"], &["17M", "1k to 16M"]);
     with(&["--flows", "999"], &["999", "1k to 16M"]);
     with(&["--idle", "500ms"], &["idle 500ms", "1s to 24h"]);
@@ -67,5 +68,5 @@ fn a_printed_configuration_is_one() {
 #[test]
 fn nobody_to_ask() {
     refused(4, &["show", "runtime"], &["no linerate forward or flowlog runs"]);
-    refused(4, &["stop", "--name", "gone"], &["gone.sock"]);
+    refused(4, &["stop", "--name", "gone"], &["gone.sock", "none runs here"]);
 }

@@ -133,6 +133,9 @@ fn a_batch_is_whole_or_not_at_all() {
         ("network del 10", "has remotes or fdb entries"),
         ("remote add 11 192.0.2.5", "VNI \"11\": is no network here"),
         ("remote add 10 2001:db8::1", "must be of the family of 192.0.2.1"),
+        ("remote add 10 192.0.2.1", "remote address \"192.0.2.1\": is this end of network 10"),
+        ("fdb add 10 02:00:00:00:00:01 192.0.2.1", "is this end of network 10"),
+        ("network replace 10 local 192.0.2.5 access 1", "is this end of network 10"),
     ] {
         let error = apply(&mut router, &[good, "neighbour add 0 192.0.2.9 02:00:00:00:00:09", bad]).unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

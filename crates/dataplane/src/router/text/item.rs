@@ -23,7 +23,7 @@ const MAX_PATHS: usize = 64;
 pub(in crate::router) fn address(words: &mut Words<'_>) -> Result<Address, SpecError> {
     const LEGAL: &str = "must be a host's address and a length like 192.0.2.1/24 or 2001:db8::1/64";
     let link = words.link()?;
-    let word = words.next().unwrap_or_default();
+    let word = words.next().ok_or_else(|| words.missing("address"))?;
     let read = || {
         let (addr, len) = word.split_once('/')?;
         Some((addr.parse().ok()?, len.parse().ok()?))

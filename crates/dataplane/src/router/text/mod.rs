@@ -26,13 +26,15 @@ const SHOWN: usize = 120;
 pub(super) struct Words<'a> {
     what: &'static str,
     form: &'static str,
+    whole: &'a str,
     rest: &'a str,
 }
 
 impl<'a> Words<'a> {
     /// The words of `text`, which is a `what` and is written like `form`.
     pub(super) fn new(what: &'static str, form: &'static str, text: &'a str) -> Self {
-        Self { what, form, rest: text.trim_ascii() }
+        let text = text.trim_ascii();
+        Self { what, form, whole: text, rest: text }
     }
 
     /// What has not been read yet.
@@ -68,7 +70,7 @@ impl<'a> Words<'a> {
     /// The next word, read as a `T` that is called `name` and must be `legal`.
     pub(super) fn read<T: FromStr>(&mut self, name: &str, legal: &str) -> Result<T, SpecError> {
         let Some(word) = self.next() else {
-            return Err(SpecError::new(self.what, "", format!("{name} is missing: must be {}", self.form)));
+            return Err(self.missing(name));
         };
         word.parse().map_err(|_| self.bad(name, word, legal))
     }
@@ -105,12 +107,21 @@ impl<'a> Words<'a> {
 
     /// An error about one word.
     pub(super) fn bad(&self, name: &str, word: &str, legal: &str) -> SpecError {
-        SpecError::new(format!("{} {name}", self.what), cut(word), legal)
+        // The address of an address is the address.
+        let own = self.what.split(' ').any(|word| word == name);
+        let what = if own { self.what.to_owned() } else { format!("{} {name}", self.what) };
+        SpecError::new(what, cut(word), legal)
     }
 
-    /// An error about what follows.
+    /// An error about a word that should follow.
+    pub(super) fn missing(&self, name: &str) -> SpecError {
+        SpecError::new(self.what, cut(self.whole), format!("{name} is missing: must be {}", self.form))
+    }
+
+    /// An error about what follows, or about the text that ends before its time.
     pub(super) fn unexpected(&self) -> SpecError {
-        SpecError::new(self.what, cut(self.rest), format!("must be {}", self.form))
+        let shown = if self.rest.is_empty() { self.whole } else { self.rest };
+        SpecError::new(self.what, cut(shown), format!("must be {}", self.form))
     }
 
     /// Nothing may follow.

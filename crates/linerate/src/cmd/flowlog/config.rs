@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::sinks;
 use crate::{
     cli::flowlog::{Directions, Distinguish, FlowlogArgs, Full, Layer},
-    cmd::forward::config::{file, no_tester, placement, Placement},
+    cmd::forward::config::{file, no_tester, number, placement, Placement},
     engine::{flowlog::LogSpec, Polled, NODE_SAMPLE},
     failure::Failure,
 };
@@ -172,7 +172,8 @@ impl Config {
         let ports = self.ports.len();
         if ports == 0 || ports > MAX_PORTS {
             return Err(Failure::usage(format!(
-                "{ports} --port given: one that only receives, or pairs between which frames pass, up to {MAX_PORTS}"
+                "{} --port given: one that only receives, or pairs between which frames pass, up to {MAX_PORTS}",
+                number(ports)
             )));
         }
         if !(576..=9600).contains(&self.mtu) {

@@ -50,6 +50,7 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
     let once = args.once.then(|| frames(&specs));
     let spec = settings.spec(args);
     let tables_mib = spec.tables_mib(settings.cpus.len());
+    let _claims = control::Claim::all(&specs)?;
     let eal = engine::start_forward_eal(&args.machine, tables_mib, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
     let logged = log(args, &settings, &specs, once, &spec, eal, &stop, &mut pools);
@@ -70,7 +71,7 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
 fn ask(control: &Control) -> Result<Exit, Failure> {
     client::run(&match control.clone() {
         Control::Show { what, json, interval, target } => {
-            forward::Control::Show { what, json, interval, limit: usize::MAX, target }
+            forward::Control::Show { what: what.into(), json, interval, limit: usize::MAX, target }
         }
         Control::Stop { target } => forward::Control::Stop { target },
     })
@@ -96,6 +97,7 @@ fn specs(ports: &[String], once: bool) -> Result<Vec<PortSpec>, Failure> {
 }
 
 /// Frames in the captures that are read; without end if one cannot be counted, which a moment without frames ends too.
+/// Says so when one ends too early.
 fn frames(specs: &[PortSpec]) -> u64 {
     let mut all = 0u64;
     for spec in specs {
@@ -103,9 +105,10 @@ fn frames(specs: &[PortSpec]) -> u64 {
         let file = std::fs::File::open(path).ok();
         let read = file.and_then(|file| packet::pcap::read(std::io::BufReader::new(file)).ok());
         let Some(read) = read else { return u64::MAX };
-        for frame in read {
+        for (frame, number) in read.zip(1..) {
             match frame {
                 Ok(_) => all += 1,
+                Err(e) if e.is_cut() => out::note(&format!("port {spec}: {}", dpdk::cut_short(path, number))),
                 Err(_) => return u64::MAX,
             }
         }

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{self, Read},
+    time::Duration,
 };
 
 use serde_json::Value;
@@ -16,6 +17,8 @@ use crate::{
 
 /// Largest file of changes read.
 const MAX_FILE_BYTES: u64 = 1 << 30;
+/// How long one that was told to end may take: a flow logger gives its collectors 10 s.
+const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
 /// Runs the words.
 pub fn run(control: &Control) -> Result<Exit, Failure> {
@@ -56,13 +59,14 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
                 .ask(&Request::Load(lines), &text)
                 .map_err(|f| Failure { text: format!("{}: {}", file.display(), f.text), ..f })?;
             out::note(&format!(
-                "{} changes applied in {:.2} s",
+                "{} {} applied in {:.2} s",
                 answer["applied"],
+                if answer["applied"] == 1 { "change" } else { "changes" },
                 answer["took_s"].as_f64().unwrap_or(0.0)
             ));
         }
         Control::Stop { target } => {
-            connect(target)?.ask(&Request::Stop(true), &[])?;
+            connect(target)?.stop(ENDS_WITHIN)?;
         }
     }
     Ok(Exit::Passed)
@@ -73,6 +77,21 @@ fn connect(target: &Target) -> Result<Client, Failure> {
 }
 
 fn apply(table: &str, change: &Change) -> Result<(), Failure> {
+    if change.words.len() < 2 {
+        let example = match table {
+            "address" => "add 0 192.0.2.1/24",
+            "route" => "add 203.0.113.0/24 via 192.0.2.9",
+            "neighbour" => "add 0 192.0.2.9 02:00:00:00:00:09",
+            "label" => "add 16 swap 17 via 192.0.2.9",
+            "network" => "add 10 local 192.0.2.1 access 0",
+            "remote" => "add 10 192.0.2.2",
+            _ => "add 02:00:00:00:00:09 1",
+        };
+        let typed = change.words.join(" ");
+        return Err(Failure::usage(format!(
+            "{table} {typed:?}: must be add, replace or del and what, like {table} {example}"
+        )));
+    }
     let line = format!("{table} {}", change.words.join(" "));
     connect(&change.target)?.ask(&Request::Apply(vec![line]), &[])?;
     Ok(())

@@ -107,6 +107,12 @@ impl Config {
         items("--fdb", &args.fdb, &mut f.fdb)?;
         if f.is_bare() {
             let stations = stations(&args.stations)?;
+            if !args.stations.is_empty() && PlaneSpec::benchmark(f.kind, stations).is_bare() {
+                return Err(Failure::usage(format!(
+                    "--stations: they are for the benchmark tables of l3, mpls and vxlan, and {} has none",
+                    f.kind
+                )));
+            }
             // Everything else that was set stays.
             let PlaneSpec { addresses, routes, neighbours, labels, networks, remotes, .. } =
                 PlaneSpec::benchmark(f.kind, stations);
@@ -128,7 +134,8 @@ impl Config {
         let ports = self.ports.len();
         if ports < 2 {
             return Err(Failure::usage(format!(
-                "{ports} --port given: a data plane forwards between two or more ports"
+                "{} --port given: a data plane forwards between two or more ports",
+                number(ports)
             )));
         }
         let mtu = match self.mtu.as_slice() {
@@ -157,6 +164,15 @@ impl Config {
             plane: self.function,
             duration: args.duration.as_deref().map(units::parse_duration).transpose()?,
         })
+    }
+}
+
+/// A number of things, in words where there are none.
+pub fn number(n: usize) -> String {
+    if n == 0 {
+        "no".into()
+    } else {
+        n.to_string()
     }
 }
 

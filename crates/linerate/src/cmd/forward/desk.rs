@@ -27,6 +27,8 @@ pub type EachSecond = Box<dyn FnMut(&[Port], &[Snapshot]) -> String>;
 /// How often counters are kept, and how many.
 const SAMPLE: Duration = Duration::from_secs(1);
 const SAMPLES: usize = 61;
+/// The longest span that they cover.
+const LONGEST: Duration = Duration::from_secs(60);
 /// So many lulls without a frame end a run that ends by itself.
 const LULLS: u32 = 3;
 /// How often the tables' own time goes on.
@@ -227,7 +229,12 @@ impl Desk {
     fn answer(&mut self, request: Request) -> Result<Value, String> {
         match request {
             Request::Show { what, json, limit, interval_s } => {
-                show::answer(self, &what, json, limit.unwrap_or(usize::MAX), interval_s.unwrap_or(1.0))
+                let interval_s = interval_s.unwrap_or(1.0);
+                if !(0.0..=LONGEST.as_secs_f64()).contains(&interval_s) {
+                    let most = LONGEST.as_secs();
+                    return Err(format!("interval {interval_s}s: must be up to {most}s, or 0 for all since the start"));
+                }
+                show::answer(self, &what, json, limit.unwrap_or(usize::MAX), interval_s)
             }
             Request::Apply(lines) => {
                 let began = Instant::now();

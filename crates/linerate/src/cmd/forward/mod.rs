@@ -42,6 +42,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let settings = config.check(args, &facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
     let specs = settings.ports.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
+    let _claims = control::Claim::all(&specs)?;
     let eal = engine::start_forward_eal(&args.machine, 0, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
     let opening = Opening {

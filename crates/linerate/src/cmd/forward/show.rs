@@ -155,15 +155,17 @@ fn core_text(core: &CoreRuntime, hz: u64) -> String {
     for row in &core.nodes {
         let NodeRow { calls, vectors, .. } = row;
         let of = |n: u64, value: f64| if n == 0 { "-".to_owned() } else { format!("{value:.1}") };
+        // Called and never timed: nothing is known, which is not nothing.
+        let timed = |n: u64, value: f64| if row.clocks == 0 { "-".to_owned() } else { of(n, value) };
         table.row(&[
             row.name,
             &calls.to_string(),
             &vectors.to_string(),
             &row.suspends.map_or("-".to_owned(), |s| s.to_string()),
-            &of(*vectors, row.clocks_per_vector),
+            &timed(*vectors, row.clocks_per_vector),
             &of(*vectors, row.vectors_per_call),
-            &of(*calls, row.clocks_per_call),
-            &format!("{:.1}", 100.0 * row.share),
+            &timed(*calls, row.clocks_per_call),
+            &if *calls > 0 { timed(*calls, 100.0 * row.share) } else { "0.0".to_owned() },
         ]);
     }
     format!(
@@ -314,4 +316,21 @@ pub fn total(desk: &Desk) -> Result<Value, String> {
 pub fn summary(desk: &Desk) -> String {
     let runtime = desk.runtime(0.0);
     format!("{}\n{}{}", ports_text(desk, 0.0), runtime_text(desk, &runtime), Sum::of(&desk.snapshots()).drops_text())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_never_timed_has_no_clocks_to_show() {
+        let row = |name, calls, clocks| NodeRow { name, calls, vectors: calls, clocks, ..NodeRow::default() };
+        let timed = NodeRow { clocks_per_vector: 20.0, clocks_per_call: 20.0, share: 0.5, ..row("timed", 2, 40) };
+        let nodes = vec![timed, row("untimed", 2, 0), row("uncalled", 0, 0)];
+        let text = core_text(&CoreRuntime { nodes, ..CoreRuntime::default() }, 1000);
+        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(cells[1], ["timed", "2", "2", "-", "20.0", "0.0", "20.0", "50.0"]);
+        assert_eq!(cells[2], ["untimed", "2", "2", "-", "-", "0.0", "-", "-"]);
+        assert_eq!(cells[3], ["uncalled", "0", "0", "-", "-", "-", "-", "0.0"]);
+    }
 }

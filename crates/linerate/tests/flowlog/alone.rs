@@ -1,0 +1,66 @@
+//! Who has an interface has it alone, and who was told to end has ended.
+
+use std::{fs, time::Duration};
+
+use crate::logger::{directory, Logger};
+use crate::support::{
+    exclusive,
+    raw::cable,
+    require,
+    tester::{ended, BINARY},
+    Needs, Netns,
+};
+
+const NEAR: &str = "02:4c:52:00:01:00";
+const FAR: &str = "02:4c:52:00:00:00";
+const PORT: [&str; 6] = ["--port", "eth:d0", "--flows", "1k", "--duration", "2m"];
+
+#[test]
+fn an_interface_has_one_linerate() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (near, far, dir) = (Netns::new(), Netns::new(), directory());
+    cable((&near, "d0", NEAR), (&far, "d0", FAR));
+    let sockets = dir.path().join("linerate");
+    let first = Logger::start(Some(&near), dir.path(), &[&PORT[..], &["--name", "first"]].concat());
+
+    let pid = first.process.id();
+    let again = |args: &[&str]| {
+        let mut command = near.command(BINARY);
+        ended(&command.args(args).env("XDG_RUNTIME_DIR", dir.path()).output().unwrap())
+    };
+    for args in [
+        &["forward", "l2", "--port", "eth:d0", "--port", "null", "--name", "second"][..],
+        &["flowlog", "--port", "eth:d0,driver=af_packet", "--listen", "off", "--name", "second"],
+        &["trial", "--load", "1kpps", "--port", "null,no-rx=1", "--port", "eth:d0"],
+    ] {
+        let refused = again(args);
+        let says = format!("another linerate, process {pid}, has that interface");
+        assert!(refused.code == 4 && refused.stderr.contains(&says), "{args:?}: {refused:?}");
+        assert_eq!(refused.stderr.trim_end().lines().count(), 1, "{}", refused.stderr);
+    }
+    // The same name elsewhere is another interface.
+    let other = Logger::start(Some(&far), dir.path(), &[&PORT[..], &["--name", "other"]].concat());
+    assert_eq!(other.end_by("TERM").0.and_then(|s| s.code()), Some(0));
+
+    // However it ends, the interface is free.
+    first.end_by("KILL");
+    let next = Logger::start(Some(&near), dir.path(), &[&PORT[..], &["--name", "first"]].concat());
+    assert_eq!(next.end_by("TERM").0.and_then(|s| s.code()), Some(0));
+    assert_eq!(fs::read_dir(&sockets).unwrap().count(), 0);
+}
+
+#[test]
+fn stop_returns_when_the_process_has_ended() {
+    let dir = directory();
+    let args = ["--port", "null,no-rx=1", "--flows", "1k", "--memory", "no-hugepages", "--duration", "2m"];
+    let logger = Logger::start(None, dir.path(), &args);
+    let stopped = logger.operator(&["stop"]);
+    assert_eq!((stopped.code, stopped.stderr.as_str()), (0, ""));
+    let mut process = logger.process;
+    // The kernel has closed what it had; only its parent has not yet heard of that.
+    let status = process.wait_end(Duration::from_secs(1));
+    assert_eq!(status.and_then(|s| s.code()), Some(0), "{}", process.output());
+    assert!(process.output().contains("flows: "), "{}", process.output());
+    assert_eq!(fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
+}
