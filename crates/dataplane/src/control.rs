@@ -105,7 +105,7 @@ impl Control {
         let mut cells = self.cells.iter();
         snapshot.each(&mut |number| *number = cells.next().map_or(0, |cell| cell.load(Ordering::Relaxed)));
         fence(Ordering::Acquire);
-        (version % 2 == 0 && self.version.load(Ordering::Relaxed) == version).then_some(snapshot)
+        (version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version).then_some(snapshot)
     }
 
     /// The number of the latest question; a change means that one waits.

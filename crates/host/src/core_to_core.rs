@@ -71,7 +71,7 @@ impl PingPong {
                 return Some(());
             }
             spins += 1;
-            if seen == LOST || (spins % 1024 == 0 && Instant::now() > deadline) {
+            if seen == LOST || (spins.is_multiple_of(1024) && Instant::now() > deadline) {
                 self.ball.0.store(LOST, Ordering::Release);
                 return None;
             }

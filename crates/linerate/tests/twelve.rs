@@ -44,7 +44,7 @@ fn capture(path: &Path, n: usize) {
 /// Logger `n`: even ones read a capture once, odd ones see nothing.
 fn start(dir: &Path, n: usize) -> Process {
     let file = dir.join(format!("in{n}.pcap"));
-    let ports = if n % 2 == 0 {
+    let ports = if n.is_multiple_of(2) {
         capture(&file, n);
         // As DPDK names it: read once, and the logger goes on.
         [format!("raw:net_pcap0,rx_pcap={},tx_pcap=/dev/null", file.display()), "null,no-rx=1".to_owned()]

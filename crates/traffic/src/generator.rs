@@ -288,7 +288,7 @@ impl Sums {
             l4_at: at.l4_checksum,
             udp: matches!(spec.headers.l4, L4Spec::Udp { .. }),
             // 256 swaps the bytes of a word modulo 2^16 - 1.
-            stamp_shift: if bytes.len() % 2 == 0 { 8 } else { 0 },
+            stamp_shift: if bytes.len().is_multiple_of(2) { 8 } else { 0 },
         }
     }
 }
@@ -297,7 +297,7 @@ impl Sums {
 fn stamp_sum(stamper: Stamper, frame_len: usize) -> u64 {
     let sum = checksum::sum(&stamper.to_bytes(0, 0));
     // At an odd offset every byte weighs as its neighbour would.
-    if frame_len % 2 == 0 {
+    if frame_len.is_multiple_of(2) {
         sum
     } else {
         sum << 8
@@ -340,7 +340,7 @@ impl Op {
     /// last byte stands at an even offset.
     #[inline(always)]
     fn add(&self, values: &[u64], sums: &mut [u64]) {
-        let weight = if (self.at + self.width) % 2 == 0 { 0 } else { 8 };
+        let weight = if (self.at + self.width).is_multiple_of(2) { 0 } else { 8 };
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum += ((value >> 32) + (value & 0xffff_ffff)) << weight;
         }

@@ -26,7 +26,7 @@ impl Window {
     #[inline(always)]
     pub(crate) fn mark_next(&mut self, sequence: u64) {
         let word = self.word(sequence);
-        let kept = if sequence % 64 == 0 { 0 } else { *word };
+        let kept = if sequence.is_multiple_of(64) { 0 } else { *word };
         *word = kept | 1 << (sequence % 64);
     }
 

@@ -174,7 +174,7 @@ fn what_a_full_port_refuses_is_sent_later_and_counted_once() {
     let mut got: Vec<(Tuple, u64)> = Vec::new();
     loop {
         let goes_on = worker.turn(&clock, &control);
-        if clock_at(&clock) % 300 == 0 || !goes_on {
+        if clock_at(&clock).is_multiple_of(300) || !goes_on {
             let mut burst = Burst::new();
             far.rx(&mut burst);
             got.extend(burst.iter().map(|frame| (read(frame.data()), departure(frame.data()))));

@@ -185,7 +185,7 @@ impl<F: Function<HeapBuf>> Rig<F> {
         self.clock.advance(ticks);
         self.now += ticks;
         self.polls += 1;
-        if self.polls % 16 == 0 {
+        if self.polls.is_multiple_of(16) {
             let now = self.forwarder.snapshot();
             self.check(now);
         }

@@ -49,7 +49,7 @@ pub fn record(n: u32) -> Record {
         0 => Addresses::V6 { src: (0x2001_0db8 << 96 | u128::from(n)).into(), dst: 1.into() },
         _ => Addresses::V4 { src: (0x0a00_0000 | n).into(), dst: (0xc612_0000 | n).into() },
     };
-    let protocol = if n % 2 == 0 { 6 } else { 17 };
+    let protocol = if n.is_multiple_of(2) { 6 } else { 17 };
     let port = (n % 3) as u8;
     let key = Key { addresses, sport: n as u16, dport: 443, protocol, port, scope: 0 };
     let forward = Way { packets: u64::from(n) + 1, bytes: (u64::from(n) + 1) * 60 };

@@ -126,7 +126,7 @@ pub fn totals() -> Totals {
 
 /// Flow `n` of thirty.
 pub fn row(n: u8) -> Row {
-    let (dport, protocol) = if n % 3 == 0 { (53, 17) } else { (443, 6) };
+    let (dport, protocol) = if n.is_multiple_of(3) { (53, 17) } else { (443, 6) };
     let addresses = Addresses::V4 { src: Ipv4Addr::new(192, 0, 2, n), dst: Ipv4Addr::new(198, 51, 100, 1) };
     let key = Key { addresses, sport: 40_000, dport, protocol, port: 0, scope: 0 };
     let way = Way { packets: 1000 - u64::from(n), bytes: 1000 + u64::from(n) };

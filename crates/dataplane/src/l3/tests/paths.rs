@@ -17,8 +17,8 @@ fn routes(routes: &[(&str, u32)]) -> Tables {
 
 fn flow(i: u16) -> Vec<u8> {
     let [hi, lo] = i.to_be_bytes();
-    let good = if i % 2 == 0 { good4() } else { good6() };
-    let ports = if i % 2 == 0 { 34 } else { 54 };
+    let good = if i.is_multiple_of(2) { good4() } else { good6() };
+    let ports = if i.is_multiple_of(2) { 34 } else { 54 };
     patched(good, &[(ports, hi), (ports + 1, lo)])
 }
 
