@@ -157,6 +157,13 @@ pub struct PoolHandle {
 // SAFETY: the pool may be used from any thread, and the handle keeps it alive.
 unsafe impl Send for PoolHandle {}
 
+impl PoolHandle {
+    /// The longest frame it allocates, in bytes without FCS.
+    pub fn max_frame_len(&self) -> usize {
+        self.room
+    }
+}
+
 impl Alloc for PoolHandle {
     type Buf = Mbuf;
 

@@ -1,5 +1,6 @@
 //! Ports: an ethdev that is made, configured, started, and taken away again.
 
+mod capture;
 mod eth;
 mod open;
 mod pcap;
@@ -19,9 +20,12 @@ use std::{
 
 use dpdk_sys as sys;
 
+pub use capture::Progress;
 pub use pcap::cut_short;
 pub use queue::{RxQueue, TxQueue};
 pub use stats::{Link, PortStats};
+
+use capture::Capture;
 
 use crate::{eal::Alive, log, wire::Rings, DpdkError, Eal, Mempool};
 
@@ -43,6 +47,8 @@ pub struct PortConfig {
     pub mtu: u16,
     /// Take frames for any MAC, where the driver can. Default true.
     pub promiscuous: bool,
+    /// Read captures once, to their end, instead of for ever. Default false.
+    pub read_once: bool,
     /// How long opening `virtio:…,server=1` waits for its peer: DPDK needs it to set the device up. Default 30 s.
     pub peer_timeout: Duration,
     /// Ends that wait early when it becomes true, as after Ctrl-C.
@@ -60,6 +66,7 @@ impl PortConfig {
             tx_desc: 1024,
             mtu: 1500,
             promiscuous: true,
+            read_once: false,
             peer_timeout: Duration::from_secs(30),
             cancel: None,
         }
@@ -76,6 +83,9 @@ pub struct Port {
     rx_taken: Vec<bool>,
     tx_taken: Vec<bool>,
     fallback: Option<String>,
+    /// Read by receive queue 0 instead of the device.
+    capture: Option<Capture>,
+    progress: Option<Arc<Progress>>,
 }
 
 impl std::fmt::Debug for Port {
@@ -98,6 +108,11 @@ impl Port {
     /// Why this is not what was asked for: AF_PACKET where AF_XDP could not be opened, a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
+    }
+
+    /// How far the capture is that this port reads once; `None` where it reads none, or leaves it to the driver.
+    pub fn progress(&self) -> Option<&Arc<Progress>> {
+        self.progress.as_ref()
     }
 
     /// The MAC address; all zero when the device has none.
@@ -148,7 +163,8 @@ impl Port {
     /// Hands out receive queue `q`, once. Errors when it is taken or does not exist.
     pub fn take_rx(&mut self, q: u16) -> Result<RxQueue, DpdkError> {
         take(&mut self.rx_taken, &self.started, "receive", q)?;
-        Ok(RxQueue::new(Arc::clone(&self.started), q))
+        let capture = if q == 0 { self.capture.take() } else { None };
+        Ok(RxQueue::new(Arc::clone(&self.started), q, capture))
     }
 
     /// Hands out transmit queue `q`, once. Errors when it is taken or does not exist.
@@ -380,7 +396,7 @@ impl Started {
     fn into_port(self, fallback: Option<String>) -> Port {
         let (rx, tx) = self.queues;
         let (rx_taken, tx_taken) = (vec![false; rx.into()], vec![false; tx.into()]);
-        Port { started: Arc::new(self), rx_taken, tx_taken, fallback }
+        Port { started: Arc::new(self), rx_taken, tx_taken, fallback, capture: None, progress: None }
     }
 }
 

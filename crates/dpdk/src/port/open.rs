@@ -8,8 +8,8 @@ use std::{
 use dpdk_sys as sys;
 
 use super::{
-    check_config, control, eth, init, made_vdev, named_vdev, numbered, pcap, socket, vdev, Device, Port, PortConfig,
-    Started, Traits,
+    capture::Capture, check_config, control, eth, init, made_vdev, named_vdev, numbered, pcap, socket, vdev, Device,
+    Port, PortConfig, Started, Traits,
 };
 use crate::{
     log,
@@ -25,7 +25,7 @@ impl Port {
     /// * `wire` is not opened but made, by [`crate::Wire::pair`].
     pub fn open(eal: &'static Eal, spec: &PortSpec, config: &PortConfig) -> Result<Self, DpdkError> {
         let text = &spec.to_string();
-        let mut fallback = None;
+        let (mut fallback, mut capture) = (None, None);
         let queues = config.rx_queues.max(config.tx_queues);
         let started = match spec {
             PortSpec::Wire => {
@@ -83,16 +83,25 @@ impl Port {
                 vdev(eal, text, "net_null", &with_defaults("size=64".into(), options, &[]), config, Traits::default())?
             }
             PortSpec::Pcap { rx, tx } => {
-                let (started, why) = pcap::open(eal, text, rx.as_deref(), tx.as_deref(), config)?;
-                fallback = why;
-                started
+                let once = rx.as_deref().filter(|_| config.read_once);
+                capture = once.map(|path| Capture::open(eal, text, path, config)).transpose()?.flatten();
+                match (&capture, tx) {
+                    (Some(_), None) => vdev(eal, text, "net_null", "no-rx=1", config, Traits::default())?,
+                    (captured, tx) => {
+                        let rx = rx.as_deref().filter(|_| captured.is_none());
+                        let (started, why) = pcap::open(eal, text, rx, tx.as_deref(), config)?;
+                        fallback = why;
+                        started
+                    }
+                }
             }
             PortSpec::Raw { name, args } => {
                 let traits = Traits { watched: true, ..Traits::default() };
                 named_vdev(eal, text, name.clone(), args, config, traits)?
             }
         };
-        Ok(started.into_port(fallback))
+        let progress = capture.as_ref().map(Capture::progress);
+        Ok(Self { capture, progress, ..started.into_port(fallback) })
     }
 }
 

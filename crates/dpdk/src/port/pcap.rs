@@ -40,7 +40,7 @@ pub(super) fn open(
             }
         }
         // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
-        if tx.is_none() {
+        if tx.is_none() && !config.read_once {
             // It has as many queues of both kinds as it was given files to read.
             let queues = config.rx_queues.max(config.tx_queues).max(1);
             args.extend((0..queues).map(|_| format!("rx_pcap={}", rx.display())));
@@ -56,7 +56,9 @@ pub(super) fn open(
             args.push(format!("rx_pcap={}", rx.display()));
         }
     }
-    if let Some(tx) = tx {
+    // Given nowhere to write to, it would read for ever.
+    let nowhere = rx.filter(|_| config.read_once).map(|_| Path::new("/dev/null"));
+    if let Some(tx) = tx.or(nowhere) {
         args.push(format!("tx_pcap={}", tx.display()));
     }
     Ok((vdev(eal, text, "net_pcap", &args.join(","), &config, Traits::default())?, cut))

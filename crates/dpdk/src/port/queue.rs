@@ -3,7 +3,7 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 use packet::{Burst, Rx, Tx};
 
-use super::Started;
+use super::{capture::Capture, Started};
 use crate::{mbuf::spare, Mbuf};
 
 /// A receive queue of a started port. There is one of each, it moves to the lcore that polls it, and it keeps the
@@ -11,6 +11,8 @@ use crate::{mbuf::spare, Mbuf};
 pub struct RxQueue {
     port: u16,
     queue: u16,
+    /// What is read instead of the device's queue.
+    capture: Option<Box<Capture>>,
     keep: Arc<Started>,
 }
 
@@ -22,8 +24,8 @@ pub struct TxQueue {
 }
 
 impl RxQueue {
-    pub(super) fn new(keep: Arc<Started>, queue: u16) -> Self {
-        Self { port: keep.id, queue, keep }
+    pub(super) fn new(keep: Arc<Started>, queue: u16, capture: Option<Capture>) -> Self {
+        Self { port: keep.id, queue, capture: capture.map(Box::new), keep }
     }
 
     /// The port's name, as the user wrote it.
@@ -55,6 +57,9 @@ impl Rx for RxQueue {
 
     #[inline]
     fn rx(&mut self, burst: &mut Burst<Mbuf>) -> usize {
+        if let Some(capture) = &mut self.capture {
+            return capture.rx(burst);
+        }
         let (have, room) = (burst.len(), burst.remaining_capacity());
         // SAFETY: the port is started and only we use this queue; there is room for `room` pointers behind `have`, and
         // the driver wrote `n` owned mbufs there.

@@ -40,13 +40,14 @@ impl Port {
     /// What the driver counted. Errors when the driver cannot say.
     pub fn stats(&self) -> Result<PortStats, DpdkError> {
         let mut s = sys::lr_stats::default();
+        let (frames, bytes) = self.progress().map_or((0, 0), |progress| progress.read());
         log::mark();
         // SAFETY: the port exists as long as `self`.
         match unsafe { sys::lr_port_stats(self.started.id, &mut s) } {
             0 => Ok(PortStats {
-                ipackets: s.ipackets,
+                ipackets: s.ipackets + frames,
                 opackets: s.opackets,
-                ibytes: s.ibytes,
+                ibytes: s.ibytes + bytes,
                 obytes: s.obytes,
                 imissed: s.imissed,
                 ierrors: s.ierrors,

@@ -16,7 +16,7 @@ pub struct ExportSpec {
     /// Records each sink's queue has room for (about 120 bytes each, taken when needed).
     pub queue: usize,
     /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers; larger than the path's MTU less these, it
-    /// is fragmented.
+    /// is fragmented. To a loopback address messages are 16 KiB at least.
     pub message_bytes: usize,
     /// Templates (UDP) and statistics are sent this often.
     pub refresh: Duration,

@@ -17,6 +17,9 @@ use crate::{
 
 /// The largest UDP payload over IPv4.
 const MOST_BYTES: usize = 65507;
+/// The same towards this machine itself: the loopback interface carries 64 KiB in one piece, and a message costs a call
+/// however long it is.
+const LOOPBACK_BYTES: usize = 16_384;
 /// How long a refusal may take to come back: a message is counted as sent this long after it was, or at the next one.
 const REFUSAL: Duration = Duration::from_millis(100);
 
@@ -26,6 +29,7 @@ const REFUSAL: Duration = Duration::from_millis(100);
 /// templates and a short wait, and each message is counted when the next one has not been refused.
 pub(super) struct Udp {
     to: String,
+    message_bytes: usize,
     encoder: Encoder,
     counters: Arc<Counters>,
     refresh: Duration,
@@ -44,6 +48,7 @@ impl Udp {
         let message_bytes = encode.message_bytes.min(MOST_BYTES);
         Self {
             to: to.into(),
+            message_bytes,
             encoder: Encoder::new(EncodeSpec { message_bytes, ..encode }),
             counters,
             refresh: spec.refresh,
@@ -109,7 +114,9 @@ impl Udp {
         };
         let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(to).map(|()| socket));
         self.socket = Some(socket.map_err(|error| error.to_string())?);
+        let bytes = if to.ip().is_loopback() { LOOPBACK_BYTES } else { 0 };
         self.encoder.restart();
+        self.encoder.set_message_bytes(self.message_bytes.max(bytes));
         self.message(&[], true)?;
         thread::sleep(REFUSAL);
         self.confirm()

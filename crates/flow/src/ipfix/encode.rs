@@ -75,8 +75,14 @@ impl Encoder {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
         });
-        let message_bytes = spec.message_bytes.clamp(LEAST, 65535);
-        Self { spec: EncodeSpec { message_bytes, ..spec }, shapes, sequence: 0 }
+        let mut encoder = Self { spec, shapes, sequence: 0 };
+        encoder.set_message_bytes(spec.message_bytes);
+        encoder
+    }
+
+    /// Messages from now on are this long at most, within what is legal.
+    pub fn set_message_bytes(&mut self, bytes: usize) {
+        self.spec.message_bytes = bytes.clamp(LEAST, 65535);
     }
 
     /// Another session begins: the sequence starts anew, and templates are to be sent.

@@ -100,7 +100,7 @@ fn run(logger: &str, dir: &TempDir, capture: &str, flows: u32) -> (Duration, u64
         }
         _ => {
             command = bound(LINERATE);
-            command.args(["flowlog", "--port", &format!("pcap:rx={capture},tx=/dev/null"), "--once", "--quiet"]);
+            command.args(["flowlog", "--port", &format!("pcap:{capture}"), "--once", "--quiet"]);
             command.args(["--listen", "off", "--cpus", CPU, "--ipfix", &format!("udp://127.0.0.1:{port}")]);
             command.args([
                 "--flows",

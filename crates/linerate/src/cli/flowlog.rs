@@ -109,7 +109,7 @@ pub struct FlowlogArgs {
 const EXAMPLES: &str = "Examples:
   linerate flowlog --port eth:veth0 --port eth:veth1                        then, elsewhere: linerate flows
   linerate flowlog --port 0000:37:00.0 --port 0000:37:00.1 --flows 1M --ipfix udp://127.0.0.1:4739
-  linerate flowlog --port pcap:rx=in.pcap,tx=/dev/null --once --json flows.jsonl
+  linerate flowlog --port pcap:in.pcap --once --json flows.jsonl
   linerate flowlog show runtime                                             what each node costs";
 
 /// What to do with a logger that runs.

@@ -47,13 +47,12 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
     let settings = config.check(args, &facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
     let specs = specs(&settings.config.ports, args.once)?;
-    let once = args.once.then(|| frames(&specs));
     let spec = settings.spec(args);
     let tables_mib = spec.tables_mib(settings.cpus.len());
     let _claims = control::Claim::all(&specs)?;
     let eal = engine::start_forward_eal(&args.machine, tables_mib, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
-    let logged = log(args, &settings, &specs, once, &spec, eal, &stop, &mut pools);
+    let logged = log(args, &settings, &specs, &spec, eal, &stop, &mut pools);
     match logged {
         Err(_) if stop.requested() && pools.is_empty() => return Ok(Exit::Passed),
         logged => logged?,
@@ -77,43 +76,18 @@ fn ask(control: &Control) -> Result<Exit, Failure> {
     })
 }
 
-/// The ports; a capture to be read once is opened so.
+/// The ports.
 fn specs(ports: &[String], once: bool) -> Result<Vec<PortSpec>, Failure> {
-    let spec = |text: &String| {
-        let spec = text.parse::<PortSpec>()?;
-        Ok(match spec {
-            // What is sent to it goes nowhere; without that, the driver reads the file for ever.
-            PortSpec::Pcap { rx: Some(rx), tx: None } if once => {
-                PortSpec::Pcap { rx: Some(rx), tx: Some("/dev/null".into()) }
-            }
-            spec => spec,
-        })
-    };
-    let specs = ports.iter().map(spec).collect::<Result<Vec<_>, Failure>>()?;
-    if once && !specs.iter().any(|s| matches!(s, PortSpec::Pcap { rx: Some(_), .. })) {
+    let specs = ports.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<PortSpec>, Failure>>()?;
+    if once && !specs.iter().any(reads) {
         return Err(Failure::usage("--once: none of the ports reads a file; pcap:FILE or pcap:rx=FILE,tx=FILE does"));
     }
     Ok(specs)
 }
 
-/// Frames in the captures that are read; without end if one cannot be counted, which a moment without frames ends too.
-/// Says so when one ends too early.
-fn frames(specs: &[PortSpec]) -> u64 {
-    let mut all = 0u64;
-    for spec in specs {
-        let PortSpec::Pcap { rx: Some(path), .. } = spec else { continue };
-        let file = std::fs::File::open(path).ok();
-        let read = file.and_then(|file| packet::pcap::read(std::io::BufReader::new(file)).ok());
-        let Some(read) = read else { return u64::MAX };
-        for (frame, number) in read.zip(1..) {
-            match frame {
-                Ok(_) => all += 1,
-                Err(e) if e.is_cut() => out::note(&format!("port {spec}: {}", dpdk::cut_short(path, number))),
-                Err(_) => return u64::MAX,
-            }
-        }
-    }
-    all
+/// Whether the port reads a capture.
+fn reads(spec: &PortSpec) -> bool {
+    matches!(spec, PortSpec::Pcap { rx: Some(_), .. })
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -121,7 +95,6 @@ fn log(
     args: &FlowlogArgs,
     settings: &Settings,
     specs: &[PortSpec],
-    once: Option<u64>,
     spec: &LogSpec,
     eal: &'static Eal,
     stop: &Stop,
@@ -134,6 +107,7 @@ fn log(
         rx_queues: config.rx_queues,
         lcores: settings.cpus.len(),
         mtu: &mtu,
+        once: args.once,
     };
     let ports = opening.open(eal, specs, stop, pools)?;
     for (name, port) in config.ports.iter().zip(&ports) {
@@ -169,7 +143,7 @@ fn log(
         polled: settings.polled.clone(),
         mtu,
         duration: settings.duration,
-        once,
+        once: args.once.then(|| specs.iter().filter(|s| reads(s)).count()),
         live,
     };
     let controls = loops.iter().map(dataplane::Forwarder::control).collect();
@@ -186,6 +160,11 @@ fn log(
     let polled = poll(eal, &mut loops, &mut desk, stop);
     // However that ended, what was counted is not lost.
     logged.look(&desk.ports, &desk.snapshots());
+    for (name, port) in config.ports.iter().zip(&desk.ports) {
+        if let Some(trouble) = port.progress().and_then(|progress| progress.trouble()) {
+            out::note(&format!("port {name}: {trouble}"));
+        }
+    }
     let whole = ending::flush(&mut loops, &logged);
     let sinks = logged.finish_export(ending::LAST_EXPORT);
     drop((serving, server));

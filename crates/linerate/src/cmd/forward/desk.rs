@@ -60,8 +60,8 @@ pub struct Site {
     pub sockets: Vec<bool>,
     /// How long to run.
     pub duration: Option<Duration>,
-    /// The frames that end the run: so many, or those before a second without any.
-    pub once: Option<u64>,
+    /// How many captures are read once; their end is the run's.
+    pub once: Option<usize>,
     /// Whether somebody watches.
     pub live: bool,
 }
@@ -124,7 +124,15 @@ impl Desk {
     /// Whether it is time to end.
     pub fn over(&self, stop: &Stop) -> bool {
         let done = self.site.duration.is_some_and(|d| self.begun.elapsed() >= d);
-        done || self.told_to_stop || stop.requested() || self.site.once.is_some_and(|n| self.received() >= n)
+        done || self.told_to_stop || stop.requested() || self.captures().is_some_and(|(own, over)| own > 0 && over)
+    }
+
+    /// When captures end the run: how many are read by ourselves and not by a driver, and whether all those are read.
+    fn captures(&self) -> Option<(usize, bool)> {
+        let asked = self.site.once?;
+        let own = self.ports.iter().filter_map(|port| port.progress());
+        let (own, over) = own.fold((0, 0), |(own, over), each| (own + 1, over + usize::from(each.is_over())));
+        Some((own, over == asked))
     }
 
     /// The counters of every lcore now.
@@ -164,7 +172,9 @@ impl Desk {
         let received = self.received();
         self.lulls = if received == self.lull_at { self.lulls + 1 } else { 1 };
         self.lull_at = received;
-        self.told_to_stop |= self.site.once.is_some() && self.lulls > LULLS;
+        // A driver does not say that it has read all.
+        let by_driver = self.captures().is_some_and(|(own, _)| self.site.once != Some(own));
+        self.told_to_stop |= by_driver && self.lulls > LULLS;
     }
 
     /// Answers for about so long; keeps tables and counters up to date.

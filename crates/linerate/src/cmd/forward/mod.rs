@@ -50,6 +50,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         rx_queues: settings.rx_queues,
         lcores: settings.cpus.len(),
         mtu: &settings.mtu,
+        once: false,
     };
     let ports = match opening.open(eal, &specs, &stop, &mut pools) {
         Err(_) if stop.requested() => return Ok(Exit::Passed),

@@ -29,6 +29,8 @@ pub struct Opening<'a> {
     pub lcores: usize,
     /// Largest IP packet, by port.
     pub mtu: &'a [u16],
+    /// Captures are read once, to their end.
+    pub once: bool,
 }
 
 impl Opening<'_> {
@@ -50,6 +52,7 @@ impl Opening<'_> {
             (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
             (config.rx_queues, config.tx_queues) = (self.rx_queues, lcores as u16);
             config.mtu = mtu.max(1500);
+            config.read_once = self.once;
             // A DUT waits for its tester as long as it takes; Ctrl-C ends that too.
             config.peer_timeout = Duration::from_secs(24 * 3600);
             config.cancel = Some(stop.shared());

@@ -1,0 +1,272 @@
+//! A capture that is read once, by ourselves: the driver goes through libpcap one frame at a time and takes several times
+//! as long.
+
+use std::{
+    fs::File,
+    io::{self, ErrorKind, Read},
+    path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, AtomicU64, Ordering},
+        Arc, OnceLock,
+    },
+};
+
+use packet::{Alloc, Buffer, Burst, Rx, BURST};
+
+use super::{pcap::cut_short, PortConfig};
+use crate::{DpdkError, Eal, Mbuf, Mempool, PoolHandle};
+
+/// Bytes of the file's header and of each frame's.
+const HEADER: usize = 24;
+const RECORD: usize = 16;
+/// Of libpcap's largest frame.
+const MOST: usize = 256 << 10;
+/// Read at once.
+const CHUNK: usize = 1 << 20;
+/// Frames larger than the port's buffers get the largest that DPDK has; a few, for they are rare.
+const LARGE: (u32, u16, u32) = (63, 65_407, 31);
+
+/// How far a capture has been read, for other threads.
+#[derive(Debug, Default)]
+pub struct Progress {
+    frames: AtomicU64,
+    bytes: AtomicU64,
+    over: AtomicBool,
+    trouble: OnceLock<String>,
+}
+
+impl Progress {
+    /// Frames and bytes handed out so far.
+    pub fn read(&self) -> (u64, u64) {
+        (self.frames.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// Whether all has been read, and the last frames have been dealt with.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Why it ended before the end of the file, or what it had to leave out: one line.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.get().map(String::as_str)
+    }
+}
+
+/// A capture of Ethernet frames under way.
+pub(super) struct Capture {
+    path: PathBuf,
+    file: File,
+    /// What was read and not handed out yet: `at..end`.
+    buffer: Box<[u8]>,
+    at: usize,
+    end: usize,
+    big_endian: bool,
+    pool: PoolHandle,
+    large: PoolHandle,
+    frames: u64,
+    bytes: u64,
+    over: bool,
+    progress: Arc<Progress>,
+}
+
+impl Capture {
+    /// Begins to read a file. `None`: not the classic format, not of Ethernet, or no regular file; the driver may know it.
+    /// Errors when it cannot be read, or memory does not suffice.
+    pub(super) fn open(
+        eal: &'static Eal,
+        text: &str,
+        path: &Path,
+        config: &PortConfig,
+    ) -> Result<Option<Self>, DpdkError> {
+        let unreadable =
+            |e: io::Error| DpdkError::File { port: text.to_string(), path: path.to_path_buf(), why: e.to_string() };
+        let mut file = File::open(path).map_err(unreadable)?;
+        if !file.metadata().map_err(unreadable)?.is_file() {
+            return Ok(None);
+        }
+        let mut head = Vec::new();
+        file.by_ref().take(HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
+        let Some(big_endian) = head.first_chunk().and_then(byte_order) else { return Ok(None) };
+        let pool = config.pool.handle();
+        let large = Mempool::new(eal, "large", LARGE.0, LARGE.1, LARGE.2)?.handle();
+        Ok(Some(Self {
+            path: path.to_path_buf(),
+            file,
+            buffer: vec![0; CHUNK].into_boxed_slice(),
+            at: 0,
+            end: 0,
+            big_endian,
+            pool,
+            large,
+            frames: 0,
+            bytes: 0,
+            over: false,
+            progress: Arc::default(),
+        }))
+    }
+
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// The length of the frame whose record begins here, when all of it has been read.
+    #[inline]
+    fn record(&self, at: usize) -> Option<usize> {
+        let head: &[u8; RECORD] = self.buffer.get(at..self.end)?.first_chunk()?;
+        let [_, _, _, _, _, _, _, _, a, b, c, d, ..] = *head;
+        let len = if self.big_endian { u32::from_be_bytes([a, b, c, d]) } else { u32::from_le_bytes([a, b, c, d]) };
+        Some(len as usize)
+    }
+
+    /// The lengths of the next frames that are there as a whole and fit the port's buffers.
+    #[inline]
+    fn whole(&self, lens: &mut [usize]) -> usize {
+        let (mut at, mut n) = (self.at, 0);
+        for slot in lens {
+            match self.record(at) {
+                Some(len) if len <= self.pool.max_frame_len() && len <= self.end - at - RECORD => {
+                    *slot = len;
+                    at += RECORD + len;
+                    n += 1;
+                }
+                _ => break,
+            }
+        }
+        n
+    }
+
+    /// Takes the next frame out of the buffer.
+    #[inline]
+    fn take(&mut self, frame: &mut Mbuf, len: usize) {
+        let from = self.at + RECORD;
+        let kept = frame.len();
+        if let Some(bytes) = self.buffer.get(from..from + kept) {
+            frame.data_mut().copy_from_slice(bytes);
+        }
+        self.at = from + len;
+        self.frames += 1;
+        self.bytes += len as u64;
+    }
+
+    /// The frame before which `whole` stopped: a large one. Returns how many frames that made: one, or none.
+    #[cold]
+    fn odd(&mut self, burst: &mut Burst<Mbuf>) -> usize {
+        let Some(len) = self.record(self.at) else { return 0 };
+        if len > MOST {
+            self.stop(Some(format!(
+                "{} is damaged: frame {} says it has {len} bytes, and at most {MOST} are legal",
+                self.path.display(),
+                self.frames + 1
+            )));
+            return 0;
+        }
+        if len > self.end - self.at - RECORD {
+            return 0;
+        }
+        let kept = len.min(self.large.max_frame_len());
+        if self.large.alloc(burst, 1, kept) == 0 {
+            return 0;
+        }
+        if kept < len {
+            let frame = self.frames + 1;
+            let text = format!("frame {frame} of {} has {len} bytes: only {kept} are read", self.path.display());
+            let _ = self.progress.trouble.set(text);
+        }
+        if let Some(mut frame) = burst.pop() {
+            self.take(&mut frame, len);
+            burst.push(frame);
+        }
+        1
+    }
+
+    fn stop(&mut self, trouble: Option<String>) {
+        if let Some(trouble) = trouble {
+            let _ = self.progress.trouble.set(trouble);
+        }
+        self.over = true;
+        self.progress.over.store(true, Ordering::Release);
+    }
+
+    /// Reads on. Whether there may be more frames now.
+    #[cold]
+    fn refill(&mut self) -> bool {
+        self.buffer.copy_within(self.at..self.end, 0);
+        (self.at, self.end) = (0, self.end - self.at);
+        let Some(free) = self.buffer.get_mut(self.end..).filter(|free| !free.is_empty()) else { return false };
+        match self.file.read(free) {
+            Ok(0) => {
+                let cut = (self.end > 0).then(|| cut_short(&self.path, self.frames + 1));
+                self.stop(cut);
+                false
+            }
+            Ok(n) => {
+                self.end += n;
+                true
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => true,
+            Err(e) => {
+                self.stop(Some(format!("reading {}: {e}", self.path.display())));
+                false
+            }
+        }
+    }
+}
+
+impl Rx for Capture {
+    type Buf = Mbuf;
+
+    fn rx(&mut self, burst: &mut Burst<Mbuf>) -> usize {
+        if self.over {
+            return 0;
+        }
+        let mut lens = [0; BURST];
+        let Some(lens) = lens.get_mut(..burst.remaining_capacity().min(BURST)) else { return 0 };
+        let mut whole = self.whole(lens);
+        if whole == 0 && self.lacks() && self.refill() {
+            whole = self.whole(lens);
+        }
+        let n = match lens.get(..whole) {
+            Some([]) | None => self.odd(burst),
+            Some(lens) => self.fill(burst, lens),
+        };
+        self.progress.frames.store(self.frames, Ordering::Relaxed);
+        self.progress.bytes.store(self.bytes, Ordering::Relaxed);
+        n
+    }
+}
+
+impl Capture {
+    /// Whether the next frame, if it is one, has not been read as a whole.
+    fn lacks(&self) -> bool {
+        self.record(self.at).is_none_or(|len| len <= MOST && len > self.end - self.at - RECORD)
+    }
+
+    /// Hands out frames of these lengths. All, or none for want of buffers.
+    #[inline]
+    fn fill(&mut self, burst: &mut Burst<Mbuf>, lens: &[usize]) -> usize {
+        let (have, longest) = (burst.len(), lens.iter().fold(0, |longest, &len| longest.max(len)));
+        if self.pool.alloc(burst, lens.len(), longest) == 0 {
+            return 0;
+        }
+        for (frame, &len) in burst.iter_mut().skip(have).zip(lens) {
+            if len != longest {
+                let _fits = frame.set_len(len);
+            }
+            self.take(frame, len);
+        }
+        lens.len()
+    }
+}
+
+/// Whether a capture's header is of big-endian Ethernet frames; `None` when it is another kind of file.
+fn byte_order(head: &[u8; HEADER]) -> Option<bool> {
+    let big_endian = match head {
+        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => false,
+        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => true,
+        _ => return None,
+    };
+    let &link = head.last_chunk::<4>()?;
+    let link = if big_endian { u32::from_be_bytes(link) } else { u32::from_le_bytes(link) };
+    // The upper bits say how long the FCS is, if frames have one; those are the driver's.
+    (link == 1).then_some(big_endian)
+}
