@@ -5,7 +5,7 @@
 //! error names the key, the value and what is legal.
 
 mod error;
-mod text;
+pub(crate) mod text;
 mod traffic;
 mod validate;
 

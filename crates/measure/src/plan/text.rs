@@ -51,7 +51,7 @@ fn parse_span(text: &str) -> Result<Duration, UnitError> {
 }
 
 /// The shortest exact text: `60s`, `250ms`, `20us`.
-pub(super) fn span_text(d: Duration) -> String {
+pub(crate) fn span_text(d: Duration) -> String {
     let ns = d.as_nanos();
     match ns {
         n if n > 0 && n % 3_600_000_000_000 == 0 => format!("{}h", n / 3_600_000_000_000),
@@ -63,7 +63,7 @@ pub(super) fn span_text(d: Duration) -> String {
 }
 
 /// `"60s"`; a bare number is seconds.
-pub(super) mod span {
+pub(crate) mod span {
     use super::*;
 
     pub fn serialize<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
@@ -75,8 +75,24 @@ pub(super) mod span {
     }
 }
 
+/// The same, absent allowed.
+pub(crate) mod opt_span {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(d: &Option<Duration>, s: S) -> Result<S::Ok, S::Error> {
+        match d {
+            Some(d) => span::serialize(d, s),
+            None => s.serialize_none(),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Duration>, D::Error> {
+        span::deserialize(d).map(Some)
+    }
+}
+
 /// `"0.1%"` or `0.001`; written as the number, which is exact.
-pub(super) mod ratio {
+pub(crate) mod ratio {
     use super::*;
 
     pub fn serialize<S: Serializer>(r: &Ratio, s: S) -> Result<S::Ok, S::Error> {
@@ -91,7 +107,7 @@ pub(super) mod ratio {
 const LOAD: &str = "a load like \"1Mpps\", \"1Gbps\" or \"50%\"";
 
 /// `"1Mpps"`; a bare number is frames per second.
-pub(super) mod load {
+pub(crate) mod load {
     use super::*;
 
     pub fn serialize<S: Serializer>(load: &Load, s: S) -> Result<S::Ok, S::Error> {
@@ -104,7 +120,7 @@ pub(super) mod load {
 }
 
 /// The same, absent allowed.
-pub(super) mod opt_load {
+pub(crate) mod opt_load {
     use super::*;
 
     pub fn serialize<S: Serializer>(load: &Option<Load>, s: S) -> Result<S::Ok, S::Error> {
@@ -120,7 +136,7 @@ pub(super) mod opt_load {
 }
 
 /// `"10G"`, absent allowed; a bare number is bit/s.
-pub(super) mod opt_link {
+pub(crate) mod opt_link {
     use super::*;
 
     pub fn serialize<S: Serializer>(link: &Option<LinkSpeed>, s: S) -> Result<S::Ok, S::Error> {
@@ -136,7 +152,7 @@ pub(super) mod opt_link {
 }
 
 /// An address, absent allowed.
-pub(super) mod opt_ip {
+pub(crate) mod opt_ip {
     use super::*;
 
     fn parse(text: &str) -> Result<IpAddr, UnitError> {
@@ -150,7 +166,7 @@ pub(super) mod opt_ip {
 }
 
 /// A value of a header field, kept as its text: numbers and addresses both.
-pub(super) mod value {
+pub(crate) mod value {
     use super::*;
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<String>, D::Error> {
@@ -159,7 +175,7 @@ pub(super) mod value {
 }
 
 /// A list of such values.
-pub(super) mod values {
+pub(crate) mod values {
     use super::*;
     use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 use units::Fps;
 
-use super::{same_trial, Answer, Search, SearchConfig, Step};
+use super::{mlr::GoalResult, same_trial, Answer, Search, SearchConfig, Step};
 use crate::{
     result::Outcome,
     trial::{Purpose, Rule, TrialRecord, TrialSpec},
@@ -13,7 +13,10 @@ const HEADROOM: f64 = 0.93;
 
 /// What a strategy wants next.
 pub(super) enum Want {
+    /// A trial at this load, as long as the configuration says.
     Load(Fps, Purpose),
+    /// A trial at this load for so many seconds.
+    Trial(Fps, f64, Purpose),
     End(Outcome),
 }
 
@@ -34,6 +37,16 @@ pub(super) trait Strategy {
     /// The tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
+    /// The load nearest to this one that it could try itself.
+    fn near(&self, load: Fps) -> Fps {
+        load
+    }
+    /// A valid trial that it did not ask for, at such a load.
+    fn aside(&mut self, _load: Fps, _trial: &TrialRecord) {}
+    /// What stands for each goal, when there are several.
+    fn goals(&self) -> Vec<GoalResult> {
+        Vec::new()
+    }
 }
 
 /// Whether anything came back at all: settled on the first trials, so that a DUT that forwards nothing is named in two.
@@ -62,6 +75,7 @@ pub struct Guarded<S> {
     /// Largest rate attempted among the latter, frames/s.
     most_offered: f64,
     trials: Vec<u32>,
+    warmups: u32,
     invalid: u32,
     spent_s: f64,
 }
@@ -79,6 +93,7 @@ impl<S> Guarded<S> {
             short: 0,
             most_offered: 0.0,
             trials: Vec::new(),
+            warmups: 0,
             invalid: 0,
             spent_s: 0.0,
         }
@@ -99,6 +114,7 @@ impl<S: Strategy> Guarded<S> {
             retries: bounds.retries,
             placement: None,
             reason,
+            goals: self.strategy.goals(),
         }
     }
 
@@ -140,46 +156,44 @@ impl<S: Strategy> Guarded<S> {
     }
 }
 
+/// What to say of a strategy's own end, when the outcome alone does not.
+fn reason(outcome: Outcome) -> Option<String> {
+    let text = match outcome {
+        Outcome::BelowMinimum => {
+            "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a finer \
+             search.precision"
+        }
+        Outcome::Inconclusive => "the tester could not offer even the lowest load in full",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
 #[allow(private_bounds)]
 impl<S: Strategy> Search for Guarded<S> {
     fn next(&mut self) -> Step {
         if let Some(answer) = &self.done {
             return Step::Done(answer.clone());
         }
-        let made = self.trials.len() as u32 + self.invalid;
+        let made = self.trials.len() as u32 + self.warmups + self.invalid;
         if self.pending.is_none() {
             let want = match self.signs {
                 Signs::Doubted(low) => Want::Load(low, Purpose::Search),
                 _ => self.strategy.next(),
             };
-            match want {
+            let (load_fps, duration_s, purpose) = match want {
+                Want::Load(load, purpose) => (load, self.config.duration_s, purpose),
+                Want::Trial(load, duration_s, purpose) => (load, duration_s, purpose),
                 Want::End(outcome) => {
-                    let reason = match outcome {
-                        Outcome::BelowMinimum => Some(
-                            "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with \
-                             a finer search.precision"
-                                .to_owned(),
-                        ),
-                        Outcome::Inconclusive => {
-                            Some("the tester could not offer even the lowest load in full".to_owned())
-                        }
-                        _ => None,
-                    };
-                    self.end(outcome, reason);
+                    self.end(outcome, reason(outcome));
+                    return Step::Done(self.so_far());
                 }
-                Want::Load(load_fps, purpose) => {
-                    self.void = 0;
-                    self.fell_short = 0;
-                    self.short = 0;
-                    self.most_offered = 0.0;
-                    self.pending = Some(TrialSpec {
-                        frame_size_bytes: self.config.frame_size,
-                        load_fps,
-                        duration_s: self.config.duration_s,
-                        purpose,
-                    });
-                }
-            }
+            };
+            self.void = 0;
+            self.fell_short = 0;
+            self.short = 0;
+            self.most_offered = 0.0;
+            self.pending = Some(TrialSpec { frame_size_bytes: self.config.frame_size, load_fps, duration_s, purpose });
         }
         if self.pending.is_some() && made >= self.config.max_trials {
             let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);
@@ -201,9 +215,15 @@ impl<S: Strategy> Search for Guarded<S> {
         if !trial.valid() {
             return self.report_void(&spec, trial);
         }
-        self.trials.push(trial.number);
+        match spec.purpose {
+            Purpose::Warmup => self.warmups += 1,
+            _ => self.trials.push(trial.number),
+        }
         self.pending = None;
         let received: u64 = trial.directions.iter().map(|d| d.received).sum();
+        if matches!(self.signs, Signs::Doubted(_)) {
+            self.strategy.aside(spec.load_fps, trial);
+        }
         match self.signs {
             Signs::Doubted(_) if received == 0 => {
                 let reason = format!("nothing came back at the first load nor at {}", spec.load_fps);
@@ -214,7 +234,7 @@ impl<S: Strategy> Search for Guarded<S> {
                 self.signs = Signs::Alive;
                 return;
             }
-            Signs::Unknown if received == 0 => self.signs = Signs::Doubted(self.low_load()),
+            Signs::Unknown if received == 0 => self.signs = Signs::Doubted(self.strategy.near(self.low_load())),
             Signs::Unknown => self.signs = Signs::Alive,
             Signs::Alive => {}
         }

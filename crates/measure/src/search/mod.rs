@@ -5,6 +5,7 @@
 
 mod config;
 mod guarded;
+pub mod mlr;
 mod placed;
 mod rfc2544;
 mod tst009;
@@ -18,6 +19,7 @@ use crate::{
 
 pub use config::SearchConfig;
 pub use guarded::Guarded;
+pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
 pub use rfc2544::{Bisection, Rfc2544Search};
 pub use tst009::{LossVerification, Tst009Search};
@@ -75,6 +77,8 @@ pub struct Answer {
     pub placement: Option<u32>,
     /// Why it ended as it did, when the outcome alone does not say: one line.
     pub reason: Option<String>,
+    /// What was found for each goal of an MLRsearch, in the order given; empty for other searches.
+    pub goals: Vec<mlr::GoalResult>,
 }
 
 /// The search a configuration asks for, one instance a placement class.

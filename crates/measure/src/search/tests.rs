@@ -174,7 +174,7 @@ fn a_tester_below_the_lowest_load_has_no_answer() {
 #[test]
 fn invalid_trials_are_repeated_within_a_bound_then_inconclusive() {
     let config = config(Method::Rfc2544);
-    let (answer, trials) = run(&config, &mut SimSetup { stalls: 1.0, ..SimSetup::new(3e6, 1) }.start());
+    let (answer, trials) = run(&config, &mut SimSetup { tester_stalls: 1.0, ..SimSetup::new(3e6, 1) }.start());
     assert_eq!((answer.outcome, answer.throughput), (Outcome::Inconclusive, None));
     assert_eq!((trials.len(), answer.invalid_trials), (11, 11));
     assert!(trials.iter().all(|t| t.spec == trials[0].spec));
@@ -186,7 +186,7 @@ fn invalid_trials_are_repeated_within_a_bound_then_inconclusive() {
 fn disturbed_trials_do_not_change_the_answer() {
     let config = config(Method::Rfc2544);
     let (quiet, _) = run(&config, &mut SimDut::new(3.3e6, 1));
-    let (noisy, trials) = run(&config, &mut SimSetup { stalls: 0.4, ..SimSetup::new(3.3e6, 7) }.start());
+    let (noisy, trials) = run(&config, &mut SimSetup { tester_stalls: 0.4, ..SimSetup::new(3.3e6, 7) }.start());
     assert!(trials.iter().any(|t| !t.valid()));
     assert_eq!((noisy.outcome, noisy.throughput), (quiet.outcome, quiet.throughput));
 }
@@ -330,7 +330,7 @@ proptest! {
     ) {
         let mut config = config(if tst { Method::Tst009 } else { Method::Rfc2544 });
         config.precision = precision.try_into().unwrap();
-        let (answer, trials) = run(&config, &mut SimSetup { stalls, ..SimSetup::new(capacity, seed) }.start());
+        let (answer, trials) = run(&config, &mut SimSetup { tester_stalls: stalls, ..SimSetup::new(capacity, seed) }.start());
         prop_assert_eq!(answer.outcome, if tst && capacity + 256.0 < 1e7 * precision { Outcome::BelowMinimum } else { Outcome::Found });
         let Some(found) = answer.throughput.map(Fps::get) else { return Ok(()) };
         let upper = answer.upper_bound.unwrap().get();
@@ -351,7 +351,7 @@ proptest! {
         let mut config = config(if tst { Method::Tst009 } else { Method::Rfc2544 });
         config.retries = if tst { retries } else { 0 };
         config.max_trials = max_trials;
-        let mut dut = SimSetup { stalls, tester_max, accidents: (accident, 50), directions: 2, ..two_placements(flip, seed) }.start();
+        let mut dut = SimSetup { tester_stalls: stalls, tester_max, accidents: (accident, 50), directions: 2, ..two_placements(flip, seed) }.start();
         let mut search = for_config(config);
         let (answer, trials) = dut.drive(&mut search, max_trials + 1);
         let answer = answer.expect("ends within its bound");

@@ -1,0 +1,268 @@
+use std::{str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use units::Ratio;
+
+use crate::plan::{
+    text::{self, span_text},
+    PlanError,
+};
+
+/// Most goals of one search.
+const MAX_GOALS: usize = 16;
+
+/// A Search Goal (RFC 9971, Goal Terms), as written; [`GoalSet::new`] says whether it makes sense.
+///
+/// Its default is CSIT's goal without loss.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchGoal {
+    /// Short name, one of its kind in a search: `NDR`.
+    pub name: String,
+    /// Goal Final Trial Duration: trials shorter than this are short ones.
+    #[serde(with = "text::span")]
+    pub final_duration: Duration,
+    /// Goal Duration Sum: trials of so much in all settle a load at the latest, when they are full-length.
+    #[serde(with = "text::span")]
+    pub duration_sum: Duration,
+    /// Goal Loss Ratio: a trial that loses more is a high-loss one.
+    #[serde(with = "text::ratio")]
+    pub loss_ratio: Ratio,
+    /// Goal Exceed Ratio: the share of the duration sum that high-loss trials may take at a lower bound.
+    #[serde(with = "text::ratio")]
+    pub exceed_ratio: Ratio,
+    /// Goal Initial Trial Duration: no trial for this goal's sake is shorter. Absent: the final one.
+    #[serde(with = "text::opt_span", skip_serializing_if = "Option::is_none")]
+    pub initial_duration: Option<Duration>,
+    /// Goal Width: the bounds are close enough when `(upper - lower) / upper` is no more than this.
+    #[serde(with = "text::ratio")]
+    pub width: Ratio,
+}
+
+impl Default for SearchGoal {
+    fn default() -> Self {
+        Self::of("NDR", (1, 21), (0.0, 0.5), 0.005)
+    }
+}
+
+impl SearchGoal {
+    /// Durations in seconds: final, sum. Ratios: loss, exceed.
+    fn of(name: &str, durations: (u64, u64), ratios: (f64, f64), width: f64) -> Self {
+        let ratio = |r| Ratio::new(r).unwrap_or(Ratio::ZERO);
+        Self {
+            name: name.to_owned(),
+            final_duration: Duration::from_secs(durations.0),
+            duration_sum: Duration::from_secs(durations.1),
+            loss_ratio: ratio(ratios.0),
+            exceed_ratio: ratio(ratios.1),
+            initial_duration: None,
+            width: ratio(width),
+        }
+    }
+
+    fn tried_for_a_second(self) -> Self {
+        Self { initial_duration: Some(Duration::from_secs(1)), ..self }
+    }
+
+    /// Goal Final Trial Duration, seconds.
+    pub fn final_s(&self) -> f64 {
+        self.final_duration.as_secs_f64()
+    }
+
+    /// Goal Duration Sum, seconds.
+    pub fn sum_s(&self) -> f64 {
+        self.duration_sum.as_secs_f64()
+    }
+
+    /// Goal Initial Trial Duration, seconds.
+    pub fn initial_s(&self) -> f64 {
+        self.initial_duration.unwrap_or(self.final_duration).as_secs_f64()
+    }
+
+    /// Whether two loads are within the goal's width of each other.
+    pub fn narrow(&self, lower: f64, upper: f64) -> bool {
+        upper - lower <= upper * self.width.get() * (1.0 + 1e-9)
+    }
+
+    /// The first thing wrong with it: key, value, and what is legal.
+    fn check(&self) -> Result<(), PlanError> {
+        let bad = |key: &str, value: String, legal: String| {
+            Err(PlanError::value(format!("goal {:?}: {key}", self.name), value, legal))
+        };
+        let spans = [("final_duration", self.final_duration), ("duration_sum", self.duration_sum)];
+        let initial = self.initial_duration.map(|d| ("initial_duration", d));
+        for (key, span) in spans.into_iter().chain(initial) {
+            if span.is_zero() {
+                return bad(key, span_text(span), "must be above zero".to_owned());
+            }
+        }
+        for (key, ratio) in [("loss_ratio", self.loss_ratio), ("exceed_ratio", self.exceed_ratio)] {
+            if ratio.get() >= 1.0 {
+                return bad(key, ratio.to_string(), "must be from 0% to below 100%".to_owned());
+            }
+        }
+        let width = self.width;
+        if !(1e-6..=0.5).contains(&width.get()) {
+            return bad("width", width.to_string(), "must be 0.0001% to 50%".to_owned());
+        }
+        if width < self.loss_ratio {
+            let legal =
+                format!("must be no less than loss_ratio = {}: the goals' throughputs could cross", self.loss_ratio);
+            return bad("width", width.to_string(), legal);
+        }
+        if self.duration_sum < self.final_duration {
+            let legal = format!("must be no less than final_duration = {}", span_text(self.final_duration));
+            return bad("duration_sum", span_text(self.duration_sum), legal);
+        }
+        match self.initial_duration {
+            Some(initial) if initial > self.final_duration => {
+                let legal = format!("must be no more than final_duration = {}", span_text(self.final_duration));
+                bad("initial_duration", span_text(initial), legal)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The goals of one search: at least one, each of them sound, none of them twice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Vec<SearchGoal>", try_from = "Vec<SearchGoal>")]
+pub struct GoalSet(Vec<SearchGoal>);
+
+impl GoalSet {
+    /// The names that [`GoalSet::from_str`] takes.
+    pub const NAMES: [&'static str; 3] = ["csit", "rfc2544", "tst009"];
+
+    /// Checks goals: each by itself, and against each other. Errors in one line: goal, key, value, what is legal.
+    pub fn new(goals: Vec<SearchGoal>) -> Result<Self, PlanError> {
+        if goals.is_empty() || goals.len() > MAX_GOALS {
+            return Err(PlanError::value("goals", goals.len(), format!("must be 1 to {MAX_GOALS} search goals")));
+        }
+        for (i, goal) in goals.iter().enumerate() {
+            goal.check()?;
+            for earlier in &goals[..i] {
+                if earlier.name == goal.name {
+                    let legal = "must be another name for each goal";
+                    return Err(PlanError::value(format!("goal {}: name", i + 1), format!("{:?}", goal.name), legal));
+                }
+                if (SearchGoal { name: String::new(), ..earlier.clone() })
+                    == (SearchGoal { name: String::new(), ..goal.clone() })
+                {
+                    let legal = format!("asks for the same as goal {:?}: leave one out", earlier.name);
+                    return Err(PlanError::value("goal", format!("{:?}", goal.name), legal));
+                }
+            }
+        }
+        Ok(Self(goals))
+    }
+
+    /// What FD.io CSIT searches for: without loss (NDR), and with at most 0.5 % (PDR).
+    pub fn csit() -> Self {
+        Self(vec![SearchGoal::default(), SearchGoal::of("PDR", (1, 21), (0.005, 0.5), 0.005)])
+    }
+
+    /// The goal whose result is unconditionally compliant with RFC 2544 §24 (RFC 9971, MLRsearch Compliant with RFC
+    /// 2544). With shorter first trials, which can only make upper bounds.
+    pub fn rfc2544() -> Self {
+        Self(vec![SearchGoal::of("RFC 2544", (60, 60), (0.0, 0.0), 0.005).tried_for_a_second()])
+    }
+
+    /// Binary search with loss verification, max(r) = 2, z = infinity (RFC 9971, MLRsearch Compliant with TST009). With
+    /// shorter first trials, too; those that lose nothing count for nothing but against others that do.
+    pub fn tst009() -> Self {
+        Self(vec![SearchGoal::of("TST009", (60, 120), (0.0, 0.5), 0.005).tried_for_a_second()])
+    }
+
+    /// The goals, in the order given; never none.
+    pub fn goals(&self) -> &[SearchGoal] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<SearchGoal>> for GoalSet {
+    type Error = PlanError;
+
+    fn try_from(goals: Vec<SearchGoal>) -> Result<Self, PlanError> {
+        Self::new(goals)
+    }
+}
+
+impl From<GoalSet> for Vec<SearchGoal> {
+    fn from(set: GoalSet) -> Self {
+        set.0
+    }
+}
+
+impl FromStr for GoalSet {
+    type Err = PlanError;
+
+    fn from_str(name: &str) -> Result<Self, PlanError> {
+        match name {
+            "csit" => Ok(Self::csit()),
+            "rfc2544" => Ok(Self::rfc2544()),
+            "tst009" => Ok(Self::tst009()),
+            _ => Err(PlanError::value("goals", name, format!("must be one of {}", Self::NAMES.join(", ")))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_named_goals_are_sound() {
+        for name in GoalSet::NAMES {
+            let set: GoalSet = name.parse().unwrap();
+            assert_eq!(GoalSet::new(set.goals().to_vec()).unwrap(), set);
+        }
+        assert!("ndr".parse::<GoalSet>().unwrap_err().to_string().contains("csit, rfc2544, tst009"));
+    }
+
+    #[test]
+    fn goals_read_from_toml() {
+        let goal: SearchGoal = toml::from_str("name = 'x'\nfinal_duration = '2s'\nloss_ratio = '0.1%'").unwrap();
+        assert_eq!((goal.final_s(), goal.initial_s(), goal.sum_s()), (2.0, 2.0, 21.0));
+        let again: SearchGoal = toml::from_str(&toml::to_string(&goal).unwrap()).unwrap();
+        assert_eq!(again, goal);
+        assert!(toml::from_str::<SearchGoal>("speed = 1").is_err());
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_in_one_line() {
+        let s = Duration::from_secs;
+        let with = |change: fn(&mut SearchGoal)| {
+            let mut goal = SearchGoal::default();
+            change(&mut goal);
+            GoalSet::new(vec![goal]).unwrap_err().to_string()
+        };
+        let mut errors = vec![
+            GoalSet::new(Vec::new()).unwrap_err().to_string(),
+            with(|g| g.final_duration = Duration::ZERO),
+            with(|g| g.initial_duration = Some(Duration::ZERO)),
+            with(|g| g.initial_duration = Some(Duration::from_secs(2))),
+            with(|g| g.duration_sum = Duration::from_millis(500)),
+            with(|g| g.loss_ratio = Ratio::new(1.0).unwrap()),
+            with(|g| g.exceed_ratio = Ratio::new(1.0).unwrap()),
+            with(|g| g.width = Ratio::ZERO),
+            with(|g| g.loss_ratio = Ratio::new(0.01).unwrap()),
+        ];
+        let (one, two) = (SearchGoal::default(), SearchGoal { final_duration: s(2), ..SearchGoal::default() });
+        errors.push(GoalSet::new(vec![one.clone(), two]).unwrap_err().to_string());
+        let same = SearchGoal { name: "again".to_owned(), ..one.clone() };
+        errors.push(GoalSet::new(vec![one, same]).unwrap_err().to_string());
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        goals = 0: must be 1 to 16 search goals
+        goal "NDR": final_duration = 0s: must be above zero
+        goal "NDR": initial_duration = 0s: must be above zero
+        goal "NDR": initial_duration = 2s: must be no more than final_duration = 1s
+        goal "NDR": duration_sum = 500ms: must be no less than final_duration = 1s
+        goal "NDR": loss_ratio = 100 %: must be from 0% to below 100%
+        goal "NDR": exceed_ratio = 100 %: must be from 0% to below 100%
+        goal "NDR": width = 0 %: must be 0.0001% to 50%
+        goal "NDR": width = 0.5 %: must be no less than loss_ratio = 1 %: the goals' throughputs could cross
+        goal 2: name = "NDR": must be another name for each goal
+        goal = "again": asks for the same as goal "NDR": leave one out
+        "#);
+    }
+}

@@ -1,0 +1,53 @@
+//! MLRsearch (RFC 9971): one search for the bounds of several goals.
+//!
+//! | in | is |
+//! |---|---|
+//! | `goal` | the Search Goals and what makes them sound |
+//! | `classify` | Load Classification and Conditional Throughput, as pure functions |
+//! | `table` | the trials seen, by load, and the Relevant Bounds they make |
+//! | `result` | the Goal Results |
+//! | `ladder`, `belief`, `strategy` | which trial to make next: the part that RFC 9971 leaves to the implementation |
+//!
+//! Everything up to `result` is the specification to the letter; nothing in the strategy can make a load a bound that
+//! classification does not. Trial Effective Duration is the Trial Duration. A trial whose offered load fell short is
+//! judged by the validity rules before it comes here: what the link refused is loss, what the tester did not send voids
+//! the trial.
+
+mod belief;
+pub mod classify;
+mod goal;
+mod hints;
+mod ladder;
+mod result;
+mod strategy;
+mod table;
+
+pub use goal::{GoalSet, SearchGoal};
+pub use result::{GoalResult, Regularity};
+pub use strategy::Mlr;
+
+use super::{Guarded, SearchConfig};
+
+/// A search for all goals of a set at once (RFC 9971).
+///
+/// Of the configuration it takes frame size, lowest and highest load (Min Load, Max Load), and the bounds on trials, time
+/// and repeats; duration, tolerated loss and precision are the goals' own. Its answer holds a
+/// [`GoalResult`] for each goal in the order given; its other fields speak of the first goal.
+pub type MlrSearch = Guarded<Mlr>;
+
+impl MlrSearch {
+    /// A fresh search. With `warmup_s` above zero, its first trial of so many seconds is at the highest load and counts
+    /// for nothing.
+    pub fn new(config: SearchConfig, goals: GoalSet, warmup_s: f64) -> Self {
+        let of = |value: fn(&SearchGoal) -> f64| goals.goals().iter().map(value).fold(f64::INFINITY, f64::min);
+        let duration_s = of(SearchGoal::initial_s);
+        let precision = units::Ratio::new(of(|g| g.width.get())).unwrap_or(config.precision);
+        let config = SearchConfig { duration_s, precision, ..config };
+        let strategy =
+            Mlr::new(goals, config.floor().get(), (config.upper.get(), config.upper_is_tester), warmup_s.max(0.0));
+        Self::with(config, strategy)
+    }
+}
+
+#[cfg(test)]
+mod tests;
