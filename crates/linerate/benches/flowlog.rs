@@ -44,21 +44,35 @@ fn main() {
         sweep(rounds(SWEEP_ROUNDS));
     }
     if asked("readers") {
-        println!("\n64-byte frames, 64k flows in random order, one lcore; nine clients subscribe to the top 100, one is hostile");
-        let load = Load::shuffled(1 << 16, 16);
-        contest::compare(&["flowlog", "flowlog, 10 clients"], rounds(ROUNDS), |name| {
-            let logger = Logger::start(&load);
-            let clients = (name != "flowlog").then(|| readers::Readers::start(logger.address()));
-            let rate = logger.seen().fps;
-            if let Some(clients) = clients {
-                println!("{}", clients.end());
-            }
-            rate
-        });
+        beside_readers(rounds(ROUNDS));
     }
     if asked("captures") {
         captures::compare(rounds(SWEEP_ROUNDS));
     }
+}
+
+/// One logger, by turns without clients and with them: what differs from process to process does not count.
+fn beside_readers(rounds: usize) {
+    println!(
+        "\n64-byte frames, 64k flows in random order, one lcore; nine clients subscribe to the top 100, one is hostile"
+    );
+    let logger = Logger::start(&Load::shuffled(1 << 16, 16));
+    logger.fill();
+    let mut ratios = Vec::new();
+    let alone = || readers::beside_others(|| logger.clocks());
+    let mut before = alone();
+    for _ in 0..rounds {
+        let clients = readers::Readers::start(logger.address());
+        let beside = logger.clocks();
+        println!("{}", clients.end());
+        let after = alone();
+        println!("clocks a packet: {before:.1} alone, {beside:.1} with 10 clients, {after:.1} alone");
+        ratios.push((before + after) / 2.0 / beside);
+        before = after;
+    }
+    ratios.sort_by(f64::total_cmp);
+    let (least, most) = (ratios[0], ratios[rounds - 1]);
+    println!("rate with clients, of that alone: {least:.3} to {most:.3}, median {:.3}", ratios[rounds / 2]);
 }
 
 /// Rates, clocks and memory against flows.

@@ -75,16 +75,32 @@ impl Logger {
         self.address
     }
 
-    /// Measures it, once every flow is in the table, and ends it.
-    pub fn seen(mut self) -> Seen {
+    /// Waits until every flow is in the table.
+    pub fn fill(&self) {
         let end = Instant::now() + Duration::from_secs(60);
         while self.totals()["table"]["flows"].as_u64() < Some(u64::from(self.flows)) {
             assert!(Instant::now() < end, "not all flows are in the table: {}", self.totals());
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// Clocks a packet in the next moments.
+    pub fn clocks(&self) -> f64 {
         std::thread::sleep(2 * TIME + TIME / 4);
+        let runtime = self.runtime();
+        runtime["total"]["cycles_per_frame"].as_f64().unwrap_or_else(|| panic!("no clocks in {runtime:#}"))
+    }
+
+    fn runtime(&self) -> Value {
         let shown = self.ask(&["show", "runtime", "--json", "--interval", &format!("{}s", TIME.as_secs())]);
-        let runtime: Value = serde_json::from_slice(&shown.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.said()));
+        serde_json::from_slice(&shown.stdout).unwrap_or_else(|e| panic!("{e}: {}", self.said()))
+    }
+
+    /// Measures it, once every flow is in the table, and ends it.
+    pub fn seen(mut self) -> Seen {
+        self.fill();
+        std::thread::sleep(2 * TIME + TIME / 4);
+        let runtime = self.runtime();
         let table = self.totals()["table"].take();
         assert_eq!(table["refused_packets"], 0, "{table}");
         let number = |v: &Value| v.as_f64().unwrap_or_else(|| panic!("{v} in {runtime:#}"));

@@ -1,8 +1,8 @@
 //! Clients of a logger: nine that watch its largest flows, and one that sends garbage and never reads.
 
 use std::{
-    io::{BufRead, BufReader, ErrorKind, Write},
-    net::{Shutdown, SocketAddr, TcpStream},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         atomic::{AtomicBool, AtomicU64, Ordering},
         Arc,
@@ -61,6 +61,29 @@ impl Readers {
         assert!(pages > 0, "no client was given a page");
         format!("clients were given {pages} pages of 100 flows; {} MB of garbage were sent", garbage / 1_000_000)
     }
+}
+
+/// Runs this while the CPUs beside the lcore do what they do with clients, garbage sent over loopback, but to somebody else:
+/// a machine whose other CPU rests is not the same machine.
+pub fn beside_others<T>(measure: impl FnOnce() -> T) -> T {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = listener.local_addr().unwrap();
+    let (sent, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            leave_the_lcore();
+            let mut taken = vec![0; 65_536];
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.read(&mut taken).is_ok_and(|n| n > 0) {}
+        });
+        scope.spawn(|| {
+            leave_the_lcore();
+            hostile(address, &sent, &over);
+        });
+        let measured = measure();
+        over.store(true, Ordering::Relaxed);
+        measured
+    })
 }
 
 /// Sends garbage, as much as is taken, over a new connection when one is closed; reads nothing.
