@@ -38,7 +38,7 @@ for package in "${want[@]}"; do
 done
 
 if ! command -v cargo >/dev/null; then
-    echo "setup: cargo is not on PATH. Linerate needs Rust 1.85 or newer (Debian 12's own is older):" >&2
+    echo "setup: cargo is not on PATH. Linerate needs Rust 1.91 or newer (Debian 12's own is older):" >&2
     echo "setup: install it with rustup, then run this again." >&2
     exit 4
 fi
