@@ -197,6 +197,15 @@ impl Logged {
         waiting.max().unwrap_or_default()
     }
 
+    /// Before the tables are flushed: has all there is leave within about this time, whatever the collectors' paces. One
+    /// line for each that is hastened.
+    pub fn hasten(&self, within: Duration) -> Vec<String> {
+        let totals = self.totals();
+        let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
+        let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);
+        lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
+    }
+
     /// Ends the export within about this time; what became of the records, by sink.
     pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
         let Some(exporter) = lock(&self.exporter).take() else { return Vec::new() };
