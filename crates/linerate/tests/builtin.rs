@@ -435,6 +435,7 @@ fn the_flow_logger_counts_every_frame_it_passes() {
     assert_eq!(total(&result, "received"), sent - lost, "{dut}");
     // Impaired is what has been through the function.
     assert_eq!((vectors("flow-decode"), vectors("flow-table")), (sent, sent), "{dut}");
+    assert!(vectors("flow-age") > 0, "its table ages: {dut}");
     for nothing in ["flow: packets refused", "flow: malformed", "flow: records dropped"] {
         assert_eq!(dut["counters"][nothing].as_u64().unwrap_or(0), 0, "{dut}");
     }
