@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test, stage by stage, with the time each took. Goes on after a failure, so that one run shows all of
 # them, and ends with 1 if there was any. Called by `make test`, which has installed what is needed.
-#   scripts/test.sh [STAGE...]     only these: fmt clippy doc deny unit whole
+#   scripts/test.sh [STAGE...]     only these: fmt clippy doc deny unit loom whole
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +23,13 @@ deny() { scripts/install-cargo-deny.sh && cargo deny check bans licenses sources
 
 docs() { RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --quiet; }
 
+loom() {
+    # Every order in which threads may see the flow table's atomics: half a minute. In a directory of its own, since
+    # these flags would have everything built anew; the limit is for a model that has grown too large.
+    local -x CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom RUSTFLAGS="${RUSTFLAGS:-} --cfg linerate_loom"
+    cargo test --locked -p linerate-flow --lib --no-run && timeout 300 cargo test --locked -p linerate-flow --lib loom
+}
+
 whole() {
     # These bring up real systems under test one after the other: two cores carry one at a time. They need root for
     # namespaces, hugepages and AF_XDP; as an ordinary user only the test programs themselves are run with sudo.
@@ -40,6 +47,7 @@ stage clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warni
 stage doc docs
 stage deny deny
 stage unit cargo test --locked --no-fail-fast --workspace --exclude linerate
+stage loom loom
 stage whole whole
 
 failed=0

@@ -1,10 +1,14 @@
-//! Clocks a packet in the flow table, by itself: `cargo bench -p linerate-flow --bench table -- [FLOWS...]`.
+//! Clocks a packet in the flow table, by itself: `cargo bench -p linerate-flow --bench table -- [FLOWS...]`; with `ageing`,
+//! only how long a million flows that end at once hold up the packet path.
 //!
 //! Known flows drawn uniformly at random, new flows, ageing, and known flows while another thread reads the table without
 //! a pause (give it a processor of its own: it inherits the affinity). Keys are made before each short timed run, so what
 //! is timed finds them in the L1 cache, as behind a decoder. Clocks are those of the TSC, at the frequency the kernel
 //! states. Pages: `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` asks for huge ones.
 #![allow(missing_docs, clippy::unwrap_used)]
+
+#[path = "table/ageing.rs"]
+mod ageing_out;
 
 use std::{
     hint::black_box,
@@ -139,9 +143,13 @@ fn run(flows: usize, runs: usize) {
 }
 
 fn main() {
+    println!("{BURST}-packet bursts, {:.0} MHz", mhz());
+    if std::env::args().any(|a| a == "ageing") {
+        ageing_out::run();
+        return;
+    }
     let asked: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     let flows = if asked.is_empty() { vec![1 << 10, 64_000, 1_000_000, 4_000_000] } else { asked };
-    println!("{BURST}-packet bursts, {:.0} MHz", mhz());
     for flows in flows {
         run(flows, 4_000);
     }

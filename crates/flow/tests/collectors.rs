@@ -13,7 +13,7 @@ use std::{
 };
 
 use flow::{
-    export::{ExportSpec, Exporter, SinkSpec},
+    export::{ExportSpec, Exporter, SinkSpec, UdpSpec},
     ipfix::{EncodeSpec, Encoder, Statistics},
     Distinguish, Record,
 };
@@ -56,7 +56,7 @@ fn through_nfcapd(records: &[Record], joined: bool, distinguish: Distinguish) ->
     // It listens when the kernel has its socket.
     let hex = format!(":{port:04X} ");
     wait_for("nfcapd", || fs::read_to_string("/proc/net/udp").unwrap().contains(&hex));
-    let sinks = vec![SinkSpec::Udp(format!("127.0.0.1:{port}"))];
+    let sinks = vec![SinkSpec::Udp(UdpSpec::new(format!("127.0.0.1:{port}")))];
     let spec = ExportSpec { sinks, joined, distinguish, ..ExportSpec::default() };
     let given = Given::default();
     given.put(records.iter().copied());

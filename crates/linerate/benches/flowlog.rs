@@ -1,7 +1,7 @@
-//! `linerate flowlog` against DPDK's l3fwd on the same ports, by flows, with readers, and against other flow loggers on
-//! one capture; one lcore.
+//! `linerate flowlog` against DPDK's l3fwd on the same ports, by flows, with readers, against other flow loggers on one
+//! capture, and its latency beside that of `null`; one lcore.
 //!
-//! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [quick]`; `rate` alone
+//! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [latency] [quick]`; `rate` alone
 //! unless told, one round of each with `quick`. Rates are of 64-byte IPv4/UDP frames out of an endless capture (`net_pcap`, which
 //! itself costs some 29 cycles a frame and more for many flows) to a null port. Captures are read once, from memory
 //! (/dev/shm), each program exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the
@@ -13,6 +13,8 @@
 #[path = "flowlog/captures.rs"]
 mod captures;
 mod contest;
+#[path = "flowlog/latency.rs"]
+mod latency;
 #[path = "flowlog/logger.rs"]
 mod logger;
 #[path = "flowlog/readers.rs"]
@@ -32,7 +34,7 @@ fn main() {
     let asked = |mode: &str| args.iter().any(|a| a == mode);
     let quick = args.iter().any(|a| a == "quick");
     let rounds = |rounds| if quick { 1 } else { rounds };
-    if asked("rate") || !(asked("flows") || asked("readers") || asked("captures")) {
+    if asked("rate") || !["flows", "readers", "captures", "latency"].into_iter().any(asked) {
         println!("\n64-byte frames, 1k flows, one lcore");
         let load = Load::new(1024, 16);
         contest::compare(&["l3fwd em", "flowlog"], rounds(ROUNDS), |name| match name {
@@ -48,6 +50,9 @@ fn main() {
     }
     if asked("captures") {
         captures::compare(rounds(SWEEP_ROUNDS));
+    }
+    if asked("latency") {
+        latency::compare(rounds(SWEEP_ROUNDS));
     }
 }
 

@@ -170,7 +170,8 @@ pub struct PortArgs {
     /// null, pcap:FILE, or DPDK devargs.
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap or l3.
+    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap,
+    /// bridge, l3, mpls, vxlan or flowlog (the flow logger).
     #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
     pub dut: Option<String>,
     /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7

@@ -228,10 +228,14 @@ fn serve(stream: &UnixStream, requests: &SyncSender<Asked>) -> io::Result<()> {
             Line::Text(line) => line,
         };
         let request = match serde_json::from_str(&line) {
-            Ok(request @ Request::Stop(true)) => {
-                // Who told us to end may wait for that: the connection breaks with the process.
+            Ok(Request::Stop(true)) => {
+                // Who told us to end may wait for that: the connection breaks with the process. So may the next who says
+                // so, when nobody looks at requests any more. There is room for the request of every client.
                 stream.set_read_timeout(None)?;
-                request
+                let (answer, _) = mpsc::sync_channel(1);
+                let _ = requests.try_send(Asked { request: Request::Stop(true), answer });
+                say(stream, &Ok(json!({ "stopping": true })));
+                continue;
             }
             Ok(Request::Load(lines)) => match load(&mut reader, lines)? {
                 Ok(ops) => Request::Apply(ops),
@@ -314,6 +318,33 @@ mod tests {
     fn half_a_line_is_no_request() {
         assert_eq!(lines("one\ntwo\r\nthr"), ["one", "two"]);
         assert!(lines(&"x".repeat(MAX_LINE as usize + 1)).is_empty());
+    }
+
+    #[test]
+    fn a_second_stop_is_as_welcome_as_the_first() {
+        let (requests, asked) = mpsc::sync_channel(MAX_CLIENTS);
+        let stop = || {
+            let (client, server) = UnixStream::pair().unwrap();
+            let requests = requests.clone();
+            let thread = thread::spawn(move || serve(&server, &requests));
+            (&client).write_all(b"{\"stop\":true}\n").unwrap();
+            let mut answer = String::new();
+            BufReader::new(&client).read_line(&mut answer).unwrap();
+            assert_eq!(answer, "{\"ok\":{\"stopping\":true}}\n");
+            // It stays connected: whoever waits is told by the end of the process alone.
+            assert!(!thread.is_finished());
+            (client, thread)
+        };
+        let first = stop();
+        assert!(matches!(asked.recv().unwrap().request, Request::Stop(true)));
+        // Nobody looks, and then nobody can.
+        let second = stop();
+        drop(asked);
+        let third = stop();
+        for (client, thread) in [first, second, third] {
+            drop(client);
+            thread.join().unwrap().unwrap();
+        }
     }
 
     #[test]

@@ -44,6 +44,8 @@ fn every_kind_of_frame_comes_back() {
         &["--dut", "l2", "--mpls", "16", "--frame-size", "68"],
         &["--dut", "l2:macswap", "--vlan", "5", "--vlan", "6", "--frame-size", "128"],
         &["--dut", "null", "--frame-size", "9216"],
+        &["--dut", "flowlog", "--both-ways", "--flows", "50000"],
+        &["--dut", "flowlog", "--ip", "v6", "--vlan", "100", "--frame-size", "256"],
         &["--dut", "l3", "--field", "raw@30:mask:11000110000100110000000000000XXX"],
         &["--dut", "l3", "--field", "dst_ip:random:198.19.0.0:65536", "--field", "src_port:increment:1024:100"],
     ] {
@@ -413,4 +415,30 @@ fn forward_serves_another_tester_and_counts_what_it_did() {
     assert!(lost >= total(&result, "lost") && lost <= total(&result, "lost") + 2 * learning, "{counters} {result}");
     let rx: u64 = counters["ports"].as_array().unwrap().iter().map(|p| p["rx_frames"].as_u64().unwrap()).sum();
     assert_eq!(rx, total(&result, "sent") + 2 * learning, "{counters}");
+}
+
+#[test]
+fn the_flow_logger_counts_every_frame_it_passes() {
+    let _machine = exclusive();
+    let args =
+        ["--dut", "flowlog", "--load", "500kpps", "--both-ways", "--flows", "1000", "--impair", "loss=1%,seed=3"];
+    let result = trial(&args);
+    adds_up(&result);
+    assert_eq!(result["dut"], "built-in flowlog with impair loss=0.01,seed=3 over wire");
+    let dut = &result["trials"][0]["dut"];
+    let vectors = |name: &str| {
+        let node = dut["nodes"].as_array().unwrap().iter().find(|n| n["name"] == name);
+        node.unwrap_or_else(|| panic!("no {name} in {dut}"))["vectors"].as_u64().unwrap()
+    };
+    let sent = total(&result, "sent");
+    let lost = dut["counters"]["impair-lost"].as_u64().unwrap();
+    assert_eq!(total(&result, "received"), sent - lost, "{dut}");
+    // Impaired is what has been through the function.
+    assert_eq!((vectors("flow-decode"), vectors("flow-table")), (sent, sent), "{dut}");
+    assert!(vectors("flow-age") > 0, "its table ages: {dut}");
+    for nothing in ["flow: packets refused", "flow: malformed", "flow: records dropped"] {
+        assert_eq!(dut["counters"][nothing].as_u64().unwrap_or(0), 0, "{dut}");
+    }
+    let ended = linerate(&["trial", "--load", "1kpps", "--dut", "l4"]);
+    assert!(ended.code == 2 && ended.stderr.contains("vxlan or flowlog"), "{}", ended.stderr);
 }

@@ -186,6 +186,9 @@ fn our_own_logger_records_every_flow_exactly() {
         &["--flows", "zipf:5k,s=1.1", "--load", "100kpps", "--duration", "300ms", "--l4", "tcp"],
         &["--flows", "churn:50k,packets=3", "--duration", "500ms", "--ip", "v6"],
         &["--flows", "scan:20,100", "--load", "50kpps", "--duration", "200ms", "--l4", "tcp"],
+        // As before, and the flows of before are still there.
+        &["--flows", "constant:20k", "--load", "100kpps", "--duration", "500ms"],
+        &["--flows", "scan:20,100", "--load", "50kpps", "--duration", "200ms", "--l4", "tcp"],
     ] {
         score_of(&read, program);
     }

@@ -20,4 +20,4 @@ pub use link::LinkSpeed;
 pub use load::{Fps, Load};
 pub use nanos::{parse_duration, Nanos};
 pub use ratio::Ratio;
-pub use si::{si, si_short};
+pub use si::{parse_si, si, si_short};

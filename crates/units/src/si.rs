@@ -1,7 +1,7 @@
 /// Splits `12.5Mpps` into its value times the SI prefix, and the unit after the prefix.
 ///
 /// The prefix is one of `k K M G T`; `None` when there is no finite number in front.
-pub(crate) fn parse_si(text: &str) -> Option<(f64, &str)> {
+pub fn parse_si(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text
         .char_indices()

@@ -62,6 +62,8 @@ pub struct Impair<F, A: Alloc> {
     stages: Vec<Stage<A::Buf>>,
     /// The stage asked first at the next poll.
     turn: usize,
+    /// The function inside has said that it has something to do, and has not been let.
+    inner_due: bool,
     node: NodeStats,
 }
 
@@ -79,6 +81,7 @@ impl<F, A: Alloc> Impair<F, A> {
             active: spec.is_active(),
             stages: (0..stages).map(|port| Stage::new(spec, port, hz)).collect(),
             turn: 0,
+            inner_due: false,
             node: NodeStats::new("impair"),
         }
     }
@@ -168,7 +171,9 @@ where
 
     #[inline]
     fn due(&mut self) -> bool {
-        self.inner.due() || self.stages.iter().any(|stage| stage.held() > 0)
+        // Asked once a poll: some count how often they are.
+        self.inner_due |= self.inner.due();
+        self.inner_due || self.stages.iter().any(|stage| stage.held() > 0)
     }
 
     /// One port's queue a call, in turn: no more than a burst leaves by it, so nothing overflows.
@@ -190,7 +195,7 @@ where
                 };
             }
         }
-        if !self.inner.due() {
+        if !std::mem::take(&mut self.inner_due) && self.inner.held() == 0 {
             return Verdict::Split;
         }
         let verdict = self.inner.poll(burst, out, laps);

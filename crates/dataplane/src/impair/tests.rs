@@ -250,3 +250,53 @@ fn held_frames_go_back_to_the_pool_when_the_function_goes() {
     drop(rig);
     assert_eq!(pool.in_use(), 0);
 }
+
+/// Something to do in every fourth poll, like ageing in the flow logger.
+#[derive(Default)]
+struct Fourth {
+    asked: u32,
+    done: u32,
+}
+
+impl Function<HeapBuf> for Fourth {
+    fn process<C: Clock>(
+        &mut self,
+        _: usize,
+        _: &mut Burst<HeapBuf>,
+        _: &mut Outputs<HeapBuf>,
+        _: &mut Laps<'_, C>,
+    ) -> Verdict {
+        Verdict::All(1)
+    }
+
+    fn due(&mut self) -> bool {
+        self.asked += 1;
+        self.asked.is_multiple_of(4)
+    }
+
+    fn poll<C: Clock>(&mut self, _: &mut Burst<HeapBuf>, _: &mut Outputs<HeapBuf>, _: &mut Laps<'_, C>) -> Verdict {
+        self.done += 1;
+        Verdict::Split
+    }
+
+    fn nodes(&self, _: &mut dyn FnMut(&NodeStats)) {}
+}
+
+#[test]
+fn the_function_inside_is_asked_once_a_poll_and_let_do_what_it_has_to() {
+    for (text, frames) in [("", 0), ("delay=1ms", 0), ("delay=1ms", 3)] {
+        let pool = HeapPool::new(100, 64);
+        let mut function = Impair::new(Fourth::default(), &text.parse().unwrap(), 2, pool.clone(), HZ);
+        let (clock, mut out) = (FakeClock::new(HZ), Outputs::new(2));
+        let mut burst: Burst<_> = (0..frames).map(|_| pool.frame(&[0; 60]).unwrap()).collect();
+        let mut laps = Laps::start(&clock, clock.now(), true);
+        function.process(0, &mut burst, &mut out, &mut laps);
+        for _ in 0..40 {
+            if function.due() {
+                function.poll(&mut burst, &mut out, &mut laps);
+                burst.clear();
+            }
+        }
+        assert_eq!((function.inner().asked, function.inner().done), (40, 10), "{text:?} {frames}");
+    }
+}

@@ -12,6 +12,7 @@ use std::{
 use super::{
     counters::Counters,
     jsonl::JsonLines,
+    pace::Floor,
     queue::Queue,
     sink::{Output, Sink},
     tcp::Tcp,
@@ -65,6 +66,9 @@ pub struct Exporter {
 #[derive(Debug)]
 struct Running {
     name: String,
+    /// Records a second it is held to, and what it is to make at least.
+    pace: Option<u64>,
+    floor: Floor,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     /// Hangs up when the thread ends.
@@ -110,6 +114,13 @@ impl Exporter {
         pulling.patient = Some(Instant::now() + within);
     }
 
+    /// Has what is left leave within about `within`, if the pace of a collector is slower: records that leave faster than
+    /// it may like can still arrive, those that wait too long cannot. `in_all` is how many records each sink will have been
+    /// given by then. One line for each sink that is hastened.
+    pub fn hasten(&self, in_all: u64, within: Duration) -> Vec<String> {
+        self.sinks.iter().filter_map(|sink| sink.hasten(in_all, within)).collect()
+    }
+
     /// Exports what the sources still have, with the patience of [`Exporter::patient`], and ends. What could not be sent
     /// within `deadline` counts as dropped: then `records = sent + dropped` for every sink. Takes half a second or so
     /// longer than `deadline` at most. Call it when the sources get no more.
@@ -121,10 +132,19 @@ impl Exporter {
     fn end(&mut self, deadline: Duration) {
         let by = Instant::now() + deadline;
         *self.pulling.lock().unwrap_or_else(PoisonError::into_inner) = Pulling { patient: Some(by), stop: Some(by) };
+        let hasten = |this: &Self| {
+            for sink in &this.sinks {
+                let in_all = sink.counters.totals().records;
+                let _ = sink.hasten(in_all, by.saturating_duration_since(Instant::now()));
+            }
+        };
+        hasten(self);
         if let Some(puller) = self.puller.take() {
             // Ends when its sources are empty, and not much behind the deadline if they never are.
             let _ = puller.join();
         }
+        // With what came out of the sources meanwhile.
+        hasten(self);
         self.sinks.iter().for_each(|sink| sink.queue.end(by));
         for sink in &mut self.sinks {
             let left = by.saturating_duration_since(Instant::now()) + SLACK;
@@ -155,8 +175,12 @@ impl Running {
             distinguish: spec.distinguish,
             message_bytes: spec.message_bytes,
         };
+        let (floor, mut pace) = (Floor::default(), None);
         let output: Box<dyn Output> = match sink {
-            SinkSpec::Udp(to) => Box::new(Udp::new(to, encode, spec, Arc::clone(&counters))),
+            SinkSpec::Udp(to) => {
+                pace = to.records_per_s;
+                Box::new(Udp::new(to, Arc::clone(&floor), encode, spec, Arc::clone(&counters)))
+            }
             SinkSpec::Tcp(to) => Box::new(Tcp::new(to, encode, spec, Arc::clone(&counters))),
             SinkSpec::Json(file) => Box::new(JsonLines::new(file.clone(), Arc::clone(&counters), Arc::clone(log))),
         };
@@ -167,7 +191,23 @@ impl Running {
             sink.run();
             drop(end);
         })?;
-        Ok(Self { name, queue, counters, ended, thread: Some(thread) })
+        Ok(Self { name, pace, floor, queue, counters, ended, thread: Some(thread) })
+    }
+
+    fn hasten(&self, in_all: u64, within: Duration) -> Option<String> {
+        let pace = self.pace?;
+        let settled = self.counters.totals();
+        let left = in_all.saturating_sub(settled.sent).saturating_sub(settled.dropped);
+        // A fifth less than there is: a machine that is busy is late.
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let rate = (left as f64 / (0.8 * within.as_secs_f64()).max(1e-3)).ceil() as u64;
+        let before = self.floor.fetch_max(rate, Ordering::Relaxed);
+        (rate > pace.max(before)).then(|| {
+            format!(
+                "export to {}: {left} records left at the end: sent at {rate}/s, not {pace}/s, to be done",
+                self.name
+            )
+        })
     }
 
     fn stats(&self) -> SinkStats {

@@ -6,6 +6,7 @@
 mod counters;
 mod exporter;
 mod jsonl;
+mod pace;
 mod queue;
 mod sink;
 mod spec;
@@ -13,4 +14,4 @@ mod tcp;
 mod udp;
 
 pub use exporter::{Exporter, Log, Records, SinkStats};
-pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec};
+pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, UdpSpec};

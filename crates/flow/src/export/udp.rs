@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     counters::{Counters, Lost},
+    pace::{Floor, Pace},
     sink::{Output, Trouble},
-    ExportSpec,
+    ExportSpec, UdpSpec,
 };
 use crate::{
     ipfix::{EncodeSpec, Encoder, Message},
@@ -44,16 +45,16 @@ pub(super) struct Udp {
 }
 
 impl Udp {
-    pub fn new(to: &str, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
+    pub fn new(to: &UdpSpec, floor: Floor, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
         let message_bytes = encode.message_bytes.min(MOST_BYTES);
         Self {
-            to: to.into(),
+            to: to.address.clone(),
             message_bytes,
             encoder: Encoder::new(EncodeSpec { message_bytes, ..encode }),
             counters,
             refresh: spec.refresh,
             refresh_messages: spec.refresh_messages.max(1),
-            pace: spec.udp_records_per_s.map(Pace::new),
+            pace: to.records_per_s.map(|per_s| Pace::new(per_s, floor)),
             socket: None,
             out: Vec::new(),
             refreshed: Instant::now(),
@@ -167,35 +168,6 @@ impl Output for Udp {
         // Nobody is left to tell.
         let _ = self.message(&[], true);
         self.settle(true);
-    }
-}
-
-/// Spreads records over time.
-#[derive(Debug)]
-struct Pace {
-    per_s: f64,
-    next: Instant,
-}
-
-impl Pace {
-    fn new(per_s: u64) -> Self {
-        #[allow(clippy::cast_precision_loss)]
-        let per_s = per_s.max(1) as f64;
-        Self { per_s, next: Instant::now() }
-    }
-
-    /// Waits a little for the next message's time; says whether it has come.
-    fn ready(&self) -> bool {
-        thread::sleep(self.next.saturating_duration_since(Instant::now()).min(REFUSAL));
-        Instant::now() >= self.next
-    }
-
-    fn sent(&mut self, records: usize) {
-        // What was not used is forgotten but for 10 ms of it: sleeping is not exact.
-        let earliest = Instant::now().checked_sub(Duration::from_millis(10)).unwrap_or_else(Instant::now);
-        #[allow(clippy::cast_precision_loss)]
-        let takes = Duration::from_secs_f64(records as f64 / self.per_s);
-        self.next = self.next.max(earliest) + takes;
     }
 }
 

@@ -101,7 +101,9 @@ fn run(logger: &str, dir: &TempDir, capture: &str, flows: u32) -> (Duration, u64
         _ => {
             command = bound(LINERATE);
             command.args(["flowlog", "--port", &format!("pcap:{capture}"), "--once", "--quiet"]);
-            command.args(["--listen", "off", "--cpus", CPU, "--ipfix", &format!("udp://127.0.0.1:{port}")]);
+            // As fast as it can, as the others.
+            command.args(["--listen", "off", "--cpus", CPU]);
+            command.args(["--ipfix", &format!("udp://127.0.0.1:{port},rate=unlimited")]);
             command.args([
                 "--flows",
                 &flows.max(1_000).to_string(),

@@ -79,7 +79,8 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT or tcp://HOST:PORT; repeat for more.
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS] or tcp://HOST:PORT; repeat for more. rate: most records a
+    /// second, 200k unless told; unlimited.
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
     /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE|TIME][,keep=N]; repeat for more.

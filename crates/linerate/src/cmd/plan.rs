@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Plans built into the binary: name and text.
-pub const EMBEDDED: [(&str, &str); 9] = [
+pub const EMBEDDED: [(&str, &str); 10] = [
     ("rfc2544", include_str!("../../../../plans/rfc2544.toml")),
     ("small-router-u1", include_str!("../../../../plans/small-router-u1.toml")),
     ("small-router-u2", include_str!("../../../../plans/small-router-u2.toml")),
@@ -20,6 +20,7 @@ pub const EMBEDDED: [(&str, &str); 9] = [
     ("small-router-b2", include_str!("../../../../plans/small-router-b2.toml")),
     ("small-router-b3", include_str!("../../../../plans/small-router-b3.toml")),
     ("small-router-b4", include_str!("../../../../plans/small-router-b4.toml")),
+    ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
 ];
 
 /// Largest plan file read: a plan is a page of text.

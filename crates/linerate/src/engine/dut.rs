@@ -59,7 +59,12 @@ impl DutSpec {
 
     /// In words, for the report.
     pub fn describe(&self) -> String {
-        let mut text = self.plane.kind.to_string();
+        self.describe_as(self.plane.kind.name())
+    }
+
+    /// The same for a function of this name.
+    pub fn describe_as(&self, name: &str) -> String {
+        let mut text = name.to_owned();
         if self.impair.is_active() {
             text.push_str(&format!(" with impair {}", self.impair));
         }

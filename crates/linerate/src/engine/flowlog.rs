@@ -28,7 +28,7 @@ pub type LogLoop = Forwarder<FlowLog<Words, Fetch>, RxQueue, TxQueue, Tsc>;
 
 /// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
 /// tenth of a second.
-const ENDED: usize = 1 << 17;
+pub(super) const ENDED: usize = 1 << 17;
 
 /// Prefetches by the processor's instruction.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +111,7 @@ impl Logger {
             let function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
             readers.push(reader);
             counters.push(function.ports());
-            ended.push(Box::new(Ended { records, timebase: Arc::clone(&timebase) }));
+            ended.push(Box::new(Ended::new(records, Arc::clone(&timebase))));
             let (inputs, tx) = queues(&mut ports, polled, lcore)?;
             loops.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
@@ -131,7 +131,7 @@ impl Logger {
 }
 
 /// Both clocks at one moment: the tightest of a few looks at them.
-fn anchor(clock: &Tsc) -> Timebase {
+pub(super) fn anchor(clock: &Tsc) -> Timebase {
     let look = || {
         let before = clock.now();
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -148,9 +148,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A worker's records on their way to export.
-struct Ended {
+pub(super) struct Ended {
     records: EndedReader,
     timebase: Arc<Mutex<Timebase>>,
+}
+
+impl Ended {
+    /// Told in times of this base, as it is then.
+    pub(super) fn new(records: EndedReader, timebase: Arc<Mutex<Timebase>>) -> Self {
+        Self { records, timebase }
+    }
 }
 
 impl Records for Ended {
@@ -195,6 +202,15 @@ impl Logged {
         let exporter = lock(&self.exporter);
         let waiting = exporter.iter().flat_map(Exporter::stats).filter(|sink| sink.up).map(|sink| sink.queued);
         waiting.max().unwrap_or_default()
+    }
+
+    /// Before the tables are flushed: has all there is leave within about this time, whatever the collectors' paces. One
+    /// line for each that is hastened.
+    pub fn hasten(&self, within: Duration) -> Vec<String> {
+        let totals = self.totals();
+        let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
+        let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);
+        lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
     }
 
     /// Ends the export within about this time; what became of the records, by sink.

@@ -1,5 +1,6 @@
 //! Joins `traffic` to `measure`: brings up ports and cores, runs trials, and hands the counts over.
 
+mod builtin;
 mod cpus;
 mod dut;
 pub mod facts;
@@ -12,6 +13,7 @@ mod streams;
 mod trial;
 mod watch;
 
+pub use builtin::{BuiltIn, BuiltInSpec};
 pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use rig::{start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;

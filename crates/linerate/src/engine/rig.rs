@@ -12,7 +12,7 @@ use measure::{
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
 
-use super::{cpus::CpuPlan, facts, watch::Watched, DataPlane, DutSpec, Polled, OTHER_LCORE, TESTER_LCORE};
+use super::{cpus::CpuPlan, facts, watch::Watched, BuiltIn, BuiltInSpec, Polled, OTHER_LCORE, TESTER_LCORE};
 use crate::{
     cli::{MachineArgs, MemoryArg, PortArgs},
     control::Claim,
@@ -57,7 +57,7 @@ pub struct Rig {
     pub facts: Facts,
     pub cpus: CpuPlan,
     pub ends: Vec<End>,
-    pub dut: Option<DataPlane>,
+    pub dut: Option<BuiltIn>,
     /// The data plane behind the ports, if it is one of ours.
     pub watched: Option<Watched>,
     /// In words, for the report.
@@ -98,8 +98,10 @@ impl Rig {
         let outside = !options.ports.ports.is_empty();
         let specs = port_specs(&options.ports.ports)?;
         // Wrong words are wrong before anything is opened; the stations are known when the cables are.
-        let parse = |stations| DutSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations);
-        parse([MacAddr::default(); 2])?;
+        let parse =
+            |stations| BuiltInSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations);
+        let tables_mib = parse([MacAddr::default(); 2])?.tables_mib();
+        let tables_mib = if outside { 0 } else { tables_mib };
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
         if !machine.descriptors.is_power_of_two() {
@@ -109,7 +111,7 @@ impl Rig {
             )));
         }
         let claims = Claim::all(&specs)?;
-        let eal = start_eal(machine, cpus, &specs)?;
+        let eal = start_eal(machine, tables_mib, cpus, &specs)?;
         let clock = Tsc::new(eal);
         let room = data_room(options.max_frame);
         let mut warnings = facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge);
@@ -191,7 +193,7 @@ impl Rig {
         Ok(())
     }
 
-    fn open_builtin(&mut self, parse: &dyn Fn([MacAddr; 2]) -> Result<DutSpec, Failure>) -> Result<(), Failure> {
+    fn open_builtin(&mut self, parse: &dyn Fn([MacAddr; 2]) -> Result<BuiltInSpec, Failure>) -> Result<(), Failure> {
         let mut dut_ports = Vec::new();
         for i in 0..2u8 {
             let config = PortConfig::new(&self.frames);
@@ -203,7 +205,7 @@ impl Rig {
         // What the tester sends is no longer than its own ports take, and headers are added behind that.
         let info = |n| PortInfo { mac: own_mac(n), mtu: self.max_packet };
         let polled = [0, 1].map(|port| Polled { port, queue: 0, lcore: 0 });
-        self.dut = Some(DataPlane::new(self.eal, &spec, dut_ports, &[info(0x10), info(0x11)], &polled)?);
+        self.dut = Some(BuiltIn::new(self.eal, &spec, dut_ports, &[info(0x10), info(0x11)], &polled)?);
         self.dut_text = format!("built-in {} over wire", spec.describe());
         Ok(())
     }
@@ -287,10 +289,15 @@ fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
 }
 
 /// Starts DPDK with the polling cores of this plan.
-fn start_eal(machine: &MachineArgs, cpus: CpuPlan, specs: &[PortSpec]) -> Result<&'static Eal, Failure> {
+fn start_eal(
+    machine: &MachineArgs,
+    tables_mib: u32,
+    cpus: CpuPlan,
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
     let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
     lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
-    init(machine, 0, lcores, specs)
+    init(machine, tables_mib, lcores, specs)
 }
 
 /// Starts DPDK with lcore 1 on the first of these CPUs, 2 on the second and so on.

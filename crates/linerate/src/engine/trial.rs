@@ -31,7 +31,7 @@ use super::{
     record,
     rig::{End, Rig},
     watch::{self, Watched},
-    OTHER_LCORE, TESTER_LCORE,
+    BuiltIn, OTHER_LCORE, TESTER_LCORE,
 };
 use crate::{failure::Failure, stop::Stop};
 
@@ -121,6 +121,7 @@ impl Rig {
         // A peer that dies must not take its memory from under a poll; its link is looked at when the trial is over.
         let parked = if self.dut.is_none() { self.eal.park_interrupts() } else { None };
         drain(&mut self.ends);
+        self.dut.iter_mut().for_each(BuiltIn::forget_ended);
         self.teach(streams, attempt.trust)?;
         let probe_before = self.probe()?;
         let kernel_before = self.kernel_counters();
@@ -145,7 +146,7 @@ impl Rig {
             let counters = eal.scope(|s| -> Result<_, Failure> {
                 // However this ends, the DUT's loop must, or the scope would wait for ever.
                 let _dut_ends = Set(dut_stop_ref);
-                let forwarder = dut.as_mut().and_then(|dut| dut.forwarders.first_mut());
+                let forwarder = dut.as_mut().map(BuiltIn::polling);
                 let dut = match forwarder {
                     Some(forwarder) => {
                         let dut_control = forwarder.control();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::logger::{directory, flowlog, records, sum};
+use crate::logger::{directory, flowlog, records, sum, Logger};
 use crate::support::frames::{arp, eth, ip4, ip6, mac, udp, ARP, BROADCAST, IPV4, IPV6, UDP};
 
 const A: &str = "02:4c:52:00:00:00";
@@ -128,4 +128,34 @@ fn a_full_table_is_told_and_stops_nothing() {
         // Nothing stays behind, but what was asked for.
         assert_eq!(std::fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
     }
+}
+
+/// A collector that is not there makes the end take long: long enough for two to ask for it. Before that the process is
+/// stopped by a signal, and whoever asks it something is told so.
+#[test]
+fn one_that_is_stopped_is_not_waited_for_and_one_that_ends_is_by_all() {
+    let dir = directory();
+    let input = format!("pcap:{}", write(dir.path(), &mixed()).display());
+    let args = ["--port", &input, "--flows", "1k", "--memory", "no-hugepages", "--ipfix", "tcp://127.0.0.1:1"];
+    let mut logger = Logger::start(None, dir.path(), &args);
+    logger.process.signal("STOP");
+    let asked = logger.operator(&["show", "runtime"]);
+    logger.process.signal("CONT");
+    assert_eq!((asked.code, asked.stderr.trim_end().lines().count()), (1, 1), "{}", asked.stderr);
+    assert!(asked.stderr.contains("nothing came for 5s: its process is stopped"), "{}", asked.stderr);
+    assert_eq!(logger.operator(&["show", "ports"]).code, 0);
+
+    let name = dir.path().join("linerate/flowlog.sock");
+    let stop = ["stop", "--socket", name.to_str().unwrap()];
+    std::thread::scope(|s| {
+        let first = s.spawn(|| flowlog(dir.path(), &stop));
+        // While the last records wait for their collector.
+        std::thread::sleep(Duration::from_secs(3));
+        assert!(logger.process.alive(), "{}", logger.process.output());
+        for ended in [flowlog(dir.path(), &stop), first.join().unwrap()] {
+            assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+        }
+    });
+    let status = logger.process.wait_end(Duration::from_secs(1));
+    assert_eq!(status.and_then(|s| s.code()), Some(0), "{}", logger.process.output());
 }

@@ -40,6 +40,7 @@ fn wrong_values_name_what_is_legal() {
     with(&["--token-file", "/nowhere/token"], &["/nowhere/token"]);
     with(&["--tls-cert", "/nowhere.pem"], &["--tls-key"]);
     with(&["--ipfix", "127.0.0.1:4739"], &["127.0.0.1:4739", "udp://HOST:PORT"]);
+    with(&["--ipfix", "udp://127.0.0.1:4739,rate=0"], &["rate=0", "100 to 100M", "unlimited"]);
     with(&["--json", "/nowhere/flows.jsonl"], &["mkdir -p /nowhere"]);
     with(&["--json", "f,rotate=never"], &["rotate=never", "64k to 1T"]);
     with(&["--tx", "later"], &["later"]);

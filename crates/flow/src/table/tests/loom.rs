@@ -1,5 +1,4 @@
-//! Every order in which a reader may see what the worker writes:
-//! `RUSTFLAGS="--cfg linerate_loom" cargo test --release -p linerate-flow --lib loom`.
+//! Every order in which a reader may see what the worker writes: `scripts/test.sh loom`, a stage of `make test`.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! `linerate bench --flow-logger`: sends flows that are known one by one, reads what the logger recorded, and scores it.
 
+mod fresh;
 mod reader;
 mod result;
 mod search;
@@ -14,7 +15,7 @@ use measure::{
     trial::{Purpose, TrialRecord, TrialSpec},
     validity::beyond_tester,
 };
-use packet::frame::{L4Spec, Template};
+use packet::frame::Template;
 use report::progress::Line;
 use traffic::{
     flows::{FlowSpec, Program, MOST_FLOWS},
@@ -76,7 +77,7 @@ struct Bench {
     logger: String,
     size: FrameSize,
     wait: Duration,
-    /// Trials tried so far: each has a destination port of its own, so that late records of one are none of the next.
+    /// Trials tried so far: each has keys of its own, so that late records of one are none of the next.
     tried: u16,
     scores: Vec<TrialScore>,
     last: Option<(Verdict, String)>,
@@ -96,6 +97,8 @@ impl Bench {
             ..Plan::default()
         };
         plan::headers(&mut wanted, &args.traffic)?;
+        // A second run against a logger that goes on is not to meet the flows of the first.
+        wanted.traffic.seed = args.traffic.seed.unwrap_or_else(fresh::seed);
         plan::link(&mut wanted, &args.ports);
         // The smallest frames the headers allow, when none are asked for.
         let probe = engine::stream(&wanted.traffic, FrameSize::new(1518)?, 0, Default::default())?;
@@ -235,9 +238,8 @@ impl Bench {
         self.tried += 1;
         let mut streams = self.run.streams(self.size)?;
         let mut stream = streams.specs[0].clone();
-        // What was taught before the trial is not of it: the learning frames keep the plan's ports. (A scan has all
-        // destination ports, and is told by its source port.)
-        move_ports(&mut stream.headers.l4, self.tried);
+        // What was taught before the trial is not of it: the learning frames keep the plan's headers.
+        fresh::own(&mut stream.headers, stream.seed, self.tried);
         stream.seed = stream.seed.wrapping_add(u64::from(self.tried));
         let program = Arc::new(Program::new(&spec, &stream).map_err(Failure::usage)?);
         streams.flows = Some((stream.clone(), Arc::clone(&program)));
@@ -310,6 +312,7 @@ impl Bench {
         FlowResult {
             logger: self.logger.clone(),
             program: self.spec.to_string(),
+            seed: self.run.plan.traffic.seed,
             scores: std::mem::take(&mut self.scores),
             highest,
             conclusion,
@@ -359,13 +362,6 @@ fn refuse(args: &BenchArgs) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Other ports.
-fn move_ports(l4: &mut L4Spec, by: u16) {
-    if let L4Spec::Udp { src, dst } | L4Spec::Tcp { src, dst, .. } = l4 {
-        (*src, *dst) = (src.wrapping_add(by), dst.wrapping_add(by));
-    }
 }
 
 fn scored(score: Score, reading: Reading, trial: &TrialRecord, truth: &Truth<'_>) -> TrialScore {

@@ -16,6 +16,8 @@ pub struct FlowResult {
     pub logger: String,
     /// The flow program.
     pub program: String,
+    /// What makes the keys of the run its own: `--seed` with it sends the same flows again.
+    pub seed: u64,
     /// One for each trial, by its number.
     pub scores: Vec<TrialScore>,
     /// Of a search: the highest rate of new flows that lost no packet record, and the lowest that did.
@@ -106,7 +108,7 @@ pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Ver
 pub fn text(result: &FlowResult, trials: &[TrialRecord], dut: &str, size: u32) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "Flow logger {} at {dut}", result.logger);
-    let _ = writeln!(out, "Flows {}, frames of {size} B", result.program);
+    let _ = writeln!(out, "Flows {}, frames of {size} B, seed {}", result.program, result.seed);
     for (score, last) in result.scores.iter().zip((0..result.scores.len()).rev()) {
         let trial = trials.iter().find(|t| t.number == score.trial);
         if last == 0 {

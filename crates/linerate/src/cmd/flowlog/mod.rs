@@ -165,6 +165,8 @@ fn log(
             out::note(&format!("port {name}: {trouble}"));
         }
     }
+    // More than the paces of UDP collectors let through in time would be dropped for certain.
+    logged.hasten(ending::LAST_EXPORT).iter().for_each(|line| out::note(line));
     let whole = ending::flush(&mut loops, &logged);
     let sinks = logged.finish_export(ending::LAST_EXPORT);
     drop((serving, server));

@@ -2,19 +2,38 @@
 
 use std::{path::Path, time::Duration};
 
-use flow::export::{FileSpec, SinkSpec};
+use flow::export::{FileSpec, SinkSpec, UdpSpec};
 
 use crate::failure::Failure;
 
-/// `udp://HOST:PORT` or `tcp://HOST:PORT`.
+/// Slowest and fastest pace, in records a second.
+const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
+
+/// `udp://HOST:PORT[,rate=RECORDS]` or `tcp://HOST:PORT`.
 pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
-    let sink = text.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
+    let at = |why: &str| Failure::usage(format!("ipfix {text:?}: {why}"));
+    let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
+    let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
-    sink.ok_or_else(|| {
-        Failure::usage(format!(
-            "ipfix {text:?}: must be udp://HOST:PORT or tcp://HOST:PORT, an IPv6 address in brackets"
-        ))
-    })
+    let form = "must be udp://HOST:PORT[,rate=200k] or tcp://HOST:PORT, an IPv6 address in brackets";
+    match (sink.ok_or_else(|| at(form))?, options) {
+        (sink, None) => Ok(sink),
+        (SinkSpec::Udp(to), Some(options)) => {
+            let value =
+                options.strip_prefix("rate=").ok_or_else(|| at("after the port may come rate=RECORDS, once"))?;
+            let legal = "a rate is 100 to 100M records a second, such as 200k, or unlimited";
+            Ok(SinkSpec::Udp(UdpSpec { records_per_s: pace(value).ok_or_else(|| at(legal))?, ..to }))
+        }
+        (_, Some(_)) => Err(at("TCP paces itself: a rate is for udp://")),
+    }
+}
+
+fn pace(text: &str) -> Option<Option<u64>> {
+    if text == "unlimited" {
+        return Some(None);
+    }
+    let (value, _) = units::parse_si(text).filter(|(value, unit)| unit.is_empty() && RATES.contains(value))?;
+    Some(Some(value.round() as u64))
 }
 
 /// `FILE[,rotate=SIZE|TIME][,keep=N]`; `rotate` may be there twice, for both.
@@ -76,10 +95,34 @@ mod tests {
 
     #[test]
     fn collectors_are_urls() {
-        assert_eq!(collector("udp://127.0.0.1:4739").unwrap(), SinkSpec::Udp("127.0.0.1:4739".into()));
+        assert_eq!(collector("udp://127.0.0.1:4739").unwrap(), SinkSpec::Udp(UdpSpec::new("127.0.0.1:4739")));
         assert_eq!(collector("tcp://[::1]:4739").unwrap(), SinkSpec::Tcp("[::1]:4739".into()));
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
             assert!(collector(bad).unwrap_err().text.contains("udp://HOST:PORT"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn udp_has_a_pace() {
+        let rate = |text: &str| match collector(text).unwrap() {
+            SinkSpec::Udp(to) => (to.address, to.records_per_s),
+            other => panic!("{other}"),
+        };
+        let to = |rate| ("[::1]:4739".to_owned(), rate);
+        assert_eq!(rate("udp://[::1]:4739"), to(Some(200_000)));
+        assert_eq!(rate("udp://[::1]:4739,rate=1.5M"), to(Some(1_500_000)));
+        assert_eq!(rate("udp://[::1]:4739,rate=unlimited"), to(None));
+        for (bad, want) in [
+            ("udp://a:1,rate=0", "100 to 100M"),
+            ("udp://a:1,rate=200kpps", "100 to 100M"),
+            ("udp://a:1,rate=1G", "unlimited"),
+            ("udp://a:1,rate=", "unlimited"),
+            ("udp://a:1,pace=1k", "rate=RECORDS"),
+            ("udp://a:1,", "rate=RECORDS"),
+            ("tcp://a:1,rate=1k", "TCP paces itself"),
+        ] {
+            let text = collector(bad).unwrap_err().text;
+            assert!(text.contains(want), "{text}");
         }
     }
 
