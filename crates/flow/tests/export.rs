@@ -41,7 +41,7 @@ fn collector(udp: Option<&str>, tcp: Option<&str>) -> (Collector, Flows) {
 }
 
 fn spec(sinks: &[SinkSpec]) -> ExportSpec {
-    ExportSpec { sinks: sinks.to_vec(), joined: true, ..ExportSpec::default() }
+    ExportSpec { sinks: sinks.to_vec(), joined: true, message_bytes: Some(1400), ..ExportSpec::default() }
 }
 
 fn start(spec: &ExportSpec) -> (Exporter, Given, Lines) {

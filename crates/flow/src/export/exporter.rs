@@ -173,7 +173,7 @@ impl Running {
             domain: spec.domain,
             joined: spec.joined,
             distinguish: spec.distinguish,
-            message_bytes: spec.message_bytes,
+            message_bytes: spec.message_bytes.unwrap_or(super::udp::MESSAGE_BYTES),
         };
         let (floor, mut pace) = (Floor::default(), None);
         let output: Box<dyn Output> = match sink {

@@ -16,8 +16,8 @@ pub struct ExportSpec {
     /// Records each sink's queue has room for (about 120 bytes each, taken when needed).
     pub queue: usize,
     /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers; larger than the path's MTU less these, it
-    /// is fragmented. To a loopback address messages are 16 KiB at least.
-    pub message_bytes: usize,
+    /// is fragmented. None: 1400, and 16 KiB to a loopback address.
+    pub message_bytes: Option<usize>,
     /// Templates (UDP) and statistics are sent this often.
     pub refresh: Duration,
     /// Templates (UDP) are sent with every so-many-th message, too.
@@ -32,7 +32,7 @@ impl Default for ExportSpec {
             joined: false,
             distinguish: Distinguish::None,
             queue: 1 << 18,
-            message_bytes: 1400,
+            message_bytes: None,
             refresh: Duration::from_secs(60),
             refresh_messages: 4096,
         }

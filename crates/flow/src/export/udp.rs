@@ -18,6 +18,8 @@ use crate::{
 
 /// The largest UDP payload over IPv4.
 const MOST_BYTES: usize = 65507;
+/// The usual message, which an Ethernet frame carries.
+pub(super) const MESSAGE_BYTES: usize = 1400;
 /// The same towards this machine itself: the loopback interface carries 64 KiB in one piece, and a message costs a call
 /// however long it is.
 const LOOPBACK_BYTES: usize = 16_384;
@@ -30,7 +32,7 @@ const REFUSAL: Duration = Duration::from_millis(100);
 /// templates and a short wait, and each message is counted when the next one has not been refused.
 pub(super) struct Udp {
     to: String,
-    message_bytes: usize,
+    message_bytes: Option<usize>,
     encoder: Encoder,
     counters: Arc<Counters>,
     refresh: Duration,
@@ -46,11 +48,10 @@ pub(super) struct Udp {
 
 impl Udp {
     pub fn new(to: &UdpSpec, floor: Floor, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
-        let message_bytes = encode.message_bytes.min(MOST_BYTES);
         Self {
             to: to.address.clone(),
-            message_bytes,
-            encoder: Encoder::new(EncodeSpec { message_bytes, ..encode }),
+            message_bytes: spec.message_bytes.map(|bytes| bytes.min(MOST_BYTES)),
+            encoder: Encoder::new(encode),
             counters,
             refresh: spec.refresh,
             refresh_messages: spec.refresh_messages.max(1),
@@ -115,9 +116,9 @@ impl Udp {
         };
         let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(to).map(|()| socket));
         self.socket = Some(socket.map_err(|error| error.to_string())?);
-        let bytes = if to.ip().is_loopback() { LOOPBACK_BYTES } else { 0 };
+        let usual = if to.ip().is_loopback() { LOOPBACK_BYTES } else { MESSAGE_BYTES };
         self.encoder.restart();
-        self.encoder.set_message_bytes(self.message_bytes.max(bytes));
+        self.encoder.set_message_bytes(self.message_bytes.unwrap_or(usual));
         self.message(&[], true)?;
         thread::sleep(REFUSAL);
         self.confirm()
