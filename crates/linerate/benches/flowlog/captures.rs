@@ -14,13 +14,13 @@ use tempfile::TempDir;
 
 use crate::contest::{bound, five_tuple, frame, shuffle, CPU, LINERATE};
 
-const FRAMES: u32 = 2_000_000;
+const FRAMES: u32 = 20_000_000;
 const LOGGERS: [&str; 3] = ["softflowd", "nfpcapd", "linerate flowlog"];
 
 /// Prints, for few flows and many, how long each takes and how that compares.
 pub fn compare(rounds: usize) {
     for (name, flows) in [("10k", 10_000), ("1M", 1_000_000)] {
-        println!("\n2M frames of 64 bytes, {name} flows in random order, a capture in memory; the median run");
+        println!("\n20M frames of 64 bytes, {name} flows in random order, a capture in memory; the median run");
         println!("{:<18} {:>8} {:>8} {:>8} {:>8} {:>9}", "", "s", "of it", "Mpps", "Mpps", "flows out");
         println!("{:<18} {:>8} {:>8} {:>8} {:>8} {:>9}", "", "", "start", "", "- start", "");
         let dir = tempfile::Builder::new().prefix("lrbench").tempdir_in("/dev/shm").expect("/dev/shm is there");
