@@ -79,6 +79,8 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --quick --dut l2 --impair rate=1Mpps --upper 4Mpps
                                                                find a known rate
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
+  linerate bench --method mlrsearch --goals csit --frame-sizes 64
+                                                               NDR and PDR in one search
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
   linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
                  --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent
@@ -261,9 +263,15 @@ pub enum L4Arg {
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// rfc2544: binary search. tst009: the same with loss verification.
+    /// rfc2544: binary search. tst009: the same with loss verification. mlrsearch: several goals at once (RFC 9971).
     #[arg(long, value_enum, value_name = "METHOD")]
     pub method: Option<MethodArg>,
+    /// mlrsearch: a set of goals by name (csit: without loss and with 0.5 %). A plan can list its own.
+    #[arg(long, value_enum, value_name = "GOALS")]
+    pub goals: Option<GoalsArg>,
+    /// mlrsearch: sending time of a first trial that counts for nothing.
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
     /// Loss that still counts as passing: 0, 0.1%.
     #[arg(long, value_name = "RATIO")]
     pub tolerated_loss: Option<Ratio>,
@@ -296,6 +304,15 @@ pub struct SearchArgs {
 /// Search methods.
 #[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum MethodArg {
+    Rfc2544,
+    Tst009,
+    Mlrsearch,
+}
+
+/// Sets of search goals.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum GoalsArg {
+    Csit,
     Rfc2544,
     Tst009,
 }

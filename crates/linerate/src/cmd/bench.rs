@@ -3,7 +3,9 @@
 use measure::{
     diagnose::{nothing_came_back, PortState},
     label::{self, LabelFacts},
+    plan::Method,
     result::{Outcome, SizeResult, Verdict, Warning, WarningKind},
+    search::mlr::Regularity,
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
     trial::{Purpose, TrialRecord, TrialSpec},
     validity::beyond_tester,
@@ -86,8 +88,8 @@ struct Bench {
 struct At {
     size: FrameSize,
     index: usize,
-    /// Trials that a search of this precision takes.
-    expected: f64,
+    /// Trials that a search of this precision takes, where that is known.
+    expected: Option<f64>,
 }
 
 impl Bench {
@@ -123,7 +125,7 @@ impl Bench {
         let most =
             self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
         let config = SearchConfig::for_size(&self.run.plan, size, self.run.link(), most)?;
-        let expected = (1.0 / config.precision.get()).log2().ceil() + 3.0;
+        let expected = self.trials_per_size();
         let mut search = for_config(config);
         let at = At { size, index, expected };
         let mut answer = self.search(&mut search, &streams, &at, most)?;
@@ -177,6 +179,7 @@ impl Bench {
             trials: records.iter().map(|r| r.number).collect(),
             invalid_trials: invalid,
             diagnosis: (!notes.is_empty()).then(|| notes.join("; ")),
+            goals: answer.goals,
         })
     }
 
@@ -203,7 +206,14 @@ impl Bench {
                 invalid: so_far.invalid_trials,
                 ..self.line("", at.size, at.index)
             };
-            let trial = self.one(streams, spec, attempts.next(&spec), most, line, at.expected - f64::from(done))?;
+            let trial = self.one(
+                streams,
+                spec,
+                attempts.next(&spec),
+                most,
+                line,
+                at.expected.map(|all| all - f64::from(done)),
+            )?;
             let Some(trial) = trial else {
                 return Ok(Answer { outcome: Outcome::Interrupted, ..search.so_far() });
             };
@@ -227,6 +237,8 @@ impl Bench {
     ) -> Result<Option<TrialRecord>, Failure> {
         let Some(found) = answer.throughput else { return Ok(None) };
         let plan = &self.run.plan;
+        // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
+        let goals = plan.search.method == Method::Mlrsearch;
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
         let duration_s = plan.latency.duration.as_secs_f64();
         let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
@@ -238,7 +250,7 @@ impl Bench {
             for attempt in 1..=tries {
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
-                let Some(trial) = self.one(streams, spec, attempt, most, line, 0.0)? else { return Ok(None) };
+                let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
                     // What the search found stands; this trial says nothing of it.
                     answer.outcome = Outcome::Interrupted;
@@ -254,7 +266,7 @@ impl Bench {
                     break;
                 }
             }
-            if valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
+            if !goals && valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
                 // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
                 load = Fps::from_raw(load.get() * TESTER_STEP);
                 continue;
@@ -266,7 +278,7 @@ impl Bench {
                 ));
                 return Ok(None);
             };
-            if trial.loss_ratio() <= tolerated.get() {
+            if goals || trial.loss_ratio() <= tolerated.get() {
                 if step > 0 && answer.outcome == Outcome::TesterLimited {
                     notes.push(format!(
                         "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
@@ -305,18 +317,26 @@ impl Bench {
         attempt: u32,
         most: Option<Fps>,
         mut line: Line,
-        trials_left: f64,
+        trials_left: Option<f64>,
     ) -> Result<Option<TrialRecord>, Failure> {
+        let per_size = self.trials_per_size();
         let Self { run, progress, .. } = self;
         let trust = &run.plan.trust;
         let latency = run.plan.latency.duration;
         let trial_s = (run.plan.search.duration + trust.residual + trust.settle).as_secs_f64();
         let later = line.frame_size.map_or(0, |(_, at, of)| of - at);
-        let per_size = (1.0 / run.plan.search.precision.get()).log2().ceil() + 3.0;
         run.trial(streams, spec, attempt, most, &mut |elapsed| {
-            line.left_s = Some((left_s(later, trials_left, trial_s, latency, per_size) - elapsed).max(0.0));
+            let left = |(now, later_each)| left_s(later, now, trial_s, latency, later_each) - elapsed;
+            line.left_s = trials_left.zip(per_size).map(|trials| left(trials).max(0.0));
             progress.show(&line);
         })
+    }
+
+    /// Trials that a search of the plan's precision takes; nobody knows it of MLRsearch.
+    fn trials_per_size(&self) -> Option<f64> {
+        let search = &self.run.plan.search;
+        let halvings = (1.0 / search.precision.get()).log2().ceil();
+        (search.method != Method::Mlrsearch).then_some(halvings + 3.0)
     }
 
     fn line(&self, phase: &str, size: FrameSize, index: usize) -> Line {
@@ -423,11 +443,16 @@ fn found(outcome: Outcome) -> bool {
 
 fn verdict(results: &[SizeResult], stopped: bool) -> Verdict {
     let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
+    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
+    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
     if stopped {
         Verdict::Stopped
-    } else if any(&[Outcome::Inconclusive]) {
+    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) {
         Verdict::Inconclusive
-    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted]) || results.is_empty() {
+    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
+        || goal(Regularity::BelowMinimum)
+        || results.is_empty()
+    {
         Verdict::Failed
     } else {
         Verdict::Passed
