@@ -81,6 +81,7 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
   linerate bench --method mlrsearch --goals csit --frame-sizes 64
                                                                NDR and PDR in one search
+  linerate bench --dut sim:capacity=10M,stalls=0.05/s:2000     rehearse: a simulated device, in milliseconds
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
   linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
                  --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent
@@ -172,7 +173,8 @@ pub struct PortArgs {
     /// null, pcap:FILE, or DPDK devargs.
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap or l3.
+    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap or l3. With bench also
+    /// sim:capacity=10M,queue=1024,...: a simulated device in virtual time.
     #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
     pub dut: Option<String>,
     /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7

@@ -19,6 +19,8 @@ pub struct LabelFacts {
     pub repeated: u32,
     /// The cores were seen in more than one placement.
     pub several_placements: bool,
+    /// The device under test is a simulation: nothing was measured.
+    pub simulated: bool,
 }
 
 /// Label of a throughput found by the plan's search.
@@ -35,6 +37,7 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
         }
         Method::Mlrsearch => mlrsearch(&goals),
     };
+    let name = if facts.simulated { format!("simulation of {name}") } else { name };
     let mut departures = Vec::new();
     let mut depart = |when: bool, text: String| {
         if when {
@@ -42,6 +45,7 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
         }
     };
     let seconds = |d: std::time::Duration| d.as_secs_f64();
+    depart(facts.simulated, "simulated: no frame was sent and no device measured".to_owned());
     let loss = s.tolerated_loss;
     if several {
         let others: Vec<_> = goals.goals().iter().filter(|g| !g.is_rfc2544()).map(|g| g.name.as_str()).collect();
@@ -57,7 +61,10 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     depart(wait.as_secs() < 2, format!("{} s instead of 2 s of waiting for residual frames (§23 d)", seconds(wait)));
     let settle = plan.trust.settle;
     depart(settle.as_secs() < 5, format!("{} s instead of 5 s between trials (§23 e)", seconds(settle)));
-    depart(!facts.learning_frames, "no learning frames or routing updates before each trial (§23 a, b)".to_owned());
+    depart(
+        !facts.learning_frames && !facts.simulated,
+        "no learning frames or routing updates before each trial (§23 a, b)".to_owned(),
+    );
     depart(!several, format!("searched to a precision of {}", s.precision));
     if s.method == Method::Tst009 {
         depart(true, "one last trial at S[L], which the standard's loop leaves out".to_owned());
@@ -132,6 +139,14 @@ mod tests {
         one trial instead of 20
         a stream of 0.25 s instead of 120 s
         ");
+    }
+
+    #[test]
+    fn a_simulation_never_bears_a_standard_s_name() {
+        let facts = LabelFacts { simulated: true, ..LabelFacts::default() };
+        let label = throughput(&Plan::default(), &facts);
+        assert_eq!(label.name, "simulation of RFC 2544 §26.1 throughput");
+        assert_eq!(label.departures[0], "simulated: no frame was sent and no device measured");
     }
 
     #[test]

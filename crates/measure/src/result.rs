@@ -222,6 +222,8 @@ pub enum WarningKind {
     Host,
     /// The run was stopped before its end.
     Stopped,
+    /// The device was simulated: nothing was measured.
+    Simulated,
 }
 
 /// How a run ended.

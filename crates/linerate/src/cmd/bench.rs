@@ -1,7 +1,7 @@
 //! `linerate bench`: a plan, every frame size, one answer each.
 
 use measure::{
-    diagnose::{nothing_came_back, PortState},
+    diagnose::nothing_came_back,
     label::{self, LabelFacts},
     plan::Method,
     result::{Outcome, SizeResult, Verdict, Warning, WarningKind},
@@ -14,18 +14,21 @@ use report::progress::Line;
 use std::time::Duration;
 use units::{Fps, FrameSize};
 
+mod bed;
+pub mod sim;
+
+use self::{bed::Bed, sim::SimRun};
 use super::{
     output,
     plan::{self, EMBEDDED},
     progress::{left_s, Progress},
     run::Run,
-    samples,
 };
 use crate::{
     cli::BenchArgs,
-    engine::Streams,
     failure::{Exit, Failure},
     out,
+    stop::Stop,
 };
 
 /// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
@@ -55,19 +58,26 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
-    let run = Run::new(plan, &args.ports, &args.machine)?;
+    match sim::asked(&args.ports, &plan)? {
+        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
+        None => measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?),
+    }
+}
+
+/// Runs the plan on this testbed, and shows what came of it.
+fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Exit, Failure> {
     for &size in &sizes {
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
-        SearchConfig::for_size(&run.plan, size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
+        SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
     }
     let mut bench = Bench { run, progress: Progress::new(args.output.quiet), sizes, quiet: args.output.quiet };
     let (results, ended) = bench.all();
     bench.progress.clear();
-    if bench.run.trials.is_empty() && ended.is_err() {
+    if bench.run.trials().is_empty() && ended.is_err() {
         // Nothing was measured: there is nothing to show before saying why.
         return ended.map(|()| Exit::Failed);
     }
-    let mut verdict = verdict(&results, bench.run.stop.requested());
+    let mut verdict = verdict(&results, bench.run.stopped());
     if ended.is_err() && verdict == Verdict::Passed {
         verdict = Verdict::Failed;
     }
@@ -77,8 +87,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     ended.map(|()| exit)
 }
 
-struct Bench {
-    run: Run,
+struct Bench<B> {
+    run: B,
     progress: Progress,
     sizes: Vec<FrameSize>,
     quiet: bool,
@@ -92,19 +102,19 @@ struct At {
     expected: Option<f64>,
 }
 
-impl Bench {
+impl<B: Bed> Bench<B> {
     /// Every frame size in turn. What was found before a failure or a signal is kept.
     fn all(&mut self) -> (Vec<SizeResult>, Result<(), Failure>) {
         let mut results = Vec::new();
         for index in 0..self.sizes.len() {
             let size = self.sizes[index];
-            if self.run.stop.requested() {
+            if self.run.stopped() {
                 break;
             }
             match self.size(size, index) {
                 Ok(result) => {
                     self.say(&result);
-                    let gone = result.outcome == Outcome::Interrupted && !self.run.stop.requested();
+                    let gone = result.outcome == Outcome::Interrupted && !self.run.stopped();
                     let reason = result.diagnosis.clone();
                     results.push(result);
                     if gone {
@@ -118,20 +128,20 @@ impl Bench {
     }
 
     fn size(&mut self, size: FrameSize, index: usize) -> Result<SizeResult, Failure> {
-        let first_trial = self.run.trials.len();
+        let first_trial = self.run.trials().len();
         let streams = self.run.streams(size)?;
-        let duration = self.run.plan.search.duration;
+        let duration = self.run.plan().search.duration;
         self.progress.show(&self.line("self-test", size, index));
         let most =
             self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
-        let config = SearchConfig::for_size(&self.run.plan, size, self.run.link(), most)?;
+        let config = SearchConfig::for_size(self.run.plan(), size, self.run.link(), most)?;
         let expected = self.trials_per_size();
         let mut search = for_config(config);
         let at = At { size, index, expected };
         let mut answer = self.search(&mut search, &streams, &at, most)?;
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
-        if self.run.plan.latency.enabled && found(answer.outcome) {
+        if self.run.plan().latency.enabled && found(answer.outcome) {
             confirmed = self.confirm(&mut answer, &streams, &at, most, &mut notes)?;
         }
         let down = self.run.links_down();
@@ -142,30 +152,25 @@ impl Bench {
                 format!(
                     "port {}: its link went down during trial {}: the peer ended or was disconnected; trials so far are kept",
                     down.join(" and "),
-                    self.run.trials.last().map_or(0, |t| t.number)
+                    self.run.trials().last().map_or(0, |t| t.number)
                 ),
             );
         }
-        let records: Vec<&TrialRecord> = self.run.trials[first_trial..].iter().collect();
+        let records: Vec<&TrialRecord> = self.run.trials().iter().skip(first_trial).collect();
         if answer.outcome == Outcome::NoTraffic {
-            notes.push(nothing_came_back(&records, &self.port_states()));
+            notes.push(nothing_came_back(&records, &self.run.port_states()));
         }
         let invalid = records.iter().filter(|r| !r.valid()).count() as u32;
-        let facts = LabelFacts {
-            software_ports: self.run.rig.ends.iter().all(|e| e.port.numa_node().is_none()),
-            learning_frames: self.run.rig.dut.is_none(),
-            repeated: invalid,
-            several_placements: self.run.rig.classifier.classes() > 1,
-        };
-        let mut standard = label::throughput(&self.run.plan, &facts);
+        let facts = LabelFacts { repeated: invalid, ..self.run.label_facts() };
+        let mut standard = label::throughput(self.run.plan(), &facts);
         if let Some(trial) = &confirmed {
             if trial.number != answer.best_trial.unwrap_or(0) {
                 standard
                     .departures
-                    .extend(label::latency(&self.run.plan).departures.into_iter().map(|d| format!("latency: {d}")));
+                    .extend(label::latency(self.run.plan()).departures.into_iter().map(|d| format!("latency: {d}")));
             }
         }
-        let classifier = &self.run.rig.classifier;
+        let classifier = self.run.classifier();
         Ok(SizeResult {
             frame_size_bytes: size,
             outcome: answer.outcome,
@@ -186,7 +191,7 @@ impl Bench {
     fn search(
         &mut self,
         search: &mut PlacementSearch<Box<dyn Search + Send>>,
-        streams: &Streams,
+        streams: &B::Streams,
         at: &At,
         most: Option<Fps>,
     ) -> Result<Answer, Failure> {
@@ -230,13 +235,13 @@ impl Bench {
     fn confirm(
         &mut self,
         answer: &mut Answer,
-        streams: &Streams,
+        streams: &B::Streams,
         at: &At,
         most: Option<Fps>,
         notes: &mut Vec<String>,
     ) -> Result<Option<TrialRecord>, Failure> {
         let Some(found) = answer.throughput else { return Ok(None) };
-        let plan = &self.run.plan;
+        let plan = self.run.plan();
         // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
         let goals = plan.search.method == Method::Mlrsearch;
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
@@ -312,7 +317,7 @@ impl Bench {
 
     fn one(
         &mut self,
-        streams: &Streams,
+        streams: &B::Streams,
         spec: TrialSpec,
         attempt: u32,
         most: Option<Fps>,
@@ -321,9 +326,9 @@ impl Bench {
     ) -> Result<Option<TrialRecord>, Failure> {
         let per_size = self.trials_per_size();
         let Self { run, progress, .. } = self;
-        let trust = &run.plan.trust;
-        let latency = run.plan.latency.duration;
-        let trial_s = (run.plan.search.duration + trust.residual + trust.settle).as_secs_f64();
+        let trust = &run.plan().trust;
+        let latency = run.plan().latency.duration;
+        let trial_s = (run.plan().search.duration + trust.residual + trust.settle).as_secs_f64();
         let later = line.frame_size.map_or(0, |(_, at, of)| of - at);
         run.trial(streams, spec, attempt, most, &mut |elapsed| {
             let left = |(now, later_each)| left_s(later, now, trial_s, latency, later_each) - elapsed;
@@ -334,7 +339,7 @@ impl Bench {
 
     /// Trials that a search of the plan's precision takes; nobody knows it of MLRsearch.
     fn trials_per_size(&self) -> Option<f64> {
-        let search = &self.run.plan.search;
+        let search = &self.run.plan().search;
         let halvings = (1.0 / search.precision.get()).log2().ceil();
         (search.method != Method::Mlrsearch).then_some(halvings + 3.0)
     }
@@ -345,8 +350,8 @@ impl Bench {
             frame_size: Some((size, index + 1, self.sizes.len())),
             load: None,
             bounds: (None, None),
-            trials: self.run.trials.len() as u32,
-            invalid: self.run.trials.iter().filter(|t| !t.valid()).count() as u32,
+            trials: self.run.trials().len() as u32,
+            invalid: self.run.trials().iter().filter(|t| !t.valid()).count() as u32,
             left_s: None,
         }
     }
@@ -360,31 +365,17 @@ impl Bench {
         }
     }
 
-    fn port_states(&self) -> Vec<PortState> {
-        let state = |(i, e): (usize, &crate::engine::End)| PortState {
-            name: e.name.clone(),
-            link_up: Some(e.port.link().up),
-            foreign_samples: self
-                .run
-                .samples
-                .get(i)
-                .map(|s| s.iter().map(samples::words).collect())
-                .unwrap_or_default(),
-        };
-        self.run.rig.ends.iter().enumerate().map(state).collect()
-    }
-
     fn warnings(&self, quick: bool) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut warn = |kind, text: String| warnings.push(Warning { kind, text });
-        if self.run.stop.requested() {
+        if self.run.stopped() {
             warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
         }
         if quick {
             let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
             warn(WarningKind::ShortTrials, text.to_owned());
         }
-        let classes = self.run.rig.classifier.classes();
+        let classes = self.run.classifier().classes();
         if classes > 1 {
             warn(
                 WarningKind::PlacementChanged,
@@ -394,7 +385,7 @@ impl Bench {
                 ),
             );
         }
-        for disagreement in port_disagreements(&self.run.trials) {
+        for disagreement in port_disagreements(self.run.trials()) {
             warn(WarningKind::PortCounters, disagreement);
         }
         warnings
