@@ -79,6 +79,9 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --quick --dut l2 --impair rate=1Mpps --upper 4Mpps
                                                                find a known rate
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
+  linerate bench --method mlrsearch --goals csit --frame-sizes 64
+                                                               NDR and PDR in one search
+  linerate bench --dut sim:capacity=10M,stalls=0.05/s:2000     rehearse: a simulated device, in milliseconds
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
   linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
                  --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent
@@ -170,8 +173,8 @@ pub struct PortArgs {
     /// null, pcap:FILE, or DPDK devargs.
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap,
-    /// bridge, l3, mpls, vxlan or flowlog (the flow logger).
+    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap, bridge, l3, mpls, vxlan or
+    /// flowlog (the flow logger). With bench also sim:capacity=10M,queue=1024,...: a simulated device in virtual time.
     #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
     pub dut: Option<String>,
     /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
@@ -262,9 +265,15 @@ pub enum L4Arg {
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Search")]
 pub struct SearchArgs {
-    /// rfc2544: binary search. tst009: the same with loss verification.
+    /// rfc2544: binary search. tst009: the same with loss verification. mlrsearch: several goals at once (RFC 9971).
     #[arg(long, value_enum, value_name = "METHOD")]
     pub method: Option<MethodArg>,
+    /// mlrsearch: a set of goals by name (csit: without loss and with 0.5 %). A plan can list its own.
+    #[arg(long, value_enum, value_name = "GOALS")]
+    pub goals: Option<GoalsArg>,
+    /// mlrsearch: sending time of a first trial that counts for nothing.
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
     /// Loss that still counts as passing: 0, 0.1%.
     #[arg(long, value_name = "RATIO")]
     pub tolerated_loss: Option<Ratio>,
@@ -297,6 +306,15 @@ pub struct SearchArgs {
 /// Search methods.
 #[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum MethodArg {
+    Rfc2544,
+    Tst009,
+    Mlrsearch,
+}
+
+/// Sets of search goals.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum GoalsArg {
+    Csit,
     Rfc2544,
     Tst009,
 }

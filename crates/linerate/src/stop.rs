@@ -28,6 +28,12 @@ impl Stop {
         Ok(Self(flag))
     }
 
+    /// A flag of no signal, for tests.
+    #[cfg(test)]
+    pub fn simulated(requested: bool) -> Self {
+        Self(Arc::new(AtomicBool::new(requested)))
+    }
+
     /// Whether a signal has come.
     pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -31,6 +31,12 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--precision", "0"], &["search.precision"]);
     refused(2, &["bench", "--duration", "0s"], &["duration", "60s"]);
     refused(2, &["bench", "--retries", "3"], &["tst009"]);
+    let mlr = ["bench", "--method", "mlrsearch"];
+    for flag in [["--precision", "0.5%"], ["--duration", "60s"], ["--tolerated-loss", "0"]] {
+        refused(2, &[&mlr[..], &flag].concat(), &[flag[0], "each goal's own", "--goals"]);
+    }
+    refused(2, &["bench", "--goals", "csit"], &["search.goals", "mlrsearch"]);
+    refused(2, &["bench", "--plan", "small-router-u1", "--method", "mlrsearch"], &["search.tolerated_loss"]);
     refused(2, &["bench", "--lower", "2Mpps", "--upper", "1Mpps"], &["search.lower"]);
     refused(2, &["bench", "--upper", "50%"], &["search.upper", "--link 10G"]);
     refused(2, &["bench", "--flows", "0"], &["traffic.flows"]);
@@ -114,6 +120,11 @@ fn what_is_asked_about_is_answered() {
     let plan: toml::Table = config.stdout.parse().unwrap();
     assert_eq!(plan["traffic"]["flows"].as_integer(), Some(1000));
     assert_eq!(plan["search"]["duration"].as_str(), Some("100ms"));
+
+    let goals = linerate(&["bench", "--quick", "--print-config", "--method", "mlrsearch", "--goals", "tst009"]);
+    let plan: toml::Table = goals.stdout.parse().unwrap();
+    assert_eq!(plan["search"]["goals"][0]["final_duration"].as_str(), Some("100ms"), "{}", goals.stderr);
+    assert!(plan["search"].get("duration").is_none());
 
     let list = linerate(&["bench", "--list"]);
     assert!(list.code == 0 && list.stdout.starts_with("rfc2544 "), "{}", list.stdout);

@@ -5,6 +5,7 @@ use units::{FrameSize, Ratio};
 use crate::{
     plan::{Method, Plan},
     result::StandardLabel,
+    search::mlr::{GoalSet, SearchGoal},
 };
 
 /// What a label depends on beside the plan.
@@ -18,11 +19,15 @@ pub struct LabelFacts {
     pub repeated: u32,
     /// The cores were seen in more than one placement.
     pub several_placements: bool,
+    /// The device under test is a simulation: nothing was measured.
+    pub simulated: bool,
 }
 
 /// Label of a throughput found by the plan's search.
 pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     let s = &plan.search;
+    let goals = s.goals.clone().unwrap_or_default().set().unwrap_or_else(|_| GoalSet::csit());
+    let several = s.method == Method::Mlrsearch;
     let name = match s.method {
         Method::Rfc2544 => "RFC 2544 §26.1 throughput".to_owned(),
         Method::Tst009 if s.retries == 0 => "ETSI GS NFV-TST 009 §12.3.2 binary search".to_owned(),
@@ -30,7 +35,9 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
             let z = s.retry_max_lost.map_or("infinity".to_owned(), |z| z.to_string());
             format!("ETSI GS NFV-TST 009 §12.3.3 binary search with loss verification, r={}, z={z}", s.retries + 1)
         }
+        Method::Mlrsearch => mlrsearch(&goals),
     };
+    let name = if facts.simulated { format!("simulation of {name}") } else { name };
     let mut departures = Vec::new();
     let mut depart = |when: bool, text: String| {
         if when {
@@ -38,9 +45,15 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
         }
     };
     let seconds = |d: std::time::Duration| d.as_secs_f64();
+    depart(facts.simulated, "simulated: no frame was sent and no device measured".to_owned());
     let loss = s.tolerated_loss;
-    depart(s.duration.as_secs() < 60, format!("trials of {} s instead of 60 s (§24)", seconds(s.duration)));
-    depart(loss > Ratio::ZERO, format!("loss up to {loss} counts as passing, §26.1 allows none"));
+    if several {
+        let others: Vec<_> = goals.goals().iter().filter(|g| !g.is_rfc2544()).map(|g| g.name.as_str()).collect();
+        let text = format!("not unconditionally compliant with RFC 2544 §24 for {}", others.join(", "));
+        depart(!others.is_empty(), text);
+    }
+    depart(!several && s.duration.as_secs() < 60, format!("trials of {} s instead of 60 s (§24)", seconds(s.duration)));
+    depart(!several && loss > Ratio::ZERO, format!("loss up to {loss} counts as passing, §26.1 allows none"));
     let missing: Vec<_> =
         FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(size)).map(FrameSize::to_string).collect();
     depart(!missing.is_empty(), format!("frame sizes {} of §9.1 left out", missing.join(", ")));
@@ -48,8 +61,11 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     depart(wait.as_secs() < 2, format!("{} s instead of 2 s of waiting for residual frames (§23 d)", seconds(wait)));
     let settle = plan.trust.settle;
     depart(settle.as_secs() < 5, format!("{} s instead of 5 s between trials (§23 e)", seconds(settle)));
-    depart(!facts.learning_frames, "no learning frames or routing updates before each trial (§23 a, b)".to_owned());
-    depart(true, format!("searched to a precision of {}", s.precision));
+    depart(
+        !facts.learning_frames && !facts.simulated,
+        "no learning frames or routing updates before each trial (§23 a, b)".to_owned(),
+    );
+    depart(!several, format!("searched to a precision of {}", s.precision));
     if s.method == Method::Tst009 {
         depart(true, "one last trial at S[L], which the standard's loop leaves out".to_owned());
     }
@@ -59,6 +75,18 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     depart(moved, "the host moved the cores: trials of one placement only are behind the figure".to_owned());
     depart(facts.software_ports, "software ports instead of a physical link".to_owned());
     StandardLabel { name, departures }
+}
+
+/// The goals with every attribute, and what RFC 9971 leaves open.
+fn mlrsearch(goals: &GoalSet) -> String {
+    let all: Vec<_> = goals.goals().iter().map(SearchGoal::describe).collect();
+    let full: Vec<_> = goals.goals().iter().filter(|g| g.is_rfc2544()).map(|g| g.name.as_str()).collect();
+    let full = match full.is_empty() {
+        true => String::new(),
+        false => format!("; unconditionally compliant with RFC 2544 §24: {}", full.join(", ")),
+    };
+    let open = "trial effective duration = trial duration, width = (upper - lower) / upper";
+    format!("RFC 9971 MLRsearch: {}; {open}{full}", all.join(", "))
 }
 
 /// Label of the latency measured at the throughput.
@@ -78,6 +106,7 @@ pub fn latency(plan: &Plan) -> StandardLabel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Goals;
 
     #[test]
     fn the_defaults_depart_only_where_they_must() {
@@ -109,6 +138,32 @@ mod tests {
         one-way delay of every frame, from its stamp to its receipt by software, instead of one tagged frame
         one trial instead of 20
         a stream of 0.25 s instead of 120 s
+        ");
+    }
+
+    #[test]
+    fn a_simulation_never_bears_a_standard_s_name() {
+        let facts = LabelFacts { simulated: true, ..LabelFacts::default() };
+        let label = throughput(&Plan::default(), &facts);
+        assert_eq!(label.name, "simulation of RFC 2544 §26.1 throughput");
+        assert_eq!(label.departures[0], "simulated: no frame was sent and no device measured");
+    }
+
+    #[test]
+    fn mlrsearch_states_every_attribute_of_every_goal() {
+        let mut plan = Plan::default();
+        plan.search.method = Method::Mlrsearch;
+        let facts = LabelFacts { learning_frames: true, ..LabelFacts::default() };
+        let mut of = |goals: &str| {
+            plan.search.goals = Some(Goals::Named(goals.to_owned()));
+            let label = throughput(&plan, &facts);
+            format!("{}\n- {}", label.name, label.departures.join("\n- "))
+        };
+        insta::assert_snapshot!(["csit", "rfc2544"].map(&mut of).join("\n"), @r"
+        RFC 9971 MLRsearch: NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %), PDR (loss 0.5 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper
+        - not unconditionally compliant with RFC 2544 §24 for NDR, PDR
+        RFC 9971 MLRsearch: RFC 2544 (loss 0 %, exceed 0 %, final 60s, sum 60s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper; unconditionally compliant with RFC 2544 §24: RFC 2544
+        - 
         ");
     }
 

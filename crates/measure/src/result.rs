@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, LinkSpeed};
 
-use crate::trial::{DirectionCounts, TrialRecord};
+use crate::{
+    search::mlr::GoalResult,
+    trial::{DirectionCounts, TrialRecord},
+};
 
 /// Name of this version of the schema.
 pub const SCHEMA: &str = "linerate-result/1";
@@ -127,6 +130,10 @@ pub struct SizeResult {
     pub invalid_trials: u32,
     /// When nothing came back or the search failed: what was seen and the likely cause.
     pub diagnosis: Option<String>,
+    /// What MLRsearch found for each goal, in the order of the plan; the figures above are the first goal's. Empty for
+    /// other searches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalResult>,
 }
 
 /// How a search ended.
@@ -215,6 +222,8 @@ pub enum WarningKind {
     Host,
     /// The run was stopped before its end.
     Stopped,
+    /// The device was simulated: nothing was measured.
+    Simulated,
 }
 
 /// How a run ended.

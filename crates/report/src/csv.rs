@@ -1,20 +1,27 @@
 //! Comma-separated values (RFC 4180) with the schema's names and base units, for a spreadsheet or a script.
 
-use measure::result::RunResult;
+use measure::{result::RunResult, search::mlr::GoalResult};
 
 use crate::{
     figures::{self, Rates},
     tables, text, words,
 };
 
-/// One line a frame size. `throughput_fps` and what follows from it are per direction unless named `_sum`; an outcome
+/// The columns of a goal, behind the others.
+const GOAL_COLUMNS: &str = ",goal,goal_regularity,goal_lower_fps,goal_conditional_throughput_fps,goal_upper_fps,\
+                            goal_trials,goal_trial_s";
+
+/// One line a frame size, or with search goals one a goal of it, with more columns. `throughput_fps` and what follows from it are per direction unless named `_sum`; an outcome
 /// other than `found`, `at_maximum` or `tester_limited` leaves them empty.
 pub fn sizes(result: &RunResult) -> String {
     let mut out = String::from(
         "frame_size_bytes,outcome,throughput_fps,throughput_sum_fps,l2_sum_bps,l1_sum_bps,line_rate_percent,\
          upper_bound_fps,loss_ratio,latency_min_ns,latency_avg_ns,latency_max_ns,duplicates,reordered,\
-         invalid_trials,standard,departures\n",
+         invalid_trials,standard,departures",
     );
+    let goals = result.sizes.iter().any(|s| !s.goals.is_empty());
+    out.push_str(if goals { GOAL_COLUMNS } else { "" });
+    out.push('\n');
     for size in &result.sizes {
         let rates = figures::Shown::of(size, result.link_bps)
             .rate()
@@ -22,30 +29,46 @@ pub fn sizes(result: &RunResult) -> String {
         let latency = rates.and(figures::latency(&size.at_throughput));
         let loss = rates.and(figures::loss(&size.at_throughput));
         let count = |f: fn(&measure::trial::DirectionCounts) -> u64| size.at_throughput.iter().map(f).sum::<u64>();
-        line(
-            &mut out,
-            &[
-                size.frame_size_bytes.to_string(),
-                snake(&size.outcome),
-                number(rates.map(|r| r.per_direction.get())),
-                number(rates.map(|r| r.sum.get())),
-                number(rates.map(|r| r.l2_bps)),
-                number(rates.map(|r| r.l1_bps)),
-                number(rates.and_then(|r| r.line_percent)),
-                number(size.upper_bound_fps.map(|f| f.get())),
-                number(loss.map(|l| l.get())),
-                number(latency.map(|l| l.0 as f64)),
-                number(latency.map(|l| l.1)),
-                number(latency.map(|l| l.2 as f64)),
-                count(|d| d.duplicates).to_string(),
-                count(|d| d.reordered).to_string(),
-                size.invalid_trials.to_string(),
-                field(&size.standard.name),
-                field(&size.standard.departures.join("; ")),
-            ],
-        );
+        let fields = vec![
+            size.frame_size_bytes.to_string(),
+            snake(&size.outcome),
+            number(rates.map(|r| r.per_direction.get())),
+            number(rates.map(|r| r.sum.get())),
+            number(rates.map(|r| r.l2_bps)),
+            number(rates.map(|r| r.l1_bps)),
+            number(rates.and_then(|r| r.line_percent)),
+            number(size.upper_bound_fps.map(|f| f.get())),
+            number(loss.map(|l| l.get())),
+            number(latency.map(|l| l.0 as f64)),
+            number(latency.map(|l| l.1)),
+            number(latency.map(|l| l.2 as f64)),
+            count(|d| d.duplicates).to_string(),
+            count(|d| d.reordered).to_string(),
+            size.invalid_trials.to_string(),
+            field(&size.standard.name),
+            field(&size.standard.departures.join("; ")),
+        ];
+        for goal in &size.goals {
+            line(&mut out, &[fields.clone(), goal_fields(goal)].concat());
+        }
+        if size.goals.is_empty() {
+            let none = if goals { vec![String::new(); GOAL_COLUMNS.matches(',').count()] } else { Vec::new() };
+            line(&mut out, &[fields, none].concat());
+        }
     }
     out
+}
+
+fn goal_fields(goal: &GoalResult) -> Vec<String> {
+    vec![
+        field(&goal.goal.name),
+        snake(&goal.regularity),
+        number(goal.lower_fps.map(|f| f.get())),
+        number(goal.conditional_throughput_fps.map(|f| f.get())),
+        number(goal.upper_fps.map(|f| f.get())),
+        goal.trials.len().to_string(),
+        number(Some(goal.trial_s)),
+    ]
 }
 
 /// One line a trial and direction, counts in frames.

@@ -43,6 +43,11 @@ pub fn render(result: &RunResult) -> String {
         if !picture.is_empty() {
             out.push_str(&format!("\n```text\n{}\n```\n", picture.trim()));
         }
+        let goals = tables::goals(result);
+        if !goals.is_empty() {
+            section(&mut out, terminal::GOALS);
+            out.push_str(&goals.markdown());
+        }
         let latency = tables::latency(result);
         if !latency.is_empty() {
             section(&mut out, "One-way delay at the throughput, and its variation");

@@ -2,10 +2,11 @@
 
 use measure::{
     result::{RunResult, SizeResult},
+    search::mlr::Regularity,
     trial::{DirectionCounts, TrialRecord},
 };
 
-use units::LinkSpeed;
+use units::{Fps, LinkSpeed};
 
 use crate::{
     figures::{self, Rates, Shown},
@@ -50,6 +51,41 @@ pub(crate) fn throughput(result: &RunResult) -> Table {
             latency.map(|l| num::us(l.1)).into(),
             latency.map(|l| num::us(l.2 as f64)).into(),
         ]);
+    }
+    t
+}
+
+/// What MLRsearch found: a row a frame size and goal. Figures of an irregular result stand in brackets.
+pub(crate) fn goals(result: &RunResult) -> Table {
+    let mut t = Table::default();
+    t.right(0, "frame", "B");
+    t.left(0, "goal", "");
+    t.right(1, "lower bound", "pps");
+    t.right(1, "conditional", "throughput pps");
+    t.right(1, "upper bound", "pps");
+    t.left(1, "result", "");
+    t.right(1, "trials", "");
+    t.right(1, "trial", "seconds");
+    for size in &result.sizes {
+        for goal in &size.goals {
+            let (word, paint) = words::regularity(goal.regularity);
+            let regular = goal.regularity == Regularity::Regular;
+            let figure = |fps: Option<Fps>| match fps.map(num::pps) {
+                None => "-".into(),
+                Some(text) if regular => text.into(),
+                Some(text) => Cell::from(format!("({text})")),
+            };
+            t.row(vec![
+                size.frame_size_bytes.to_string().into(),
+                text::clip(&text::clean(&goal.goal.name), 24).into(),
+                figure(goal.lower_fps),
+                figure(goal.conditional_throughput_fps),
+                figure(goal.upper_fps),
+                Cell { text: word.into(), paint },
+                goal.trials.len().to_string().into(),
+                num::trim(goal.trial_s, 3).into(),
+            ]);
+        }
     }
     t
 }

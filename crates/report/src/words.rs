@@ -2,6 +2,7 @@
 
 use measure::{
     result::{Outcome, SizeResult, Verdict},
+    search::mlr::Regularity,
     trial::{Purpose, Rule},
 };
 
@@ -51,6 +52,17 @@ pub(crate) fn outcome_paint(size: &SizeResult, link: Option<LinkSpeed>) -> Paint
         Outcome::Found => Paint::Plain,
         Outcome::AtMaximum | Outcome::TesterLimited | Outcome::Interrupted => Paint::Warn,
         Outcome::BelowMinimum | Outcome::NoTraffic | Outcome::Inconclusive => Paint::Bad,
+    }
+}
+
+/// Whether a Goal Result of RFC 9971 is regular, and why not.
+pub(crate) fn regularity(regularity: Regularity) -> (&'static str, Paint) {
+    match regularity {
+        Regularity::Regular => ("regular", Paint::Plain),
+        Regularity::AtMaximum => ("irregular: at highest load", Paint::Warn),
+        Regularity::TesterLimited => ("irregular: tester-limited", Paint::Warn),
+        Regularity::BelowMinimum => ("irregular: below minimum", Paint::Bad),
+        Regularity::Unfinished => ("irregular: not finished", Paint::Bad),
     }
 }
 

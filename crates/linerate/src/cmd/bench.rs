@@ -1,9 +1,11 @@
 //! `linerate bench`: a plan, every frame size, one answer each.
 
 use measure::{
-    diagnose::{nothing_came_back, PortState},
+    diagnose::nothing_came_back,
     label::{self, LabelFacts},
+    plan::Method,
     result::{Outcome, SizeResult, Verdict, Warning, WarningKind},
+    search::mlr::Regularity,
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
     trial::{Purpose, TrialRecord, TrialSpec},
     validity::beyond_tester,
@@ -12,18 +14,21 @@ use report::progress::Line;
 use std::time::Duration;
 use units::{Fps, FrameSize};
 
+mod bed;
+pub mod sim;
+
+use self::{bed::Bed, sim::SimRun};
 use super::{
     output,
     plan::{self, EMBEDDED},
     progress::{left_s, Progress},
     run::Run,
-    samples,
 };
 use crate::{
     cli::BenchArgs,
-    engine::Streams,
     failure::{Exit, Failure},
     out,
+    stop::Stop,
 };
 
 /// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
@@ -53,19 +58,26 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
-    let run = Run::new(plan, &args.ports, &args.machine)?;
+    match sim::asked(&args.ports, &plan)? {
+        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
+        None => measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?),
+    }
+}
+
+/// Runs the plan on this testbed, and shows what came of it.
+fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Exit, Failure> {
     for &size in &sizes {
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
-        SearchConfig::for_size(&run.plan, size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
+        SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
     }
     let mut bench = Bench { run, progress: Progress::new(args.output.quiet), sizes, quiet: args.output.quiet };
     let (results, ended) = bench.all();
     bench.progress.clear();
-    if bench.run.trials.is_empty() && ended.is_err() {
+    if bench.run.trials().is_empty() && ended.is_err() {
         // Nothing was measured: there is nothing to show before saying why.
         return ended.map(|()| Exit::Failed);
     }
-    let mut verdict = verdict(&results, bench.run.stop.requested());
+    let mut verdict = verdict(&results, bench.run.stopped());
     if ended.is_err() && verdict == Verdict::Passed {
         verdict = Verdict::Failed;
     }
@@ -75,8 +87,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     ended.map(|()| exit)
 }
 
-struct Bench {
-    run: Run,
+struct Bench<B> {
+    run: B,
     progress: Progress,
     sizes: Vec<FrameSize>,
     quiet: bool,
@@ -86,23 +98,23 @@ struct Bench {
 struct At {
     size: FrameSize,
     index: usize,
-    /// Trials that a search of this precision takes.
-    expected: f64,
+    /// Trials that a search of this precision takes, where that is known.
+    expected: Option<f64>,
 }
 
-impl Bench {
+impl<B: Bed> Bench<B> {
     /// Every frame size in turn. What was found before a failure or a signal is kept.
     fn all(&mut self) -> (Vec<SizeResult>, Result<(), Failure>) {
         let mut results = Vec::new();
         for index in 0..self.sizes.len() {
             let size = self.sizes[index];
-            if self.run.stop.requested() {
+            if self.run.stopped() {
                 break;
             }
             match self.size(size, index) {
                 Ok(result) => {
                     self.say(&result);
-                    let gone = result.outcome == Outcome::Interrupted && !self.run.stop.requested();
+                    let gone = result.outcome == Outcome::Interrupted && !self.run.stopped();
                     let reason = result.diagnosis.clone();
                     results.push(result);
                     if gone {
@@ -116,20 +128,20 @@ impl Bench {
     }
 
     fn size(&mut self, size: FrameSize, index: usize) -> Result<SizeResult, Failure> {
-        let first_trial = self.run.trials.len();
+        let first_trial = self.run.trials().len();
         let streams = self.run.streams(size)?;
-        let duration = self.run.plan.search.duration;
+        let duration = self.run.plan().search.duration;
         self.progress.show(&self.line("self-test", size, index));
         let most =
             self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
-        let config = SearchConfig::for_size(&self.run.plan, size, self.run.link(), most)?;
-        let expected = (1.0 / config.precision.get()).log2().ceil() + 3.0;
+        let config = SearchConfig::for_size(self.run.plan(), size, self.run.link(), most)?;
+        let expected = self.trials_per_size();
         let mut search = for_config(config);
         let at = At { size, index, expected };
         let mut answer = self.search(&mut search, &streams, &at, most)?;
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
-        if self.run.plan.latency.enabled && found(answer.outcome) {
+        if self.run.plan().latency.enabled && found(answer.outcome) {
             confirmed = self.confirm(&mut answer, &streams, &at, most, &mut notes)?;
         }
         let down = self.run.links_down();
@@ -140,30 +152,25 @@ impl Bench {
                 format!(
                     "port {}: its link went down during trial {}: the peer ended or was disconnected; trials so far are kept",
                     down.join(" and "),
-                    self.run.trials.last().map_or(0, |t| t.number)
+                    self.run.trials().last().map_or(0, |t| t.number)
                 ),
             );
         }
-        let records: Vec<&TrialRecord> = self.run.trials[first_trial..].iter().collect();
+        let records: Vec<&TrialRecord> = self.run.trials().iter().skip(first_trial).collect();
         if answer.outcome == Outcome::NoTraffic {
-            notes.push(nothing_came_back(&records, &self.port_states()));
+            notes.push(nothing_came_back(&records, &self.run.port_states()));
         }
         let invalid = records.iter().filter(|r| !r.valid()).count() as u32;
-        let facts = LabelFacts {
-            software_ports: self.run.rig.ends.iter().all(|e| e.port.numa_node().is_none()),
-            learning_frames: self.run.rig.dut.is_none(),
-            repeated: invalid,
-            several_placements: self.run.rig.classifier.classes() > 1,
-        };
-        let mut standard = label::throughput(&self.run.plan, &facts);
+        let facts = LabelFacts { repeated: invalid, ..self.run.label_facts() };
+        let mut standard = label::throughput(self.run.plan(), &facts);
         if let Some(trial) = &confirmed {
             if trial.number != answer.best_trial.unwrap_or(0) {
                 standard
                     .departures
-                    .extend(label::latency(&self.run.plan).departures.into_iter().map(|d| format!("latency: {d}")));
+                    .extend(label::latency(self.run.plan()).departures.into_iter().map(|d| format!("latency: {d}")));
             }
         }
-        let classifier = &self.run.rig.classifier;
+        let classifier = self.run.classifier();
         Ok(SizeResult {
             frame_size_bytes: size,
             outcome: answer.outcome,
@@ -177,13 +184,14 @@ impl Bench {
             trials: records.iter().map(|r| r.number).collect(),
             invalid_trials: invalid,
             diagnosis: (!notes.is_empty()).then(|| notes.join("; ")),
+            goals: answer.goals,
         })
     }
 
     fn search(
         &mut self,
         search: &mut PlacementSearch<Box<dyn Search + Send>>,
-        streams: &Streams,
+        streams: &B::Streams,
         at: &At,
         most: Option<Fps>,
     ) -> Result<Answer, Failure> {
@@ -203,7 +211,14 @@ impl Bench {
                 invalid: so_far.invalid_trials,
                 ..self.line("", at.size, at.index)
             };
-            let trial = self.one(streams, spec, attempts.next(&spec), most, line, at.expected - f64::from(done))?;
+            let trial = self.one(
+                streams,
+                spec,
+                attempts.next(&spec),
+                most,
+                line,
+                at.expected.map(|all| all - f64::from(done)),
+            )?;
             let Some(trial) = trial else {
                 return Ok(Answer { outcome: Outcome::Interrupted, ..search.so_far() });
             };
@@ -220,13 +235,15 @@ impl Bench {
     fn confirm(
         &mut self,
         answer: &mut Answer,
-        streams: &Streams,
+        streams: &B::Streams,
         at: &At,
         most: Option<Fps>,
         notes: &mut Vec<String>,
     ) -> Result<Option<TrialRecord>, Failure> {
         let Some(found) = answer.throughput else { return Ok(None) };
-        let plan = &self.run.plan;
+        let plan = self.run.plan();
+        // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
+        let goals = plan.search.method == Method::Mlrsearch;
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
         let duration_s = plan.latency.duration.as_secs_f64();
         let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
@@ -238,7 +255,7 @@ impl Bench {
             for attempt in 1..=tries {
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
-                let Some(trial) = self.one(streams, spec, attempt, most, line, 0.0)? else { return Ok(None) };
+                let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
                     // What the search found stands; this trial says nothing of it.
                     answer.outcome = Outcome::Interrupted;
@@ -254,7 +271,7 @@ impl Bench {
                     break;
                 }
             }
-            if valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
+            if !goals && valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
                 // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
                 load = Fps::from_raw(load.get() * TESTER_STEP);
                 continue;
@@ -266,7 +283,7 @@ impl Bench {
                 ));
                 return Ok(None);
             };
-            if trial.loss_ratio() <= tolerated.get() {
+            if goals || trial.loss_ratio() <= tolerated.get() {
                 if step > 0 && answer.outcome == Outcome::TesterLimited {
                     notes.push(format!(
                         "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
@@ -300,23 +317,31 @@ impl Bench {
 
     fn one(
         &mut self,
-        streams: &Streams,
+        streams: &B::Streams,
         spec: TrialSpec,
         attempt: u32,
         most: Option<Fps>,
         mut line: Line,
-        trials_left: f64,
+        trials_left: Option<f64>,
     ) -> Result<Option<TrialRecord>, Failure> {
+        let per_size = self.trials_per_size();
         let Self { run, progress, .. } = self;
-        let trust = &run.plan.trust;
-        let latency = run.plan.latency.duration;
-        let trial_s = (run.plan.search.duration + trust.residual + trust.settle).as_secs_f64();
+        let trust = &run.plan().trust;
+        let latency = run.plan().latency.duration;
+        let trial_s = (run.plan().search.duration + trust.residual + trust.settle).as_secs_f64();
         let later = line.frame_size.map_or(0, |(_, at, of)| of - at);
-        let per_size = (1.0 / run.plan.search.precision.get()).log2().ceil() + 3.0;
         run.trial(streams, spec, attempt, most, &mut |elapsed| {
-            line.left_s = Some((left_s(later, trials_left, trial_s, latency, per_size) - elapsed).max(0.0));
+            let left = |(now, later_each)| left_s(later, now, trial_s, latency, later_each) - elapsed;
+            line.left_s = trials_left.zip(per_size).map(|trials| left(trials).max(0.0));
             progress.show(&line);
         })
+    }
+
+    /// Trials that a search of the plan's precision takes; nobody knows it of MLRsearch.
+    fn trials_per_size(&self) -> Option<f64> {
+        let search = &self.run.plan().search;
+        let halvings = (1.0 / search.precision.get()).log2().ceil();
+        (search.method != Method::Mlrsearch).then_some(halvings + 3.0)
     }
 
     fn line(&self, phase: &str, size: FrameSize, index: usize) -> Line {
@@ -325,8 +350,8 @@ impl Bench {
             frame_size: Some((size, index + 1, self.sizes.len())),
             load: None,
             bounds: (None, None),
-            trials: self.run.trials.len() as u32,
-            invalid: self.run.trials.iter().filter(|t| !t.valid()).count() as u32,
+            trials: self.run.trials().len() as u32,
+            invalid: self.run.trials().iter().filter(|t| !t.valid()).count() as u32,
             left_s: None,
         }
     }
@@ -340,31 +365,17 @@ impl Bench {
         }
     }
 
-    fn port_states(&self) -> Vec<PortState> {
-        let state = |(i, e): (usize, &crate::engine::End)| PortState {
-            name: e.name.clone(),
-            link_up: Some(e.port.link().up),
-            foreign_samples: self
-                .run
-                .samples
-                .get(i)
-                .map(|s| s.iter().map(samples::words).collect())
-                .unwrap_or_default(),
-        };
-        self.run.rig.ends.iter().enumerate().map(state).collect()
-    }
-
     fn warnings(&self, quick: bool) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut warn = |kind, text: String| warnings.push(Warning { kind, text });
-        if self.run.stop.requested() {
+        if self.run.stopped() {
             warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
         }
         if quick {
             let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
             warn(WarningKind::ShortTrials, text.to_owned());
         }
-        let classes = self.run.rig.classifier.classes();
+        let classes = self.run.classifier().classes();
         if classes > 1 {
             warn(
                 WarningKind::PlacementChanged,
@@ -374,7 +385,7 @@ impl Bench {
                 ),
             );
         }
-        for disagreement in port_disagreements(&self.run.trials) {
+        for disagreement in port_disagreements(self.run.trials()) {
             warn(WarningKind::PortCounters, disagreement);
         }
         warnings
@@ -423,11 +434,16 @@ fn found(outcome: Outcome) -> bool {
 
 fn verdict(results: &[SizeResult], stopped: bool) -> Verdict {
     let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
+    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
+    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
     if stopped {
         Verdict::Stopped
-    } else if any(&[Outcome::Inconclusive]) {
+    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) {
         Verdict::Inconclusive
-    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted]) || results.is_empty() {
+    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
+        || goal(Regularity::BelowMinimum)
+        || results.is_empty()
+    {
         Verdict::Failed
     } else {
         Verdict::Passed

@@ -1,11 +1,11 @@
 //! From what was typed to a validated plan: a plan by name or file, then flags over it.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
-use measure::plan::{Direction, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
+use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
 
 use crate::{
-    cli::{flowbench::FlowsArg, BenchArgs, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
+    cli::{flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
     failure::Failure,
 };
 
@@ -35,6 +35,8 @@ impl From<PlanError> for Failure {
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     let mut plan = load(&args.plan)?;
+    // Before `--quick`, which shortens what the method needs.
+    method(&mut plan, &args.search)?;
     if args.quick {
         plan = plan.quick();
     }
@@ -117,9 +119,51 @@ pub fn headers(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The method, and what is MLRsearch's alone.
+fn method(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
+    let s = &mut plan.search;
+    let method = |m| match m {
+        MethodArg::Rfc2544 => Method::Rfc2544,
+        MethodArg::Tst009 => Method::Tst009,
+        MethodArg::Mlrsearch => Method::Mlrsearch,
+    };
+    set(&mut s.method, args.method.map(method));
+    if args.method.is_some() && s.method != Method::Mlrsearch {
+        // The plan's goals went with the method that is not used now.
+        s.goals = None;
+        s.warmup = Duration::ZERO;
+    }
+    let name = |goals| match goals {
+        GoalsArg::Csit => "csit",
+        GoalsArg::Rfc2544 => "rfc2544",
+        GoalsArg::Tst009 => "tst009",
+    };
+    if let Some(goals) = args.goals {
+        s.goals = Some(Goals::Named(name(goals).to_owned()));
+    }
+    if let Some(text) = &args.warmup {
+        s.warmup = units::parse_duration(text)?;
+    }
+    if s.method != Method::Mlrsearch {
+        return Ok(());
+    }
+    // A flag that happens to say the default contradicts the goals no less.
+    let given = [
+        ("--tolerated-loss", args.tolerated_loss.is_some()),
+        ("--precision", args.precision.is_some()),
+        ("--duration", args.duration.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag}: is each goal's own with --method mlrsearch: leave it out, choose --goals, or list goals in a plan \
+             ([[search.goals]])"
+        ))),
+    }
+}
+
 fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
     let s = &mut plan.search;
-    set(&mut s.method, args.method.map(|m| if m == MethodArg::Rfc2544 { Method::Rfc2544 } else { Method::Tst009 }));
     set(&mut s.tolerated_loss, args.tolerated_loss);
     set(&mut s.precision, args.precision);
     set(&mut s.lower, args.lower);

@@ -156,7 +156,7 @@ impl Run {
             ports: self.rig.port_facts(),
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
-            effective_plan: serde_json::to_value(&*self.plan).unwrap_or(serde_json::Value::Null),
+            effective_plan: self.plan.to_json(),
             selftest: self.selftest.clone(),
             sizes,
             trials: self.trials.clone(),

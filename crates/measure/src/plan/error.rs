@@ -26,6 +26,14 @@ impl PlanError {
         Self::Value { key: key.into(), value: value.to_string(), legal: legal.into() }
     }
 
+    /// The same, its key under a section.
+    pub(super) fn within(self, section: &str) -> Self {
+        match self {
+            Self::Value { key, value, legal } => Self::Value { key: format!("{section}.{key}"), value, legal },
+            other => other,
+        }
+    }
+
     /// The library's own message is a picture of several lines; this is the same in one.
     pub(super) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().trim().replace('\n', ": ");

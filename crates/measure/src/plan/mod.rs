@@ -5,6 +5,7 @@
 //! error names the key, the value and what is legal.
 
 mod error;
+mod goals;
 pub(crate) mod text;
 mod traffic;
 mod validate;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use units::{FrameSize, LinkSpeed, Load, Ratio};
 
 pub use error::PlanError;
+pub use goals::Goals;
 pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
 pub(crate) use validate::check_bounds;
 pub use validate::ValidPlan;
@@ -71,6 +73,8 @@ pub enum Method {
     Rfc2544,
     /// Binary search with loss verification over an array of loads (ETSI GS NFV-TST 009 §12.3.3).
     Tst009,
+    /// MLRsearch: the bounds of several goals in one search (RFC 9971).
+    Mlrsearch,
 }
 
 /// `[search]`
@@ -79,7 +83,7 @@ pub enum Method {
 pub struct SearchPlan {
     /// Which search.
     pub method: Method,
-    /// Loss ratio that still passes.
+    /// Loss ratio that still passes. With `mlrsearch` this, `precision` and `duration` are the goals' own.
     #[serde(with = "text::ratio")]
     pub tolerated_loss: Ratio,
     /// Relative width `(upper - lower) / upper` at which the search stops; for `tst009` the step over the highest load.
@@ -99,11 +103,23 @@ pub struct SearchPlan {
     /// `tst009`: a trial that lost more frames than this is not tried again (z); absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_max_lost: Option<u64>,
-    /// Most trials for one frame size, invalid ones counted.
+    /// Most trials for one frame size, invalid ones counted. For `mlrsearch`, whose trials are many and short, the
+    /// default is 400 instead.
     pub max_trials: u32,
     /// Most time for one frame size, waits included.
     #[serde(with = "text::span")]
     pub timeout: Duration,
+    /// `mlrsearch`: sending time of a first trial at the highest load that counts for nothing; zero: none.
+    #[serde(with = "text::span", skip_serializing_if = "Duration::is_zero")]
+    pub warmup: Duration,
+    /// `mlrsearch`: the goals; absent: `csit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goals: Option<Goals>,
+}
+
+impl SearchPlan {
+    /// Keys that are each goal's own with `mlrsearch`.
+    const OF_GOALS: [&'static str; 3] = ["tolerated_loss", "precision", "duration"];
 }
 
 impl Default for SearchPlan {
@@ -119,6 +135,8 @@ impl Default for SearchPlan {
             retry_max_lost: None,
             max_trials: 100,
             timeout: Duration::from_secs(2 * 3600),
+            warmup: Duration::ZERO,
+            goals: None,
         }
     }
 }
@@ -210,6 +228,9 @@ impl Plan {
     pub fn to_toml(&self) -> Result<String, PlanError> {
         let mut text =
             toml::to_string(self).map_err(|e| PlanError::Toml { place: String::new(), problem: e.to_string() })?;
+        if self.search.method == Method::Mlrsearch {
+            text = without_goal_keys(&text);
+        }
         for (open, comment) in [
             (self.search.upper.is_none(), "search.upper is not set: the line rate, or what the tester can do"),
             (self.link.speed.is_none(), "link.speed is not set: what the ports report"),
@@ -222,6 +243,17 @@ impl Plan {
         Ok(text)
     }
 
+    /// The plan as a result stores it: what [`Plan::to_toml`] says, as JSON.
+    pub fn to_json(&self) -> serde_json::Value {
+        let mut plan = serde_json::to_value(self).unwrap_or_default();
+        if self.search.method == Method::Mlrsearch {
+            if let Some(search) = plan.get_mut("search").and_then(serde_json::Value::as_object_mut) {
+                search.retain(|key, _| !SearchPlan::OF_GOALS.contains(&key.as_str()));
+            }
+        }
+        plan
+    }
+
     /// The same plan with short trials: seven frame sizes of a two-core software path end in well under 100 s.
     ///
     /// Short ones also slip between the interruptions of a noisy machine: where a core is taken away a few times a
@@ -231,8 +263,15 @@ impl Plan {
     pub fn quick(mut self) -> Self {
         self.name.push_str(" (quick)");
         self.description.push_str(" (quick: short trials, not the standard's durations)");
-        self.search.duration = Duration::from_millis(100);
-        self.search.precision = percent(1.0);
+        if self.search.method == Method::Mlrsearch {
+            // Contradictory goals stay as they are, for `validate` to name.
+            if let Ok(set) = self.search.goals.clone().unwrap_or_default().set() {
+                self.search.goals = Some(Goals::Listed(set.quick()));
+            }
+        } else {
+            self.search.duration = Duration::from_millis(100);
+            self.search.precision = percent(1.0);
+        }
         self.search.timeout = Duration::from_secs(15);
         self.search.max_trials = self.search.max_trials.max(400);
         self.latency.duration = Duration::from_millis(250);
@@ -241,6 +280,19 @@ impl Plan {
         self.trust.settle = Duration::ZERO;
         self
     }
+}
+
+/// The text without the keys of `[search]` that MLRsearch does not read.
+fn without_goal_keys(toml: &str) -> String {
+    let mut in_search = false;
+    let keep = |line: &&str| {
+        if line.starts_with('[') {
+            in_search = *line == "[search]";
+        }
+        let key = line.split(' ').next().unwrap_or_default();
+        !(in_search && SearchPlan::OF_GOALS.contains(&key))
+    };
+    toml.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }
 
 /// A ratio from a literal percentage.

@@ -141,6 +141,8 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
         "search.upper = \"2Gbps\"\nlink.speed = \"1G\"",
         "search.upper = 0",
         "search.retries = 2",
+        "search.goals = \"csit\"",
+        "search.warmup = \"1s\"",
         "search.method = \"tst009\"\nsearch.retry_max_lost = 9",
         "traffic.src_ip = \"2001:2::1\"",
         "traffic.dst_ip = \"198.18.0.1\"\ntraffic.ip = \"v6\"\nframe_sizes = [128]",
@@ -157,7 +159,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
         "= 3",
     ];
     insta::assert_snapshot!(all.map(error).join("\n"), @r#"
-    line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`
+    line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`, `warmup`, `goals`
     line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `traffic`, `search`, `latency`, `trust`, `link`, `dut`
     line 1, `frame_sizes = [64,`: frame size "63": must be 64 to 9216 bytes, FCS included
     frame_sizes = 0 sizes: must list 1 to 64 sizes
@@ -172,12 +174,14 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     line 1, `search.tolerated_loss = 1.5`: ratio "1.5": must be 0 to 1 (0.005), or 0% to 100% (0.5%)
     line 1, `search.duration = "fast"`: duration "fast": must be like 60s, 500ms, 2m or 1h: above zero, at most 30 days
     search.duration = 0s: must be 10ms to 30 days
-    line 1, `search.method = "ndr"`: unknown variant `ndr`, expected `rfc2544` or `tst009`
+    line 1, `search.method = "ndr"`: unknown variant `ndr`, expected one of `rfc2544`, `tst009`, `mlrsearch`
     search.lower = 2Mpps: must be below search.upper = 1Mpps, 1.000 Mpps at 64 bytes
     search.lower = 1Gbps: must be below search.upper = 90%, 1.339 Mpps at 64 bytes
     search.upper = 2Gbps: must be at most the line rate, 1.488 Mpps at 64 bytes
     search.upper = 0pps: must be above 0 frames/s
     search.retries = 2: is loss verification: it needs search.method = "tst009"; with "rfc2544" it must be 0
+    search.goals = (given): is for search.method = "mlrsearch": remove it, or choose that method
+    search.warmup = 1s: is for search.method = "mlrsearch": remove it, or choose that method
     search.retry_max_lost = 9: contradicts search.retries = 0: it limits retries that are never made
     traffic.src_ip = 2001:2::1: contradicts traffic.ip = "v4": give an IPv4 address
     traffic.dst_ip = 198.18.0.1: contradicts traffic.ip = "v6": give an IPv6 address
@@ -193,6 +197,67 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     line 1, `link.speed = "fast"`: link speed "fast": must be 1M to 10T bit/s, written like 10G, 2.5Gbps or 100M
     line 1, `= 3`: invalid key
     "#);
+}
+
+#[test]
+fn mlrsearch_takes_goals_and_refuses_what_they_say() {
+    let all = [
+        "precision = \"1%\"",
+        "tolerated_loss = \"0.1%\"",
+        "duration = \"1s\"",
+        "retries = 1",
+        "warmup = \"1ms\"",
+        "goals = \"ndr\"",
+        "goals = 3",
+        "goals = []",
+        "[[search.goals]]\nfinal_duration = \"1ms\"",
+        "[[search.goals]]\nwidth = \"0.1%\"\nloss_ratio = \"1%\"",
+        "[[search.goals]]\nduration = \"1s\"",
+    ];
+    let with = |key: &str| error(&format!("[search]\nmethod = \"mlrsearch\"\n{key}"));
+    insta::assert_snapshot!(all.map(with).join("\n"), @r#"
+    search.precision = 1 %: is each goal's own with search.method = "mlrsearch": leave out search.precision, and say width in search.goals
+    search.tolerated_loss = 0.1 %: is each goal's own with search.method = "mlrsearch": leave out search.tolerated_loss, and say loss_ratio in search.goals
+    search.duration = 1s: is each goal's own with search.method = "mlrsearch": leave out search.duration, and say final_duration in search.goals
+    search.retries = 1: is loss verification: it needs search.method = "tst009"; with "mlrsearch" it must be 0
+    search.warmup = 1ms: must be 10ms to 30 days
+    search.goals = ndr: must be one of csit, rfc2544, tst009
+    line 3, `goals = 3`: invalid type: integer `3`, expected one of csit, rfc2544, tst009 in quotes, or [[search.goals]] tables
+    search.goals = 0: must be 1 to 16 search goals
+    search.goal "NDR": initial_duration = 1ms: must be 10ms to 30 days
+    search.goal "NDR": width = 0.1 %: must be no less than loss_ratio = 1 %: the goals' throughputs could cross
+    line 4, `duration = "1s"`: unknown field `duration`, expected one of `name`, `final_duration`, `duration_sum`, `loss_ratio`, `exceed_ratio`, `initial_duration`, `width`
+    "#);
+}
+
+#[test]
+fn a_plan_of_goals_shows_them_and_nothing_they_replace() {
+    let plan = Plan::from_toml("search.method = 'mlrsearch'").unwrap();
+    let valid = plan.clone().validate().unwrap();
+    assert_eq!((&valid.search.goals, valid.search.max_trials), (&Some(Goals::default()), 400));
+    for plan in [plan.clone(), plan.quick()] {
+        let valid = plan.validate().unwrap();
+        let text = valid.to_toml().unwrap();
+        let search = text.split_once("[search]").unwrap().1.split_once("[latency]").unwrap().0;
+        assert!(
+            !["\nprecision", "\nduration =", "\ntolerated_loss"].iter().any(|key| search.contains(key)),
+            "{search}"
+        );
+        assert!(valid.to_json()["search"].get("precision").is_none());
+        assert_eq!(Plan::from_toml(&text).unwrap(), valid.clone().into_inner());
+        let set = valid.search.goals.clone().unwrap().set().unwrap();
+        assert_eq!(set.goals().len(), 2);
+    }
+}
+
+#[test]
+fn quick_goals_are_short() {
+    let mut plan = Plan::default();
+    plan.search.method = Method::Mlrsearch;
+    plan.search.goals = Some(Goals::Named("tst009".to_owned()));
+    let set = plan.quick().validate().unwrap().search.goals.clone().unwrap().set().unwrap();
+    let goal = &set.goals()[0];
+    assert_eq!((goal.initial_s(), goal.final_s(), goal.sum_s(), goal.width.get()), (0.01, 0.1, 0.2, 0.01));
 }
 
 #[test]

@@ -2,12 +2,14 @@ use std::{fmt, net::IpAddr, ops::Deref, time::Duration};
 
 use units::{FrameSize, Ratio, FCS_BYTES};
 
-use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, Traffic, L4};
+use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, SearchPlan, Traffic, L4};
 
 /// Bytes of the stamp at the end of every test frame.
 const STAMP_BYTES: u32 = 18;
 /// Most distinct 5-tuples per direction.
 const MAX_FLOWS: u64 = 1 << 24;
+/// Most trials a frame size of MLRsearch, unless the plan says otherwise.
+const MLR_TRIALS: u32 = 400;
 const MAX_SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 /// A plan whose values are each legal and agree with each other. Made by [`Plan::validate`] only.
@@ -42,6 +44,12 @@ impl Plan {
         let (src, dst) = self.traffic.addresses();
         self.traffic.src_ip = Some(src);
         self.traffic.dst_ip = Some(dst);
+        if self.search.method == Method::Mlrsearch {
+            self.search.goals.get_or_insert_default();
+            if self.search.max_trials == SearchPlan::default().max_trials {
+                self.search.max_trials = MLR_TRIALS;
+            }
+        }
         Ok(ValidPlan(self))
     }
 
@@ -116,8 +124,11 @@ impl Plan {
         span("search.timeout", s.timeout, Duration::from_millis(10))?;
         within("search.max_trials", s.max_trials, 1, 10_000)?;
         within("search.retries", s.retries, 0, 100)?;
-        if s.method == Method::Rfc2544 && s.retries > 0 {
-            let legal = "is loss verification: it needs search.method = \"tst009\"; with \"rfc2544\" it must be 0";
+        self.check_goals()?;
+        if s.method != Method::Tst009 && s.retries > 0 {
+            let method = if s.method == Method::Rfc2544 { "rfc2544" } else { "mlrsearch" };
+            let legal =
+                format!("is loss verification: it needs search.method = \"tst009\"; with \"{method}\" it must be 0");
             return Err(PlanError::value("search.retries", s.retries, legal));
         }
         if s.retry_max_lost.is_some() && s.retries == 0 {
@@ -131,6 +142,48 @@ impl Plan {
         }
         if self.latency.enabled {
             span("latency.duration", self.latency.duration, Duration::from_millis(10))?;
+        }
+        Ok(())
+    }
+
+    /// What MLRsearch takes from its goals is not to be given beside them, and goals are for MLRsearch only.
+    fn check_goals(&self) -> Check {
+        let (s, usual) = (&self.search, SearchPlan::default());
+        if s.method != Method::Mlrsearch {
+            let legal = "is for search.method = \"mlrsearch\": remove it, or choose that method";
+            if s.goals.is_some() {
+                return Err(PlanError::value("search.goals", "(given)", legal));
+            }
+            if !s.warmup.is_zero() {
+                return Err(PlanError::value("search.warmup", span_text(s.warmup), legal));
+            }
+            return Ok(());
+        }
+        let own = |key: &str, of: &str| {
+            format!(
+                "is each goal's own with search.method = \"mlrsearch\": leave out {key}, and say {of} in search.goals"
+            )
+        };
+        if s.tolerated_loss != usual.tolerated_loss {
+            let legal = own("search.tolerated_loss", "loss_ratio");
+            return Err(PlanError::value("search.tolerated_loss", s.tolerated_loss, legal));
+        }
+        if s.precision != usual.precision {
+            return Err(PlanError::value("search.precision", s.precision, own("search.precision", "width")));
+        }
+        if s.duration != usual.duration {
+            let legal = own("search.duration", "final_duration");
+            return Err(PlanError::value("search.duration", span_text(s.duration), legal));
+        }
+        if !s.warmup.is_zero() {
+            span("search.warmup", s.warmup, Duration::from_millis(10))?;
+        }
+        let set = s.goals.clone().unwrap_or_default().set()?;
+        for goal in set.goals() {
+            for (key, time) in [("initial_duration", goal.initial_s()), ("duration_sum", goal.sum_s())] {
+                let key = format!("search.goal {:?}: {key}", goal.name);
+                span(&key, Duration::from_secs_f64(time), Duration::from_millis(10))?;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,9 @@
 use units::{Fps, FrameSize, LinkSpeed, Ratio};
 
-use super::{Answer, Rfc2544Search, Search, Tst009Search};
+use super::{
+    mlr::{GoalSet, SearchGoal},
+    Answer, MlrSearch, Rfc2544Search, Search, Tst009Search,
+};
 use crate::plan::{check_bounds, Method, PlanError, ValidPlan};
 
 /// Everything a search for one frame size needs to know.
@@ -16,7 +19,7 @@ pub struct SearchConfig {
     pub upper: Fps,
     /// Whether `upper` is what the tester can do rather than what was asked for or the line rate.
     pub upper_is_tester: bool,
-    /// Loss ratio that still passes.
+    /// Loss ratio that still passes. Of MLRsearch, the first goal's; precision and duration are the least of all goals.
     pub tolerated_loss: Ratio,
     /// Relative width at which to stop.
     pub precision: Ratio,
@@ -36,6 +39,10 @@ pub struct SearchConfig {
     pub max_trials: u32,
     /// Most time in trials and waits, seconds.
     pub timeout_s: f64,
+    /// The goals of MLRsearch; not looked at by the others.
+    pub goals: GoalSet,
+    /// MLRsearch: sending time of the trial that counts for nothing, seconds; zero: none.
+    pub warmup_s: f64,
 }
 
 impl SearchConfig {
@@ -50,6 +57,15 @@ impl SearchConfig {
         selftest_max: Option<Fps>,
     ) -> Result<Self, PlanError> {
         let s = &plan.search;
+        let goals = s.goals.clone().unwrap_or_default().set()?;
+        let least = |of: fn(&SearchGoal) -> f64| goals.goals().iter().map(of).fold(f64::INFINITY, f64::min);
+        let (tolerated_loss, precision, duration_s) = match (s.method, goals.goals()) {
+            (Method::Mlrsearch, [first, ..]) => {
+                let width = Ratio::new(least(|g| g.width.get())).unwrap_or(first.width);
+                (first.loss_ratio, width, least(SearchGoal::initial_s))
+            }
+            _ => (s.tolerated_loss, s.precision, s.duration.as_secs_f64()),
+        };
         let link = plan.link.speed.or(link);
         let resolve =
             |key: &str, load: units::Load| load.resolve(size, link).map_err(|e| PlanError::value(key, load, e.legal));
@@ -69,7 +85,7 @@ impl SearchConfig {
         let lower = resolve("search.lower", s.lower)?;
         // A tester below the lowest load is no contradiction in the plan: the search finds that it cannot be offered.
         let upper = match lower >= upper && upper_is_tester {
-            true => Fps::from_raw(lower.get() * (1.0 + 2.0 * s.precision.get())),
+            true => Fps::from_raw(lower.get() * (1.0 + 2.0 * precision.get())),
             false => upper,
         };
         check_bounds(plan, size, Some(lower.get()), upper.get())?;
@@ -79,9 +95,9 @@ impl SearchConfig {
             lower,
             upper,
             upper_is_tester,
-            tolerated_loss: s.tolerated_loss,
-            precision: s.precision,
-            duration_s: s.duration.as_secs_f64(),
+            tolerated_loss,
+            precision,
+            duration_s,
             overhead_s: (plan.trust.residual + plan.trust.settle).as_secs_f64(),
             max_repeats: plan.trust.max_repeats,
             short_repeats: 3,
@@ -89,6 +105,8 @@ impl SearchConfig {
             retry_max_lost: s.retry_max_lost,
             max_trials: s.max_trials,
             timeout_s: s.timeout.as_secs_f64(),
+            goals,
+            warmup_s: s.warmup.as_secs_f64(),
         })
     }
 
@@ -97,6 +115,7 @@ impl SearchConfig {
         match self.method {
             Method::Rfc2544 => Box::new(Rfc2544Search::new(self.clone())),
             Method::Tst009 => Box::new(Tst009Search::new(self.clone())),
+            Method::Mlrsearch => Box::new(MlrSearch::new(self.clone(), self.goals.clone(), self.warmup_s)),
         }
     }
 
@@ -112,7 +131,8 @@ impl SearchConfig {
         Fps::from_raw(least.max(upper * 1e-4).min(upper * precision))
     }
 
-    /// About how many valid trials are left to a search that stands at these bounds: for progress.
+    /// About how many valid trials are left to a binary search that stands at these bounds: for progress. Nobody knows
+    /// it of MLRsearch.
     pub fn trials_left(&self, so_far: &Answer) -> u32 {
         if so_far.throughput.is_none() && so_far.upper_bound.is_none() {
             return 1 + (1.0 / self.precision.get()).log2().ceil().max(0.0) as u32;

@@ -365,3 +365,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_plan_of_goals_is_an_mlrsearch() {
+    let mut plan = Plan::default();
+    plan.search.upper = Some("20Mpps".parse().unwrap());
+    plan.search.method = Method::Mlrsearch;
+    plan.search.warmup = std::time::Duration::from_secs(2);
+    let config = SearchConfig::for_size(&plan.validate().unwrap(), FrameSize::MIN, None, None).unwrap();
+    assert_eq!((config.duration_s, config.precision.get(), config.max_trials), (1.0, 0.005, 400));
+    let (answer, made) = SimDut::new(3.3e6, 1).drive(&mut for_config(config), 1000);
+    let answer = answer.unwrap();
+    assert_eq!((made[0].spec.purpose, made[0].spec.duration_s), (Purpose::Warmup, 2.0));
+    assert_eq!(answer.goals.iter().map(|g| g.goal.name.as_str()).collect::<Vec<_>>(), ["NDR", "PDR"]);
+    assert!(answer.goals.iter().all(|g| g.regularity == mlr::Regularity::Regular));
+    assert_eq!((answer.throughput, answer.upper_bound), (answer.goals[0].lower_fps, answer.goals[0].upper_fps));
+}

@@ -16,6 +16,9 @@ pub use trial::{render as render_trial, trial_line};
 
 use crate::{num, runtime, style::Paint, tables, text, words, Style};
 
+/// Over the table of an MLRsearch's goals.
+pub(crate) const GOALS: &str = "Search goals (RFC 9971); figures of irregular results in brackets";
+
 /// The whole report of a run. `files` are the documents already written. A result without frame sizes
 /// (`linerate trial`) shows its trial instead of the tables.
 pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
@@ -29,6 +32,11 @@ pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
         out.push_str(&tables::throughput(result).text(style));
         for note in tables::notes(result) {
             out.push_str(&paragraph("", &text::styled(&note, style), Paint::Warn, style));
+        }
+        let goals = tables::goals(result);
+        if !goals.is_empty() {
+            out.push_str(&style.heading(GOALS));
+            out.push_str(&goals.text(style));
         }
         if !tables::latency(result).is_empty() {
             out.push_str(&style.heading("One-way delay at the throughput, and its variation"));

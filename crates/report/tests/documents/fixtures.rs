@@ -1,6 +1,10 @@
 //! Hand-made results. The figures are made up but belong together: counts add up and rates follow from them.
 
-use measure::{result::*, trial::*};
+use measure::{
+    result::*,
+    search::mlr::{GoalResult, GoalSet, Regularity, SearchGoal},
+    trial::*,
+};
 use serde_json::json;
 use units::{Fps, FrameSize, LinkSpeed};
 
@@ -148,7 +152,29 @@ pub fn found(bytes: u32, rate: f64, directions: u32) -> SizeResult {
         trials: vec![1, 2],
         invalid_trials: 0,
         diagnosis: None,
+        goals: vec![],
     }
+}
+
+/// A size searched for CSIT's goals; the second is as regular as said.
+pub fn of_goals(bytes: u32, ndr: f64, pdr: Regularity) -> SizeResult {
+    let goal = |goal: &SearchGoal, rate: f64, regularity| GoalResult {
+        goal: SearchGoal { initial_duration: Some(goal.final_duration), ..goal.clone() },
+        regularity,
+        lower_fps: Some(fps(rate)),
+        upper_fps: (regularity == Regularity::Regular).then(|| fps(rate * 1.004)),
+        conditional_throughput_fps: Some(fps(rate * (1.0 - goal.loss_ratio.get() / 2.0))),
+        trials: vec![1, 2],
+        trial_s: 2.0,
+    };
+    let csit = GoalSet::csit();
+    let goals = vec![goal(&csit.goals()[0], ndr, Regularity::Regular), goal(&csit.goals()[1], ndr * 1.1, pdr)];
+    SizeResult { goals, ..found(bytes, ndr, 1) }
+}
+
+/// MLRsearch of two sizes, one of them with an irregular result.
+pub fn mlrsearch() -> RunResult {
+    result(vec![of_goals(64, 9.5e6, Regularity::Regular), of_goals(1518, 8.1e6, Regularity::AtMaximum)])
 }
 
 /// A size for which no figure may be shown.

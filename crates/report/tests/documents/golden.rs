@@ -35,6 +35,23 @@ fn a_link_far_above_the_dut() {
 }
 
 #[test]
+fn goals_of_an_mlrsearch() {
+    let r = mlrsearch();
+    let text = terminal::render(&r, &WIDE, &[]);
+    let table = |text: &str| text.split_once("Search goals").unwrap().1.split_once("\nOne-way").unwrap().0.to_owned();
+    assert_snapshot!(table(&text));
+    assert!(markdown::render(&r).contains("| PDR "));
+    assert!(text.contains("irregular") && !terminal::render(&ten_gig(), &WIDE, &[]).contains("Search goals"));
+}
+
+#[test]
+fn csv_of_goals_has_a_line_each() {
+    let mut r = mlrsearch();
+    r.sizes.push(nothing(256, measure::result::Outcome::NoTraffic));
+    assert_snapshot!(csv::sizes(&r));
+}
+
+#[test]
 fn outcomes_without_a_figure() {
     assert_snapshot!(terminal::render(&every_outcome(), &WIDE, &[]));
 }

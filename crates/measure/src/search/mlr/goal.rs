@@ -8,6 +8,9 @@ use crate::plan::{
     PlanError,
 };
 
+/// Sending time of a full-length trial with `--quick`, seconds.
+const QUICK_S: f64 = 0.1;
+const QUICK_WIDTH: f64 = 0.01;
 /// Most goals of one search.
 const MAX_GOALS: usize = 16;
 
@@ -82,6 +85,26 @@ impl SearchGoal {
     /// Whether two loads are within the goal's width of each other.
     pub fn narrow(&self, lower: f64, upper: f64) -> bool {
         upper - lower <= upper * self.width.get() * (1.0 + 1e-9)
+    }
+
+    /// Whether a result of this goal is unconditionally compliant with RFC 2544 (RFC 9971, MLRsearch Compliant with RFC
+    /// 2544).
+    pub fn is_rfc2544(&self) -> bool {
+        self.loss_ratio == Ratio::ZERO && self.exceed_ratio == Ratio::ZERO && self.final_s() >= 60.0
+    }
+
+    /// Every attribute, in words: `NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %)`.
+    pub fn describe(&self) -> String {
+        format!(
+            "{} (loss {}, exceed {}, final {}, sum {}, initial {}, width {})",
+            self.name,
+            self.loss_ratio,
+            self.exceed_ratio,
+            span_text(self.final_duration),
+            span_text(self.duration_sum),
+            span_text(self.initial_duration.unwrap_or(self.final_duration)),
+            self.width
+        )
     }
 
     /// The first thing wrong with it: key, value, and what is legal.
@@ -171,6 +194,24 @@ impl GoalSet {
     /// shorter first trials, too; those that lose nothing count for nothing but against others that do.
     pub fn tst009() -> Self {
         Self(vec![SearchGoal::of("TST009", (60, 120), (0.0, 0.5), 0.005).tried_for_a_second()])
+    }
+
+    /// The same goals with trials of at most 0.1 s and as many of them, to a width of at least 1 %.
+    pub(crate) fn quick(&self) -> Vec<SearchGoal> {
+        let short = |goal: &SearchGoal| {
+            let factor = (QUICK_S / goal.final_s()).min(1.0);
+            let least = Duration::from_millis(10);
+            SearchGoal {
+                final_duration: goal.final_duration.mul_f64(factor),
+                duration_sum: goal.duration_sum.mul_f64(factor),
+                initial_duration: goal
+                    .initial_duration
+                    .map(|d| d.mul_f64(factor).max(least).min(goal.final_duration.mul_f64(factor))),
+                width: Ratio::new(goal.width.get().max(QUICK_WIDTH)).unwrap_or(goal.width),
+                ..goal.clone()
+            }
+        };
+        self.0.iter().map(short).collect()
     }
 
     /// The goals, in the order given; never none.

@@ -52,7 +52,7 @@ impl GoalResult {
             upper_fps: upper,
             conditional_throughput_fps: lower.and_then(|load| table.conditional_throughput(goal, load)),
             trials: rows().flat_map(|row| row.trials.iter().map(|t| t.0)).collect(),
-            trial_s: rows().flat_map(|row| row.seen()).map(|s| s.effective_s).sum(),
+            trial_s: rows().flat_map(|row| row.seen()).map(|s| s.effective_s).fold(0.0, |all, s| all + s),
         }
     }
 }
