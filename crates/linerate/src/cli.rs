@@ -51,9 +51,13 @@ pub struct BenchArgs {
     /// Short trials (labelled so in the result): the whole default in under two minutes.
     #[arg(long)]
     pub quick: bool,
-    /// List the embedded plans and end.
+    /// List the plans, embedded and in plans/ here, with what each needs, and end.
     #[arg(long)]
     pub list: bool,
+    /// Print how many trials and how long the plan may be expected to take, from a hundred runs against a simulated
+    /// device, and end.
+    #[arg(long, conflicts_with_all = ["list", "print_config", "flow_logger"])]
+    pub dry_run: bool,
     /// Print the effective plan as TOML, with every default, and end.
     #[arg(long)]
     pub print_config: bool,

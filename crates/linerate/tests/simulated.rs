@@ -12,8 +12,9 @@ fn bench(args: &[&str]) -> Ended {
     linerate(&[&["bench"], args].concat())
 }
 
+#[track_caller]
 fn rate(value: &serde_json::Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("no rate: {value}"))
+    value.as_f64().unwrap()
 }
 
 #[test]
@@ -28,6 +29,7 @@ fn every_search_finds_the_truth_and_says_that_it_is_simulated() {
         assert_eq!(result["warnings"][0]["kind"], "simulated");
         for size in result["sizes"].as_array().unwrap() {
             let (low, high) = (rate(&size["throughput_fps"]), rate(&size["upper_bound_fps"]));
+            assert!(rate(&size["at_throughput"][0]["latency"]["p50_ns"]) > 0.0, "{method}: the latency trial counts");
             assert!(low <= 3.001e6 && high >= 2.999e6 && high - low <= 0.021 * high, "{method}: {low} {high}");
             assert!(size["standard"]["name"].as_str().unwrap().starts_with("simulation of "));
             assert!(size["standard"]["departures"][0].as_str().unwrap().starts_with("simulated"));
@@ -67,4 +69,43 @@ fn what_is_wrong_with_it_is_said_in_one_line() {
         assert_eq!((ended.code, ended.stdout.as_str()), (2, ""));
         assert!(ended.stderr.contains(says) && ended.stderr.trim_end().lines().count() == 1, "{}", ended.stderr);
     }
+}
+
+#[test]
+fn the_ci_plan_ends_well_within_two_minutes() {
+    for dut in ["sim:capacity=3M", "sim:capacity=3M,accidents=5%:50,tester-stalls=30%", "sim:capacity=3M,onset=0.1%"] {
+        let ended = bench(&["--plan", "ci", "--dut", dut, "--json", "-"]);
+        assert_eq!(ended.code, 0, "{dut}: {}", ended.stderr);
+        let result = ended.json();
+        for size in result["sizes"].as_array().unwrap() {
+            let goals = size["goals"].as_array().unwrap();
+            assert!(goals.iter().all(|g| g["regularity"] == "regular"), "{dut}: {size}");
+            let ndr = rate(&goals[0]["lower_fps"]);
+            assert!((2.9e6..=3.01e6).contains(&ndr), "{dut}: {ndr}");
+        }
+        let trials = result["trials"].as_array().unwrap();
+        let seconds: f64 = trials.iter().map(|t| rate(&t["real_duration_s"]) + 0.02).sum();
+        assert!(seconds < 115.0, "{dut}: {seconds} s");
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_a_plan_takes() {
+    let ended = bench(&["--plan", "ci", "--dry-run", "--dut", "sim:capacity=3M,seed=5"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    for part in ["plan       ci", "sim:capacity=3M", "100, one a seed: 100 passed", "median", "p90", "duration"] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let assumed = bench(&["--dry-run", "--port", "eth:nope0", "--port", "eth:nope1", "--link", "10G"]);
+    assert!(assumed.stdout.contains("(assumed; --dut sim:... says another)"), "{}{}", assumed.stdout, assumed.stderr);
+    assert_eq!(bench(&["--dry-run", "--upper", "50%"]).code, 2);
+}
+
+#[test]
+fn plans_are_listed_with_what_they_need() {
+    let ended = bench(&["--list"]);
+    let mut lines = ended.stdout.lines();
+    let ci = lines.by_ref().find(|l| l.starts_with("ci ")).unwrap();
+    assert!(ci.contains("RFC 9971"), "{ci}");
+    assert_eq!(lines.next().unwrap().trim(), "needs two ports; or no port, for the built-in l3");
 }

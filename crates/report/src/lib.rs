@@ -11,6 +11,7 @@ pub mod json;
 pub mod markdown;
 mod num;
 pub mod progress;
+pub mod rehearsal;
 mod runtime;
 pub mod selftest;
 mod style;

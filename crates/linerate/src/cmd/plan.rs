@@ -10,8 +10,9 @@ use crate::{
 };
 
 /// Plans built into the binary: name and text.
-pub const EMBEDDED: [(&str, &str); 10] = [
+pub const EMBEDDED: [(&str, &str); 11] = [
     ("rfc2544", include_str!("../../../../plans/rfc2544.toml")),
+    ("ci", include_str!("../../../../plans/ci.toml")),
     ("small-router-u1", include_str!("../../../../plans/small-router-u1.toml")),
     ("small-router-u2", include_str!("../../../../plans/small-router-u2.toml")),
     ("small-router-u3", include_str!("../../../../plans/small-router-u3.toml")),
@@ -49,7 +50,8 @@ pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     Ok(plan.validate()?)
 }
 
-fn load(name: &str) -> Result<Plan, Failure> {
+/// A plan by its name or file, as written.
+pub fn load(name: &str) -> Result<Plan, Failure> {
     if let Some((_, text)) = EMBEDDED.iter().find(|(n, _)| *n == name) {
         return Ok(Plan::from_toml(text)?);
     }

@@ -54,6 +54,11 @@ impl SimRun {
         Self { plan, dut: setup.clone().start(), setup, stop, trials: Vec::new(), begun }
     }
 
+    /// Trials so far.
+    pub fn made(&self) -> usize {
+        self.trials.len()
+    }
+
     /// Virtual seconds so far, the waits around trials included.
     pub fn now_s(&self) -> f64 {
         self.dut.now_s()

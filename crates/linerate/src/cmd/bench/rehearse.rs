@@ -1,0 +1,65 @@
+//! `linerate bench --dry-run`: what a plan may be expected to take, from a hundred simulated runs of it.
+
+use measure::{plan::ValidPlan, sim::SimSetup};
+use report::rehearsal::{render, Rehearsal, Rehearsed};
+use units::FrameSize;
+
+use super::{sim, verdict, Bench, SimRun};
+use crate::{
+    cli::PortArgs,
+    cmd::{output, progress::Progress},
+    failure::{Exit, Failure},
+    out,
+    stop::Stop,
+};
+
+/// Runs, each with a seed of its own.
+const SEEDS: u64 = 100;
+/// What a device is assumed to forward where nothing is known of it: this share of the highest load, or this many
+/// frames/s.
+const SHARE: f64 = 0.6;
+const CAPACITY: f64 = 5e6;
+
+/// Runs the plan once a seed and prints what it took.
+pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let (setup, assumed) = match sim::asked(ports, plan)? {
+        Some(setup) => (setup, ""),
+        None => (assumed(plan), " (assumed; --dut sim:... says another)"),
+    };
+    let mut runs = Vec::new();
+    for seed in 0..SEEDS {
+        let seeded = SimSetup { seed: setup.seed.wrapping_add(seed), ..setup.clone() };
+        let run = SimRun::new(plan.clone(), seeded, stop.clone());
+        let sizes = plan.frame_sizes.clone();
+        let mut bench = Bench { run, progress: Progress::new(true), sizes, quiet: true };
+        let (results, ended) = bench.all();
+        ended?;
+        if stop.requested() {
+            break;
+        }
+        runs.push(Rehearsed {
+            trials: bench.run.made(),
+            seconds: bench.run.now_s(),
+            verdict: verdict(&results, false),
+        });
+    }
+    let sizes: Vec<String> = plan.frame_sizes.iter().map(FrameSize::to_string).collect();
+    let rehearsal = Rehearsal {
+        plan: format!("{}: {} ({} B)", plan.name, plan.description, sizes.join(", ")),
+        dut: format!("{setup}{assumed}"),
+        runs,
+    };
+    out::print(&render(&rehearsal, &output::style()));
+    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+}
+
+/// A device below the highest load, that loses a few frames in one trial of fifty as machines do.
+fn assumed(plan: &ValidPlan) -> SimSetup {
+    let link = plan.link.speed;
+    let size = plan.frame_sizes.iter().min().copied().unwrap_or(FrameSize::MIN);
+    let asked = plan.search.upper.and_then(|load| load.resolve(size, link).ok());
+    let highest = asked.or(link.map(|l| l.line_rate(size)));
+    let capacity = highest.map_or(CAPACITY, |fps| (fps.get() * SHARE).round());
+    SimSetup { accidents: (0.02, 50), directions: plan.traffic.directions(), ..SimSetup::new(capacity, 1) }
+}
