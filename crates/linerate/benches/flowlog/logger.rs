@@ -48,10 +48,10 @@ impl Logger {
         command.args(["--name", &name, "--listen", "127.0.0.1:0", "--flows", &load.flows.to_string()]);
         // Small buffers: those of four million frames have to fit.
         command.args(["--mtu", "576", "--memory"]);
-        command.args(if load.is_large() {
-            ["no-hugepages", "--memory-mib", "6144"]
-        } else {
-            ["hugepages", "--memory-mib", "640"]
+        command.args(match load.flows {
+            flows if flows > 1 << 22 => ["no-hugepages", "--memory-mib", "14336"],
+            _ if load.is_large() => ["no-hugepages", "--memory-mib", "6144"],
+            _ => ["hugepages", "--memory-mib", "640"],
         });
         let log = tempfile::NamedTempFile::new().unwrap();
         command.stdout(log.reopen().unwrap()).stderr(log.reopen().unwrap());
