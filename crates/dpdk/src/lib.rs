@@ -51,7 +51,7 @@ pub use mbuf::Mbuf;
 pub use memory::{Memory, MemoryKind};
 pub use mempool::{Mempool, PoolHandle};
 pub use park::Parked;
-pub use port::{cut_short, Link, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue};
+pub use port::{Link, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::Tsc;
 pub use wire::Wire;

@@ -11,6 +11,7 @@ pub mod placement;
 pub mod plan;
 pub mod result;
 pub mod search;
+pub mod shape;
 pub mod sim;
 pub mod trial;
 pub mod validity;

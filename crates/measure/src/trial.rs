@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, Nanos};
 
+use crate::shape::{LastLost, LoadShape, Outage, WindowSummary};
+
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
@@ -16,6 +18,19 @@ pub struct TrialSpec {
     pub duration_s: f64,
     /// Why it is run.
     pub purpose: Purpose,
+    /// How the frames are spread over the duration.
+    #[serde(default, skip_serializing_if = "LoadShape::is_steady")]
+    pub shape: LoadShape,
+    /// Length of the windows that delays are summed up in beside the whole, seconds; absent: only the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_s: Option<f64>,
+}
+
+impl TrialSpec {
+    /// A trial of evenly spaced frames, without windows.
+    pub fn steady(frame_size_bytes: FrameSize, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
+        Self { frame_size_bytes, load_fps, duration_s, purpose, shape: LoadShape::Steady, window_s: None }
+    }
 }
 
 /// Why a trial is run.
@@ -149,6 +164,15 @@ pub struct DirectionCounts {
     pub tx_span_s: f64,
     /// One-way delay; `None` when nothing came back or the clock cannot be trusted.
     pub latency: Option<LatencySummary>,
+    /// The last frame that was lost; `None` when none was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_lost: Option<LastLost>,
+    /// The longest run of lost frames; `None` when none was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
+    /// Delays window by window, where the trial asked for windows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowSummary>,
 }
 
 impl DirectionCounts {

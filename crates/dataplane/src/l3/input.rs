@@ -73,7 +73,7 @@ fn plain_ip4_if(data: &[u8], takes: impl Fn([u8; 8]) -> bool) -> Option<(u32, u1
 #[derive(Clone, Copy)]
 pub(super) struct Header {
     pub(super) first: u64,
-    pub(super) second: u64,
+    second: u64,
     third: u32,
 }
 

@@ -13,12 +13,12 @@ use std::{
 
 use packet::{Alloc, Buffer, Burst, Rx, BURST};
 
-use super::{pcap::cut_short, PortConfig};
+use super::{
+    pcap::{cut_short, ByteOrder, HEADER, RECORD},
+    PortConfig,
+};
 use crate::{DpdkError, Eal, Mbuf, Mempool, PoolHandle};
 
-/// Bytes of the file's header and of each frame's.
-const HEADER: usize = 24;
-const RECORD: usize = 16;
 /// Of libpcap's largest frame.
 const MOST: usize = 256 << 10;
 /// Read at once.
@@ -60,7 +60,7 @@ pub(super) struct Capture {
     buffer: Box<[u8]>,
     at: usize,
     end: usize,
-    big_endian: bool,
+    order: ByteOrder,
     pool: PoolHandle,
     large: PoolHandle,
     frames: u64,
@@ -86,7 +86,7 @@ impl Capture {
         }
         let mut head = Vec::new();
         file.by_ref().take(HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
-        let Some(big_endian) = head.first_chunk().and_then(byte_order) else { return Ok(None) };
+        let Some(order) = head.first_chunk().and_then(of_ethernet) else { return Ok(None) };
         let pool = config.pool.handle();
         let large = Mempool::new(eal, "large", LARGE.0, LARGE.1, LARGE.2)?.handle();
         Ok(Some(Self {
@@ -95,7 +95,7 @@ impl Capture {
             buffer: vec![0; CHUNK].into_boxed_slice(),
             at: 0,
             end: 0,
-            big_endian,
+            order,
             pool,
             large,
             frames: 0,
@@ -112,10 +112,8 @@ impl Capture {
     /// The length of the frame whose record begins here, when all of it has been read.
     #[inline]
     fn record(&self, at: usize) -> Option<usize> {
-        let head: &[u8; RECORD] = self.buffer.get(at..self.end)?.first_chunk()?;
-        let [_, _, _, _, _, _, _, _, a, b, c, d, ..] = *head;
-        let len = if self.big_endian { u32::from_be_bytes([a, b, c, d]) } else { u32::from_le_bytes([a, b, c, d]) };
-        Some(len as usize)
+        let head = self.buffer.get(at..self.end)?.first_chunk()?;
+        Some(self.order.captured(head) as usize)
     }
 
     /// The lengths of the next frames that are there as a whole and fit the port's buffers.
@@ -258,15 +256,9 @@ impl Capture {
     }
 }
 
-/// Whether a capture's header is of big-endian Ethernet frames; `None` when it is another kind of file.
-fn byte_order(head: &[u8; HEADER]) -> Option<bool> {
-    let big_endian = match head {
-        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => false,
-        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => true,
-        _ => return None,
-    };
-    let &link = head.last_chunk::<4>()?;
-    let link = if big_endian { u32::from_be_bytes(link) } else { u32::from_le_bytes(link) };
+/// The byte order of a classic capture of Ethernet frames; `None` when it is another kind of file.
+fn of_ethernet(head: &[u8; HEADER]) -> Option<ByteOrder> {
+    let order = ByteOrder::of(head)?;
     // The upper bits say how long the FCS is, if frames have one; those are the driver's.
-    (link == 1).then_some(big_endian)
+    (order.number(*head.last_chunk()?) == 1).then_some(order)
 }

@@ -21,7 +21,6 @@ use std::{
 use dpdk_sys as sys;
 
 pub use capture::Progress;
-pub use pcap::cut_short;
 pub use queue::{RxQueue, TxQueue};
 pub use stats::{Link, PortStats};
 

@@ -65,7 +65,7 @@ pub(super) fn open(
 }
 
 /// What is said of a capture that ends in the middle of this frame, counted from 1.
-pub fn cut_short(path: &Path, frame: u64) -> String {
+pub(super) fn cut_short(path: &Path, frame: u64) -> String {
     format!("{} is cut in the middle of frame {frame}: only what is before it is read", path.display())
 }
 
@@ -108,6 +108,41 @@ fn with_own_pool(eal: &'static Eal, config: PortConfig, frames: u64, longest: us
     Ok(PortConfig { mtu, ..config.with_pool(&pool) })
 }
 
+/// Bytes of a classic capture's header, and of that of each frame.
+pub(super) const HEADER: usize = 24;
+pub(super) const RECORD: usize = 16;
+
+/// How a classic capture writes numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// That of a capture with microseconds or nanoseconds; `None` when it is another kind of file.
+    pub(super) fn of(head: &[u8; HEADER]) -> Option<Self> {
+        match head {
+            [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Some(Self::Little),
+            [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => Some(Self::Big),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(self, bytes: [u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes),
+            Self::Big => u32::from_be_bytes(bytes),
+        }
+    }
+
+    /// The bytes of a frame that are there, by its header.
+    #[inline]
+    pub(super) fn captured(self, &[_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; RECORD]) -> u32 {
+        self.number([a, b, c, d])
+    }
+}
+
 /// What is in a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Measured {
@@ -122,24 +157,17 @@ struct Measured {
 /// Reads a capture through. One of a kind unknown here, or that ends in its header, is for the driver to refuse: nothing
 /// is found in it. Errors when the file cannot be read.
 fn measure(mut from: impl Read) -> io::Result<Measured> {
-    const HEADER: u64 = 24;
-    const RECORD: u64 = 16;
     let (mut found, mut head) = (Measured::default(), Vec::new());
-    from.by_ref().take(HEADER).read_to_end(&mut head)?;
-    let little = match head.as_slice() {
-        short if (short.len() as u64) < HEADER => return Ok(found),
-        [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => true,
-        [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => false,
-        _ => return Ok(found),
-    };
+    from.by_ref().take(HEADER as u64).read_to_end(&mut head)?;
+    let Some(order) = head.first_chunk().and_then(ByteOrder::of) else { return Ok(found) };
     loop {
         head.clear();
-        from.by_ref().take(RECORD).read_to_end(&mut head)?;
-        let &[_, _, _, _, _, _, _, _, a, b, c, d, _, _, _, _] = head.as_slice() else {
+        from.by_ref().take(RECORD as u64).read_to_end(&mut head)?;
+        let Some(record) = head.first_chunk() else {
             found.is_cut = !head.is_empty();
             return Ok(found);
         };
-        let len = if little { u32::from_le_bytes([a, b, c, d]) } else { u32::from_be_bytes([a, b, c, d]) };
+        let len = order.captured(record);
         if io::copy(&mut from.by_ref().take(len.into()), &mut io::sink())? < u64::from(len) {
             found.is_cut = true;
             return Ok(found);

@@ -249,8 +249,7 @@ impl<B: Bed> Bench<B> {
         let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
         let mut load = found;
         for step in 0..=MAX_STEPS_DOWN {
-            let spec =
-                TrialSpec { frame_size_bytes: at.size, load_fps: load, duration_s, purpose: Purpose::AtThroughput };
+            let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
             let (mut valid, mut short) = (None, 0);
             for attempt in 1..=tries {
                 let mut line = self.line("latency", at.size, at.index);

@@ -43,7 +43,7 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
             args.load, args.frame_size
         )));
     }
-    let spec = TrialSpec { frame_size_bytes: args.frame_size, load_fps, duration_s, purpose: Purpose::Single };
+    let spec = TrialSpec::steady(args.frame_size, load_fps, duration_s, Purpose::Single);
     let streams = run.streams(args.frame_size)?;
     let progress = Progress::new(args.output.quiet);
     let mut line = Line {

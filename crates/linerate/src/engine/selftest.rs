@@ -31,12 +31,7 @@ impl Rig {
         let mut best = 0.0f64;
         for _ in 0..RUNS {
             self.number += 1;
-            let spec = TrialSpec {
-                frame_size_bytes: size,
-                load_fps: Fps::from_raw(UNBOUNDED),
-                duration_s: duration.as_secs_f64(),
-                purpose: Purpose::SelfTest,
-            };
+            let spec = TrialSpec::steady(size, Fps::from_raw(UNBOUNDED), duration.as_secs_f64(), Purpose::SelfTest);
             let timing = Timing { residual: hz / 100, settle: 0 };
             let control = Control::new(timing, streams.directions);
             let ticks = self.ticks(duration);

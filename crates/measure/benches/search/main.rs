@@ -143,12 +143,7 @@ fn simdut() -> Result<(), Box<dyn Error>> {
             continue;
         }
         let (load, duration) = line.split_once(' ').ok_or("neither `dut TEXT` nor `LOAD DURATION`")?;
-        let spec = TrialSpec {
-            frame_size_bytes: FrameSize::MIN,
-            load_fps: Fps::new(load.parse()?)?,
-            duration_s: duration.parse()?,
-            purpose: Purpose::Search,
-        };
+        let spec = TrialSpec::steady(FrameSize::MIN, Fps::new(load.parse()?)?, duration.parse()?, Purpose::Search);
         let trial = dut.as_mut().ok_or("no DUT yet")?.run(&spec);
         let way = trial.directions.first().ok_or("no direction")?;
         writeln!(out, "{} {} {}", way.intended, way.sent, way.received)?;

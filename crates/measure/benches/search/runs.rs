@@ -27,7 +27,7 @@ fn config() -> Result<SearchConfig, Box<dyn std::error::Error>> {
     let mut plan = Plan::default();
     plan.search.upper = Some(format!("{}", LOADS.1).parse()?);
     plan.search.lower = format!("{}", LOADS.0).parse()?;
-    plan.search.max_trials = 2000;
+    plan.search.max_trials = Some(2000);
     plan.search.timeout = std::time::Duration::from_secs(7 * 24 * 3600);
     Ok(SearchConfig::for_size(&plan.validate()?, FrameSize::MIN, None, None)?)
 }

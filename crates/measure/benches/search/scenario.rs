@@ -117,12 +117,7 @@ fn thresholds(setup: &SimSetup, goal: &SearchGoal) -> Vec<f64> {
 /// Share of the trials at a load that are high-loss ones.
 fn high_loss(setup: &SimSetup, goal: &SearchGoal, load: f64) -> f64 {
     let mut dut = SimSetup { seed: 12345, latency: Nanos(0), ..setup.clone() }.start();
-    let spec = TrialSpec {
-        frame_size_bytes: FrameSize::MIN,
-        load_fps: Fps::from_raw(load),
-        duration_s: goal.final_s(),
-        purpose: Purpose::Search,
-    };
+    let spec = TrialSpec::steady(FrameSize::MIN, Fps::from_raw(load), goal.final_s(), Purpose::Search);
     let high = (0..SAMPLE).filter(|_| dut.run(&spec).loss_ratio() > goal.loss_ratio.get()).count();
     high as f64 / f64::from(SAMPLE)
 }

@@ -15,12 +15,7 @@ fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> 
     change(&mut d);
     let trial = TrialRecord {
         number: 1,
-        spec: TrialSpec {
-            frame_size_bytes: FrameSize::MIN,
-            load_fps: Fps::new(1e6).unwrap(),
-            duration_s: 0.001,
-            purpose: Purpose::Search,
-        },
+        spec: TrialSpec::steady(FrameSize::MIN, Fps::new(1e6).unwrap(), 0.001, Purpose::Search),
         attempt: 1,
         real_duration_s: 0.001,
         directions: vec![d],

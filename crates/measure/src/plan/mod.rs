@@ -103,9 +103,10 @@ pub struct SearchPlan {
     /// `tst009`: a trial that lost more frames than this is not tried again (z); absent: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_max_lost: Option<u64>,
-    /// Most trials for one frame size, invalid ones counted. For `mlrsearch`, whose trials are many and short, the
-    /// default is 400 instead.
-    pub max_trials: u32,
+    /// Most trials for one frame size, invalid ones counted. Absent: 100, and 400 for `mlrsearch`, whose trials are many
+    /// and short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_trials: Option<u32>,
     /// Most time for one frame size, waits included.
     #[serde(with = "text::span")]
     pub timeout: Duration,
@@ -118,8 +119,28 @@ pub struct SearchPlan {
 }
 
 impl SearchPlan {
-    /// Keys that are each goal's own with `mlrsearch`.
-    const OF_GOALS: [&'static str; 3] = ["tolerated_loss", "precision", "duration"];
+    /// Keys that are each goal's own with `mlrsearch`, and what they are called there.
+    const OF_GOALS: [(&'static str, &'static str); 3] =
+        [("tolerated_loss", "loss_ratio"), ("precision", "width"), ("duration", "final_duration")];
+
+    /// Most trials for one frame size: what was given, or the default of the method.
+    pub fn max_trials(&self) -> u32 {
+        self.max_trials.unwrap_or(if self.method == Method::Mlrsearch { 400 } else { 100 })
+    }
+
+    /// Whether the key is each goal's own with `mlrsearch`.
+    fn is_of_goals(key: &str) -> bool {
+        Self::OF_GOALS.iter().any(|(own, _)| *own == key)
+    }
+
+    /// That a key was given beside the goals it belongs to.
+    fn of_goals(key: &str, value: impl std::fmt::Display) -> PlanError {
+        let there = Self::OF_GOALS.iter().find(|(own, _)| *own == key).map_or(key, |(_, there)| there);
+        let legal = format!(
+            "is each goal's own with search.method = \"mlrsearch\": leave out search.{key}, and say {there} in search.goals"
+        );
+        PlanError::value(format!("search.{key}"), value, legal)
+    }
 }
 
 impl Default for SearchPlan {
@@ -133,7 +154,7 @@ impl Default for SearchPlan {
             upper: None,
             retries: 0,
             retry_max_lost: None,
-            max_trials: 100,
+            max_trials: None,
             timeout: Duration::from_secs(2 * 3600),
             warmup: Duration::ZERO,
             goals: None,
@@ -221,7 +242,17 @@ pub struct DutPlan {
 impl Plan {
     /// Reads a plan. Errors, in one line, on what is no TOML, on unknown keys and on values no type takes.
     pub fn from_toml(toml: &str) -> Result<Self, PlanError> {
-        toml::from_str(toml).map_err(|e| PlanError::from_toml(toml, &e))
+        let plan: Self = toml::from_str(toml).map_err(|e| PlanError::from_toml(toml, &e))?;
+        if plan.search.method == Method::Mlrsearch {
+            // Given is given, even if it says the default.
+            let table: toml::Table = toml::from_str(toml).map_err(|e| PlanError::from_toml(toml, &e))?;
+            let given = table.get("search").and_then(toml::Value::as_table).into_iter().flatten();
+            if let Some((key, value)) = given.into_iter().find(|(key, _)| SearchPlan::is_of_goals(key)) {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                return Err(SearchPlan::of_goals(key, text));
+            }
+        }
+        Ok(plan)
     }
 
     /// The plan as a file would hold it, every default explicit; a comment names the keys that are left open.
@@ -248,7 +279,7 @@ impl Plan {
         let mut plan = serde_json::to_value(self).unwrap_or_default();
         if self.search.method == Method::Mlrsearch {
             if let Some(search) = plan.get_mut("search").and_then(serde_json::Value::as_object_mut) {
-                search.retain(|key, _| !SearchPlan::OF_GOALS.contains(&key.as_str()));
+                search.retain(|key, _| !SearchPlan::is_of_goals(key));
             }
         }
         plan
@@ -273,7 +304,7 @@ impl Plan {
             self.search.precision = percent(1.0);
         }
         self.search.timeout = Duration::from_secs(15);
-        self.search.max_trials = self.search.max_trials.max(400);
+        self.search.max_trials = Some(self.search.max_trials().max(400));
         self.latency.duration = Duration::from_millis(250);
         self.trust.residual = Duration::from_millis(20);
         self.trust.max_repeats = self.trust.max_repeats.max(40);
@@ -290,7 +321,7 @@ fn without_goal_keys(toml: &str) -> String {
             in_search = *line == "[search]";
         }
         let key = line.split(' ').next().unwrap_or_default();
-        !(in_search && SearchPlan::OF_GOALS.contains(&key))
+        !(in_search && SearchPlan::is_of_goals(key))
     };
     toml.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }

@@ -216,8 +216,8 @@ fn mlrsearch_takes_goals_and_refuses_what_they_say() {
     ];
     let with = |key: &str| error(&format!("[search]\nmethod = \"mlrsearch\"\n{key}"));
     insta::assert_snapshot!(all.map(with).join("\n"), @r#"
-    search.precision = 1 %: is each goal's own with search.method = "mlrsearch": leave out search.precision, and say width in search.goals
-    search.tolerated_loss = 0.1 %: is each goal's own with search.method = "mlrsearch": leave out search.tolerated_loss, and say loss_ratio in search.goals
+    search.precision = 1%: is each goal's own with search.method = "mlrsearch": leave out search.precision, and say width in search.goals
+    search.tolerated_loss = 0.1%: is each goal's own with search.method = "mlrsearch": leave out search.tolerated_loss, and say loss_ratio in search.goals
     search.duration = 1s: is each goal's own with search.method = "mlrsearch": leave out search.duration, and say final_duration in search.goals
     search.retries = 1: is loss verification: it needs search.method = "tst009"; with "mlrsearch" it must be 0
     search.warmup = 1ms: must be 10ms to 30 days
@@ -234,7 +234,7 @@ fn mlrsearch_takes_goals_and_refuses_what_they_say() {
 fn a_plan_of_goals_shows_them_and_nothing_they_replace() {
     let plan = Plan::from_toml("search.method = 'mlrsearch'").unwrap();
     let valid = plan.clone().validate().unwrap();
-    assert_eq!((&valid.search.goals, valid.search.max_trials), (&Some(Goals::default()), 400));
+    assert_eq!((&valid.search.goals, valid.search.max_trials), (&Some(Goals::default()), Some(400)));
     for plan in [plan.clone(), plan.quick()] {
         let valid = plan.validate().unwrap();
         let text = valid.to_toml().unwrap();
@@ -248,6 +248,20 @@ fn a_plan_of_goals_shows_them_and_nothing_they_replace() {
         let set = valid.search.goals.clone().unwrap().set().unwrap();
         assert_eq!(set.goals().len(), 2);
     }
+}
+
+#[test]
+fn what_was_given_counts_even_if_it_is_the_default() {
+    let with = |key: &str| Plan::from_toml(&format!("[search]\nmethod = \"mlrsearch\"\n{key}"));
+    let defaults = toml::to_string(&SearchPlan::default()).unwrap();
+    for (key, _) in SearchPlan::OF_GOALS {
+        let line = defaults.lines().find(|line| line.starts_with(key)).unwrap();
+        let error = with(line).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("search.{key} = ")) && error.contains("each goal's own"), "{error}");
+        assert!(Plan::from_toml(&format!("[search]\n{line}")).is_ok());
+    }
+    assert_eq!(with("max_trials = 100").unwrap().validate().unwrap().search.max_trials, Some(100));
+    assert_eq!(Plan::default().validate().unwrap().search.max_trials, Some(100));
 }
 
 #[test]

@@ -8,8 +8,6 @@ use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, Plan
 const STAMP_BYTES: u32 = 18;
 /// Most distinct 5-tuples per direction.
 const MAX_FLOWS: u64 = 1 << 24;
-/// Most trials a frame size of MLRsearch, unless the plan says otherwise.
-const MLR_TRIALS: u32 = 400;
 const MAX_SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 /// A plan whose values are each legal and agree with each other. Made by [`Plan::validate`] only.
@@ -46,10 +44,8 @@ impl Plan {
         self.traffic.dst_ip = Some(dst);
         if self.search.method == Method::Mlrsearch {
             self.search.goals.get_or_insert_default();
-            if self.search.max_trials == SearchPlan::default().max_trials {
-                self.search.max_trials = MLR_TRIALS;
-            }
         }
+        self.search.max_trials = Some(self.search.max_trials());
         Ok(ValidPlan(self))
     }
 
@@ -122,7 +118,7 @@ impl Plan {
         }
         span("search.duration", s.duration, Duration::from_millis(10))?;
         span("search.timeout", s.timeout, Duration::from_millis(10))?;
-        within("search.max_trials", s.max_trials, 1, 10_000)?;
+        within("search.max_trials", s.max_trials(), 1, 10_000)?;
         within("search.retries", s.retries, 0, 100)?;
         self.check_goals()?;
         if s.method != Method::Tst009 && s.retries > 0 {
@@ -159,21 +155,15 @@ impl Plan {
             }
             return Ok(());
         }
-        let own = |key: &str, of: &str| {
-            format!(
-                "is each goal's own with search.method = \"mlrsearch\": leave out {key}, and say {of} in search.goals"
-            )
-        };
+        // Of what was not read from a file, only what differs is known to have been given.
         if s.tolerated_loss != usual.tolerated_loss {
-            let legal = own("search.tolerated_loss", "loss_ratio");
-            return Err(PlanError::value("search.tolerated_loss", s.tolerated_loss, legal));
+            return Err(SearchPlan::of_goals("tolerated_loss", s.tolerated_loss));
         }
         if s.precision != usual.precision {
-            return Err(PlanError::value("search.precision", s.precision, own("search.precision", "width")));
+            return Err(SearchPlan::of_goals("precision", s.precision));
         }
         if s.duration != usual.duration {
-            let legal = own("search.duration", "final_duration");
-            return Err(PlanError::value("search.duration", span_text(s.duration), legal));
+            return Err(SearchPlan::of_goals("duration", span_text(s.duration)));
         }
         if !s.warmup.is_zero() {
             span("search.warmup", s.warmup, Duration::from_millis(10))?;

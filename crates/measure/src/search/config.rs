@@ -103,7 +103,7 @@ impl SearchConfig {
             short_repeats: 3,
             retries: s.retries,
             retry_max_lost: s.retry_max_lost,
-            max_trials: s.max_trials,
+            max_trials: s.max_trials(),
             timeout_s: s.timeout.as_secs_f64(),
             goals,
             warmup_s: s.warmup.as_secs_f64(),

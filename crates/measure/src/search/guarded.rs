@@ -193,7 +193,7 @@ impl<S: Strategy> Search for Guarded<S> {
             self.fell_short = 0;
             self.short = 0;
             self.most_offered = 0.0;
-            self.pending = Some(TrialSpec { frame_size_bytes: self.config.frame_size, load_fps, duration_s, purpose });
+            self.pending = Some(TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose));
         }
         if self.pending.is_some() && made >= self.config.max_trials {
             let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);

@@ -141,7 +141,7 @@ impl SimDut {
     /// and what is forwarded meanwhile.
     pub fn burst(&mut self, size: FrameSize, frames: u64, rate: Fps) -> TrialRecord {
         let duration_s = if rate > Fps::ZERO { frames as f64 / rate.get() } else { 0.0 };
-        self.run(&TrialSpec { frame_size_bytes: size, load_fps: rate, duration_s, purpose: Purpose::Search })
+        self.run(&TrialSpec::steady(size, rate, duration_s, Purpose::Search))
     }
 
     /// Frames lost because they came faster than the DUT forwards, or while it was dead.

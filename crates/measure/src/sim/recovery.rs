@@ -22,8 +22,7 @@ impl SimDut {
     /// The DUT loses every frame until it has recovered (the setup's `recovery`) and while it is dead; for good when
     /// half the overload is still too much for it.
     pub fn recovery(&mut self, size: FrameSize, overload: Fps, overload_s: f64, half_s: f64) -> SimRecovery {
-        let spec =
-            TrialSpec { frame_size_bytes: size, load_fps: overload, duration_s: overload_s, purpose: Purpose::Single };
+        let spec = TrialSpec::steady(size, overload, overload_s, Purpose::Single);
         let first = self.run(&spec);
         let (start, half) = (self.now_s, overload.get() / 2.0);
         let capacity = self.setup.capacity(self.at, start, start + half_s);

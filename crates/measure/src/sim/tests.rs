@@ -9,7 +9,7 @@ fn setup(text: &str) -> SimSetup {
 
 fn trial(dut: &mut SimDut, load: f64, duration_s: f64) -> TrialRecord {
     let load_fps = Fps::new(load).unwrap();
-    dut.run(&TrialSpec { frame_size_bytes: FrameSize::MIN, load_fps, duration_s, purpose: Purpose::Single })
+    dut.run(&TrialSpec::steady(FrameSize::MIN, load_fps, duration_s, Purpose::Single))
 }
 
 #[test]

@@ -7,12 +7,7 @@ use crate::trial::{DirectionCounts, Interference, Purpose, TrialSpec};
 fn clean() -> TrialRecord {
     TrialRecord {
         number: 1,
-        spec: TrialSpec {
-            frame_size_bytes: FrameSize::MIN,
-            load_fps: Fps::new(1e6).unwrap(),
-            duration_s: 1.0,
-            purpose: Purpose::Search,
-        },
+        spec: TrialSpec::steady(FrameSize::MIN, Fps::new(1e6).unwrap(), 1.0, Purpose::Search),
         attempt: 1,
         real_duration_s: 1.0,
         directions: vec![DirectionCounts {

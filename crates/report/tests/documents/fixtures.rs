@@ -78,7 +78,7 @@ pub fn direction(from: &str, to: &str, size: FrameSize, sent: u64, lost: u64) ->
 pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) -> TrialRecord {
     TrialRecord {
         number,
-        spec: TrialSpec { frame_size_bytes: size(bytes), load_fps: fps(load), duration_s: 1.0, purpose },
+        spec: TrialSpec::steady(size(bytes), fps(load), 1.0, purpose),
         attempt: 1,
         real_duration_s: 1.0,
         directions: vec![direction("wire:a", "wire:b", size(bytes), load as u64, lost)],

@@ -176,7 +176,7 @@ mod tests {
 
     fn spec() -> TrialSpec {
         let load_fps = Fps::from_raw(1e6);
-        TrialSpec { frame_size_bytes: FrameSize::MIN, load_fps, duration_s: 60.0, purpose: Purpose::Search }
+        TrialSpec::steady(FrameSize::MIN, load_fps, 60.0, Purpose::Search)
     }
 
     #[test]

@@ -261,8 +261,7 @@ impl Bench {
         }
         self.reader.expect(&program);
         let before = Moment::now(&self.run.rig.clock);
-        let trial_spec =
-            TrialSpec { frame_size_bytes: self.size, load_fps: load, duration_s, purpose: Purpose::Single };
+        let trial_spec = TrialSpec::steady(self.size, load, duration_s, Purpose::Single);
         let mut line = self.line("trial", Some(load));
         let progress = &self.progress;
         let record = self.run.trial(&streams, trial_spec, attempt, None, &mut |elapsed| {

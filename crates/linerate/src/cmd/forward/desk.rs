@@ -42,6 +42,17 @@ pub struct Sample {
     pub lcores: Vec<Snapshot>,
 }
 
+/// How far the captures are that are read once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Captures {
+    /// There are none, or one has more frames.
+    Unread,
+    /// All are read that we read ourselves. A driver does not say that it has read all: a lull does.
+    LeftToDrivers,
+    /// All are read.
+    Read,
+}
+
 /// What runs, where.
 pub struct Site {
     /// The function.
@@ -124,15 +135,18 @@ impl Desk {
     /// Whether it is time to end.
     pub fn over(&self, stop: &Stop) -> bool {
         let done = self.site.duration.is_some_and(|d| self.begun.elapsed() >= d);
-        done || self.told_to_stop || stop.requested() || self.captures().is_some_and(|(own, over)| own > 0 && over)
+        done || self.told_to_stop || stop.requested() || self.captures() == Captures::Read
     }
 
-    /// When captures end the run: how many are read by ourselves and not by a driver, and whether all those are read.
-    fn captures(&self) -> Option<(usize, bool)> {
-        let asked = self.site.once?;
-        let own = self.ports.iter().filter_map(|port| port.progress());
-        let (own, over) = own.fold((0, 0), |(own, over), each| (own + 1, over + usize::from(each.is_over())));
-        Some((own, over == asked))
+    /// How far the captures are whose end is the run's.
+    fn captures(&self) -> Captures {
+        let Some(asked) = self.site.once else { return Captures::Unread };
+        let mut own = self.ports.iter().filter_map(|port| port.progress());
+        match (own.clone().count(), own.all(|each| each.is_over())) {
+            (_, false) => Captures::Unread,
+            (own, true) if own < asked => Captures::LeftToDrivers,
+            (_, true) => Captures::Read,
+        }
     }
 
     /// The counters of every lcore now.
@@ -172,9 +186,7 @@ impl Desk {
         let received = self.received();
         self.lulls = if received == self.lull_at { self.lulls + 1 } else { 1 };
         self.lull_at = received;
-        // A driver does not say that it has read all.
-        let by_driver = self.captures().is_some_and(|(own, _)| self.site.once != Some(own));
-        self.told_to_stop |= by_driver && self.lulls > LULLS;
+        self.told_to_stop |= self.lulls > LULLS && self.captures() == Captures::LeftToDrivers;
     }
 
     /// Answers for about so long; keeps tables and counters up to date.

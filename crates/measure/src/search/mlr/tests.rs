@@ -17,7 +17,7 @@ use crate::{
 fn config() -> SearchConfig {
     let mut plan = crate::plan::Plan::default();
     plan.search.upper = Some("20Mpps".parse().unwrap());
-    plan.search.max_trials = 500;
+    plan.search.max_trials = Some(500);
     SearchConfig::for_size(&plan.validate().unwrap(), FrameSize::MIN, None, None).unwrap()
 }
 
