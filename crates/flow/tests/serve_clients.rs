@@ -5,7 +5,7 @@ mod serve_support;
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
     net::{TcpListener, TcpStream},
     path::Path,
     sync::{
@@ -13,7 +13,7 @@ use std::{
         Arc,
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use flow::{
@@ -60,6 +60,21 @@ fn wrong_requests_are_told_and_garbage_is_let_go() {
     let _ = stream.write_all(&vec![b'x'; 70_000]);
     assert!(answer(&mut reader).contains("at most 65536 bytes"));
     assert_eq!(answer(&mut reader), "");
+}
+
+#[test]
+fn who_never_stops_sending_is_cut_off() {
+    let server = server(&flows(1, 1));
+    let (mut stream, _reader) = raw(&server);
+    stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    let by = Instant::now() + Duration::from_secs(60);
+    let error = loop {
+        match stream.write(&[b'\n', b'x'].repeat(30_000)) {
+            Err(e) if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break e,
+            _ => assert!(Instant::now() < by, "the connection is still open"),
+        }
+    };
+    assert!(matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
 }
 
 /// Does what it should not until told to stop.

@@ -2,7 +2,7 @@ use std::{
     io,
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     os::unix::net::UnixStream,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, Weak},
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -36,8 +36,8 @@ pub(crate) struct Acceptor {
 
 #[derive(Debug)]
 struct Served {
-    /// A second handle on the connection, to end what the thread waits for.
-    tcp: Arc<TcpStream>,
+    /// A second handle on the connection, to end what the thread waits for; the thread's, so that it closes with it.
+    tcp: Weak<TcpStream>,
     thread: JoinHandle<()>,
     beyond: bool,
 }
@@ -82,8 +82,8 @@ impl Drop for Acceptor {
             let _ = thread.join();
         }
         let guests = std::mem::take(&mut *lock(&self.guests));
-        for guest in &guests {
-            let _ = guest.tcp.shutdown(Shutdown::Both);
+        for tcp in guests.iter().filter_map(|guest| guest.tcp.upgrade()) {
+            let _ = tcp.shutdown(Shutdown::Both);
         }
         for guest in guests {
             let _ = guest.thread.join();
@@ -123,14 +123,13 @@ fn accept(
         }
         let Ok(second) = tcp.set_nonblocking(false).and_then(|()| tcp.try_clone()) else { continue };
         let second = Arc::new(second);
-        let (serve, own) = (Arc::clone(serve), Arc::clone(&second));
+        let (serve, weak) = (Arc::clone(serve), Arc::downgrade(&second));
         let run = move || {
             serve(Guest { tcp, beyond });
-            // The other handle stays open until the next guest comes.
-            let _ = own.shutdown(Shutdown::Both);
+            drop(second);
         };
         if let Ok(thread) = thread::Builder::new().name(format!("{name}-guest")).spawn(run) {
-            guests.push(Served { tcp: second, thread, beyond });
+            guests.push(Served { tcp: weak, thread, beyond });
         }
     }
 }

@@ -6,6 +6,10 @@ use std::{
 
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
+/// What a goodbye may take, and how much is read of what the other side still sends, bytes.
+const GOODBYE: Duration = Duration::from_millis(200);
+const UNREAD: usize = 1 << 20;
+
 /// A TCP stream whose every read and write ends by a deadline, however slowly the other side moves.
 #[derive(Debug)]
 pub(crate) struct Timed {
@@ -108,9 +112,10 @@ impl Stream {
     }
 
     /// Says goodbye and waits a moment for the other side to have read it: a socket closed with unread bytes in it is
-    /// reset, and the last line would be lost.
+    /// reset, and the last line would be lost. Who goes on sending meanwhile is read no further, and made to wait.
     pub(crate) fn finish(mut self) {
-        self.deadline(Instant::now() + Duration::from_millis(200));
+        let moment = Instant::now() + GOODBYE;
+        self.deadline(moment);
         match &mut self {
             Self::Plain(_) => {}
             Self::Server(tls) => {
@@ -124,8 +129,14 @@ impl Stream {
         }
         let timed = self.timed();
         let _ = timed.tcp.shutdown(Shutdown::Write);
-        let mut rest = [0; 4096];
-        while matches!(timed.read(&mut rest), Ok(n) if n > 0) {}
+        let (mut rest, mut read) = ([0; 4096], 0);
+        while read < UNREAD {
+            match timed.read(&mut rest) {
+                Ok(n) if n > 0 => read += n,
+                _ => return,
+            }
+        }
+        std::thread::sleep(moment.saturating_duration_since(Instant::now()));
     }
 }
 
