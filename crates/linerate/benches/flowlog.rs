@@ -63,14 +63,14 @@ fn beside_readers(rounds: usize) {
     );
     let logger = Logger::start(&Load::shuffled(1 << 16, 16));
     logger.fill();
+    let _busy = readers::Busy::start();
     let mut ratios = Vec::new();
-    let alone = || readers::beside_others(|| logger.clocks());
-    let mut before = alone();
+    let mut before = logger.clocks();
     for _ in 0..rounds {
         let clients = readers::Readers::start(logger.address());
         let beside = logger.clocks();
         println!("{}", clients.end());
-        let after = alone();
+        let after = logger.clocks();
         println!("clocks a packet: {before:.1} alone, {beside:.1} with 10 clients, {after:.1} alone");
         ratios.push((before + after) / 2.0 / beside);
         before = after;

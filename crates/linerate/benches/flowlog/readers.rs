@@ -1,8 +1,9 @@
 //! Clients of a logger: nine that watch its largest flows, and one that sends garbage and never reads.
 
 use std::{
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
-    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    io::{BufRead, BufReader, ErrorKind, Write},
+    net::{Shutdown, SocketAddr, TcpStream},
+    process::{Child, Command, Stdio},
     sync::{
         atomic::{AtomicBool, AtomicU64, Ordering},
         Arc,
@@ -63,27 +64,31 @@ impl Readers {
     }
 }
 
-/// Runs this while the CPUs beside the lcore do what they do with clients, garbage sent over loopback, but to somebody else:
-/// a machine whose other CPU rests is not the same machine.
-pub fn beside_others<T>(measure: impl FnOnce() -> T) -> T {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
-    let address = listener.local_addr().unwrap();
-    let (sent, over) = (AtomicU64::new(0), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            leave_the_lcore();
-            let mut taken = vec![0; 65_536];
-            let (mut stream, _) = listener.accept().unwrap();
-            while stream.read(&mut taken).is_ok_and(|n| n > 0) {}
-        });
-        scope.spawn(|| {
-            leave_the_lcore();
-            hostile(address, &sent, &over);
-        });
-        let measured = measure();
-        over.store(true, Ordering::Relaxed);
-        measured
-    })
+/// Keeps the CPUs beside the lcore busy with sums that wait for everybody else: a core whose neighbour computes is not the
+/// core whose neighbour rests, and with this it computes in every turn.
+pub struct Busy(Vec<Child>);
+
+impl Busy {
+    /// Starts one a CPU.
+    pub fn start() -> Self {
+        let sums = |cpu: &str| {
+            let mut sums = Command::new("chrt");
+            sums.args(["--idle", "0", "taskset", "--cpu-list", cpu, "md5sum", "/dev/zero"]).stdout(Stdio::null());
+            sums.spawn().expect("chrt, taskset and md5sum are in every Debian")
+        };
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = (0..cpus).map(|cpu| cpu.to_string());
+        Self(cpus.filter(|cpu| cpu != crate::contest::CPU).map(|cpu| sums(&cpu)).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for sums in &mut self.0 {
+            let _ = sums.kill();
+            let _ = sums.wait();
+        }
+    }
 }
 
 /// Sends garbage, as much as is taken, over a new connection when one is closed; reads nothing.
