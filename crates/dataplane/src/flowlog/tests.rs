@@ -19,7 +19,7 @@ type Log = FlowLog<Heap, NoPrefetch>;
 
 fn logger(ports: usize, reflect: bool, full: Full) -> (Log, Reader<Heap>, EndedReader) {
     let spec = TableSpec { full, ..TableSpec::new(1024) };
-    let base = Timebase { ticks: 0, unix_ns: 0, hz: HZ };
+    let base = Timebase::new(0, 0, HZ);
     let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), base, 4096).unwrap();
     let decode = DecodeSpec { joined: true, ..DecodeSpec::default() };
     (FlowLog::new(ports, reflect, decode, worker, NoPrefetch), reader, ended)

@@ -8,6 +8,7 @@ use super::{
     index::{Index, LANES, NONE},
     slot::{Family, Slot},
     sync::AtomicU64,
+    time::Walls,
     Counts, Full, Prefetch, TableError,
 };
 use crate::EndReason;
@@ -21,6 +22,8 @@ pub(crate) struct Common {
     pub(crate) active: u64,
     /// How long a flow that TCP has closed stays for late frames, in ticks.
     pub(crate) linger: u64,
+    /// Wall clocks, as last heard of.
+    pub(crate) walls: Walls,
     pub(crate) counts: Counts,
     /// The counts are not those that readers see.
     pub(crate) changed: bool,
@@ -124,7 +127,7 @@ impl<F: Family> Flows<F> {
         while lanes != 0 {
             match Slot::<F>::at(table, spot.slot(lanes.trailing_zeros())) {
                 Some(slot) if slot.is(key) => {
-                    let cut = slot.count_turn(facts, ingress, now, common.joined);
+                    let cut = slot.count_turn(facts, ingress, now, common.joined, common.walls);
                     return self.out(common, cut);
                 }
                 _ => lanes &= lanes - 1,
@@ -140,12 +143,12 @@ impl<F: Family> Flows<F> {
             if let Some(slot) = Slot::<F>::at(table, place) {
                 common.counts.evicted += 1;
                 common.counts.flows -= 1;
-                self.out(common, slot.cut(EndReason::LackOfResources));
+                self.out(common, slot.cut(EndReason::LackOfResources, common.walls));
             }
         }
         match Slot::<F>::at(table, place) {
             Some(slot) => {
-                slot.fill(key, facts, ingress, now, common.joined);
+                slot.fill(key, facts, ingress, now, common.joined, common.walls);
                 self.index.set(place, spot.tag);
                 common.counts.flows += 1;
                 common.counts.created += 1;
@@ -177,7 +180,7 @@ impl<F: Family> Flows<F> {
             let Some(slot) = Slot::<F>::at(table, place) else { return };
             let due = slot.due(now, common.idle, common.active, common.linger);
             let Some(reason) = (if forced { Some(EndReason::Forced) } else { due }) else { continue };
-            self.out(common, slot.cut(reason));
+            self.out(common, slot.cut(reason, common.walls));
             if reason != EndReason::Active {
                 self.index.set(place, 0);
                 common.counts.flows -= 1;

@@ -8,7 +8,8 @@ use super::{
     reader::Shared,
     slot::{V4, V6},
     sweep::Sweep,
-    sync::AtomicU64,
+    sync::{AtomicU64, Ordering},
+    time::Walls,
     Counts, Prefetch,
 };
 use crate::decode::{Packet4, Packet6};
@@ -41,12 +42,13 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.publish();
     }
 
-    /// Ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
+    /// Hears of steps of the wall clock, and ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
     /// every poll. All places are looked at once in a quarter of the idle timeout, or in a second if that is longer, as
     /// long as the budgets allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
     /// Returns how many places were looked at.
     #[inline]
     pub fn age(&mut self, now: u64, budget: usize) -> usize {
+        self.common.walls = Walls(self.shared.walls.load(Ordering::Relaxed));
         let due = self.sweep.due(now).min(u32::try_from(budget.div_ceil(LANES)).unwrap_or(u32::MAX));
         if due > 0 {
             for _ in 0..due {

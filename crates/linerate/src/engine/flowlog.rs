@@ -137,7 +137,7 @@ pub(super) fn anchor(clock: &Tsc) -> Timebase {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let took = clock.now().saturating_sub(before);
         let unix_ns = u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX);
-        (took, Timebase { ticks: before + took / 2, unix_ns, hz: clock.hz() })
+        (took, Timebase::new(before + took / 2, unix_ns, clock.hz()))
     };
     (0..8).map(|_| look()).min_by_key(|l| l.0).unwrap_or_else(look).1
 }
@@ -178,7 +178,7 @@ struct PortSeen {
 /// Everything counted, to be read by any thread.
 pub struct Logged {
     clock: Tsc,
-    /// Where times are told from. Taken anew each second: records follow the wall clock, their durations do not.
+    /// How times are told. It hears of the wall clock each second.
     timebase: Arc<Mutex<Timebase>>,
     begun: Instant,
     names: Vec<String>,
@@ -223,8 +223,8 @@ impl Logged {
         sinks
     }
 
-    /// Looks at the ports and the clocks; to be called each second.
-    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) {
+    /// Looks at the ports and the clocks; to be called each second. One line for each link that has changed since.
+    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
         let seen = |(n, port): (usize, &Port)| {
             // Those that found the queue full of the port they were to leave by.
             let egress = if n ^ 1 < ports.len() { n ^ 1 } else { n };
@@ -235,10 +235,17 @@ impl Logged {
                 up: port.link().up,
             }
         };
-        *lock(&self.seen) = ports.iter().enumerate().map(seen).collect();
-        let timebase = anchor(&self.clock);
-        *lock(&self.timebase) = timebase;
+        let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
+        let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
+        let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
+        let said = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let timebase = {
+            let mut timebase = lock(&self.timebase);
+            timebase.follow(anchor(&self.clock));
+            *timebase
+        };
         lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
+        said.collect()
     }
 
     fn interface(&self, port: usize, name: &str) -> Interface {

@@ -64,6 +64,50 @@ fn quiet_flows_end_and_long_ones_are_cut() {
 }
 
 #[test]
+fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
+    const HOUR: u64 = 3_600_000_000_000;
+    const S: u64 = 1_000_000_000;
+    let (mut worker, mut reader, mut ended) = small(Full::Refuse, true, 64);
+    let mut base = reader.timebase();
+    let start = 10 * HOUR;
+    let mut step = |worker: &mut Worker<Heap>, ended: &mut EndedReader, ticks: u64, by: i64| {
+        base.follow(Timebase::new(
+            ticks,
+            (start + ticks * 1_000_000).checked_add_signed(by * HOUR as i64).unwrap(),
+            HZ,
+        ));
+        reader.anchor(base);
+        ended.anchor(base);
+        // It is heard of, and nothing is due.
+        worker.age(ticks, 16);
+    };
+    step(&mut worker, &mut ended, 500, 0);
+    worker.count4(&[four(1), four(2)], 0, 1000, &NoPrefetch);
+    step(&mut worker, &mut ended, 2000, 1);
+    worker.count4(&[four(2), four(3)], 0, 3000, &NoPrefetch);
+    for second in 4..=32 {
+        worker.count4(&[four(2)], 0, second * 1000, &NoPrefetch);
+    }
+    age(&mut worker, 31_000);
+    let told = |ended: &mut EndedReader, i: u32| {
+        let mut told: Vec<_> = records(ended);
+        told.retain(|r| Key4::of(&r.key) == Some(four(i).key));
+        told.iter().map(|r| (r.first, r.last, r.end)).collect::<Vec<_>>()
+    };
+    // By the clock it began by, though it went on after the step.
+    assert_eq!(told(&mut ended, 2), [(start + S, start + 32 * S, Some(EndReason::Active))]);
+    // Its next record is by the new clock, which is ahead; the clock is then stepped two hours back.
+    worker.count4(&[four(2)], 0, 40_000, &NoPrefetch);
+    step(&mut worker, &mut ended, 41_000, -1);
+    worker.count4(&[four(2), four(4)], 0, 42_000, &NoPrefetch);
+    age(&mut worker, 70_000);
+    let all = records(&mut ended);
+    let of = |i: u32| all.iter().find(|r| Key4::of(&r.key) == Some(four(i).key)).map(|r| (r.first, r.last)).unwrap();
+    assert_eq!(of(2), (start + HOUR + 40 * S, start + HOUR + 42 * S));
+    assert_eq!(of(4), (start - HOUR + 42 * S, start - HOUR + 42 * S));
+}
+
+#[test]
 fn tcp_ends_a_flow() {
     for (joined, frames, closed) in [
         (true, &[(FIN, false), (FIN, true)][..], true),
