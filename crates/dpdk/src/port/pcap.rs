@@ -136,6 +136,13 @@ impl ByteOrder {
         }
     }
 
+    /// When a frame was captured, by its header, in ns since the Unix epoch.
+    #[inline]
+    pub(super) fn time(self, &[a, b, c, d, e, f, g, h, ..]: &[u8; RECORD], unit_ns: u64) -> u64 {
+        let [seconds, parts] = [[a, b, c, d], [e, f, g, h]].map(|bytes| u64::from(self.number(bytes)));
+        seconds * 1_000_000_000 + parts * unit_ns
+    }
+
     /// The bytes of a frame that are there, by its header.
     #[inline]
     pub(super) fn captured(self, &[_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; RECORD]) -> u32 {

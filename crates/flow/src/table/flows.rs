@@ -13,6 +13,32 @@ use super::{
 };
 use crate::EndReason;
 
+/// When packets were seen.
+pub(crate) trait When: Copy {
+    /// Each has a time of its own, and timeouts are asked for at each.
+    const EACH: bool;
+    /// Tick of packet `i`.
+    fn at(self, i: usize) -> u64;
+}
+
+/// All at once.
+impl When for u64 {
+    const EACH: bool = false;
+    #[inline(always)]
+    fn at(self, _: usize) -> u64 {
+        self
+    }
+}
+
+/// Out of a capture.
+impl When for &[u64] {
+    const EACH: bool = true;
+    #[inline(always)]
+    fn at(self, i: usize) -> u64 {
+        self.get(i).copied().unwrap_or_default()
+    }
+}
+
 /// What both IP versions have in common.
 pub(crate) struct Common {
     pub(crate) full: Full,
@@ -27,6 +53,19 @@ pub(crate) struct Common {
     pub(crate) counts: Counts,
     /// The counts are not those that readers see.
     pub(crate) changed: bool,
+}
+
+impl Common {
+    #[inline]
+    fn due<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> Option<EndReason> {
+        slot.due(now, self.idle, self.active, self.linger)
+    }
+
+    /// Whether a frame of this time is not just one more of the flow in the slot.
+    #[inline]
+    fn is_odd<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> bool {
+        now < slot.last() || self.due(slot, now).is_some()
+    }
 }
 
 pub(crate) struct Flows<F: Family> {
@@ -65,10 +104,10 @@ impl<F: Family> Flows<F> {
         common: &mut Common,
         packets: &[F::Packet],
         ingress: u8,
-        now: u64,
+        when: impl When,
         prefetch: &impl Prefetch,
     ) {
-        for packets in packets.chunks(BURST) {
+        for (chunk, packets) in packets.chunks(BURST).enumerate() {
             for (packet, hash) in packets.iter().zip(&mut self.hashes) {
                 *hash = self.hasher.hash(F::key(packet));
                 if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
@@ -102,15 +141,33 @@ impl<F: Family> Flows<F> {
             }
             for (i, packet) in packets.iter().enumerate() {
                 let (Some(&hash), Some(&found)) = (self.hashes.get(i), self.found.get(i)) else { break };
-                match Slot::<F>::at(table, found) {
-                    Some(slot) if slot.is(F::key(packet)) && slot.count(F::facts(packet), now) => {}
-                    _ => self.count_else(table, common, hash, packet, ingress, now),
-                }
+                self.count_one(table, common, (hash, found), packet, ingress, (when, chunk * BURST + i));
             }
         }
     }
 
+    #[inline(always)]
+    fn count_one<W: When>(
+        &mut self,
+        table: &[AtomicU64],
+        common: &mut Common,
+        (hash, found): (u64, u32),
+        packet: &F::Packet,
+        ingress: u8,
+        (when, i): (W, usize),
+    ) {
+        let now = when.at(i);
+        match Slot::<F>::at(table, found) {
+            Some(slot)
+                if slot.is(F::key(packet))
+                    && !(W::EACH && common.is_odd(slot, now))
+                    && slot.count(F::facts(packet), now) => {}
+            _ => self.count_else(table, common, hash, packet, ingress, now, W::EACH),
+        }
+    }
+
     /// Counts what is not just one more frame of a flow found at once: a new flow, a turn of TCP, a tag that two share.
+    #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     fn count_else(
         &mut self,
@@ -120,6 +177,7 @@ impl<F: Family> Flows<F> {
         packet: &F::Packet,
         ingress: u8,
         now: u64,
+        each: bool,
     ) {
         let (key, facts) = (F::key(packet), F::facts(packet));
         let spot = self.index.spot(hash);
@@ -127,6 +185,18 @@ impl<F: Family> Flows<F> {
         while lanes != 0 {
             match Slot::<F>::at(table, spot.slot(lanes.trailing_zeros())) {
                 Some(slot) if slot.is(key) => {
+                    // Frames of a capture may be a little out of order.
+                    let now = if each { now.max(slot.last()) } else { now };
+                    let due = if each { common.due(slot, now) } else { None };
+                    if let Some(reason) = due {
+                        self.out(common, slot.cut(reason, common.walls));
+                    }
+                    if due.is_some_and(|reason| reason != EndReason::Active) {
+                        slot.fill(key, facts, ingress, now, common.joined, common.walls);
+                        common.counts.created += 1;
+                        common.changed = true;
+                        return;
+                    }
                     let cut = slot.count_turn(facts, ingress, now, common.joined, common.walls);
                     return self.out(common, cut);
                 }
@@ -178,8 +248,8 @@ impl<F: Family> Flows<F> {
             let place = bucket * LANES as u32 + lanes.trailing_zeros();
             lanes &= lanes - 1;
             let Some(slot) = Slot::<F>::at(table, place) else { return };
-            let due = slot.due(now, common.idle, common.active, common.linger);
-            let Some(reason) = (if forced { Some(EndReason::Forced) } else { due }) else { continue };
+            let forced = forced.then_some(EndReason::Forced);
+            let Some(reason) = common.due(slot, now).or(forced) else { continue };
             self.out(common, slot.cut(reason, common.walls));
             if reason != EndReason::Active {
                 self.index.set(place, 0);

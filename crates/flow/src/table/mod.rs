@@ -153,6 +153,6 @@ where
     let buckets = (flows4.buckets() + flows6.buckets()) as u32;
     let sweep = Sweep::new(buckets, round);
     let reader = Reader { shared: shared.clone(), timebase };
-    let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0 };
+    let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0, latest: 0 };
     Ok((worker, reader, EndedReader { v4, v6, timebase }))
 }

@@ -23,6 +23,8 @@ pub struct Worker<M> {
     pub(crate) sweep: Sweep,
     /// Buckets flushed so far.
     pub(crate) flushed: u32,
+    /// The latest tick that a packet brought along.
+    pub(crate) latest: u64,
 }
 
 impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
@@ -60,6 +62,29 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         due as usize * LANES
     }
 
+    /// Counts IPv4 packets of which each has a tick of its own, about in order: those of a capture. What is due at a
+    /// packet's tick ends before it is counted, whether or not [`Self::age`] has come by. Of both IP versions packets
+    /// may be given so or otherwise, not both.
+    pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (table, _) = self.shared.tables();
+        self.v4.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv6 packets, as [`Self::count4_at`] does.
+    pub fn count6_at(&mut self, packets: &[Packet6], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (_, table) = self.shared.tables();
+        self.v6.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// The latest tick of a packet that had one of its own; zero before there was one.
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+
     /// Ends all flows, as the logger does; looks at no more than `budget` places (rounded up to 16) a call and stops
     /// while there is no room for the records, so that none is dropped. Returns whether it is through; no packets are to
     /// be counted any more.
@@ -69,7 +94,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
             if self.flushed >= all || self.v4.slots().min(self.v6.slots()) < LANES {
                 break;
             }
-            self.look(self.flushed, 0, true);
+            // By then some were due in a capture; live, nothing is due at zero.
+            self.look(self.flushed, self.latest, true);
             self.flushed += 1;
         }
         self.publish();

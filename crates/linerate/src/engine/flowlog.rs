@@ -18,7 +18,7 @@ use flow::{
     table::{table, EndedReader, Prefetch, Reader, TableError, TableSpec, Timebase},
     Record, Source,
 };
-use packet::Clock;
+use packet::{Captured, Clock};
 
 use super::{dut::queues, Polled};
 use crate::failure::Failure;
@@ -102,13 +102,19 @@ impl Logger {
         polled: &[Polled],
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
-        let timebase = Arc::new(Mutex::new(anchor(&clock)));
+        let captured = captured(&ports);
+        // Out of a capture ticks are nanoseconds since the Unix epoch.
+        let timebase = if captured.is_some() { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
+        let timebase = Arc::new(Mutex::new(timebase));
         let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         let mut ended: Vec<Box<dyn Records>> = Vec::new();
         for lcore in 0..polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1) {
             let memory = Words::new(eal, spec.table.words())?;
             let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
-            let function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            if let Some((port, times)) = &captured {
+                function = function.captured(*port, Arc::clone(times));
+            }
             readers.push(reader);
             counters.push(function.ports());
             ended.push(Box::new(Ended::new(records, Arc::clone(&timebase))));
@@ -118,6 +124,7 @@ impl Logger {
         let logged = Logged {
             clock,
             timebase,
+            is_captured: captured.is_some(),
             begun: Instant::now(),
             names: names.to_vec(),
             readers: Mutex::new(readers),
@@ -128,6 +135,13 @@ impl Logger {
         };
         Ok(Self { loops, ports, logged: Arc::new(logged), ended })
     }
+}
+
+/// The port whose capture we read ourselves, and where it says when frames were captured; none when there are several,
+/// which are not read in the order of their times.
+fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
+    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.times()))));
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// Both clocks at one moment: the tightest of a few looks at them.
@@ -180,6 +194,8 @@ pub struct Logged {
     clock: Tsc,
     /// How times are told. It hears of the wall clock each second.
     timebase: Arc<Mutex<Timebase>>,
+    /// Times are those of a capture.
+    is_captured: bool,
     begun: Instant,
     names: Vec<String>,
     readers: Mutex<Vec<Reader<Words>>>,
@@ -241,7 +257,9 @@ impl Logged {
         let said = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
         let timebase = {
             let mut timebase = lock(&self.timebase);
-            timebase.follow(anchor(&self.clock));
+            if !self.is_captured {
+                timebase.follow(anchor(&self.clock));
+            }
             *timebase
         };
         lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
