@@ -210,6 +210,17 @@ mod tests {
     }
 
     #[test]
+    fn times_are_read_in_both_byte_orders_and_units() {
+        for (order, word) in [(ByteOrder::Little, u32::to_le_bytes as fn(u32) -> _), (ByteOrder::Big, u32::to_be_bytes)]
+        {
+            let record = [u32::MAX, 999_999, 60, 60].map(word).concat();
+            let record: &[u8; RECORD] = record.first_chunk().unwrap();
+            let seconds = u64::from(u32::MAX) * 1_000_000_000;
+            assert_eq!((order.time(record, 1), order.time(record, 1000)), (seconds + 999_999, seconds + 999_999_000));
+        }
+    }
+
+    #[test]
     fn what_is_no_capture_is_said() {
         for captures in [&[0xd4, 0xc3, 0xb2, 0xa1, 2][..], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a]] {
             assert_eq!(not_a_capture(captures), None);

@@ -146,6 +146,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
+    /// Counts a packet, when its hash and the slot that seems to be its flow's are known.
     #[inline(always)]
     fn count_one<W: When>(
         &mut self,
@@ -241,15 +242,18 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Looks at the flows of a bucket: ends those that are due, or all of them as `forced`.
+    /// Looks at the flows of a bucket: ends those that are due, and if asked for the others as `forced`.
     pub(crate) fn sweep(&mut self, table: &[AtomicU64], common: &mut Common, bucket: u32, now: u64, forced: bool) {
         let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
         while lanes != 0 {
             let place = bucket * LANES as u32 + lanes.trailing_zeros();
             lanes &= lanes - 1;
             let Some(slot) = Slot::<F>::at(table, place) else { return };
-            let forced = forced.then_some(EndReason::Forced);
-            let Some(reason) = common.due(slot, now).or(forced) else { continue };
+            let reason = match common.due(slot, now) {
+                None | Some(EndReason::Active) if forced => EndReason::Forced,
+                Some(reason) => reason,
+                None => continue,
+            };
             self.out(common, slot.cut(reason, common.walls));
             if reason != EndReason::Active {
                 self.index.set(place, 0);

@@ -63,8 +63,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     }
 
     /// Counts IPv4 packets of which each has a tick of its own, about in order: those of a capture. What is due at a
-    /// packet's tick ends before it is counted, whether or not [`Self::age`] has come by. Of both IP versions packets
-    /// may be given so or otherwise, not both.
+    /// packet's tick ends before it is counted, whether or not [`Self::age`] has come by. All packets of a table are
+    /// counted so, or none.
     pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
