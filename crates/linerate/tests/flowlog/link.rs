@@ -21,7 +21,7 @@ fn a_link_that_goes_down_ends_nothing_and_is_told() {
     bench.hosts[1].ip("link set eth0 down");
     wait_until("the link is seen down", PATIENCE, || !up(&logger, 1));
     wait_until("that is told", PATIENCE, || logger.process.output().contains("port eth:d1: link down"));
-    // What cannot be passed on is counted all the same, and flows of before go on to their end.
+    // What the kernel drops behind us is counted all the same, and flows of before go on to their end.
     (50..60).for_each(|n| bench.ends[0].send(&frame(n)));
     wait_until("flows age", PATIENCE, || records(&json).len() == 60);
     let ended = records(&json);
