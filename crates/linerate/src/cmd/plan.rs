@@ -36,8 +36,15 @@ impl From<PlanError> for Failure {
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     let mut plan = load(&args.plan)?;
-    // Before `--quick`, which shortens what the method needs.
+    // Before `--quick`, which shortens what the method and the tests need.
     method(&mut plan, &args.search)?;
+    replace(&mut plan.tests, &args.tests);
+    if args.throughput.is_some() {
+        plan.throughput = args.throughput;
+        if plan.procedures().next().is_some() {
+            plan.tests.retain(|t| !t.is_search());
+        }
+    }
     if args.quick {
         plan = plan.quick();
     }
