@@ -5,6 +5,7 @@
 //! (`shared` methods §8): -4 for the FCS, +20 on the wire.
 #![forbid(unsafe_code)]
 
+pub mod derived;
 mod error;
 mod frame;
 mod link;
