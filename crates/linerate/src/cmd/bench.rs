@@ -4,7 +4,7 @@ use measure::{
     diagnose::nothing_came_back,
     label::{self, LabelFacts},
     plan::Method,
-    result::{Outcome, SizeResult, Verdict, Warning, WarningKind},
+    result::{Outcome, RunResult, SizeResult, Verdict, Warning, WarningKind},
     search::mlr::Regularity,
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
     trial::{Purpose, TrialRecord, TrialSpec},
@@ -15,8 +15,11 @@ use std::time::Duration;
 use units::{Fps, FrameSize};
 
 mod bed;
+mod layouts;
 mod list;
+mod needs;
 mod rehearse;
+mod set;
 pub mod sim;
 
 use self::{bed::Bed, sim::SimRun};
@@ -45,6 +48,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.list {
         return list::print();
     }
+    if let Some(exit) = set::run(args)? {
+        return Ok(exit);
+    }
     if let Some(logger) = &args.flow_logger.flow_logger {
         return super::flowbench::run(args, logger);
     }
@@ -58,14 +64,16 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
-    match sim::asked(&args.ports, &plan)? {
-        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
-        None => measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?),
+    let simulated = sim::asked(&args.ports, &plan)?;
+    let old = layouts::old(&args.tables, &plan, simulated.is_some())?;
+    match simulated {
+        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?), old.as_ref()),
+        None => measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?, old.as_ref()),
     }
 }
 
 /// Runs the plan on this testbed, and shows what came of it.
-fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Exit, Failure> {
+fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed, old: Option<&RunResult>) -> Result<Exit, Failure> {
     for &size in &sizes {
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
         SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
@@ -82,7 +90,8 @@ fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Ex
         verdict = Verdict::Failed;
     }
     let warnings = bench.warnings(args.quick);
-    let exit = output::finish(&bench.run.result(results, warnings, verdict), &args.output)?;
+    let result = bench.run.result(results, warnings, verdict);
+    let exit = layouts::finish(result, bench.run.plan(), old, args)?;
     // A rig that failed half way says so after what it measured before.
     ended.map(|()| exit)
 }

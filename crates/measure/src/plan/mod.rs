@@ -6,6 +6,7 @@
 
 mod error;
 mod goals;
+mod needs;
 pub(crate) mod text;
 mod traffic;
 mod validate;
@@ -17,6 +18,7 @@ use units::{FrameSize, LinkSpeed, Load, Ratio};
 
 pub use error::PlanError;
 pub use goals::Goals;
+pub use needs::Needs;
 pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
 pub(crate) use validate::check_bounds;
 pub use validate::ValidPlan;
@@ -45,6 +47,9 @@ pub struct Plan {
     pub link: LinkPlan,
     /// The built-in device under test, for a run without ports.
     pub dut: DutPlan,
+    /// What the testbed of the plan's document has.
+    #[serde(skip_serializing_if = "Needs::is_empty")]
+    pub needs: Needs,
 }
 
 impl Default for Plan {
@@ -60,6 +65,7 @@ impl Default for Plan {
             trust: Trust::default(),
             link: LinkPlan::default(),
             dut: DutPlan::default(),
+            needs: Needs::default(),
         }
     }
 }
