@@ -9,17 +9,8 @@ const MAX_FRAMES: usize = 4096;
 
 /// Letters of the genome and their sizes (RFC 6985 §4). `j` is 16000 bytes, beyond [`FrameSize::MAX`], and `z` is the MTU,
 /// whose size must be given.
-const LETTERS: [(char, u32); 9] = [
-    ('a', 64),
-    ('b', 128),
-    ('c', 256),
-    ('d', 512),
-    ('e', 1024),
-    ('f', 1280),
-    ('g', 1518),
-    ('h', 2112),
-    ('i', 9000),
-];
+const LETTERS: [(char, u32); 9] =
+    [('a', 64), ('b', 128), ('c', 256), ('d', 512), ('e', 1024), ('f', 1280), ('g', 1518), ('h', 2112), ('i', 9000)];
 
 /// FD.io CSIT's mix: 28 of 64, 16 of 570 and 4 of 1518 bytes.
 const IMIX_V4: [(usize, u32); 3] = [(28, 64), (16, 570), (4, 1518)];
@@ -108,7 +99,8 @@ impl Imix {
         }
         let size = |letter: char| {
             let given = table.iter().find(|(l, _)| *l == letter).map(|(_, size)| *size);
-            let known = || LETTERS.iter().find(|(l, _)| *l == letter).and_then(|(_, bytes)| FrameSize::new(*bytes).ok());
+            let known =
+                || LETTERS.iter().find(|(l, _)| *l == letter).and_then(|(_, bytes)| FrameSize::new(*bytes).ok());
             let why = || match letter {
                 'j' => "j is 16000 bytes, and frames here are at most 9216".to_owned(),
                 'z' => "z is the MTU: give its size, like aaz,z=9000".to_owned(),

@@ -33,8 +33,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
             written
         }
         _ => {
-            let title = format!("# {}\n", sheets.iter().map(Sheet::title).collect::<Vec<_>>().join("; "));
-            let written = write(args, &(title + &markdown(&sheets)), &csv(&sheets))?;
+            let written = write(args, markdown(&sheets).trim_start(), &csv(&sheets))?;
             out::print(text(&sheets).trim_start_matches('\n'));
             written
         }

@@ -80,9 +80,9 @@ pub(super) fn of(layout: Layout, results: &[&RunResult]) -> Vec<Column> {
             Column(MbpsRounded, "Mbps", ""),
             Column(Pps, "Packets/sec", ""),
             Column(Percent(0), "% Line", "Rate"),
-            Column(AvgNs, "Average", "Latency (ns)"),
-            Column(MinNs, "Minimum", "Latency (ns)"),
-            Column(MaxNs, "Maximum", "Latency (ns)"),
+            Column(AvgNs, "Average", "lat. (ns)"),
+            Column(MinNs, "Minimum", "lat. (ns)"),
+            Column(MaxNs, "Maximum", "lat. (ns)"),
         ],
         Layout::Router => vec![
             Column(Loadtest, "Loadtest", ""),
@@ -110,9 +110,11 @@ pub(super) fn of(layout: Layout, results: &[&RunResult]) -> Vec<Column> {
 }
 
 pub(super) fn title(layout: Layout, results: &[&RunResult]) -> String {
-    let ways = match results.first() {
-        Some(r) if r.directions > 1 => "both ways",
-        _ => "one way",
+    let both = results.iter().filter(|r| r.directions > 1).count();
+    let ways = match both {
+        0 => "one way",
+        n if n == results.len() => "both ways",
+        _ => "one way or both",
     };
     match layout {
         Layout::Nfvi => format!("L3 forwarding throughput, {ways} (layout of the two-VM document)"),
@@ -161,6 +163,11 @@ impl<'a> Row<'a> {
 
     pub(super) fn bytes(&self) -> FrameSize {
         self.size.frame_size_bytes
+    }
+
+    /// Whether the links set the figure.
+    pub(super) fn at_line_rate(&self) -> bool {
+        figures::at_line_rate(self.size, self.result.link_bps)
     }
 
     pub(super) fn outcome(&self) -> Cell {

@@ -49,6 +49,14 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Sheet, Vec<String>> {
         let improvement = match improvement(&now, &then, size, was) {
             Ok(percent) => {
                 compared += 1;
+                for (which, row) in [("new", &now), ("old", &then)] {
+                    if row.at_line_rate() {
+                        notes.push(format!(
+                            "{} B: the {which} one is at line rate: its device may do more",
+                            row.bytes()
+                        ));
+                    }
+                }
                 format!("{percent:.2}")
             }
             Err(why) => {
@@ -81,6 +89,9 @@ fn of_whom(result: &RunResult) -> String {
 
 /// The improvement of one frame size, percent, or why there is none.
 fn improvement(now: &Row<'_>, then: &Row<'_>, new: &SizeResult, old: &SizeResult) -> Result<f64, String> {
+    if now.at_line_rate() && then.at_line_rate() {
+        return Err("both are at line rate: the links, not the devices, set the figures".to_owned());
+    }
     let (now, then) = match (now.shown, then.shown) {
         (Shown::Exactly(now), Shown::Exactly(then)) => (now, then),
         (Shown::Nothing, _) => return Err("the new result has no figure that stands".to_owned()),

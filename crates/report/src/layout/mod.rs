@@ -67,11 +67,6 @@ impl Sheet {
         Self { title: title.to_owned(), table: Table::default(), notes }
     }
 
-    /// What it is called.
-    pub fn title(&self) -> &str {
-        &self.title
-    }
-
     /// For a terminal or a pipe, with an empty line in front.
     pub fn text(&self, style: &Style) -> String {
         let mut out = style.heading(&text::styled(&self.title, style));

@@ -81,7 +81,7 @@ fn the_onp_report_s_table() {
         assert!(figures[1] <= figures[0] && figures[0] <= figures[2], "average, minimum, maximum: {row:?}");
         assert_eq!(figures[3], row[2].parse::<f64>().unwrap() * 3.0, "three switching operations");
     }
-    assert!(onp.text(&Style::PIPE).contains("Latency (ns)"));
+    assert!(onp.text(&Style::PIPE).contains("lat. (ns)"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn the_small_router_document_s_table_has_a_row_a_load_test() {
     for figure in ["9.773 G", "809.0 k", "99.3", "3.730 G", "7.770 M", "52.2", "6.096 G", "42.7", "22.8"] {
         assert!(text.contains(figure), "{figure}: {text}");
     }
-    assert!(router.csv().contains("\nU3: Unidirectional 64b Single,3729600000,5221440000,7770000,52.2,"));
+    assert!(router.csv().contains("\nU3: Unidirectional 64b Single,3730000000,5221000000,7770000,52.2,"));
 }
 
 #[test]
@@ -174,6 +174,12 @@ fn rows_that_do_not_compare_get_no_percentage() {
     old.sizes[0].placement = Some(Placement { class: 0, core_to_core_ns: 340.0 });
     old.sizes[1].outcome = Outcome::TesterLimited;
     old.sizes[2] = nothing(256, Outcome::Inconclusive);
+    let (mut full, mut was) = (run_of("1518,1625487", 1, "10G"), run_of("1518,1625487", 1, "10G"));
+    (full.sizes[0].outcome, was.sizes[0].outcome) = (Outcome::AtMaximum, Outcome::AtMaximum);
+    assert!(compare(&full, &was).unwrap_err()[0].contains("1518 B: both are at line rate"));
+    was.sizes[0].throughput_fps = Some(fps(650_194.8));
+    was.sizes[0].outcome = Outcome::Found;
+    assert_eq!(fields(&compare(&full, &was).unwrap())[0][7], "25");
     let sheet = compare(&new, &old).unwrap();
     let last: Vec<String> = fields(&sheet).into_iter().map(|row| row.last().unwrap().clone()).collect();
     assert_eq!(last, ["", "", "", "5.38", "5.58", "4.46", "2.89"]);

@@ -72,7 +72,34 @@ pub fn unmet(plan: &Plan, result: &RunResult) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
+    use measure::{result::Verdict, sim::SimSetup};
+
     use super::*;
+    use crate::{
+        cmd::bench::{bed::Bed, sim::SimRun},
+        stop::Stop,
+    };
+
+    #[test]
+    fn what_is_not_met_or_not_seen_is_said() {
+        let toml = "needs = { topology = 'PHY-VM-PHY', ports = 4, vms = 1, cores = [2] }\nlink.speed = '25G'";
+        let plan = Plan::from_toml(toml).unwrap().validate().unwrap();
+        let run = SimRun::new(plan.clone(), SimSetup::new(1e6, 1), Stop::simulated(false));
+        let mut result = run.result(Vec::new(), Vec::new(), Verdict::Passed);
+        let texts =
+            |result: &RunResult| unmet(&plan, result).into_iter().map(|w| w.text).collect::<Vec<_>>().join("; ");
+        assert!(texts(&result).starts_with("the plan is for PHY-VM-PHY; simulated sim:"), "{}", texts(&result));
+        result.dut = "eth:a -> eth:b".to_owned();
+        result.ports[1].link_bps = "10G".parse().ok();
+        assert_eq!(
+            texts(&result),
+            "port b has a link of 10Gbit/s, and the plan is for 25Gbit/s (--link); the plan's document has 4 ports: sums \
+             and percentages here are of two; cannot be seen from the tester, so see to it: topology PHY-VM-PHY, 1 VM, 2 \
+             cores of the device"
+        );
+        let usual = Plan::default().validate().unwrap();
+        assert_eq!(unmet(&usual, &result), []);
+    }
 
     #[test]
     fn needs_are_those_of_the_plan() {
