@@ -19,10 +19,22 @@ use crate::{
 
 /// Differences of plans named before the rest is only counted.
 const NAMED: usize = 4;
-/// Sections and keys of a plan that change what a figure means. Bounds on effort do not, nor do words.
-const MATTERS: [&str; 5] = ["traffic", "search", "latency", "link", "trust"];
-const EFFORT: [&str; 5] =
-    ["search.max_trials", "search.timeout", "trust.max_repeats", "trust.settle", "trust.selftest"];
+/// Keys of a plan that do not change what a figure means: words, the device, and bounds on effort. Frame sizes are
+/// compared by themselves.
+const NO_MATTER: [&str; 12] = [
+    "name",
+    "description",
+    "source",
+    "frame_sizes",
+    "dut",
+    "needs",
+    "test_timeout",
+    "search.max_trials",
+    "search.timeout",
+    "trust.max_repeats",
+    "trust.settle",
+    "trust.selftest",
+];
 
 /// A row a frame size: the new figures, the old ones, and the improvement in percent.
 ///
@@ -162,9 +174,7 @@ pub fn plan_against(name: &str, plan: &Value, simulated_run: bool, old: &RunResu
 /// Keys of two effective plans that differ and matter: `traffic.flows 1 against 1000`.
 fn plan_differences(new: &Value, old: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    for section in MATTERS {
-        differing(section, &new[section], &old[section], &mut found);
-    }
+    differing("", new, old, &mut found);
     let more = found.len().saturating_sub(NAMED);
     found.truncate(NAMED);
     if more > 0 {
@@ -174,7 +184,7 @@ fn plan_differences(new: &Value, old: &Value) -> Vec<String> {
 }
 
 fn differing(path: &str, new: &Value, old: &Value, found: &mut Vec<String>) {
-    if new == old || EFFORT.contains(&path) {
+    if new == old || NO_MATTER.contains(&path) {
         return;
     }
     if let (Value::Object(a), Value::Object(b)) = (new, old) {
@@ -182,7 +192,7 @@ fn differing(path: &str, new: &Value, old: &Value, found: &mut Vec<String>) {
         keys.sort_unstable();
         keys.dedup();
         for key in keys {
-            let at = format!("{path}.{key}");
+            let at = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             differing(&at, a.get(key).unwrap_or(&Value::Null), b.get(key).unwrap_or(&Value::Null), found);
         }
         return;

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Options whose file each run has of its own: `all.json` becomes `all.router-u1.json`.
-const FILES: [&str; 5] = ["--json", "--markdown", "--svg", "--csv", "--against"];
+const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--against"];
 
 /// Runs the plan if it has several runs; `None` when it has not.
 pub fn run(args: &BenchArgs) -> Result<Option<Exit>, Failure> {
