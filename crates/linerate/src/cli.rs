@@ -6,6 +6,7 @@ pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
+pub mod layout;
 
 use std::path::PathBuf;
 
@@ -40,13 +41,15 @@ pub enum Command {
     Flowlog(Box<flowlog::FlowlogArgs>),
     /// Watch flow loggers: their interfaces, their tables and their largest flows, live or as JSON.
     Flows(flows::FlowsArgs),
+    /// Results stored with --json: show them again, in a document's layout, or one against another.
+    Runs(layout::RunsArgs),
 }
 
 /// `linerate bench`
 #[derive(Debug, Args)]
 #[command(after_help = BENCH_EXAMPLES)]
 pub struct BenchArgs {
-    /// A plan: the name of an embedded one (`rfc2544`) or a TOML file.
+    /// A plan: the name of an embedded one (`rfc2544`) or a TOML file; PLAN:RUN for one run of a plan that has several.
     #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
     pub plan: String,
     /// The tests to run at each frame size: throughput, latency, frame-loss, back-to-back, recovery, reset, bursty,
@@ -84,6 +87,8 @@ pub struct BenchArgs {
     pub machine: MachineArgs,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub tables: layout::LayoutArgs,
 }
 
 const BENCH_EXAMPLES: &str = "Examples:

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Forward(args) => cmd::forward::run(&args),
         Command::Flowlog(args) => cmd::flowlog::run(&args),
         Command::Flows(args) => cmd::flows::run(&args),
+        Command::Runs(args) => cmd::runs::run(&args),
     };
     // Ports and cores are gone by now, whichever way the command ended.
     dpdk::Eal::cleanup();

@@ -36,7 +36,7 @@ fn wrong_values_name_the_legal_range() {
         refused(2, &[&mlr[..], &flag].concat(), &[flag[0], "each goal's own", "--goals"]);
     }
     refused(2, &["bench", "--goals", "csit"], &["search.goals", "mlrsearch"]);
-    refused(2, &["bench", "--plan", "small-router-u1", "--method", "mlrsearch"], &["search.tolerated_loss"]);
+    refused(2, &["bench", "--plan", "router-u1", "--method", "mlrsearch"], &["search.tolerated_loss"]);
     refused(2, &["bench", "--lower", "2Mpps", "--upper", "1Mpps"], &["search.lower"]);
     refused(2, &["bench", "--upper", "50%"], &["search.upper", "--link 10G"]);
     refused(2, &["bench", "--flows", "0"], &["traffic.flows"]);

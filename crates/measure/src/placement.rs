@@ -10,6 +10,11 @@ const MAX_CLASSES: usize = 8;
 /// Latencies remembered for a running median.
 const MEMORY: usize = 63;
 
+/// Whether two core-to-core latencies, such as those of two runs, are of one kind of placement.
+pub fn same_place(a_ns: f64, b_ns: f64) -> bool {
+    (a_ns.max(1.0) / b_ns.max(1.0)).ln().abs() <= FACTOR.ln()
+}
+
 /// Assigns classes to core-to-core latencies as they are seen.
 #[derive(Debug, Clone, Default)]
 pub struct PlacementClassifier {

@@ -264,6 +264,8 @@ pub enum WarningKind {
     Stopped,
     /// The device was simulated: nothing was measured.
     Simulated,
+    /// The testbed lacks, or is not known to have, what the plan's document has.
+    Needs,
 }
 
 /// How a run ended.

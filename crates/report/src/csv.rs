@@ -171,7 +171,7 @@ fn snake(value: &impl serde::Serialize) -> String {
 }
 
 /// Text from outside: one line, quoted where needed, and never a formula to a spreadsheet.
-fn field(value: &str) -> String {
+pub(crate) fn field(value: &str) -> String {
     let mut value = text::clean(value);
     if value.starts_with(['=', '+', '-', '@']) {
         value.insert(0, '\'');

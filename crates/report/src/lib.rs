@@ -8,6 +8,7 @@
 pub mod csv;
 mod figures;
 pub mod json;
+pub mod layout;
 pub mod markdown;
 mod num;
 mod procedures;

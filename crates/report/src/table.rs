@@ -175,6 +175,29 @@ impl Table {
         out.push('\n');
         out
     }
+
+    /// As comma-separated values (RFC 4180), every column, a header line of names with their units.
+    pub(crate) fn csv(&self) -> String {
+        let head = self.columns.iter().map(|c| crate::csv::field(format!("{} {}", c.name, c.unit).trim()));
+        let mut out = head.collect::<Vec<_>>().join(",") + "\n";
+        for row in &self.rows {
+            let cells = self.columns.iter().zip(row);
+            let cells = cells.map(|(column, c)| if column.left { crate::csv::field(&c.text) } else { figure(&c.text) });
+            out.push_str(&cells.collect::<Vec<_>>().join(","));
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A bare figure: no thousands separators, prefixes multiplied out, nothing for a dash; `>= ` stays.
+fn figure(text: &str) -> String {
+    let (least, digits) = text.strip_prefix(">= ").map_or(("", text), |rest| (">= ", rest));
+    match units::parse_si(&digits.replace(',', "")) {
+        Some((value, "")) => format!("{least}{}", (value * 1e3).round() / 1e3),
+        _ if text == "-" => String::new(),
+        _ => crate::csv::field(text),
+    }
 }
 
 fn chars(text: &str) -> usize {

@@ -5,8 +5,10 @@
 //! (`shared` methods §8): -4 for the FCS, +20 on the wire.
 #![forbid(unsafe_code)]
 
+pub mod derived;
 mod error;
 mod frame;
+mod imix;
 mod link;
 mod load;
 mod nanos;
@@ -16,6 +18,7 @@ mod si;
 
 pub use error::UnitError;
 pub use frame::{FrameSize, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+pub use imix::Imix;
 pub use link::LinkSpeed;
 pub use load::{Fps, Load};
 pub use nanos::{parse_duration, Nanos};

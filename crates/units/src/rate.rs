@@ -7,6 +7,11 @@ pub fn l2_bps(rate: Fps, size: FrameSize) -> f64 {
     rate.get() * f64::from(size.bytes()) * 8.0
 }
 
+/// Layer-2 bit/s as software and some testers count it: `(F - 4) * 8 * R`, the FCS left out.
+pub fn l2_bps_without_fcs(rate: Fps, size: FrameSize) -> f64 {
+    rate.get() * size.without_fcs() as f64 * 8.0
+}
+
 /// Layer-1 bit/s: `(F + 20) * 8 * R`.
 pub fn l1_bps(rate: Fps, size: FrameSize) -> f64 {
     rate.get() * f64::from(size.on_wire()) * 8.0

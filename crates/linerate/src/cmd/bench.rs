@@ -5,7 +5,7 @@ use measure::{
     label::{self, LabelFacts},
     plan::{Method, Test},
     procedure::Known,
-    result::{Outcome, SizeResult, TestResult, Verdict},
+    result::{Outcome, RunResult, SizeResult, TestResult, Verdict},
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
     trial::{TrialRecord, TrialSpec},
 };
@@ -17,9 +17,12 @@ mod bed;
 mod command;
 mod ending;
 mod latency;
+mod layouts;
 mod list;
+mod needs;
 mod procedure;
 mod rehearse;
+mod set;
 pub mod sim;
 
 use self::{
@@ -44,6 +47,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.list {
         return list::print();
     }
+    if let Some(exit) = set::run(args)? {
+        return Ok(exit);
+    }
     if let Some(logger) = &args.flow_logger.flow_logger {
         return super::flowbench::run(args, logger);
     }
@@ -57,8 +63,10 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
-    match sim::asked(&args.ports, &plan)? {
-        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
+    let simulated = sim::asked(&args.ports, &plan)?;
+    let old = layouts::old(&args.tables, &plan, simulated.is_some())?;
+    match simulated {
+        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?), old.as_ref()),
         None => {
             if plan.reset.as_ref().is_some_and(|t| t.command.is_empty()) {
                 return Err(Failure::usage(
@@ -66,13 +74,13 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
                      \"vswitch\"]: nothing else is run (or rehearse with --dut sim:dead=FROM-TO)",
                 ));
             }
-            measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?)
+            measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?, old.as_ref())
         }
     }
 }
 
 /// Runs the plan on this testbed, and shows what came of it.
-fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Exit, Failure> {
+fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed, old: Option<&RunResult>) -> Result<Exit, Failure> {
     for &size in &sizes {
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
         SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
@@ -91,7 +99,7 @@ fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Ex
     let warnings = bench.warnings(args.quick);
     let mut result = bench.run.result(results, warnings, verdict);
     result.tests = std::mem::take(&mut bench.tests);
-    let exit = output::finish(&result, &args.output)?;
+    let exit = layouts::finish(result, bench.run.plan(), old, args)?;
     // A rig that failed half way says so after what it measured before.
     ended.map(|()| exit)
 }

@@ -7,8 +7,9 @@ use std::{
 };
 
 use measure::result::{RunResult, Verdict};
-use report::{write::write_atomic, Style};
+use report::{layout::Sheet, write::write_atomic, Style};
 
+use super::runs;
 use crate::{
     cli::OutputArgs,
     failure::{Exit, Failure},
@@ -71,6 +72,11 @@ fn files(args: &OutputArgs) -> impl Iterator<Item = &PathBuf> {
 
 /// Writes the files asked for, prints the table (unless JSON goes to standard output), and says how it ended.
 pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
+    finish_with(result, &[], args)
+}
+
+/// The same with tables in other layouts: after the usual ones, and as the CSV.
+pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> Result<Exit, Failure> {
     let mut written = Vec::new();
     let mut failed = Vec::new();
     let json = || report::json::render(result).map_err(|e| e.to_string());
@@ -82,14 +88,15 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
         }
     };
     save(&args.json, &json);
-    save(&args.markdown, &|| Ok(report::markdown::render(result)));
+    save(&args.markdown, &|| Ok(report::markdown::render(result) + &runs::markdown(sheets)));
     save(&args.svg, &|| report::svg::render(result).map_err(|e| e.to_string()));
-    save(&args.csv, &|| Ok(report::csv::sizes(result)));
+    let csv = || if sheets.is_empty() { report::csv::sizes(result) } else { runs::csv(sheets) };
+    save(&args.csv, &|| Ok(csv()));
     save(&args.csv_tests, &|| Ok(report::csv::tests(result)));
     if args.json.as_deref().is_some_and(to_stdout) {
         out::print(&json().map_err(Failure::failed)?);
     } else {
-        out::print(&report::terminal::render(result, &style(), &written));
+        out::print(&(report::terminal::render(result, &style(), &written) + &runs::text(sheets)));
     }
     if failed.is_empty() {
         return Ok(exit(result.verdict));

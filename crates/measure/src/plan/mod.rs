@@ -6,6 +6,7 @@
 
 mod error;
 mod goals;
+mod needs;
 mod procedures;
 pub(crate) mod text;
 
@@ -20,6 +21,7 @@ use units::{FrameSize, LinkSpeed, Load, Ratio};
 
 pub use error::PlanError;
 pub use goals::Goals;
+pub use needs::Needs;
 pub use procedures::{
     BackToBackPlan, BurstyPlan, ForwardingRatePlan, FrameLossPlan, LatencyProfilePlan, PdvPlan, RecoveryPlan,
     ResetEvent, ResetPlan, SoakPlan, Test,
@@ -87,6 +89,9 @@ pub struct Plan {
     /// Soak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<SoakPlan>,
+    /// What the testbed of the plan's document has.
+    #[serde(skip_serializing_if = "Needs::is_empty")]
+    pub needs: Needs,
 }
 
 /// [`Plan::test_timeout`] of a plan that says none.
@@ -121,6 +126,7 @@ impl Default for Plan {
             latency_profile: None,
             pdv: None,
             soak: None,
+            needs: Needs::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 mod fixtures;
 mod golden;
 mod hostile;
+mod layouts;
 mod procedures;
 mod published;
 mod schema;

@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
-use measure::plan::{Direction, Plan};
-use units::Load;
-
+use super::needs;
 use crate::{
-    cmd::plan::{load, EMBEDDED},
+    cmd::{
+        plan::{load, EMBEDDED},
+        sets,
+    },
     failure::{Exit, Failure},
     out,
 };
@@ -16,12 +17,12 @@ const FOLDER: &str = "plans";
 
 /// Prints the embedded plans, then those of `plans/` here that are not embedded.
 pub fn print() -> Result<Exit, Failure> {
-    for (name, text) in EMBEDDED {
-        out::print(&entry(name, &Plan::from_toml(text)?));
+    for (name, _) in EMBEDDED {
+        out::print(&entry(name)?);
     }
     for path in found(Path::new(FOLDER)) {
-        match load(&path) {
-            Ok(plan) => out::print(&entry(&path, &plan)),
+        match entry(&path) {
+            Ok(entry) => out::print(&entry),
             Err(e) => out::print(&format!("{path}\n    cannot be read: {e}")),
         }
     }
@@ -42,51 +43,25 @@ fn found(folder: &Path) -> Vec<String> {
     paths
 }
 
-fn entry(name: &str, plan: &Plan) -> String {
-    format!("{name:<16} {} ({})\n    needs {}", plan.description, plan.source, needs(plan))
-}
-
-/// What a plan needs of the testbed, in words.
-fn needs(plan: &Plan) -> String {
-    let function = plan.dut.function.as_deref().unwrap_or("l3");
-    let mut needs = vec![match plan.traffic.direction {
-        Direction::OneWay => "two ports".to_owned(),
-        Direction::BothWays => "two ports, loaded both ways".to_owned(),
-    }];
-    let longest = plan.frame_sizes.iter().map(|s| s.bytes()).max().unwrap_or(0);
-    if longest > 1518 {
-        needs.push(format!("links and a device that carry frames of {longest} bytes"));
-    }
-    let t = &plan.traffic;
-    for (what, some) in [("VLAN tags", !t.vlan.is_empty()), ("MPLS labels", !t.mpls.is_empty())] {
-        if some {
-            needs.push(format!("a device that takes {what}"));
+fn entry(name: &str) -> Result<String, Failure> {
+    let (plan, more) = match sets::of(name)? {
+        Some(set) => {
+            let needs =
+                if set.base.needs.is_empty() { "what its runs need".to_owned() } else { needs::words(&set.base) };
+            (set.base, format!("    needs {needs}\n    runs  {}", set.runs.join(", ")))
         }
-    }
-    match (plan.link.speed, plan.search.upper) {
-        (Some(speed), _) => needs.push(format!("links of {speed}bit/s")),
-        (None, Some(Load::LinePercent(_))) => needs.push("links whose speed is known (--link)".to_owned()),
-        _ => {}
-    }
-    format!("{}; or no port, for the built-in {function}", needs.join(", "))
+        None => {
+            let plan = load(name)?;
+            let needs = needs::words(&plan);
+            (plan, format!("    needs {needs}"))
+        }
+    };
+    Ok(format!("{name:<18} {} ({})\n{more}", plan.description, plan.source))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn needs_are_those_of_the_plan() {
-        let plan = |toml: &str| needs(&Plan::from_toml(toml).unwrap());
-        assert_eq!(plan(""), "two ports; or no port, for the built-in l3");
-        let all = "frame_sizes = [9018]\ntraffic.mpls = [16]\ntraffic.direction = 'both-ways'\nsearch.upper = '90%'\n\
-                   dut.function = 'mpls'";
-        assert_eq!(
-            plan(all),
-            "two ports, loaded both ways, links and a device that carry frames of 9018 bytes, a device that takes MPLS \
-             labels, links whose speed is known (--link); or no port, for the built-in mpls"
-        );
-    }
 
     #[test]
     fn plans_of_a_folder_are_found() {

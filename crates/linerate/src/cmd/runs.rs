@@ -1,0 +1,100 @@
+//! `linerate runs show`: stored results again, without measuring.
+
+use std::path::{Path, PathBuf};
+
+use measure::result::RunResult;
+use report::{layout, layout::Sheet, write::write_atomic};
+
+use super::{output, stored};
+use crate::{
+    cli::{
+        layout::{RunsArgs, RunsCommand, ShowArgs},
+        OutputArgs,
+    },
+    failure::{Exit, Failure},
+    out,
+};
+
+/// Runs the command.
+pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        RunsCommand::Show(args) => show(args),
+    }
+}
+
+fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    output::check(&OutputArgs { markdown: args.markdown.clone(), csv: args.csv.clone(), ..OutputArgs::default() })?;
+    let results = args.files.iter().map(|f| stored::read(f)).collect::<Result<Vec<_>, _>>()?;
+    let sheets = sheets(args, &results)?;
+    let written = match results.as_slice() {
+        [result] if sheets.is_empty() => {
+            let written = write(args, &report::markdown::render(result), &report::csv::sizes(result))?;
+            out::print(&report::terminal::render(result, &output::style(), &[]));
+            written
+        }
+        _ => {
+            let written = write(args, markdown(&sheets).trim_start(), &csv(&sheets))?;
+            out::print(text(&sheets).trim_start_matches('\n'));
+            written
+        }
+    };
+    for path in written {
+        out::note(&format!("written {}", path.display()));
+    }
+    Ok(Exit::Passed)
+}
+
+fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Sheet>, Failure> {
+    let mut sheets = Vec::new();
+    if let Some(layout) = args.layout {
+        sheets.push(layout::sheet(&results.iter().collect::<Vec<_>>(), layout.layout()));
+    }
+    match (results, &args.against) {
+        ([new], Some(old)) => {
+            let sheet =
+                layout::compare(new, &stored::read(old)?).map_err(|why| not_compared(&args.files[0], old, &why))?;
+            sheets.push(sheet);
+        }
+        (_, Some(_)) => return Err(Failure::usage("--against: compares one result: give one file")),
+        ([_], None) => {}
+        (_, None) if args.layout.is_none() => {
+            return Err(Failure::usage(
+                "several results are shown in one table: add --layout nfvi, onp, router or flowlog",
+            ))
+        }
+        _ => {}
+    }
+    Ok(sheets)
+}
+
+fn not_compared(new: &Path, old: &Path, why: &[String]) -> Failure {
+    Failure::usage(format!("{} and {} do not compare: {}", new.display(), old.display(), why.join("; ")))
+}
+
+/// Sheets one under the other.
+pub fn text(sheets: &[Sheet]) -> String {
+    sheets.iter().map(|s| s.text(&output::style())).collect()
+}
+
+/// Sheets as sections of a Markdown document.
+pub fn markdown(sheets: &[Sheet]) -> String {
+    sheets.iter().map(Sheet::markdown).collect()
+}
+
+/// Sheets as CSV, an empty line between two.
+pub fn csv(sheets: &[Sheet]) -> String {
+    sheets.iter().map(Sheet::csv).collect::<Vec<_>>().join("\n")
+}
+
+fn write(args: &ShowArgs, markdown: &str, csv: &str) -> Result<Vec<PathBuf>, Failure> {
+    let mut written = Vec::new();
+    for (path, text) in [(&args.markdown, markdown), (&args.csv, csv)] {
+        let Some(path) = path else { continue };
+        if path == Path::new("-") {
+            return Err(Failure::usage("-: the table goes to standard output already: name a file"));
+        }
+        write_atomic(path, text.as_bytes()).map_err(Failure::machine)?;
+        written.push(path.clone());
+    }
+    Ok(written)
+}

@@ -1,0 +1,70 @@
+//! Results read back from files.
+
+use std::{fs, path::Path};
+
+use measure::result::{RunResult, SCHEMA};
+
+use crate::failure::Failure;
+
+/// Largest result read: a run of thousands of trials with their histograms is some ten megabytes.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// A result from a file. What is no result is refused in one line.
+pub fn read(path: &Path) -> Result<RunResult, Failure> {
+    let at = |what: String| Failure::usage(format!("result {}: {what}", path.display().to_string().escape_debug()));
+    match fs::metadata(path) {
+        Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
+        Ok(m) if m.is_file() => return Err(at("is larger than 256 MiB: a result is not".to_owned())),
+        Ok(_) => return Err(at("must be a regular file, written with --json".to_owned())),
+        Err(e) => return Err(at(e.to_string())),
+    }
+    let bytes = fs::read(path).map_err(|e| at(e.to_string()))?;
+    parse(&bytes).map_err(at)
+}
+
+fn parse(bytes: &[u8]) -> Result<RunResult, String> {
+    /// The one field that tells a result from any other JSON.
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: Option<serde_json::Value>,
+    }
+    let no_json = |e: serde_json::Error| {
+        format!("is no JSON object ({}): give a file written with --json", e.to_string().escape_debug())
+    };
+    let head: Head = serde_json::from_slice(bytes).map_err(no_json)?;
+    match head.schema {
+        Some(serde_json::Value::String(schema)) if schema == SCHEMA => {}
+        Some(serde_json::Value::String(schema)) => {
+            let schema: String = schema.chars().take(60).collect();
+            return Err(format!("its schema is {schema:?}, and must be {SCHEMA:?}"));
+        }
+        _ => return Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
+    }
+    serde_json::from_slice(bytes).map_err(|e| {
+        let e: String = e.to_string().chars().take(200).collect();
+        format!("is no whole result: {}", e.escape_debug())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_result_is_said_in_one_line() {
+        for (text, says) in [
+            ("", "is no JSON object"),
+            ("[1, 2]", "is no JSON object"),
+            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/1\""),
+            ("{\"schema\": 7}", "has no schema"),
+            ("{\"a\": 1}", "has no schema"),
+            ("{\"schema\": \"linerate-result/1\"}", "is no whole result: missing field"),
+            (&format!("{{\"schema\":{}", "[".repeat(100_000)), "recursion limit"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(error.contains(says) && !error.chars().any(char::is_control), "{text:.40}: {error}");
+        }
+        assert!(read(Path::new("/dev/zero")).unwrap_err().text.contains("regular file"));
+        assert!(read(Path::new("/nowhere/r.json")).unwrap_err().text.contains("/nowhere/r.json"));
+    }
+}

@@ -1,0 +1,207 @@
+//! Plans of the source documents, run whole; their tables, and results against older ones.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::{fs, path::Path, time::Duration};
+
+use support::{
+    exclusive,
+    tester::{linerate, start, Ended},
+};
+
+const SIM: [&str; 4] = ["--dut", "sim:capacity=5M", "--quick", "-q"];
+
+fn bench(args: &[&str]) -> Ended {
+    linerate(&[&["bench"], args].concat())
+}
+
+/// A result file of a simulated device of so many frames/s.
+fn result(dir: &Path, name: &str, capacity: &str, more: &[&str]) -> String {
+    let path = dir.join(name).to_str().unwrap().to_owned();
+    let dut = format!("sim:capacity={capacity}");
+    let args = ["--dut", &dut, "--quick", "-q", "--link", "25G", "--both-ways", "--json", &path];
+    let ended = bench(&[&args[..], more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    path
+}
+
+/// One line on standard error, nothing on standard output, and exit code 2.
+#[track_caller]
+fn refused(ended: &Ended, says: &[&str]) {
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
+    assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
+    for part in says {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn every_plan_is_listed_with_its_needs_and_runs_to_its_end() {
+    let list = bench(&["--list"]).stdout;
+    let names: Vec<&str> = list.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(' ').next().unwrap()).collect();
+    assert_eq!(list.lines().filter(|l| l.starts_with("    needs ")).count(), names.len());
+    for name in ["nfvi-two-vm-2q4pmd", "router-b4", "router-all", "onp-vxlan", "onp-40g-scenario-3", "flowlog-64b"] {
+        assert!(names.contains(&name), "{name}: {list}");
+    }
+    assert!(list.contains("topology PHY-VM-VM-PHY, 2 VMs, 2 cores of the device, links of 25Gbit/s"), "{list}");
+    assert!(list.contains("runs  1-flow, 1000-flows"), "{list}");
+    for name in names {
+        let ended = bench(&[&["--plan", name], &SIM[..]].concat());
+        assert_eq!(ended.code, 0, "{name}: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+#[test]
+fn a_plan_of_several_runs_ends_in_one_table_and_leaves_a_result_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("all.json");
+    let ended = bench(&[&["--plan", "router-all", "--json", json.to_str().unwrap()], &SIM[..]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let table = ended.stdout.split("Load tests (layout").nth(1).expect("a table at the end");
+    for row in ["U1: Unidirectional 1514b", "U4: Unidirectional 64b MPLS", "B3: Bidirectional 64b Single"] {
+        assert_eq!(table.matches(row).count(), 1, "{table}");
+    }
+    assert!(ended.stdout.contains("8 of 8: router-b4"));
+    let files: Vec<String> = ["u1", "u2", "u3", "u4", "b1", "b2", "b3", "b4"]
+        .map(|run| dir.path().join(format!("all.router-{run}.json")).to_str().unwrap().to_owned())
+        .to_vec();
+    // The same table from the files, without measuring again.
+    let mut args = vec!["runs", "show", "--layout", "router"];
+    args.extend(files.iter().map(String::as_str));
+    let shown = linerate(&args);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(table.contains(shown.stdout.lines().nth(4).unwrap()), "{}\n{table}", shown.stdout);
+    // One run of it is the plan of that name, and still answers to the old one.
+    let config = |plan: &str| bench(&["--plan", plan, "--print-config"]).stdout;
+    assert!(config("router-all:router-u1").contains("name = \"router-u1\""));
+    assert_eq!(config("router-all:router-u1"), config("small-router-u1"));
+    assert_eq!(bench(&["--plan", "onp-phy-ovs-phy", "--print-config"]).stdout.matches("flows = ").count(), 2);
+    refused(&bench(&["--plan", "router-all", "--json", "-"]), &["8 runs", "all.router-u1.json"]);
+    refused(&bench(&["--plan", "router-all:nope"]), &["must be one of router-u1"]);
+}
+
+#[test]
+fn generation_against_generation() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = result(dir.path(), "old.json", "3M", &[]);
+    let new = result(dir.path(), "new.json", "4M", &["--layout", "nfvi"]);
+    let (markdown, csv) = (dir.path().join("c.md"), dir.path().join("c.csv"));
+    let files = ["--markdown", markdown.to_str().unwrap(), "--csv", csv.to_str().unwrap()];
+    let shown = linerate(&[&["runs", "show", &new, "--against", &old][..], &files].concat());
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    let csv = fs::read_to_string(csv).unwrap();
+    let small: Vec<f64> = csv.lines().nth(1).unwrap().split(',').map(|f| f.parse().unwrap()).collect();
+    let [size, pps, .., old_pps, _, _, improvement] = small[..] else { panic!("{csv}") };
+    assert_eq!(size, 64.0);
+    // Both were found to 1 %: the improvement is a third, and follows from the figures beside it.
+    assert!((improvement - 33.3).abs() < 3.0 && ((pps / old_pps - 1.0) * 100.0 - improvement).abs() < 0.01, "{csv}");
+    assert!(fs::read_to_string(markdown).unwrap().contains("| Improvement % |"));
+    assert!(shown.stdout.contains("Improvement"), "{}", shown.stdout);
+
+    // The same while measuring: against the old one again, which is what it was.
+    let again = ["--dut", "sim:capacity=3M", "--quick", "-q", "--link", "25G", "--both-ways", "--against", &old];
+    let again = bench(&[&again[..], &["--layout", "onp"]].concat());
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    for part in ["new against old", "0.00", "lat. (ns)"] {
+        assert!(again.stdout.contains(part), "{part}: {}", again.stdout);
+    }
+}
+
+#[test]
+fn what_does_not_compare_is_refused_before_it_is_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = result(dir.path(), "old.json", "3M", &[]);
+    let few = result(dir.path(), "few.json", "3M", &["--frame-sizes", "64", "--flows", "9"]);
+    let shown = linerate(&["runs", "show", &few, "--against", &old]);
+    refused(&shown, &["do not compare", "frame sizes 64 B against 64, 128", "traffic.flows 9 against 1"]);
+    let against = ["--quick", "--link", "25G", "--both-ways", "--against", &old];
+    refused(&bench(&against), &["the old one was simulated, the new one measured"]);
+    refused(
+        &bench(&["--dut", "sim", "--against", &old]),
+        &["does not compare", "plan rfc2544 against rfc2544 (quick)"],
+    );
+}
+
+#[test]
+fn files_that_are_no_results_are_refused_in_a_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let good = result(dir.path(), "good.json", "3M", &["--frame-sizes", "64"]);
+    let file = |name: &str, text: &[u8]| {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let whole = fs::read_to_string(&good).unwrap();
+    for (name, text, says) in [
+        ("empty", &b""[..], "is no JSON object"),
+        ("binary", &[0xff, 0x00, 0x1b][..], "is no JSON object"),
+        ("list", b"[]", "is no JSON object"),
+        ("other", b"{\"schema\": \"linerate-flowbench/1\"}", "its schema is"),
+        ("none", b"{}", "has no schema"),
+        ("bare", b"{\"schema\": \"linerate-result/1\"}", "is no whole result"),
+        ("cut", &whole.as_bytes()[..whole.len() / 2], "is no JSON object"),
+        ("size", whole.replace("\"frame_size_bytes\": 64", "\"frame_size_bytes\": 63").as_bytes(), "64 to 9216"),
+        ("negative", whole.replace("\"throughput_fps\": ", "\"throughput_fps\": -").as_bytes(), "is no whole result"),
+    ] {
+        let bad = file(name, text);
+        for args in [&["runs", "show", &bad][..], &["runs", "show", &good, "--against", &bad]] {
+            refused(&linerate(args), &[says, name]);
+        }
+    }
+    refused(&linerate(&["runs", "show", "/dev/zero"]), &["regular file"]);
+    refused(&linerate(&["runs", "show", &good, &good]), &["--layout"]);
+    refused(&linerate(&["runs", "show", &good, &good, "--layout", "onp", "--against", &good]), &["give one file"]);
+    let shown = linerate(&["runs", "show", &good]);
+    assert!(shown.code == 0 && shown.stdout.contains("Throughput, both ways"), "{}", shown.stderr);
+}
+
+#[test]
+fn a_plan_of_several_runs_is_stopped_once_and_keeps_what_was_measured() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("all.json");
+    let args = ["bench", "--plan", "router-all", "--json", json.to_str().unwrap(), "--upper", "100kpps"];
+    let mut run = start(&args, None, &dir.path().join("log"));
+    run.wait_output("the first run", Duration::from_secs(20), |out| out.contains("1 of 8: router-u1"));
+    std::thread::sleep(Duration::from_secs(4));
+    run.signal("TERM");
+    let status = run.wait_end(Duration::from_secs(15)).unwrap();
+    assert_eq!(status.code(), Some(130), "{}", run.output());
+    let first: serde_json::Value =
+        serde_json::from_slice(&fs::read(dir.path().join("all.router-u1.json")).unwrap()).unwrap();
+    assert_eq!(first["verdict"], "stopped");
+    assert!(!run.output().contains("2 of 8"), "{}", run.output());
+    assert!(!std::env::temp_dir().join(format!("linerate-runs-{}", run.id())).exists());
+}
+
+#[test]
+fn plans_of_the_documents_run_over_the_built_in_device() {
+    let _machine = exclusive();
+    for plan in ["nfvi-two-vm-1q2pmd", "onp-vxlan", "onp-phy-vm-phy:1000-flows"] {
+        // A busy machine makes it inconclusive; what is checked is that frames come through and the needs are told.
+        let args = [
+            "--plan",
+            plan,
+            "--quick",
+            "-q",
+            "--upper",
+            "100kpps",
+            "--no-latency",
+            "--max-repeats",
+            "2",
+            "--json",
+            "-",
+        ];
+        let sizes: &[&str] = if plan == "onp-vxlan" { &["--frame-sizes", "114"] } else { &["--frame-sizes", "64"] };
+        let ended = bench(&[&args[..], sizes].concat());
+        assert!(matches!(ended.code, 0 | 3), "{plan}: {} {}", ended.code, ended.stderr);
+        let result = ended.json();
+        let received: u64 =
+            result["trials"][0]["directions"].as_array().unwrap().iter().map(|d| d["received"].as_u64().unwrap()).sum();
+        assert!(received > 1000, "{plan}: {}", result["trials"][0]);
+        let needs = result["warnings"].as_array().unwrap().iter().find(|w| w["kind"] == "needs").expect("needs");
+        assert!(needs["text"].as_str().unwrap().contains("stands for it"), "{needs}");
+    }
+}
