@@ -41,14 +41,15 @@ impl Run {
             ports.dut.as_deref().or(plan.dut.function.as_deref()),
             ports.impair.as_deref().or(plan.dut.impair.as_deref()),
         );
-        let rig = Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, stop: &stop }).map_err(|e| {
-            // A wait for a peer that was cut short says only that it was.
-            if stop.requested() {
-                Failure::stopped(e)
-            } else {
-                e
-            }
-        })?;
+        let rig = Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, third_port: None, stop: &stop })
+            .map_err(|e| {
+                // A wait for a peer that was cut short says only that it was.
+                if stop.requested() {
+                    Failure::stopped(e)
+                } else {
+                    e
+                }
+            })?;
         Ok(Self {
             rig,
             plan,
