@@ -10,6 +10,7 @@ pub mod forward;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::plan::Test;
 use units::{FrameSize, LinkSpeed, Load, Ratio};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
@@ -48,6 +49,13 @@ pub struct BenchArgs {
     /// A plan: the name of an embedded one (`rfc2544`) or a TOML file.
     #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
     pub plan: String,
+    /// The tests to run at each frame size: throughput, latency, frame-loss, back-to-back, recovery, reset, bursty,
+    /// forwarding-rate, latency-profile, pdv, soak. Default: those of the plan.
+    #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
+    pub tests: Vec<Test>,
+    /// The throughput that tests go by, instead of a search for it.
+    #[arg(long, value_name = "LOAD")]
+    pub throughput: Option<Load>,
     /// Short trials (labelled so in the result): the whole default in under two minutes.
     #[arg(long)]
     pub quick: bool,
@@ -85,6 +93,8 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --port memif:/run/a.sock --port memif:/run/b.sock --quick --json result.json
   linerate bench --method mlrsearch --goals csit --frame-sizes 64
                                                                NDR and PDR in one search
+  linerate bench --tests frame-loss,back-to-back,recovery --quick --dut l2 --impair rate=1Mpps --upper 2Mpps
+                                                               other tests of the standards
   linerate bench --dut sim:capacity=10M,stalls=0.05/s:2000     rehearse: a simulated device, in milliseconds
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
   linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
@@ -373,6 +383,9 @@ pub struct OutputArgs {
     /// Write one line a frame size as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write one line a figure of each test beside the throughput as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv_tests: Option<PathBuf>,
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,

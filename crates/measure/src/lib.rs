@@ -10,6 +10,7 @@ pub mod label;
 pub mod metrics;
 pub mod placement;
 pub mod plan;
+pub mod procedure;
 pub mod result;
 pub mod search;
 pub mod shape;

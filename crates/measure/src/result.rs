@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, LinkSpeed};
 
 use crate::{
+    plan::Test,
+    procedure::{Found, TestOutcome},
     search::mlr::GoalResult,
     trial::{DirectionCounts, TrialRecord},
 };
@@ -42,6 +44,9 @@ pub struct RunResult {
     pub selftest: Vec<SelfTestPoint>,
     /// One answer per frame size (empty for a single trial).
     pub sizes: Vec<SizeResult>,
+    /// One answer for each other test and frame size. Empty when there was none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<TestResult>,
     /// Every trial in the order run, valid or not.
     pub trials: Vec<TrialRecord>,
     /// What the reader should know, worst first.
@@ -134,6 +139,41 @@ pub struct SizeResult {
     /// other searches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub goals: Vec<GoalResult>,
+}
+
+/// The answer of a test beside the throughput at one frame size.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestResult {
+    /// Which test.
+    pub test: Test,
+    /// Frame size, FCS included.
+    pub frame_size_bytes: FrameSize,
+    /// How it ended.
+    pub outcome: TestOutcome,
+    /// Why, when the outcome alone does not say: one line.
+    pub reason: Option<String>,
+    /// Which standard it follows, with its parameters, and each departure.
+    pub standard: StandardLabel,
+    /// Whether the standard is met.
+    pub compliance: Compliance,
+    /// Numbers of the valid trials behind it.
+    pub trials: Vec<u32>,
+    /// Trials thrown away as invalid or made in another placement of the cores.
+    pub invalid_trials: u32,
+    /// The figures.
+    pub found: Found,
+}
+
+/// How far a standard is met (RFC 2544 §5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compliance {
+    /// Everything that it says MUST and SHOULD be.
+    Unconditional,
+    /// Everything that it says MUST be.
+    Conditional,
+    /// Something that it says MUST be was not.
+    Departs,
 }
 
 /// How a search ended.

@@ -39,23 +39,70 @@ impl LoadShape {
     pub fn is_steady(&self) -> bool {
         *self == Self::Steady
     }
+
+    /// Frames that it asks for at this load over so many seconds. Only whole bursts are sent, at least one.
+    pub fn frames(&self, load: Fps, duration_s: f64) -> u64 {
+        let evenly = |load: Fps, seconds: f64| (load.get() * seconds.max(0.0)).round() as u64;
+        match *self {
+            Self::Steady => evenly(load, duration_s),
+            Self::Burst { frames } => frames,
+            Self::Bursts { frames, .. } => {
+                let frames = u64::from(frames);
+                evenly(load, duration_s).checked_div(frames).map_or(0, |bursts| bursts.max(1).saturating_mul(frames))
+            }
+            Self::Step { step_s, then_fps } => {
+                let step_s = step_s.clamp(0.0, duration_s.max(0.0));
+                evenly(load, step_s).saturating_add(evenly(then_fps, duration_s - step_s))
+            }
+        }
+    }
+
+    /// The highest rate at which it sends.
+    pub fn peak(&self, load: Fps) -> Fps {
+        match *self {
+            Self::Steady | Self::Burst { .. } => load,
+            Self::Bursts { burst_fps: other, .. } | Self::Step { then_fps: other, .. } => {
+                if other > load {
+                    other
+                } else {
+                    load
+                }
+            }
+        }
+    }
 }
 
-/// The last frame of a direction that was lost and had others behind it, or the last of all.
+/// Most windows of a trial: one a second for a day. Where more are asked for they are made longer.
+pub const MAX_WINDOWS: u32 = 86_400;
+/// Shortest window, seconds: putting one away takes the tester a few microseconds.
+pub const MIN_WINDOW_S: f64 = 0.001;
+
+/// The windows of a trial: how long one is, in seconds, and how many there are; the last may be shorter. `None` when
+/// they mean nothing.
+pub fn windows(window_s: f64, duration_s: f64) -> Option<(f64, u32)> {
+    let usable = window_s > 0.0 && duration_s > 0.0 && window_s.is_finite() && duration_s.is_finite();
+    let width = window_s.max(MIN_WINDOW_S).max(duration_s / f64::from(MAX_WINDOWS));
+    // A remainder that is but rounding is no window.
+    usable.then(|| (width, ((duration_s / width - 1e-6).ceil() as u32).clamp(1, MAX_WINDOWS)))
+}
+
+/// The last frame of a direction that was lost: sent and not received, or refused by the port.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LastLost {
-    /// Its sequence number, from 0.
+    /// Its sequence number, from 0: how many frames were sent before it.
     pub sequence: u64,
-    /// When it left, seconds from the start of sending: no later than this, by the departure of the frame behind it.
+    /// When it left, seconds from the start of sending: no later than this, by the departure of the frame behind it, or
+    /// of the last frame sent when nothing came behind it. When it was refused, if it was.
     pub departed_s: f64,
 }
 
-/// The longest run of lost frames, for RFC 6201.
+/// The longest run of lost frames, for RFC 6201: those that did not come and those that the port refused meanwhile. Of
+/// a run that was only refused, departures stand for arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outage {
     /// Frames lost in it.
     pub lost: u64,
-    /// Arrival of the last frame before it, seconds from the start of sending.
+    /// Arrival of the last frame before it, seconds from the start of sending; 0 when none came.
     pub from_s: f64,
     /// Arrival of the first frame behind it; `None` when none came.
     pub to_s: Option<f64>,
@@ -70,7 +117,8 @@ pub struct WindowSummary {
     pub to_s: f64,
     /// Frames received in it.
     pub received: u64,
-    /// Frames that frames received in it showed to be missing.
+    /// Frames that frames received in it showed to be missing, those left out that came later. The last window has those
+    /// behind the last frame received, too.
     pub missing: u64,
     /// Smallest delay.
     pub min_ns: u64,
@@ -84,4 +132,39 @@ pub struct WindowSummary {
     pub pdv_p99_9_ns: u64,
     /// IPDV (RFC 5481 §4.1).
     pub ipdv: Option<IpdvSummary>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fps(rate: f64) -> Fps {
+        Fps::new(rate).unwrap()
+    }
+
+    #[test]
+    fn each_shape_asks_for_its_frames() {
+        let bursts = |frames| LoadShape::Bursts { frames, burst_fps: fps(1e7) };
+        let step = |step_s, then| LoadShape::Step { step_s, then_fps: fps(then) };
+        let frames = [LoadShape::Steady, LoadShape::Burst { frames: 7 }, bursts(64), bursts(2_000_000), bursts(0)]
+            .map(|shape| shape.frames(fps(1e6), 1.0));
+        assert_eq!(frames, [1_000_000, 7, 1_000_000, 2_000_000, 0]);
+        let frames = [step(0.25, 1e5), step(9.0, 1e5), step(f64::NAN, 1e5)].map(|s| s.frames(fps(1e6), 1.0));
+        assert_eq!(frames, [325_000, 1_000_000, 0]);
+        assert_eq!(bursts(9).peak(fps(1e6)).get(), 1e7);
+        assert_eq!(step(0.1, 1e5).peak(fps(1e6)).get(), 1e6);
+    }
+
+    #[test]
+    fn windows_cover_the_trial_and_have_a_bound() {
+        assert_eq!(windows(1.0, 3.0), Some((1.0, 3)));
+        assert_eq!(windows(0.1, 0.3), Some((0.1, 3)));
+        assert_eq!(windows(1.0, 2.5), Some((1.0, 3)));
+        assert_eq!(windows(9.0, 2.5), Some((9.0, 1)));
+        assert_eq!(windows(1.0, 864_000.0), Some((10.0, MAX_WINDOWS)));
+        assert_eq!(windows(1e-9, 1.0), Some((MIN_WINDOW_S, 1000)));
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!((windows(bad, 1.0), windows(1.0, bad)), (None, None));
+        }
+    }
 }

@@ -49,6 +49,8 @@ pub enum Purpose {
     Single,
     /// What the tester can do with no DUT.
     SelfTest,
+    /// A trial of a test beside the throughput: frame loss, back-to-back frames and the rest.
+    Test,
 }
 
 /// Everything counted in one trial: integers are the facts, ratios are derived from them.

@@ -7,11 +7,16 @@ use units::{Fps, Nanos, Ratio};
 
 use crate::{
     plan::Trust,
+    shape::LoadShape,
     trial::{LcoreInterference, Rule, TrialRecord, Violation},
 };
 
 /// Largest disagreement of TSC and CLOCK_MONOTONIC over a trial, parts per million, at which delays are believed.
 pub const MAX_CLOCK_DRIFT_PPM: f64 = 500.0;
+
+/// How much longer than asked the sending of one burst may take whatever its length, seconds. The tester skips frames of a
+/// burst that are 20 us late; the rest is the turn of its loop in which it does.
+pub const BURST_SLACK_S: f64 = 50e-6;
 
 /// What a trial is judged on.
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +60,23 @@ pub fn beyond_tester(trial: &TrialRecord) -> bool {
     short && frames_in_gaps(trial, |l| l.role != "dut") < skipped as f64 / 2.0
 }
 
-/// Frames that were due while lcores were away, summed over lcores and directions.
+/// Frames that may have been due while lcores were away, summed over lcores and directions.
 fn frames_in_gaps(trial: &TrialRecord, counted: impl Fn(&LcoreInterference) -> bool) -> f64 {
-    let gaps: u64 = trial.interference.lcores.iter().filter(|l| counted(l)).map(|l| l.total_gap_ns).sum();
-    Nanos(gaps).seconds() * trial.spec.load_fps.get() * trial.directions.len() as f64
+    let lcores = trial.interference.lcores.iter().filter(|l| counted(l));
+    let frames: f64 = lcores.map(|l| due_within(trial, Nanos(l.total_gap_ns).seconds(), l.gaps)).sum();
+    frames * trial.directions.len() as f64
+}
+
+/// The most frames of one direction that were due within so many seconds made of so many gaps.
+fn due_within(trial: &TrialRecord, seconds: f64, gaps: u64) -> f64 {
+    let (load, shape) = (trial.spec.load_fps, trial.spec.shape);
+    let most = shape.peak(load).get() * seconds;
+    match shape {
+        LoadShape::Steady | LoadShape::Step { .. } => most,
+        LoadShape::Burst { frames } => most.min(frames as f64),
+        // A short gap holds a burst at most, and a long one what the load asks for besides.
+        LoadShape::Bursts { frames, .. } => most.min(gaps as f64 * f64::from(frames) + load.get() * seconds),
+    }
 }
 
 fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
@@ -81,21 +99,29 @@ fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
 fn stretched(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let (real, asked) = (e.trial.real_duration_s, e.trial.spec.duration_s);
     let off = (real - asked) / asked;
+    let (tolerance, burst) = (e.trust.duration_tolerance, matches!(e.trial.spec.shape, LoadShape::Burst { .. }));
+    let slack = if burst { BURST_SLACK_S / asked } else { 0.0 };
     // Not a number counts as off.
-    if off.abs() <= e.trust.duration_tolerance.get() {
+    if off.abs() <= tolerance.get().max(slack) {
         return None;
     }
+    let allowed = if slack > tolerance.get() { "50 us".to_owned() } else { tolerance.to_string() };
     let text = format!(
-        "sending took {real:.6} s instead of {asked} s ({:+.2} %, allowed {}): the tester was stopped or its clock \
+        "sending took {real:.6} s instead of {asked} s ({:+.2} %, allowed {allowed}): the tester was stopped or its clock \
          jumped; keep other work off its core, or send for longer",
-        off * 100.0,
-        e.trust.duration_tolerance
+        off * 100.0
     );
     Some((Rule::Stretched, text))
 }
 
 fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
-    let (load, most) = (e.trial.spec.load_fps, e.selftest_max?);
+    let load = match e.trial.spec.shape {
+        // What leaves of a burst in time, the tester counts; the self-test says nothing of so short a time.
+        LoadShape::Burst { .. } => return None,
+        LoadShape::Steady | LoadShape::Bursts { .. } => e.trial.spec.load_fps,
+        LoadShape::Step { .. } => e.trial.spec.shape.peak(e.trial.spec.load_fps),
+    };
+    let most = e.selftest_max?;
     if load.get() <= most.get() * (1.0 + e.trust.offered_tolerance.get()) {
         return None;
     }

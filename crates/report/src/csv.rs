@@ -71,6 +71,38 @@ fn goal_fields(goal: &GoalResult) -> Vec<String> {
     ]
 }
 
+/// One line a figure of each test beside the throughput, under the schema's own names: `points.3.loss_ratio`.
+pub fn tests(result: &RunResult) -> String {
+    let mut out = String::from("frame_size_bytes,test,outcome,compliance,figure,value\n");
+    for test in &result.tests {
+        let key =
+            [test.frame_size_bytes.to_string(), test.test.to_string(), snake(&test.outcome), snake(&test.compliance)];
+        let mut figures = Vec::new();
+        // The kind of the test is the one key of what was found.
+        if let Ok(serde_json::Value::Object(found)) = serde_json::to_value(&test.found) {
+            found.values().for_each(|value| leaves(value, "", &mut figures));
+        }
+        for (name, value) in figures {
+            line(&mut out, &[&key[..], &[field(&name), field(&value)]].concat());
+        }
+    }
+    out
+}
+
+/// Every value of a tree with the way to it.
+fn leaves(value: &serde_json::Value, path: &str, found: &mut Vec<(String, String)>) {
+    let under = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        serde_json::Value::Object(map) => map.iter().for_each(|(name, v)| leaves(v, &under(name), found)),
+        serde_json::Value::Array(all) => {
+            all.iter().enumerate().for_each(|(i, v)| leaves(v, &under(&i.to_string()), found));
+        }
+        serde_json::Value::Null => {}
+        serde_json::Value::String(text) => found.push((path.to_owned(), text.clone())),
+        other => found.push((path.to_owned(), other.to_string())),
+    }
+}
+
 /// One line a trial and direction, counts in frames.
 pub fn trials(result: &RunResult) -> String {
     let mut out = String::from(

@@ -10,6 +10,7 @@ mod figures;
 pub mod json;
 pub mod markdown;
 mod num;
+mod procedures;
 pub mod progress;
 pub mod rehearsal;
 mod runtime;

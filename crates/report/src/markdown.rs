@@ -3,7 +3,7 @@
 use measure::result::RunResult;
 
 use crate::{
-    figures, num, runtime, tables,
+    figures, num, procedures, runtime, tables,
     terminal::{self, trust},
     text::{code, markdown as escape},
     words, Style,
@@ -17,7 +17,7 @@ pub fn render(result: &RunResult) -> String {
         out.push_str(&format!("- {label}: {}\n", code(&value)));
     }
     if result.sizes.is_empty() {
-        if let Some(trial) = terminal::single(result) {
+        if let Some(trial) = terminal::single(result).filter(|_| result.tests.is_empty()) {
             section(&mut out, "Trial");
             out.push_str(&format!(
                 "{} B at {} for {}: {}\n\n",
@@ -63,6 +63,14 @@ pub fn render(result: &RunResult) -> String {
             }
             section(&mut out, "The data plane by load");
             out.push_str(&runtime::by_load(result).markdown());
+        }
+    }
+    for test in procedures::sections(result) {
+        section(&mut out, test.title);
+        out.push_str(&test.table.markdown());
+        out.push('\n');
+        for note in &test.notes {
+            out.push_str(&format!("- {}\n", escape(note)));
         }
     }
     section(&mut out, "Trust");

@@ -1,6 +1,7 @@
 //! The schema's closed lists in words.
 
 use measure::{
+    procedure::TestOutcome,
     result::{Outcome, SizeResult, Verdict},
     search::mlr::Regularity,
     trial::{Purpose, Rule},
@@ -55,6 +56,21 @@ pub(crate) fn outcome_paint(size: &SizeResult, link: Option<LinkSpeed>) -> Paint
     }
 }
 
+/// How a test ended, in a word or two; empty when simply done.
+pub(crate) fn test_outcome(outcome: TestOutcome) -> (&'static str, Paint) {
+    match outcome {
+        TestOutcome::Done => ("", Paint::Plain),
+        TestOutcome::NotRun => ("not run", Paint::Plain),
+        TestOutcome::AtMaximum => ("at the highest tried", Paint::Warn),
+        TestOutcome::BelowMinimum => ("below minimum", Paint::Bad),
+        TestOutcome::TesterLimited => ("tester-limited", Paint::Warn),
+        TestOutcome::NoTraffic => ("no traffic", Paint::Bad),
+        TestOutcome::Failed => ("failed", Paint::Bad),
+        TestOutcome::Inconclusive => ("inconclusive", Paint::Bad),
+        TestOutcome::Interrupted => ("stopped", Paint::Warn),
+    }
+}
+
 /// Whether a Goal Result of RFC 9971 is regular, and why not.
 pub(crate) fn regularity(regularity: Regularity) -> (&'static str, Paint) {
     match regularity {
@@ -87,6 +103,7 @@ pub(crate) fn purpose(purpose: Purpose) -> &'static str {
         Purpose::AtThroughput => "at throughput",
         Purpose::Single => "single",
         Purpose::SelfTest => "self-test",
+        Purpose::Test => "test",
     }
 }
 

@@ -13,9 +13,10 @@ use packet::{
 use traffic::{
     checker::Checker,
     generator::Generator,
+    pacer::Pacer,
     stream::{Field, FieldSpec, StreamSpec, Values},
 };
-use units::FrameSize;
+use units::{Fps, FrameSize};
 
 const ROUNDS: usize = 300;
 const BURSTS: usize = 500;
@@ -91,8 +92,26 @@ fn check(what: &str, burst: usize, skip_every: usize) {
     show(&format!("check {what}, burst {burst}"), ns - writing);
 }
 
+/// A poll of the pacer, when this many frames are due at each.
+fn due(what: &str, mut pacer: Pacer, step: u64) {
+    let mut now = 1 << 40;
+    pacer.start(now);
+    let ns = best_ns(64, || {
+        for _ in 0..64 {
+            now += step;
+            black_box(pacer.due(black_box(now), 64));
+        }
+    });
+    show(&format!("due   {what}, a poll"), ns);
+}
+
 #[allow(clippy::unwrap_used)] // The specs are written here.
 fn main() {
+    const HZ: u64 = 2_600_000_000;
+    let steady = || Pacer::new(Fps::from_raw(10e6), HZ, HZ * 3600, Pacer::default_catch_up(HZ));
+    due("steady, one frame in eight polls", steady(), 32);
+    due("steady, one frame", steady(), 260);
+    due("steady, sixteen frames", steady(), 4160);
     let field = |field, values| FieldSpec { field, values };
     let random = |count| Values::Random { start: None, count };
     let increment = |count| Values::Increment { start: None, count, step: 1 };

@@ -1,11 +1,19 @@
 //! Counts and times what comes back: the hot path of receiving.
 
+use std::borrow::Cow;
+
 use packet::{stamp::Stamp, Buffer};
 use units::FCS_BYTES;
 
 use crate::{
     histogram::{LogHistogram, SignedHistogram},
+    intervals::{Delays, Intervals},
+    losses::Runs,
     window::{Window, WINDOW},
+};
+pub use crate::{
+    intervals::Interval,
+    losses::{Losses, LostRun},
 };
 
 /// Frames kept for diagnosis.
@@ -22,6 +30,8 @@ const PREFETCH: usize = 16;
 /// one-way delay; another copy is a **duplicate**; a received frame below the highest seen is **reordered** as well
 /// (RFC 4737 §3). A frame 2^16 or more below the highest seen is **late**: nothing is remembered about it, it may be
 /// a first arrival or a copy, so that it counts as neither and a first arrival stays lost.
+///
+/// Frames passed over are missing until they come or the trial ends: what is said to be lost in the end did not come.
 #[derive(Debug)]
 pub struct Checker {
     epoch: u8,
@@ -32,15 +42,20 @@ pub struct Checker {
     foreign: u64,
     misdirected: u64,
     wrong_length: u64,
-    delays: LogHistogram,
-    ipdv: SignedHistogram,
+    /// Of the interval, or of the trial when it has none.
+    current: Delays,
+    /// When the interval ends.
+    until: u64,
+    /// Arrival of the last frame that came in sequence or ahead, of any stream: a queue has but one in a trial.
+    arrived: Option<u64>,
+    intervals: Option<Box<Intervals>>,
     samples: Vec<Sample>,
 }
 
 const UNKNOWN: u16 = u16::MAX;
 const ELSEWHERE: u16 = u16::MAX - 1;
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Default)]
 struct Stream {
     /// One above the highest sequence seen, unwrapped.
     next: u64,
@@ -48,6 +63,14 @@ struct Stream {
     last_delay: u64,
     counts: StreamCounts,
     window: Window,
+    runs: Runs,
+}
+
+/// Around a frame that is out of sequence: arrival of the one before it, its own, and its departure.
+struct Passed {
+    before: Option<u64>,
+    now: u64,
+    departure: u64,
 }
 
 /// Counts of one stream, in frames.
@@ -114,25 +137,44 @@ impl Checker {
         elsewhere.iter().for_each(|id| set(*id, ELSEWHERE));
         let expected = expected.get(..usize::from(ELSEWHERE)).unwrap_or(expected);
         expected.iter().zip(0..).for_each(|(id, slot)| set(*id, slot));
-        let stream = Stream { next: 0, last_delay: 0, counts: StreamCounts::default(), window: Window::default() };
         Self {
             epoch,
             frame_len,
             slots,
-            streams: vec![stream; expected.len()].into_boxed_slice(),
+            streams: expected.iter().map(|_| Stream::default()).collect(),
             foreign: 0,
             misdirected: 0,
             wrong_length: 0,
-            delays: LogHistogram::default(),
-            ipdv: SignedHistogram::default(),
+            current: Delays::default(),
+            until: u64::MAX,
+            arrived: None,
+            intervals: None,
             samples: Vec::with_capacity(SAMPLES),
         }
+    }
+
+    /// Sums delays up in so many intervals of so many ticks beside the whole, the last of them until the end.
+    #[must_use]
+    pub fn with_intervals(mut self, width: u64, count: usize) -> Self {
+        self.intervals = Some(Box::new(Intervals::new(width, count)));
+        self
+    }
+
+    /// The trial begins at this tick: forgets what came before, and the first interval begins.
+    pub fn begin(&mut self, start: u64) {
+        self.forget_foreign();
+        self.until = self.intervals.as_mut().map_or(u64::MAX, |intervals| intervals.begin(start));
     }
 
     /// Checks a burst that was received at this tick.
     #[inline]
     pub fn check<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        if now >= self.until {
+            self.until = self.intervals.as_mut().map_or(u64::MAX, |i| i.roll(now, &mut self.current));
+        }
         frames.iter().take(PREFETCH).for_each(Buffer::prefetch_tail);
+        // Kept in a register: frames of a burst have one arrival.
+        let mut arrived = self.arrived;
         for (i, frame) in frames.iter().enumerate() {
             if let Some(ahead) = frames.get(i + PREFETCH) {
                 ahead.prefetch_tail();
@@ -160,16 +202,24 @@ impl Checker {
             if ahead == 0 {
                 stream.window.mark_next(stream.next);
                 if stream.next != 0 {
-                    self.ipdv.record(delay.wrapping_sub(stream.last_delay) as i64);
+                    self.current.ipdv.record(delay.wrapping_sub(stream.last_delay) as i64);
                 }
                 stream.next += 1;
                 stream.last_delay = delay;
+                arrived = Some(now);
                 stream.counts.received += 1;
-                self.delays.record(delay);
-            } else if stream.out_of_sequence(ahead, delay) {
-                self.delays.record(delay);
+                self.current.delays.record(delay);
+            } else {
+                let run = Passed { before: arrived, now, departure: stamp.departure };
+                if ahead > 0 {
+                    arrived = Some(now);
+                }
+                if stream.out_of_sequence(ahead, delay, run, self.intervals.as_deref_mut()) {
+                    self.current.delays.record(delay);
+                }
             }
         }
+        self.arrived = arrived;
     }
 
     #[cold]
@@ -222,15 +272,34 @@ impl Checker {
         self.streams.get(usize::from(*slot)).map(|stream| stream.counts)
     }
 
+    /// What was lost of an expected stream of `sent` frames; of any other nothing.
+    pub fn losses(&self, id: u16, sent: u64) -> Losses {
+        let stream = self.slots.get(usize::from(id)).and_then(|slot| self.streams.get(usize::from(*slot)));
+        stream.map_or_else(Losses::default, |s| s.runs.losses(s.next, sent, self.arrived))
+    }
+
+    /// Each interval that was asked for, in order.
+    pub fn intervals(&self) -> Vec<Interval> {
+        self.intervals.as_ref().map_or_else(Vec::new, |intervals| intervals.all(&self.current))
+    }
+
     /// One-way delay of every received frame, in ticks.
-    pub fn delays(&self) -> &LogHistogram {
-        &self.delays
+    pub fn delays(&self) -> Cow<'_, LogHistogram> {
+        let mut delays = Cow::Borrowed(&self.current.delays);
+        if let Some(intervals) = &self.intervals {
+            delays.to_mut().merge(&intervals.whole.delays);
+        }
+        delays
     }
 
     /// Delay less the delay of the frame sent just before (RFC 5481 §4.1), in ticks, over pairs that came in
     /// sequence: pairs with a lost or reordered frame are left out.
-    pub fn ipdv(&self) -> &SignedHistogram {
-        &self.ipdv
+    pub fn ipdv(&self) -> Cow<'_, SignedHistogram> {
+        let mut ipdv = Cow::Borrowed(&self.current.ipdv);
+        if let Some(intervals) = &self.intervals {
+            ipdv.to_mut().merge(&intervals.whole.ipdv);
+        }
+        ipdv
     }
 
     /// The first few frames that were not as expected.
@@ -243,10 +312,16 @@ impl Stream {
     /// Counts a frame that is not the next one; whether it is received for the first time.
     #[cold]
     #[inline(never)]
-    fn out_of_sequence(&mut self, ahead: i32, delay: u64) -> bool {
-        if let Ok(ahead) = u64::try_from(ahead) {
-            let sequence = self.next + ahead;
+    fn out_of_sequence(&mut self, ahead: i32, delay: u64, passed: Passed, intervals: Option<&mut Intervals>) -> bool {
+        if let Ok(frames) = u64::try_from(ahead) {
+            let sequence = self.next + frames;
             self.window.mark_ahead(self.next, sequence);
+            let Passed { before, now, departure } = passed;
+            let run = LostRun { first: self.next, frames, before, behind: Some(now), departed: Some(departure) };
+            self.runs.missed(run);
+            if let Some(intervals) = intervals {
+                intervals.missed(frames);
+            }
             self.next = sequence + 1;
             self.last_delay = delay;
             self.counts.received += 1;
@@ -257,10 +332,15 @@ impl Stream {
             self.counts.late += 1;
             return false;
         }
-        let first = self.window.mark_within(self.next - behind);
+        let sequence = self.next - behind;
+        let first = self.window.mark_within(sequence);
         if first {
             self.counts.received += 1;
             self.counts.reordered += 1;
+            let run = self.runs.came(sequence);
+            if let Some(intervals) = intervals {
+                intervals.came(run.and_then(|run| run.behind));
+            }
         } else {
             self.counts.duplicates += 1;
         }

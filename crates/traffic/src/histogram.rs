@@ -35,6 +35,20 @@ fn lowest(bin: usize) -> u64 {
     scaled.div_ceil(1 << SUB_BITS) as u64
 }
 
+/// The highest value of a bin.
+fn highest(bin: usize) -> u64 {
+    if bin + 1 == BINS {
+        u64::MAX
+    } else {
+        lowest(bin + 1) - 1
+    }
+}
+
+/// The smallest rank that leaves this share, in thousandths of a percent, at or below.
+fn rank(count: u64, milli_percent: u64) -> u64 {
+    (u128::from(count) * u128::from(milli_percent)).div_ceil(100_000).max(1) as u64
+}
+
 impl LogHistogram {
     /// Counts one value.
     #[inline(always)]
@@ -57,9 +71,46 @@ impl LogHistogram {
         self.max = self.max.max(other.max);
     }
 
+    /// The bins between the smallest and the largest value.
+    fn used(&self) -> std::ops::Range<usize> {
+        self.min().map_or(0..0, |min| bin(min)..bin(self.max) + 1)
+    }
+
+    /// Adds its counts to another histogram's and is empty then. Takes no longer than its values are apart.
+    pub fn drain_into(&mut self, other: &mut Self) {
+        let used = self.used();
+        if let (Some(from), Some(to)) = (self.bins.get_mut(used.clone()), other.bins.get_mut(used)) {
+            for (from, to) in from.iter_mut().zip(to) {
+                *to += std::mem::take(from);
+            }
+        }
+        other.sum += self.sum;
+        other.min = other.min.min(self.min);
+        other.max = other.max.max(self.max);
+        (self.sum, self.min, self.max) = (0, u64::MAX, 0);
+    }
+
+    /// The value at a percentile, given in thousandths of a percent, by nearest rank: the top of its bin, never outside
+    /// what was seen. 0 when empty.
+    pub fn percentile(&self, milli_percent: u64) -> u64 {
+        self.at_rank(rank(self.count(), milli_percent))
+    }
+
+    /// The value at this rank, from 1.
+    fn at_rank(&self, rank: u64) -> u64 {
+        let (used, mut seen) = (self.used(), 0);
+        for (i, count) in used.clone().zip(self.bins.get(used).unwrap_or_default()) {
+            seen += count;
+            if seen >= rank {
+                return highest(i).min(self.max);
+            }
+        }
+        self.max
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
-        self.bins.iter().sum()
+        self.bins.get(self.used()).unwrap_or_default().iter().sum()
     }
 
     /// Sum of the values, exact.
@@ -84,7 +135,6 @@ impl LogHistogram {
 
     /// The bins that hold anything, rising: lowest value, highest value, count.
     pub fn bins(&self) -> impl DoubleEndedIterator<Item = (u64, u64, u64)> + '_ {
-        let highest = |i| if i + 1 == BINS { u64::MAX } else { lowest(i + 1) - 1 };
         self.bins.iter().enumerate().filter(|(_, n)| **n > 0).map(move |(i, n)| (lowest(i), highest(i), *n))
     }
 }
@@ -106,6 +156,22 @@ impl SignedHistogram {
     /// Adds another histogram's counts.
     pub fn merge(&mut self, other: &Self) {
         self.halves.iter_mut().zip(&other.halves).for_each(|(to, from)| to.merge(from));
+    }
+
+    /// Adds its counts to another histogram's and is empty then.
+    pub fn drain_into(&mut self, other: &mut Self) {
+        self.halves.iter_mut().zip(&mut other.halves).for_each(|(from, to)| from.drain_into(to));
+    }
+
+    /// The value at a percentile, as [`LogHistogram::percentile`].
+    pub fn percentile(&self, milli_percent: u64) -> i64 {
+        let below = self.negative().count();
+        let signed = |v: u64| i64::try_from(v).unwrap_or(i64::MAX);
+        // Rank r from below is rank below + 1 - r among the magnitudes.
+        match rank(self.count(), milli_percent) {
+            r if r <= below => -signed(self.negative().at_rank(below + 1 - r)),
+            r => signed(self.positive().at_rank(r - below)),
+        }
     }
 
     /// The values of zero and above.
@@ -191,6 +257,31 @@ mod tests {
             for (low, high, n) in whole.bins() {
                 prop_assert_eq!(n, values.iter().filter(|v| (low..=high).contains(*v)).count() as u64);
             }
+            let mut drained = LogHistogram::default();
+            merged.drain_into(&mut drained);
+            prop_assert_eq!((drained, merged), (whole, LogHistogram::default()));
+        }
+
+        #[test]
+        fn percentiles_are_the_sorted_values_within_a_bin(
+            mut values in proptest::collection::vec(-(1i64 << 40)..1 << 40, 1..300),
+            milli_percent in 0u64..=100_000,
+        ) {
+            let (mut signed, mut plain) = (SignedHistogram::default(), LogHistogram::default());
+            values.iter().for_each(|v| {
+                signed.record(*v);
+                plain.record(v.unsigned_abs());
+            });
+            let near = |got: u64, want: u64| got >= want && got - want <= want / 64;
+            values.sort_unstable();
+            let at = |values: &[i64]| values[((values.len() as u64 * milli_percent).div_ceil(100_000).max(1) - 1) as usize];
+            let (got, want) = (signed.percentile(milli_percent), at(&values));
+            prop_assert!(got.signum() == want.signum() || want == 0, "{got} {want}");
+            prop_assert!(near(got.unsigned_abs(), want.unsigned_abs()), "{got} {want}");
+            values.iter_mut().for_each(|v| *v = v.abs());
+            values.sort_unstable();
+            let (got, want) = (plain.percentile(milli_percent), at(&values) as u64);
+            prop_assert!(near(got, want) && got <= plain.max().unwrap(), "{got} {want}");
         }
 
         #[test]

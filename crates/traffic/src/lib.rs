@@ -11,6 +11,8 @@ pub mod control;
 pub mod flows;
 pub mod generator;
 pub mod histogram;
+mod intervals;
+mod losses;
 mod mask;
 pub mod pacer;
 mod program;

@@ -39,6 +39,40 @@ pub struct TxCounters {
     pub first_tick: u64,
     /// Departure of the last frame the port took.
     pub last_tick: u64,
+    /// The longest run of frames refused.
+    pub longest_refused: RefusedRun,
+    /// The last run of frames refused.
+    pub last_refused: RefusedRun,
+}
+
+/// Frames refused with none taken between them. Ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RefusedRun {
+    /// Number of the frame that was to be sent: that of the next one taken.
+    pub sequence: u64,
+    /// How many; none: there was no such run.
+    pub frames: u64,
+    /// Departure of the frame taken before; `None` when none was.
+    pub from: Option<u64>,
+    /// When the last of them was refused.
+    pub to: u64,
+}
+
+impl TxCounters {
+    #[cold]
+    fn refuse(&mut self, frames: u64, now: u64) {
+        self.refused += frames;
+        let run = &mut self.last_refused;
+        if run.frames == 0 || run.sequence != self.sent {
+            let from = (self.sent > 0).then_some(self.last_tick);
+            *run = RefusedRun { sequence: self.sent, frames: 0, from, to: now };
+        }
+        run.frames += frames;
+        run.to = now;
+        if run.frames > self.longest_refused.frames {
+            self.longest_refused = *run;
+        }
+    }
 }
 
 impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
@@ -109,16 +143,16 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
         }
         self.generator.fill(&mut self.burst, now);
         let sent = self.tx.tx(&mut self.burst);
-        if sent < offered {
-            self.generator.unsent(offered - sent);
-            self.counters.refused += (offered - sent) as u64;
-        }
         if sent > 0 {
             if self.counters.sent == 0 {
                 self.counters.first_tick = now;
             }
             self.counters.sent += sent as u64;
             self.counters.last_tick = now;
+        }
+        if sent < offered {
+            self.generator.unsent(offered - sent);
+            self.counters.refuse((offered - sent) as u64, now);
         }
         true
     }
@@ -301,7 +335,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
         self.counters.started = start;
         self.gaps.start(start);
         self.tx.iter_mut().for_each(|task| task.pacer.start(start));
-        self.rx.iter_mut().for_each(|task| task.checker.forget_foreign());
+        self.rx.iter_mut().for_each(|task| task.checker.begin(start));
     }
 
     /// After sending: whether to go on waiting for frames.

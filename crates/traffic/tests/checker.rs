@@ -6,7 +6,7 @@ use packet::{
     stamp::Stamp,
 };
 use proptest::prelude::*;
-use traffic::checker::{Checker, Odd, StreamCounts};
+use traffic::checker::{Checker, Losses, LostRun, Odd, StreamCounts};
 
 const LEN: usize = 60;
 
@@ -108,6 +108,45 @@ fn delay_variation_leaves_out_pairs_with_a_lost_or_reordered_frame() {
     assert_eq!(checker.ipdv().mean_abs(), Some(55.0 / 3.0));
     // Copies have no delay of their own.
     assert_eq!((checker.delays().count(), checker.delays().max()), (6, Some(900)));
+}
+
+#[test]
+fn intervals_are_told_apart_and_add_up() {
+    let pool = HeapPool::new(1, LEN);
+    let mut checker = Checker::new(1, &[0], &[], LEN).with_intervals(1000, 4);
+    checker.begin(5000);
+    // Sequence, arrival, delay: nothing comes in the second interval, and the last one lasts until the end.
+    let came =
+        [(0, 5000, 10), (1, 5999, 30), (5, 7000, 20), (3, 7100, 140), (6, 7999, 20), (2, 8500, 9), (7, 99_999, 8)];
+    for (sequence, now, delay) in came {
+        checker.check(&[frame(&pool, 1, 0, sequence, now - delay, LEN)], now);
+    }
+    let all = checker.intervals();
+    let seen: Vec<_> = all.iter().map(|i| (i.received, i.missing, i.min, i.p50, i.max)).collect();
+    // Of frames 2 to 4, found missing in the third interval, 4 never comes.
+    assert_eq!(seen, [(2, 0, 10, 10, 30), (0, 0, 0, 0, 0), (3, 1, 20, 20, 140), (2, 0, 8, 8, 9)]);
+    assert_eq!((all[0].pairs, all[0].ipdv, all[0].ipdv_abs), (1, [20; 5], 20));
+    assert_eq!((all[2].pairs, all[3].pairs, all[3].ipdv[0]), (1, 1, -12));
+    assert_eq!((checker.delays().count(), checker.delays().max(), checker.ipdv().count()), (7, Some(140), 3));
+    let losses = checker.losses(0, 9);
+    assert_eq!(losses.longest.map(|run| (run.first, run.before, run.behind)), Some((4, Some(5999), Some(7000))));
+    assert_eq!(losses.last.map(|run| (run.first, run.before, run.behind)), Some((8, Some(99_999), None)));
+    assert_eq!(checker.losses(3, 9), Losses::default());
+}
+
+#[test]
+fn frames_around_a_run_are_those_of_the_stream() {
+    let pool = HeapPool::new(16, LEN);
+    let mut checker = Checker::new(1, &[0], &[], LEN);
+    let test = |sequence, departure| frame(&pool, 1, 0, sequence, departure, LEN);
+    checker.check(&[test(0, 10), test(1, 10)], 100);
+    checker.check(&[pool.frame(&[0; LEN]).unwrap()], 150);
+    // A frame of somebody else's in front does not hide how long it was quiet.
+    checker.check(&[pool.frame(&[0; LEN]).unwrap(), test(4, 190), test(6, 190)], 200);
+    let losses = checker.losses(0, 7);
+    let want = LostRun { first: 2, frames: 2, before: Some(100), behind: Some(200), departed: Some(190) };
+    assert_eq!(losses.longest, Some(want));
+    assert_eq!(losses.last, Some(LostRun { first: 5, frames: 1, before: Some(200), ..want }));
 }
 
 proptest! {

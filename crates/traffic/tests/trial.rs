@@ -48,8 +48,9 @@ struct Device {
     acts: Vec<Act>,
     seen: usize,
     held: Option<(usize, HeapBuf)>,
+    held_number: u64,
     out: VecDeque<HeapBuf>,
-    dropped: u64,
+    dropped: Vec<u64>,
     doubled: u64,
     reordered: u64,
 }
@@ -62,8 +63,11 @@ impl Device {
             let act = self.acts.get(self.seen % self.acts.len().max(1)).copied().unwrap_or(Act::Pass);
             self.seen += 1;
             match act {
-                Act::Drop => self.dropped += 1,
-                Act::Hold(behind) if behind > 0 && self.held.is_none() => self.held = Some((behind, buf)),
+                Act::Drop => self.dropped.push(self.seen as u64 - 1),
+                Act::Hold(behind) if behind > 0 && self.held.is_none() => {
+                    self.held = Some((behind, buf));
+                    self.held_number = self.seen as u64 - 1;
+                }
                 Act::Double => {
                     self.out.extend(self.pool.frame(buf.data()));
                     self.out.push_back(buf);
@@ -113,7 +117,7 @@ fn setup(rate: f64, duration: u64, acts: Vec<Act>, pool: HeapPool, depth: usize)
     clock.advance(1000);
     let ((near, input), (output, back)) = (HeapWire::pair(depth), HeapWire::pair(1 << 20));
     let generator = Generator::new(&spec(100), 5, 2, false).unwrap();
-    let checker = Checker::new(2, &[5], &[6], generator.frame_len());
+    let checker = Checker::new(2, &[5], &[6], generator.frame_len()).with_intervals(duration / 4, 4);
     let pacer = Pacer::new(Fps::new(rate).unwrap(), HZ, duration, Pacer::default_catch_up(HZ));
     let tx = TxTask::new(near, pool.clone(), generator, pacer);
     let worker = Worker::new(vec![tx], vec![RxTask::new(back, checker)], MS);
@@ -125,7 +129,8 @@ fn setup(rate: f64, duration: u64, acts: Vec<Act>, pool: HeapPool, depth: usize)
         seen: 0,
         held: None,
         out: VecDeque::new(),
-        dropped: 0,
+        held_number: 0,
+        dropped: Vec::new(),
         doubled: 0,
         reordered: 0,
     };
@@ -176,11 +181,22 @@ proptest! {
         prop_assert_eq!((tx.intended, tx.sent), (5000, 5000));
         let counts = s.rx().counts();
         // A frame still held at the end is lost; a copy of a frame ahead of a held one changes nothing.
-        let lost = s.device.dropped + u64::from(s.device.held.is_some());
+        let mut missing = s.device.dropped.clone();
+        missing.extend(s.device.held.is_some().then_some(s.device.held_number));
+        missing.sort_unstable();
+        let lost = missing.len() as u64;
         prop_assert_eq!(counts.streams.received, 5000 - lost);
         prop_assert_eq!(counts.streams.duplicates, s.device.doubled);
         prop_assert_eq!(counts.streams.reordered, s.device.reordered);
         prop_assert_eq!((counts.streams.late, counts.foreign, counts.misdirected, counts.wrong_length), (0, 0, 0, 0));
+        let losses = s.rx().losses(5, tx.sent);
+        prop_assert_eq!(losses.last.map(|run| run.first + run.frames - 1), missing.last().copied());
+        let longest = missing.chunk_by(|a, b| a + 1 == *b).map(|run| (run.len() as u64, run[0])).max_by_key(|r| (r.0, u64::MAX - r.1));
+        prop_assert_eq!(losses.longest.map(|run| (run.frames, run.first)), longest);
+        let intervals = s.rx().intervals();
+        prop_assert_eq!(intervals.iter().map(|i| i.received).sum::<u64>(), counts.streams.received);
+        let tail = losses.last.filter(|run| run.behind.is_none()).map_or(0, |run| run.frames);
+        prop_assert_eq!(intervals.iter().map(|i| i.missing).sum::<u64>(), lost - tail);
         prop_assert_eq!(counts.received_bytes, counts.streams.received * 64);
         prop_assert_eq!(s.rx().delays().count(), counts.streams.received);
         prop_assert_eq!((s.control.sent(), s.control.received()), (5000, counts.streams.received));
@@ -225,6 +241,11 @@ fn what_a_full_queue_refuses_is_counted_and_numbers_are_not_lost() {
     assert!(tx.refused > 10_000 && tx.skipped == 0, "{tx:?}");
     let counts = s.rx().counts().streams;
     assert_eq!((counts.received, counts.duplicates, counts.reordered), (tx.sent, 0, 0));
+    // Nothing is lost by number, and each turn refuses one run.
+    assert_eq!(s.rx().losses(5, tx.sent).last, None);
+    assert!((12..=40).contains(&tx.longest_refused.frames), "{tx:?}");
+    assert_eq!(tx.last_refused.from, Some(tx.last_refused.to), "some of that burst were taken");
+    assert!(tx.last_refused.to > 1_900_000 && tx.last_refused.sequence <= tx.sent, "{tx:?}");
     // Consecutive numbers: every pair gives an IPDV.
     assert_eq!(s.rx().ipdv().count(), tx.sent - 1);
     assert_eq!(s.pool.in_use(), 0);

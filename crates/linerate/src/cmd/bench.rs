@@ -3,23 +3,30 @@
 use measure::{
     diagnose::nothing_came_back,
     label::{self, LabelFacts},
-    plan::Method,
-    result::{Outcome, SizeResult, Verdict, Warning, WarningKind},
-    search::mlr::Regularity,
+    plan::{Method, Test},
+    procedure::Known,
+    result::{Outcome, SizeResult, TestResult, Verdict},
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
-    trial::{Purpose, TrialRecord, TrialSpec},
-    validity::beyond_tester,
+    trial::{TrialRecord, TrialSpec},
 };
 use report::progress::Line;
 use std::time::Duration;
 use units::{Fps, FrameSize};
 
 mod bed;
+mod command;
+mod ending;
+mod latency;
 mod list;
+mod procedure;
 mod rehearse;
 pub mod sim;
 
-use self::{bed::Bed, sim::SimRun};
+use self::{
+    bed::Bed,
+    ending::{found, verdict},
+    sim::SimRun,
+};
 use super::{
     output, plan,
     progress::{left_s, Progress},
@@ -31,14 +38,6 @@ use crate::{
     out,
     stop::Stop,
 };
-
-/// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
-const MAX_STEPS_DOWN: u32 = 8;
-/// A throughput that only the tester limits is lowered by this when so many latency trials fell short of it.
-const TESTER_STEP: f64 = 0.9;
-const MAX_SHORT: u32 = 6;
-/// A trial of an answer in another placement, or none, is tried again this often.
-const PLACEMENT_TRIES: u32 = 20;
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
@@ -60,7 +59,15 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let sizes = plan.frame_sizes.clone();
     match sim::asked(&args.ports, &plan)? {
         Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
-        None => measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?),
+        None => {
+            if plan.reset.as_ref().is_some_and(|t| t.command.is_empty()) {
+                return Err(Failure::usage(
+                    "reset.command: must name the program that causes the event, such as [\"systemctl\", \"restart\", \
+                     \"vswitch\"]: nothing else is run (or rehearse with --dut sim:dead=FROM-TO)",
+                ));
+            }
+            measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?)
+        }
     }
 }
 
@@ -70,19 +77,21 @@ fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed) -> Result<Ex
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
         SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
     }
-    let mut bench = Bench { run, progress: Progress::new(args.output.quiet), sizes, quiet: args.output.quiet };
+    let mut bench = Bench::new(run, sizes, args.output.quiet);
     let (results, ended) = bench.all();
     bench.progress.clear();
     if bench.run.trials().is_empty() && ended.is_err() {
         // Nothing was measured: there is nothing to show before saying why.
         return ended.map(|()| Exit::Failed);
     }
-    let mut verdict = verdict(&results, bench.run.stopped());
+    let mut verdict = verdict(&results, &bench.tests, bench.run.stopped());
     if ended.is_err() && verdict == Verdict::Passed {
         verdict = Verdict::Failed;
     }
     let warnings = bench.warnings(args.quick);
-    let exit = output::finish(&bench.run.result(results, warnings, verdict), &args.output)?;
+    let mut result = bench.run.result(results, warnings, verdict);
+    result.tests = std::mem::take(&mut bench.tests);
+    let exit = output::finish(&result, &args.output)?;
     // A rig that failed half way says so after what it measured before.
     ended.map(|()| exit)
 }
@@ -92,6 +101,8 @@ struct Bench<B> {
     progress: Progress,
     sizes: Vec<FrameSize>,
     quiet: bool,
+    /// Answers of the tests beside the throughput.
+    tests: Vec<TestResult>,
 }
 
 /// Where a search stands, for the progress line.
@@ -103,6 +114,10 @@ struct At {
 }
 
 impl<B: Bed> Bench<B> {
+    fn new(run: B, sizes: Vec<FrameSize>, quiet: bool) -> Self {
+        Self { run, progress: Progress::new(quiet), sizes, quiet, tests: Vec::new() }
+    }
+
     /// Every frame size in turn. What was found before a failure or a signal is kept.
     fn all(&mut self) -> (Vec<SizeResult>, Result<(), Failure>) {
         let mut results = Vec::new();
@@ -111,38 +126,52 @@ impl<B: Bed> Bench<B> {
             if self.run.stopped() {
                 break;
             }
-            match self.size(size, index) {
-                Ok(result) => {
-                    self.say(&result);
-                    let gone = result.outcome == Outcome::Interrupted && !self.run.stopped();
-                    let reason = result.diagnosis.clone();
-                    results.push(result);
-                    if gone {
-                        return (results, Err(Failure::failed(reason.unwrap_or_default())));
-                    }
-                }
-                Err(e) => return (results, Err(e)),
+            if let Err(e) = self.size(size, index, &mut results) {
+                return (results, Err(e));
             }
         }
         (results, Ok(()))
     }
 
-    fn size(&mut self, size: FrameSize, index: usize) -> Result<SizeResult, Failure> {
-        let first_trial = self.run.trials().len();
+    /// The search at one frame size, then its other tests.
+    fn size(&mut self, size: FrameSize, index: usize, results: &mut Vec<SizeResult>) -> Result<(), Failure> {
         let streams = self.run.streams(size)?;
         let duration = self.run.plan().search.duration;
         self.progress.show(&self.line("self-test", size, index));
         let most =
             self.run.selftest(&streams, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
         let config = SearchConfig::for_size(self.run.plan(), size, self.run.link(), most)?;
+        let mut known = None;
+        if self.run.plan().runs(Test::Throughput) {
+            let result = self.throughput(&config, &streams, index, most)?;
+            self.say(&result);
+            known = Known::found(&result);
+            let gone = result.outcome == Outcome::Interrupted && !self.run.stopped();
+            let reason = result.diagnosis.clone();
+            results.push(result);
+            if gone {
+                return Err(Failure::failed(reason.unwrap_or_default()));
+            }
+        }
+        self.procedures(&config, &streams, index, most, known)
+    }
+
+    fn throughput(
+        &mut self,
+        config: &SearchConfig,
+        streams: &B::Streams,
+        index: usize,
+        most: Option<Fps>,
+    ) -> Result<SizeResult, Failure> {
+        let (size, first_trial) = (config.frame_size, self.run.trials().len());
         let expected = self.trials_per_size();
-        let mut search = for_config(config);
+        let mut search = for_config(config.clone());
         let at = At { size, index, expected };
-        let mut answer = self.search(&mut search, &streams, &at, most)?;
+        let mut answer = self.search(&mut search, streams, &at, most)?;
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
-        if self.run.plan().latency.enabled && found(answer.outcome) {
-            confirmed = self.confirm(&mut answer, &streams, &at, most, &mut notes)?;
+        if self.run.plan().wants_latency() && found(answer.outcome) {
+            confirmed = self.confirm(&mut answer, streams, &at, most, &mut notes)?;
         }
         let down = self.run.links_down();
         if !down.is_empty() && answer.outcome != Outcome::Found {
@@ -230,93 +259,6 @@ impl<B: Bed> Bench<B> {
         }
     }
 
-    /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
-    /// is lowered by the precision and tried again, and the notes say so.
-    fn confirm(
-        &mut self,
-        answer: &mut Answer,
-        streams: &B::Streams,
-        at: &At,
-        most: Option<Fps>,
-        notes: &mut Vec<String>,
-    ) -> Result<Option<TrialRecord>, Failure> {
-        let Some(found) = answer.throughput else { return Ok(None) };
-        let plan = self.run.plan();
-        // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
-        let goals = plan.search.method == Method::Mlrsearch;
-        let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
-        let duration_s = plan.latency.duration.as_secs_f64();
-        let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
-        let mut load = found;
-        for step in 0..=MAX_STEPS_DOWN {
-            let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
-            let (mut valid, mut short) = (None, 0);
-            for attempt in 1..=tries {
-                let mut line = self.line("latency", at.size, at.index);
-                line.load = Some(load);
-                let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
-                if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
-                    // What the search found stands; this trial says nothing of it.
-                    answer.outcome = Outcome::Interrupted;
-                    return Ok(None);
-                }
-                // With one core there is nothing to probe, and one place to be.
-                let seen = &trial.interference;
-                let unprobed = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
-                let here = unprobed || answer.placement.is_none() || seen.placement == answer.placement;
-                if trial.valid() && here {
-                    valid = Some(trial);
-                    break;
-                }
-                short += u32::from(beyond_tester(&trial));
-                if answer.outcome == Outcome::TesterLimited && short >= MAX_SHORT {
-                    break;
-                }
-            }
-            if !goals && valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
-                // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
-                load = Fps::from_raw(load.get() * TESTER_STEP);
-                continue;
-            }
-            let Some(trial) = valid else {
-                notes.push(format!(
-                    "no latency: {tries} trials of {duration_s} s at the throughput were all invalid or in another \
-                     placement of the cores"
-                ));
-                return Ok(None);
-            };
-            if goals || trial.loss_ratio() <= tolerated.get() {
-                if step > 0 && answer.outcome == Outcome::TesterLimited {
-                    notes.push(format!(
-                        "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
-                    ));
-                } else if step > 0 {
-                    notes.push(format!(
-                        "lowered from {found}: trials of {duration_s} s, longer than the search's, lost frames above"
-                    ));
-                }
-                answer.throughput = Some(load);
-                return Ok(Some(trial));
-            }
-            answer.upper_bound = Some(load);
-            if answer.outcome != Outcome::Found {
-                answer.outcome = Outcome::Found;
-            }
-            load = Fps::from_raw(load.get() * (1.0 - precision));
-        }
-        if answer.outcome == Outcome::TesterLimited {
-            notes.push(format!("no latency: the tester offers neither {found} nor half of it for {duration_s} s"));
-            return Ok(None);
-        }
-        notes.push(format!(
-            "trials of {duration_s} s lost frames at {found} and at {MAX_STEPS_DOWN} loads below it, where shorter ones \
-             of the search did not"
-        ));
-        answer.outcome = Outcome::Inconclusive;
-        answer.throughput = None;
-        Ok(None)
-    }
-
     fn one(
         &mut self,
         streams: &B::Streams,
@@ -366,32 +308,6 @@ impl<B: Bed> Bench<B> {
             self.progress.println(&text);
         }
     }
-
-    fn warnings(&self, quick: bool) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        let mut warn = |kind, text: String| warnings.push(Warning { kind, text });
-        if self.run.stopped() {
-            warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
-        }
-        if quick {
-            let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
-            warn(WarningKind::ShortTrials, text.to_owned());
-        }
-        let classes = self.run.classifier().classes();
-        if classes > 1 {
-            warn(
-                WarningKind::PlacementChanged,
-                format!(
-                    "the host moved the cores in use between {classes} placements; each answer is from one of them, \
-                     and figures of different placements do not compare"
-                ),
-            );
-        }
-        for disagreement in port_disagreements(self.run.trials()) {
-            warn(WarningKind::PortCounters, disagreement);
-        }
-        warnings
-    }
 }
 
 /// Counts how often the same trial has been asked for in a row.
@@ -406,48 +322,5 @@ impl Attempts {
         };
         self.0 = Some((*spec, n));
         n
-    }
-}
-
-/// Ports whose own counters of frames out or in differ from ours in valid trials: one line each.
-fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for t in trials.iter().filter(|t| t.valid()) {
-        for d in &t.directions {
-            // Learning frames and foreign ones pass the port too; fewer than we counted never do.
-            if let Some(tx) = d.port_tx.filter(|&tx| tx > 0 && tx < d.sent) {
-                let line = format!(
-                    "port {} says it sent fewer frames than it took from the tester (trial {}: {tx} of {})",
-                    d.from, t.number, d.sent
-                );
-                if !lines.iter().any(|l| l.starts_with(&format!("port {} ", d.from))) {
-                    lines.push(line);
-                }
-            }
-        }
-    }
-    lines
-}
-
-/// Outcomes that carry a figure.
-fn found(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
-}
-
-fn verdict(results: &[SizeResult], stopped: bool) -> Verdict {
-    let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
-    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
-    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
-    if stopped {
-        Verdict::Stopped
-    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) {
-        Verdict::Inconclusive
-    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
-        || goal(Regularity::BelowMinimum)
-        || results.is_empty()
-    {
-        Verdict::Failed
-    } else {
-        Verdict::Passed
     }
 }

@@ -66,7 +66,7 @@ fn to_stdout(path: &Path) -> bool {
 }
 
 fn files(args: &OutputArgs) -> impl Iterator<Item = &PathBuf> {
-    [&args.json, &args.markdown, &args.svg, &args.csv].into_iter().flatten().filter(|p| !to_stdout(p))
+    [&args.json, &args.markdown, &args.svg, &args.csv, &args.csv_tests].into_iter().flatten().filter(|p| !to_stdout(p))
 }
 
 /// Writes the files asked for, prints the table (unless JSON goes to standard output), and says how it ended.
@@ -85,6 +85,7 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
     save(&args.markdown, &|| Ok(report::markdown::render(result)));
     save(&args.svg, &|| report::svg::render(result).map_err(|e| e.to_string()));
     save(&args.csv, &|| Ok(report::csv::sizes(result)));
+    save(&args.csv_tests, &|| Ok(report::csv::tests(result)));
     if args.json.as_deref().is_some_and(to_stdout) {
         out::print(&json().map_err(Failure::failed)?);
     } else {

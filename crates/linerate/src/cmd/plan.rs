@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Plans built into the binary: name and text.
-pub const EMBEDDED: [(&str, &str); 11] = [
+pub const EMBEDDED: [(&str, &str); 14] = [
     ("rfc2544", include_str!("../../../../plans/rfc2544.toml")),
     ("ci", include_str!("../../../../plans/ci.toml")),
     ("small-router-u1", include_str!("../../../../plans/small-router-u1.toml")),
@@ -21,6 +21,9 @@ pub const EMBEDDED: [(&str, &str); 11] = [
     ("small-router-b2", include_str!("../../../../plans/small-router-b2.toml")),
     ("small-router-b3", include_str!("../../../../plans/small-router-b3.toml")),
     ("small-router-b4", include_str!("../../../../plans/small-router-b4.toml")),
+    ("rfc2544-all", include_str!("../../../../plans/rfc2544-all.toml")),
+    ("rfc9004", include_str!("../../../../plans/rfc9004.toml")),
+    ("soak", include_str!("../../../../plans/soak.toml")),
     ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
 ];
 
@@ -36,8 +39,15 @@ impl From<PlanError> for Failure {
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     let mut plan = load(&args.plan)?;
-    // Before `--quick`, which shortens what the method needs.
+    // Before `--quick`, which shortens what the method and the tests need.
     method(&mut plan, &args.search)?;
+    replace(&mut plan.tests, &args.tests);
+    if args.throughput.is_some() {
+        plan.throughput = args.throughput;
+        if plan.procedures().next().is_some() {
+            plan.tests.retain(|t| !t.is_search());
+        }
+    }
     if args.quick {
         plan = plan.quick();
     }

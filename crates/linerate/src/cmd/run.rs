@@ -160,6 +160,7 @@ impl Run {
             effective_plan: self.plan.to_json(),
             selftest: self.selftest.clone(),
             sizes,
+            tests: Vec::new(),
             trials: self.trials.clone(),
             warnings,
             verdict,

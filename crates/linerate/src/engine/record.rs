@@ -4,17 +4,42 @@ use dataplane::Snapshot;
 use host::CpuSnapshot;
 use measure::{
     metrics::{self, Distribution},
-    trial::{DirectionCounts, DutReport, LcoreInterference, NodeReport},
+    shape::{LastLost, Outage, WindowSummary},
+    trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, NodeReport},
 };
 use packet::Gaps;
-use traffic::{checker::Checker, histogram::LogHistogram, worker::TxCounters};
+use traffic::{
+    checker::{Checker, Interval, Losses},
+    histogram::LogHistogram,
+    worker::TxCounters,
+};
 use units::Nanos;
 
-/// Counts of one direction.
-pub fn direction(from: &str, to: &str, tx: &TxCounters, rx: &Checker, hz: u64) -> DirectionCounts {
+/// The clock of a trial: its rate, and the tick at which sending began.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// Ticks a second.
+    pub hz: u64,
+    /// Tick of the start.
+    pub started: u64,
+}
+
+impl Times {
+    fn seconds(self, tick: u64) -> f64 {
+        Nanos::from_ticks(tick.saturating_sub(self.started), self.hz).seconds()
+    }
+}
+
+/// Counts of one direction, which carries this stream.
+pub fn direction(from: &str, to: &str, stream: u16, tx: &TxCounters, rx: &Checker, times: Times) -> DirectionCounts {
+    let hz = times.hz;
+    let losses = rx.losses(stream, tx.sent);
     let counts = rx.counts();
     let received = counts.streams.received;
-    let ipdv = metrics::ipdv(&distribution(rx.ipdv().negative()), &distribution(rx.ipdv().positive()), hz);
+    let ipdv = {
+        let both = rx.ipdv();
+        metrics::ipdv(&distribution(both.negative()), &distribution(both.positive()), hz)
+    };
     DirectionCounts {
         from: from.to_owned(),
         to: to.to_owned(),
@@ -32,8 +57,73 @@ pub fn direction(from: &str, to: &str, tx: &TxCounters, rx: &Checker, hz: u64) -
         misdirected: counts.misdirected,
         received_bytes: counts.received_bytes,
         tx_span_s: Nanos::from_ticks(tx.last_tick.saturating_sub(tx.first_tick), hz).seconds(),
-        latency: metrics::latency(&distribution(rx.delays()), hz, ipdv),
+        latency: metrics::latency(&distribution(&rx.delays()), hz, ipdv),
+        last_lost: last_lost(tx, &losses, times),
+        outage: outage(tx, &losses, times),
         ..DirectionCounts::default()
+    }
+}
+
+/// The last frame that did not come or was refused, whichever was later.
+fn last_lost(tx: &TxCounters, losses: &Losses, times: Times) -> Option<LastLost> {
+    let lost = losses.last.map(|run| (run.departed.unwrap_or(tx.last_tick), run.first + run.frames - 1));
+    let refused = Some(tx.last_refused).filter(|run| run.frames > 0).map(|run| (run.to, run.sequence));
+    let (departed, sequence) = lost.max(refused)?;
+    Some(LastLost { sequence, departed_s: times.seconds(departed) })
+}
+
+/// The longest run of frames that did not come or were refused. A run refused within or beside frames that did not come
+/// is one with them.
+fn outage(tx: &TxCounters, losses: &Losses, times: Times) -> Option<Outage> {
+    let seconds = |tick: Option<u64>| tick.map(|tick| times.seconds(tick));
+    let lost = losses.longest.map(|run| {
+        let outage = Outage { lost: run.frames, from_s: seconds(run.before).unwrap_or(0.0), to_s: seconds(run.behind) };
+        (run.first..=run.first + run.frames, outage)
+    });
+    let run = tx.longest_refused;
+    let refused = (run.frames > 0).then(|| Outage {
+        lost: run.frames,
+        from_s: seconds(run.from).unwrap_or(0.0),
+        to_s: (run.sequence < tx.sent).then(|| times.seconds(run.to)),
+    });
+    match (lost, refused) {
+        (Some((at, lost)), Some(refused)) if at.contains(&run.sequence) => {
+            Some(Outage { lost: lost.lost + refused.lost, ..lost })
+        }
+        (Some((_, lost)), Some(refused)) => Some(if refused.lost > lost.lost { refused } else { lost }),
+        (lost, refused) => lost.map(|l| l.1).or(refused),
+    }
+}
+
+/// The windows of a direction, each so many seconds; the last ends with the trial and has the `tail`, the frames missing
+/// behind the last that came.
+pub fn windows(rx: &Checker, width_s: f64, duration_s: f64, tail: u64, hz: u64) -> Vec<WindowSummary> {
+    let all = rx.intervals();
+    let last = all.len().saturating_sub(1);
+    let one = |(i, interval): (usize, &Interval)| {
+        let to_s = if i == last { duration_s } else { (i + 1) as f64 * width_s };
+        let more = if i == last { tail } else { 0 };
+        WindowSummary { from_s: i as f64 * width_s, to_s, missing: interval.missing + more, ..window(interval, hz) }
+    };
+    all.iter().enumerate().map(one).collect()
+}
+
+fn window(of: &Interval, hz: u64) -> WindowSummary {
+    let ns = |ticks: u64| Nanos::from_ticks(ticks, hz).0;
+    let signed = |ticks: i64| i64::try_from(ns(ticks.unsigned_abs())).unwrap_or(i64::MAX) * ticks.signum();
+    let [min_ns, p5_ns, p50_ns, p95_ns, max_ns] = of.ipdv.map(signed);
+    let mean_abs_ns = of.ipdv_abs as f64 / of.pairs.max(1) as f64 * 1e9 / hz.max(1) as f64;
+    let pairs = of.pairs;
+    WindowSummary {
+        received: of.received,
+        missing: of.missing,
+        min_ns: ns(of.min),
+        p50_ns: ns(of.p50),
+        p99_ns: ns(of.p99),
+        max_ns: ns(of.max),
+        pdv_p99_9_ns: ns(of.p99_9).saturating_sub(ns(of.min)),
+        ipdv: (pairs > 0).then_some(IpdvSummary { pairs, min_ns, p5_ns, p50_ns, p95_ns, max_ns, mean_abs_ns }),
+        ..WindowSummary::default()
     }
 }
 
@@ -87,5 +177,55 @@ pub fn dut(snapshot: &Snapshot) -> DutReport {
         idle_polls: snapshot.idle_polls,
         busy_clocks: snapshot.busy_clocks,
         idle_clocks: snapshot.idle_clocks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use traffic::{checker::LostRun, worker::RefusedRun};
+
+    use super::*;
+
+    /// A tick is a millisecond, and sending began at tick 1000.
+    const TIMES: Times = Times { hz: 1000, started: 1000 };
+
+    fn run(first: u64, frames: u64, ticks: Option<(u64, u64)>) -> Option<LostRun> {
+        let departed = ticks.map(|t| t.1 - 1);
+        Some(LostRun { first, frames, before: ticks.map(|t| t.0), behind: ticks.map(|t| t.1), departed })
+    }
+
+    fn refused(sequence: u64, frames: u64, ticks: (u64, u64)) -> TxCounters {
+        let run = RefusedRun { sequence, frames, from: Some(ticks.0), to: ticks.1 };
+        TxCounters { sent: 100, last_tick: 9000, longest_refused: run, last_refused: run, ..TxCounters::default() }
+    }
+
+    #[test]
+    fn the_later_of_lost_and_refused_is_the_last() {
+        let last = |tx: &TxCounters, losses: &Losses| last_lost(tx, losses, TIMES).map(|l| (l.sequence, l.departed_s));
+        let lost = Losses { last: run(10, 5, Some((2000, 3000))), longest: None };
+        let tail = Losses { last: Some(LostRun { first: 98, frames: 2, ..LostRun::default() }), longest: None };
+        let none = TxCounters { last_tick: 9000, ..TxCounters::default() };
+        assert_eq!(last(&none, &Losses::default()), None);
+        assert_eq!(last(&none, &lost), Some((14, 1.999)));
+        assert_eq!(last(&none, &tail), Some((99, 8.0)));
+        assert_eq!(last(&refused(50, 9, (4000, 5000)), &lost), Some((50, 4.0)));
+        assert_eq!(last(&refused(3, 9, (1500, 1600)), &lost), Some((14, 1.999)));
+    }
+
+    #[test]
+    fn the_longest_outage_is_of_both_kinds_together() {
+        let outage = |tx: &TxCounters, longest| {
+            outage(tx, &Losses { last: None, longest }, TIMES).map(|o| (o.lost, o.from_s, o.to_s))
+        };
+        let none = TxCounters::default();
+        let lost = run(10, 5, Some((2000, 3000)));
+        assert_eq!(outage(&none, None), None);
+        assert_eq!(outage(&none, lost), Some((5, 1.0, Some(2.0))));
+        assert_eq!(outage(&none, run(0, 5, None)), Some((5, 0.0, None)));
+        // A queue that stopped: what was in it is lost, what followed is refused.
+        assert_eq!(outage(&refused(15, 9, (2100, 2900)), lost), Some((14, 1.0, Some(2.0))));
+        assert_eq!(outage(&refused(50, 9, (4000, 5000)), lost), Some((9, 3.0, Some(4.0))));
+        assert_eq!(outage(&refused(50, 4, (4000, 5000)), lost), Some((5, 1.0, Some(2.0))));
+        assert_eq!(outage(&refused(100, 9, (4000, 5000)), None), Some((9, 3.0, None)), "none was sent any more");
     }
 }

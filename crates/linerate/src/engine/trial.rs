@@ -12,6 +12,7 @@ use dpdk::{Mbuf, PoolHandle, PortStats, RxQueue, TxQueue};
 use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
     plan::Trust,
+    shape::{self, LoadShape},
     trial::{Interference, Rule, TrialRecord, TrialSpec, Violation},
     validity::{self, Evidence},
 };
@@ -21,7 +22,7 @@ use traffic::{
     control::{Control, Timing},
     flows::{Departures, Program},
     generator::Generator,
-    pacer::Pacer,
+    pacer::{Pacer, Shape},
     stream::StreamSpec,
     worker::{RxTask, TxTask, Worker, WorkerCounters},
 };
@@ -127,7 +128,7 @@ impl Rig {
         let kernel_before = self.kernel_counters();
         let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
         let ports_before: Vec<_> = self.ends.iter().map(|e| e.port.stats().ok()).collect();
-        let threshold = self.gap_threshold(attempt.spec.load_fps, streams.directions);
+        let threshold = self.gap_threshold(attempt.spec.shape.peak(attempt.spec.load_fps), streams.directions);
 
         let timing = Timing {
             residual: self.ticks(attempt.trust.residual),
@@ -194,7 +195,13 @@ impl Rig {
         for (i, tx) in txs.iter().enumerate() {
             let (from, to) = (&self.ends[i], &self.ends[1 - i]);
             let Some(checker) = rxs.get(1 - i) else { continue };
-            let mut d = record::direction(&from.name, &to.name, tx, checker, hz);
+            let times = record::Times { hz, started: counters.started };
+            let mut d = record::direction(&from.name, &to.name, i as u16, tx, checker, times);
+            if let Some((width_s, _)) = windows_of(&attempt.spec) {
+                let found = checker.intervals().iter().map(|w| w.missing).sum();
+                let tail = d.lost.saturating_sub(found);
+                d.windows = record::windows(checker, width_s, attempt.spec.duration_s, tail, hz);
+            }
             let delta = |e: usize, field: fn(&PortStats) -> u64| {
                 let now = self.ends[e].port.stats().ok()?;
                 Some(field(&now).saturating_sub(field(ports_before[e].as_ref()?)))
@@ -239,7 +246,7 @@ impl Rig {
             record.violations.push(Violation { rule: Rule::Moved, text: text.to_owned() });
         }
         if record.violations.iter().any(|v| v.rule == Rule::Clock) {
-            record.directions.iter_mut().for_each(|d| d.latency = None);
+            record.directions.iter_mut().for_each(|d| (d.latency, d.windows) = (None, Vec::new()));
         }
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, departed })))
     }
@@ -319,6 +326,26 @@ pub fn drain(ends: &mut [End]) {
     }
 }
 
+/// The windows of a trial, if it is to have any: seconds of one, and how many.
+fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
+    shape::windows(spec.window_s?, spec.duration_s)
+}
+
+/// When the frames of a trial are due.
+fn pacer(spec: &TrialSpec, hz: u64, duration: u64) -> Pacer {
+    let (shape, catch_up) = match spec.shape {
+        LoadShape::Steady => (Shape::Steady, Pacer::default_catch_up(hz)),
+        LoadShape::Burst { frames } => (Shape::Burst { frames }, Pacer::burst_catch_up(hz)),
+        LoadShape::Bursts { frames, burst_fps } => {
+            (Shape::Bursts { frames, rate: burst_fps }, Pacer::burst_catch_up(hz))
+        }
+        LoadShape::Step { step_s, then_fps } => {
+            (Shape::Step { after: (step_s * hz as f64) as u64, rate: then_fps }, Pacer::default_catch_up(hz))
+        }
+    };
+    Pacer::shaped(shape, spec.load_fps, hz, duration, catch_up)
+}
+
 /// The tester's tasks: a stream out of each loaded port, a checker at each port.
 #[allow(clippy::too_many_arguments)]
 pub fn worker<'a>(
@@ -342,13 +369,17 @@ pub fn worker<'a>(
                 _ => Generator::new(stream, i as u16, epoch, streams.prefilled),
             };
             let generator = generator.map_err(Failure::usage)?;
-            let pacer = Pacer::new(spec.load_fps, hz, duration, Pacer::default_catch_up(hz));
+            let pacer = pacer(spec, hz, duration);
             txs.push(TxTask::new(&mut end.tx, frames.handle(), generator, pacer));
         }
         // Port i gets what the other port sends.
         let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
         let others: Vec<u16> = (0..streams.directions as u16).filter(|id| !own.contains(id)).collect();
-        rxs.push(RxTask::new(&mut end.rx, Checker::new(epoch, &own, &others, stream.frame_size.without_fcs())));
+        let mut checker = Checker::new(epoch, &own, &others, stream.frame_size.without_fcs());
+        if let Some((width_s, count)) = windows_of(spec).filter(|_| !own.is_empty()) {
+            checker = checker.with_intervals((width_s * hz as f64) as u64, count as usize);
+        }
+        rxs.push(RxTask::new(&mut end.rx, checker));
     }
     Ok(Worker::new(txs, rxs, threshold))
 }
@@ -379,13 +410,25 @@ pub fn timed<T: Tx<Buf = Mbuf>, R: Rx<Buf = Mbuf>>(
     clock: &dpdk::Tsc,
     control: &Control,
 ) -> (WorkerCounters, f64) {
-    let begun = (Instant::now(), clock.now());
-    control.start_at(begun.1 + clock.hz() / 10_000);
+    let begun = both_clocks(clock);
+    control.start_at(clock.now() + clock.hz() / 10_000);
     let counters = worker.run(clock, control);
-    let ended = (Instant::now(), clock.now());
+    let ended = both_clocks(clock);
     let real = (ended.0 - begun.0).as_secs_f64();
     let ticked = Nanos::from_ticks(ended.1.saturating_sub(begun.1), clock.hz()).seconds();
     (counters, if ticked > 0.0 { (real / ticked - 1.0) * 1e6 } else { 0.0 })
+}
+
+/// The time by both clocks: of five readings the one that the least time passed between, since a trial of a few
+/// microseconds would otherwise blame the clocks for an interrupt.
+fn both_clocks(clock: &dpdk::Tsc) -> (Instant, u64) {
+    let read = || {
+        let before = clock.now();
+        let time = Instant::now();
+        let after = clock.now();
+        (after.saturating_sub(before), (time, before + after.saturating_sub(before) / 2))
+    };
+    (0..4).map(|_| read()).fold(read(), |best, next| if next.0 < best.0 { next } else { best }).1
 }
 
 /// Sleeps until the trial is over, waking now and then to show progress and to look for a signal. The polling cores

@@ -6,9 +6,12 @@
 
 mod error;
 mod goals;
+mod procedures;
 pub(crate) mod text;
+
 mod traffic;
 mod validate;
+mod wanted;
 
 use std::time::Duration;
 
@@ -17,6 +20,10 @@ use units::{FrameSize, LinkSpeed, Load, Ratio};
 
 pub use error::PlanError;
 pub use goals::Goals;
+pub use procedures::{
+    BackToBackPlan, BurstyPlan, ForwardingRatePlan, FrameLossPlan, LatencyProfilePlan, PdvPlan, RecoveryPlan,
+    ResetEvent, ResetPlan, SoakPlan, Test,
+};
 pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
 pub(crate) use validate::check_bounds;
 pub use validate::ValidPlan;
@@ -33,6 +40,14 @@ pub struct Plan {
     pub source: String,
     /// Frame sizes in bytes, FCS included (RFC 2544 §9).
     pub frame_sizes: Vec<FrameSize>,
+    /// The tests run at each frame size; those that need the throughput after it.
+    pub tests: Vec<Test>,
+    /// The throughput that tests go by, per direction, instead of a search for it.
+    #[serde(with = "text::opt_load", skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Load>,
+    /// Most time for one test beside the throughput at one frame size, waits included.
+    #[serde(with = "text::span", skip_serializing_if = "is_test_timeout")]
+    pub test_timeout: Duration,
     /// What is sent.
     pub traffic: Traffic,
     /// How the throughput is searched for.
@@ -45,6 +60,40 @@ pub struct Plan {
     pub link: LinkPlan,
     /// The built-in device under test, for a run without ports.
     pub dut: DutPlan,
+    /// The frame-loss curve; this and the tables below are absent unless their test is run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frame_loss: Option<FrameLossPlan>,
+    /// Back-to-back frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back_to_back: Option<BackToBackPlan>,
+    /// System recovery.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryPlan>,
+    /// Reset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reset: Option<ResetPlan>,
+    /// Bursty traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bursty: Option<BurstyPlan>,
+    /// Forwarding rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forwarding_rate: Option<ForwardingRatePlan>,
+    /// Latency by load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_profile: Option<LatencyProfilePlan>,
+    /// PDV and IPDV.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pdv: Option<PdvPlan>,
+    /// Soak.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<SoakPlan>,
+}
+
+/// [`Plan::test_timeout`] of a plan that says none.
+const TEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+fn is_test_timeout(timeout: &Duration) -> bool {
+    *timeout == TEST_TIMEOUT
 }
 
 impl Default for Plan {
@@ -54,12 +103,24 @@ impl Default for Plan {
             description: "Throughput by binary search, and latency at the throughput found".to_owned(),
             source: "RFC 2544 §26.1, §26.2".to_owned(),
             frame_sizes: FrameSize::RFC2544.to_vec(),
+            tests: vec![Test::Throughput, Test::Latency],
+            throughput: None,
+            test_timeout: TEST_TIMEOUT,
             traffic: Traffic::default(),
             search: SearchPlan::default(),
             latency: LatencyPlan::default(),
             trust: Trust::default(),
             link: LinkPlan::default(),
             dut: DutPlan::default(),
+            frame_loss: None,
+            back_to_back: None,
+            recovery: None,
+            reset: None,
+            bursty: None,
+            forwarding_rate: None,
+            latency_profile: None,
+            pdv: None,
+            soak: None,
         }
     }
 }
@@ -309,6 +370,7 @@ impl Plan {
         self.trust.residual = Duration::from_millis(20);
         self.trust.max_repeats = self.trust.max_repeats.max(40);
         self.trust.settle = Duration::ZERO;
+        self.quick_tests();
         self
     }
 }

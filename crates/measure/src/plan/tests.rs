@@ -67,6 +67,7 @@ fn the_effective_plan_shows_every_default() {
     description = "Throughput by binary search, and latency at the throughput found"
     source = "RFC 2544 §26.1, §26.2"
     frame_sizes = [64, 128, 256, 512, 1024, 1280, 1518]
+    tests = ["throughput", "latency"]
 
     [traffic]
     direction = "one-way"
@@ -160,7 +161,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     ];
     insta::assert_snapshot!(all.map(error).join("\n"), @r#"
     line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`, `warmup`, `goals`
-    line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `traffic`, `search`, `latency`, `trust`, `link`, `dut`
+    line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `tests`, `throughput`, `test_timeout`, `traffic`, `search`, `latency`, `trust`, `link`, `dut`, `frame_loss`, `back_to_back`, `recovery`, `reset`, `bursty`, `forwarding_rate`, `latency_profile`, `pdv`, `soak`
     line 1, `frame_sizes = [64,`: frame size "63": must be 64 to 9216 bytes, FCS included
     frame_sizes = 0 sizes: must list 1 to 64 sizes
     frame_sizes = 64: is listed twice
@@ -330,4 +331,75 @@ fn quick_is_short_and_says_so() {
     assert!(quick.name.ends_with("(quick)") && quick.description.contains("short trials"));
     let worst = quick.search.timeout.as_secs_f64() + quick.latency.duration.as_secs_f64();
     assert!(worst * quick.frame_sizes.len() as f64 <= 110.0, "{worst} s a size");
+}
+
+#[test]
+fn tests_that_need_the_throughput_bring_its_search() {
+    let settled = |toml: &str| Plan::from_toml(toml).unwrap().validate().unwrap();
+    let plan = settled("tests = ['frame-loss', 'back-to-back']");
+    assert_eq!(plan.tests, [Test::Throughput, Test::FrameLoss, Test::BackToBack]);
+    assert!(!plan.wants_latency(), "no latency trial was asked for");
+    assert_eq!((plan.frame_loss.clone(), plan.recovery.clone()), (Some(FrameLossPlan::default()), None));
+    assert_eq!(plan.procedures().collect::<Vec<_>>(), [Test::FrameLoss, Test::BackToBack]);
+    assert_eq!(settled("tests = ['frame-loss', 'bursty']").tests.len(), 2);
+    assert_eq!(settled("tests = ['recovery']\nthroughput = '1Mpps'").tests, [Test::Recovery]);
+    assert_eq!(settled("tests = ['soak']\nsoak.load = '1Mpps'").tests, [Test::Soak]);
+    let again = Plan::from_toml(&plan.to_toml().unwrap()).unwrap().validate().unwrap();
+    assert_eq!(again, plan);
+}
+
+#[test]
+fn quick_shortens_every_test_that_runs_and_stays_valid() {
+    let all = Test::ALL.map(|t| format!("'{t}'")).join(", ");
+    let plan = Plan::from_toml(&format!("tests = [{all}]")).unwrap();
+    let (full, quick) = (plan.clone().validate().unwrap(), plan.quick().validate().unwrap());
+    let text = full.to_toml().unwrap();
+    assert_eq!(Plan::from_toml(&text).unwrap(), full.into_inner());
+    for quick in [quick.back_to_back.clone().unwrap().limit, quick.pdv.clone().unwrap().duration] {
+        assert!(quick <= Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn tables_of_tests_name_the_key_the_value_and_what_is_legal() {
+    let all = [
+        "tests = []",
+        "tests = ['soak', 'soak']",
+        "tests = ['jitter']",
+        "tests = ['throughput']\nthroughput = '1Mpps'",
+        "tests = ['latency']\nthroughput = '1Mpps'",
+        "tests = ['recovery']\nthroughput = 0",
+        "tests = ['frame-loss']\nframe_loss.step = '20%'",
+        "tests = ['back-to-back']\nback_to_back.limit = '31s'",
+        "tests = ['back-to-back']\nback_to_back.retry_max_lost = 5",
+        "tests = ['recovery']\nrecovery.overload_percent = 90",
+        "tests = ['bursty']\nbursty.burst_sizes = [16, 1]",
+        "tests = ['bursty']\nbursty.burst_sizes = []",
+        "tests = ['latency-profile']\nlatency_profile.loads_percent = [0.0]",
+        "tests = ['pdv']\npdv.window = '10m'",
+        "tests = ['soak']\nsoak.segment = '10h'",
+        "tests = ['reset']\nreset.at = '60s'",
+        "tests = ['reset']\nreset.command = ['']",
+        "test_timeout = 0",
+    ];
+    insta::assert_snapshot!(all.map(error).join("\n"), @r#"
+    tests = []: must name one test at least, such as "throughput"
+    tests = soak: is listed twice
+    line 1, `tests = ['jitter']`: unknown variant `jitter`, expected one of `throughput`, `latency`, `frame-loss`, `back-to-back`, `recovery`, `reset`, `bursty`, `forwarding-rate`, `latency-profile`, `pdv`, `soak`
+    throughput = 1Mpps: contradicts the test "throughput": leave one out
+    throughput = 1Mpps: cannot go with the test "latency", which is the search's own: use "latency-profile"
+    throughput = 0pps: must be above 0 frames/s
+    frame_loss.step = 20 %: must be 0.1% to 10%
+    back_to_back.limit = 31s: must be at most 30s (RFC 9004 §6.2)
+    back_to_back.retry_max_lost = 5: contradicts back_to_back.retries = 0: it limits retries that are never made
+    recovery.overload_percent = 90: must be 101 to 10000
+    bursty.burst_sizes = 1: must be 2 to 1000000
+    bursty.burst_sizes = 0 sizes: must list 1 to 16 sizes
+    latency_profile.loads_percent = 0: must be 0.01 to 100
+    pdv.window = 600s: must be at most pdv.duration
+    soak.segment = 10h: must be at most soak.duration
+    reset.at = 60s: must be above 0 and before the end of reset.duration
+    reset.command = 1 words: must be a program and at most 255 arguments, such as ["systemctl", "restart", "vswitch"]
+    test_timeout = 0s: must be 10ms to 30 days
+    "#);
 }

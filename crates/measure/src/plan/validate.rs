@@ -28,7 +28,7 @@ impl Deref for ValidPlan {
     }
 }
 
-type Check = Result<(), PlanError>;
+pub(super) type Check = Result<(), PlanError>;
 
 impl Plan {
     /// Checks everything that can be checked without ports, and writes out the defaults that depend on other keys.
@@ -39,6 +39,7 @@ impl Plan {
         self.check_frame_sizes()?;
         self.check_search()?;
         self.check_trust()?;
+        self.settle_tests()?;
         let (src, dst) = self.traffic.addresses();
         self.traffic.src_ip = Some(src);
         self.traffic.dst_ip = Some(dst);
@@ -136,7 +137,7 @@ impl Plan {
             let Some(upper) = s.upper.and_then(|u| u.resolve(size, self.link.speed).ok()) else { continue };
             check_bounds(self, size, s.lower.resolve(size, self.link.speed).ok().map(units::Fps::get), upper.get())?;
         }
-        if self.latency.enabled {
+        if self.wants_latency() {
             span("latency.duration", self.latency.duration, Duration::from_millis(10))?;
         }
         Ok(())
@@ -303,14 +304,14 @@ fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
     Ok(())
 }
 
-fn within<T: PartialOrd + fmt::Display>(key: &str, value: T, low: T, high: T) -> Check {
+pub(super) fn within<T: PartialOrd + fmt::Display>(key: &str, value: T, low: T, high: T) -> Check {
     if value < low || value > high {
         return Err(PlanError::value(key, value, format!("must be {low} to {high}")));
     }
     Ok(())
 }
 
-fn between(key: &str, value: Ratio, low: f64, high: f64) -> Check {
+pub(super) fn between(key: &str, value: Ratio, low: f64, high: f64) -> Check {
     if value.get() < low || value.get() > high {
         let legal = format!("must be {}% to {}%", low * 100.0, high * 100.0);
         return Err(PlanError::value(key, value, legal));
@@ -318,7 +319,7 @@ fn between(key: &str, value: Ratio, low: f64, high: f64) -> Check {
     Ok(())
 }
 
-fn span(key: &str, value: Duration, low: Duration) -> Check {
+pub(super) fn span(key: &str, value: Duration, low: Duration) -> Check {
     if value < low || value > MAX_SPAN {
         return Err(PlanError::value(key, span_text(value), format!("must be {} to 30 days", span_text(low))));
     }

@@ -12,7 +12,7 @@ use crate::{
 const HEADROOM: f64 = 0.93;
 
 /// What a strategy wants next.
-pub(super) enum Want {
+pub(crate) enum Want {
     /// A trial at this load, as long as the configuration says.
     Load(Fps, Purpose),
     /// A trial at this load for so many seconds.
@@ -22,7 +22,7 @@ pub(super) enum Want {
 
 /// The bounds of a strategy.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Highest load passed, and the trial that did.
     pub lower: Option<(Fps, u32)>,
     /// Lowest load failed above it.
@@ -31,7 +31,7 @@ pub(super) struct Bounds {
 }
 
 /// The part of a search that only sees valid trials of the load it asked for.
-pub(super) trait Strategy {
+pub(crate) trait Strategy {
     fn next(&mut self) -> Want;
     fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
     /// The tester cannot offer more than `top`.

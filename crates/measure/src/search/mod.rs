@@ -19,6 +19,7 @@ use crate::{
 
 pub use config::SearchConfig;
 pub use guarded::Guarded;
+pub(crate) use guarded::{Strategy, Want};
 pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
 pub use rfc2544::{Bisection, Rfc2544Search};

@@ -19,14 +19,8 @@ impl Rfc2544Search {
     /// A fresh search.
     pub fn new(config: SearchConfig) -> Self {
         let strategy = Bisection {
-            floor: config.floor(),
-            precision: config.precision.get(),
-            top: config.upper,
             top_is_tester: config.upper_is_tester,
-            top_tried: false,
-            floor_failed: false,
-            lower: None,
-            upper: None,
+            ..Bisection::over(config.floor(), config.upper, config.precision.get())
         };
         Self::with(config, strategy)
     }
@@ -47,6 +41,20 @@ pub struct Bisection {
 }
 
 impl Bisection {
+    /// From the highest load down to the floor, to a relative width.
+    pub(crate) fn over(floor: Fps, top: Fps, precision: f64) -> Self {
+        Self {
+            floor,
+            precision,
+            top,
+            top_is_tester: false,
+            top_tried: false,
+            floor_failed: false,
+            lower: None,
+            upper: None,
+        }
+    }
+
     fn narrow(&self, lower: Fps, upper: Fps) -> bool {
         upper.get() - lower.get() <= upper.get() * self.precision
     }

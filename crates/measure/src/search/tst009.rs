@@ -24,20 +24,11 @@ impl Tst009Search {
         let count = ((upper / step) - 1e-9).ceil().clamp(1.0, 10_000_000.0) as u64;
         let first = ((config.lower.get() / step - 1e-9).ceil() as u64).clamp(1, count) - 1;
         let strategy = LossVerification {
-            step,
             top: config.upper,
             top_is_tester: config.upper_is_tester,
             left: first,
-            right: count - 1,
-            last: count - 1,
             first,
-            settled: false,
-            retries_left: config.retries,
-            retries: config.retries,
-            max_lost: config.retry_max_lost.unwrap_or(u64::MAX),
-            best: None,
-            failed: None,
-            retried: Vec::new(),
+            ..LossVerification::over(step, count, config.retries, config.retry_max_lost)
         };
         Self::with(config, strategy)
     }
@@ -65,6 +56,32 @@ pub struct LossVerification {
 }
 
 impl LossVerification {
+    /// Over `step, 2 * step, ... count * step`, which may be loads or lengths of bursts.
+    pub(crate) fn over(step: f64, count: u64, retries: u32, max_lost: Option<u64>) -> Self {
+        let last = count.saturating_sub(1);
+        Self {
+            step,
+            top: Fps::from_raw(count as f64 * step),
+            top_is_tester: false,
+            left: 0,
+            right: last,
+            first: 0,
+            last,
+            settled: false,
+            retries,
+            retries_left: retries,
+            max_lost: max_lost.unwrap_or(u64::MAX),
+            best: None,
+            failed: None,
+            retried: Vec::new(),
+        }
+    }
+
+    /// The highest that passed.
+    pub(crate) fn best(&self) -> Option<Fps> {
+        self.best.map(|(index, _)| self.load(index))
+    }
+
     fn load(&self, index: u64) -> Fps {
         Fps::from_raw(((index + 1) as f64 * self.step).min(self.top.get()))
     }

@@ -1,11 +1,14 @@
-use units::{Fps, FrameSize};
+use units::Nanos;
 
-use super::{delay, Rng, SimPlacement, SimSetup};
+use super::{
+    counts::{Chances, AWAY},
+    Rng, SimPlacement, SimSetup,
+};
 use crate::{
     placement::PlacementClassifier,
     plan::Trust,
     search::{Answer, Search, Step},
-    trial::{DirectionCounts, Interference, LcoreInterference, Purpose, TrialRecord, TrialSpec},
+    trial::{DirectionCounts, Interference, LcoreInterference, TrialRecord, TrialSpec},
     validity::{gap_threshold_ns, judge, Evidence},
 };
 
@@ -63,55 +66,26 @@ impl SimDut {
         let (probe_before, probe_after) = (wobble(ns_before), wobble(ns_after));
         let placement = self.classifier.classify(probe_before, probe_after);
         let (load, time) = (spec.load_fps.get(), spec.duration_s);
-        let stall_ns = if self.rng.chance(self.setup.tester_stalls) { 30_000_000 } else { 0 };
-        let intended = (load * time).round() as u64;
-        let can = (self.setup.tester_max * (time - stall_ns as f64 / 1e9)).min(1e18) as u64;
-        let sent = intended.min(can);
-        // A stalled tester does not read for 30 ms: its ring holds 2048 frames.
-        let unread = ((load * stall_ns as f64 / 1e9) as u64).saturating_sub(if stall_ns > 0 { 2048 } else { 0 });
+        let away = if self.rng.chance(self.setup.tester_stalls) { AWAY } else { Nanos(0) };
+        // A tester that is away does not read either: its ring holds 2048 frames.
+        let unread = ((load * away.seconds()) as u64).saturating_sub(if away.0 > 0 { 2048 } else { 0 });
         let accident = match self.rng.chance(self.setup.accidents.0) {
             true => 1 + self.rng.bits() % self.setup.accidents.1.max(1),
             false => 0,
         };
-        let until = self.now_s + time;
-        let capacity = |at| self.setup.capacity(at, self.now_s, until);
-        let capacity = capacity(before).min(capacity(self.at));
-        let lost = self.overload(load, time, sent, capacity).max(accident + unread);
-        let (stalls, stalled) = self.stalled(time);
-        let lost = (lost + stalled + self.inverted(load, sent)).min(sent);
-        let received = sent - lost;
-        let latency = delay::summary(&delay::Waits {
-            base_ns: self.setup.latency.0,
-            load,
-            capacity,
-            queue: self.setup.queue,
-            time_s: time,
-            stalls,
-            received,
-        });
-        let one = |from: &str, to: &str| DirectionCounts {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            intended,
-            sent,
-            skipped: intended - sent,
-            received,
-            lost,
-            received_bytes: received * u64::from(spec.frame_size_bytes.bytes()),
-            tx_span_s: time,
-            latency: latency.clone(),
-            ..DirectionCounts::default()
-        };
+        let chances = Chances { away_s: away.seconds(), sudden: accident + unread };
+        let counts = self.counts(spec, [before, self.at], &chances);
+        let one = |from: &str, to: &str| DirectionCounts { from: from.to_owned(), to: to.to_owned(), ..counts.clone() };
         let ways = [one("a", "b"), one("b", "a")];
         self.now_s += time;
         self.trials += 1;
         let tester = LcoreInterference {
             role: "tester".to_owned(),
             lcore: 1,
-            largest_gap_ns: stall_ns.max(3_000),
-            total_gap_ns: stall_ns,
-            gaps: u64::from(stall_ns > 0),
-            gap_threshold_ns: gap_threshold_ns(load, 2048),
+            largest_gap_ns: away.0.max(3_000),
+            total_gap_ns: away.0,
+            gaps: u64::from(away.0 > 0),
+            gap_threshold_ns: gap_threshold_ns(spec.shape.peak(spec.load_fps).get(), 2048),
             ..LcoreInterference::default()
         };
         let mut record = TrialRecord {
@@ -137,34 +111,8 @@ impl SimDut {
         record
     }
 
-    /// A burst of so many frames back to back at this rate (RFC 2544 §26.4, RFC 9004): it loses what exceeds the queue
-    /// and what is forwarded meanwhile.
-    pub fn burst(&mut self, size: FrameSize, frames: u64, rate: Fps) -> TrialRecord {
-        let duration_s = if rate > Fps::ZERO { frames as f64 / rate.get() } else { 0.0 };
-        self.run(&TrialSpec::steady(size, rate, duration_s, Purpose::Search))
-    }
-
-    /// Frames lost because they came faster than the DUT forwards, or while it was dead.
-    fn overload(&mut self, load: f64, time: f64, sent: u64, capacity: f64) -> u64 {
-        let dead = self.setup.dead_s(self.now_s, self.now_s + time);
-        let alive = time - dead;
-        let fits = (capacity * alive) as u64;
-        let held = if fits == 0 { 0 } else { fits + self.setup.queue };
-        let arrived = if dead > 0.0 { (sent as f64 * alive / time) as u64 } else { sent };
-        let sharp = sent - arrived.min(held);
-        let onset = self.setup.onset * capacity;
-        if onset <= 0.0 {
-            return sharp;
-        }
-        // What is lost rises as a softplus: exponentially below the capacity, all of the excess above it. Small losses
-        // come from bursts that the queue does not hold, so it saves none of them.
-        let above = (load - capacity) / onset;
-        let rate = onset * if above > 30.0 { above } else { above.exp().ln_1p() };
-        sharp.max(self.rng.events(rate * alive).min(sent))
-    }
-
     /// How often the DUT stalls within so many seconds, and the frames that loses.
-    fn stalled(&mut self, time: f64) -> (u64, u64) {
+    pub(super) fn stalled(&mut self, time: f64) -> (u64, u64) {
         let (mut times, mut frames) = (0, 0);
         for stalls in &self.setup.stalls {
             let now = self.rng.events(stalls.rate * time);
@@ -174,7 +122,7 @@ impl SimDut {
         (times, frames)
     }
 
-    fn inverted(&self, load: f64, sent: u64) -> u64 {
+    pub(super) fn inverted(&self, load: f64, sent: u64) -> u64 {
         let inversion = self.setup.inversion.filter(|i| i.band.0 <= load && load <= i.band.1);
         inversion.map_or(0, |i| (sent as f64 * i.loss).round() as u64)
     }

@@ -1,17 +1,17 @@
 //! A simulated DUT of known truth in virtual time: what searches are tested against, and what a plan is rehearsed on.
 //!
 //! Deterministic for a seed. Its records are judged by the real validity rules. [`SimSetup`] says what to simulate, as a
-//! value or as text (`sim:capacity=10M,queue=1024,stalls=0.05/s:2000`); [`SimDut`] runs trials, bursts and recoveries.
+//! value or as text (`sim:capacity=10M,queue=1024,stalls=0.05/s:2000`); [`SimDut`] runs trials of any shape.
 
+mod counts;
 mod delay;
 mod dut;
-mod recovery;
+mod flow;
 mod rng;
 mod setup;
 mod text;
 
 pub use dut::SimDut;
-pub use recovery::SimRecovery;
 pub use rng::Rng;
 pub use setup::{Inversion, SimPlacement, SimSetup, Stalls};
 

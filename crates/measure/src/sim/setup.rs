@@ -102,9 +102,4 @@ impl SimSetup {
         let capacity = self.placements.get(placement).map_or(0.0, |p| p.capacity);
         capacity * (1.0 + self.drift_per_min * (from_s + to_s) / 120.0).max(0.0)
     }
-
-    /// Seconds of a span of virtual time in which it is dead.
-    pub(super) fn dead_s(&self, from_s: f64, to_s: f64) -> f64 {
-        self.dead.map_or(0.0, |(dies, returns)| (returns.min(to_s) - dies.max(from_s)).max(0.0))
-    }
 }

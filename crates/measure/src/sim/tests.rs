@@ -1,7 +1,10 @@
 use units::{Fps, FrameSize, Nanos};
 
 use super::*;
-use crate::trial::{Purpose, TrialRecord, TrialSpec};
+use crate::{
+    shape::{LoadShape, Outage},
+    trial::{DirectionCounts, Purpose, TrialRecord, TrialSpec},
+};
 
 fn setup(text: &str) -> SimSetup {
     text.parse().unwrap()
@@ -119,13 +122,103 @@ fn inversion_drift_and_death_happen_where_they_are_said_to() {
     assert_eq!(trial(&mut setup("sim:capacity=1M,dead=0s-0.5s").start(), 0.5e6, 1.0).lost(), 250_000);
 }
 
+/// A trial of some shape.
+fn shaped(text: &str, shape: LoadShape, load: f64, duration_s: f64) -> TrialRecord {
+    let load_fps = Fps::new(load).unwrap();
+    let spec = TrialSpec::steady(FrameSize::MIN, load_fps, duration_s, Purpose::Single);
+    setup(text).start().run(&TrialSpec { shape, ..spec })
+}
+
 #[test]
 fn a_burst_finds_the_queue() {
     // At twice the capacity, half of a burst is forwarded while it comes: 2048 frames fill a queue of 1024.
-    let mut dut = setup("sim:capacity=5M,queue=1024").start();
-    let line = Fps::new(10e6).unwrap();
-    assert_eq!(dut.burst(FrameSize::MIN, 2048, line).lost(), 0);
-    assert_eq!(dut.burst(FrameSize::MIN, 3048, line).lost(), 500);
+    let text = "sim:capacity=5M,queue=1024";
+    let burst = |frames: u64| shaped(text, LoadShape::Burst { frames }, 10e6, frames as f64 / 10e6);
+    assert_eq!([2048, 2049, 2050, 3048].map(|n| burst(n).lost()), [0, 1, 1, 500]);
+    let lossy = burst(3048);
+    let last = lossy.directions[0].last_lost.unwrap();
+    assert_eq!((last.sequence, lossy.violations.len()), (3047, 0));
+    assert!((last.departed_s - 304.7e-6).abs() < 1e-9);
+}
+
+#[test]
+fn bursts_find_what_the_ones_before_left() {
+    let bursts = |frames, load| {
+        let shape = LoadShape::Bursts { frames, burst_fps: Fps::new(10e6).unwrap() };
+        shaped("sim:capacity=5M,queue=1024", shape, load, 1.0)
+    };
+    // The queue is empty again before the next burst.
+    assert_eq!([2000, 2048, 3048].map(|n| bursts(n, 1e6).lost()), [0, 0, 328 * 500]);
+    // More on average than is forwarded: what is over is lost in the end.
+    let over = bursts(100, 6e6);
+    // But for the queue, and counted to the end of the last burst, 6.7 us before the end of the second.
+    assert_eq!(over.lost(), 1_000_000 - 1024 + 34);
+    assert!(over.directions[0].last_lost.unwrap().departed_s > 0.99);
+    let delays = bursts(1000, 1e6).directions[0].latency.clone().unwrap();
+    assert!((110_000 - 2_000..=110_000).contains(&delays.max_ns), "500 frames wait 100 us: {}", delays.max_ns);
+}
+
+#[test]
+fn a_step_down_ends_the_loss_when_the_device_has_recovered() {
+    let step = |text: &str, load: f64| {
+        let shape = LoadShape::Step { step_s: 60.0, then_fps: Fps::new(load / 2.0).unwrap() };
+        shaped(text, shape, load, 70.0).directions[0].clone()
+    };
+    let after = |d: &DirectionCounts| d.last_lost.map(|l| l.departed_s - 60.0);
+    let slow = step("sim:capacity=1M,recovery=50ms", 1.1e6);
+    assert_eq!(slow.intended, 66_000_000 + 5_500_000);
+    assert_eq!(slow.lost, 60 * 100_000 - 256 + 27_500);
+    assert!((after(&slow).unwrap() - 0.05).abs() < 2e-6);
+    let outage = slow.outage.unwrap();
+    assert_eq!((outage.lost, outage.from_s), (27_500, 60.00001));
+    assert!((outage.to_s.unwrap() - 60.05001).abs() < 1e-9);
+    let quick = step("sim:capacity=1M", 1.1e6);
+    assert!(after(&quick).unwrap() < 0.0 && after(&quick).unwrap() > -1e-5);
+    assert_eq!(step("sim:capacity=2M,recovery=50ms", 1.1e6).last_lost, None, "never overloaded");
+    assert!(after(&step("sim:capacity=0.5M", 1.1e6)).unwrap() > 9.999, "never recovers");
+    let dies = step("sim:capacity=1M,dead=62s-63s", 1.1e6);
+    assert!((after(&dies).unwrap() - 3.0).abs() < 2e-6);
+    assert_eq!(dies.outage.unwrap().lost, 550_000);
+}
+
+#[test]
+fn the_longest_outage_is_when_it_is_dead() {
+    let run = |text: &str| trial(&mut setup(text).start(), 1e6, 10.0).directions[0].clone();
+    let dead = run("sim:capacity=2M,dead=2s-3.5s").outage.unwrap();
+    assert_eq!((dead.lost, dead.from_s, dead.to_s), (1_500_000, 2.00001, Some(3.50001)));
+    let never = run("sim:capacity=2M,dead=0s-99s");
+    assert_eq!(never.outage.unwrap(), Outage { lost: 10_000_000, from_s: 0.0, to_s: None });
+    assert_eq!(never.last_lost.unwrap().sequence, 9_999_999);
+    assert_eq!(run("sim:capacity=2M").outage, None);
+    assert_eq!(run("sim:capacity=0.3M,queue=0").outage.unwrap().lost, 3, "three of ten pass");
+    let accident = run("sim:capacity=2M,accidents=100%:50");
+    assert_eq!((accident.outage.unwrap().lost, accident.last_lost.is_some()), (accident.lost, true));
+}
+
+#[test]
+fn windows_add_up_to_the_whole() {
+    let windows = |text: &str, window_s| {
+        let mut spec = TrialSpec::steady(FrameSize::MIN, Fps::new(1e6).unwrap(), 60.0, Purpose::Single);
+        spec.window_s = Some(window_s);
+        let d = setup(text).start().run(&spec).directions[0].clone();
+        assert_eq!(d.windows.iter().map(|w| w.received).sum::<u64>(), d.received, "{text}");
+        assert_eq!(d.windows.iter().map(|w| w.missing).sum::<u64>(), d.lost, "{text}");
+        assert!(d.windows.windows(2).all(|w| w[0].to_s == w[1].from_s));
+        d
+    };
+    let dead = windows("sim:capacity=2M,dead=2s-3.5s", 1.0);
+    assert_eq!(dead.windows.len(), 60);
+    let seen: Vec<_> = dead.windows[1..5].iter().map(|w| (w.received, w.missing, w.min_ns)).collect();
+    assert_eq!(seen, [(1_000_000, 0, 10_000), (0, 1_000_000, 0), (500_000, 500_000, 10_000), (1_000_000, 0, 10_000)]);
+    // The capacity falls below the load in the middle of the trial.
+    let drift = windows("sim:capacity=1.01M,queue=64,drift=-2%/min", 10.0);
+    let missing: Vec<_> = drift.windows.iter().map(|w| w.missing > 0).collect();
+    assert_eq!(missing, [false, false, false, true, true, true]);
+    assert!(drift.windows[5].p50_ns > drift.windows[0].p50_ns);
+    let whole = drift.latency.unwrap();
+    assert_eq!(whole.max_ns, drift.windows.iter().map(|w| w.max_ns).max().unwrap());
+    windows("sim:capacity=1M,onset=1%,stalls=2/s:50,accidents=50%:9", 0.7);
+    windows("sim:capacity=0.4M", 120.0);
 }
 
 #[test]
@@ -143,21 +236,4 @@ fn delays_follow_the_queue() {
     let mut dut = setup("sim:capacity=1M,queue=1000,stalls=1000/s:1,latency=10us").start();
     assert!(latency(trial(&mut dut, 0.5e6, 1.0)).p99_ns > 900_000);
     assert_eq!(trial(&mut setup("sim:dead=0s-9s").start(), 1e6, 1.0).directions[0].latency, None);
-}
-
-#[test]
-fn recovery_ends_with_the_last_frame_lost() {
-    let size = FrameSize::MIN;
-    let run = |text: &str, overload: f64| setup(text).start().recovery(size, Fps::new(overload).unwrap(), 60.0, 10.0);
-    let slow = run("sim:capacity=1M,recovery=50ms", 1.1e6);
-    assert_eq!((slow.sent_after, slow.lost_after), (5_500_000, 27_500));
-    assert!((slow.last_lost_s.unwrap() - 0.05).abs() < 2e-6);
-    let quick = run("sim:capacity=1M", 1.1e6);
-    assert_eq!((quick.lost_after, quick.last_lost_s), (0, None));
-    let never_overloaded = run("sim:capacity=2M,recovery=50ms", 1.1e6);
-    assert_eq!(never_overloaded.last_lost_s, None);
-    let never_recovers = run("sim:capacity=0.5M", 1.1e6);
-    assert!(never_recovers.last_lost_s.unwrap() > 9.999);
-    let dies = run("sim:capacity=1M,dead=62s-63s", 1.1e6);
-    assert!((dies.last_lost_s.unwrap() - 3.0).abs() < 2e-6);
 }

@@ -1,6 +1,7 @@
 use units::FrameSize;
 
 use super::*;
+use crate::shape::LoadShape;
 use crate::trial::{DirectionCounts, Interference, Purpose, TrialSpec};
 
 /// 1 Mpps for 1 s, nothing lost, one quiet tester lcore.
@@ -149,6 +150,71 @@ fn a_load_above_the_self_test_is_the_testers_limit() {
         judge(&Evidence { trial: &trial, trust: &trust, tsc_invariant: true, selftest_max }).len()
     };
     assert_eq!((at(1e6), at(0.99e6)), (0, 1));
+}
+
+#[test]
+fn a_short_burst_may_take_a_turn_of_the_loop_longer() {
+    // 64 frames in 6.4 us.
+    let burst = |t: &mut TrialRecord, real_duration_s: f64| {
+        t.spec.shape = LoadShape::Burst { frames: 64 };
+        (t.spec.load_fps, t.spec.duration_s) = (Fps::new(1e7).unwrap(), 6.4e-6);
+        t.real_duration_s = real_duration_s;
+    };
+    assert_eq!(rules(|t| burst(t, 56e-6)), []);
+    assert_eq!(rules(|t| burst(t, 57e-6)), [Rule::Stretched]);
+    // A long one has no more than any other trial.
+    let long = |t: &mut TrialRecord| {
+        t.spec.shape = LoadShape::Burst { frames: 1_000_000 };
+        t.real_duration_s = 1.0101;
+    };
+    assert_eq!(rules(long), [Rule::Stretched]);
+}
+
+#[test]
+fn gaps_excuse_what_was_due_in_them_and_no_more() {
+    let lost_with = |shape, lost, gaps: &LcoreInterference| {
+        rules(|t| {
+            t.spec.shape = shape;
+            lose(t, lost);
+            t.interference.lcores = vec![gaps.clone()];
+        })
+    };
+    // Three gaps of 0.6 ms in all at 1 Mpps.
+    let gaps = lcore("tester", 500_000, 600_000);
+    let fast = Fps::new(10e6).unwrap();
+    for (shape, explained) in [
+        (LoadShape::Steady, 600),
+        (LoadShape::Burst { frames: 1_000_000 }, 600),
+        (LoadShape::Burst { frames: 100 }, 100),
+        (LoadShape::Bursts { frames: 100, burst_fps: fast }, 900),
+        (LoadShape::Bursts { frames: 100_000, burst_fps: fast }, 5_999),
+        (LoadShape::Step { step_s: 0.5, then_fps: fast }, 5_999),
+        (LoadShape::Step { step_s: 0.5, then_fps: Fps::ZERO }, 600),
+    ] {
+        assert_eq!(lost_with(shape, explained, &gaps), [Rule::Interrupted], "{shape:?}");
+        assert_eq!(lost_with(shape, explained + 1, &gaps), [], "{shape:?}");
+    }
+}
+
+#[test]
+fn the_self_test_bounds_what_is_sent_for_long() {
+    let limited = |shape| {
+        let (mut trial, trust) = (clean(), Trust::default());
+        trial.spec.shape = shape;
+        let selftest_max = Some(Fps::new(2e6).unwrap());
+        let broken = judge(&Evidence { trial: &trial, trust: &trust, tsc_invariant: true, selftest_max });
+        broken.iter().any(|v| v.rule == Rule::TesterLimited)
+    };
+    let fast = Fps::new(10e6).unwrap();
+    assert!(!limited(LoadShape::Bursts { frames: 64, burst_fps: fast }));
+    assert!(limited(LoadShape::Step { step_s: 0.5, then_fps: fast }));
+    let mut burst = clean();
+    (burst.spec.shape, burst.spec.load_fps) = (LoadShape::Burst { frames: 64 }, fast);
+    let selftest_max = Some(Fps::new(2e6).unwrap());
+    assert_eq!(
+        tester_limited(&Evidence { trial: &burst, trust: &Trust::default(), tsc_invariant: true, selftest_max }),
+        None
+    );
 }
 
 #[test]

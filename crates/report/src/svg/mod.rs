@@ -1,6 +1,7 @@
-//! Pictures for a browser: throughput against frame size, and the distribution of the delay by percentile.
+//! Pictures for a browser: throughput against frame size, the distribution of the delay by percentile, and loss by load.
 
 mod canvas;
+mod frame_loss;
 mod latency;
 mod throughput;
 
@@ -16,14 +17,15 @@ pub struct SvgError(pub(crate) String);
 const WIDTH: u32 = 960;
 const PANEL: u32 = 460;
 
-/// One standalone SVG with what the result has: throughput by frame size, delay by percentile, or both below each
-/// other. Text is SVG text: no font is read, and everything from outside is escaped.
+/// One standalone SVG with what the result has: throughput by frame size, delay by percentile, loss by load, those below
+/// each other. Text is SVG text: no font is read, and everything from outside is escaped.
 ///
 /// # Errors
 /// [`SvgError`] when the drawing library refuses, which it does not for finite figures.
 pub fn render(result: &RunResult) -> Result<String, SvgError> {
-    let curves = latency::curves(result);
-    let panels = [!result.sizes.is_empty() || curves.is_empty(), !curves.is_empty()];
+    let (curves, losses) = (latency::curves(result), frame_loss::curves(result));
+    let bare = curves.is_empty() && losses.is_empty();
+    let panels = [!result.sizes.is_empty() || bare, !curves.is_empty(), !losses.is_empty()];
     let height = PANEL * panels.iter().filter(|p| **p).count() as u32;
     let mut body = String::new();
     {
@@ -35,6 +37,10 @@ pub fn render(result: &RunResult) -> Result<String, SvgError> {
         }
         if panels[1] {
             latency::draw(&canvas, top, result, &curves)?;
+            top += PANEL as i32;
+        }
+        if panels[2] {
+            frame_loss::draw(&canvas, top, result, &losses)?;
         }
         canvas.finish()?;
     }

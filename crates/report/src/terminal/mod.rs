@@ -14,7 +14,7 @@ use measure::{
 pub(crate) use trial::counts as trial_counts;
 pub use trial::{render as render_trial, trial_line};
 
-use crate::{num, runtime, style::Paint, tables, text, words, Style};
+use crate::{num, procedures, runtime, style::Paint, tables, text, words, Style};
 
 /// Over the table of an MLRsearch's goals.
 pub(crate) const GOALS: &str = "Search goals (RFC 9971); figures of irregular results in brackets";
@@ -24,7 +24,7 @@ pub(crate) const GOALS: &str = "Search goals (RFC 9971); figures of irregular re
 pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
     let mut out = header(result, style);
     if result.sizes.is_empty() {
-        if let Some(trial) = single(result) {
+        if let Some(trial) = single(result).filter(|_| result.tests.is_empty()) {
             out.push_str(&trial::render(result, trial, style));
         }
     } else {
@@ -52,6 +52,13 @@ pub fn render(result: &RunResult, style: &Style, files: &[PathBuf]) -> String {
             for line in runtime::sums(result, least()) {
                 out.push_str(&paragraph("", &text::styled(&line, style), Paint::Plain, style));
             }
+        }
+    }
+    for section in procedures::sections(result) {
+        out.push_str(&style.heading(section.title));
+        out.push_str(&section.table.text(style));
+        for note in &section.notes {
+            out.push_str(&paragraph("", &text::styled(note, style), Paint::Plain, style));
         }
     }
     out.push_str(&style.heading("Trust"));

@@ -226,6 +226,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             SelfTestPoint { frame_size_bytes: size(1518), max_fps: fps(18.1e6), cycles_per_frame: 143.6 },
         ],
         sizes,
+        tests: Vec::new(),
         trials: vec![trial(1, 64, 14e6, Purpose::Search, 1_200), trial(2, 64, 12.3e6, Purpose::AtThroughput, 0)],
         warnings: vec![Warning {
             kind: WarningKind::NoHugepages,

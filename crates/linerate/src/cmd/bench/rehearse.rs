@@ -4,10 +4,10 @@ use measure::{plan::ValidPlan, sim::SimSetup};
 use report::rehearsal::{render, Rehearsal, Rehearsed};
 use units::FrameSize;
 
-use super::{sim, verdict, Bench, SimRun};
+use super::{ending::verdict, sim, Bench, SimRun};
 use crate::{
     cli::PortArgs,
-    cmd::{output, progress::Progress},
+    cmd::output,
     failure::{Exit, Failure},
     out,
     stop::Stop,
@@ -32,7 +32,7 @@ pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
         let seeded = SimSetup { seed: setup.seed.wrapping_add(seed), ..setup.clone() };
         let run = SimRun::new(plan.clone(), seeded, stop.clone());
         let sizes = plan.frame_sizes.clone();
-        let mut bench = Bench { run, progress: Progress::new(true), sizes, quiet: true };
+        let mut bench = Bench::new(run, sizes, true);
         let (results, ended) = bench.all();
         ended?;
         if stop.requested() {
@@ -41,7 +41,7 @@ pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
         runs.push(Rehearsed {
             trials: bench.run.made(),
             seconds: bench.run.now_s(),
-            verdict: verdict(&results, false),
+            verdict: verdict(&results, &bench.tests, false),
         });
     }
     let sizes: Vec<String> = plan.frame_sizes.iter().map(FrameSize::to_string).collect();

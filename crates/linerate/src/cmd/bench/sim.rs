@@ -161,6 +161,7 @@ impl Bed for SimRun {
             effective_plan: self.plan.to_json(),
             selftest: Vec::new(),
             sizes,
+            tests: Vec::new(),
             trials: self.trials.clone(),
             warnings,
             verdict,

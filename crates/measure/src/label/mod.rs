@@ -1,5 +1,7 @@
 //! Which standard a figure meets, and each way in which it departs.
 
+mod procedure;
+
 use units::{FrameSize, Ratio};
 
 use crate::{
@@ -7,6 +9,8 @@ use crate::{
     result::StandardLabel,
     search::mlr::{GoalSet, SearchGoal},
 };
+
+pub use procedure::procedure;
 
 /// What a label depends on beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

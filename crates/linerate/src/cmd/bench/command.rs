@@ -1,0 +1,136 @@
+//! The command that a user gave to cause an event: in a process group of its own, ended when it takes too long, its
+//! output kept short.
+
+use std::{
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    os::unix::process::CommandExt,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{memfd_create, MemfdFlags},
+    process::{kill_process_group, Pid, Signal},
+};
+
+/// The most of its output that is kept, from the end, bytes.
+const MAX_OUTPUT: u64 = 300;
+
+/// A command that is started once, while a trial runs.
+pub struct EventCommand {
+    argv: Vec<String>,
+    timeout: Duration,
+    running: Option<JoinHandle<String>>,
+}
+
+impl EventCommand {
+    /// Nothing is run yet.
+    pub fn new(argv: &[String], timeout: Duration) -> Self {
+        Self { argv: argv.to_vec(), timeout, running: None }
+    }
+
+    /// Starts it beside the trial, unless it was started before.
+    pub fn start(&mut self) {
+        if self.running.is_none() {
+            let (argv, timeout) = (self.argv.clone(), self.timeout);
+            self.running = Some(thread::spawn(move || run(&argv, timeout)));
+        }
+    }
+
+    /// Waits until it has ended, which its timeout bounds. How it ended, in words; `None` when it was never started.
+    pub fn end(self) -> Option<String> {
+        let job = self.running?;
+        Some(job.join().unwrap_or_else(|_| "its end is not known".to_owned()))
+    }
+}
+
+fn run(argv: &[String], timeout: Duration) -> String {
+    let Some((program, args)) = argv.split_first() else { return "no command".to_owned() };
+    // What it leaves running may keep the output open: a file in memory waits for nobody.
+    let Ok(mut output) = memfd_create("event", MemfdFlags::CLOEXEC).map(File::from) else {
+        return "not run: no memory for its output".to_owned();
+    };
+    let (Ok(out), Ok(err)) = (output.try_clone(), output.try_clone()) else {
+        return "not run: too many open files".to_owned();
+    };
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
+    let begun = Instant::now();
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) => return format!("not run: {e}"),
+    };
+    let ended = wait(child, begun + timeout);
+    let took = begun.elapsed().as_secs_f64();
+    let status = match ended {
+        Some(status) => format!("{status} after {took:.2} s"),
+        None => format!("ended by us after {took:.2} s"),
+    };
+    match tail(&mut output) {
+        text if text.is_empty() => status,
+        text => format!("{status}: {text}"),
+    }
+}
+
+/// How it ended; `None` when it had to be.
+fn wait(mut child: Child, until: Instant) -> Option<ExitStatus> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(10)),
+            _ => {
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+}
+
+/// The end of what it wrote, as one line.
+fn tail(output: &mut File) -> String {
+    let length = output.seek(SeekFrom::End(0)).unwrap_or(0);
+    let mut bytes = Vec::new();
+    if output.seek(SeekFrom::Start(length.saturating_sub(MAX_OUTPUT))).is_err() {
+        return String::new();
+    }
+    // One that goes on writing is not read for ever.
+    let _ = output.take(MAX_OUTPUT).read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(argv: &[&str], timeout: Duration) -> String {
+        let argv: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
+        let mut command = EventCommand::new(&argv, timeout);
+        command.start();
+        command.start();
+        command.end().unwrap()
+    }
+
+    #[test]
+    fn how_it_ended_is_said_with_the_end_of_its_output() {
+        let long = Duration::from_secs(20);
+        let done = ended(&["sh", "-c", "echo went  down >&2; exit 3"], long);
+        assert!(done.starts_with("exit status: 3 after ") && done.ends_with(" s: went down"), "{done}");
+        assert!(ended(&["/nowhere/at-all"], long).starts_with("not run: "));
+        let loud = ended(&["sh", "-c", "seq 1000; printf '\\033[31mred'"], long);
+        assert!(loud.len() < 400 && loud.ends_with("999 1000 [31mred"), "{loud}");
+        assert_eq!(EventCommand::new(&["true".to_owned()], long).end(), None, "only a started one runs");
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_ended_with_its_children() {
+        let ended = ended(&["sh", "-c", "sleep 100 & sleep 100"], Duration::from_millis(50));
+        assert!(ended.starts_with("ended by us after "), "{ended}");
+    }
+}

@@ -1,0 +1,84 @@
+//! How a benchmark ended, and what its reader should know.
+
+use measure::{
+    procedure::TestOutcome,
+    result::{Outcome, SizeResult, TestResult, Verdict, Warning, WarningKind},
+    search::mlr::Regularity,
+    trial::TrialRecord,
+};
+
+use super::{bed::Bed, Bench};
+
+impl<B: Bed> Bench<B> {
+    pub(super) fn warnings(&self, quick: bool) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        let mut warn = |kind, text: String| warnings.push(Warning { kind, text });
+        if self.run.stopped() {
+            warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
+        }
+        if quick {
+            let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
+            warn(WarningKind::ShortTrials, text.to_owned());
+        }
+        let classes = self.run.classifier().classes();
+        if classes > 1 {
+            warn(
+                WarningKind::PlacementChanged,
+                format!(
+                    "the host moved the cores in use between {classes} placements; each answer is from one of them, \
+                     and figures of different placements do not compare"
+                ),
+            );
+        }
+        for disagreement in port_disagreements(self.run.trials()) {
+            warn(WarningKind::PortCounters, disagreement);
+        }
+        warnings
+    }
+}
+
+/// Ports whose own counters of frames out or in differ from ours in valid trials: one line each.
+fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for t in trials.iter().filter(|t| t.valid()) {
+        for d in &t.directions {
+            // Learning frames and foreign ones pass the port too; fewer than we counted never do.
+            if let Some(tx) = d.port_tx.filter(|&tx| tx > 0 && tx < d.sent) {
+                let line = format!(
+                    "port {} says it sent fewer frames than it took from the tester (trial {}: {tx} of {})",
+                    d.from, t.number, d.sent
+                );
+                if !lines.iter().any(|l| l.starts_with(&format!("port {} ", d.from))) {
+                    lines.push(line);
+                }
+            }
+        }
+    }
+    lines
+}
+
+/// Outcomes that carry a figure.
+pub(super) fn found(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
+}
+
+/// How all of them together ended.
+pub(super) fn verdict(results: &[SizeResult], tests: &[TestResult], stopped: bool) -> Verdict {
+    let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
+    let test = |outcomes: &[TestOutcome]| tests.iter().any(|t| outcomes.contains(&t.outcome));
+    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
+    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
+    if stopped {
+        Verdict::Stopped
+    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) || test(&[TestOutcome::Inconclusive]) {
+        Verdict::Inconclusive
+    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
+        || goal(Regularity::BelowMinimum)
+        || test(&[TestOutcome::Failed, TestOutcome::BelowMinimum, TestOutcome::NoTraffic, TestOutcome::Interrupted])
+        || (results.is_empty() && tests.is_empty())
+    {
+        Verdict::Failed
+    } else {
+        Verdict::Passed
+    }
+}

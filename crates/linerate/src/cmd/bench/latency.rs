@@ -1,0 +1,110 @@
+//! The latency trial at the throughput found.
+
+use measure::{
+    plan::Method,
+    result::Outcome,
+    search::Answer,
+    trial::{Purpose, TrialRecord, TrialSpec},
+    validity::beyond_tester,
+};
+use units::Fps;
+
+use super::{bed::Bed, At, Bench};
+use crate::failure::Failure;
+
+/// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
+const MAX_STEPS_DOWN: u32 = 8;
+/// A throughput that only the tester limits is lowered by this when so many latency trials fell short of it.
+const TESTER_STEP: f64 = 0.9;
+const MAX_SHORT: u32 = 6;
+/// A trial of an answer in another placement, or none, is tried again this often.
+const PLACEMENT_TRIES: u32 = 20;
+
+impl<B: Bed> Bench<B> {
+    /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
+    /// is lowered by the precision and tried again, and the notes say so.
+    pub(super) fn confirm(
+        &mut self,
+        answer: &mut Answer,
+        streams: &B::Streams,
+        at: &At,
+        most: Option<Fps>,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<TrialRecord>, Failure> {
+        let Some(found) = answer.throughput else { return Ok(None) };
+        let plan = self.run.plan();
+        // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
+        let goals = plan.search.method == Method::Mlrsearch;
+        let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
+        let duration_s = plan.latency.duration.as_secs_f64();
+        let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
+        let mut load = found;
+        for step in 0..=MAX_STEPS_DOWN {
+            let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
+            let (mut valid, mut short) = (None, 0);
+            for attempt in 1..=tries {
+                let mut line = self.line("latency", at.size, at.index);
+                line.load = Some(load);
+                let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
+                if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
+                    // What the search found stands; this trial says nothing of it.
+                    answer.outcome = Outcome::Interrupted;
+                    return Ok(None);
+                }
+                // With one core there is nothing to probe, and one place to be.
+                let seen = &trial.interference;
+                let unprobed = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
+                let here = unprobed || answer.placement.is_none() || seen.placement == answer.placement;
+                if trial.valid() && here {
+                    valid = Some(trial);
+                    break;
+                }
+                short += u32::from(beyond_tester(&trial));
+                if answer.outcome == Outcome::TesterLimited && short >= MAX_SHORT {
+                    break;
+                }
+            }
+            if !goals && valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
+                // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
+                load = Fps::from_raw(load.get() * TESTER_STEP);
+                continue;
+            }
+            let Some(trial) = valid else {
+                notes.push(format!(
+                    "no latency: {tries} trials of {duration_s} s at the throughput were all invalid or in another \
+                     placement of the cores"
+                ));
+                return Ok(None);
+            };
+            if goals || trial.loss_ratio() <= tolerated.get() {
+                if step > 0 && answer.outcome == Outcome::TesterLimited {
+                    notes.push(format!(
+                        "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
+                    ));
+                } else if step > 0 {
+                    notes.push(format!(
+                        "lowered from {found}: trials of {duration_s} s, longer than the search's, lost frames above"
+                    ));
+                }
+                answer.throughput = Some(load);
+                return Ok(Some(trial));
+            }
+            answer.upper_bound = Some(load);
+            if answer.outcome != Outcome::Found {
+                answer.outcome = Outcome::Found;
+            }
+            load = Fps::from_raw(load.get() * (1.0 - precision));
+        }
+        if answer.outcome == Outcome::TesterLimited {
+            notes.push(format!("no latency: the tester offers neither {found} nor half of it for {duration_s} s"));
+            return Ok(None);
+        }
+        notes.push(format!(
+            "trials of {duration_s} s lost frames at {found} and at {MAX_STEPS_DOWN} loads below it, where shorter ones \
+             of the search did not"
+        ));
+        answer.outcome = Outcome::Inconclusive;
+        answer.throughput = None;
+        Ok(None)
+    }
+}

@@ -1,0 +1,178 @@
+//! The tests of a frame size beside its search.
+
+use measure::{
+    label::{self, LabelFacts},
+    plan::Test,
+    procedure::{for_test, Ask, Findings, Found, Known, Procedure, Setting, TestOutcome},
+    result::TestResult,
+    search::SearchConfig,
+    trial::{TrialRecord, TrialSpec},
+};
+use report::progress::Line;
+use units::Fps;
+
+use super::{bed::Bed, command::EventCommand, Attempts, Bench};
+use crate::failure::Failure;
+
+/// What the trials of a test are run with.
+struct Around<'a, S> {
+    streams: &'a S,
+    most: Option<Fps>,
+    test: Test,
+    index: usize,
+}
+
+impl<B: Bed> Bench<B> {
+    /// Every test of this frame size in turn, by the throughput found or given.
+    pub(super) fn procedures(
+        &mut self,
+        config: &SearchConfig,
+        streams: &B::Streams,
+        index: usize,
+        most: Option<Fps>,
+        known: Option<Known>,
+    ) -> Result<(), Failure> {
+        let line_rate = self.run.link().map(|link| link.line_rate(config.frame_size));
+        let known = match self.run.plan().throughput {
+            Some(load) => Some(given(load.resolve(config.frame_size, self.run.link())?, config)?),
+            None => known,
+        };
+        let setting = Setting::new(self.run.plan(), config, line_rate, known);
+        let tests: Vec<Test> = self.run.plan().procedures().collect();
+        for test in tests {
+            if self.run.stopped() {
+                break;
+            }
+            let findings = match for_test(test, self.run.plan(), &setting) {
+                Err(reason) => not_run(reason),
+                Ok(procedure) => self.procedure(procedure, &setting, &Around { streams, most, test, index })?,
+            };
+            let result = self.answer(test, &setting, findings);
+            self.say_test(&result);
+            let gone = result.outcome == TestOutcome::Interrupted && !self.run.stopped();
+            let reason = result.reason.clone();
+            self.tests.push(result);
+            if gone {
+                return Err(Failure::failed(reason.unwrap_or_default()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a procedure to its end, or until a signal comes or a link goes down.
+    fn procedure(
+        &mut self,
+        mut procedure: Procedure,
+        setting: &Setting,
+        around: &Around<'_, B::Streams>,
+    ) -> Result<Findings, Failure> {
+        let mut attempts = Attempts::default();
+        let mut commands: Vec<(u32, String)> = Vec::new();
+        let mut gone = None;
+        loop {
+            let (spec, at_s) = match procedure.next() {
+                Ask::Done => break,
+                Ask::Run(spec) => (spec, None),
+                Ask::Event { spec, at_s } => (spec, Some(at_s)),
+            };
+            let mut line = self.line(around.test.name(), setting.frame_size, around.index);
+            line.load = Some(spec.load_fps);
+            line.left_s = Some(f64::from(procedure.trials_left()) * (spec.duration_s + setting.overhead_s));
+            let attempt = attempts.next(&spec);
+            let mut event = at_s.and_then(|at_s| Some((at_s, self.event()?)));
+            let trial = self.trial_with(around, spec, attempt, &line, event.as_mut());
+            let ended = event.and_then(|(_, command)| command.end());
+            let Some(trial) = trial? else { break };
+            commands.extend(ended.map(|text| (trial.number, text)));
+            procedure.report(&trial);
+            let down = self.run.links_down();
+            // A link that the event took down may come back; one that is down after any other trial is gone.
+            if at_s.is_none() && trial.loss_ratio() > 0.0 && !down.is_empty() {
+                gone = Some(format!("port {}: its link went down during trial {}", down.join(" and "), trial.number));
+                break;
+            }
+        }
+        let mut findings = procedure.so_far();
+        if let Some(reason) = gone {
+            (findings.outcome, findings.reason) = (TestOutcome::Interrupted, Some(reason));
+        }
+        if let Found::Reset(reset) = &mut findings.found {
+            for trial in &mut reset.trials {
+                trial.command =
+                    commands.iter().find(|(number, _)| *number == trial.trial).map(|(_, text)| text.clone());
+            }
+        }
+        Ok(findings)
+    }
+
+    fn trial_with(
+        &mut self,
+        around: &Around<'_, B::Streams>,
+        spec: TrialSpec,
+        attempt: u32,
+        line: &Line,
+        mut event: Option<&mut (f64, EventCommand)>,
+    ) -> Result<Option<TrialRecord>, Failure> {
+        let Self { run, progress, .. } = self;
+        let mut line = line.clone();
+        let left = line.left_s.unwrap_or(0.0);
+        run.trial(around.streams, spec, attempt, around.most, &mut |elapsed| {
+            line.left_s = Some((left - elapsed).max(0.0));
+            progress.show(&line);
+            if let Some((_, command)) = event.as_deref_mut().filter(|(at_s, _)| elapsed >= *at_s) {
+                command.start();
+            }
+        })
+    }
+
+    /// The command that causes the event, where the plan gives one.
+    fn event(&self) -> Option<EventCommand> {
+        let table = self.run.plan().reset.as_ref().filter(|t| !t.command.is_empty())?;
+        Some(EventCommand::new(&table.command, table.command_timeout))
+    }
+
+    fn answer(&self, test: Test, setting: &Setting, findings: Findings) -> TestResult {
+        let facts = LabelFacts { repeated: findings.invalid_trials, ..self.run.label_facts() };
+        let (standard, compliance) = label::procedure(test, self.run.plan(), setting, &findings.found, &facts);
+        TestResult {
+            test,
+            frame_size_bytes: setting.frame_size,
+            outcome: findings.outcome,
+            reason: findings.reason,
+            standard,
+            compliance,
+            trials: findings.trials,
+            invalid_trials: findings.invalid_trials,
+            found: findings.found,
+        }
+    }
+
+    fn say_test(&self, result: &TestResult) {
+        if !self.quiet && crate::out::watched() {
+            let (size, trials) = (result.frame_size_bytes, result.trials.len());
+            self.progress.println(&format!("{size:>5} B  {:<15}  {trials} trials", result.test.name()));
+        }
+    }
+}
+
+/// The throughput that a plan gives.
+fn given(fps: Fps, config: &SearchConfig) -> Result<Known, Failure> {
+    if fps.get() > config.upper.get() * 1.000_001 {
+        let what = if config.upper_is_tester { "what the tester can do" } else { "the highest load" };
+        return Err(Failure::usage(format!(
+            "throughput = {fps}: must be at most {what}, {} at {} bytes",
+            config.upper, config.frame_size
+        )));
+    }
+    Ok(Known { fps, at_maximum: fps >= config.upper, placement: None })
+}
+
+fn not_run(reason: String) -> Findings {
+    Findings {
+        outcome: TestOutcome::NotRun,
+        reason: Some(reason),
+        trials: Vec::new(),
+        invalid_trials: 0,
+        found: Found::Nothing,
+    }
+}

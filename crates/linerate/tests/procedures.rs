@@ -1,0 +1,203 @@
+//! The tests of the standards as a user runs them: against simulated devices, whose truth is known and which take no
+//! time, and against the built-in device.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use serde_json::Value;
+use support::{
+    exclusive,
+    tester::{linerate, until_trusted, Ended},
+};
+
+fn bench(args: &[&str]) -> Ended {
+    linerate(&[&["bench"], args].concat())
+}
+
+/// A whole run against `--dut sim:`, 64 bytes over 10 Gbit/s.
+fn simulated(dut: &str, tests: &str, more: &[&str]) -> Ended {
+    let args = ["--dut", dut, "--tests", tests, "--frame-sizes", "64", "--link", "10G", "--json", "-"];
+    bench(&[&args, more].concat())
+}
+
+/// The answer of a test.
+#[track_caller]
+fn answer<'a>(result: &'a Value, test: &str) -> &'a Value {
+    let all = result["tests"].as_array().unwrap_or_else(|| panic!("no tests in {result}"));
+    all.iter().find(|t| t["test"] == test).unwrap_or_else(|| panic!("no {test} in {all:?}"))
+}
+
+#[track_caller]
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+const ALL: &str = "throughput,frame-loss,back-to-back,recovery,bursty,forwarding-rate,latency-profile,pdv,soak";
+
+#[test]
+fn every_test_runs_to_its_end_and_lists_its_departures() {
+    let ended = simulated("sim:capacity=10M,queue=1024", ALL, &[]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    let tests = result["tests"].as_array().unwrap();
+    assert_eq!(tests.len(), 8);
+    for test in tests {
+        assert_eq!(test["outcome"], "done", "{test}");
+        assert!(test["standard"]["name"].as_str().unwrap().starts_with("simulation of "));
+        assert_eq!((&test["compliance"], test["invalid_trials"].as_u64()), (&"departs".into(), Some(0)));
+        assert!(!test["trials"].as_array().unwrap().is_empty());
+    }
+    assert_eq!(result["sizes"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn back_to_back_finds_the_known_queue() {
+    for queue in [256.0, 4096.0] {
+        let dut = format!("sim:capacity=10M,queue={queue}");
+        let result = simulated(&dut, "back-to-back", &["--precision", "0.01%"]).json();
+        let found = &answer(&result, "back-to-back")["found"]["back_to_back"];
+        assert_eq!(found["bursts"].as_array().unwrap().len(), 50);
+        let frames = number(&found["corrected_buffer_frames"]);
+        assert!((frames - queue).abs() < queue * 0.01 + 2.0, "{frames} of {queue}");
+        let (buffer_s, true_s) = (number(&found["actual_buffer_s"]), queue / 10e6);
+        assert!((buffer_s / true_s - 1.0).abs() < 0.02, "{buffer_s} s, not {true_s}");
+    }
+}
+
+#[test]
+fn the_truth_of_a_simulated_device_is_found() {
+    let result = simulated("sim:capacity=10M,queue=64,recovery=50ms", ALL, &["--precision", "0.1%"]).json();
+    let found = |test: &str, kind: &str| answer(&result, test)["found"][kind].clone();
+    let points = found("frame-loss", "frame_loss")["points"].clone();
+    let loss = number(&points[0]["loss_ratio"]);
+    assert!((loss - (1.0 - 10e6 / 14_880_952.0)).abs() < 0.001, "{loss}");
+    assert_eq!(points.as_array().unwrap().len(), 6, "100, 90, 80 and 70 % lose, 60 and 50 do not: {points}");
+    let recovery = number(&found("recovery", "recovery")["recovery_s"]["mean"]);
+    assert!((recovery - 0.05).abs() < 0.001, "{recovery}");
+    let rates = found("forwarding-rate", "forwarding_rate");
+    assert!((number(&rates["frmol_fps"]) / 10e6 - 1.0).abs() < 0.001, "{rates}");
+    let profile = found("latency-profile", "latency_profile");
+    assert_eq!(profile["points"].as_array().unwrap().len(), 5);
+    assert_eq!(profile["tagged_ns"]["n"], 20);
+    let soak = found("soak", "soak");
+    assert_eq!((&soak["lost"], soak["segments"].as_array().unwrap().len()), (&0.into(), 12));
+    assert_eq!(found("pdv", "pdv")["directions"][0]["windows"]["min_ns"]["n"], 120);
+}
+
+#[test]
+fn a_reset_is_rehearsed_with_a_device_that_dies() {
+    let args = ["--dut", "sim:capacity=10M,dead=20s-22s", "--tests", "reset", "--throughput", "1Mpps"];
+    let ended = bench(&[&args[..], &["--frame-sizes", "64", "--json", "-"]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    let reset = &answer(&result, "reset")["found"]["reset"];
+    for way in ["by_loss_s", "by_timestamps_s"] {
+        assert!((number(&reset[way]["mean"]) - 2.0).abs() < 0.001, "{way}: {reset}");
+    }
+    assert!(result["sizes"].as_array().unwrap().is_empty(), "no search");
+}
+
+#[test]
+fn devices_that_lose_always_or_never_end_clearly() {
+    let lossy = simulated("sim:capacity=10M,accidents=100%:5", "back-to-back,bursty", &[]);
+    assert_eq!(lossy.code, 1, "{}", lossy.stderr);
+    assert_eq!(answer(&lossy.json(), "back-to-back")["outcome"], "not_run", "no throughput to go by");
+    assert_eq!(answer(&lossy.json(), "bursty")["outcome"], "below_minimum");
+
+    let fast = simulated("sim:capacity=20M", "back-to-back,recovery,frame-loss,forwarding-rate", &[]);
+    assert_eq!(fast.code, 0, "{}", fast.stderr);
+    let result = fast.json();
+    for test in ["back-to-back", "recovery"] {
+        let answer = answer(&result, test);
+        assert_eq!(answer["outcome"], "not_run");
+        assert!(answer["reason"].as_str().unwrap().contains("cannot be overloaded"), "{answer}");
+    }
+    assert_eq!(answer(&result, "frame-loss")["trials"].as_array().unwrap().len(), 2);
+
+    let budget = simulated("sim:capacity=10M,stalls=0.05/s:2000", "soak", &["--throughput", "5Mpps"]);
+    assert_eq!(budget.code, 1, "{}", budget.stderr);
+    assert_eq!(answer(&budget.json(), "soak")["outcome"], "failed");
+}
+
+#[test]
+fn the_report_has_a_table_a_picture_and_a_line_a_figure() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (svg, csv, markdown) = (path("a.svg"), path("a.csv"), path("a.md"));
+    let files = ["--svg", &svg, "--csv-tests", &csv, "--markdown", &markdown];
+    let args = ["--dut", "sim:capacity=10M", "--tests", ALL, "--frame-sizes", "64,1518", "--link", "10G"];
+    let ended = bench(&[&args[..], &files].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let titles = [
+        "Frame loss rate by load",
+        "Back-to-back frames",
+        "System recovery",
+        "Bursty traffic",
+        "Forwarding rate",
+        "One-way delay by load",
+        "Delay variation",
+        "Soak",
+    ];
+    let written = std::fs::read_to_string(&markdown).unwrap();
+    for title in titles {
+        assert!(ended.stdout.contains(title) && written.contains(&format!("## {title}")), "{title}: {}", ended.stdout);
+    }
+    assert!(ended.stdout.contains("1518 B: not run: RFC 9004 §6.1"), "{}", ended.stdout);
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("Frame loss rate by load"));
+    let figures = std::fs::read_to_string(&csv).unwrap();
+    assert!(figures.contains("64,back-to-back,done,departs,frames.mean,"), "{figures}");
+    assert!(figures.contains("1518,frame-loss,done,departs,points.0.loss_ratio,0\n"));
+}
+
+#[test]
+fn a_dry_run_knows_the_tests() {
+    for plan in ["rfc2544-all", "rfc9004", "soak"] {
+        let ended = bench(&["--plan", plan, "--quick", "--dry-run", "--link", "10G"]);
+        assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{plan}");
+        assert!(ended.stdout.contains("100, one a seed"), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_test_is_said_in_one_line() {
+    for (args, says) in [
+        (&["--tests", "jitter"][..], "must be throughput, latency, frame-loss"),
+        (&["--tests", "soak", "--throughput", "20Mpps", "--link", "10G", "--dut", "sim"], "must be at most"),
+        (&["--tests", "throughput", "--throughput", "1Mpps"], "contradicts the test \"throughput\""),
+        (&["--tests", "reset"], "reset.command: must name the program"),
+    ] {
+        let ended = bench(args);
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(ended.stderr.contains(says), "{args:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    let text = "frame_sizes = [64]\ntests = ['frame-loss', 'back-to-back', 'forwarding-rate']\nthroughput = '200kpps'\n\
+                search.upper = '1Mpps'\n[frame_loss]\nduration = '50ms'\n\
+                [back_to_back]\nlimit = '20ms'\nrepetitions = 3\n[forwarding_rate]\nduration = '50ms'\nstep = '40%'\n\
+                [trust]\nresidual = '20ms'\nsettle = '5ms'\nmax_repeats = 100\n";
+    std::fs::write(&plan, text).unwrap();
+    let plan = plan.to_str().unwrap();
+    let ended = until_trusted(5, || {
+        bench(&["--plan", plan, "--dut", "l2", "--impair", "rate=200kpps,burst=500", "--json", "-", "-q"])
+    });
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let result = ended.json();
+    let found = |test: &str, kind: &str| answer(&result, test)["found"][kind].clone();
+    // A bucket of 500 that fills at a fifth of the burst's rate lets 625 frames pass.
+    let b2b = found("back-to-back", "back_to_back");
+    let frames = number(&b2b["corrected_buffer_frames"]);
+    assert!((470.0..=530.0).contains(&frames), "{b2b}");
+    let curve = found("frame-loss", "frame_loss");
+    // 1 Mpps for 50 ms against 200 kpps and 500 saved up.
+    let first = number(&curve["points"][0]["loss_ratio"]);
+    assert!((first - 0.79).abs() < 0.02, "{curve}");
+    let rates = found("forwarding-rate", "forwarding_rate");
+    assert!((number(&rates["frmol_fps"]) / 210e3 - 1.0).abs() < 0.1, "{rates}");
+}

@@ -1,0 +1,327 @@
+//! The tests of a plan, and the table of each: durations, steps and repetitions, by default those of its standard.
+
+use std::{fmt, str::FromStr, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use units::{Load, Ratio};
+
+use super::{percent, text};
+
+/// A test of a standard, run at each frame size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// RFC 2544 §26.1, or what `search.method` says.
+    Throughput,
+    /// RFC 2544 §26.2, in short: one trial at the throughput that the search found.
+    Latency,
+    /// RFC 2544 §26.3.
+    FrameLoss,
+    /// RFC 9004, which updates RFC 2544 §26.4.
+    BackToBack,
+    /// RFC 2544 §26.5.
+    Recovery,
+    /// RFC 2544 §26.6, RFC 6201.
+    Reset,
+    /// RFC 2544 §21.
+    Bursty,
+    /// RFC 2889 §5.6: FRMOL and maximum forwarding rate.
+    ForwardingRate,
+    /// RFC 2544 §26.2 at shares of the throughput, with the delay of the frame of the tagged minute.
+    LatencyProfile,
+    /// RFC 5481: PDV and IPDV, window by window.
+    Pdv,
+    /// A load for hours, with a loss budget and the drift.
+    Soak,
+}
+
+impl Test {
+    /// Every test, in the order in which `--help` and errors name them.
+    pub const ALL: [Self; 11] = [
+        Self::Throughput,
+        Self::Latency,
+        Self::FrameLoss,
+        Self::BackToBack,
+        Self::Recovery,
+        Self::Reset,
+        Self::Bursty,
+        Self::ForwardingRate,
+        Self::LatencyProfile,
+        Self::Pdv,
+        Self::Soak,
+    ];
+
+    /// As a plan writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Latency => "latency",
+            Self::FrameLoss => "frame-loss",
+            Self::BackToBack => "back-to-back",
+            Self::Recovery => "recovery",
+            Self::Reset => "reset",
+            Self::Bursty => "bursty",
+            Self::ForwardingRate => "forwarding-rate",
+            Self::LatencyProfile => "latency-profile",
+            Self::Pdv => "pdv",
+            Self::Soak => "soak",
+        }
+    }
+
+    /// Whether it is a search or trial of the throughput rather than a procedure of its own.
+    pub fn is_search(self) -> bool {
+        matches!(self, Self::Throughput | Self::Latency)
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Test {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|t| t.name() == text);
+        named.ok_or_else(|| {
+            let all: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
+            format!("{text:?} is no test: must be {}", all.join(", "))
+        })
+    }
+}
+
+/// `[frame_loss]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FrameLossPlan {
+    /// Step of the load, as a share of the highest (RFC 2544 §26.3: 10 % at most).
+    #[serde(with = "text::ratio")]
+    pub step: Ratio,
+    /// Sending time of each trial (§24).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+}
+
+/// `[back_to_back]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BackToBackPlan {
+    /// Longest burst tried, as its sending time (RFC 9004 §6.2: as high as 30 s).
+    #[serde(with = "text::span")]
+    pub limit: Duration,
+    /// Smallest step of the burst length, frames (RFC 9004 §7).
+    pub step: u32,
+    /// Searches averaged: N of RFC 9004 §6.3; RFC 2544 §26.4 asks for 50.
+    pub repetitions: u32,
+    /// Loss verification: how often a burst that lost frames is tried again; 0: the plain binary search.
+    pub retries: u32,
+    /// A burst that lost more frames than this is not tried again (z); absent: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_max_lost: Option<u64>,
+}
+
+/// `[recovery]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecoveryPlan {
+    /// Overload, as a multiple of the throughput in percent (RFC 2544 §26.5: 110 %).
+    pub overload_percent: f64,
+    /// How long it lasts (§26.5: at least 60 s).
+    #[serde(with = "text::span")]
+    pub overload: Duration,
+    /// How long half of it is then sent.
+    #[serde(with = "text::span")]
+    pub watch: Duration,
+    /// Trials averaged.
+    pub repetitions: u32,
+}
+
+/// What is reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ResetEvent {
+    /// A process of the device is ended and started again (RFC 6201 §4.2.2).
+    #[default]
+    Process,
+    /// A link of the device goes down and comes up.
+    Link,
+    /// Whatever the command does.
+    Command,
+}
+
+/// `[reset]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ResetPlan {
+    /// What is reset, for the label.
+    pub event: ResetEvent,
+    /// The program and its arguments that cause it. Nothing else is run.
+    pub command: Vec<String>,
+    /// When it is started, from the first frame.
+    #[serde(with = "text::span")]
+    pub at: Duration,
+    /// Sending time of the trial.
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+    /// The command is ended after so long.
+    #[serde(with = "text::span")]
+    pub command_timeout: Duration,
+    /// Trials averaged.
+    pub repetitions: u32,
+}
+
+/// `[bursty]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BurstyPlan {
+    /// Frames of a burst (RFC 2544 §21: 16, 64, 256, 1024).
+    pub burst_sizes: Vec<u32>,
+    /// Relative width of the mean load at which the search for the smallest interval stops.
+    #[serde(with = "text::ratio")]
+    pub precision: Ratio,
+    /// Sending time of each trial (§24).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+}
+
+/// `[forwarding_rate]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForwardingRatePlan {
+    /// Step of the intended load from the throughput to the highest, as a share of the highest.
+    #[serde(with = "text::ratio")]
+    pub step: Ratio,
+    /// Sending time of each trial (RFC 2889 §5.6.2: 30 s, 1 to 300 s).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+}
+
+/// `[latency_profile]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatencyProfilePlan {
+    /// The load that stands for none, per direction.
+    #[serde(with = "text::load")]
+    pub idle: Load,
+    /// Loads in percent of the throughput, beside the idle one.
+    pub loads_percent: Vec<f64>,
+    /// Sending time of each trial (RFC 2544 §26.2: at least 120 s).
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+    /// Trials at 100 % of the throughput (§26.2: at least 20); the other loads are measured once.
+    pub repetitions: u32,
+}
+
+/// `[pdv]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PdvPlan {
+    /// Load in percent of the throughput.
+    pub load_percent: f64,
+    /// Sending time.
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+    /// Length of a window.
+    #[serde(with = "text::span")]
+    pub window: Duration,
+}
+
+/// `[soak]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SoakPlan {
+    /// Load in percent of the throughput; not looked at with `load`.
+    pub load_percent: f64,
+    /// Load per direction.
+    #[serde(with = "text::opt_load", skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+    /// Sending time of all segments together.
+    #[serde(with = "text::span")]
+    pub duration: Duration,
+    /// Sending time of a segment: what is kept when the run is stopped.
+    #[serde(with = "text::span")]
+    pub segment: Duration,
+    /// Length of a window.
+    #[serde(with = "text::span")]
+    pub window: Duration,
+    /// Loss ratio that still passes.
+    #[serde(with = "text::ratio")]
+    pub loss_budget: Ratio,
+}
+
+impl Default for FrameLossPlan {
+    fn default() -> Self {
+        Self { step: percent(10.0), duration: Duration::from_secs(60) }
+    }
+}
+
+impl Default for BackToBackPlan {
+    fn default() -> Self {
+        Self { limit: Duration::from_secs(2), step: 1, repetitions: 50, retries: 0, retry_max_lost: None }
+    }
+}
+
+impl Default for RecoveryPlan {
+    fn default() -> Self {
+        let (overload, watch) = (Duration::from_secs(60), Duration::from_secs(30));
+        Self { overload_percent: 110.0, overload, watch, repetitions: 5 }
+    }
+}
+
+impl Default for ResetPlan {
+    fn default() -> Self {
+        Self {
+            event: ResetEvent::Process,
+            command: Vec::new(),
+            at: Duration::from_secs(10),
+            duration: Duration::from_secs(60),
+            command_timeout: Duration::from_secs(30),
+            repetitions: 1,
+        }
+    }
+}
+
+impl Default for BurstyPlan {
+    fn default() -> Self {
+        let duration = Duration::from_secs(60);
+        Self { burst_sizes: vec![16, 64, 256, 1024], precision: percent(1.0), duration }
+    }
+}
+
+impl Default for ForwardingRatePlan {
+    fn default() -> Self {
+        Self { step: percent(5.0), duration: Duration::from_secs(30) }
+    }
+}
+
+impl Default for LatencyProfilePlan {
+    fn default() -> Self {
+        Self {
+            idle: Load::Frames(units::Fps::from_raw(1000.0)),
+            loads_percent: vec![10.0, 50.0, 90.0, 100.0],
+            duration: Duration::from_secs(120),
+            repetitions: 20,
+        }
+    }
+}
+
+impl Default for PdvPlan {
+    fn default() -> Self {
+        Self { load_percent: 100.0, duration: Duration::from_secs(120), window: Duration::from_secs(1) }
+    }
+}
+
+impl Default for SoakPlan {
+    fn default() -> Self {
+        Self {
+            load_percent: 90.0,
+            load: None,
+            duration: Duration::from_secs(3600),
+            segment: Duration::from_secs(300),
+            window: Duration::from_secs(10),
+            loss_budget: Ratio::ZERO,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Which tests a plan runs, and what makes their tables valid.
+
+use std::time::Duration;
+
+use units::{FrameSize, LinkSpeed, Load};
+
+use super::{
+    percent,
+    validate::{between, span, within, Check},
+    Plan, PlanError, Test,
+};
+
+/// Shortest sending time of a trial.
+const SHORTEST: Duration = Duration::from_millis(10);
+
+impl Plan {
+    /// Whether the test is asked for.
+    pub fn runs(&self, test: Test) -> bool {
+        self.tests.contains(&test)
+    }
+
+    /// The procedures asked for, in order: every test but the search and its latency trial.
+    pub fn procedures(&self) -> impl Iterator<Item = Test> + '_ {
+        self.tests.iter().copied().filter(|t| !t.is_search())
+    }
+
+    /// Whether the throughput found is confirmed by a latency trial.
+    pub fn wants_latency(&self) -> bool {
+        self.latency.enabled && self.runs(Test::Latency) && self.runs(Test::Throughput)
+    }
+
+    /// Whether a test goes by the throughput of its frame size.
+    pub fn needs_throughput(&self, test: Test) -> bool {
+        match test {
+            Test::Throughput | Test::FrameLoss | Test::Bursty => false,
+            Test::Soak => self.soak.as_ref().is_none_or(|s| s.load.is_none()),
+            _ => true,
+        }
+    }
+
+    /// Adds the search that tests need, fills in the tables of those that run, drops the others', and checks them.
+    pub(super) fn settle_tests(&mut self) -> Check {
+        if self.tests.is_empty() {
+            return Err(PlanError::value("tests", "[]", "must name one test at least, such as \"throughput\""));
+        }
+        for (i, test) in self.tests.iter().enumerate() {
+            if self.tests[..i].contains(test) {
+                return Err(PlanError::value("tests", test, "is listed twice"));
+            }
+        }
+        if let Some(load) = self.throughput {
+            if self.runs(Test::Throughput) {
+                return Err(PlanError::value("throughput", load, "contradicts the test \"throughput\": leave one out"));
+            }
+            if self.runs(Test::Latency) {
+                let legal = "cannot go with the test \"latency\", which is the search's own: use \"latency-profile\"";
+                return Err(PlanError::value("throughput", load, legal));
+            }
+        } else if !self.runs(Test::Throughput) && self.tests.iter().any(|&t| self.needs_throughput(t)) {
+            self.tests.insert(0, Test::Throughput);
+        }
+        span("test_timeout", self.test_timeout, SHORTEST)?;
+        self.fill_tables();
+        self.check_loads_of_tests()?;
+        self.check_bursts()?;
+        self.check_durations()
+    }
+
+    fn fill_tables(&mut self) {
+        fn keep<T: Default>(table: &mut Option<T>, runs: bool) {
+            *table = runs.then(|| table.take().unwrap_or_default());
+        }
+        let runs = Test::ALL.map(|t| self.runs(t));
+        let runs = |test: Test| Test::ALL.iter().zip(runs).any(|(t, runs)| *t == test && runs);
+        keep(&mut self.frame_loss, runs(Test::FrameLoss));
+        keep(&mut self.back_to_back, runs(Test::BackToBack));
+        keep(&mut self.recovery, runs(Test::Recovery));
+        keep(&mut self.reset, runs(Test::Reset));
+        keep(&mut self.bursty, runs(Test::Bursty));
+        keep(&mut self.forwarding_rate, runs(Test::ForwardingRate));
+        keep(&mut self.latency_profile, runs(Test::LatencyProfile));
+        keep(&mut self.pdv, runs(Test::Pdv));
+        keep(&mut self.soak, runs(Test::Soak));
+    }
+
+    fn check_loads_of_tests(&self) -> Check {
+        if let Some(t) = &self.frame_loss {
+            between("frame_loss.step", t.step, 0.001, 0.1)?;
+        }
+        if let Some(t) = &self.forwarding_rate {
+            between("forwarding_rate.step", t.step, 0.001, 0.5)?;
+        }
+        if let Some(t) = &self.recovery {
+            within("recovery.overload_percent", t.overload_percent, 101.0, 10_000.0)?;
+        }
+        if let Some(t) = &self.latency_profile {
+            if t.loads_percent.is_empty() || t.loads_percent.len() > 32 {
+                let given = format!("{} loads", t.loads_percent.len());
+                return Err(PlanError::value("latency_profile.loads_percent", given, "must be 1 to 32 loads"));
+            }
+            t.loads_percent.iter().try_for_each(|&p| within("latency_profile.loads_percent", p, 0.01, 100.0))?;
+            above_zero("latency_profile.idle", t.idle, &self.frame_sizes, self.link.speed)?;
+            within("latency_profile.repetitions", t.repetitions, 1, 1000)?;
+        }
+        if let Some(t) = &self.pdv {
+            within("pdv.load_percent", t.load_percent, 0.01, 100.0)?;
+        }
+        if let Some(t) = &self.soak {
+            within("soak.load_percent", t.load_percent, 0.01, 100.0)?;
+            between("soak.loss_budget", t.loss_budget, 0.0, 0.999)?;
+            if let Some(load) = t.load {
+                above_zero("soak.load", load, &self.frame_sizes, self.link.speed)?;
+            }
+        }
+        match self.throughput {
+            Some(load) => above_zero("throughput", load, &self.frame_sizes, self.link.speed),
+            None => Ok(()),
+        }
+    }
+
+    fn check_bursts(&self) -> Check {
+        if let Some(t) = &self.back_to_back {
+            span("back_to_back.limit", t.limit, Duration::from_micros(10))?;
+            if t.limit > Duration::from_secs(30) {
+                let legal = "must be at most 30s (RFC 9004 §6.2)";
+                return Err(PlanError::value("back_to_back.limit", super::text::span_text(t.limit), legal));
+            }
+            within("back_to_back.step", t.step, 1, 1_000_000)?;
+            within("back_to_back.repetitions", t.repetitions, 1, 1000)?;
+            within("back_to_back.retries", t.retries, 0, 100)?;
+            if let Some(z) = t.retry_max_lost.filter(|_| t.retries == 0) {
+                let legal = "contradicts back_to_back.retries = 0: it limits retries that are never made";
+                return Err(PlanError::value("back_to_back.retry_max_lost", z, legal));
+            }
+        }
+        if let Some(t) = &self.bursty {
+            between("bursty.precision", t.precision, 0.0001, 0.5)?;
+            if t.burst_sizes.is_empty() || t.burst_sizes.len() > 16 {
+                let given = format!("{} sizes", t.burst_sizes.len());
+                return Err(PlanError::value("bursty.burst_sizes", given, "must list 1 to 16 sizes"));
+            }
+            for (i, &size) in t.burst_sizes.iter().enumerate() {
+                within("bursty.burst_sizes", size, 2, 1_000_000)?;
+                if t.burst_sizes[..i].contains(&size) {
+                    return Err(PlanError::value("bursty.burst_sizes", size, "is listed twice"));
+                }
+            }
+        }
+        if let Some(t) = &self.recovery {
+            within("recovery.repetitions", t.repetitions, 1, 1000)?;
+        }
+        let Some(t) = &self.reset else { return Ok(()) };
+        within("reset.repetitions", t.repetitions, 1, 1000)?;
+        span("reset.command_timeout", t.command_timeout, SHORTEST)?;
+        if t.command.first().is_some_and(|program| program.trim().is_empty()) || t.command.len() > 256 {
+            let legal =
+                "must be a program and at most 255 arguments, such as [\"systemctl\", \"restart\", \"vswitch\"]";
+            return Err(PlanError::value("reset.command", format!("{} words", t.command.len()), legal));
+        }
+        if t.at.is_zero() || t.at >= t.duration {
+            let legal = "must be above 0 and before the end of reset.duration";
+            return Err(PlanError::value("reset.at", super::text::span_text(t.at), legal));
+        }
+        Ok(())
+    }
+
+    fn check_durations(&self) -> Check {
+        let given = [
+            ("frame_loss.duration", self.frame_loss.as_ref().map(|t| t.duration)),
+            ("bursty.duration", self.bursty.as_ref().map(|t| t.duration)),
+            ("forwarding_rate.duration", self.forwarding_rate.as_ref().map(|t| t.duration)),
+            ("latency_profile.duration", self.latency_profile.as_ref().map(|t| t.duration)),
+            ("recovery.overload", self.recovery.as_ref().map(|t| t.overload)),
+            ("recovery.watch", self.recovery.as_ref().map(|t| t.watch)),
+            ("reset.duration", self.reset.as_ref().map(|t| t.duration)),
+            ("pdv.duration", self.pdv.as_ref().map(|t| t.duration)),
+            ("pdv.window", self.pdv.as_ref().map(|t| t.window)),
+            ("soak.duration", self.soak.as_ref().map(|t| t.duration)),
+            ("soak.segment", self.soak.as_ref().map(|t| t.segment)),
+            ("soak.window", self.soak.as_ref().map(|t| t.window)),
+        ];
+        given.into_iter().filter_map(|(key, time)| Some((key, time?))).try_for_each(|(k, t)| span(k, t, SHORTEST))?;
+        let pairs = [
+            self.pdv.as_ref().map(|t| ("pdv.window", t.window, "pdv.duration", t.duration)),
+            self.soak.as_ref().map(|t| ("soak.window", t.window, "soak.segment", t.segment)),
+            self.soak.as_ref().map(|t| ("soak.segment", t.segment, "soak.duration", t.duration)),
+        ];
+        for (part, a, whole, b) in pairs.into_iter().flatten() {
+            if a > b {
+                return Err(PlanError::value(part, super::text::span_text(a), format!("must be at most {whole}")));
+            }
+            // The windows of a trial are kept in its record.
+            if b.as_secs_f64() / a.as_secs_f64() > 100_000.0 {
+                let legal = format!("must be at least a hundred-thousandth of {whole}");
+                return Err(PlanError::value(part, super::text::span_text(a), legal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Short trials and few repetitions for the tests that run; each label says so.
+    pub(super) fn quick_tests(&mut self) {
+        self.test_timeout = Duration::from_secs(60);
+        self.fill_tables();
+        let ms = Duration::from_millis;
+        if let Some(t) = &mut self.frame_loss {
+            t.duration = ms(100);
+        }
+        if let Some(t) = &mut self.back_to_back {
+            (t.limit, t.repetitions) = (ms(20), 3);
+        }
+        if let Some(t) = &mut self.recovery {
+            (t.overload, t.watch, t.repetitions) = (ms(250), ms(250), 3);
+        }
+        if let Some(t) = &mut self.reset {
+            (t.at, t.duration, t.repetitions) = (ms(500), Duration::from_secs(5), 1);
+        }
+        if let Some(t) = &mut self.bursty {
+            (t.duration, t.precision) = (ms(100), percent(5.0));
+        }
+        if let Some(t) = &mut self.forwarding_rate {
+            (t.duration, t.step) = (ms(100), percent(10.0));
+        }
+        if let Some(t) = &mut self.latency_profile {
+            (t.duration, t.repetitions) = (ms(200), 3);
+        }
+        if let Some(t) = &mut self.pdv {
+            (t.duration, t.window) = (ms(500), ms(50));
+        }
+        if let Some(t) = &mut self.soak {
+            (t.duration, t.segment, t.window) = (Duration::from_secs(3), ms(500), ms(50));
+        }
+    }
+}
+
+/// A load that is above nothing, where its unit can be told by now.
+fn above_zero(key: &str, load: Load, sizes: &[FrameSize], link: Option<LinkSpeed>) -> Check {
+    match sizes.iter().filter_map(|&s| load.resolve(s, link).ok()).find(|fps| fps.get() <= 0.0) {
+        Some(_) => Err(PlanError::value(key, load, "must be above 0 frames/s")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,156 @@
+//! Back-to-back frames (RFC 9004, which updates RFC 2544 §26.4): the longest burst at the minimum gap that loses nothing,
+//! by the searches of TST009 over its length, and the buffer time that follows from it.
+
+use serde::{Deserialize, Serialize};
+use units::{Fps, FrameSize};
+
+use super::{
+    guard::{self, Want},
+    Found, Setting, Spread, TestOutcome,
+};
+use crate::{
+    plan::BackToBackPlan,
+    result::Outcome,
+    search::{self, LossVerification, Strategy},
+    shape::LoadShape,
+    trial::{Purpose, TrialRecord, TrialSpec},
+};
+
+/// A mean so near the limit is likely the limit's and not the device's (RFC 9004 §6.2).
+const NEAR: f64 = 0.9;
+
+/// Burst lengths, and the buffer behind them (RFC 9004 §6.4, §7).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct BackToBack {
+    /// Rate of the bursts: back to back.
+    pub rate_fps: Fps,
+    /// The throughput that the correction goes by.
+    pub throughput_fps: Fps,
+    /// Smallest step of the burst length, frames.
+    pub step_frames: u64,
+    /// Longest burst tried, frames.
+    pub limit_frames: u64,
+    /// Longest burst without loss of each search, frames; 0: even the shortest lost some.
+    pub bursts: Vec<u64>,
+    /// The same summed up, frames: its mean is the benchmark.
+    pub frames: Option<Spread>,
+    /// Mean length over the rate back to back, seconds.
+    pub implied_buffer_s: Option<f64>,
+    /// Without the frames forwarded while the burst came, seconds.
+    pub corrected_buffer_s: Option<f64>,
+    /// The frames that the corrected time stands for.
+    pub corrected_buffer_frames: Option<f64>,
+    /// Buffer time at the throughput, seconds (§7, actual buffer time).
+    pub actual_buffer_s: Option<f64>,
+}
+
+impl BackToBack {
+    fn sum_up(&mut self) {
+        let bursts: Vec<f64> = self.bursts.iter().map(|&b| b as f64).collect();
+        self.frames = Spread::of(&bursts);
+        let Some(mean) = self.frames.map(|f| f.mean) else { return };
+        let (max, throughput) = (self.rate_fps.get(), self.throughput_fps.get());
+        let implied = mean / max;
+        let corrected = implied - implied * (throughput / max);
+        self.implied_buffer_s = Some(implied);
+        self.corrected_buffer_s = Some(corrected);
+        self.corrected_buffer_frames = Some(corrected * max);
+        self.actual_buffer_s = Some(corrected * max / throughput);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Steps {
+    plan: BackToBackPlan,
+    size: FrameSize,
+    /// Over burst lengths: its loads are frames.
+    search: LossVerification,
+    found: BackToBack,
+}
+
+impl Steps {
+    pub(super) fn new(plan: BackToBackPlan, setting: &Setting) -> Result<Self, String> {
+        let throughput_fps = setting.overloadable().map_err(|e| format!("RFC 9004 §6.1: {e}"))?;
+        let limit_frames = ((setting.max.get() * plan.limit.as_secs_f64()) as u64).max(1);
+        let step_frames = u64::from(plan.step).min(limit_frames);
+        let found = BackToBack {
+            rate_fps: setting.max,
+            throughput_fps,
+            step_frames,
+            limit_frames: limit_frames / step_frames * step_frames,
+            ..BackToBack::default()
+        };
+        Ok(Self { size: setting.frame_size, search: Self::search(&plan, &found), plan, found })
+    }
+
+    fn search(plan: &BackToBackPlan, found: &BackToBack) -> LossVerification {
+        let count = found.limit_frames / found.step_frames;
+        LossVerification::over(found.step_frames as f64, count, plan.retries, plan.retry_max_lost)
+    }
+
+    fn next_burst(&mut self, outcome: Outcome) -> Option<Want> {
+        let longest = self.search.best().map_or(0, |load| load.get() as u64);
+        self.found.bursts.push(longest);
+        self.found.sum_up();
+        self.search = Self::search(&self.plan, &self.found);
+        let limit = format!("{} frames ({} s)", self.found.limit_frames, self.plan.limit.as_secs_f64());
+        if outcome == Outcome::AtMaximum {
+            let reason =
+                format!("even the longest burst of {limit} lost nothing: repeat with a higher back_to_back.limit");
+            return Some(Want::end(TestOutcome::AtMaximum, reason));
+        }
+        if (self.found.bursts.len() as u32) < self.plan.repetitions {
+            return None;
+        }
+        let mean = self.found.frames.map_or(0.0, |f| f.mean);
+        let none = self.found.bursts.iter().filter(|&&b| b == 0).count();
+        Some(if mean >= NEAR * self.found.limit_frames as f64 {
+            let reason =
+                format!("near the longest burst of {limit}: repeat with a higher back_to_back.limit (RFC 9004 §6.2)");
+            Want::end(TestOutcome::AtMaximum, reason)
+        } else if none == self.found.bursts.len() {
+            let reason = format!("even bursts of {} frames lost some", self.found.step_frames);
+            Want::end(TestOutcome::BelowMinimum, reason)
+        } else if none > 0 {
+            Want::end(TestOutcome::Done, format!("in {none} searches even the shortest burst lost frames"))
+        } else {
+            Want::End(TestOutcome::Done, None)
+        })
+    }
+}
+
+impl guard::Steps for Steps {
+    fn next(&mut self) -> Want {
+        loop {
+            match self.search.next() {
+                search::Want::Load(length, purpose) | search::Want::Trial(length, _, purpose) => {
+                    let (frames, rate) = (length.get().round() as u64, self.found.rate_fps);
+                    let duration_s = frames as f64 / rate.get();
+                    let shape = LoadShape::Burst { frames };
+                    let purpose = if purpose == Purpose::Verification { purpose } else { Purpose::Test };
+                    return Want::Trial(TrialSpec { shape, ..TrialSpec::steady(self.size, rate, duration_s, purpose) });
+                }
+                search::Want::End(outcome) => {
+                    if let Some(end) = self.next_burst(outcome) {
+                        return end;
+                    }
+                }
+            }
+        }
+    }
+
+    fn verdict(&mut self, trial: &TrialRecord) {
+        let LoadShape::Burst { frames } = trial.spec.shape else { return };
+        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
+        self.search.verdict(Fps::from_raw(frames as f64), received > 0 && trial.lost() == 0, trial);
+    }
+
+    fn found(&self) -> Found {
+        Found::BackToBack(self.found.clone())
+    }
+
+    fn expected(&self) -> u32 {
+        let steps = (self.found.limit_frames / self.found.step_frames) as f64;
+        self.plan.repetitions * (steps.log2().ceil() as u32 + 1)
+    }
+}

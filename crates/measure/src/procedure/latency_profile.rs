@@ -1,0 +1,188 @@
+//! Latency by load (RFC 2544 §26.2 and beyond): the whole distribution at an almost idle load and at shares of the
+//! throughput, and at all of it the delay in the minute of the tagged frame, repeated.
+
+use serde::{Deserialize, Serialize};
+use units::{Fps, FrameSize};
+
+use super::{
+    guard::{self, Want},
+    Found, Setting, Spread, TestOutcome,
+};
+use crate::{
+    plan::LatencyProfilePlan,
+    trial::{LatencySummary, Purpose, TrialRecord, TrialSpec},
+};
+
+/// When the tagged frame is sent (RFC 2544 §26.2), seconds.
+const TAG_S: f64 = 60.0;
+
+/// Delays by load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LatencyProfile {
+    /// The throughput.
+    pub throughput_fps: Fps,
+    /// One entry a load, rising.
+    pub points: Vec<LatencyPoint>,
+    /// When the frame would be tagged, seconds into the stream.
+    pub tagged_at_s: f64,
+    /// Delay there at the throughput, nanoseconds, over the repetitions: the median of the window that holds the moment.
+    pub tagged_ns: Option<Spread>,
+}
+
+/// Delays at one load, of all directions and repetitions: the least minimum, the mean of means, the largest of the rest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LatencyPoint {
+    /// Share of the throughput in percent; `None` for the idle load.
+    pub percent: Option<f64>,
+    /// Intended load.
+    pub load_fps: Fps,
+    /// Numbers of its trials; each holds the whole distribution.
+    pub trials: Vec<u32>,
+    /// Largest loss ratio of a trial.
+    pub loss_ratio: f64,
+    /// Smallest delay; `None` when delays were withheld or nothing came back.
+    pub min_ns: Option<u64>,
+    /// Mean delay.
+    pub avg_ns: Option<f64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p99_9_ns: Option<u64>,
+    /// Largest delay.
+    pub max_ns: Option<u64>,
+}
+
+impl LatencyPoint {
+    fn add(&mut self, trial: &TrialRecord) {
+        let seen = self.trials.len() as f64;
+        self.trials.push(trial.number);
+        self.loss_ratio = self.loss_ratio.max(trial.loss_ratio());
+        let all: Vec<&LatencySummary> = trial.directions.iter().filter_map(|d| d.latency.as_ref()).collect();
+        if all.is_empty() {
+            return;
+        }
+        let most = |old: Option<u64>, of: fn(&LatencySummary) -> u64| old.max(all.iter().map(|l| of(l)).max());
+        let mean = all.iter().map(|l| l.avg_ns).sum::<f64>() / all.len() as f64;
+        self.avg_ns = Some(self.avg_ns.map_or(mean, |old| (old * seen + mean) / (seen + 1.0)));
+        let least = all.iter().map(|l| l.min_ns).min();
+        self.min_ns = [self.min_ns, least].into_iter().flatten().min();
+        self.p50_ns = most(self.p50_ns, |l| l.p50_ns);
+        self.p99_ns = most(self.p99_ns, |l| l.p99_ns);
+        self.p99_9_ns = most(self.p99_9_ns, |l| l.p99_9_ns);
+        self.max_ns = most(self.max_ns, |l| l.max_ns);
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Steps {
+    size: FrameSize,
+    duration_s: f64,
+    repetitions: u32,
+    /// The load looked at.
+    at: usize,
+    tagged: Vec<f64>,
+    /// Loads that the tester could not offer.
+    limited: bool,
+    found: LatencyProfile,
+}
+
+impl Steps {
+    pub(super) fn new(plan: &LatencyProfilePlan, setting: &Setting) -> Result<Self, String> {
+        let throughput_fps = setting.known()?.fps;
+        let share = |percent: f64| LatencyPoint {
+            percent: Some(percent),
+            load_fps: Fps::from_raw(throughput_fps.get() * percent / 100.0),
+            ..LatencyPoint::default()
+        };
+        let mut points: Vec<LatencyPoint> = plan.loads_percent.iter().copied().map(share).collect();
+        let link = setting.link();
+        let idle =
+            plan.idle.resolve(setting.frame_size, link).map_err(|e| format!("latency_profile.idle: {}", e.legal))?;
+        // An idle load above the others would be none.
+        let least = points.iter().map(|p| p.load_fps.get()).fold(f64::INFINITY, f64::min);
+        if idle.get() < least {
+            points.push(LatencyPoint { load_fps: idle, ..LatencyPoint::default() });
+        }
+        points.sort_by(|a, b| a.load_fps.get().total_cmp(&b.load_fps.get()));
+        let duration_s = plan.duration.as_secs_f64();
+        let tagged_at_s = if duration_s > TAG_S { TAG_S } else { duration_s / 2.0 };
+        Ok(Self {
+            size: setting.frame_size,
+            duration_s,
+            repetitions: plan.repetitions,
+            at: 0,
+            tagged: Vec::new(),
+            limited: false,
+            found: LatencyProfile { throughput_fps, points, tagged_at_s, tagged_ns: None },
+        })
+    }
+
+    fn wanted(&self, point: &LatencyPoint) -> u32 {
+        if point.percent == Some(100.0) {
+            self.repetitions
+        } else {
+            1
+        }
+    }
+}
+
+/// The median delay of the window that holds a moment; the largest of all directions.
+fn median_at(trial: &TrialRecord, at_s: f64) -> Option<f64> {
+    let windows = trial.directions.iter().flat_map(|d| &d.windows);
+    windows.filter(|w| w.from_s <= at_s && at_s < w.to_s && w.received > 0).map(|w| w.p50_ns as f64).reduce(f64::max)
+}
+
+impl guard::Steps for Steps {
+    fn next(&mut self) -> Want {
+        let Some(point) = self.found.points.get(self.at) else {
+            if self.found.points.is_empty() {
+                return Want::end(TestOutcome::TesterLimited, "the tester could offer none of the loads");
+            }
+            let lossy = self.found.points.iter().filter(|p| p.loss_ratio > 0.0).count();
+            let reason = (lossy > 0).then(|| format!("frames were lost at {lossy} of the loads"));
+            let outcome = if self.limited { TestOutcome::TesterLimited } else { TestOutcome::Done };
+            return Want::End(outcome, reason);
+        };
+        // Windows of a second, and no fewer than ten.
+        let window_s = Some((self.duration_s / 10.0).min(1.0));
+        let spec = TrialSpec::steady(self.size, point.load_fps, self.duration_s, Purpose::Test);
+        Want::Trial(TrialSpec { window_s, ..spec })
+    }
+
+    fn verdict(&mut self, trial: &TrialRecord) {
+        let (repetitions, tag) = (self.repetitions, self.found.tagged_at_s);
+        let Some(point) = self.found.points.get_mut(self.at) else { return };
+        point.add(trial);
+        let full = point.percent == Some(100.0);
+        if full {
+            self.tagged.extend(median_at(trial, tag));
+            self.found.tagged_ns = Spread::of(&self.tagged);
+        }
+        if point.trials.len() as u32 >= if full { repetitions } else { 1 } {
+            self.at += 1;
+        }
+    }
+
+    fn beyond(&mut self, _most: Fps) -> bool {
+        self.limited = true;
+        self.found.points.truncate(self.at + 1);
+        // What was measured there before stays.
+        if self.found.points.last().is_some_and(|p| p.trials.is_empty()) {
+            self.found.points.pop();
+        }
+        self.at = self.found.points.len();
+        true
+    }
+
+    fn found(&self) -> Found {
+        let mut found = self.found.clone();
+        found.points.retain(|p| !p.trials.is_empty());
+        Found::LatencyProfile(found)
+    }
+
+    fn expected(&self) -> u32 {
+        self.found.points.iter().map(|p| self.wanted(p)).sum()
+    }
+}

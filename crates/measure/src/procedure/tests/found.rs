@@ -1,0 +1,207 @@
+//! What each test finds of a device whose truth is known.
+
+use super::device::{drive, plan, setting, Device, LINE};
+use crate::{
+    plan::Test,
+    procedure::{for_test, Ask, Found, TestOutcome},
+    shape::LoadShape,
+};
+
+macro_rules! found {
+    ($findings:expr, $kind:ident) => {
+        match $findings.found {
+            Found::$kind(found) => found,
+            other => panic!("{other:?}"),
+        }
+    };
+}
+
+#[test]
+fn the_loss_curve_goes_down_in_tenths_until_two_trials_lose_nothing() {
+    let mut device = Device::new(0.55 * LINE, 100.0);
+    let (findings, made) = drive(&mut device, Test::FrameLoss, &plan("frame-loss", ""), &setting(None));
+    assert_eq!((findings.outcome, findings.reason), (TestOutcome::Done, None));
+    let curve = found!(findings, FrameLoss);
+    let percents: Vec<i64> = curve.points.iter().map(|p| p.percent.round() as i64).collect();
+    assert_eq!(percents, [100, 90, 80, 70, 60, 50, 40]);
+    let loss = |i: usize| curve.points[i].loss_ratio;
+    assert!((loss(0) - 0.45).abs() < 1e-4 && (loss(1) - 35.0 / 90.0).abs() < 1e-4 && loss(4) > 0.0);
+    assert_eq!((loss(5), loss(6)), (0.0, 0.0));
+    assert!(made.iter().all(|t| t.spec.duration_s == 60.0));
+}
+
+#[test]
+fn loads_beyond_the_tester_are_left_out_of_the_curve() {
+    let mut device = Device { tester: 0.85 * LINE, ..Device::new(0.75 * LINE, 0.0) };
+    let (findings, _) = drive(&mut device, Test::FrameLoss, &plan("frame-loss", ""), &setting(None));
+    assert_eq!(findings.invalid_trials, 6, "two loads, three trials each");
+    let curve = found!(findings, FrameLoss);
+    assert_eq!((curve.not_offered_fps.len(), curve.points.len()), (2, 3));
+    assert_eq!(curve.points[0].percent.round(), 80.0);
+}
+
+#[test]
+fn back_to_back_finds_the_queue() {
+    let (capacity, queue) = (10e6, 1024.0);
+    let mut device = Device::new(capacity, queue);
+    let few = plan("back-to-back", "back_to_back.repetitions = 3\nback_to_back.step = 1");
+    let (findings, made) = drive(&mut device, Test::BackToBack, &few, &setting(Some(capacity)));
+    assert_eq!((findings.outcome, findings.reason), (TestOutcome::Done, None));
+    let b2b = found!(findings, BackToBack);
+    // A burst of n fills a queue that is emptied meanwhile: n (1 - T/M) = queue.
+    let longest = (queue / (1.0 - capacity / LINE)) as u64;
+    assert!(b2b.bursts.iter().all(|b| b.abs_diff(longest) <= 4), "{:?}, not {longest}", b2b.bursts);
+    assert!((b2b.corrected_buffer_frames.unwrap() - queue).abs() < 2.0, "{b2b:?}");
+    assert!((b2b.actual_buffer_s.unwrap() - queue / capacity).abs() < 1e-6);
+    assert_eq!(b2b.frames.unwrap().n, 3);
+    let all_bursts = made.iter().all(|t| matches!(t.spec.shape, LoadShape::Burst { .. }));
+    assert!(all_bursts && made.iter().all(|t| t.spec.duration_s <= 2.0));
+}
+
+#[test]
+fn a_burst_is_tried_again_only_with_loss_verification() {
+    let verified = "back_to_back.repetitions = 1\nback_to_back.retries = 2\nback_to_back.limit = '1ms'";
+    let few = plan("back-to-back", verified);
+    let (findings, made) = drive(&mut Device::new(10e6, 64.0), Test::BackToBack, &few, &setting(Some(10e6)));
+    let again = made.iter().filter(|t| t.spec.purpose == crate::trial::Purpose::Verification).count();
+    let lossy = made.iter().filter(|t| t.lost() > 0).count();
+    assert_eq!((findings.outcome, again * 3), (TestOutcome::Done, lossy * 2));
+}
+
+#[test]
+fn a_queue_beyond_the_limit_is_said_to_be() {
+    let short = plan("back-to-back", "back_to_back.limit = '100us'");
+    let (findings, made) = drive(&mut Device::new(10e6, 1024.0), Test::BackToBack, &short, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::AtMaximum);
+    assert!(findings.reason.unwrap().contains("repeat with a higher back_to_back.limit"));
+    assert!(made.len() < 20, "one search tells");
+    let (findings, _) = drive(
+        &mut Device::new(10e6, 460.0),
+        Test::BackToBack,
+        &plan("back-to-back", "back_to_back.limit = '100us'\nback_to_back.repetitions = 2"),
+        &setting(Some(10e6)),
+    );
+    assert_eq!(findings.outcome, TestOutcome::AtMaximum, "1402 of 1488 frames is near");
+    let never = for_test(Test::BackToBack, &short, &setting(Some(LINE))).unwrap_err();
+    assert!(never.starts_with("RFC 9004 §6.1: the throughput is the highest load"), "{never}");
+}
+
+#[test]
+fn recovery_is_the_time_to_the_last_frame_lost() {
+    let table = plan("recovery", "");
+    let mut device = Device { recovery_s: 0.05, ..Device::new(10e6, 100.0) };
+    let (findings, made) = drive(&mut device, Test::Recovery, &table, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::Done);
+    let recovery = found!(findings, Recovery);
+    let spread = recovery.recovery_s.unwrap();
+    assert!((spread.mean - 0.05).abs() < 1e-9 && spread.n == 5, "{spread:?}");
+    assert!((recovery.overload_fps.get() - 11e6).abs() < 1e-6 && (recovery.after_fps.get() - 5.5e6).abs() < 1e-6);
+    assert_eq!(made[0].spec.duration_s, 90.0);
+
+    // Near the line rate the overload is the line rate; a quick device loses nothing more.
+    let (findings, made) = drive(&mut Device::new(14.5e6, 0.0), Test::Recovery, &table, &setting(Some(14.5e6)));
+    assert!((made[0].spec.load_fps.get() - LINE).abs() < 1.0);
+    assert_eq!(found!(findings, Recovery).recovery_s.unwrap().max, 0.0);
+
+    // A throughput that is not the device's: even half of the overload is too much.
+    let (findings, _) = drive(&mut Device::new(4e6, 0.0), Test::Recovery, &table, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::Failed);
+    assert!(findings.reason.unwrap().contains("did not recover"));
+}
+
+#[test]
+fn the_smallest_interval_between_bursts() {
+    let capacity = 10e6;
+    let mut device = Device::new(capacity, 100.0);
+    let (findings, _) = drive(&mut device, Test::Bursty, &plan("bursty", ""), &setting(None));
+    // A burst of 1024 at line rate overflows a queue of 100 at any interval; those of 256 and less fit.
+    assert_eq!(findings.outcome, TestOutcome::Done);
+    assert!(findings.reason.unwrap().contains("bursts of 1024 lost frames at every interval"));
+    let bursty = found!(findings, Bursty);
+    for burst in &bursty.bursts[..3] {
+        let load = burst.load_fps.unwrap().get();
+        assert!(load <= capacity * 1.000_001 && load > capacity * 0.98, "{burst:?}");
+        let interval = f64::from(burst.burst_frames) / load - f64::from(burst.burst_frames) / LINE;
+        assert!((burst.interval_s.unwrap() - interval).abs() < 1e-12);
+    }
+    assert_eq!(bursty.bursts[3].interval_s, None);
+    let (findings, made) = drive(&mut Device::new(2e7, 0.0), Test::Bursty, &plan("bursty", ""), &setting(None));
+    assert_eq!((made.len(), found!(findings, Bursty).bursts[3].interval_s), (4, Some(0.0)));
+}
+
+#[test]
+fn forwarding_rates_from_the_throughput_to_the_highest_load() {
+    let capacity = 12e6;
+    let table = plan("forwarding-rate", "");
+    let (findings, made) = drive(&mut Device::new(capacity, 0.0), Test::ForwardingRate, &table, &setting(Some(11.9e6)));
+    assert_eq!((findings.outcome, made.len()), (TestOutcome::Done, 6), "ceil((14.88 - 11.9) / 0.744) + 1 loads");
+    let rate = found!(findings, ForwardingRate);
+    assert!((rate.frmol_fps.unwrap().get() - capacity).abs() < 1.0);
+    assert!((rate.mfr_fps.unwrap().get() - capacity).abs() < 1.0 && rate.mfr_iload_fps.unwrap().get() > capacity);
+    assert_eq!(rate.points[0].fr_fps, rate.points[0].oload_fps);
+
+    let mut device = Device { tester: 13e6, ..Device::new(capacity, 0.0) };
+    let (findings, _) = drive(&mut device, Test::ForwardingRate, &table, &setting(Some(11.9e6)));
+    assert_eq!(findings.outcome, TestOutcome::TesterLimited);
+    assert!((found!(findings, ForwardingRate).mol_fps.get() - 12_644_047.6).abs() < 1.0);
+}
+
+#[test]
+fn delays_by_load_and_in_the_minute_of_the_tag() {
+    let table = plan("latency-profile", "latency_profile.repetitions = 4");
+    let (findings, made) = drive(&mut Device::new(10e6, 0.0), Test::LatencyProfile, &table, &setting(Some(10e6)));
+    assert_eq!((findings.outcome, made.len()), (TestOutcome::Done, 8));
+    let profile = found!(findings, LatencyProfile);
+    let loads: Vec<f64> = profile.points.iter().map(|p| p.load_fps.get()).collect();
+    assert_eq!(loads, [1e3, 1e6, 5e6, 9e6, 10e6]);
+    assert_eq!((profile.points[0].percent, profile.points[4].trials.len()), (None, 4));
+    let tagged = profile.tagged_ns.unwrap();
+    assert_eq!((profile.tagged_at_s, tagged.n, tagged.mean), (60.0, 4, 10_000.0));
+}
+
+#[test]
+fn variation_over_windows_and_the_whole() {
+    let (findings, made) = drive(&mut Device::new(10e6, 0.0), Test::Pdv, &plan("pdv", ""), &setting(Some(10e6)));
+    assert_eq!((findings.outcome, made[0].spec.window_s), (TestOutcome::Done, Some(1.0)));
+    let windows = found!(findings, Pdv).directions[0].windows.clone().unwrap();
+    assert_eq!((windows.min_ns.n, windows.min_ns.mean, windows.pdv_p99_9_ns.max), (120, 9_000.0, 2_000.0));
+}
+
+#[test]
+fn a_soak_holds_the_loss_against_its_budget_and_sees_drift() {
+    let table = plan("soak", "");
+    let mut device = Device { creep: 2.0, ..Device::new(10e6, 0.0) };
+    let (findings, made) = drive(&mut device, Test::Soak, &table, &setting(Some(10e6)));
+    assert_eq!((findings.outcome, made.len()), (TestOutcome::Done, 12));
+    let soak = found!(findings, Soak);
+    let drift = soak.delay_ns.unwrap();
+    assert!((drift.per_hour - 7200.0).abs() < 10.0 && drift.drifts() && drift.points == 360, "{drift:?}");
+    assert!(!soak.rate_fps.unwrap().drifts());
+    assert_eq!((soak.sent_s, soak.segments[11].from_s), (3600.0, 3300.0));
+
+    // It dies for ten minutes, and comes back.
+    let mut device = Device { dead: Some((600.0, 1200.0)), ..Device::new(10e6, 0.0) };
+    let (findings, _) = drive(&mut device, Test::Soak, &table, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::Failed);
+    assert!(findings.reason.unwrap().contains("the budget is 0"));
+    assert_eq!(found!(findings, Soak).segments.len(), 12, "to its end all the same");
+}
+
+#[test]
+fn a_reset_is_told_from_lost_frames_and_from_the_gap() {
+    let table = plan("reset", "reset.command = ['true']");
+    let mut procedure = for_test(Test::Reset, &table, &setting(Some(1e6))).unwrap();
+    assert!(matches!(procedure.next(), Ask::Event { at_s, .. } if at_s == 10.0));
+    let mut device = Device { dead: Some((10.0, 12.5)), ..Device::new(10e6, 0.0) };
+    let (findings, _) = drive(&mut device, Test::Reset, &table, &setting(Some(1e6)));
+    assert_eq!(findings.outcome, TestOutcome::Done);
+    let reset = found!(findings, Reset);
+    let (loss, stamps) = (reset.by_loss_s.unwrap().mean, reset.by_timestamps_s.unwrap().mean);
+    assert!((loss - 2.5).abs() < 1e-6 && (stamps - 2.5).abs() < 1e-6, "{reset:?}");
+
+    let mut gone = Device { dead: Some((10.0, 1e9)), ..Device::new(10e6, 0.0) };
+    let (findings, _) = drive(&mut gone, Test::Reset, &table, &setting(Some(1e6)));
+    assert_eq!(findings.outcome, TestOutcome::Failed);
+    let (findings, _) = drive(&mut Device::new(10e6, 0.0), Test::Reset, &table, &setting(Some(1e6)));
+    assert!(findings.reason.unwrap().contains("no frame was lost"));
+}

@@ -1,0 +1,5 @@
+//! Every procedure against devices of known truth.
+
+mod bounds;
+mod device;
+mod found;

@@ -1,0 +1,214 @@
+use units::Nanos;
+
+use super::{
+    delay::{Delays, Waits},
+    dut::SimDut,
+    flow::{whole, Flow, Server, Span},
+    Rng,
+};
+use crate::{
+    shape::{self, LoadShape, WindowSummary},
+    trial::{DirectionCounts, LatencySummary, TrialSpec},
+};
+
+/// Beyond so many windows the delays of the whole trial are not put together from theirs.
+const MERGED_WINDOWS: usize = 3600;
+/// How late the frames of a burst may leave, seconds: the tester's own bound.
+const BURST_LATE_S: f64 = 20e-6;
+
+/// What the chances of a trial came to.
+pub(super) struct Chances {
+    /// Seconds that the tester is away.
+    pub away_s: f64,
+    /// Frames lost at once, at any load.
+    pub sudden: u64,
+}
+
+impl SimDut {
+    /// Counts of one direction of a trial that begins now, at the worse of two placements of the cores.
+    pub(super) fn counts(&mut self, spec: &TrialSpec, placements: [usize; 2], chances: &Chances) -> DirectionCounts {
+        let (load, time, now_s) = (spec.load_fps.get(), spec.duration_s, self.now_s);
+        let intended = spec.shape.frames(spec.load_fps, time);
+        let sent = self.can_send(spec, intended, time - chances.away_s);
+        let setup = self.setup.clone();
+        let capacity = |from: f64, to: f64| {
+            let [a, b] = placements.map(|at| setup.capacity(at, now_s + from, now_s + to));
+            a.min(b)
+        };
+        let flow = Flow::new(spec, sent, intended);
+        let grid = spec.window_s.and_then(|w| shape::windows(w, time)).unwrap_or((time, 1));
+        let edges: Vec<f64> = (1..grid.1).map(|i| f64::from(i) * grid.0).collect();
+        let server = Server {
+            capacity: &capacity,
+            queue: setup.queue as f64,
+            dead: setup
+                .dead
+                .map(|(from, to)| (from - now_s, to - now_s))
+                .filter(|(from, to)| *from < time && *to > 0.0),
+            recovery_s: setup.recovery_s,
+            edges: if setup.drift_per_min == 0.0 { Vec::new() } else { edges.clone() },
+        };
+        let mut spans = flow.overload(&server);
+        let sharp = whole(spans.iter().map(|s| s.frames).sum()).min(sent);
+        let overload = sharp.max(self.soft(&flow, &server).min(sent));
+        let (stalls, stalled) = self.stalled(time);
+        let inverted = self.inverted(load, sent);
+        let lost = (overload.max(chances.sudden) + stalled + inverted).min(sent);
+        // Moments of what has none of its own, drawn apart: what is lost must not depend on who asks when.
+        let mut moments = Rng::new(setup.seed ^ u64::from(self.trials).wrapping_add(1).rotate_left(32));
+        let mut also = |frames: u64, run: u64, from_s: f64, to_s: f64| {
+            spans.push(Span { from_s, to_s, frames: frames as f64, run: run as f64 });
+        };
+        also(overload - sharp, 1, 0.0, time);
+        let at_s = moments.share() * time;
+        let sudden = chances.sudden.saturating_sub(overload);
+        also(sudden, sudden, at_s, (at_s + sudden as f64 / load).min(time));
+        also(stalled, setup.stalls.iter().map(|s| s.frames).max().unwrap_or(0), 0.0, time * moments.share().sqrt());
+        also(inverted, 1, 0.0, time);
+        spans.retain(|s| s.frames > 0.0);
+        let base = setup.latency;
+        let (last_lost, outage) = flow.evidence(&spans, lost, time, base.seconds());
+        let counted = Counted { flow: &flow, spans: &spans, sent, lost, time };
+        let waits = |from: f64, to: f64, received: u64, stalls: u64| {
+            let capacity = capacity(from, to);
+            Waits {
+                base_ns: base.0,
+                load: (flow.sent_by(to) - flow.sent_by(from)) / (to - from),
+                capacity,
+                queue: setup.queue,
+                burst: flow.train.map(|t| t.peak(capacity)),
+                time_s: to - from,
+                stalls,
+                received,
+            }
+        };
+        let (windows, merged) = match spec.window_s {
+            Some(_) => counted.windows(&edges, &waits),
+            None => (Vec::new(), None),
+        };
+        let latency = merged.unwrap_or_else(|| {
+            let mut all = Delays::default();
+            let parts: Vec<f64> = flow.parts.iter().skip(1).map(|p| p.from_s).collect();
+            counted.each(&parts, |i, from, to, received, _| {
+                all.add(&waits(from, to, received, if i == 0 { stalls } else { 0 }));
+            });
+            all
+        });
+        let received = sent - lost;
+        DirectionCounts {
+            intended,
+            sent,
+            skipped: intended - sent,
+            received,
+            lost,
+            received_bytes: received * u64::from(spec.frame_size_bytes.bytes()),
+            tx_span_s: time,
+            latency: latency.summary(),
+            last_lost,
+            outage,
+            windows,
+            ..DirectionCounts::default()
+        }
+    }
+
+    /// Of the frames intended those that the tester sends in this time.
+    fn can_send(&self, spec: &TrialSpec, intended: u64, seconds: f64) -> u64 {
+        let most = self.setup.tester_max;
+        let frames = match spec.shape {
+            LoadShape::Steady | LoadShape::Step { .. } => most * seconds,
+            LoadShape::Burst { .. } | LoadShape::Bursts { .. } => {
+                let burst = match spec.shape {
+                    LoadShape::Bursts { frames, .. } => f64::from(frames),
+                    _ => intended as f64,
+                };
+                let burst_s = burst / spec.shape.peak(spec.load_fps).get() + BURST_LATE_S;
+                intended as f64 * (most * burst_s / burst).min(1.0)
+            }
+        };
+        intended.min(frames.clamp(0.0, 1e18) as u64)
+    }
+
+    /// Frames lost to the softness of the onset: it rises as a softplus, exponentially below the capacity, all of the
+    /// excess above it. Such losses come from short crowds that the queue does not hold, so it saves none of them.
+    fn soft(&mut self, flow: &Flow, server: &Server<'_>) -> u64 {
+        if self.setup.onset <= 0.0 {
+            return 0;
+        }
+        let of = |p: &super::flow::Part| {
+            let capacity = (server.capacity)(p.from_s, p.to_s);
+            let onset = self.setup.onset * capacity;
+            let dead = server.dead.map_or(0.0, |(from, to)| (to.min(p.to_s) - from.max(p.from_s)).max(0.0));
+            let above = (p.fps - capacity) / onset;
+            let rate = onset * if above > 30.0 { above } else { above.exp().ln_1p() };
+            rate * (p.to_s - p.from_s - dead)
+        };
+        let mean = flow.parts.iter().map(of).sum();
+        self.rng.events(mean)
+    }
+}
+
+/// What was counted of a direction, to be told apart by time.
+struct Counted<'a> {
+    flow: &'a Flow,
+    spans: &'a [Span],
+    sent: u64,
+    lost: u64,
+    time: f64,
+}
+
+impl Counted<'_> {
+    /// Each interval between these moments of the trial: number, from, to, frames received and lost. They add up.
+    fn each(&self, edges: &[f64], mut take: impl FnMut(usize, f64, f64, u64, u64)) {
+        let total: f64 = self.spans.iter().map(|s| s.frames).sum();
+        let scale = if total > 0.0 { self.lost as f64 / total } else { 0.0 };
+        let share = |s: &Span, at: f64| ((at - s.from_s) / (s.to_s - s.from_s).max(1e-12)).clamp(0.0, 1.0);
+        let lost_by = |at: f64| self.spans.iter().map(|s| s.frames * share(s, at)).sum::<f64>() * scale;
+        let (mut from_s, mut received, mut lost) = (0.0, 0, 0);
+        for (i, to_s) in edges.iter().copied().chain([self.time]).enumerate() {
+            let (came, gone) = if i == edges.len() {
+                (self.sent - self.lost, self.lost)
+            } else {
+                let gone = lost_by(to_s);
+                let came = (self.flow.sent_by(to_s) - gone).round().max(0.0) as u64;
+                (came.min(self.sent - self.lost).max(received), (gone.round() as u64).min(self.lost).max(lost))
+            };
+            take(i, from_s, to_s, came - received, gone - lost);
+            (from_s, received, lost) = (to_s, came, gone);
+        }
+    }
+
+    /// The windows between these moments, and the delays of all if they are not too many.
+    fn windows(
+        &self,
+        edges: &[f64],
+        waits: &dyn Fn(f64, f64, u64, u64) -> Waits,
+    ) -> (Vec<WindowSummary>, Option<Delays>) {
+        let mut all = (edges.len() < MERGED_WINDOWS).then(Delays::default);
+        let mut windows = Vec::with_capacity(edges.len() + 1);
+        self.each(edges, |_, from_s, to_s, received, missing| {
+            let mut delays = Delays::default();
+            delays.add(&waits(from_s, to_s, received, 0));
+            if let Some(all) = &mut all {
+                all.merge(&delays);
+            }
+            let seen = delays.summary().map(window).unwrap_or_default();
+            windows.push(WindowSummary { from_s, to_s, received, missing, ..seen });
+        });
+        (windows, all)
+    }
+}
+
+fn window(of: LatencySummary) -> WindowSummary {
+    WindowSummary {
+        min_ns: of.min_ns,
+        p50_ns: of.p50_ns,
+        p99_ns: of.p99_ns,
+        max_ns: of.max_ns,
+        pdv_p99_9_ns: of.pdv_p99_9_ns,
+        ipdv: of.ipdv,
+        ..WindowSummary::default()
+    }
+}
+
+/// 30 ms, when the tester is away.
+pub(super) const AWAY: Nanos = Nanos(30_000_000);
