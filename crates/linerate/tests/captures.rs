@@ -1,4 +1,5 @@
-//! Real captures, logged: the same flows as tshark finds in the same file, frame for frame and byte for byte.
+//! Real captures, logged: the same flows as tshark finds in the same file, frame for frame and byte for byte, from the same
+//! nanosecond to the same nanosecond.
 //!
 //! `scripts/setup.sh --test` fetches the captures (of the Debian package pathspider). Without them or tshark the tests
 //! fail where `CI` is set, and elsewhere say that they have shown nothing.
@@ -36,12 +37,33 @@ type End = (IpAddr, u16);
 /// A flow, its lower end first: ends, protocol, and ICMP's type and code (of the request, for an answer).
 type Key = (End, End, u8, u16);
 
-/// Frames and bytes from the lower end and from the higher, and all TCP flags seen.
-#[derive(Debug, Default, Clone, PartialEq)]
+/// Frames and bytes from the lower end and from the higher, all TCP flags seen, and the times of the first frame and of the
+/// last, in ns since the Unix epoch.
+#[derive(Debug, Clone, PartialEq)]
 struct Count {
     frames: [u64; 2],
     bytes: [u64; 2],
     flags: u8,
+    span: Span,
+}
+
+type Span = (u64, u64);
+const NEVER: Span = (u64::MAX, 0);
+
+fn join(a: &mut Span, b: Span) {
+    *a = (a.0.min(b.0), a.1.max(b.1));
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self { frames: [0; 2], bytes: [0; 2], flags: 0, span: NEVER }
+    }
+}
+
+/// A time as tshark writes it, in seconds with nine digits behind the point, in ns.
+fn ns(text: &str) -> u64 {
+    let (seconds, parts) = text.split_once('.').unwrap_or_else(|| panic!("{text} is no time"));
+    format!("{seconds}{parts:0<9}").parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 /// The capture of this name, or nothing when it or tshark is not here and need not be.
@@ -67,17 +89,25 @@ fn tshark(capture: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Adds frames that go from `src` to `dst`.
-fn add(flows: &mut BTreeMap<Key, Count>, (src, dst): (End, End), (protocol, icmp): (u8, u16), n: u64, bytes: u64) {
+/// Adds frames that go from `src` to `dst`, so many of so many bytes.
+fn add(
+    flows: &mut BTreeMap<Key, Count>,
+    (src, dst): (End, End),
+    (protocol, icmp): (u8, u16),
+    (n, bytes): (u64, u64),
+    span: Span,
+) {
     let way = usize::from(dst < src);
     let count = flows.entry((src.min(dst), src.max(dst), protocol, icmp)).or_default();
     count.frames[way] += n;
     count.bytes[way] += bytes;
+    join(&mut count.span, span);
 }
 
 /// Every flow of the capture, frame by frame as tshark reads it, and how many frames are not IP.
 fn by_fields(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
-    const FIELDS: [&str; 15] = [
+    const FIELDS: [&str; 16] = [
+        "frame.time_epoch",
         "frame.cap_len",
         "ip.src",
         "ip.dst",
@@ -123,7 +153,8 @@ fn by_fields(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
             _ => ([0, 0], 0),
         };
         let ends = ((src, ports[0]), (dst, ports[1]));
-        add(&mut flows, ends, (protocol, icmp), 1, field("frame.cap_len").parse().unwrap());
+        let time = ns(field("frame.time_epoch"));
+        add(&mut flows, ends, (protocol, icmp), (1, field("frame.cap_len").parse().unwrap()), (time, time));
         if protocol == TCP {
             let flags = u16::from_str_radix(field("tcp.flags").trim_start_matches("0x"), 16).unwrap();
             flows.get_mut(&(ends.0.min(ends.1), ends.0.max(ends.1), TCP, 0)).unwrap().flags |= flags as u8;
@@ -138,10 +169,11 @@ fn end(text: &str, ports: bool) -> End {
     (address.parse().unwrap_or_else(|e| panic!("{text}: {e}")), port.parse().unwrap())
 }
 
-/// The conversations of a kind, those with the same ends as one: frames from the lower end and from the higher.
-fn conversations(capture: &Path, kind: &str) -> BTreeMap<(End, End), [u64; 2]> {
+/// The conversations of a kind, those with the same ends as one: frames from the lower end and from the higher, and times.
+fn conversations(capture: &Path, kind: &str) -> BTreeMap<(End, End), ([u64; 2], Span)> {
+    let begun = ns(tshark(capture, &["-c", "1", "-T", "fields", "-e", "frame.time_epoch"]).trim());
     let text = tshark(capture, &["-q", "-z", &format!("conv,{kind},!icmp && !icmpv6")]);
-    let mut found: BTreeMap<_, [u64; 2]> = BTreeMap::new();
+    let mut found = BTreeMap::new();
     let ports = matches!(kind, "tcp" | "udp");
     for line in text.lines() {
         let Some((a, rest)) = line.split_once("<->") else { continue };
@@ -151,9 +183,13 @@ fn conversations(capture: &Path, kind: &str) -> BTreeMap<(End, End), [u64; 2]> {
         let numbers: Vec<u64> = words.filter_map(|w| w.parse().ok()).collect();
         let (to_a, to_b) = (numbers[0], numbers[2]);
         assert_eq!(numbers[4], to_a + to_b, "{line}");
-        let ways = found.entry((a.min(b), a.max(b))).or_default();
+        let (ways, span) = found.entry((a.min(b), a.max(b))).or_insert(([0; 2], NEVER));
         ways[usize::from(b < a)] += to_b;
         ways[usize::from(a <= b)] += to_a;
+        // The start, since the first frame of the capture, and the duration, of which it gives four digits.
+        let times: Vec<u64> = line.split_whitespace().rev().take(2).map(ns).collect();
+        let start = begun + times[1];
+        join(span, (start, start + times[0]));
     }
     found
 }
@@ -186,24 +222,44 @@ fn logged(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
         let (a, b) = ((src, sport), (dst, dport));
         for (way, ends) in [("forward", (a, b)), ("back", (b, a))] {
             let count = |what: &str| number(&record[way][what]);
-            add(&mut flows, ends, (protocol, icmp), count("packets"), count("bytes"));
+            let span = (number(&record["first"]), number(&record["last"]));
+            add(&mut flows, ends, (protocol, icmp), (count("packets"), count("bytes")), span);
         }
         flows.get_mut(&(a.min(b), a.max(b), protocol, icmp)).unwrap().flags |= small("tcp_flags") as u8;
     }
     (flows, not_ip)
 }
 
-/// Frames of these flows by their ends, without ports unless asked for.
-fn by_ends<'a>(flows: impl Iterator<Item = (&'a Key, &'a Count)>, ports: bool) -> BTreeMap<(End, End), [u64; 2]> {
-    let mut found: BTreeMap<_, [u64; 2]> = BTreeMap::new();
+/// Frames and times of these flows by their ends, without ports unless asked for.
+fn by_ends<'a>(
+    flows: impl Iterator<Item = (&'a Key, &'a Count)>,
+    ports: bool,
+) -> BTreeMap<(End, End), ([u64; 2], Span)> {
+    let mut found = BTreeMap::new();
     let bare = |(address, port): End| (address, if ports { port } else { 0 });
     for (&(a, b, _, _), count) in flows {
         // The lower end has the lower address already.
-        let ways = found.entry((bare(a), bare(b))).or_default();
+        let (ways, span) = found.entry((bare(a), bare(b))).or_insert(([0; 2], NEVER));
         ways[0] += count.frames[0];
         ways[1] += count.frames[1];
+        join(span, count.span);
     }
     found
+}
+
+/// The same as conversations, whose ends are exact to 50 us.
+#[track_caller]
+fn same_conversations(
+    what: &str,
+    mut ours: BTreeMap<(End, End), ([u64; 2], Span)>,
+    theirs: &BTreeMap<(End, End), ([u64; 2], Span)>,
+) {
+    for (ends, (_, span)) in &mut ours {
+        if let Some((_, (_, theirs))) = theirs.get(ends).filter(|(_, (_, theirs))| span.1.abs_diff(*theirs) <= 50_000) {
+            span.1 = *theirs;
+        }
+    }
+    same(what, &ours, theirs);
 }
 
 #[track_caller]
@@ -231,12 +287,12 @@ fn compare(name: &str, frames: u64, flows: usize) {
 
     for (kind, protocol) in [("tcp", TCP), ("udp", UDP)] {
         let ours = by_ends(ours.iter().filter(|(key, _)| key.2 == protocol), true);
-        same(&format!("{kind} conversations of {name}"), &ours, &conversations(&capture, kind));
+        same_conversations(&format!("{kind} conversations of {name}"), ours, &conversations(&capture, kind));
     }
     for (kind, v6) in [("ip", false), ("ipv6", true)] {
         let of_kind = |key: &Key| key.0 .0.is_ipv6() == v6 && !matches!(key.2, ICMP | ICMP6);
         let ours = by_ends(ours.iter().filter(|(key, _)| of_kind(key)), false);
-        same(&format!("{kind} conversations of {name}"), &ours, &conversations(&capture, kind));
+        same_conversations(&format!("{kind} conversations of {name}"), ours, &conversations(&capture, kind));
     }
 }
 

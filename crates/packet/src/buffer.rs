@@ -1,3 +1,5 @@
+use std::sync::{atomic::AtomicU64, Arc};
+
 use arrayvec::ArrayVec;
 
 /// The most frames handled at once.
@@ -7,6 +9,10 @@ pub const BURST: usize = 64;
 ///
 /// Receiving fills spare room; sending removes what was sent and leaves the unsent in front, still owned.
 pub type Burst<B> = ArrayVec<B, BURST>;
+
+/// When each frame of the burst was captured that a receive queue handed out last, in ns since the Unix epoch. Only a
+/// queue that reads a capture knows that; it writes here, and who takes its bursts reads, on one thread.
+pub type Captured = Arc<[AtomicU64; BURST]>;
 
 /// One frame in memory, without its FCS, with room in front for headers to be added.
 ///

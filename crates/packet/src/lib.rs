@@ -16,7 +16,7 @@ mod mac;
 pub mod pcap;
 pub mod stamp;
 
-pub use buffer::{Buffer, Burst, BURST};
+pub use buffer::{Buffer, Burst, Captured, BURST};
 pub use clock::{Clock, FakeClock};
 pub use gaps::{GapMeter, Gaps};
 pub use io::{Alloc, Rx, Tx};

@@ -11,8 +11,9 @@ use crate::{
 const GOAL_COLUMNS: &str = ",goal,goal_regularity,goal_lower_fps,goal_conditional_throughput_fps,goal_upper_fps,\
                             goal_trials,goal_trial_s";
 
-/// One line a frame size, or with search goals one a goal of it, with more columns. `throughput_fps` and what follows from it are per direction unless named `_sum`; an outcome
-/// other than `found`, `at_maximum` or `tester_limited` leaves them empty.
+/// One line a frame size, or with search goals one a goal of it, with more columns. `throughput_fps` and what follows from
+/// it are per direction unless named `_sum`; an outcome other than `found`, `at_maximum` or `tester_limited` leaves them
+/// empty.
 pub fn sizes(result: &RunResult) -> String {
     let mut out = String::from(
         "frame_size_bytes,outcome,throughput_fps,throughput_sum_fps,l2_sum_bps,l1_sum_bps,line_rate_percent,\

@@ -6,14 +6,17 @@ mod tests;
 
 use std::{
     ops::Deref,
-    sync::{atomic::AtomicU64, Arc},
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        Arc,
+    },
 };
 
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Packet4, Packet6},
     table::{Prefetch, Worker},
 };
-use packet::{Buffer, Burst, Clock};
+use packet::{Buffer, Burst, Captured, Clock};
 
 pub use self::counters::{PortCounters, PortCounts};
 use crate::{
@@ -39,6 +42,8 @@ pub struct FlowLog<M, P> {
     prefetch: P,
     packets: Box<Packets>,
     ports: Vec<Arc<PortCounters>>,
+    /// The port that reads a capture, if flows have the times of that.
+    captured: Option<(usize, Captured)>,
     polls: u32,
     decode: NodeStats,
     table: NodeStats,
@@ -50,6 +55,9 @@ pub struct FlowLog<M, P> {
 struct Packets {
     v4: Burst<Packet4>,
     v6: Burst<Packet6>,
+    /// When each of them was captured.
+    times4: Burst<u64>,
+    times6: Burst<u64>,
 }
 
 impl<M, P> std::fmt::Debug for FlowLog<M, P> {
@@ -73,11 +81,20 @@ where
             prefetch,
             packets: Box::default(),
             ports: (0..ports).map(|_| Arc::default()).collect(),
+            captured: None,
             polls: 0,
             decode: NodeStats::new("flow-decode"),
             table: NodeStats::new("flow-table"),
             age: NodeStats::new("flow-age"),
         }
+    }
+
+    /// Flows have the times at which a port's frames were captured, as the port tells them of the burst it handed out
+    /// last, and timeouts follow them; the table's ticks are nanoseconds since the Unix epoch. Frames of other ports have
+    /// the latest of these times.
+    #[must_use]
+    pub fn captured(self, port: usize, times: Captured) -> Self {
+        Self { captured: Some((port, times)), ..self }
     }
 
     /// The counters of each port, to be read by other threads.
@@ -91,12 +108,19 @@ where
         self.worker.flush(budget)
     }
 
-    /// Decodes a burst; returns what there was to count of its port.
+    /// Decodes a burst, noting which frames had packets; returns what there was to count of its port.
     #[inline]
-    fn decode<B: Buffer>(&mut self, ingress: usize, burst: &Burst<B>) -> PortCounts {
-        let Packets { v4, v6 } = &mut *self.packets;
+    fn decode<B: Buffer, const TIMES: bool>(&mut self, ingress: usize, burst: &Burst<B>) -> PortCounts {
+        let Packets { v4, v6, times4, times6 } = &mut *self.packets;
         v4.clear();
         v6.clear();
+        if TIMES {
+            times4.clear();
+            times6.clear();
+        }
+        let latest = self.worker.latest();
+        let times = self.captured.as_ref().filter(|(port, _)| TIMES && *port == ingress);
+        let time = |i: usize| times.and_then(|(_, times)| times.get(i)).map_or(latest, |t| t.load(Ordering::Relaxed));
         let mut counts = PortCounts { packets: burst.len() as u64, ..PortCounts::default() };
         burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for (i, frame) in burst.iter().enumerate() {
@@ -107,8 +131,14 @@ where
             counts.bytes += frame.len() as u64;
             // There is room: as many as frames in a burst.
             match self.decoder.decode(frame, ingress as u8) {
-                Decoded::Ip4(packet) => drop(v4.try_push(packet)),
-                Decoded::Ip6(packet) => drop(v6.try_push(packet)),
+                Decoded::Ip4(packet) => {
+                    let _ = v4.try_push(packet);
+                    let _ = TIMES.then(|| times4.try_push(time(i)));
+                }
+                Decoded::Ip6(packet) => {
+                    let _ = v6.try_push(packet);
+                    let _ = TIMES.then(|| times6.try_push(time(i)));
+                }
                 Decoded::NotIp => counts.not_ip += 1,
                 Decoded::Malformed => counts.malformed += 1,
             }
@@ -133,17 +163,24 @@ where
     ) -> Verdict {
         // Read once a poll: no frame is older.
         let now = laps.now();
-        let counts = self.decode(ingress, burst);
+        let captured = self.captured.is_some();
+        let counts =
+            if captured { self.decode::<B, true>(ingress, burst) } else { self.decode::<B, false>(ingress, burst) };
         if let Some(port) = self.ports.get(ingress) {
             port.add(counts);
         }
         laps.lap(&mut self.decode, burst.len());
-        let Packets { v4, v6 } = &*self.packets;
-        if !v4.is_empty() {
-            self.worker.count4(v4, ingress as u8, now, &self.prefetch);
-        }
-        if !v6.is_empty() {
-            self.worker.count6(v6, ingress as u8, now, &self.prefetch);
+        let Packets { v4, v6, times4, times6 } = &*self.packets;
+        if captured {
+            self.worker.count4_at(v4, times4, ingress as u8, &self.prefetch);
+            self.worker.count6_at(v6, times6, ingress as u8, &self.prefetch);
+        } else {
+            if !v4.is_empty() {
+                self.worker.count4(v4, ingress as u8, now, &self.prefetch);
+            }
+            if !v6.is_empty() {
+                self.worker.count6(v6, ingress as u8, now, &self.prefetch);
+            }
         }
         laps.lap(&mut self.table, v4.len() + v6.len());
         match self.egress.get(ingress) {
@@ -164,7 +201,8 @@ where
 
     #[inline]
     fn poll<C: Clock>(&mut self, _burst: &mut Burst<B>, _out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
-        let looked = self.worker.age(laps.now(), AGE_BUDGET);
+        let now = if self.captured.is_some() { self.worker.latest() } else { laps.now() };
+        let looked = self.worker.age(now, AGE_BUDGET);
         if looked > 0 {
             laps.lap(&mut self.age, looked);
         }

@@ -19,7 +19,7 @@ type Log = FlowLog<Heap, NoPrefetch>;
 
 fn logger(ports: usize, reflect: bool, full: Full) -> (Log, Reader<Heap>, EndedReader) {
     let spec = TableSpec { full, ..TableSpec::new(1024) };
-    let base = Timebase { ticks: 0, unix_ns: 0, hz: HZ };
+    let base = Timebase::new(0, 0, HZ);
     let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), base, 4096).unwrap();
     let decode = DecodeSpec { joined: true, ..DecodeSpec::default() };
     (FlowLog::new(ports, reflect, decode, worker, NoPrefetch), reader, ended)
@@ -119,6 +119,33 @@ fn pairs_pass_both_ways_and_are_one_flow() {
     assert!(first.last > first.first && first.first < 1_000_000_000);
     assert_eq!(bench.counters[0].read(), PortCounts { packets: 70, bytes: 4200, not_ip: 0, malformed: 0 });
     bench.conserves();
+}
+
+#[test]
+fn frames_of_a_capture_are_told_by_its_times() {
+    const S: u64 = 1_000_000_000;
+    let spec = TableSpec::new(1024);
+    let (worker, reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, S), 64).unwrap();
+    let decode = DecodeSpec { joined: true, ..DecodeSpec::default() };
+    let times: Captured = Arc::new(std::array::from_fn(|i| AtomicU64::new((i as u64 + 1) * S)));
+    let function = FlowLog::new(2, false, decode, worker, NoPrefetch).captured(0, times);
+    let (ends, inner): (Vec<_>, Vec<_>) = (0..2).map(|_| HeapWire::pair(100)).unzip();
+    let inputs = inner.iter().cloned().enumerate().map(|(port, queue)| Input { port, queue_id: 0, queue }).collect();
+    let mut loops = Forwarder::new(function, inputs, inner.clone(), FakeClock::new(HZ), Settings::default());
+    let pool = HeapPool::new(100, 2048);
+    let mut arp = udp(1, 2, 1);
+    arp[12..14].copy_from_slice(&[8, 6]);
+    for (mut end, frames) in
+        ends.into_iter().zip([vec![arp, udp(1, 2, 7), udp(1, 2, 9), udp(1, 2, 7)], vec![udp(2, 1, 9)]])
+    {
+        end.tx(&mut frames.iter().filter_map(|f| pool.frame(f)).collect());
+        while loops.poll_once() > 0 {}
+    }
+    let mut flows = Vec::new();
+    reader.scan(0, u64::MAX, &mut |_, f| flows.push((f.key.dport, f.first, f.last, f.back.packets)));
+    flows.sort_unstable();
+    // The other port has no times: its frame has the latest of the capture.
+    assert_eq!(flows, [(7, 2 * S, 4 * S, 0), (9, 3 * S, 4 * S, 1)]);
 }
 
 #[test]

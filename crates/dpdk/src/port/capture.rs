@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use packet::{Alloc, Buffer, Burst, Rx, BURST};
+use packet::{Alloc, Buffer, Burst, Captured, Rx, BURST};
 
 use super::{
     pcap::{cut_short, ByteOrder, HEADER, RECORD},
@@ -27,8 +27,9 @@ const CHUNK: usize = 1 << 20;
 const LARGE: (u32, u16, u32) = (63, 65_407, 31);
 
 /// How far a capture has been read, for other threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Progress {
+    times: Captured,
     frames: AtomicU64,
     bytes: AtomicU64,
     over: AtomicBool,
@@ -39,6 +40,11 @@ impl Progress {
     /// Frames and bytes handed out so far.
     pub fn read(&self) -> (u64, u64) {
         (self.frames.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// When the frames of the burst that was handed out last were captured, for the thread that takes them.
+    pub fn times(&self) -> &Captured {
+        &self.times
     }
 
     /// Whether all has been read, and the last frames have been dealt with.
@@ -61,6 +67,8 @@ pub(super) struct Capture {
     at: usize,
     end: usize,
     order: ByteOrder,
+    /// Nanoseconds of the unit in which parts of a second are told.
+    unit_ns: u64,
     pool: PoolHandle,
     large: PoolHandle,
     frames: u64,
@@ -87,6 +95,7 @@ impl Capture {
         let mut head = Vec::new();
         file.by_ref().take(HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
         let Some(order) = head.first_chunk().and_then(of_ethernet) else { return Ok(None) };
+        let is_nano = head.first_chunk().is_some_and(|&magic| order.number(magic) == 0xa1b2_3c4d);
         let pool = config.pool.handle();
         let large = Mempool::new(eal, "large", LARGE.0, LARGE.1, LARGE.2)?.handle();
         Ok(Some(Self {
@@ -96,12 +105,19 @@ impl Capture {
             at: 0,
             end: 0,
             order,
+            unit_ns: if is_nano { 1 } else { 1000 },
             pool,
             large,
             frames: 0,
             bytes: 0,
             over: false,
-            progress: Arc::default(),
+            progress: Arc::new(Progress {
+                times: Arc::new([const { AtomicU64::new(0) }; BURST]),
+                frames: AtomicU64::default(),
+                bytes: AtomicU64::default(),
+                over: AtomicBool::default(),
+                trouble: OnceLock::new(),
+            }),
         }))
     }
 
@@ -133,9 +149,12 @@ impl Capture {
         n
     }
 
-    /// Takes the next frame out of the buffer.
+    /// Takes the next frame out of the buffer, to be frame `i` of the burst.
     #[inline]
-    fn take(&mut self, frame: &mut Mbuf, len: usize) {
+    fn take(&mut self, frame: &mut Mbuf, len: usize, i: usize) {
+        if let (Some(time), Some(head)) = (self.progress.times.get(i), self.buffer.get(self.at..)) {
+            time.store(head.first_chunk().map_or(0, |head| self.order.time(head, self.unit_ns)), Ordering::Relaxed);
+        }
         let from = self.at + RECORD;
         let kept = frame.len();
         if let Some(bytes) = self.buffer.get(from..from + kept) {
@@ -171,7 +190,7 @@ impl Capture {
             let _ = self.progress.trouble.set(text);
         }
         if let Some(mut frame) = burst.pop() {
-            self.take(&mut frame, len);
+            self.take(&mut frame, len, burst.len());
             burst.push(frame);
         }
         1
@@ -246,11 +265,11 @@ impl Capture {
         if self.pool.alloc(burst, lens.len(), longest) == 0 {
             return 0;
         }
-        for (frame, &len) in burst.iter_mut().skip(have).zip(lens) {
+        for ((i, frame), &len) in burst.iter_mut().enumerate().skip(have).zip(lens) {
             if len != longest {
                 let _fits = frame.set_len(len);
             }
-            self.take(frame, len);
+            self.take(frame, len, i);
         }
         lens.len()
     }

@@ -136,6 +136,13 @@ impl ByteOrder {
         }
     }
 
+    /// When a frame was captured, by its header, in ns since the Unix epoch.
+    #[inline]
+    pub(super) fn time(self, &[a, b, c, d, e, f, g, h, ..]: &[u8; RECORD], unit_ns: u64) -> u64 {
+        let [seconds, parts] = [[a, b, c, d], [e, f, g, h]].map(|bytes| u64::from(self.number(bytes)));
+        seconds * 1_000_000_000 + parts * unit_ns
+    }
+
     /// The bytes of a frame that are there, by its header.
     #[inline]
     pub(super) fn captured(self, &[_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; RECORD]) -> u32 {
@@ -200,6 +207,17 @@ mod tests {
             }
         }
         assert_eq!(measure(&[9; 400][..]).unwrap(), Measured::default());
+    }
+
+    #[test]
+    fn times_are_read_in_both_byte_orders_and_units() {
+        for (order, word) in [(ByteOrder::Little, u32::to_le_bytes as fn(u32) -> _), (ByteOrder::Big, u32::to_be_bytes)]
+        {
+            let record = [u32::MAX, 999_999, 60, 60].map(word).concat();
+            let record: &[u8; RECORD] = record.first_chunk().unwrap();
+            let seconds = u64::from(u32::MAX) * 1_000_000_000;
+            assert_eq!((order.time(record, 1), order.time(record, 1000)), (seconds + 999_999, seconds + 999_999_000));
+        }
     }
 
     #[test]

@@ -60,8 +60,8 @@ pub struct UdpSpec {
 }
 
 impl UdpSpec {
-    /// What a collector as it is installed takes: its socket has room for some 1500 records, and what takes it off the
-    /// CPU for a few milliseconds is not to fill that (docs/flowlog.md).
+    /// What a collector as it is installed takes: its socket has room for some 1500 records (2200 in the large messages of
+    /// loopback), and what takes it off the CPU for a few milliseconds is not to fill that (docs/flowlog.md).
     pub const RECORDS_PER_S: u64 = 200_000;
 
     /// Paced at [`Self::RECORDS_PER_S`].

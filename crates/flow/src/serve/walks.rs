@@ -8,7 +8,7 @@ use std::{
     io,
     sync::{Arc, Condvar, Mutex, PoisonError, RwLock, Weak},
     thread::{self, JoinHandle},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -50,8 +50,8 @@ struct Cell {
 /// What is remembered of a segment, in the order of places.
 #[derive(Debug, Default)]
 struct Segment {
-    /// When it was walked: by the steady clock, and in ns since the Unix epoch.
-    walked: Option<(Instant, u64)>,
+    /// When it was walked.
+    walked: Option<Instant>,
     cells: Vec<Cell>,
 }
 
@@ -81,17 +81,18 @@ impl Segment {
         let packets = record.forward.packets.saturating_add(record.back.packets);
         let bytes = record.forward.bytes.saturating_add(record.back.bytes);
         let tag = tag(place, record);
-        let (packet_rate, bit_rate) = self.walked.map_or((0.0, 0.0), |(then, wall)| {
+        let (packet_rate, bit_rate) = self.walked.map_or((0.0, 0.0), |then| {
+            let over = now.saturating_duration_since(then);
             let (new_packets, new_bytes) = match self.find(tag) {
                 Some(cell) if bytes >= cell.bytes => {
                     (u64::from((packets as u32).wrapping_sub(cell.packets)), bytes - cell.bytes)
                 }
                 // It was counted anew from zero, after the active timeout.
                 Some(_) => (packets, bytes),
-                None if record.first >= wall => (packets, bytes),
+                // It began since then, or its worker was writing it whenever we looked then.
+                None if u128::from(record.last.saturating_sub(record.first)) <= over.as_nanos() => (packets, bytes),
                 None => (0, 0),
             };
-            let over = now.saturating_duration_since(then);
             (rate(new_packets, over), rate(new_bytes.saturating_mul(8), over))
         });
         let cell =
@@ -219,7 +220,7 @@ impl Board {
             }
             let from = number as u64 * SEGMENT;
             let mut segment = lock(segment);
-            let (now, wall) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+            let now = Instant::now();
             source.scan(from, places.min(from + SEGMENT), &mut |place, record| {
                 let (cell, packet_rate, bit_rate) = segment.see(place, record, now);
                 cells.push(cell);
@@ -228,7 +229,7 @@ impl Board {
                 }
             });
             cells.sort_unstable_by_key(|cell: &Cell| cell.tag);
-            segment.walked = Some((now, u64::try_from(wall.as_nanos()).unwrap_or(u64::MAX)));
+            segment.walked = Some(now);
             segment.cells.clear();
             segment.cells.reserve_exact(cells.len());
             segment.cells.append(&mut cells);

@@ -3,7 +3,7 @@
 use rtrb::Consumer;
 
 use super::{
-    slot::{Family, BYTES, INGRESS, REVERSED, V4, V6},
+    slot::{Family, BYTES, INGRESS, REVERSED, V4, V6, WALL},
     Timebase,
 };
 use crate::{EndReason, Key, Key4, Key6, Record, Way};
@@ -27,7 +27,7 @@ impl EndedReader {
         self.v4.is_abandoned() && self.v6.is_abandoned()
     }
 
-    /// Tells times from another anchor from now on.
+    /// Tells times by this from now on.
     pub fn anchor(&mut self, timebase: Timebase) {
         self.timebase = timebase;
     }
@@ -38,6 +38,7 @@ pub(crate) fn record<F: Packed>(raw: &F::Raw, timebase: &Timebase) -> Record {
     let words = raw.as_ref();
     let word = |i: usize| words.get(F::A + i).copied().unwrap_or_default();
     let (ports, scope, packets, state) = (word(0), word(1) >> 32, word(4), word(5));
+    let wall = (state >> WALL) as u8;
     Record {
         key: F::unpack(words, ports & !0xffff, scope, state & REVERSED != 0),
         ingress: (state >> INGRESS) as u8,
@@ -45,8 +46,8 @@ pub(crate) fn record<F: Packed>(raw: &F::Raw, timebase: &Timebase) -> Record {
         tcp_flags: ports as u8,
         forward: Way { packets: packets >> 32, bytes: state & BYTES },
         back: Way { packets: packets & 0xffff_ffff, bytes: word(6) & BYTES },
-        first: timebase.at(word(2)),
-        last: timebase.at(word(3)),
+        first: timebase.at_by(word(2), wall),
+        last: timebase.at_by(word(3), wall),
         end: reason(word(6) >> 48),
     }
 }

@@ -8,9 +8,36 @@ use super::{
     index::{Index, LANES, NONE},
     slot::{Family, Slot},
     sync::AtomicU64,
+    time::Walls,
     Counts, Full, Prefetch, TableError,
 };
 use crate::EndReason;
+
+/// When packets were seen.
+pub(crate) trait When: Copy {
+    /// Each has a time of its own, and timeouts are asked for at each.
+    const EACH: bool;
+    /// Tick of packet `i`.
+    fn at(self, i: usize) -> u64;
+}
+
+/// All at once.
+impl When for u64 {
+    const EACH: bool = false;
+    #[inline(always)]
+    fn at(self, _: usize) -> u64 {
+        self
+    }
+}
+
+/// Out of a capture.
+impl When for &[u64] {
+    const EACH: bool = true;
+    #[inline(always)]
+    fn at(self, i: usize) -> u64 {
+        self.get(i).copied().unwrap_or_default()
+    }
+}
 
 /// What both IP versions have in common.
 pub(crate) struct Common {
@@ -21,9 +48,24 @@ pub(crate) struct Common {
     pub(crate) active: u64,
     /// How long a flow that TCP has closed stays for late frames, in ticks.
     pub(crate) linger: u64,
+    /// Wall clocks, as last heard of.
+    pub(crate) walls: Walls,
     pub(crate) counts: Counts,
     /// The counts are not those that readers see.
     pub(crate) changed: bool,
+}
+
+impl Common {
+    #[inline]
+    fn due<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> Option<EndReason> {
+        slot.due(now, self.idle, self.active, self.linger)
+    }
+
+    /// Whether a frame of this time is not just one more of the flow in the slot.
+    #[inline]
+    fn is_odd<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> bool {
+        now < slot.last() || self.due(slot, now).is_some()
+    }
 }
 
 pub(crate) struct Flows<F: Family> {
@@ -62,10 +104,10 @@ impl<F: Family> Flows<F> {
         common: &mut Common,
         packets: &[F::Packet],
         ingress: u8,
-        now: u64,
+        when: impl When,
         prefetch: &impl Prefetch,
     ) {
-        for packets in packets.chunks(BURST) {
+        for (chunk, packets) in packets.chunks(BURST).enumerate() {
             for (packet, hash) in packets.iter().zip(&mut self.hashes) {
                 *hash = self.hasher.hash(F::key(packet));
                 if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
@@ -99,15 +141,34 @@ impl<F: Family> Flows<F> {
             }
             for (i, packet) in packets.iter().enumerate() {
                 let (Some(&hash), Some(&found)) = (self.hashes.get(i), self.found.get(i)) else { break };
-                match Slot::<F>::at(table, found) {
-                    Some(slot) if slot.is(F::key(packet)) && slot.count(F::facts(packet), now) => {}
-                    _ => self.count_else(table, common, hash, packet, ingress, now),
-                }
+                self.count_one(table, common, (hash, found), packet, ingress, (when, chunk * BURST + i));
             }
         }
     }
 
+    /// Counts a packet, when its hash and the slot that seems to be its flow's are known.
+    #[inline(always)]
+    fn count_one<W: When>(
+        &mut self,
+        table: &[AtomicU64],
+        common: &mut Common,
+        (hash, found): (u64, u32),
+        packet: &F::Packet,
+        ingress: u8,
+        (when, i): (W, usize),
+    ) {
+        let now = when.at(i);
+        match Slot::<F>::at(table, found) {
+            Some(slot)
+                if slot.is(F::key(packet))
+                    && !(W::EACH && common.is_odd(slot, now))
+                    && slot.count(F::facts(packet), now) => {}
+            _ => self.count_else(table, common, hash, packet, ingress, now, W::EACH),
+        }
+    }
+
     /// Counts what is not just one more frame of a flow found at once: a new flow, a turn of TCP, a tag that two share.
+    #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     fn count_else(
         &mut self,
@@ -117,6 +178,7 @@ impl<F: Family> Flows<F> {
         packet: &F::Packet,
         ingress: u8,
         now: u64,
+        each: bool,
     ) {
         let (key, facts) = (F::key(packet), F::facts(packet));
         let spot = self.index.spot(hash);
@@ -124,7 +186,19 @@ impl<F: Family> Flows<F> {
         while lanes != 0 {
             match Slot::<F>::at(table, spot.slot(lanes.trailing_zeros())) {
                 Some(slot) if slot.is(key) => {
-                    let cut = slot.count_turn(facts, ingress, now, common.joined);
+                    // Frames of a capture may be a little out of order.
+                    let now = if each { now.max(slot.last()) } else { now };
+                    let due = if each { common.due(slot, now) } else { None };
+                    if let Some(reason) = due {
+                        self.out(common, slot.cut(reason, common.walls));
+                    }
+                    if due.is_some_and(|reason| reason != EndReason::Active) {
+                        slot.fill(key, facts, ingress, now, common.joined, common.walls);
+                        common.counts.created += 1;
+                        common.changed = true;
+                        return;
+                    }
+                    let cut = slot.count_turn(facts, ingress, now, common.joined, common.walls);
                     return self.out(common, cut);
                 }
                 _ => lanes &= lanes - 1,
@@ -140,12 +214,12 @@ impl<F: Family> Flows<F> {
             if let Some(slot) = Slot::<F>::at(table, place) {
                 common.counts.evicted += 1;
                 common.counts.flows -= 1;
-                self.out(common, slot.cut(EndReason::LackOfResources));
+                self.out(common, slot.cut(EndReason::LackOfResources, common.walls));
             }
         }
         match Slot::<F>::at(table, place) {
             Some(slot) => {
-                slot.fill(key, facts, ingress, now, common.joined);
+                slot.fill(key, facts, ingress, now, common.joined, common.walls);
                 self.index.set(place, spot.tag);
                 common.counts.flows += 1;
                 common.counts.created += 1;
@@ -168,16 +242,19 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Looks at the flows of a bucket: ends those that are due, or all of them as `forced`.
+    /// Looks at the flows of a bucket: ends those that are due, and if asked for the others as `forced`.
     pub(crate) fn sweep(&mut self, table: &[AtomicU64], common: &mut Common, bucket: u32, now: u64, forced: bool) {
         let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
         while lanes != 0 {
             let place = bucket * LANES as u32 + lanes.trailing_zeros();
             lanes &= lanes - 1;
             let Some(slot) = Slot::<F>::at(table, place) else { return };
-            let due = slot.due(now, common.idle, common.active, common.linger);
-            let Some(reason) = (if forced { Some(EndReason::Forced) } else { due }) else { continue };
-            self.out(common, slot.cut(reason));
+            let reason = match common.due(slot, now) {
+                None | Some(EndReason::Active) if forced => EndReason::Forced,
+                Some(reason) => reason,
+                None => continue,
+            };
+            self.out(common, slot.cut(reason, common.walls));
             if reason != EndReason::Active {
                 self.index.set(place, 0);
                 common.counts.flows -= 1;

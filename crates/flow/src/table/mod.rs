@@ -132,18 +132,20 @@ where
         words4,
         words6,
         counters: Counters::default(),
+        walls: AtomicU64::new(timebase.walls().0),
         capacity: (spec.flows + spec.flows6) as u64,
         bytes: bytes as u64,
     });
     let (table4, table6) = shared.tables();
     table4.iter().chain(table6).for_each(|word| word.store(0, sync::Ordering::Relaxed));
-    let ticks = |seconds: f64| (seconds * timebase.hz.max(1) as f64) as u64;
+    let ticks = |seconds: f64| (seconds * timebase.hz() as f64) as u64;
     let common = Common {
         full: spec.full,
         joined: spec.joined,
         idle: ticks(spec.idle.as_secs_f64()),
         active: ticks(spec.active.as_secs_f64()),
         linger: ticks(1.0),
+        walls: timebase.walls(),
         counts: Counts::default(),
         changed: false,
     };
@@ -151,6 +153,6 @@ where
     let buckets = (flows4.buckets() + flows6.buckets()) as u32;
     let sweep = Sweep::new(buckets, round);
     let reader = Reader { shared: shared.clone(), timebase };
-    let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0 };
+    let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0, latest: 0 };
     Ok((worker, reader, EndedReader { v4, v6, timebase }))
 }

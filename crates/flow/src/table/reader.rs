@@ -17,6 +17,8 @@ pub(crate) struct Shared<M> {
     pub(crate) words4: usize,
     pub(crate) words6: usize,
     pub(crate) counters: Counters,
+    /// [`Walls`] for the worker to hear of.
+    pub(crate) walls: AtomicU64,
     pub(crate) capacity: u64,
     pub(crate) bytes: u64,
 }
@@ -99,9 +101,10 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
         }
     }
 
-    /// Tells times from another anchor from now on.
+    /// Tells times by this from now on, and has the worker tell what begins by its wall clock.
     pub fn anchor(&mut self, timebase: Timebase) {
         self.timebase = timebase;
+        self.shared.walls.store(timebase.walls().0, Ordering::Relaxed);
     }
 
     /// Where times are told from.

@@ -13,7 +13,10 @@
 //!
 //! IPv4: 8 words, one cache line. IPv6: 11, in rows of 12, so that two cache lines hold one.
 
-use super::sync::{fence, AtomicU64, Ordering};
+use super::{
+    sync::{fence, AtomicU64, Ordering},
+    time::Walls,
+};
 use crate::{
     decode::{Packet4, Packet6},
     EndReason,
@@ -27,6 +30,8 @@ pub(crate) const FIN: [u64; 2] = [1 << 57, 1 << 58];
 pub(crate) const CLOSED: u64 = 1 << 59;
 /// Where the ingress port is in the state.
 pub(crate) const INGRESS: u32 = 48;
+/// Where in the state is by which wall clock the flow is told: the highest four bits.
+pub(crate) const WALL: u32 = 60;
 
 /// The bytes in their words.
 pub(crate) const BYTES: u64 = (1 << 48) - 1;
@@ -200,17 +205,24 @@ impl<'a, F: Family> Slot<'a, F> {
 
     /// Counts a frame that changes more than the counters. What it cuts off as a record of its own comes first.
     #[inline(never)]
-    pub(crate) fn count_turn(self, packet: Facts, ingress: u8, now: u64, joined: bool) -> Option<(F::Raw, EndReason)> {
+    pub(crate) fn count_turn(
+        self,
+        packet: Facts,
+        ingress: u8,
+        now: u64,
+        joined: bool,
+        walls: Walls,
+    ) -> Option<(F::Raw, EndReason)> {
         let state = self.get(Self::FORWARD);
         // A new connection on the ports of one that has ended.
         let anew = state & CLOSED != 0 && packet.flags & TURNS == 2;
         let high = self.high_of_both();
         let cut = match (anew, high) {
-            (true, _) => self.cut(EndReason::EndOfFlow),
-            (_, true) => self.cut(EndReason::Active),
+            (true, _) => self.cut(EndReason::EndOfFlow, walls),
+            (_, true) => self.cut(EndReason::Active, walls),
             _ => None,
         };
-        let state = if anew { Self::begin(packet, ingress) } else { self.get(Self::FORWARD) };
+        let state = if anew { Self::begin(packet, ingress, walls) } else { self.get(Self::FORWARD) };
         let packets = self.get(Self::PACKETS);
         let seen = self.get(Self::PORTS);
         let seen = if anew { seen & !0xffff | u64::from(packet.tos) << 8 } else { seen };
@@ -244,14 +256,14 @@ impl<'a, F: Family> Slot<'a, F> {
     }
 
     /// The state of a flow that begins with this frame.
-    fn begin(packet: Facts, ingress: u8) -> u64 {
-        u64::from(ingress) << INGRESS | if packet.reversed { REVERSED } else { 0 }
+    fn begin(packet: Facts, ingress: u8, walls: Walls) -> u64 {
+        walls.now() << WALL | u64::from(ingress) << INGRESS | if packet.reversed { REVERSED } else { 0 }
     }
 
     /// Puts a new flow in, with its first frame.
     #[inline]
-    pub(crate) fn fill(self, key: &[u64], packet: Facts, ingress: u8, now: u64, joined: bool) {
-        let mut state = Self::begin(packet, ingress) | packet.bytes;
+    pub(crate) fn fill(self, key: &[u64], packet: Facts, ingress: u8, now: u64, joined: bool, walls: Walls) {
+        let mut state = Self::begin(packet, ingress, walls) | packet.bytes;
         if packet.flags & 1 != 0 {
             state |= FIN[0];
         }
@@ -290,16 +302,18 @@ impl<'a, F: Family> Slot<'a, F> {
 
     /// Takes out what was counted as a record, and leaves nothing but the key, the state and the times; `None` when
     /// nothing was counted.
-    pub(crate) fn cut(self, reason: EndReason) -> Option<(F::Raw, EndReason)> {
+    pub(crate) fn cut(self, reason: EndReason, walls: Walls) -> Option<(F::Raw, EndReason)> {
         if self.get(Self::PACKETS) == 0 {
             return None;
         }
         let mut raw = F::EMPTY;
         raw.as_mut().iter_mut().zip(self.words).for_each(|(to, from)| *to = from.load(Ordering::Relaxed));
         raw.as_mut()[Self::BACK] |= (reason as u64) << 48;
+        let state = self.get(Self::FORWARD) & !BYTES;
+        let state = state << (64 - WALL) >> (64 - WALL) | walls.next(state >> WALL) << WALL;
         self.write(|slot| {
             slot.set(Self::PACKETS, 0);
-            slot.set(Self::FORWARD, slot.get(Self::FORWARD) & !BYTES);
+            slot.set(Self::FORWARD, state);
             slot.set(Self::BACK, 0);
         });
         Some((raw, reason))

@@ -2,34 +2,116 @@
 
 use std::time::SystemTime;
 
-/// One moment on both clocks. Times go on from there by ticks alone, so that a wall clock that is stepped moves none of
-/// them; who wants them to follow it takes a new anchor and gives it to the readers.
+/// Wall clocks told apart: each step of the wall clock makes another. They have four bits in a slot's state.
+pub(crate) const WALLS: usize = 16;
+
+/// What the wall clock may gain or lose on the ticks from anchor to anchor without being taken as stepped: the two may
+/// run at different rates (a part in 1,000, twice what NTP slews by), and an anchor is not exact.
+const SLACK_NS: u64 = 5_000_000;
+const SLEW: u64 = 1_000;
+
+/// From ticks to the wall clock, and back over its steps.
+///
+/// Times go on from an anchor by ticks alone. A new anchor ([`Self::follow`]) sets them right where the clocks drift
+/// apart. A step of the wall clock moves no time of a flow that had begun: what begins after it is told by another wall
+/// clock, and each slot says by which it is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timebase {
-    /// The tick counter, at that moment.
-    pub ticks: u64,
+    /// The tick counter, at the anchor.
+    ticks: u64,
     /// Nanoseconds since the Unix epoch, at that moment.
-    pub unix_ns: u64,
+    unix_ns: u64,
     /// Ticks a second; zero is taken as one.
-    pub hz: u64,
+    hz: u64,
+    /// The wall clock of what begins now.
+    now: Wall,
+    /// How far each of the others is ahead of it.
+    ahead_ns: [i64; WALLS],
 }
 
+/// Number of a wall clock.
+pub(crate) type Wall = u8;
+
 impl Timebase {
+    /// The tick counter of `hz` a second stands at `ticks`, the wall clock at `unix_ns` since the Unix epoch.
+    pub fn new(ticks: u64, unix_ns: u64, hz: u64) -> Self {
+        Self { ticks, unix_ns, hz, now: 0, ahead_ns: [0; WALLS] }
+    }
+
     /// Now, when the tick counter of `hz` a second stands at `ticks`.
     pub fn now(ticks: u64, hz: u64) -> Self {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { ticks, unix_ns: u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX), hz }
+        Self::new(ticks, u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX), hz)
+    }
+
+    /// Ticks a second, at least one.
+    pub(crate) fn hz(&self) -> u64 {
+        self.hz.max(1)
     }
 
     /// The time of a tick, before or after the anchor, in ns since the Unix epoch.
     pub fn at(&self, ticks: u64) -> u64 {
-        let ns = |ticks: u64| u128::from(ticks) * 1_000_000_000 / u128::from(self.hz.max(1));
         let unix = u128::from(self.unix_ns);
         let at = match ticks.checked_sub(self.ticks) {
-            Some(after) => unix + ns(after),
-            None => unix.saturating_sub(ns(self.ticks - ticks)),
+            Some(after) => unix + self.ns(after),
+            None => unix.saturating_sub(self.ns(self.ticks - ticks)),
         };
         u64::try_from(at).unwrap_or(u64::MAX)
+    }
+
+    fn ns(&self, ticks: u64) -> u128 {
+        u128::from(ticks) * 1_000_000_000 / u128::from(self.hz())
+    }
+
+    /// The time of a tick by this wall clock.
+    pub(crate) fn at_by(&self, ticks: u64, wall: Wall) -> u64 {
+        self.at(ticks).saturating_add_signed(self.ahead_ns.get(usize::from(wall)).copied().unwrap_or_default())
+    }
+
+    /// Goes on from a later anchor.
+    pub fn follow(&mut self, anchor: Self) {
+        let passed = self.ns(anchor.ticks.saturating_sub(self.ticks));
+        let step = i128::from(anchor.unix_ns) - i128::from(self.at(anchor.ticks));
+        if step.unsigned_abs() > passed / u128::from(SLEW) + u128::from(SLACK_NS) {
+            let step = i64::try_from(step).unwrap_or(if step < 0 { i64::MIN } else { i64::MAX });
+            self.ahead_ns.iter_mut().for_each(|ahead| *ahead = ahead.saturating_sub(step));
+            self.now = (self.now + 1) % WALLS as Wall;
+            if let Some(now) = self.ahead_ns.get_mut(usize::from(self.now)) {
+                *now = 0;
+            }
+        }
+        *self = Self { ticks: anchor.ticks, unix_ns: anchor.unix_ns, ..*self };
+    }
+
+    /// What the worker has to know of it.
+    pub(crate) fn walls(&self) -> Walls {
+        let behind = (0..).zip(self.ahead_ns).filter(|(_, ahead)| *ahead < 0);
+        Walls(behind.fold(u64::from(self.now), |walls, (wall, _)| walls | 1 << (wall + BEHIND)))
+    }
+}
+
+const BEHIND: u32 = 8;
+
+/// The wall clock of what begins now, and which others are behind it, in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Walls(pub(crate) u64);
+
+impl Walls {
+    /// The wall clock of what begins now.
+    #[inline]
+    pub(crate) fn now(self) -> u64 {
+        self.0 & (WALLS as u64 - 1)
+    }
+
+    /// By which wall clock a flow told by this one goes on in its next record. Never by one behind it, or its times
+    /// would run backwards.
+    #[inline]
+    pub(crate) fn next(self, wall: u64) -> u64 {
+        if self.0 >> (BEHIND as u64 + wall) & 1 == 1 {
+            self.now()
+        } else {
+            wall
+        }
     }
 }
 
@@ -37,9 +119,11 @@ impl Timebase {
 mod tests {
     use super::*;
 
+    const S: u64 = 1_000_000_000;
+
     #[test]
     fn ticks_are_told_from_the_anchor_both_ways() {
-        let base = Timebase { ticks: 1000, unix_ns: 5_000_000_000, hz: 4 };
+        let base = Timebase::new(1000, 5 * S, 4);
         assert_eq!(
             [1000, 1004, 1001, 998].map(|t| base.at(t)),
             [5_000_000_000, 6_000_000_000, 5_250_000_000, 4_500_000_000]
@@ -47,8 +131,43 @@ mod tests {
         // Out of range is held at the ends.
         assert_eq!((Timebase { unix_ns: 9, ..base }.at(0), base.at(u64::MAX)), (0, u64::MAX));
         // A year of a fast counter is exact to the nanosecond.
-        let fast = Timebase { ticks: 7, unix_ns: 1, hz: 2_596_136_000 };
-        assert_eq!(fast.at(7 + 2_596_136_000 * 31_557_600), 1 + 31_557_600 * 1_000_000_000);
-        assert!(Timebase::now(1, 0).at(2) > 1_000_000_000);
+        let fast = Timebase::new(7, 1, 2_596_136_000);
+        assert_eq!(fast.at(7 + 2_596_136_000 * 31_557_600), 1 + 31_557_600 * S);
+        assert!(Timebase::now(1, 0).at(2) > S);
+    }
+
+    #[test]
+    fn a_drift_is_followed_and_a_step_makes_another_wall_clock() {
+        let mut base = Timebase::new(0, 1000 * S, 1000);
+        // A second later, and 2 ms off.
+        base.follow(Timebase::new(1000, 1001 * S + 2_000_000, 1000));
+        assert_eq!((base.walls(), base.at(2000)), (Walls(0), 1002 * S + 2_000_000));
+        // An hour forwards, then two back.
+        let mut base = Timebase::new(0, 10_000 * S, 1000);
+        base.follow(Timebase::new(1000, 13_601 * S, 1000));
+        base.follow(Timebase::new(2000, 6_402 * S, 1000));
+        assert_eq!([0, 1, 2].map(|wall| base.at_by(3000, wall)), [10_003 * S, 13_603 * S, 6_403 * S]);
+        // Nothing goes on by a clock that is behind.
+        let walls = base.walls();
+        assert_eq!([walls.now(), walls.next(0), walls.next(1), walls.next(2)], [2, 0, 1, 2]);
+        base.follow(Timebase::new(3000, 10_503 * S, 1000));
+        let walls = base.walls();
+        assert_eq!([walls.now(), walls.next(0), walls.next(1), walls.next(2)], [3, 3, 1, 3]);
+        // An older flow keeps its times while another drift is followed.
+        let before = base.at_by(0, 1);
+        base.follow(Timebase::new(4000, 10_504 * S, 1000));
+        assert_eq!(base.at_by(0, 1), before);
+        // The numbers go round.
+        (0..40).for_each(|n| base.follow(Timebase::new(5000 + n, (n + 1) * 20_000 * S, 1000)));
+        assert_eq!(base.at_by(5039, base.walls().now() as Wall), 800_000 * S);
+    }
+
+    #[test]
+    fn steps_to_the_ends_of_time_are_held() {
+        let mut base = Timebase::new(0, 0, 1);
+        base.follow(Timebase::new(1, u64::MAX, 1));
+        base.follow(Timebase::new(2, 0, 1));
+        base.follow(Timebase::new(0, u64::MAX, 0));
+        let _ = (base.at_by(u64::MAX, 0), base.at_by(0, 15), base.at_by(1, 200), base.walls().next(15));
     }
 }

@@ -8,7 +8,8 @@ use super::{
     reader::Shared,
     slot::{V4, V6},
     sweep::Sweep,
-    sync::AtomicU64,
+    sync::{AtomicU64, Ordering},
+    time::Walls,
     Counts, Prefetch,
 };
 use crate::decode::{Packet4, Packet6};
@@ -22,6 +23,8 @@ pub struct Worker<M> {
     pub(crate) sweep: Sweep,
     /// Buckets flushed so far.
     pub(crate) flushed: u32,
+    /// The latest tick that a packet brought along.
+    pub(crate) latest: u64,
 }
 
 impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
@@ -41,12 +44,13 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.publish();
     }
 
-    /// Ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
+    /// Hears of steps of the wall clock, and ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
     /// every poll. All places are looked at once in a quarter of the idle timeout, or in a second if that is longer, as
     /// long as the budgets allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
     /// Returns how many places were looked at.
     #[inline]
     pub fn age(&mut self, now: u64, budget: usize) -> usize {
+        self.common.walls = Walls(self.shared.walls.load(Ordering::Relaxed));
         let due = self.sweep.due(now).min(u32::try_from(budget.div_ceil(LANES)).unwrap_or(u32::MAX));
         if due > 0 {
             for _ in 0..due {
@@ -58,6 +62,29 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         due as usize * LANES
     }
 
+    /// Counts IPv4 packets of which each has a tick of its own, about in order: those of a capture. What is due at a
+    /// packet's tick ends before it is counted, whether or not [`Self::age`] has come by. All packets of a table are
+    /// counted so, or none.
+    pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (table, _) = self.shared.tables();
+        self.v4.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv6 packets, as [`Self::count4_at`] does.
+    pub fn count6_at(&mut self, packets: &[Packet6], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (_, table) = self.shared.tables();
+        self.v6.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// The latest tick of a packet that had one of its own; zero before there was one.
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+
     /// Ends all flows, as the logger does; looks at no more than `budget` places (rounded up to 16) a call and stops
     /// while there is no room for the records, so that none is dropped. Returns whether it is through; no packets are to
     /// be counted any more.
@@ -67,7 +94,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
             if self.flushed >= all || self.v4.slots().min(self.v6.slots()) < LANES {
                 break;
             }
-            self.look(self.flushed, 0, true);
+            // By then some were due in a capture; live, nothing is due at zero.
+            self.look(self.flushed, self.latest, true);
             self.flushed += 1;
         }
         self.publish();

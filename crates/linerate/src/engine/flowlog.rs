@@ -18,7 +18,7 @@ use flow::{
     table::{table, EndedReader, Prefetch, Reader, TableError, TableSpec, Timebase},
     Record, Source,
 };
-use packet::Clock;
+use packet::{Captured, Clock};
 
 use super::{dut::queues, Polled};
 use crate::failure::Failure;
@@ -102,13 +102,19 @@ impl Logger {
         polled: &[Polled],
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
-        let timebase = Arc::new(Mutex::new(anchor(&clock)));
+        let captured = captured(&ports);
+        // Out of a capture ticks are nanoseconds since the Unix epoch.
+        let timebase = if captured.is_some() { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
+        let timebase = Arc::new(Mutex::new(timebase));
         let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         let mut ended: Vec<Box<dyn Records>> = Vec::new();
         for lcore in 0..polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1) {
             let memory = Words::new(eal, spec.table.words())?;
             let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
-            let function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            if let Some((port, times)) = &captured {
+                function = function.captured(*port, Arc::clone(times));
+            }
             readers.push(reader);
             counters.push(function.ports());
             ended.push(Box::new(Ended::new(records, Arc::clone(&timebase))));
@@ -118,6 +124,7 @@ impl Logger {
         let logged = Logged {
             clock,
             timebase,
+            is_captured: captured.is_some(),
             begun: Instant::now(),
             names: names.to_vec(),
             readers: Mutex::new(readers),
@@ -130,6 +137,13 @@ impl Logger {
     }
 }
 
+/// The port whose capture we read ourselves, and where it says when frames were captured; none when there are several,
+/// which are not read in the order of their times.
+fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
+    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.times()))));
+    found.next().filter(|_| found.next().is_none())
+}
+
 /// Both clocks at one moment: the tightest of a few looks at them.
 pub(super) fn anchor(clock: &Tsc) -> Timebase {
     let look = || {
@@ -137,7 +151,7 @@ pub(super) fn anchor(clock: &Tsc) -> Timebase {
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let took = clock.now().saturating_sub(before);
         let unix_ns = u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX);
-        (took, Timebase { ticks: before + took / 2, unix_ns, hz: clock.hz() })
+        (took, Timebase::new(before + took / 2, unix_ns, clock.hz()))
     };
     (0..8).map(|_| look()).min_by_key(|l| l.0).unwrap_or_else(look).1
 }
@@ -178,8 +192,10 @@ struct PortSeen {
 /// Everything counted, to be read by any thread.
 pub struct Logged {
     clock: Tsc,
-    /// Where times are told from. Taken anew each second: records follow the wall clock, their durations do not.
+    /// How times are told. It hears of the wall clock each second.
     timebase: Arc<Mutex<Timebase>>,
+    /// Times are those of a capture.
+    is_captured: bool,
     begun: Instant,
     names: Vec<String>,
     readers: Mutex<Vec<Reader<Words>>>,
@@ -223,8 +239,8 @@ impl Logged {
         sinks
     }
 
-    /// Looks at the ports and the clocks; to be called each second.
-    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) {
+    /// Looks at the ports and the clocks; to be called each second. One line for each link that has changed since.
+    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
         let seen = |(n, port): (usize, &Port)| {
             // Those that found the queue full of the port they were to leave by.
             let egress = if n ^ 1 < ports.len() { n ^ 1 } else { n };
@@ -235,10 +251,19 @@ impl Logged {
                 up: port.link().up,
             }
         };
-        *lock(&self.seen) = ports.iter().enumerate().map(seen).collect();
-        let timebase = anchor(&self.clock);
-        *lock(&self.timebase) = timebase;
+        let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
+        let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
+        let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
+        let said = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let timebase = {
+            let mut timebase = lock(&self.timebase);
+            if !self.is_captured {
+                timebase.follow(anchor(&self.clock));
+            }
+            *timebase
+        };
         lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
+        said.collect()
     }
 
     fn interface(&self, port: usize, name: &str) -> Interface {

@@ -12,12 +12,15 @@ const A: &str = "02:4c:52:00:00:00";
 const B: &str = "02:4c:52:00:00:01";
 const MEMORY: [&str; 4] = ["--memory", "no-hugepages", "--check-pools", "--quiet"];
 
+/// A capture of these frames, a microsecond apart.
 fn write(dir: &Path, frames: &[Vec<u8>]) -> PathBuf {
+    write_timed(dir, (0..).map(Duration::from_micros).zip(frames))
+}
+
+fn write_timed<'a>(dir: &Path, frames: impl Iterator<Item = (Duration, &'a Vec<u8>)>) -> PathBuf {
     let path = dir.join("in.pcap");
     let mut writer = packet::pcap::Writer::new(std::fs::File::create(&path).unwrap()).unwrap();
-    for (i, frame) in frames.iter().enumerate() {
-        writer.write(Duration::from_micros(i as u64), frame).unwrap();
-    }
+    frames.for_each(|(time, frame)| writer.write(time, frame).unwrap());
     path
 }
 
@@ -82,6 +85,49 @@ fn one_port_alone_reads_a_capture() {
     let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
     assert_eq!((ended.code, records(&json).len()), (0, 310), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("logged"), "{}", ended.stdout);
+}
+
+#[test]
+fn flows_have_the_times_of_the_capture_and_timeouts_follow_them() {
+    const START: u64 = 1_700_000_000;
+    let dir = directory();
+    let flows: Vec<_> = (0..4).map(|n| datagram(n, 30)).collect();
+    // Flow 0 rests for longer than the idle timeout, 1 goes on, 2 is over soon, and 3 comes at the end; one frame of flow 1
+    // was written late.
+    let mut frames: Vec<(u64, usize)> = vec![(0, 0), (0, 2), (10, 0), (60, 0), (95, 1), (401, 3)];
+    frames.extend((0..=40).map(|n| (n * 10, 1)));
+    frames.sort_by_key(|&(time, flow)| (if time == 95 { 105 } else { time }, flow));
+    let timed = frames.iter().map(|&(time, flow)| (Duration::from_secs(START + time), &flows[flow]));
+    let input = format!("pcap:{}", write_timed(dir.path(), timed).display());
+    let json = dir.path().join("flows.jsonl");
+    let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--idle", "30s", "--active", "5m"];
+    let ended = flowlog(dir.path(), &[&args[..], &["--json", json.to_str().unwrap()], &MEMORY].concat());
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let seen = |r: &Value| {
+        let time = |what: &str| r[what].as_u64().unwrap() as f64 / 1e9 - START as f64;
+        let flow = r["src"].as_str().unwrap().rsplit('.').next().unwrap().to_owned();
+        (
+            flow,
+            time("first"),
+            time("last"),
+            r["forward"]["packets"].as_u64().unwrap(),
+            r["end"].as_str().unwrap().to_owned(),
+        )
+    };
+    let mut seen: Vec<_> = records(&json).iter().map(seen).collect();
+    seen.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let seen: Vec<_> = seen.iter().map(|(flow, a, b, n, end)| (flow.as_str(), *a, *b, *n, end.as_str())).collect();
+    assert_eq!(
+        seen,
+        [
+            ("0", 0.0, 10.0, 2, "idle"),
+            ("0", 60.0, 60.0, 1, "idle"),
+            ("1", 0.0, 290.0, 31, "active"),
+            ("1", 300.0, 400.0, 11, "forced"),
+            ("2", 0.0, 0.0, 1, "idle"),
+            ("3", 401.0, 401.0, 1, "forced"),
+        ]
+    );
 }
 
 #[test]

@@ -3,106 +3,84 @@
 use std::{
     fs,
     net::TcpListener,
-    path::Path,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
 use serde_json::Value;
 
+use crate::between::{Between, PATIENCE};
 use crate::logger::{directory, records, Logger};
-use crate::support::{
-    exclusive,
-    frames::{eth, ip4, mac, udp, IPV4, UDP},
-    raw::{cable, inside, RawPort},
-    require, run, wait_until, Needs, Netns, Process,
-};
+use crate::support::{exclusive, raw::inside, require, run, wait_until, Needs, Netns, Process};
 
-const STATION: [&str; 2] = ["02:4c:52:00:00:00", "02:4c:52:00:00:01"];
-const MIDDLE: [&str; 2] = ["02:4c:52:00:01:00", "02:4c:52:00:01:01"];
-const PORTS: [&str; 8] = ["--port", "eth:d0", "--port", "eth:d1", "--flows", "4k", "--idle", "1s"];
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Two ends of a wire, and a namespace in the middle of it for a logger and its collectors.
-struct Bench {
-    ends: [RawPort; 2],
-    middle: Netns,
-    _hosts: [Netns; 2],
-}
-
-impl Bench {
-    fn new() -> Self {
-        let (hosts, middle) = ([Netns::new(), Netns::new()], Netns::new());
-        middle.ip("link set lo up");
-        for (n, host) in hosts.iter().enumerate() {
-            cable((host, "eth0", STATION[n]), (&middle, &format!("d{n}"), MIDDLE[n]));
-        }
-        Self { ends: [0, 1].map(|n: usize| RawPort::open(&hosts[n], "eth0")), middle, _hosts: hosts }
-    }
-
-    /// Sends `count` frames of as many flows and waits until each has passed; their bytes.
-    fn send(&self, first: u16, count: u16) -> u64 {
-        let mut bytes = 0;
-        for n in first..first + count {
-            let src = format!("10.1.{}.{}", n >> 8, n & 255);
-            let body = ip4(&src, "192.0.2.1", UDP, &udp(&src, "192.0.2.1", 53, &vec![9; usize::from(n % 900)]));
-            let frame = eth(mac(STATION[1]), mac(STATION[0]), IPV4, &body);
-            self.ends[0].send(&frame);
-            let passed = self.ends[1].expect("it passes", PATIENCE, |f| f.get(12..14) == Some(&[8, 0]));
-            assert!(passed == frame, "changed on the way");
-            bytes += frame.len() as u64;
-        }
-        bytes
-    }
-
-    fn logger<'a>(&'a self, dir: &Path, more: &[&str]) -> Logger<'a> {
-        Logger::start(Some(&self.middle), dir, &[&PORTS[..], more].concat())
-    }
-}
+const IDLE: [&str; 2] = ["--idle", "1s"];
 
 fn export(logger: &Logger<'_>) -> Value {
     logger.client().totals()["export"].clone()
+}
+
+/// nfcapd that listens on port 4739 of a namespace, where no other does.
+pub struct Nfcapd<'a> {
+    process: Process,
+    netns: &'a Netns,
+    store: PathBuf,
+}
+
+impl<'a> Nfcapd<'a> {
+    #[track_caller]
+    pub fn start(netns: &'a Netns, dir: &Path) -> Self {
+        let store = dir.join("nf");
+        fs::create_dir(&store).unwrap();
+        let path = store.to_str().unwrap();
+        let argv = ["nfcapd", "-w", path, "-b", "127.0.0.1", "-p", "4739", "-t", "3600"].map(str::to_owned);
+        let mut process = Process::spawn(&argv, Some(netns), &[], &dir.join("nfcapd"));
+        wait_until("nfcapd listens", PATIENCE, || {
+            assert!(process.alive(), "scripts/setup.sh --test installs nfcapd: {}", process.tail());
+            netns.run(&["cat", "/proc/net/udp"]).contains(":1283 ")
+        });
+        Self { process, netns, store }
+    }
+
+    /// Ends it; its records, each with what nfdump prints of it in this format.
+    #[track_caller]
+    pub fn rows(mut self, format: &str) -> Vec<Vec<String>> {
+        // It has read all that is in its socket when the queue there is empty.
+        wait_until("nfcapd reads", PATIENCE, || {
+            let sockets = self.netns.run(&["cat", "/proc/net/udp"]);
+            sockets.lines().filter(|l| l.contains(":1283 ")).all(|l| l.contains(":00000000 "))
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(self.process.end(PATIENCE).and_then(|s| s.code()), Some(0), "{}", self.process.output());
+        let text = run(&["nfdump", "-R", self.store.to_str().unwrap(), "-q", "-o", format, "-N"]);
+        let columns = format.split(' ').count();
+        let rows = text.lines().map(|l| l.split_whitespace().map(str::to_owned).collect());
+        rows.filter(|r: &Vec<_>| r.len() == columns).collect()
+    }
 }
 
 #[test]
 fn nfcapd_has_what_was_sent() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
-    let store = dir.path().join("nf");
-    fs::create_dir(&store).unwrap();
-    let path = store.to_str().unwrap();
-    // The namespace has all its ports to itself.
-    let argv = ["nfcapd", "-w", path, "-b", "127.0.0.1", "-p", "4739", "-t", "3600"].map(str::to_owned);
-    let mut nfcapd = Process::spawn(&argv, Some(&bench.middle), &[], &dir.path().join("nfcapd"));
-    let sockets = || bench.middle.run(&["cat", "/proc/net/udp"]);
-    wait_until("nfcapd listens", PATIENCE, || {
-        assert!(nfcapd.alive(), "scripts/setup.sh --test installs nfcapd: {}", nfcapd.tail());
-        sockets().contains(":1283 ")
-    });
-    let logger = bench.logger(dir.path(), &["--ipfix", "udp://127.0.0.1:4739"]);
+    let (bench, dir) = (Between::new(), directory());
+    let nfcapd = Nfcapd::start(&bench.middle, dir.path());
+    let logger = bench.logger(dir.path(), &[&IDLE[..], &["--ipfix", "udp://127.0.0.1:4739"]].concat());
     let bytes = bench.send(0, 200);
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     assert!(said.contains("udp:127.0.0.1:4739: 200 records, 200 sent, 0 dropped"), "{said}");
-    // It has read all that is in its socket when the queue there is empty.
-    wait_until("nfcapd reads", PATIENCE, || {
-        sockets().lines().filter(|l| l.contains(":1283 ")).all(|l| l.contains(":00000000 "))
-    });
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(nfcapd.end(PATIENCE).and_then(|s| s.code()), Some(0), "{}", nfcapd.output());
-    let text = run(&["nfdump", "-R", path, "-q", "-o", "fmt:%sa %pkt %byt", "-N"]);
-    let rows: Vec<Vec<&str>> =
-        text.lines().map(|l| l.split_whitespace().collect()).filter(|r: &Vec<_>| r.len() == 3).collect();
+    let rows = nfcapd.rows("fmt:%sa %pkt %byt");
     let sum = |column: usize| rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum::<u64>();
-    assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes), "{text}");
+    assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes), "{rows:?}");
 }
 
 #[test]
 fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
-    let logger = bench.logger(dir.path(), &["--ipfix", "tcp://127.0.0.1:4740", "--name", "lonely"]);
+    let (bench, dir) = (Between::new(), directory());
+    let logger =
+        bench.logger(dir.path(), &[&IDLE[..], &["--ipfix", "tcp://127.0.0.1:4740", "--name", "lonely"]].concat());
     // Frames pass while nobody takes records; ended flows wait for the collector.
     bench.send(0, 100);
     wait_until("flows have ended", PATIENCE, || export(&logger)["records"] == 100);
@@ -127,7 +105,7 @@ fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     assert!(reader.join().unwrap() > 150 * 40, "bytes of IPFIX");
 
     // Down to the end: every record is counted as dropped, in bounded time.
-    let logger = bench.logger(dir.path(), &["--ipfix", "tcp://127.0.0.1:4741"]);
+    let logger = bench.logger(dir.path(), &[&IDLE[..], &["--ipfix", "tcp://127.0.0.1:4741"]].concat());
     bench.send(0, 100);
     let begun = Instant::now();
     let (status, said) = logger.end_by("TERM");
@@ -156,11 +134,11 @@ impl Drop for Tmpfs<'_> {
 fn a_full_disk_is_counted_and_stops_nothing() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
+    let (bench, dir) = (Between::new(), directory());
     let small = dir.path().join("small");
     let _tmpfs = Tmpfs::new(&small);
     let json = small.join("flows.jsonl");
-    let logger = bench.logger(dir.path(), &["--json", json.to_str().unwrap()]);
+    let logger = bench.logger(dir.path(), &[&IDLE[..], &["--json", json.to_str().unwrap()]].concat());
     bench.send(0, 200);
     wait_until("the disk is full", PATIENCE, || logger.process.output().contains("No space left"));
     bench.send(200, 20);

@@ -4,36 +4,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::between::{Between, STATION};
 use crate::logger::{directory, flowlog, records, sum, Logger};
 use crate::support::{
     exclusive,
     frames::{eth, ip4, mac, udp, IPV4, UDP},
-    raw::{cable, RawPort},
-    require, wait_until, Needs, Netns,
+    require, wait_until, Needs,
 };
 
-const STATION: [&str; 2] = ["02:4c:52:00:00:00", "02:4c:52:00:00:01"];
-const MIDDLE: [&str; 2] = ["02:4c:52:00:01:00", "02:4c:52:00:01:01"];
-const PORTS: [&str; 6] = ["--port", "eth:d0", "--port", "eth:d1", "--flows", "4k"];
 const IDLE: [&str; 6] = ["--port", "null,no-rx=1", "--flows", "1k", "--memory", "no-hugepages"];
-
-/// Two hosts on one network, and a namespace between them for a logger.
-struct Bench {
-    hosts: [Netns; 2],
-    middle: Netns,
-}
-
-impl Bench {
-    fn new() -> Self {
-        let (hosts, middle) = ([Netns::new(), Netns::new()], Netns::new());
-        middle.ip("link set lo up");
-        for (n, host) in hosts.iter().enumerate() {
-            cable((host, "eth0", STATION[n]), (&middle, &format!("d{n}"), MIDDLE[n]));
-            host.ip(&format!("addr add 10.0.0.{}/24 dev eth0", n + 1));
-        }
-        Self { hosts, middle }
-    }
-}
 
 /// Datagram `i` of one of 50 flows, from one host to the other.
 fn datagram(way: usize, i: u16) -> Vec<u8> {
@@ -46,27 +25,20 @@ fn datagram(way: usize, i: u16) -> Vec<u8> {
 fn what_passes_is_what_is_read_and_recorded() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
+    let (bench, dir) = (Between::new(), directory());
     let json = dir.path().join("flows.jsonl");
-    let logger = Logger::start(
-        Some(&bench.middle),
-        dir.path(),
-        &[&PORTS[..], &["--name", "between", "--directions", "apart", "--json", json.to_str().unwrap()]].concat(),
-    );
+    let more = ["--name", "between", "--directions", "apart", "--json", json.to_str().unwrap()];
+    let logger = bench.logger(dir.path(), &more);
     let mut client = logger.client();
     assert_eq!((&client.hello["name"], &client.hello["auth"]), (&"between".into(), &false.into()));
 
-    let ports = [0, 1].map(|n: usize| RawPort::open(&bench.hosts[n], "eth0"));
     let mut sent = [(0, 0); 2];
     for way in [0, 1] {
         for i in 0..500 - 100 * way as u16 {
             let frame = datagram(way, i);
-            ports[way].send(&frame);
+            bench.pass(way, &frame);
             sent[way].0 += 1;
             sent[way].1 += frame.len() as u64;
-            let passed =
-                ports[1 - way].expect("it passes", Duration::from_secs(20), |f| f.get(12..14) == Some(&[8, 0]));
-            assert!(passed == frame, "changed on the way");
         }
     }
     let flows = client.flows();
@@ -106,8 +78,8 @@ fn what_passes_is_what_is_read_and_recorded() {
 fn a_ping_is_one_flow_with_both_its_ways() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
-    let logger = Logger::start(Some(&bench.middle), dir.path(), &PORTS);
+    let (bench, dir) = (Between::new(), directory());
+    let logger = bench.logger(dir.path(), &[]);
     let said = bench.hosts[0].run(&["ping", "-n", "-c", "3", "-i", "0.2", "-W", "20", "10.0.0.2"]);
     assert!(said.contains(" 3 received"), "{said}");
     let mut client = logger.client();
@@ -152,12 +124,11 @@ fn loggers_run_side_by_side_and_names_and_places_are_not_shared() {
 fn after_a_kill_everything_written_is_whole_and_the_place_is_free() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
-    let (bench, dir) = (Bench::new(), directory());
+    let (bench, dir) = (Between::new(), directory());
     let json = dir.path().join("flows.jsonl");
     let more = ["--name", "again", "--idle", "1s", "--listen", "127.0.0.1:19395", "--json", json.to_str().unwrap()];
-    let args = [&PORTS[..], &more].concat();
-    let logger = Logger::start(Some(&bench.middle), dir.path(), &args);
-    let port = RawPort::open(&bench.hosts[0], "eth0");
+    let logger = bench.logger(dir.path(), &more);
+    let port = &bench.ends[0];
     (0..200).for_each(|i| port.send(&datagram(0, i)));
     let text = || std::fs::read_to_string(&json).unwrap_or_default();
     wait_until("flows have ended", Duration::from_secs(60), || text().lines().count() == 50);
@@ -165,7 +136,7 @@ fn after_a_kill_everything_written_is_whole_and_the_place_is_free() {
     let (status, _) = logger.end_by("KILL");
     assert_eq!(status.and_then(|s| s.code()), None);
 
-    let logger = Logger::start(Some(&bench.middle), dir.path(), &args);
+    let logger = bench.logger(dir.path(), &more);
     assert!(logger.client().flows().len() <= 50);
     port.send(&datagram(0, 7));
     let mut client = logger.client();

@@ -4,12 +4,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
 mod alone;
+mod between;
 mod capture;
 mod collectors;
 mod elsewhere;
 mod lcores;
+mod link;
 mod live;
 mod logger;
 mod refused;
+mod stepped;
 #[path = "../support/mod.rs"]
 mod support;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     slot::{Facts, Slot, V4},
     sync::AtomicU64,
+    time::Walls,
 };
 
 const KEYS: [[u64; 3]; 2] = [[1 << 32 | 1, 1 << 48, 1], [2 << 32 | 2, 2 << 48, 2]];
@@ -29,7 +30,7 @@ fn model(preemptions: usize, work: fn(Slot<'_, V4>)) {
     model.check(move || {
         let table: Arc<[AtomicU64]> = (0..8).map(|_| AtomicU64::new(0)).collect();
         let slot = Slot::<V4>::at(&table, 0).unwrap();
-        slot.fill(&KEYS[0], facts(100), 0, 11, true);
+        slot.fill(&KEYS[0], facts(100), 0, 11, true, Walls(0));
         let reader = loom::thread::spawn({
             let table = table.clone();
             move || check(&table)
@@ -47,10 +48,10 @@ fn a_packet_is_counted_while_somebody_reads() {
 
 #[test]
 fn a_flow_gives_place_to_another_while_somebody_reads() {
-    model(2, |slot| slot.fill(&KEYS[1], facts(200), 0, 21, true));
+    model(2, |slot| slot.fill(&KEYS[1], facts(200), 0, 21, true, Walls(0)));
 }
 
 #[test]
 fn a_flow_is_cut_while_somebody_reads() {
-    model(2, |slot| assert!(slot.cut(crate::EndReason::Idle).is_some()));
+    model(2, |slot| assert!(slot.cut(crate::EndReason::Idle, Walls(0)).is_some()));
 }

@@ -32,7 +32,7 @@ type Parts = (Worker<Heap>, Reader<Heap>, EndedReader);
 fn small(full: Full, joined: bool, ended: usize) -> Parts {
     let (idle, active) = (Duration::from_secs(8), Duration::from_secs(30));
     let spec = TableSpec { idle, active, full, joined, ..TableSpec::new(1024) };
-    table(&spec, Heap::new(spec.words()), Timebase { ticks: 0, unix_ns: 0, hz: HZ }, ended).unwrap()
+    table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), ended).unwrap()
 }
 
 /// Flow `i`, which tells its bytes a packet.

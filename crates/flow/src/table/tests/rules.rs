@@ -64,6 +64,99 @@ fn quiet_flows_end_and_long_ones_are_cut() {
 }
 
 #[test]
+fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
+    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut fin, mut back) = (four(3), four(3));
+    (fin.tcp_flags, back.tcp_flags, back.reversed) = (FIN | ACK, FIN | ACK, true);
+    // 1 rests for eight seconds, 2 goes on for half a minute and has a frame that was written late, 3 is closed by both
+    // ends and goes on after a second, 4 is quiet at the end.
+    let mut seen = vec![(0, four(1)), (7_999, four(1)), (15_999, four(1)), (100, fin), (200, back), (1_200, four(3))];
+    seen.extend((0..30).map(|n| (n * 1000, four(2))));
+    seen.extend([(28_500, four(2)), (30_000, four(2)), (10, four(4))]);
+    // More than one burst.
+    seen.extend((0..70).map(|n| (31_000 + n, four(5))));
+    let (ticks, packets): (Vec<_>, Vec<_>) = seen.into_iter().unzip();
+    worker.count4_at(&packets, &ticks, 0, &NoPrefetch);
+    assert_eq!((worker.latest(), reader.counts().created), (31_069, 7));
+    while !worker.flush(64) {}
+    assert_eq!((reader.counts().flows, reader.counts().dropped_records), (0, 0));
+    let told = |r: Record| {
+        let i = (1..6).find(|&i| Key4::of(&r.key) == Some(four(i).key)).unwrap();
+        (i, r.first / 1_000_000, r.last / 1_000_000, r.forward.packets + r.back.packets, r.end.unwrap())
+    };
+    let mut told: Vec<_> = records(&mut ended).into_iter().map(told).collect();
+    told.sort_by_key(|&(i, first, ..)| (i, first));
+    let (idle, forced) = (EndReason::Idle, EndReason::Forced);
+    assert_eq!(
+        told,
+        [
+            (1, 0, 7_999, 2, idle),
+            (1, 15_999, 15_999, 1, idle),
+            (2, 0, 29_000, 31, EndReason::Active),
+            (2, 30_000, 30_000, 1, forced),
+            (3, 100, 200, 2, EndReason::EndOfFlow),
+            (3, 1_200, 1_200, 1, idle),
+            (4, 10, 10, 1, idle),
+            (5, 31_000, 31_069, 70, forced),
+        ]
+    );
+}
+
+#[test]
+fn a_flow_of_a_capture_that_is_due_for_a_cut_at_the_end_ends() {
+    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    worker.count4_at(&[four(1), four(1), four(1), four(1), four(2)], &[0, 7_000, 14_000, 21_000, 0], 0, &NoPrefetch);
+    worker.count4_at(&[four(1), four(3)], &[28_000, 35_000], 0, &NoPrefetch);
+    while !worker.flush(64) {}
+    assert_eq!((reader.counts().flows, reader.counts().ended), (0, [1, 0, 0, 2, 0]));
+    assert_eq!(records(&mut ended).len(), 3);
+}
+
+#[test]
+fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
+    const HOUR: u64 = 3_600_000_000_000;
+    const S: u64 = 1_000_000_000;
+    let (mut worker, mut reader, mut ended) = small(Full::Refuse, true, 64);
+    let mut base = reader.timebase();
+    let start = 10 * HOUR;
+    let mut step = |worker: &mut Worker<Heap>, ended: &mut EndedReader, ticks: u64, by: i64| {
+        base.follow(Timebase::new(
+            ticks,
+            (start + ticks * 1_000_000).checked_add_signed(by * HOUR as i64).unwrap(),
+            HZ,
+        ));
+        reader.anchor(base);
+        ended.anchor(base);
+        // It is heard of, and nothing is due.
+        worker.age(ticks, 16);
+    };
+    step(&mut worker, &mut ended, 500, 0);
+    worker.count4(&[four(1), four(2)], 0, 1000, &NoPrefetch);
+    step(&mut worker, &mut ended, 2000, 1);
+    worker.count4(&[four(2), four(3)], 0, 3000, &NoPrefetch);
+    for second in 4..=32 {
+        worker.count4(&[four(2)], 0, second * 1000, &NoPrefetch);
+    }
+    age(&mut worker, 31_000);
+    let told = |ended: &mut EndedReader, i: u32| {
+        let mut told: Vec<_> = records(ended);
+        told.retain(|r| Key4::of(&r.key) == Some(four(i).key));
+        told.iter().map(|r| (r.first, r.last, r.end)).collect::<Vec<_>>()
+    };
+    // By the clock it began by, though it went on after the step.
+    assert_eq!(told(&mut ended, 2), [(start + S, start + 32 * S, Some(EndReason::Active))]);
+    // Its next record is by the new clock, which is ahead; the clock is then stepped two hours back.
+    worker.count4(&[four(2)], 0, 40_000, &NoPrefetch);
+    step(&mut worker, &mut ended, 41_000, -1);
+    worker.count4(&[four(2), four(4)], 0, 42_000, &NoPrefetch);
+    age(&mut worker, 70_000);
+    let all = records(&mut ended);
+    let of = |i: u32| all.iter().find(|r| Key4::of(&r.key) == Some(four(i).key)).map(|r| (r.first, r.last)).unwrap();
+    assert_eq!(of(2), (start + HOUR + 40 * S, start + HOUR + 42 * S));
+    assert_eq!(of(4), (start - HOUR + 42 * S, start - HOUR + 42 * S));
+}
+
+#[test]
 fn tcp_ends_a_flow() {
     for (joined, frames, closed) in [
         (true, &[(FIN, false), (FIN, true)][..], true),

@@ -149,7 +149,7 @@ fn log(
     let controls = loops.iter().map(dataplane::Forwarder::control).collect();
     let seen = std::sync::Arc::clone(&logged);
     let each_second = Box::new(move |ports: &[_], lcores: &[_]| {
-        seen.look(ports, lcores);
+        seen.look(ports, lcores).iter().for_each(|line| out::note(line));
         if live {
             ending::table_text(&seen.totals())
         } else {
