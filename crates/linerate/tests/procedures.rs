@@ -178,7 +178,8 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
     let _machine = exclusive();
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
-    let text = "frame_sizes = [64]\ntests = ['frame-loss', 'back-to-back', 'forwarding-rate']\nthroughput = '200kpps'\n\
+    let text =
+        "frame_sizes = [64]\ntests = ['frame-loss', 'back-to-back', 'forwarding-rate']\nthroughput = '200kpps'\n\
                 search.upper = '1Mpps'\n[frame_loss]\nduration = '50ms'\n\
                 [back_to_back]\nlimit = '20ms'\nrepetitions = 3\n[forwarding_rate]\nduration = '50ms'\nstep = '40%'\n\
                 [trust]\nresidual = '20ms'\nsettle = '5ms'\nmax_repeats = 100\n";

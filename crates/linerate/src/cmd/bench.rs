@@ -13,6 +13,7 @@ use report::progress::Line;
 use std::time::Duration;
 use units::{Fps, FrameSize};
 
+mod addresses;
 mod bed;
 mod command;
 mod ending;
@@ -57,6 +58,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
+    if plan.tests_addresses() {
+        return addresses::run(args, plan);
+    }
     match sim::asked(&args.ports, &plan)? {
         Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?)),
         None => {

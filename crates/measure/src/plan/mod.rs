@@ -4,6 +4,7 @@
 //! (which is [`Plan::default`]). Nothing runs from a [`Plan`]: [`Plan::validate`] turns it into a [`ValidPlan`], and its
 //! error names the key, the value and what is legal.
 
+mod addresses;
 mod error;
 mod goals;
 mod procedures;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use units::{FrameSize, LinkSpeed, Load, Ratio};
 
+pub use addresses::AddressesPlan;
 pub use error::PlanError;
 pub use goals::Goals;
 pub use procedures::{
@@ -87,6 +89,9 @@ pub struct Plan {
     /// Soak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<SoakPlan>,
+    /// Address caching capacity and learning rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<AddressesPlan>,
 }
 
 /// [`Plan::test_timeout`] of a plan that says none.
@@ -121,6 +126,7 @@ impl Default for Plan {
             latency_profile: None,
             pdv: None,
             soak: None,
+            addresses: None,
         }
     }
 }
