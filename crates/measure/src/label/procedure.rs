@@ -267,6 +267,6 @@ fn pdv(label: &mut Label, plan: &Plan) {
          frame was lost are left out",
         table.window.as_secs_f64()
     );
-    let text = format!("an interval of {} s instead of minutes (§6.1)", table.duration.as_secs_f64());
+    let text = format!("an interval of {} s instead of minutes (§8.4)", table.duration.as_secs_f64());
     label.should(table.duration.as_secs() < 60, text);
 }

@@ -65,6 +65,8 @@ pub(super) struct Steps {
     size: FrameSize,
     /// Over burst lengths: its loads are frames.
     search: LossVerification,
+    /// Frames of the burst asked for last.
+    asked: u64,
     found: BackToBack,
 }
 
@@ -80,7 +82,7 @@ impl Steps {
             limit_frames: limit_frames / step_frames * step_frames,
             ..BackToBack::default()
         };
-        Ok(Self { size: setting.frame_size, search: Self::search(&plan, &found), plan, found })
+        Ok(Self { size: setting.frame_size, search: Self::search(&plan, &found), plan, asked: 0, found })
     }
 
     fn search(plan: &BackToBackPlan, found: &BackToBack) -> LossVerification {
@@ -93,11 +95,19 @@ impl Steps {
         self.found.bursts.push(longest);
         self.found.sum_up();
         self.search = Self::search(&self.plan, &self.found);
-        let limit = format!("{} frames ({} s)", self.found.limit_frames, self.plan.limit.as_secs_f64());
+        let limit_s = self.found.limit_frames as f64 / self.found.rate_fps.get();
+        let limit = format!("{} frames ({limit_s:.6} s)", self.found.limit_frames);
         if outcome == Outcome::AtMaximum {
             let reason =
                 format!("even the longest burst of {limit} lost nothing: repeat with a higher back_to_back.limit");
             return Some(Want::end(TestOutcome::AtMaximum, reason));
+        }
+        if outcome == Outcome::TesterLimited {
+            let reason = format!(
+                "the tester sends bursts of {} frames without a break, and no longer ones",
+                self.found.limit_frames
+            );
+            return Some(Want::end(TestOutcome::TesterLimited, reason));
         }
         if (self.found.bursts.len() as u32) < self.plan.repetitions {
             return None;
@@ -125,6 +135,7 @@ impl guard::Steps for Steps {
             match self.search.next() {
                 search::Want::Load(length, purpose) | search::Want::Trial(length, _, purpose) => {
                     let (frames, rate) = (length.get().round() as u64, self.found.rate_fps);
+                    self.asked = frames;
                     let duration_s = frames as f64 / rate.get();
                     let shape = LoadShape::Burst { frames };
                     let purpose = if purpose == Purpose::Verification { purpose } else { Purpose::Test };
@@ -143,6 +154,17 @@ impl guard::Steps for Steps {
         let LoadShape::Burst { frames } = trial.spec.shape else { return };
         let received: u64 = trial.directions.iter().map(|d| d.received).sum();
         self.search.verdict(Fps::from_raw(frames as f64), received > 0 && trial.lost() == 0, trial);
+    }
+
+    /// A tester that is away for a moment cannot send long bursts, and may send shorter ones.
+    fn beyond(&mut self, _most: Fps) -> bool {
+        let shorter = self.asked / 2 / self.found.step_frames * self.found.step_frames;
+        if shorter == 0 {
+            return false;
+        }
+        self.found.limit_frames = self.found.limit_frames.min(shorter);
+        self.search.cap(Fps::from_raw(shorter as f64));
+        true
     }
 
     fn found(&self) -> Found {

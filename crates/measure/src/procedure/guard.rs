@@ -145,7 +145,7 @@ impl Procedure {
             Want::Trial(spec) => Ask::Run(*spec),
             Want::Event(spec, at_s) => Ask::Event { spec: *spec, at_s: *at_s },
             Want::End(outcome, reason) => {
-                self.ended = Some((*outcome, reason.clone()));
+                self.ended = Some((self.told(*outcome), reason.clone()));
                 return Ask::Done;
             }
         };
@@ -214,7 +214,15 @@ impl Procedure {
 
     fn end(&mut self, outcome: TestOutcome, reason: String) {
         self.pending = None;
-        self.ended = Some((outcome, Some(reason)));
+        self.ended = Some((self.told(outcome), Some(reason)));
+    }
+
+    /// A tester that offered nothing in full says nothing of the device.
+    fn told(&self, outcome: TestOutcome) -> TestOutcome {
+        match outcome {
+            TestOutcome::TesterLimited if self.trials.is_empty() => TestOutcome::Inconclusive,
+            other => other,
+        }
     }
 
     /// What was found, and how it ended.

@@ -10,9 +10,9 @@ use super::{
 use crate::{terminal, text};
 
 /// The loss curves of a result.
-pub(super) fn curves(result: &RunResult) -> Vec<(&TestResult, &FrameLoss)> {
-    let curve = |t| match t {
-        TestResult { found: Found::FrameLoss(curve), .. } if !curve.points.is_empty() => Some((t, curve)),
+pub(super) fn curves<'a>(result: &'a RunResult) -> Vec<(&'a TestResult, &'a FrameLoss)> {
+    let curve = |t: &'a TestResult| match &t.found {
+        Found::FrameLoss(curve) if !curve.points.is_empty() => Some((t, curve)),
         _ => None,
     };
     result.tests.iter().filter_map(curve).collect()

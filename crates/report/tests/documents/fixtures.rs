@@ -1,6 +1,8 @@
 //! Hand-made results. The figures are made up but belong together: counts add up and rates follow from them.
 
 use measure::{
+    plan::Test,
+    procedure::*,
     result::*,
     search::mlr::{GoalResult, GoalSet, Regularity, SearchGoal},
     trial::*,
@@ -345,4 +347,87 @@ pub fn hostile() -> RunResult {
     r.trials[0].interference.lcores[0].role = evil.into();
     r.trials[0].violations.push(Violation { rule: Rule::Interrupted, text: evil.into() });
     r
+}
+
+/// Every test beside the throughput at 64 bytes, each with one of everything.
+pub fn tests() -> RunResult {
+    let spread = |mean: f64| Some(Spread { n: 20, mean, stddev: 0.0, min: mean, max: mean });
+    let trend = Some(Trend { points: 9, per_hour: 5.0, per_hour_error: 0.5, mean: 9.0 });
+    let rate = fps(1e7);
+    let point = LossPoint { load_fps: rate, percent: 100.0, loss_ratio: 0.328, forwarding_fps: rate, trial: 1 };
+    let b2b = BackToBack {
+        bursts: vec![3121],
+        frames: spread(3121.0),
+        implied_buffer_s: Some(2e-4),
+        corrected_buffer_s: Some(7e-5),
+        corrected_buffer_frames: Some(1024.0),
+        actual_buffer_s: Some(1e-4),
+        ..BackToBack::default()
+    };
+    let recovered = RecoveryTrial { trial: 1, recovery_s: Some(0.05), lost: 9 };
+    let reset = ResetTrial { trial: 1, command: Some("exit status: 0 after 0.40 s".into()), ..ResetTrial::default() };
+    let burst = BurstPoint {
+        burst_frames: 16,
+        outcome: TestOutcome::Done,
+        interval_s: Some(1e-6),
+        load_fps: Some(rate),
+        upper_bound_fps: Some(rate),
+    };
+    let forwarded = ForwardingPoint { iload_fps: rate, oload_fps: rate, fr_fps: rate, trial: 1 };
+    let delays = LatencyPoint { percent: Some(100.0), load_fps: rate, trials: vec![1], ..LatencyPoint::default() };
+    let spreads =
+        WindowSpread { min_ns: spread(1e3).unwrap(), pdv_p99_9_ns: spread(2e3).unwrap(), ipdv_range_ns: spread(3e3) };
+    let way = PdvDirection { from: "a".into(), to: "b".into(), windows: Some(spreads), ..PdvDirection::default() };
+    let segment = Segment {
+        trial: 1,
+        from_s: 0.0,
+        lost: 9,
+        forwarding_fps: rate,
+        p50_ns: Some(1),
+        p99_9_ns: Some(2),
+        max_ns: Some(3),
+    };
+    let all = [
+        (
+            Test::FrameLoss,
+            Found::FrameLoss(FrameLoss { theoretical_fps: rate, points: vec![point], not_offered_fps: vec![rate] }),
+        ),
+        (Test::BackToBack, Found::BackToBack(b2b)),
+        (
+            Test::Recovery,
+            Found::Recovery(Recovery { trials: vec![recovered], recovery_s: spread(0.05), ..Recovery::default() }),
+        ),
+        (Test::Reset, Found::Reset(Reset { trials: vec![reset], by_loss_s: spread(2.0), ..Reset::default() })),
+        (Test::Bursty, Found::Bursty(Bursty { burst_fps: rate, bursts: vec![burst] })),
+        (
+            Test::ForwardingRate,
+            Found::ForwardingRate(ForwardingRate { points: vec![forwarded], ..ForwardingRate::default() }),
+        ),
+        (
+            Test::LatencyProfile,
+            Found::LatencyProfile(LatencyProfile {
+                points: vec![delays],
+                tagged_at_s: 60.0,
+                tagged_ns: spread(12_500.0),
+                ..LatencyProfile::default()
+            }),
+        ),
+        (Test::Pdv, Found::Pdv(Pdv { directions: vec![way], ..Pdv::default() })),
+        (
+            Test::Soak,
+            Found::Soak(Soak { delay_ns: trend, rate_fps: trend, segments: vec![segment], ..Soak::default() }),
+        ),
+    ];
+    let answer = |(test, found)| TestResult {
+        test,
+        frame_size_bytes: size(64),
+        outcome: if test == Test::Soak { TestOutcome::Failed } else { TestOutcome::Done },
+        reason: (test == Test::Soak).then(|| "9 frames were lost".to_owned()),
+        standard: StandardLabel { name: "RFC 0000".to_owned(), departures: vec!["software ports".to_owned()] },
+        compliance: Compliance::Conditional,
+        trials: vec![1],
+        invalid_trials: 0,
+        found,
+    };
+    RunResult { tests: all.map(answer).to_vec(), ..result(Vec::new()) }
 }

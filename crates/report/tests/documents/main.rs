@@ -5,5 +5,6 @@
 mod fixtures;
 mod golden;
 mod hostile;
+mod procedures;
 mod published;
 mod schema;

@@ -44,7 +44,7 @@ fn names(value: &Value, path: &str, found: &mut Vec<String>) {
 #[test]
 fn every_field_is_described() {
     let mut found = vec![];
-    for r in [ten_gig(), every_outcome(), mlrsearch()] {
+    for r in [ten_gig(), every_outcome(), mlrsearch(), tests()] {
         names(&serde_json::to_value(r).unwrap(), "", &mut found);
     }
     assert!(found.len() > 100);

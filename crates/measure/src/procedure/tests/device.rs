@@ -21,6 +21,8 @@ pub struct Device {
     pub always: u64,
     /// Frames/s the tester offers.
     pub tester: f64,
+    /// Frames of the longest burst that the tester sends without a break.
+    pub longest: u64,
     /// Spans of sending time in which nothing is forwarded.
     pub dead: Option<(f64, f64)>,
     /// Growth of every delay, ns a second of sending.
@@ -34,7 +36,18 @@ impl Device {
         // Faster than anything asked of it: what is lost is this file's to say.
         let sim = SimSetup::new(1e15, 1).start();
         let tester = f64::INFINITY;
-        Self { capacity, queue, recovery_s: 0.0, always: 0, tester, dead: None, creep: 0.0, sim, sent_s: 0.0 }
+        Self {
+            capacity,
+            queue,
+            recovery_s: 0.0,
+            always: 0,
+            tester,
+            longest: u64::MAX,
+            dead: None,
+            creep: 0.0,
+            sim,
+            sent_s: 0.0,
+        }
     }
 
     /// Frames lost, and when the last of them left.
@@ -97,8 +110,9 @@ impl Device {
             };
             d.windows = (0..windows).map(window).collect();
         }
-        if spec.load_fps.get() > self.tester {
-            d.skipped = d.sent - (self.tester * spec.duration_s) as u64;
+        let long = matches!(spec.shape, LoadShape::Burst { frames } if frames > self.longest);
+        if spec.load_fps.get() > self.tester || long {
+            d.skipped = if long { d.sent / 2 } else { d.sent - (self.tester * spec.duration_s) as u64 };
             d.sent -= d.skipped;
             (d.lost, d.received) = (0, d.sent);
             record.violations = vec![Violation { rule: Rule::TesterShort, text: "too slow".to_owned() }];

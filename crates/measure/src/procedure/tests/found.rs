@@ -87,6 +87,19 @@ fn a_queue_beyond_the_limit_is_said_to_be() {
 }
 
 #[test]
+fn bursts_longer_than_the_tester_can_send_are_left_out() {
+    let few = plan("back-to-back", "back_to_back.repetitions = 2\nback_to_back.limit = '100ms'");
+    let mut device = Device { longest: 5_000, ..Device::new(10e6, 1024.0) };
+    let (findings, _) = drive(&mut device, Test::BackToBack, &few, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::Done);
+    assert!((found!(findings, BackToBack).corrected_buffer_frames.unwrap() - 1024.0).abs() < 2.0);
+    let mut device = Device { longest: 1_000, ..Device::new(10e6, 1024.0) };
+    let (findings, _) = drive(&mut device, Test::BackToBack, &few, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::TesterLimited);
+    assert!(findings.reason.unwrap().contains("without a break"));
+}
+
+#[test]
 fn recovery_is_the_time_to_the_last_frame_lost() {
     let table = plan("recovery", "");
     let mut device = Device { recovery_s: 0.05, ..Device::new(10e6, 100.0) };
