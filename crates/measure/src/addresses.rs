@@ -67,8 +67,8 @@ impl RoundRecord {
             (RoundVerdict::Invalid, Some(format!("{sent} of {asked} frames left the tester: choose a lower rate")))
         } else if held {
             (RoundVerdict::Held, None)
-        } else if let Some(why) = disturbed.filter(|_| counts.flooded == 0) {
-            // A flood is the bridge's doing, whatever the tester missed.
+        } else if let Some(why) = disturbed {
+            // What was late came faster than asked for behind it.
             (RoundVerdict::Invalid, Some(why))
         } else {
             (RoundVerdict::Overflowed, None)

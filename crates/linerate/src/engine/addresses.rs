@@ -151,7 +151,8 @@ impl Rig {
         let (epoch, gap, residual) = (self.epoch(), self.ticks(GAP) / 10, self.ticks(residual));
         // Exactly so many frames at the rate.
         let duration = (frames as f64 * hz as f64 / phase.rate.get().max(1e-3)).round() as u64;
-        let pacer = Pacer::new(phase.rate, hz, duration, Pacer::default_catch_up(hz));
+        // Each address counts: none is left out for being late, and a round in which many were is void.
+        let pacer = Pacer::new(phase.rate, hz, duration, duration);
         // A peer that dies must not take its memory from under a poll.
         let parked = if self.dut.is_none() { self.eal.park_interrupts() } else { None };
         let control = Control::new(Timing { residual, settle: residual / 10 }, 1);

@@ -84,7 +84,8 @@ fn a_round_is_judged_by_what_was_sent() {
     assert_eq!(judge(RoundCounts { tested: 9, forwarded: 9, ..good }, None), RoundVerdict::Invalid);
     assert_eq!(judge(RoundCounts { forwarded: 9, ..good }, None), RoundVerdict::Overflowed);
     assert_eq!(judge(RoundCounts { forwarded: 9, ..good }, Some("away")), RoundVerdict::Invalid);
-    assert_eq!(judge(RoundCounts { flooded: 1, ..good }, Some("away")), RoundVerdict::Overflowed);
+    assert_eq!(judge(RoundCounts { flooded: 1, ..good }, None), RoundVerdict::Overflowed);
+    assert_eq!(judge(RoundCounts { flooded: 1, ..good }, Some("away")), RoundVerdict::Invalid);
 }
 
 #[test]
