@@ -4,6 +4,7 @@
 //! of counts that somebody else took, and everything here can be driven by a simulated DUT in a plain test.
 #![forbid(unsafe_code)]
 
+pub mod addresses;
 pub mod diagnose;
 pub mod label;
 pub mod metrics;

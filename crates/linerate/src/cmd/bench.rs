@@ -13,6 +13,7 @@ use report::progress::Line;
 use std::time::Duration;
 use units::{Fps, FrameSize};
 
+mod addresses;
 mod bed;
 mod command;
 mod ending;
@@ -63,6 +64,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();
+    if plan.tests_addresses() {
+        return addresses::run(args, plan);
+    }
     let simulated = sim::asked(&args.ports, &plan)?;
     let old = layouts::old(&args.tables, &plan, simulated.is_some())?;
     match simulated {

@@ -34,6 +34,12 @@ impl Progress {
         }
     }
 
+    /// Shows these words now.
+    pub fn note(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.bar.tick();
+    }
+
     /// A line that stays, above the progress.
     pub fn println(&self, text: &str) {
         self.bar.println(text);

@@ -34,6 +34,16 @@ pub struct Run {
 impl Run {
     /// Brings up the rig for this plan.
     pub fn new(plan: ValidPlan, ports: &PortArgs, machine: &MachineArgs) -> Result<Self, Failure> {
+        Self::with(plan, ports, machine, None)
+    }
+
+    /// The same with a third port, where one is wanted: see [`RigOptions::third_port`].
+    pub fn with(
+        plan: ValidPlan,
+        ports: &PortArgs,
+        machine: &MachineArgs,
+        third_port: Option<Duration>,
+    ) -> Result<Self, Failure> {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
         let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514);
@@ -41,14 +51,15 @@ impl Run {
             ports.dut.as_deref().or(plan.dut.function.as_deref()),
             ports.impair.as_deref().or(plan.dut.impair.as_deref()),
         );
-        let rig = Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, stop: &stop }).map_err(|e| {
-            // A wait for a peer that was cut short says only that it was.
-            if stop.requested() {
-                Failure::stopped(e)
-            } else {
-                e
-            }
-        })?;
+        let rig =
+            Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, third_port, stop: &stop }).map_err(|e| {
+                // A wait for a peer that was cut short says only that it was.
+                if stop.requested() {
+                    Failure::stopped(e)
+                } else {
+                    e
+                }
+            })?;
         Ok(Self {
             rig,
             plan,

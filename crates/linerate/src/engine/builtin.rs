@@ -85,6 +85,20 @@ impl BuiltInSpec {
         }
     }
 
+    /// Lets a bridge forget stations silent for so long. Errors for a function that learns none.
+    pub fn age_stations(&mut self, silent: Duration) -> Result<(), Failure> {
+        match self {
+            Self::Plane(spec) if spec.plane.kind == FunctionKind::Bridge => {
+                spec.plane.bridge_ageing = Some(silent);
+                Ok(())
+            }
+            other => Err(Failure::usage(format!(
+                "dut {}: learns no addresses: the address tests need --dut bridge, or three ports",
+                other.describe()
+            ))),
+        }
+    }
+
     /// In words, for the report.
     pub fn describe(&self) -> String {
         match self {

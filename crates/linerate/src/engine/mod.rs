@@ -1,5 +1,6 @@
 //! Joins `traffic` to `measure`: brings up ports and cores, runs trials, and hands the counts over.
 
+mod addresses;
 mod builtin;
 mod cpus;
 mod dut;

@@ -32,6 +32,8 @@ pub struct RigOptions<'a> {
     pub impair: Option<&'a str>,
     /// Longest frame, without FCS.
     pub max_frame: usize,
+    /// Three ports instead of two, for the address tests; a built-in bridge then forgets stations silent for so long.
+    pub third_port: Option<Duration>,
     /// Stops the wait for a peer.
     pub stop: &'a Stop,
 }
@@ -96,7 +98,7 @@ impl Rig {
     pub fn new(options: &RigOptions<'_>) -> Result<Self, Failure> {
         let facts = facts::read();
         let outside = !options.ports.ports.is_empty();
-        let specs = port_specs(&options.ports.ports)?;
+        let specs = port_specs(&options.ports.ports, options.third_port.is_some())?;
         // Wrong words are wrong before anything is opened; the stations are known when the cables are.
         let parse =
             |stations| BuiltInSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations);
@@ -141,7 +143,7 @@ impl Rig {
             rig.open_outside(&specs, options, &mut warnings)?;
             rig.watched = options.ports.dut_control.as_deref().map(Watched::connect).transpose()?;
         } else {
-            rig.open_builtin(&parse)?;
+            rig.open_builtin(&parse, options.third_port)?;
         }
         rig.warnings = warnings;
         rig.tids = rig.thread_ids()?;
@@ -188,24 +190,32 @@ impl Rig {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        self.dut_text =
-            format!("{} <-> {}", names.first().map_or("", String::as_str), names.get(1).map_or("", String::as_str));
+        self.dut_text = names.join(" <-> ");
         Ok(())
     }
 
-    fn open_builtin(&mut self, parse: &dyn Fn([MacAddr; 2]) -> Result<BuiltInSpec, Failure>) -> Result<(), Failure> {
+    fn open_builtin(
+        &mut self,
+        parse: &dyn Fn([MacAddr; 2]) -> Result<BuiltInSpec, Failure>,
+        third_port: Option<Duration>,
+    ) -> Result<(), Failure> {
         let mut dut_ports = Vec::new();
-        for i in 0..2u8 {
+        for i in 0..if third_port.is_some() { 3 } else { 2u8 } {
             let config = PortConfig::new(&self.frames);
             let (near, far) = Wire::pair(self.eal, &format!("wire{i}"), self.descriptors, &config)?;
             self.ends.push(End::new(format!("wire{i}"), near, i)?);
             dut_ports.push(far);
         }
-        let spec = parse(self.macs())?;
+        let mut spec = parse(self.macs())?;
+        if let Some(ageing) = third_port {
+            spec.age_stations(ageing)?;
+        }
         // What the tester sends is no longer than its own ports take, and headers are added behind that.
         let info = |n| PortInfo { mac: own_mac(n), mtu: self.max_packet };
-        let polled = [0, 1].map(|port| Polled { port, queue: 0, lcore: 0 });
-        self.dut = Some(BuiltIn::new(self.eal, &spec, dut_ports, &[info(0x10), info(0x11)], &polled)?);
+        let ports = dut_ports.len();
+        let polled: Vec<_> = (0..ports).map(|port| Polled { port, queue: 0, lcore: 0 }).collect();
+        let infos: Vec<_> = (0x10..).take(ports).map(info).collect();
+        self.dut = Some(BuiltIn::new(self.eal, &spec, dut_ports, &infos, &polled)?);
         self.dut_text = format!("built-in {} over wire", spec.describe());
         Ok(())
     }
@@ -268,17 +278,22 @@ impl End {
     }
 }
 
-fn port_specs(texts: &[String]) -> Result<Vec<PortSpec>, Failure> {
-    if !matches!(texts.len(), 0 | 2) {
+fn port_specs(texts: &[String], three: bool) -> Result<Vec<PortSpec>, Failure> {
+    let (wanted, what) = match three {
+        false => (2, "two ports, one to send and one to receive"),
+        true => (3, "three ports for the address tests: learning port, test port, monitoring port (RFC 2889 §5.7.3)"),
+    };
+    if texts.len() != wanted && !texts.is_empty() {
         return Err(Failure::usage(format!(
-            "{} --port given: the tester has two ports, one to send and one to receive (or give none for the built-in \
-             device under test)",
+            "{} --port given: the tester has {what} (or give none for the built-in device under test)",
             texts.len()
         )));
     }
     let specs = texts.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
-    if specs.len() == 2 && specs[0] == specs[1] && !matches!(specs[0], PortSpec::Null { .. }) {
-        return Err(Failure::usage(format!("--port {} was given twice: the two ports must differ", texts[0])));
+    for (i, spec) in specs.iter().enumerate().filter(|(_, spec)| !matches!(spec, PortSpec::Null { .. })) {
+        if specs[..i].contains(spec) {
+            return Err(Failure::usage(format!("--port {} was given twice: the ports must differ", texts[i])));
+        }
     }
     if specs.contains(&PortSpec::Wire) {
         return Err(Failure::usage(

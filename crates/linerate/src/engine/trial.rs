@@ -97,7 +97,7 @@ pub struct Finished {
 }
 
 /// Sets a flag when dropped, a panic's way included.
-struct Set<'a>(&'a AtomicBool);
+pub(super) struct Set<'a>(pub(super) &'a AtomicBool);
 
 impl Drop for Set<'_> {
     fn drop(&mut self) {

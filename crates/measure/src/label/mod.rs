@@ -10,7 +10,7 @@ use crate::{
     search::mlr::{GoalSet, SearchGoal},
 };
 
-pub use procedure::procedure;
+pub use procedure::{addresses, procedure};
 
 /// What a label depends on beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -60,7 +60,7 @@ pub fn procedure(
         Test::LatencyProfile => latency_profile(&mut label, plan, found),
         Test::Pdv => pdv(&mut label, plan),
         Test::Soak => label.name = "soak (no standard)".to_owned(),
-        Test::Throughput | Test::Latency => {}
+        Test::Throughput | Test::Latency | Test::AddressCaching | Test::AddressLearning => {}
     }
     common(&mut label, test, plan, setting, facts);
     if facts.simulated {
@@ -71,6 +71,29 @@ pub fn procedure(
         (false, true) => Compliance::Unconditional,
         (false, false) => Compliance::Conditional,
     };
+    (StandardLabel { name: label.name, departures: label.departures }, compliance)
+}
+
+/// Label of a test between three ports (RFC 2889 §5.7, §5.8).
+pub fn addresses(test: Test, plan: &Plan, facts: &LabelFacts) -> (StandardLabel, Compliance) {
+    let table = plan.addresses.clone().unwrap_or_default();
+    let age = table.age.as_secs_f64();
+    let (what, search) = match test {
+        Test::AddressLearning => ("§5.8 address learning rate", format!("searched to {}", table.precision)),
+        _ => (
+            "§5.7 address caching capacity",
+            format!("up to {} addresses offered at {}", table.most, table.learning_rate),
+        ),
+    };
+    let name = format!("RFC 2889 {what}: {search}, {age} s of ageing before each round");
+    let mut label = Label { name, ..Label::default() };
+    label.should(
+        test == Test::AddressCaching,
+        "the highest number is tried, too; the loop of §5.7.3 takes it for a failure",
+    );
+    label.should(facts.repeated > 0, "invalid rounds repeated, none of them counted");
+    label.should(facts.software_ports, "software ports instead of a physical link");
+    let compliance = if label.departures.is_empty() { Compliance::Unconditional } else { Compliance::Conditional };
     (StandardLabel { name: label.name, departures: label.departures }, compliance)
 }
 

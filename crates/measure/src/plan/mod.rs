@@ -4,6 +4,7 @@
 //! (which is [`Plan::default`]). Nothing runs from a [`Plan`]: [`Plan::validate`] turns it into a [`ValidPlan`], and its
 //! error names the key, the value and what is legal.
 
+mod addresses;
 mod error;
 mod goals;
 mod needs;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use units::{FrameSize, LinkSpeed, Load, Ratio};
 
+pub use addresses::AddressesPlan;
 pub use error::PlanError;
 pub use goals::Goals;
 pub use needs::Needs;
@@ -89,6 +91,9 @@ pub struct Plan {
     /// Soak.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<SoakPlan>,
+    /// Address caching capacity and learning rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub addresses: Option<AddressesPlan>,
     /// What the testbed of the plan's document has.
     #[serde(skip_serializing_if = "Needs::is_empty")]
     pub needs: Needs,
@@ -126,6 +131,7 @@ impl Default for Plan {
             latency_profile: None,
             pdv: None,
             soak: None,
+            addresses: None,
             needs: Needs::default(),
         }
     }

@@ -33,11 +33,15 @@ pub enum Test {
     Pdv,
     /// A load for hours, with a loss budget and the drift.
     Soak,
+    /// RFC 2889 §5.7, between three ports.
+    AddressCaching,
+    /// RFC 2889 §5.8, between three ports.
+    AddressLearning,
 }
 
 impl Test {
     /// Every test, in the order in which `--help` and errors name them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Throughput,
         Self::Latency,
         Self::FrameLoss,
@@ -49,6 +53,8 @@ impl Test {
         Self::LatencyProfile,
         Self::Pdv,
         Self::Soak,
+        Self::AddressCaching,
+        Self::AddressLearning,
     ];
 
     /// As a plan writes it.
@@ -65,12 +71,19 @@ impl Test {
             Self::LatencyProfile => "latency-profile",
             Self::Pdv => "pdv",
             Self::Soak => "soak",
+            Self::AddressCaching => "address-caching",
+            Self::AddressLearning => "address-learning",
         }
     }
 
     /// Whether it is a search or trial of the throughput rather than a procedure of its own.
     pub fn is_search(self) -> bool {
         matches!(self, Self::Throughput | Self::Latency)
+    }
+
+    /// Whether it is made of rounds between three ports.
+    pub fn is_of_addresses(self) -> bool {
+        matches!(self, Self::AddressCaching | Self::AddressLearning)
     }
 }
 

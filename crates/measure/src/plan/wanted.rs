@@ -32,7 +32,7 @@ impl Plan {
     /// Whether a test goes by the throughput of its frame size.
     pub fn needs_throughput(&self, test: Test) -> bool {
         match test {
-            Test::Throughput | Test::FrameLoss | Test::Bursty => false,
+            Test::Throughput | Test::FrameLoss | Test::Bursty | Test::AddressCaching | Test::AddressLearning => false,
             Test::Soak => self.soak.as_ref().is_none_or(|s| s.load.is_none()),
             _ => true,
         }
@@ -61,6 +61,7 @@ impl Plan {
         }
         span("test_timeout", self.test_timeout, SHORTEST)?;
         self.fill_tables();
+        self.check_addresses()?;
         self.check_loads_of_tests()?;
         self.check_bursts()?;
         self.check_durations()
@@ -81,6 +82,7 @@ impl Plan {
         keep(&mut self.latency_profile, runs(Test::LatencyProfile));
         keep(&mut self.pdv, runs(Test::Pdv));
         keep(&mut self.soak, runs(Test::Soak));
+        keep(&mut self.addresses, runs(Test::AddressCaching) || runs(Test::AddressLearning));
     }
 
     fn check_loads_of_tests(&self) -> Check {
@@ -229,6 +231,9 @@ impl Plan {
         }
         if let Some(t) = &mut self.soak {
             (t.duration, t.segment, t.window) = (Duration::from_secs(3), ms(500), ms(50));
+        }
+        if let Some(t) = &mut self.addresses {
+            t.quick();
         }
     }
 }

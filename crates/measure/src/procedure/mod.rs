@@ -33,6 +33,7 @@ pub use soak::{Segment, Soak};
 pub use spread::{Spread, Trend};
 
 use crate::{
+    addresses::Addresses,
     plan::{Test, ValidPlan},
     result::{Outcome, SizeResult},
     search::SearchConfig,
@@ -86,6 +87,8 @@ pub enum Found {
     Pdv(Pdv),
     /// A load for hours.
     Soak(Soak),
+    /// RFC 2889 §5.7, §5.8.
+    Addresses(Addresses),
 }
 
 /// The throughput that tests at one frame size go by.
@@ -173,6 +176,7 @@ impl Setting {
 pub fn for_test(test: Test, plan: &ValidPlan, setting: &Setting) -> Result<Procedure, String> {
     let steps: Box<dyn guard::Steps> = match test {
         Test::Throughput | Test::Latency => return Err("a search, not a procedure".to_owned()),
+        Test::AddressCaching | Test::AddressLearning => return Err("rounds between three ports".to_owned()),
         Test::FrameLoss => Box::new(frame_loss::Steps::new(plan.frame_loss.clone().unwrap_or_default(), setting)),
         Test::BackToBack => Box::new(back_to_back::Steps::new(plan.back_to_back.clone().unwrap_or_default(), setting)?),
         Test::Recovery => Box::new(recovery::Steps::new(plan.recovery.clone().unwrap_or_default(), setting)?),

@@ -1,5 +1,6 @@
 //! What the tests beside the throughput found: a section a test, for the terminal and for Markdown.
 
+mod addresses;
 mod delays;
 mod loads;
 
@@ -48,6 +49,8 @@ fn section(result: &RunResult, test: Test) -> Section {
         Test::LatencyProfile => ("One-way delay by load", delays::profile(&all)),
         Test::Pdv => ("Delay variation, whole and by window", delays::pdv(&all)),
         Test::Soak => ("Soak", delays::soak(&all)),
+        Test::AddressCaching => ("Address caching capacity", addresses::rounds(&all)),
+        Test::AddressLearning => ("Address learning rate", addresses::rounds(&all)),
         Test::Throughput | Test::Latency => ("", Table::default()),
     };
     let mut notes = by_sizes(&all, |t| {
@@ -57,6 +60,9 @@ fn section(result: &RunResult, test: Test) -> Section {
     });
     if test == Test::LatencyProfile {
         notes.extend(all.iter().filter_map(|t| delays::tagged(t)));
+    }
+    if test.is_of_addresses() {
+        notes.extend(all.iter().filter_map(|t| addresses::answer(t)));
     }
     if test == Test::Reset {
         notes.extend(all.iter().flat_map(|t| loads::commands(t)));

@@ -1,0 +1,267 @@
+//! Address caching capacity and address learning rate of a bridge (RFC 2889 §5.7, §5.8): rounds between three ports, asked
+//! for one by one. No I/O and no clock.
+//!
+//! In a round the learning port sends a frame from each of N addresses, the test port one to each of them, and a
+//! monitoring port listens. The bridge holds all N when every frame of the second kind came to the learning port and none to
+//! the monitoring port.
+
+use serde::{Deserialize, Serialize};
+use units::Fps;
+
+/// A round to be run.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Addresses offered.
+    pub addresses: u64,
+    /// Rate at which they are offered, frames/s.
+    pub learning_fps: Fps,
+}
+
+/// What was counted in a round, frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RoundCounts {
+    /// Learning frames that left.
+    pub learned: u64,
+    /// Test frames that left.
+    pub tested: u64,
+    /// Test frames that came to the learning port.
+    pub forwarded: u64,
+    /// Test frames that came to the monitoring port: the bridge did not know where to send them.
+    pub flooded: u64,
+    /// Test frames that came back to the test port.
+    pub returned: u64,
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RoundVerdict {
+    /// Every address was known.
+    Held,
+    /// Frames were flooded or did not come.
+    Overflowed,
+    /// The tester did not send what it should, or was away: no evidence.
+    Invalid,
+}
+
+/// A round that was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundRecord {
+    /// What was asked.
+    pub round: Round,
+    /// What was counted.
+    pub counts: RoundCounts,
+    /// What it says.
+    pub verdict: RoundVerdict,
+    /// Why it is invalid, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl RoundRecord {
+    /// Judges a round. `disturbed` says what disturbed the tester, if something did: a loss is then no evidence.
+    pub fn judge(round: Round, counts: RoundCounts, disturbed: Option<String>) -> Self {
+        let (sent, asked) = (counts.learned.min(counts.tested), round.addresses);
+        let held = counts.flooded == 0 && counts.forwarded >= counts.tested;
+        let (verdict, why) = if sent < asked {
+            (RoundVerdict::Invalid, Some(format!("{sent} of {asked} frames left the tester: choose a lower rate")))
+        } else if held {
+            (RoundVerdict::Held, None)
+        } else if let Some(why) = disturbed {
+            // What was late came faster than asked for behind it.
+            (RoundVerdict::Invalid, Some(why))
+        } else {
+            (RoundVerdict::Overflowed, None)
+        };
+        Self { round, counts, verdict, why }
+    }
+}
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal {
+    /// The most addresses held, up to `most`; the first round offers `initial` (§5.7).
+    Capacity {
+        /// Most addresses tried.
+        most: u64,
+        /// Addresses of the first round.
+        initial: u64,
+        /// Rate at which they are offered.
+        learning_fps: Fps,
+    },
+    /// The highest rate at which so many addresses are learned (§5.8).
+    Rate {
+        /// Addresses offered in every round.
+        addresses: u64,
+        /// Highest rate tried.
+        most_fps: Fps,
+        /// Rate of the first round.
+        initial_fps: Fps,
+        /// Relative width at which the search ends.
+        precision: f64,
+    },
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Addresses {
+    /// Addresses of the largest round that was held; of a rate, of all rounds.
+    pub addresses: Option<u64>,
+    /// Rate of the fastest round that was held.
+    pub learning_fps: Option<Fps>,
+    /// Addresses of the smallest round that was not held, of a capacity.
+    pub overflow_addresses: Option<u64>,
+    /// Rate of the slowest round that was not held, of a rate.
+    pub overflow_fps: Option<Fps>,
+    /// Every round, in order.
+    pub rounds: Vec<RoundRecord>,
+}
+
+/// How the search ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Both bounds stand.
+    Found,
+    /// Even the most that was to be tried was held.
+    AtMaximum,
+    /// Not even the least was held.
+    BelowMinimum,
+    /// Too many rounds could not be trusted.
+    Inconclusive,
+}
+
+/// The least rate of a learning-rate search: RFC 2889 §5.7.2 calls for as low as 50 frames/s "or even less".
+const LEAST_FPS: f64 = 1.0;
+/// Halvings of any range there is, with rounds to spare.
+const MOST_ROUNDS: u32 = 200;
+
+/// The binary search of RFC 2889 §5.7.3, over addresses or over rates.
+///
+/// The standard's loop takes its maximum for a failure without trying it; here it is tried when all below it was held.
+#[derive(Debug, Clone)]
+pub struct AddressSearch {
+    goal: Goal,
+    /// Highest that was held, lowest that was not: addresses, or frames/s.
+    low: f64,
+    high: Option<f64>,
+    at: f64,
+    invalid: u32,
+    max_repeats: u32,
+    asked: u32,
+    end: Option<End>,
+    found: Addresses,
+}
+
+impl AddressSearch {
+    /// A search that repeats an invalid round at most so often. `None` where the goal allows no round at all.
+    pub fn new(goal: Goal, max_repeats: u32) -> Option<Self> {
+        let (least, most, initial) = match goal {
+            Goal::Capacity { most, initial, .. } => (1.0, most as f64, initial as f64),
+            Goal::Rate { most_fps, initial_fps, addresses, precision } => {
+                if addresses == 0 || precision.is_nan() || precision <= 0.0 {
+                    return None;
+                }
+                (LEAST_FPS, most_fps.get(), initial_fps.get())
+            }
+        };
+        if !(most >= least && most.is_finite()) {
+            return None;
+        }
+        let at = initial.clamp(least, most);
+        let found = Addresses::default();
+        Some(Self { goal, low: 0.0, high: None, at, invalid: 0, max_repeats, asked: 0, end: None, found })
+    }
+
+    /// The round wanted now; `None` when the search has ended.
+    pub fn wanted(&mut self) -> Option<Round> {
+        if self.end.is_none() && self.asked >= MOST_ROUNDS {
+            self.end = Some(End::Inconclusive);
+        }
+        if self.end.is_some() {
+            return None;
+        }
+        Some(match self.goal {
+            Goal::Capacity { learning_fps, .. } => Round { addresses: self.at as u64, learning_fps },
+            Goal::Rate { addresses, .. } => Round { addresses, learning_fps: Fps::from_raw(self.at) },
+        })
+    }
+
+    /// Tells what the round gave.
+    pub fn report(&mut self, record: RoundRecord) {
+        let verdict = record.verdict;
+        self.asked += 1;
+        self.found.rounds.push(record);
+        match verdict {
+            RoundVerdict::Invalid => {
+                self.invalid += 1;
+                if self.invalid > self.max_repeats {
+                    self.end = Some(End::Inconclusive);
+                }
+                return;
+            }
+            RoundVerdict::Held => self.low = self.at,
+            RoundVerdict::Overflowed => self.high = Some(self.at),
+        }
+        self.invalid = 0;
+        self.settle();
+    }
+
+    /// Where the next round is, or how it ends.
+    fn settle(&mut self) {
+        let (most, close) = match self.goal {
+            Goal::Capacity { most, .. } => (most as f64, self.high.is_some_and(|high| high - self.low < 2.0)),
+            Goal::Rate { most_fps, precision, .. } => {
+                let close = self.high.is_some_and(|high| (high - self.low) / high <= precision || high <= LEAST_FPS);
+                (most_fps.get(), close)
+            }
+        };
+        self.end = match self.high {
+            None if self.low >= most => Some(End::AtMaximum),
+            Some(_) if close && self.low == 0.0 => Some(End::BelowMinimum),
+            Some(_) if close => Some(End::Found),
+            _ => None,
+        };
+        let whole = matches!(self.goal, Goal::Capacity { .. });
+        self.at = match self.high {
+            // The standard's way up is half of what is left, too; its maximum itself is tried last.
+            None if most - self.low < 2.0 => most,
+            None if whole => (self.low + (most - self.low) / 2.0).floor(),
+            None => {
+                if most / self.low <= 2.0 {
+                    most
+                } else {
+                    self.low * 2.0
+                }
+            }
+            Some(high) if whole => (self.low + (high - self.low) / 2.0).floor(),
+            Some(high) => (self.low + (high - self.low) / 2.0).max(LEAST_FPS),
+        };
+    }
+
+    /// How it ended; `None` while it has not.
+    pub fn ended(&self) -> Option<End> {
+        self.end
+    }
+
+    /// What stands so far.
+    pub fn found(&self) -> Addresses {
+        let (low, high) = (Some(self.low).filter(|low| *low > 0.0), self.high);
+        let mut found = self.found.clone();
+        match self.goal {
+            Goal::Capacity { learning_fps, .. } => {
+                found.addresses = low.map(|n| n as u64);
+                found.overflow_addresses = high.map(|n| n as u64);
+                found.learning_fps = Some(learning_fps);
+            }
+            Goal::Rate { addresses, .. } => {
+                found.addresses = Some(addresses);
+                found.learning_fps = low.map(Fps::from_raw);
+                found.overflow_fps = high.map(Fps::from_raw);
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;
