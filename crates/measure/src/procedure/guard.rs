@@ -126,7 +126,7 @@ impl Procedure {
     }
 
     /// The trial wanted now: the same again until it is reported.
-    pub fn next(&mut self) -> Ask {
+    pub fn wanted(&mut self) -> Ask {
         if self.ended.is_some() {
             return Ask::Done;
         }

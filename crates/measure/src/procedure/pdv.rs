@@ -108,7 +108,7 @@ impl guard::Steps for Steps {
                 "no delay was measured: the clock cannot be trusted, or nothing came back",
             );
         }
-        let reason = (self.found.loss_ratio > 0.0).then(|| "frames were lost: delays are of those that came back");
+        let reason = (self.found.loss_ratio > 0.0).then_some("frames were lost: delays are of those that came back");
         Want::End(TestOutcome::Done, reason.map(str::to_owned))
     }
 
