@@ -187,9 +187,16 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
     let found = |test: &str, kind: &str| {
         let dut = ["--dut", "l2", "--impair", "rate=200kpps,burst=500"];
         let args = [&["--plan", plan, "--tests", test, "--json", "-", "-q"][..], &dut].concat();
-        let ended = until_trusted(10, || bench(&args));
-        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-        answer(&ended.json(), test)["found"][kind].clone()
+        // A busy machine keeps the tester from sending long bursts; it says so.
+        for _ in 0..10 {
+            let ended = until_trusted(10, || bench(&args));
+            assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+            let answer = answer(&ended.json(), test).clone();
+            if answer["outcome"] == "done" || test != "back-to-back" {
+                return answer["found"][kind].clone();
+            }
+        }
+        panic!("{test}: the tester was the limit ten times");
     };
     // A bucket of 500 that fills at a fifth of the burst's rate lets 625 frames pass.
     let b2b = found("back-to-back", "back_to_back");
