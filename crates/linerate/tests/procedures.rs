@@ -178,27 +178,38 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
     let _machine = exclusive();
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
-    let text =
-        "frame_sizes = [64]\ntests = ['frame-loss', 'back-to-back', 'forwarding-rate']\nthroughput = '200kpps'\n\
-                search.upper = '1Mpps'\n[frame_loss]\nduration = '50ms'\n\
-                [back_to_back]\nlimit = '4ms'\nrepetitions = 3\n[forwarding_rate]\nduration = '50ms'\nstep = '40%'\n\
+    let text = "frame_sizes = [64]\ntests = ['bursty']\nthroughput = '200kpps'\nsearch.upper = '1Mpps'\n\
+                [frame_loss]\nduration = '10ms'\n[back_to_back]\nlimit = '4ms'\nrepetitions = 3\n\
+                [forwarding_rate]\nduration = '10ms'\nstep = '40%'\n\
                 [trust]\nresidual = '20ms'\nsettle = '5ms'\nmax_repeats = 100\n";
     std::fs::write(&plan, text).unwrap();
     let plan = plan.to_str().unwrap();
-    let ended = until_trusted(5, || {
-        bench(&["--plan", plan, "--dut", "l2", "--impair", "rate=200kpps,burst=500", "--json", "-", "-q"])
-    });
-    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    let result = ended.json();
-    let found = |test: &str, kind: &str| answer(&result, test)["found"][kind].clone();
+    let found = |test: &str, kind: &str| {
+        let dut = ["--dut", "l2", "--impair", "rate=200kpps,burst=500"];
+        let args = [&["--plan", plan, "--tests", test, "--json", "-", "-q"][..], &dut].concat();
+        // A busy machine keeps the tester from sending long bursts; it says so.
+        for _ in 0..10 {
+            let ended = until_trusted(10, || bench(&args));
+            assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+            let answer = answer(&ended.json(), test).clone();
+            if answer["outcome"] == "done" || test != "back-to-back" {
+                return answer["found"][kind].clone();
+            }
+        }
+        panic!("{test}: the tester was the limit ten times");
+    };
     // A bucket of 500 that fills at a fifth of the burst's rate lets 625 frames pass.
     let b2b = found("back-to-back", "back_to_back");
     let frames = number(&b2b["corrected_buffer_frames"]);
     assert!((470.0..=530.0).contains(&frames), "{b2b}");
+    // 200 kpps for 10 ms, and 500 saved up; loads that a busy machine cannot offer are left out.
     let curve = found("frame-loss", "frame_loss");
-    // 1 Mpps for 50 ms against 200 kpps and 500 saved up.
-    let first = number(&curve["points"][0]["loss_ratio"]);
-    assert!((first - 0.79).abs() < 0.02, "{curve}");
+    let points = curve["points"].as_array().unwrap();
+    assert!(points.len() >= 2, "{curve}");
+    for point in points {
+        let lost = (1.0 - 2_500.0 / (number(&point["load_fps"]) * 0.01)).max(0.0);
+        assert!((number(&point["loss_ratio"]) - lost).abs() < 0.01, "{point}: {lost}");
+    }
     let rates = found("forwarding-rate", "forwarding_rate");
-    assert!((number(&rates["frmol_fps"]) / 210e3 - 1.0).abs() < 0.1, "{rates}");
+    assert!((200e3 * 0.999..=250e3 * 1.001).contains(&number(&rates["mfr_fps"])), "{rates}");
 }

@@ -158,7 +158,9 @@ impl guard::Steps for Steps {
 
     /// A tester that is away for a moment cannot send long bursts, and may send shorter ones.
     fn beyond(&mut self, _most: Fps) -> bool {
-        let shorter = self.asked / 2 / self.found.step_frames * self.found.step_frames;
+        let (step, best) = (self.found.step_frames, self.search.best().map_or(0, |b| b.get() as u64));
+        // Half way back to the longest that passed.
+        let shorter = (best + self.asked.saturating_sub(best) / 2) / step * step;
         if shorter == 0 {
             return false;
         }

@@ -126,8 +126,7 @@ impl Procedure {
     }
 
     /// The trial wanted now: the same again until it is reported.
-    #[allow(clippy::should_implement_trait)] // As that of a search.
-    pub fn next(&mut self) -> Ask {
+    pub fn wanted(&mut self) -> Ask {
         if self.ended.is_some() {
             return Ask::Done;
         }

@@ -70,7 +70,7 @@ impl<B: Bed> Bench<B> {
         let mut commands: Vec<(u32, String)> = Vec::new();
         let mut gone = None;
         loop {
-            let (spec, at_s) = match procedure.next() {
+            let (spec, at_s) = match procedure.wanted() {
                 Ask::Done => break,
                 Ask::Run(spec) => (spec, None),
                 Ask::Event { spec, at_s } => (spec, Some(at_s)),

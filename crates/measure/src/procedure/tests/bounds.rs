@@ -66,7 +66,7 @@ fn trials_that_are_never_valid_and_time_that_runs_out() {
         let mut procedure = for_test(test, &plan, &setting(Some(1e6))).unwrap();
         let mut device = Device::new(10e6, 0.0);
         let mut tries = 0;
-        while let Ask::Run(spec) | Ask::Event { spec, .. } = procedure.next() {
+        while let Ask::Run(spec) | Ask::Event { spec, .. } = procedure.wanted() {
             let mut record = device.run(&spec);
             record.violations = vec![Violation { rule: Rule::Stalled, text: "away".to_owned() }];
             procedure.report(&record);
@@ -91,18 +91,18 @@ fn trials_of_another_placement_or_another_spec_do_not_count() {
     let home = super::super::Setting { placement: Some(0), ..setting(Some(1e6)) };
     let mut procedure = for_test(Test::Pdv, &plan, &home).unwrap();
     let mut device = Device::new(10e6, 0.0);
-    let Ask::Run(spec) = procedure.next() else { panic!() };
+    let Ask::Run(spec) = procedure.wanted() else { panic!() };
     let other = crate::trial::TrialSpec { duration_s: 1.0, ..spec };
     procedure.report(&device.run(&other));
     assert_eq!(procedure.so_far().trials.len(), 0);
     for _ in 0..20 {
-        assert_eq!(procedure.next(), Ask::Run(spec));
+        assert_eq!(procedure.wanted(), Ask::Run(spec));
         let mut record = device.run(&spec);
         record.interference.core_to_core_before_ns = Some(300.0);
         record.interference.placement = Some(1);
         procedure.report(&record);
     }
-    assert_eq!((procedure.next(), procedure.so_far().outcome), (Ask::Done, TestOutcome::Inconclusive));
+    assert_eq!((procedure.wanted(), procedure.so_far().outcome), (Ask::Done, TestOutcome::Inconclusive));
     assert!(procedure.so_far().reason.unwrap().contains("another placement"));
 }
 

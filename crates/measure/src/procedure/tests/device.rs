@@ -149,7 +149,7 @@ pub fn drive(device: &mut Device, test: Test, plan: &ValidPlan, setting: &Settin
     let mut procedure = for_test(test, plan, setting).unwrap();
     let mut made = Vec::new();
     for _ in 0..10_000 {
-        let spec = match procedure.next() {
+        let spec = match procedure.wanted() {
             Ask::Done => return (procedure.so_far(), made),
             Ask::Run(spec) | Ask::Event { spec, .. } => spec,
         };

@@ -204,7 +204,7 @@ fn a_soak_holds_the_loss_against_its_budget_and_sees_drift() {
 fn a_reset_is_told_from_lost_frames_and_from_the_gap() {
     let table = plan("reset", "reset.command = ['true']");
     let mut procedure = for_test(Test::Reset, &table, &setting(Some(1e6))).unwrap();
-    assert!(matches!(procedure.next(), Ask::Event { at_s, .. } if at_s == 10.0));
+    assert!(matches!(procedure.wanted(), Ask::Event { at_s, .. } if at_s == 10.0));
     let mut device = Device { dead: Some((10.0, 12.5)), ..Device::new(10e6, 0.0) };
     let (findings, _) = drive(&mut device, Test::Reset, &table, &setting(Some(1e6)));
     assert_eq!(findings.outcome, TestOutcome::Done);
