@@ -22,6 +22,7 @@ mod table;
 mod tables;
 pub mod terminal;
 mod text;
+mod windows;
 mod words;
 pub mod write;
 
