@@ -54,7 +54,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
     pub plan: String,
     /// The tests to run at each frame size: throughput, latency, frame-loss, back-to-back, recovery, reset, bursty,
-    /// forwarding-rate, latency-profile, pdv, soak. Default: those of the plan.
+    /// forwarding-rate, latency-profile, pdv, soak; or, between three ports, address-caching, address-learning. Default:
+    /// those of the plan.
     #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
     pub tests: Vec<Test>,
     /// The throughput that tests go by, instead of a search for it.

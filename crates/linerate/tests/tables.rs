@@ -49,6 +49,10 @@ fn every_plan_is_listed_with_its_needs_and_runs_to_its_end() {
     assert!(list.contains("runs  1-flow, 1000-flows"), "{list}");
     for name in names {
         let ended = bench(&[&["--plan", name], &SIM[..]].concat());
+        if name == "rfc2889-addresses" {
+            refused(&ended, &["a simulated device learns no addresses"]);
+            continue;
+        }
         assert_eq!(ended.code, 0, "{name}: {}{}", ended.stdout, ended.stderr);
     }
 }

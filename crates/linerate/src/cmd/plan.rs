@@ -36,6 +36,7 @@ pub const EMBEDDED: &[(&str, &str)] = &[
     ("onp-40g-scenario-3", include_str!("../../../../plans/onp-40g-scenario-3.toml")),
     ("rfc2544-all", include_str!("../../../../plans/rfc2544-all.toml")),
     ("rfc9004", include_str!("../../../../plans/rfc9004.toml")),
+    ("rfc2889-addresses", include_str!("../../../../plans/rfc2889-addresses.toml")),
     ("soak", include_str!("../../../../plans/soak.toml")),
     ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
 ];

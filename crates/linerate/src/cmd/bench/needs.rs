@@ -10,6 +10,7 @@ use units::Load;
 pub fn words(plan: &Plan) -> String {
     let function = plan.dut.function.as_deref().unwrap_or("l3");
     let ports = match plan.needs.ports {
+        _ if plan.tests_addresses() => "three ports of a bridge".to_owned(),
         Some(n) if n != 2 => format!("two ports (its document has {n})"),
         _ => "two ports".to_owned(),
     };

@@ -1,0 +1,117 @@
+//! The address tests of RFC 2889 (§5.7, §5.8) between three ports of the kernel's bridge, and of the built-in one.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[allow(dead_code)]
+mod support;
+
+use serde_json::Value;
+use support::{
+    tester::{linerate, linerate_in, until_trusted, Ended},
+    Netns,
+};
+
+const PLAN: &str = r#"
+name = "addresses"
+frame_sizes = [64]
+tests = ["address-caching", "address-learning"]
+[addresses]
+most = 40
+initial = 40
+learning_rate = "2kpps"
+most_rate = "2kpps"
+test_rate = "2kpps"
+age = "4s"
+[trust]
+residual = "100ms"
+"#;
+
+fn plan(dir: &tempfile::TempDir) -> String {
+    let path = dir.path().join("addresses.toml");
+    std::fs::write(&path, PLAN).unwrap();
+    path.display().to_string()
+}
+
+/// The kernel's bridge, which forgets after so many hundredths of a second, and the tester's three ports.
+fn bridge(ageing: u32) -> [Netns; 2] {
+    let [tester, dut] = [Netns::new(), Netns::new()];
+    dut.ip(&format!("link add br0 type bridge stp_state 0 mcast_snooping 0 ageing_time {ageing}"));
+    dut.ip("link set br0 up");
+    for port in 0..3 {
+        tester.ip(&format!("link add t{port} type veth peer name d{port} netns {}", dut.name()));
+        tester.ip(&format!("link set t{port} up"));
+        dut.ip(&format!("link set d{port} master br0"));
+        dut.ip(&format!("link set d{port} up"));
+    }
+    [tester, dut]
+}
+
+fn through(ageing: u32, tests: &str) -> Ended {
+    let dir = tempfile::tempdir().unwrap();
+    let [tester, _dut] = bridge(ageing);
+    let plan = plan(&dir);
+    let ports = ["--port", "eth:t0", "--port", "eth:t1", "--port", "eth:t2"];
+    let args = [&["bench", "--plan", &plan, "--tests", tests, "--json", "-"][..], &ports].concat();
+    until_trusted(3, || linerate_in(&tester, &args))
+}
+
+fn rounds(test: &Value) -> impl Iterator<Item = &Value> {
+    test["found"]["addresses"]["rounds"].as_array().unwrap().iter().filter(|r| r["verdict"] != "invalid")
+}
+
+#[test]
+fn a_bridge_that_learns_holds_them_all() {
+    let ended = through(200, "address-caching,address-learning");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    for test in result["tests"].as_array().unwrap() {
+        assert_eq!((&test["outcome"], &test["found"]["addresses"]["addresses"]), (&"at_maximum".into(), &40.into()));
+        for round in rounds(test) {
+            let counts = &round["counts"];
+            let seen =
+                ["learned", "tested", "forwarded", "flooded", "returned"].map(|name| counts[name].as_u64().unwrap());
+            assert_eq!((seen, &round["verdict"]), ([40, 40, 40, 0, 0], &"held".into()), "{round}");
+        }
+    }
+    assert_eq!(result["tests"][1]["found"]["addresses"]["learning_fps"], 2000.0);
+}
+
+#[test]
+fn a_bridge_that_forgets_at_once_floods() {
+    let ended = through(0, "address-caching");
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let test = &ended.json()["tests"][0];
+    assert_eq!((&test["outcome"], &test["found"]["addresses"]["addresses"]), (&"below_minimum".into(), &Value::Null));
+    assert_eq!(test["found"]["addresses"]["overflow_addresses"], 1);
+    for round in rounds(test) {
+        assert_eq!(round["counts"]["flooded"], round["round"]["addresses"], "{round}");
+    }
+}
+
+#[test]
+fn the_built_in_bridge_takes_three_cables() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(&dir);
+    let run = || linerate(&["bench", "--plan", &plan, "--tests", "address-caching", "--dut", "bridge"]);
+    let ended = until_trusted(5, run);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stdout.contains("built-in bridge over wire") && ended.stdout.contains("wire2"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("it holds 40 addresses"), "{}", ended.stdout);
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let say = |args: &[&str]| {
+        let ended = linerate(&[&["bench", "--tests", "address-caching"], args].concat());
+        (ended.code, ended.stderr)
+    };
+    for (args, want) in [
+        (&["--port", "null", "--port", "null"][..], "2 --port given: the tester has three ports for the address tests"),
+        (&["--dut", "l3"], "dut l3: learns no addresses"),
+        (&["--dut", "sim:capacity=3M"], "--dut sim:capacity=3M: a simulated device learns no addresses"),
+    ] {
+        let (code, text) = say(args);
+        assert!(code == 2 && text.contains(want) && text.lines().count() == 1, "{code} {text}");
+    }
+    let ended = linerate(&["bench", "--tests", "address-caching,frame-loss"]);
+    assert!(ended.code == 2 && ended.stderr.contains("run them by themselves"), "{}", ended.stderr);
+}
