@@ -6,6 +6,7 @@ pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
+pub mod shape;
 
 use std::path::PathBuf;
 
@@ -118,6 +119,8 @@ pub struct TrialArgs {
     /// How long to wait for frames still under way.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub residual: String,
+    #[command(flatten)]
+    pub shape: shape::ShapeArgs,
     #[command(flatten)]
     pub ports: PortArgs,
     #[command(flatten)]

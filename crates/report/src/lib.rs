@@ -21,6 +21,7 @@ mod table;
 mod tables;
 pub mod terminal;
 mod text;
+mod windows;
 mod words;
 pub mod write;
 

@@ -6,7 +6,7 @@ use crate::{
     figures, num, procedures, runtime, tables,
     terminal::{self, trust},
     text::{code, markdown as escape},
-    words, Style,
+    windows, words, Style,
 };
 
 /// The document. Text from outside stays text: no markup, no HTML, no broken table.
@@ -20,10 +20,11 @@ pub fn render(result: &RunResult) -> String {
         if let Some(trial) = terminal::single(result).filter(|_| result.tests.is_empty()) {
             section(&mut out, "Trial");
             out.push_str(&format!(
-                "{} B at {} for {}: {}\n\n",
+                "{} B at {} for {}{}: {}\n\n",
                 trial.spec.frame_size_bytes,
                 trial.spec.load_fps,
                 num::duration(trial.spec.duration_s),
+                words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}")),
                 tables::validity(trial)
             ));
             for v in &trial.violations {
@@ -31,6 +32,11 @@ pub fn render(result: &RunResult) -> String {
             }
             out.push_str(&format!("\n{}", terminal::trial_counts(result, trial).markdown()));
             out.push_str(&format!("\n{}", tables::trial_latency(trial).markdown()));
+            let windows = windows::table(trial);
+            if !windows.is_empty() {
+                section(&mut out, &windows::title(trial));
+                out.push_str(&windows.markdown());
+            }
         }
     } else {
         section(&mut out, if result.directions > 1 { "Throughput, both ways" } else { "Throughput" });

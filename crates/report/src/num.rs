@@ -54,10 +54,13 @@ pub(crate) fn us(ns: f64) -> String {
     decimals(v, digits)
 }
 
-/// `1 h 02 min`, `3 min 20 s`, `12 s`, `0.3 s`.
+/// `1 h 02 min`, `3 min 20 s`, `12 s`, `0.3 s`, `6.40 us`.
 pub(crate) fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return "?".to_owned();
+    }
+    if seconds > 0.0 && seconds < 0.01 {
+        return units::Nanos((seconds * 1e9).round() as u64).to_string();
     }
     let s = seconds.round() as u64;
     match s {
@@ -95,7 +98,14 @@ mod tests {
 
     #[test]
     fn durations_read_well() {
-        for (s, text) in [(0.3, "0.3 s"), (60.0, "60 s"), (200.4, "3 min 20 s"), (7320.0, "2 h 02 min"), (-1.0, "?")] {
+        for (s, text) in [
+            (0.3, "0.3 s"),
+            (60.0, "60 s"),
+            (200.4, "3 min 20 s"),
+            (7320.0, "2 h 02 min"),
+            (6.4e-6, "6.40 us"),
+            (-1.0, "?"),
+        ] {
             assert_eq!(duration(s), text);
         }
     }

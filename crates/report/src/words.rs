@@ -4,12 +4,13 @@ use measure::{
     procedure::TestOutcome,
     result::{Outcome, SizeResult, Verdict},
     search::mlr::Regularity,
+    shape::LoadShape,
     trial::{Purpose, Rule},
 };
 
 use units::LinkSpeed;
 
-use crate::{figures::at_line_rate, style::Paint};
+use crate::{figures::at_line_rate, num, style::Paint};
 
 /// One or two words for a column; empty when simply found.
 pub(crate) fn outcome(size: &SizeResult, link: Option<LinkSpeed>) -> &'static str {
@@ -104,6 +105,18 @@ pub(crate) fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Single => "single",
         Purpose::SelfTest => "self-test",
         Purpose::Test => "test",
+    }
+}
+
+/// How the frames of a trial were spread; `None` when evenly.
+pub(crate) fn shape(shape: &LoadShape) -> Option<String> {
+    match *shape {
+        LoadShape::Steady => None,
+        LoadShape::Burst { frames } => Some(format!("one burst of {} frames", num::thousands(frames))),
+        LoadShape::Bursts { frames, burst_fps } => {
+            Some(format!("in bursts of {} frames at {burst_fps}", num::thousands(u64::from(frames))))
+        }
+        LoadShape::Step { step_s, then_fps } => Some(format!("from {} on {then_fps}", num::duration(step_s))),
     }
 }
 

@@ -3,9 +3,11 @@
 use measure::{
     plan::Plan,
     result::Verdict,
+    shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
     trial::{Purpose, TrialSpec},
 };
 use report::progress::Line;
+use units::{parse_duration, Fps, LinkSpeed, Load};
 
 use super::{output, plan, progress::Progress, run::Run};
 use crate::{
@@ -24,26 +26,23 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     };
     plan::traffic(&mut wanted, &args.traffic)?;
     plan::link(&mut wanted, &args.ports);
-    wanted.search.duration = units::parse_duration(&args.duration)?;
-    wanted.trust.residual = units::parse_duration(&args.residual)?;
+    wanted.search.duration = parse_duration(&args.duration)?;
+    wanted.trust.residual = parse_duration(&args.residual)?;
     wanted.trust.settle = std::time::Duration::ZERO;
     wanted.trust.selftest = false;
     wanted.latency.enabled = false;
     let duration_s = wanted.search.duration.as_secs_f64();
     let plan = wanted.validate()?;
     output::check(&args.output)?;
-    if let Some(link) = plan.link.speed {
-        args.load.resolve(args.frame_size, Some(link))?;
+    let by_link = [Some(args.load), args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
+    let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));
+    if plan.link.speed.is_some() || !(by_link || args.shape.bursts.is_some()) {
+        // What is wrong with the flags themselves is said before anything is opened.
+        spec(args, duration_s, plan.link.speed)?;
     }
     let mut run = Run::new(plan, &args.ports, &args.machine)?;
-    let load_fps = args.load.resolve(args.frame_size, run.link())?;
-    if let Some(most) = run.link().map(|l| l.line_rate(args.frame_size)).filter(|most| load_fps > *most) {
-        return Err(Failure::usage(format!(
-            "--load {}: {load_fps} is beyond the link, which carries at most {most} of {} bytes",
-            args.load, args.frame_size
-        )));
-    }
-    let spec = TrialSpec::steady(args.frame_size, load_fps, duration_s, Purpose::Single);
+    let spec = spec(args, duration_s, run.link())?;
+    let (load_fps, duration_s) = (spec.load_fps, spec.duration_s);
     let streams = run.streams(args.frame_size)?;
     let progress = Progress::new(args.output.quiet);
     let mut line = Line {
@@ -76,4 +75,69 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(exit)
+}
+
+/// The trial that is asked for, over links of this speed. Errors name the flag, the value and what is legal.
+fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<TrialSpec, Failure> {
+    let rate = |flag: &str, load: Load| -> Result<Fps, Failure> {
+        let fps = load.resolve(args.frame_size, link).map_err(Failure::usage)?;
+        match link.map(|l| l.line_rate(args.frame_size)).filter(|most| fps > *most) {
+            None => Ok(fps),
+            Some(most) => Err(Failure::usage(format!(
+                "{flag} {load}: {fps} is beyond the link, which carries at most {most} of {} bytes",
+                args.frame_size
+            ))),
+        }
+    };
+    let load = rate("--load", args.load)?;
+    let (mut spec, asked) = (TrialSpec::steady(args.frame_size, load, duration_s, Purpose::Single), &args.shape);
+    if let Some(frames) = asked.burst {
+        spec.shape = LoadShape::Burst { frames };
+        spec.duration_s = frames as f64 / load.get();
+        if spec.duration_s.is_nan() || spec.duration_s > 30.0 * 86_400.0 {
+            return Err(Failure::usage(format!(
+                "--burst {frames}: takes longer than 30 days at --load {}: send fewer frames, or faster",
+                args.load
+            )));
+        }
+    } else if let Some(bursts) = asked.bursts {
+        let burst_fps = match (bursts.rate, link) {
+            (Some(load), _) => rate("--bursts @", load)?,
+            (None, Some(link)) => link.line_rate(args.frame_size),
+            (None, None) => {
+                return Err(Failure::usage(format!(
+                    "--bursts {}: the link speed, which is the rate within a burst, is not known: add @RATE \
+                     ({0}@10Mpps) or --link 10G",
+                    bursts.frames
+                )))
+            }
+        };
+        if burst_fps < load {
+            return Err(Failure::usage(format!(
+                "--bursts {}@{burst_fps}: must be at least the load, {load}",
+                bursts.frames
+            )));
+        }
+        spec.shape = LoadShape::Bursts { frames: bursts.frames, burst_fps };
+    } else if let Some(step) = asked.step {
+        let (then_fps, step_s) = (rate("--step", step.then)?, step.at.as_secs_f64());
+        if step_s >= duration_s {
+            return Err(Failure::usage(format!(
+                "--step {}@{step_s}s: must be within the {duration_s} s of --duration",
+                step.then
+            )));
+        }
+        spec.shape = LoadShape::Step { step_s, then_fps };
+    }
+    if let Some(text) = &asked.windows {
+        let window_s = parse_duration(text)?.as_secs_f64();
+        if window_s < MIN_WINDOW_S || spec.duration_s / window_s > f64::from(MAX_WINDOWS) {
+            return Err(Failure::usage(format!(
+                "--windows {text}: must be 1ms at least, and at most {MAX_WINDOWS} of them in the {} s of the trial",
+                spec.duration_s
+            )));
+        }
+        spec.window_s = Some(window_s);
+    }
+    Ok(spec)
 }

@@ -153,7 +153,7 @@ impl Rig {
                         let dut_control = forwarder.control();
                         let job = s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?;
                         let begun = dut_control.snapshot_and_reset_gaps(threshold, Duration::from_secs(2));
-                        Some((job, begun))
+                        Some((job, begun, dut_control))
                     }
                     None => None,
                 };
@@ -161,13 +161,19 @@ impl Rig {
                     let _told = Set(done_ref);
                     timed(worker_ref, clock_ref, control_ref)
                 })?;
-                wait(done_ref, control_ref, stop, attempt, tick);
+                // The device may rest as long as it likes when nothing is sent any more: it loses nothing by that.
+                let mut gaps = None;
+                let mut sent = || {
+                    let now = dut.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
+                    gaps = now.map(|snapshot| snapshot.gaps);
+                };
+                wait(done_ref, control_ref, stop, attempt, tick, &mut sent);
                 let tester = job.join();
                 dut_stop_ref.store(true, Ordering::Relaxed);
-                if let Some((job, begun)) = dut {
+                if let Some((job, begun, _)) = dut {
                     let snapshot = job.join()?;
                     let begun = begun.map_err(Failure::failed)?;
-                    dut_gaps = Some(snapshot.gaps);
+                    dut_gaps = Some(gaps.unwrap_or(snapshot.gaps));
                     dut_report = Some(record::dut(&snapshot.since(&begun)));
                 }
                 Ok(tester?)
@@ -433,10 +439,27 @@ fn both_clocks(clock: &dpdk::Tsc) -> (Instant, u64) {
 
 /// Sleeps until the trial is over, waking now and then to show progress and to look for a signal. The polling cores
 /// have the machine to themselves as far as that goes, so it wakes rarely.
-fn wait(done: &AtomicBool, control: &Control, stop: &Stop, attempt: &Attempt<'_>, tick: &mut dyn FnMut(f64)) {
+///
+/// `sent` is called once, when sending has ended and frames had time to settle, unless the trial is over by then.
+fn wait(
+    done: &AtomicBool,
+    control: &Control,
+    stop: &Stop,
+    attempt: &Attempt<'_>,
+    tick: &mut dyn FnMut(f64),
+    sent: &mut dyn FnMut(),
+) {
     let begun = Instant::now();
     let sending = attempt.spec.duration_s;
+    let (mut ended, mut told) = (None, false);
     while !done.load(Ordering::Acquire) {
+        if ended.is_none() && control.ended().is_some() {
+            ended = Some(Instant::now());
+        }
+        if !told && ended.is_some_and(|ended| ended.elapsed() >= SETTLE) {
+            told = true;
+            sent();
+        }
         if stop.requested() {
             control.stop();
         }

@@ -1,5 +1,6 @@
 use measure::{
     result::RunResult,
+    shape::Outage,
     trial::{DirectionCounts, TrialRecord},
 };
 use units::{Fps, Ratio};
@@ -10,7 +11,7 @@ use crate::{
     num,
     style::Paint,
     table::{Cell, Table},
-    tables, text, Style,
+    tables, text, windows, words, Style,
 };
 
 /// One trial: counts and rates a direction, delay, validity, and what disturbed the tester.
@@ -19,9 +20,10 @@ pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String 
     let asked = num::duration(trial.spec.duration_s);
     let really = num::duration(trial.real_duration_s);
     let really = if really == asked { String::new() } else { format!(", really {really}") };
+    let shape = words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}"));
     let tries = if trial.attempt > 1 { format!(", try {}", trial.attempt) } else { String::new() };
     let mut out = style.heading(&format!(
-        "Trial {}: {} B at {}{each} for {asked}{really}{tries}",
+        "Trial {}: {} B at {}{each} for {asked}{shape}{really}{tries}",
         trial.number, trial.spec.frame_size_bytes, trial.spec.load_fps,
     ));
     out.push_str(&counts(result, trial).text(style));
@@ -32,6 +34,11 @@ pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String 
         out.push_str(&tables::trial_latency(trial).text(style));
     } else {
         out.push_str(&paragraph("", "none: nothing came back, or the clock cannot be trusted", Paint::Warn, style));
+    }
+    let windows = windows::table(trial);
+    if !windows.is_empty() {
+        out.push_str(&style.heading(&windows::title(trial)));
+        out.push_str(&windows.text(style));
     }
     out.push_str(&style.heading("Validity"));
     let paint = if trial.valid() { Paint::Good } else { Paint::Bad };
@@ -74,6 +81,17 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     row("port's own count out", &|d| optional(d.port_tx));
     row("port's own count in", &|d| optional(d.port_rx));
     row("port's own missed", &|d| optional(d.port_missed));
+    let at = |s: f64| format!("{:.6} s", s);
+    row("last lost: number", &|d| d.last_lost.map(|l| num::thousands(l.sequence)).into());
+    row("last lost: left by", &|d| d.last_lost.map(|l| at(l.departed_s)).into());
+    row("longest outage, frames", &|d| d.outage.map(|o| num::thousands(o.lost)).into());
+    row("longest outage, lasted", &|d| {
+        let lasted = |o: Outage| match o.to_s {
+            Some(to_s) => format!("{} from {}", num::duration((to_s - o.from_s).max(0.0)), at(o.from_s)),
+            None => format!("to the end from {}", at(o.from_s)),
+        };
+        d.outage.map(lasted).into()
+    });
     row("loss ratio", &|d| Ratio::new(d.loss_ratio()).map_or_else(|_| "-".into(), |r| r.to_string().into()));
     row("offered / intended", &|d| Ratio::of(d.sent, d.intended).to_string().into());
     let rate = |n: u64| Fps::from_count(n, trial.real_duration_s);
