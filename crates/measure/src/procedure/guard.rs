@@ -202,7 +202,8 @@ impl Procedure {
             let most = Fps::from_raw(self.most_offered.min(spec.load_fps.get() * 0.999));
             self.pending = None;
             if !self.steps.beyond(most) {
-                let reason = format!("the tester cannot offer {} for {} s", spec.load_fps, spec.duration_s);
+                let last = trial.violations.first().map_or("", |v| v.text.as_str());
+                let reason = format!("{} for {} s was not offered: {last}", spec.load_fps, spec.duration_s);
                 self.end(TestOutcome::TesterLimited, reason);
             }
         } else if self.void > self.max_repeats {
