@@ -4,13 +4,13 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{
     exclusive, require,
     tester::{linerate, linerate_in, size_of, start, total, until_trusted, Ended},
-    KernelDut, Memory, Needs, OvsDpdk, Tbf, Testpmd,
+    KernelDut, Memory, Needs, Netns, OvsDpdk, Tbf, Testpmd,
 };
 
 /// Learning frames each port sends before a trial.
@@ -234,6 +234,43 @@ fn ovs_dpdk_agrees_with_us() {
     let result = bench([&a, &b], "300kpps", &["--flows", "100"]);
     let answer = size_of(&result, 64);
     assert!(answer["throughput_fps"].as_f64().unwrap() > 10e3, "{answer}");
+}
+
+#[test]
+fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
+    require(&[Needs::Root, Needs::OvsDpdk, Needs::Network, Needs::Hugepages(256)]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let [asked, plan, json] = ["asked", "plan.toml", "result.json"].map(|name| dir.path().join(name));
+    let text = format!(
+        "tests = ['reset']\nframe_sizes = [64]\nthroughput = '5kpps'\n[trust]\nsettle = '10ms'\nresidual = '300ms'\n\
+         [reset]\ncommand = ['touch', '{}']\nat = '1s'\nduration = '6s'\n",
+        asked.display()
+    );
+    std::fs::write(&plan, text).unwrap();
+    let tester = Netns::new();
+    let mut dut = OvsDpdk::between_veth(&tester);
+    let args = ["bench", "--plan", plan.to_str().unwrap(), "--port", "eth:t0", "--port", "eth:t1"];
+    let args = [&args[..], &["--tester-cpu", "1", "-q", "--json", json.to_str().unwrap()]].concat();
+    let mut run = start(&args, Some(&tester), &dir.path().join("log"));
+    // Each event is a restart of the switch; a trial that was void has another.
+    let until = Instant::now() + Duration::from_secs(240);
+    while run.alive() && Instant::now() < until {
+        if std::fs::remove_file(&asked).is_ok() {
+            dut.restart();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = run.wait_end(Duration::from_secs(10)).unwrap();
+    assert_eq!(status.code(), Some(0), "{}", run.output());
+    let result: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+    let reset = &result["tests"][0]["found"]["reset"]["trials"][0];
+    let seconds = |way: &str| reset[way].as_f64().unwrap_or_else(|| panic!("no {way} in {reset}"));
+    let (by_loss, by_time) = (seconds("by_loss_s"), seconds("by_timestamps_s"));
+    assert!(by_loss > 0.05 && by_loss < 5.5, "{reset}");
+    // Frames that were on their way are lost beside the run of the outage, or come late.
+    assert!((by_loss - by_time).abs() < 0.2 * by_loss + 0.1, "{reset}");
+    assert!(reset["command"].as_str().unwrap().starts_with("exit status: 0"), "{reset}");
 }
 
 #[test]

@@ -38,6 +38,27 @@ impl OvsDpdk {
     /// Brings OVS up on `DUT_CPU`. Its ports connect, about once a second, to `socket(0)` and `socket(1)`, which the
     /// tester serves (`virtio:SOCKET,server=1`).
     pub fn bring_up() -> Self {
+        Self::with_ports(|ovs, n| {
+            let path = ovs.socket(n).display().to_string();
+            ovs.vsctl(&format!(
+                "add-port br0 p{n} -- set Interface p{n} type=dpdkvhostuserclient \
+                 options:vhost-server-path={path} ofport_request={}",
+                n + 1
+            ));
+        })
+    }
+
+    /// The same between two kernel interfaces, whose other ends are the tester's `t0` and `t1`: these outlive the switch.
+    pub fn between_veth(tester: &Netns) -> Self {
+        Self::with_ports(|ovs, n| {
+            tester.ip(&format!("link add t{n} type veth peer name d{n} netns {}", ovs.netns.name()));
+            tester.ip(&format!("link set t{n} up"));
+            ovs.netns.ip(&format!("link set d{n} up"));
+            ovs.vsctl(&format!("add-port br0 d{n} -- set Interface d{n} ofport_request={}", n + 1));
+        })
+    }
+
+    fn with_ports(add: impl Fn(&Self, usize)) -> Self {
         let dir = tempfile::Builder::new().prefix("lrovs").tempdir().expect("a temporary directory");
         let at = dir.path();
         let netns = Netns::new();
@@ -58,12 +79,7 @@ impl OvsDpdk {
         let mut ovs = Self { vswitchd, ovsdb, netns, sockets, dir };
         ovs.vsctl("add-br br0 -- set bridge br0 datapath_type=netdev fail-mode=secure");
         for n in 0..2 {
-            let path = ovs.socket(n).display().to_string();
-            ovs.vsctl(&format!(
-                "add-port br0 p{n} -- set Interface p{n} type=dpdkvhostuserclient \
-                 options:vhost-server-path={path} ofport_request={}",
-                n + 1
-            ));
+            add(&ovs, n);
         }
         ovs.set_flows();
         ovs
