@@ -137,7 +137,7 @@ const MOST_ROUNDS: u32 = 200;
 
 /// The binary search of RFC 2889 §5.7.3, over addresses or over rates.
 ///
-/// The standard's loop takes its maximum for a failure without trying it; here it is tried when all below it was held.
+/// The standard's loop takes its maximum for a failure without trying it; here it is tried, once the first round was held.
 #[derive(Debug, Clone)]
 pub struct AddressSearch {
     goal: Goal,
@@ -223,9 +223,8 @@ impl AddressSearch {
         };
         let whole = matches!(self.goal, Goal::Capacity { .. });
         self.at = match self.high {
-            // The standard's way up is half of what is left, too; its maximum itself is tried last.
-            None if most - self.low < 2.0 => most,
-            None if whole => (self.low + (most - self.low) / 2.0).floor(),
+            // With all of them held there is nothing to search.
+            None if whole => most,
             None => {
                 if most / self.low <= 2.0 {
                     most

@@ -59,6 +59,12 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         out::print(&plan.to_toml()?);
         return Ok(Exit::Passed);
     }
+    if args.dry_run && plan.tests_addresses() {
+        return Err(Failure::usage(
+            "--dry-run: the address tests are rounds between three ports, each after addresses.age: there is no device to \
+             rehearse them on",
+        ));
+    }
     if args.dry_run {
         return rehearse::run(&plan, &args.ports);
     }

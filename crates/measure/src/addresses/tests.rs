@@ -42,8 +42,8 @@ fn the_capacity_is_found_to_the_address() {
 #[test]
 fn rounds_are_those_of_the_standard() {
     let (_, found) = run(capacity(1000, 100), bridge(700, 1e9));
-    let offered: Vec<_> = found.rounds.iter().take(5).map(|r| r.round.addresses).collect();
-    assert_eq!(offered, [100, 550, 775, 662, 718], "N := LOW + (HIGH - LOW) / 2");
+    let offered: Vec<_> = found.rounds.iter().take(6).map(|r| r.round.addresses).collect();
+    assert_eq!(offered, [100, 1000, 550, 775, 662, 718], "N := LOW + (HIGH - LOW) / 2");
 }
 
 #[test]

@@ -92,12 +92,19 @@ impl Plan {
         self.tests.iter().any(|t| t.is_of_addresses())
     }
 
+    /// That tests between three ports have no others beside them.
+    pub(super) fn check_company(&self) -> Check {
+        match self.tests.iter().find(|t| !t.is_of_addresses()) {
+            Some(other) if self.tests_addresses() => {
+                let legal = "is between two ports, and the address tests are between three: run them by themselves";
+                Err(PlanError::value("tests", other, legal))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn check_addresses(&self) -> Check {
         let Some(t) = &self.addresses else { return Ok(()) };
-        if let Some(other) = self.tests.iter().find(|t| !t.is_of_addresses()) {
-            let legal = "is between two ports, and the address tests are between three: run them by themselves";
-            return Err(PlanError::value("tests", other, legal));
-        }
         within("addresses.most", t.most, 1, MOST)?;
         within("addresses.initial", t.initial, 1, t.most)?;
         between("addresses.precision", t.precision, 0.0001, 0.5)?;

@@ -305,7 +305,8 @@ fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
 }
 
 pub(super) fn within<T: PartialOrd + fmt::Display>(key: &str, value: T, low: T, high: T) -> Check {
-    if value < low || value > high {
+    // What is no number lies in no range.
+    if !(&low..=&high).contains(&&value) {
         return Err(PlanError::value(key, value, format!("must be {low} to {high}")));
     }
     Ok(())

@@ -43,6 +43,7 @@ impl Plan {
         if self.tests.is_empty() {
             return Err(PlanError::value("tests", "[]", "must name one test at least, such as \"throughput\""));
         }
+        self.check_company()?;
         for (i, test) in self.tests.iter().enumerate() {
             if self.tests[..i].contains(test) {
                 return Err(PlanError::value("tests", test, "is listed twice"));

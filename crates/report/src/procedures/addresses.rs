@@ -55,8 +55,10 @@ pub(super) fn answer(test: &TestResult) -> Option<String> {
     if test.test == Test::AddressLearning {
         let n = num::thousands(f.addresses?);
         let upper = f.overflow_fps.map_or(String::new(), |fps| format!(", and not at {} pps", num::pps(fps)));
-        return Some(format!("{n} addresses are learned at {} pps{upper}", num::pps(f.learning_fps?)));
+        let least = if f.overflow_fps.is_none() { "at least " } else { "" };
+        return Some(format!("{n} addresses are learned at {least}{} pps{upper}", num::pps(f.learning_fps?)));
     }
     let upper = f.overflow_addresses.map_or(String::new(), |n| format!(", and not {}", num::thousands(n)));
-    Some(format!("it holds {} addresses{upper}", num::thousands(f.addresses?)))
+    let least = if f.overflow_addresses.is_none() { "at least " } else { "" };
+    Some(format!("it holds {least}{} addresses{upper}", num::thousands(f.addresses?)))
 }

@@ -58,6 +58,10 @@ pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
         let text = "stopped before the end: what was measured until then is here".to_owned();
         warnings.push(Warning { kind: WarningKind::Stopped, text });
     }
+    if args.quick {
+        let text = "quick: few addresses and short waits; leave out --quick for figures to publish".to_owned();
+        warnings.push(Warning { kind: WarningKind::ShortTrials, text });
+    }
     let mut result = Bed::result(&bench.run, Vec::new(), warnings, verdict(&[], &results, stopped));
     result.tests = results;
     let exit = output::finish(&result, &args.output)?;
@@ -81,6 +85,9 @@ impl Rounds {
         let mut search = AddressSearch::new(goal, trust.max_repeats)
             .ok_or_else(|| Failure::usage("addresses: no round is possible: the highest rate is below 1 frame/s"))?;
         while let Some(round) = search.wanted() {
+            let n = round.addresses as f64;
+            let least = Duration::from_secs_f64((n / round.learning_fps.get() + n / test_fps.get()).min(1e9));
+            self.check(round.addresses, least)?;
             self.progress.note(&format!(
                 "{test}: {} addresses at {}, after {:?} of ageing",
                 round.addresses, round.learning_fps, self.table.age
@@ -90,14 +97,7 @@ impl Rounds {
             let begun = Instant::now();
             let counted = self.run.rig.address_round(&round, test_fps, self.size, residual, &self.run.stop)?;
             let Some((counts, disturbed)) = counted else { break };
-            let took = begun.elapsed();
-            if took + SOONER >= self.table.age {
-                return Err(Failure::usage(format!(
-                    "addresses.age = {:?}: a round of {} addresses took {took:.1?}, and must be shorter: the device forgets \
-                     meanwhile; raise addresses.age and the device's ageing time, or the rates",
-                    self.table.age, round.addresses
-                )));
-            }
+            self.check(round.addresses, begun.elapsed())?;
             search.report(RoundRecord::judge(round, counts, disturbed));
         }
         let (found, ended) = (search.found(), search.ended());
@@ -105,6 +105,18 @@ impl Rounds {
             self.capacity = found.addresses;
         }
         Ok(self.answer(test, found, ended))
+    }
+
+    /// That a round is over before the device forgets.
+    fn check(&self, addresses: u64, takes: Duration) -> Result<(), Failure> {
+        if takes + SOONER < self.table.age {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "addresses.age = {:?}: a round of {addresses} addresses takes {takes:.1?}, and must be shorter by {SOONER:?}: the \
+             device forgets meanwhile; raise addresses.age and the device's ageing time, or the rates",
+            self.table.age
+        )))
     }
 
     /// Until every address is forgotten, or a signal comes.

@@ -43,6 +43,9 @@ impl<B: Bed> Bench<B> {
             if self.run.stopped() {
                 break;
             }
+            if let Some(load) = self.run.plan().soak.as_ref().and_then(|t| t.load).filter(|_| test == Test::Soak) {
+                at_most("soak.load", load.resolve(config.frame_size, self.run.link())?, config)?;
+            }
             let findings = match for_test(test, self.run.plan(), &setting) {
                 Err(reason) => not_run(reason),
                 Ok(procedure) => self.procedure(procedure, &setting, &Around { streams, most, test, index })?,
@@ -155,15 +158,21 @@ impl<B: Bed> Bench<B> {
     }
 }
 
+/// A load that a plan gives has to be one that can be sent.
+fn at_most(key: &str, fps: Fps, config: &SearchConfig) -> Result<(), Failure> {
+    if fps.get() <= config.upper.get() * 1.000_001 {
+        return Ok(());
+    }
+    let what = if config.upper_is_tester { "what the tester can do" } else { "the highest load" };
+    Err(Failure::usage(format!(
+        "{key} = {fps}: must be at most {what}, {} at {} bytes",
+        config.upper, config.frame_size
+    )))
+}
+
 /// The throughput that a plan gives.
 fn given(fps: Fps, config: &SearchConfig) -> Result<Known, Failure> {
-    if fps.get() > config.upper.get() * 1.000_001 {
-        let what = if config.upper_is_tester { "what the tester can do" } else { "the highest load" };
-        return Err(Failure::usage(format!(
-            "throughput = {fps}: must be at most {what}, {} at {} bytes",
-            config.upper, config.frame_size
-        )));
-    }
+    at_most("throughput", fps, config)?;
     Ok(Known { fps, at_maximum: fps >= config.upper, placement: None })
 }
 
