@@ -41,6 +41,8 @@ fn bridge(ageing: u32) -> [Netns; 2] {
         dut.ip(&format!("link set d{port} master br0"));
         dut.ip(&format!("link set d{port} up"));
     }
+    tester.wait_for_links(&["t0", "t1", "t2"]);
+    dut.wait_for_links(&["d0", "d1", "d2"]);
     [tester, dut]
 }
 

@@ -26,6 +26,7 @@ fn bridged() -> Netns {
         ns.ip(&format!("link set d{port} master br0"));
     }
     ns.ip("link set br0 up");
+    ns.wait_for_links(&["t0", "d0", "t1", "d1", "br0"]);
     ns
 }
 

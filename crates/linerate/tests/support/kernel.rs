@@ -103,6 +103,8 @@ impl KernelDut {
                 ns.ip(&format!("link set {name} up"));
             }
         }
+        tester.wait_for_links(&["t0", "t1"]);
+        dut.wait_for_links(&["d0", "d1"]);
         Self { tester, dut }
     }
 
@@ -154,6 +156,22 @@ impl KernelDut {
             rx_dropped: count("rx", "dropped"),
             tx_dropped: count("tx", "dropped"),
         }
+    }
+
+    /// Datagrams the DUT has forwarded, as its own SNMP counters have it (RFC 4293: `ipSystemStatsOutForwDatagrams`).
+    pub fn forwarded(&self, ipv6: bool) -> u64 {
+        let count = if ipv6 {
+            let text = self.dut.run(&["cat", "/proc/net/snmp6"]);
+            let line = text.lines().find_map(|l| l.strip_prefix("Ip6OutForwDatagrams")).map(str::trim);
+            line.and_then(|t| t.parse().ok())
+        } else {
+            let text = self.dut.run(&["cat", "/proc/net/snmp"]);
+            let mut rows = text.lines().filter_map(|l| l.strip_prefix("Ip: ")).map(|l| l.split(' '));
+            let (names, values) = (rows.next(), rows.next());
+            let mut pairs = names.into_iter().flatten().zip(values.into_iter().flatten());
+            pairs.find(|(name, _)| *name == "ForwDatagrams").and_then(|(_, value)| value.parse().ok())
+        };
+        count.unwrap_or_else(|| panic!("the kernel counts no forwarded datagrams"))
     }
 
     /// Takes the DUT's interface `port` down or up: the tester sees its link go.

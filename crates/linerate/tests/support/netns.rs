@@ -1,8 +1,9 @@
 //! A network namespace of our own.
 
 use std::process::Command;
+use std::time::Duration;
 
-use super::process::{path_with_sbin, run};
+use super::process::{path_with_sbin, run, wait_until};
 use super::unique;
 
 /// A network namespace, deleted when dropped, and everything in it with it.
@@ -44,6 +45,14 @@ impl Netns {
         let mut argv = vec!["ip", "-n", self.name.as_str()];
         argv.extend(arguments.split_whitespace());
         run(&argv);
+    }
+
+    /// Waits until the kernel has seen the carrier of these interfaces, which may take it a second: until then it drops
+    /// what they are given to send.
+    #[track_caller]
+    pub fn wait_for_links(&self, names: &[&str]) {
+        let is_up = |name: &&str| run(&["ip", "-n", &self.name, "link", "show", "dev", name]).contains(" state UP ");
+        wait_until("links that are up", Duration::from_secs(10), || names.iter().all(is_up));
     }
 
     /// Sets kernel variables of the namespace.

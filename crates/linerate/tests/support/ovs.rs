@@ -54,6 +54,7 @@ impl OvsDpdk {
             tester.ip(&format!("link add t{n} type veth peer name d{n} netns {}", ovs.netns.name()));
             tester.ip(&format!("link set t{n} up"));
             ovs.netns.ip(&format!("link set d{n} up"));
+            tester.wait_for_links(&[&format!("t{n}")]);
             ovs.vsctl(&format!("add-port br0 d{n} -- set Interface d{n} ofport_request={}", n + 1));
         })
     }
