@@ -74,8 +74,8 @@ impl Doubts {
 }
 
 /// Whether all of a burst are untagged IPv4 packets without options in which nothing is wrong. If so, their destinations
-/// and lengths are written, and the largest length is returned.
-#[inline(always)]
+/// and lengths are written, and the largest length is returned. By itself, so that the loop has all registers.
+#[inline(never)]
 pub(super) fn all_plain_ip4<B: Buffer>(
     burst: &Burst<B>,
     macs: MacFilter,

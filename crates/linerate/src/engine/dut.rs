@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub type Loop = Forwarder<Impair<AnyFunction<PoolHandle>, PoolHandle>, RxQueue, TxQueue, Tsc>;
 
 /// Nodes read the clock in one poll of so many: five readings a burst of 64 would be 4 % of `l3`.
-pub const NODE_SAMPLE: u32 = 8;
+pub const NODE_SAMPLE: u32 = 32;
 
 /// One receive queue and the lcore that polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
