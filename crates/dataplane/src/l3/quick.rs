@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{pass::PREFETCH_AHEAD, tables::MacFilter};
 
+/// Frames looked at before the next ones are fetched.
+const STRIDE: usize = 8;
+
 /// What speaks against the frames seen so far.
 struct Doubts {
     /// The first 16 bytes: bits that differ from what is wanted.
@@ -83,24 +86,24 @@ pub(super) fn all_plain_ip4<B: Buffer>(
     lens: &mut [u16; BURST],
 ) -> Option<u16> {
     let mut doubts = Doubts::NONE;
-    let [m0, m1, m2, m3, m4, m5, m6, m7] = macs.wanted().to_le_bytes();
-    let wanted = u8x16::new([m0, m1, m2, m3, m4, m5, m6, m7, 0, 0, 0, 0, 8, 0, 0, 0]);
+    let mut wanted = [0; 16];
+    wanted[..8].copy_from_slice(&macs.wanted().to_le_bytes());
+    wanted[12] = 8;
+    let wanted = u8x16::new(wanted);
     let mut room = [0u16; BURST];
     burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
+    // A few at a time: fetching ahead has a loop of its own, and the checks the registers.
+    let places = dst.chunks_mut(STRIDE).zip(lens.chunks_mut(STRIDE)).zip(room.chunks_mut(STRIDE));
+    for (i, (frames, ((dst, lens), room))) in burst.chunks(STRIDE).zip(places).enumerate() {
+        let ahead = burst.get(i * STRIDE + PREFETCH_AHEAD..).unwrap_or_default();
+        ahead.iter().take(STRIDE).for_each(Buffer::prefetch);
+        for (frame, ((dst, len), room)) in frames.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
+            let data = frame.data();
+            (*dst, *len) = doubts.add(data, wanted);
+            *room = data.len() as u16;
+        }
+    }
     let n = burst.len().min(BURST);
-    // The last frames have nothing ahead of them; asking so at each of them costs more than a second loop.
-    let lead = n.saturating_sub(PREFETCH_AHEAD);
-    for i in 0..lead {
-        burst[i + PREFETCH_AHEAD].prefetch();
-        let data = burst[i].data();
-        (dst[i], lens[i]) = doubts.add(data, wanted);
-        room[i] = data.len() as u16;
-    }
-    for i in lead..n {
-        let data = burst[i].data();
-        (dst[i], lens[i]) = doubts.add(data, wanted);
-        room[i] = data.len() as u16;
-    }
     let (mut over, mut longest) = (0, 0);
     for (len, room) in lens[..n].iter_mut().zip(&room) {
         *len = len.swap_bytes();
