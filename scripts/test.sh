@@ -24,10 +24,10 @@ deny() { scripts/install-cargo-deny.sh && cargo deny check bans licenses sources
 docs() { RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --quiet; }
 
 loom() {
-    # Every order in which threads may see the flow table's atomics: half a minute. In a directory of its own, since
-    # these flags would have everything built anew; the limit is for a model that has grown too large.
-    local -x CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/loom RUSTFLAGS="${RUSTFLAGS:-} --cfg linerate_loom"
-    cargo test --locked -p linerate-flow --lib --no-run && timeout 300 cargo test --locked -p linerate-flow --lib loom
+    # Every order in which threads may see the flow table's atomics: half a minute. The limit is for a model that has grown
+    # too large.
+    cargo test --locked -p linerate-flow --lib --features loom --no-run &&
+        timeout 300 cargo test --locked -p linerate-flow --lib --features loom loom
 }
 
 whole() {

@@ -1,6 +1,6 @@
 //! `linerate forward` against testpmd and DPDK's own l3fwd, on the same two ports and frames, one lcore.
 //!
-//! `cargo bench -p linerate --bench forward -- [peers] [flows] [routes]`; `peers` alone unless told. 64-byte IPv4/UDP
+//! `cargo bench -p linerate --bench forward -- [peers] [l3] [flows] [routes]`; `peers` alone unless told. 64-byte IPv4/UDP
 //! frames come out of an endless capture (`net_pcap`, which costs some 29 cycles a frame by itself and more for many
 //! flows) and go to a null port. Rounds of each program in turn, since these machines are shared; compare within a run.
 //! l3fwd is built by `scripts/l3fwd.sh`, or given in L3FWD; its tables end at 1,024 routes.
@@ -13,10 +13,10 @@ use std::{
     fs::{self, File},
     io::BufWriter,
     process::Command,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use contest::{bound, five_tuple, frame, Killed, Load, CPU, LINERATE, LPM_ROUTES, TIME};
+use contest::{bound, five_tuple, frame, Killed, Load, Socket, CPU, LINERATE, LPM_ROUTES, TIME};
 use packet::pcap;
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn main() {
         return; // `cargo test --benches` only wants to know that it builds
     }
     let asked = |mode: &str| args.iter().any(|a| a == mode);
-    if asked("peers") || !(asked("flows") || asked("routes")) {
+    if asked("peers") || !["l3", "flows", "routes"].into_iter().any(asked) {
         let load = Load::new(1024, 16);
         let contenders = [
             "testpmd io",
@@ -47,6 +47,18 @@ fn main() {
         ];
         println!("\n64-byte frames, 1k flows, 16 routes, one lcore");
         compare(&load, &contenders, ROUNDS);
+    }
+    if asked("l3") {
+        for (name, routes) in [("16", 16), ("1k", 1000), ("1M", 1_000_000)] {
+            // More than a thousand or so l3fwd does not hold.
+            let few = routes.min(1000);
+            println!("\n64-byte frames, 1k flows, {name} routes, l3fwd {few}, one lcore");
+            let [few, all] = [few, routes].map(|routes| Load::new(1024, routes));
+            contest::compare(&["l3fwd lpm", "l3"], ROUNDS, |name| match name {
+                "l3" => linerate(&all, "l3"),
+                _ => contest::l3fwd(&few, "lpm"),
+            });
+        }
     }
     if asked("flows") {
         for (name, flows) in [("1", 1), ("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20)] {
@@ -145,23 +157,20 @@ fn linerate(load: &Load, what: &str) -> f64 {
     if what.ends_with("no clocks") {
         command.arg("--no-clocks");
     }
-    command.args(if load.is_large() || load.routes > LPM_ROUTES {
+    // A million routes take 700 hugepages, or ordinary pages.
+    let mib = if load.routes > LPM_ROUTES { "1400" } else { "640" };
+    command.args(if load.is_large() || load.routes > LPM_ROUTES && contest::free_hugepages() < 700 {
         ["--memory", "no-hugepages", "--memory-mib", "6144"]
     } else {
-        ["--memory", "hugepages", "--memory-mib", "640"]
+        ["--memory", "hugepages", "--memory-mib", mib]
     });
     let log = tempfile::NamedTempFile::new().unwrap();
     command.stdout(log.reopen().unwrap()).stderr(log.reopen().unwrap());
     let mut process = Killed(command.spawn().expect("linerate runs"));
     let said = || fs::read_to_string(log.path()).unwrap_or_default();
-    let end = Instant::now() + Duration::from_secs(60);
     let ask =
         |words: &[&str]| Command::new(LINERATE).arg("forward").args(words).args(["--name", &name]).output().unwrap();
-    while !ask(&["show", "drops"]).status.success() {
-        assert!(matches!(process.0.try_wait(), Ok(None)), "{what} has ended:\n{}", said());
-        assert!(Instant::now() < end, "{what} does not answer:\n{}", said());
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let mut socket = Socket::of(&name).unwrap_or_else(|| panic!("{what} does not answer:\n{}", said()));
     if function == "l3" {
         let loaded = ask(&["load", &load.file("routes").display().to_string()]);
         assert!(loaded.status.success(), "{}", String::from_utf8_lossy(&loaded.stderr));
@@ -169,13 +178,14 @@ fn linerate(load: &Load, what: &str) -> f64 {
             eprintln!("{}", String::from_utf8_lossy(&loaded.stderr).trim());
         }
     }
-    std::thread::sleep(2 * TIME + TIME / 4);
+    std::thread::sleep(TIME);
+    let rate = contest::middle_rate(|| socket.sent());
     let shown = ask(&["show", "runtime", "--json", "--interval", &format!("{}s", TIME.as_secs())]);
     assert!(matches!(process.0.try_wait(), Ok(None)), "{what} has ended:\n{}", said());
     let runtime: Value = serde_json::from_slice(&shown.stdout).expect("a runtime table");
-    let rate = |key: &str| runtime["total"][key].as_f64().unwrap();
-    assert!(rate("tx_fps") > 0.999 * rate("rx_fps"), "{what}: {runtime:#}");
+    let total = |key: &str| runtime["total"][key].as_f64().unwrap();
+    assert!(total("tx_fps") > 0.999 * total("rx_fps"), "{what}: {runtime:#}");
     assert!(ask(&["stop"]).status.success());
     let _ = process.0.wait();
-    rate("tx_fps")
+    rate
 }

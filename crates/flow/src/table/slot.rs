@@ -41,7 +41,7 @@ const FORWARD_HIGH: u64 = 1 << 63;
 const BACK_HIGH: u64 = 1 << 31;
 
 /// Tries of a reader before it passes over a slot that is being written every time.
-const TRIES: usize = if cfg!(linerate_loom) { 2 } else { 1000 };
+const TRIES: usize = if cfg!(feature = "loom") { 2 } else { 1000 };
 
 /// FIN, SYN and RST: frames that begin or end something.
 pub(crate) const TURNS: u8 = 7;

@@ -1,8 +1,8 @@
-//! The atomics, or loom's, which try every order in which threads may see them (`--cfg linerate_loom`).
+//! The atomics, or loom's, which try every order in which threads may see them (feature `loom`).
 //!
-//! Not plain `--cfg loom`: that would turn parts of other crates off.
+//! Not `--cfg loom`, as is usual: that would have every crate built anew, and turn parts of others off.
 
-#[cfg(linerate_loom)]
+#[cfg(feature = "loom")]
 pub use loom::sync::atomic::{fence, AtomicU64, Ordering};
-#[cfg(not(linerate_loom))]
+#[cfg(not(feature = "loom"))]
 pub use std::sync::atomic::{fence, AtomicU64, Ordering};

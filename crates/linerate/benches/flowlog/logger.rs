@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 
-use crate::contest::{bound, Killed, Load, CPU, LINERATE, TIME};
+use crate::contest::{bound, free_hugepages, middle_rate, Killed, Load, Socket, CPU, LINERATE, TIME};
 
 /// What a run showed.
 pub struct Seen {
@@ -54,6 +54,10 @@ impl Logger {
         command.args(["--mtu", "576", "--memory"]);
         command.args(match load.flows {
             flows if flows > 1 << 22 => ["no-hugepages", "--memory-mib", "14336"],
+            // A million frames of the capture are a gigabyte of buffers.
+            flows if flows > 1 << 17 && flows <= 1 << 20 && free_hugepages() >= 1450 => {
+                ["hugepages", "--memory-mib", "2800"]
+            }
             _ if load.is_large() => ["no-hugepages", "--memory-mib", "6144"],
             _ => ["hugepages", "--memory-mib", "640"],
         });
@@ -103,16 +107,18 @@ impl Logger {
     /// Measures it, once every flow is in the table, and ends it.
     pub fn seen(self) -> Seen {
         self.fill();
-        std::thread::sleep(2 * TIME + TIME / 4);
+        std::thread::sleep(TIME);
+        let mut socket = Socket::of(&self.name).unwrap_or_else(|| panic!("no socket: {}", self.said()));
+        let fps = middle_rate(|| socket.sent());
         let runtime = self.runtime();
         let table = self.totals()["table"].take();
         assert_eq!(table["refused_packets"], 0, "{table}");
         let number = |v: &Value| v.as_f64().unwrap_or_else(|| panic!("{v} in {runtime:#}"));
-        let fps = number(&runtime["total"]["tx_fps"]);
-        assert!(fps > 0.999 * number(&runtime["total"]["rx_fps"]), "{runtime:#}");
+        let total = |key: &str| number(&runtime["total"][key]);
+        assert!(total("tx_fps") > 0.999 * total("rx_fps"), "{runtime:#}");
         Seen {
             fps,
-            clocks: number(&runtime["total"]["cycles_per_frame"]),
+            clocks: total("cycles_per_frame"),
             flows: number(&table["flows"]),
             capacity: number(&table["capacity"]),
             memory: number(&table["memory"]),

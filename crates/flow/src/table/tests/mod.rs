@@ -1,14 +1,14 @@
-#![cfg_attr(linerate_loom, allow(dead_code, unused_imports))]
+#![cfg_attr(feature = "loom", allow(dead_code, unused_imports))]
 
-#[cfg(linerate_loom)]
+#[cfg(feature = "loom")]
 mod loom;
-#[cfg(not(linerate_loom))]
+#[cfg(not(feature = "loom"))]
 mod model;
-#[cfg(not(linerate_loom))]
+#[cfg(not(feature = "loom"))]
 mod readers;
-#[cfg(not(linerate_loom))]
+#[cfg(not(feature = "loom"))]
 mod rules;
-#[cfg(not(linerate_loom))]
+#[cfg(not(feature = "loom"))]
 mod spread;
 
 use std::time::Duration;
