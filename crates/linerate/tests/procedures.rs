@@ -33,7 +33,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-const ALL: &str = "throughput,frame-loss,back-to-back,recovery,bursty,forwarding-rate,latency-profile,pdv,soak";
+const ALL: &str = "throughput, frame-loss,back-to-back,recovery,bursty,forwarding-rate,latency-profile,pdv,soak";
 
 #[test]
 fn every_test_runs_to_its_end_and_lists_its_departures() {

@@ -97,7 +97,7 @@ impl FromStr for Test {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let named = Self::ALL.into_iter().find(|t| t.name() == text);
+        let named = Self::ALL.into_iter().find(|t| t.name() == text.trim());
         named.ok_or_else(|| {
             let all: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
             format!("{text:?} is no test: must be {}", all.join(", "))
