@@ -61,11 +61,13 @@ impl<'a> Asked<'a> {
             }
             None => {
                 let count = asked.count.unwrap_or(1);
-                (in_capture.saturating_mul(count), timeline.pass() / 1e9 * count as f64)
+                (in_capture.saturating_mul(count), (timeline.pass() * count as f64).round() / 1e9)
             }
         };
         if duration_s > MOST_S {
-            return Err(refuse("takes longer than 30 days: cut its pauses with --max-gap, or send it faster or less often"));
+            return Err(refuse(
+                "takes longer than 30 days: cut its pauses with --max-gap, or send it faster or less often",
+            ));
         }
         let mean = frame_size(self.mean());
         let load = Fps::from_count(frames, duration_s);

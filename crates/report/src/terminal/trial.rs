@@ -84,7 +84,9 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     row("foreign", &|d| stamped(d, d.foreign));
     row("wrong length", &|d| stamped(d, d.wrong_length));
     row("misdirected", &|d| stamped(d, d.misdirected));
-    replayed(&mut row);
+    for (name, figure) in REPLAYED {
+        row(name, &|d| d.replay.as_ref().map(|r| figure(d, r)).into());
+    }
     row("port's own count out", &|d| optional(d.port_tx));
     row("port's own count in", &|d| optional(d.port_rx));
     row("port's own missed", &|d| optional(d.port_missed));
@@ -121,17 +123,19 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     t
 }
 
+/// A figure of a replay, as text.
+type Figure = fn(&DirectionCounts, &ReplayCounts) -> String;
+
 /// What is known of a replay besides.
-fn replayed(row: &mut dyn FnMut(&str, &dyn Fn(&DirectionCounts) -> Cell)) {
-    let of = |d: &DirectionCounts, text: &dyn Fn(&ReplayCounts) -> String| d.replay.as_ref().map(text).into();
-    row("extra", &|d| of(d, &|r| num::thousands(r.extra)));
-    row("bytes sent", &|d| of(d, &|r| num::thousands(r.sent_bytes)));
-    row("bytes received", &|d| of(d, &|_| num::thousands(d.received_bytes)));
-    row("left late, by over 100 us", &|d| of(d, &|r| num::thousands(r.late_departures)));
-    row("left after due: mean us", &|d| of(d, &|r| num::us(r.lateness_mean_ns)));
-    row("left after due: p99 us", &|d| of(d, &|r| num::us(r.lateness_p99_ns as f64)));
-    row("left after due: max us", &|d| of(d, &|r| num::us(r.lateness_max_ns as f64)));
-}
+const REPLAYED: [(&str, Figure); 7] = [
+    ("extra", |_, r| num::thousands(r.extra)),
+    ("bytes sent", |_, r| num::thousands(r.sent_bytes)),
+    ("bytes received", |d, _| num::thousands(d.received_bytes)),
+    ("left late, by over 100 us", |_, r| num::thousands(r.late_departures)),
+    ("left after due: mean us", |_, r| num::us(r.lateness_mean_ns)),
+    ("left after due: p99 us", |_, r| num::us(r.lateness_p99_ns as f64)),
+    ("left after due: max us", |_, r| num::us(r.lateness_max_ns as f64)),
+];
 
 fn extremes(trial: &TrialRecord) -> Table {
     let mut t = Table::default();
