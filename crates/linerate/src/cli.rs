@@ -7,6 +7,7 @@ pub mod flowlog;
 pub mod flows;
 pub mod forward;
 pub mod layout;
+pub mod replay;
 pub mod shape;
 
 use std::path::PathBuf;
@@ -114,11 +115,11 @@ Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the comm
 #[derive(Debug, Args)]
 pub struct TrialArgs {
     /// Load per direction: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%).
-    #[arg(long, value_name = "LOAD")]
-    pub load: Load,
-    /// How long to send.
-    #[arg(long, value_name = "TIME", default_value = "5s")]
-    pub duration: String,
+    #[arg(long, value_name = "LOAD", required_unless_present = "replay")]
+    pub load: Option<Load>,
+    /// How long to send. Default: 5s; a capture: once through.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
     /// Frame size in bytes, FCS included.
     #[arg(long, value_name = "BYTES", default_value = "64")]
     pub frame_size: FrameSize,
@@ -127,6 +128,8 @@ pub struct TrialArgs {
     pub residual: String,
     #[command(flatten)]
     pub shape: shape::ShapeArgs,
+    #[command(flatten)]
+    pub replay: replay::ReplayArgs,
     #[command(flatten)]
     pub ports: PortArgs,
     #[command(flatten)]

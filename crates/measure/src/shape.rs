@@ -32,6 +32,21 @@ pub enum LoadShape {
         /// Load from then on, frames/s per direction.
         then_fps: Fps,
     },
+    /// A capture, byte for byte. The load and the frame size are its means.
+    Replay {
+        /// Frames sent, over all passes.
+        frames: u64,
+        /// Frames of the capture.
+        capture_frames: u64,
+        /// Their bytes, FCS counted.
+        capture_bytes: u64,
+        /// So many times as fast as captured; `None`: evenly, at the load.
+        #[serde(default)]
+        speed: Option<f64>,
+        /// The longest time between two frames as sent, seconds, when that was limited.
+        #[serde(default)]
+        max_gap_s: Option<f64>,
+    },
 }
 
 impl LoadShape {
@@ -45,7 +60,7 @@ impl LoadShape {
         let evenly = |load: Fps, seconds: f64| (load.get() * seconds.max(0.0)).round() as u64;
         match *self {
             Self::Steady => evenly(load, duration_s),
-            Self::Burst { frames } => frames,
+            Self::Burst { frames } | Self::Replay { frames, .. } => frames,
             Self::Bursts { frames, .. } => {
                 let frames = u64::from(frames);
                 evenly(load, duration_s).checked_div(frames).map_or(0, |bursts| bursts.max(1).saturating_mul(frames))
@@ -57,10 +72,10 @@ impl LoadShape {
         }
     }
 
-    /// The highest rate at which it sends.
+    /// The highest rate at which it sends; of a replay the mean.
     pub fn peak(&self, load: Fps) -> Fps {
         match *self {
-            Self::Steady | Self::Burst { .. } => load,
+            Self::Steady | Self::Burst { .. } | Self::Replay { .. } => load,
             Self::Bursts { burst_fps: other, .. } | Self::Step { then_fps: other, .. } => {
                 if other > load {
                     other
@@ -107,6 +122,27 @@ pub struct Outage {
     /// Arrival of the first frame behind it; `None` when none came.
     pub to_s: Option<f64>,
 }
+
+/// What was counted of a replay beside frames. Its frames carry no stamp, so that nothing is known of one by one: what
+/// came back is counted, whatever it is, and no delay is measured.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReplayCounts {
+    /// Layer-2 bytes of the frames sent, FCS counted.
+    pub sent_bytes: u64,
+    /// Frames that came back beyond the number sent: copies, or somebody else's.
+    pub extra: u64,
+    /// Frames offered to the port more than [`LATE_DEPARTURE_NS`] after they were due.
+    pub late_departures: u64,
+    /// How much later than due a frame was offered to the port, mean, nanoseconds.
+    pub lateness_mean_ns: f64,
+    /// 99th percentile of it.
+    pub lateness_p99_ns: u64,
+    /// The most.
+    pub lateness_max_ns: u64,
+}
+
+/// From this on a frame of a replay leaves late: 100 us, which is what is made up for in other loads.
+pub const LATE_DEPARTURE_NS: u64 = 100_000;
 
 /// One-way delay within a window of a trial (RFC 5481: its minimum is that of the same interval). Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, Nanos};
 
-use crate::shape::{LastLost, LoadShape, Outage, WindowSummary};
+use crate::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// Frame size, FCS included.
+    /// Frame size, FCS included; of a replay the mean.
     pub frame_size_bytes: FrameSize,
     /// Intended load per direction, frames/s.
     pub load_fps: Fps,
@@ -136,7 +136,8 @@ pub struct DirectionCounts {
     pub refused: u64,
     /// Frames due that the tester did not try to send in time: the tester fell short.
     pub skipped: u64,
-    /// Stamped frames of this direction and trial that came back, duplicates excluded.
+    /// Stamped frames of this direction and trial that came back, duplicates excluded. Of a replay all that came, up to
+    /// the number sent.
     pub received: u64,
     /// Extra copies.
     pub duplicates: u64,
@@ -154,7 +155,7 @@ pub struct DirectionCounts {
     pub wrong_length: u64,
     /// Stamped frames of this trial that came to a port they were not expected at.
     pub misdirected: u64,
-    /// Received layer-2 bytes, FCS counted, of the `received` frames.
+    /// Received layer-2 bytes, FCS counted, of the `received` frames; of a replay those of the extra ones, too.
     pub received_bytes: u64,
     /// The sending port's own counter of frames out over the trial, when it has one.
     pub port_tx: Option<u64>,
@@ -175,6 +176,9 @@ pub struct DirectionCounts {
     /// Delays window by window, where the trial asked for windows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
+    /// What else was counted of a replay, where the trial is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayCounts>,
 }
 
 impl DirectionCounts {

@@ -7,7 +7,7 @@ use units::{Fps, Nanos, Ratio};
 
 use crate::{
     plan::Trust,
-    shape::LoadShape,
+    shape::{LoadShape, LATE_DEPARTURE_NS},
     trial::{LcoreInterference, Rule, TrialRecord, Violation},
 };
 
@@ -48,7 +48,8 @@ type Check = fn(&Evidence<'_>) -> Option<(Rule, String)>;
 
 /// Every rule that the trial broke, in the order of [`Rule`].
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
-    let checks: [Check; 8] = [tester_short, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
+    let checks: [Check; 9] =
+        [tester_short, late, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
     checks.iter().filter_map(|check| check(evidence)).map(|(rule, text)| Violation { rule, text }).collect()
 }
 
@@ -72,7 +73,7 @@ fn due_within(trial: &TrialRecord, seconds: f64, gaps: u64) -> f64 {
     let (load, shape) = (trial.spec.load_fps, trial.spec.shape);
     let most = shape.peak(load).get() * seconds;
     match shape {
-        LoadShape::Steady | LoadShape::Step { .. } => most,
+        LoadShape::Steady | LoadShape::Step { .. } | LoadShape::Replay { .. } => most,
         LoadShape::Burst { frames } => most.min(frames as f64),
         // A short gap holds a burst at most, and a long one what the load asks for besides.
         LoadShape::Bursts { frames, .. } => most.min(gaps as f64 * f64::from(frames) + load.get() * seconds),
@@ -91,6 +92,27 @@ fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
         d.intended,
         d.from,
         Ratio::of(d.skipped, d.intended),
+        e.trust.offered_tolerance
+    );
+    Some((Rule::TesterShort, text))
+}
+
+/// The frames of a replay are all sent; too many of them late are not the capture's timing.
+fn late(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    let replays = e.trial.directions.iter().filter_map(|d| Some((d, d.replay.as_ref()?)));
+    let (d, replay) = replays.max_by_key(|(_, replay)| replay.late_departures)?;
+    if replay.late_departures as f64 <= d.intended as f64 * e.trust.offered_tolerance.get() {
+        return None;
+    }
+    let text = format!(
+        "{} of {} frames left {} more than {} after they were due, the latest {} ({}, allowed {}): the tester's core is too \
+         slow or was taken away; replay more slowly, or give it a core of its own",
+        replay.late_departures,
+        d.intended,
+        d.from,
+        Nanos(LATE_DEPARTURE_NS),
+        Nanos(replay.lateness_max_ns),
+        Ratio::of(replay.late_departures, d.intended),
         e.trust.offered_tolerance
     );
     Some((Rule::TesterShort, text))
@@ -118,7 +140,7 @@ fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let load = match e.trial.spec.shape {
         // What leaves of a burst in time, the tester counts; the self-test says nothing of so short a time.
         LoadShape::Burst { .. } => return None,
-        LoadShape::Steady | LoadShape::Bursts { .. } => e.trial.spec.load_fps,
+        LoadShape::Steady | LoadShape::Bursts { .. } | LoadShape::Replay { .. } => e.trial.spec.load_fps,
         LoadShape::Step { .. } => e.trial.spec.shape.peak(e.trial.spec.load_fps),
     };
     let most = e.selftest_max?;

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+pub mod capture;
 pub mod checksum;
 mod clock;
 pub mod frame;

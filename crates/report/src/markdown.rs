@@ -20,8 +20,8 @@ pub fn render(result: &RunResult) -> String {
         if let Some(trial) = terminal::single(result).filter(|_| result.tests.is_empty()) {
             section(&mut out, "Trial");
             out.push_str(&format!(
-                "{} B at {} for {}{}: {}\n\n",
-                trial.spec.frame_size_bytes,
+                "{} at {} for {}{}: {}\n\n",
+                words::size(&trial.spec),
                 trial.spec.load_fps,
                 num::duration(trial.spec.duration_s),
                 words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}")),
@@ -31,7 +31,10 @@ pub fn render(result: &RunResult) -> String {
                 out.push_str(&format!("- {}\n", escape(&v.text)));
             }
             out.push_str(&format!("\n{}", terminal::trial_counts(result, trial).markdown()));
-            out.push_str(&format!("\n{}", tables::trial_latency(trial).markdown()));
+            match trial.directions.iter().any(|d| d.replay.is_some()) {
+                true => out.push_str(&format!("\nOne-way delay: {}\n", words::NO_STAMP)),
+                false => out.push_str(&format!("\n{}", tables::trial_latency(trial).markdown())),
+            }
             let windows = windows::table(trial);
             if !windows.is_empty() {
                 section(&mut out, &windows::title(trial));

@@ -5,7 +5,7 @@ use measure::{
     result::{Outcome, SizeResult, Verdict},
     search::mlr::Regularity,
     shape::LoadShape,
-    trial::{Purpose, Rule},
+    trial::{Purpose, Rule, TrialSpec},
 };
 
 use units::LinkSpeed;
@@ -117,8 +117,27 @@ pub(crate) fn shape(shape: &LoadShape) -> Option<String> {
             Some(format!("in bursts of {} frames at {burst_fps}", num::thousands(u64::from(frames))))
         }
         LoadShape::Step { step_s, then_fps } => Some(format!("from {} on {then_fps}", num::duration(step_s))),
+        LoadShape::Replay { frames, capture_frames, speed, .. } => {
+            let timing = match speed {
+                None => "evenly".to_owned(),
+                Some(1.0) => "at the captured timing".to_owned(),
+                Some(speed) => format!("at {} times the captured speed", num::trim(speed, 3)),
+            };
+            let [frames, of] = [frames, capture_frames].map(num::thousands);
+            Some(format!("{frames} frames of a capture of {of}, {timing}"))
+        }
     }
 }
+
+/// Frame size of a trial; a replay's is but the mean.
+pub(crate) fn size(spec: &TrialSpec) -> String {
+    let mean = if matches!(spec.shape, LoadShape::Replay { .. }) { " in the mean" } else { "" };
+    format!("{} B{mean}", spec.frame_size_bytes)
+}
+
+/// Why a replay tells of no delay.
+pub(crate) const NO_STAMP: &str =
+    "not measured: the frames of a capture carry no stamp, so they are counted and not told apart";
 
 pub(crate) fn verdict(verdict: Verdict) -> (&'static str, Paint) {
     match verdict {

@@ -10,6 +10,30 @@ const RX_BURSTS: usize = 4;
 /// Loops between two publications of progress.
 const PUBLISH_LOOPS: u32 = 4096;
 
+/// What sends: a stream, or a capture.
+pub trait Sends {
+    /// The trial starts at this tick.
+    fn start(&mut self, tick: u64);
+    /// Sends what is due; whether anything was.
+    fn poll(&mut self, now: u64) -> bool;
+    /// Whether nothing follows.
+    fn finished(&self) -> bool;
+    /// Ends the trial now.
+    fn finish(&mut self, now: u64);
+    /// Frames the port took so far.
+    fn sent(&self) -> u64;
+}
+
+/// What receives.
+pub trait Receives {
+    /// The trial starts at this tick: what came before does not count.
+    fn begin(&mut self, start: u64);
+    /// Takes in what is there; whether anything was.
+    fn poll(&mut self, clock: &impl Clock) -> bool;
+    /// Frames received so far.
+    fn received(&self) -> u64;
+}
+
 /// One stream going out of one transmit queue.
 pub struct TxTask<T: Tx, A: Alloc<Buf = T::Buf>> {
     tx: T,
@@ -60,7 +84,7 @@ pub struct RefusedRun {
 
 impl TxCounters {
     #[cold]
-    fn refuse(&mut self, frames: u64, now: u64) {
+    pub(crate) fn refuse(&mut self, frames: u64, now: u64) {
         self.refused += frames;
         let run = &mut self.last_refused;
         if run.frames == 0 || run.sequence != self.sent {
@@ -123,8 +147,13 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
     pub fn into_parts(self) -> (T, A) {
         (self.tx, self.alloc)
     }
+}
 
-    /// Sends what is due; whether anything was.
+impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for TxTask<T, A> {
+    fn start(&mut self, tick: u64) {
+        self.pacer.start(tick);
+    }
+
     #[inline]
     fn poll(&mut self, now: u64) -> bool {
         let due = self.pacer.due(now, self.max_burst);
@@ -157,9 +186,17 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
         true
     }
 
+    fn finished(&self) -> bool {
+        self.pacer.finished()
+    }
+
     fn finish(&mut self, now: u64) {
         self.pacer.stop(now);
         Buffer::discard(&mut self.burst);
+    }
+
+    fn sent(&self) -> u64 {
+        self.counters.sent
     }
 }
 
@@ -185,26 +222,42 @@ impl<R: Rx> RxTask<R> {
     pub fn into_parts(self) -> (R, Checker) {
         (self.rx, self.checker)
     }
+}
 
-    /// Receives and checks what is there; whether anything was. Frames are timed after they were received, since
-    /// receiving takes its time, too.
+impl<R: Rx> Receives for RxTask<R> {
+    fn begin(&mut self, start: u64) {
+        self.checker.begin(start);
+    }
+
+    /// Frames are timed after they were received, since receiving takes its time, too.
     #[inline]
     fn poll(&mut self, clock: &impl Clock) -> bool {
-        let mut any = false;
-        for _ in 0..RX_BURSTS {
-            let n = self.rx.rx(&mut self.burst);
-            if n == 0 {
-                break;
-            }
-            self.checker.check(&self.burst, clock.now());
-            Buffer::discard(&mut self.burst);
-            any = true;
-            if n < BURST {
-                break;
-            }
-        }
-        any
+        let Self { rx, checker, burst } = self;
+        take_in(rx, burst, |frames| checker.check(frames, clock.now()))
     }
+
+    fn received(&self) -> u64 {
+        self.checker.received()
+    }
+}
+
+/// Receives a few bursts, each for `each` to look at; whether anything came.
+#[inline(always)]
+pub(crate) fn take_in<R: Rx>(rx: &mut R, burst: &mut Burst<R::Buf>, mut each: impl FnMut(&[R::Buf])) -> bool {
+    let mut any = false;
+    for _ in 0..RX_BURSTS {
+        let n = rx.rx(burst);
+        if n == 0 {
+            break;
+        }
+        each(burst);
+        Buffer::discard(burst);
+        any = true;
+        if n < BURST {
+            break;
+        }
+    }
+    any
 }
 
 /// What one worker's loop saw.
@@ -223,11 +276,11 @@ pub struct WorkerCounters {
 }
 
 /// The tasks of one lcore.
-pub struct Worker<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> {
-    /// Streams to send.
-    pub tx: Vec<TxTask<T, A>>,
-    /// Queues to check.
-    pub rx: Vec<RxTask<R>>,
+pub struct Worker<S, R> {
+    /// What is to be sent.
+    pub tx: Vec<S>,
+    /// Queues to receive from.
+    pub rx: Vec<R>,
     gaps: GapMeter,
     counters: WorkerCounters,
     started: bool,
@@ -240,9 +293,9 @@ pub struct Worker<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> {
     until_publish: u32,
 }
 
-impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
+impl<S: Sends, R: Receives> Worker<S, R> {
     /// A worker with these tasks that counts polling gaps of at least `gap_threshold` ticks.
-    pub fn new(tx: Vec<TxTask<T, A>>, rx: Vec<RxTask<R>>, gap_threshold: u64) -> Self {
+    pub fn new(tx: Vec<S>, rx: Vec<R>, gap_threshold: u64) -> Self {
         Self {
             tx,
             rx,
@@ -303,7 +356,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
             self.leave(now, control);
             return false;
         }
-        if !self.told_done && self.tx.iter().all(|task| task.pacer.finished()) {
+        if !self.told_done && self.tx.iter().all(Sends::finished) {
             self.publish(control);
             control.senders_done(self.tx.len(), now);
             self.told_done = true;
@@ -334,8 +387,8 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
         self.started = true;
         self.counters.started = start;
         self.gaps.start(start);
-        self.tx.iter_mut().for_each(|task| task.pacer.start(start));
-        self.rx.iter_mut().for_each(|task| task.checker.begin(start));
+        self.tx.iter_mut().for_each(|task| task.start(start));
+        self.rx.iter_mut().for_each(|task| task.begin(start));
     }
 
     /// After sending: whether to go on waiting for frames.
@@ -358,8 +411,8 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>, R: Rx> Worker<T, A, R> {
     }
 
     fn publish(&mut self, control: &Control) {
-        let sent = self.tx.iter().map(|task| task.counters.sent).sum();
-        let received = self.rx.iter().map(|task| task.checker.received()).sum();
+        let sent = self.tx.iter().map(Sends::sent).sum();
+        let received = self.rx.iter().map(Receives::received).sum();
         control.add(sent - self.published.0, received - self.published.1);
         self.published = (sent, received);
         self.until_publish = PUBLISH_LOOPS;

@@ -23,7 +23,7 @@ use traffic::{
     generator::Generator,
     pacer::Pacer,
     stream::{StreamError, StreamSpec},
-    worker::{TxTask, Worker},
+    worker::{RxTask, TxTask, Worker},
 };
 use units::{Fps, FrameSize};
 
@@ -169,7 +169,7 @@ fn what_a_full_port_refuses_is_sent_later_and_counted_once() {
     let (pool, clock) = (HeapPool::new(256, 256), FakeClock::new(1_000_000));
     let task = TxTask::new(near, pool.clone(), generator, Pacer::new(Fps::from_raw(1e5), 1_000_000, 10_000, 10_000));
     let control = Control::new(Timing { residual: 0, settle: 0 }, 1);
-    let mut worker: Worker<_, _, HeapWire> = Worker::new(vec![task], vec![], 1000);
+    let mut worker: Worker<_, RxTask<HeapWire>> = Worker::new(vec![task], vec![], 1000);
     control.start_at(0);
     let mut got: Vec<(Tuple, u64)> = Vec::new();
     loop {

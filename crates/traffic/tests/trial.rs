@@ -24,7 +24,7 @@ use units::{Fps, FrameSize};
 const HZ: u64 = 1_000_000_000;
 const MS: u64 = HZ / 1000;
 
-type HeapWorker = Worker<HeapWire, HeapPool, HeapWire>;
+type HeapWorker = Worker<TxTask<HeapWire, HeapPool>, RxTask<HeapWire>>;
 
 fn spec(flows: u64) -> StreamSpec {
     StreamSpec { flows: Some(flows), ..StreamSpec::constant(v4_udp(), FrameSize::MIN) }

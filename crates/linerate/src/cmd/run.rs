@@ -95,7 +95,7 @@ impl Run {
         // Drivers of outside ports keep sent frames a while; these trials copy the whole frame instead.
         let prefilled = self.rig.frames.fill_all(template.template()).is_ok();
         self.rig.taught = false;
-        Ok(Streams { specs, directions, prefilled, flows: None })
+        Ok(Streams { specs, directions, prefilled, flows: None, replay: None })
     }
 
     /// The self-test at this frame size, when the plan has it.

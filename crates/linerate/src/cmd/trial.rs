@@ -9,24 +9,36 @@ use measure::{
 use report::progress::Line;
 use units::{parse_duration, Fps, LinkSpeed, Load};
 
-use super::{output, plan, progress::Progress, run::Run};
+use super::{output, plan, progress::Progress, replay, run::Run};
 use crate::{
     cli::TrialArgs,
+    engine::Streams,
     failure::{Exit, Failure},
 };
 
 /// Runs the command.
 pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
+    let capture = replay::Asked::read(args)?;
+    let frame_size = capture.as_ref().map_or(args.frame_size, replay::Asked::longest);
+    let spec = |duration_s, link| -> Result<_, Failure> {
+        Ok(match &capture {
+            Some(capture) => capture.spec(link).map(|(spec, sent)| (spec, Some(sent)))?,
+            None => (spec(args, duration_s, link)?, None),
+        })
+    };
     let mut wanted = Plan {
         name: "trial".to_owned(),
-        description: "One trial".to_owned(),
+        description: match &capture {
+            Some(capture) => format!("Replay of {}", capture.path.display()),
+            None => "One trial".to_owned(),
+        },
         source: String::new(),
-        frame_sizes: vec![args.frame_size],
+        frame_sizes: vec![frame_size],
         ..Plan::default()
     };
     plan::traffic(&mut wanted, &args.traffic)?;
     plan::link(&mut wanted, &args.ports);
-    wanted.search.duration = parse_duration(&args.duration)?;
+    wanted.search.duration = parse_duration(args.duration.as_deref().unwrap_or("5s"))?;
     wanted.trust.residual = parse_duration(&args.residual)?;
     wanted.trust.settle = std::time::Duration::ZERO;
     wanted.trust.selftest = false;
@@ -34,20 +46,20 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     let duration_s = wanted.search.duration.as_secs_f64();
     let plan = wanted.validate()?;
     output::check(&args.output)?;
-    let by_link = [Some(args.load), args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
+    let by_link = [args.load, args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
     let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));
     if plan.link.speed.is_some() || !(by_link || args.shape.bursts.is_some()) {
         // What is wrong with the flags themselves is said before anything is opened.
-        spec(args, duration_s, plan.link.speed)?;
+        spec(duration_s, plan.link.speed)?;
     }
     let mut run = Run::new(plan, &args.ports, &args.machine)?;
-    let spec = spec(args, duration_s, run.link())?;
+    let (spec, replay) = spec(duration_s, run.link())?;
     let (load_fps, duration_s) = (spec.load_fps, spec.duration_s);
-    let streams = run.streams(args.frame_size)?;
+    let streams = Streams { replay, ..run.streams(frame_size)? };
     let progress = Progress::new(args.output.quiet);
     let mut line = Line {
         phase: "trial".to_owned(),
-        frame_size: Some((args.frame_size, 1, 1)),
+        frame_size: Some((spec.frame_size_bytes, 1, 1)),
         load: Some(load_fps),
         bounds: (None, None),
         trials: 0,
@@ -89,7 +101,8 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
             ))),
         }
     };
-    let load = rate("--load", args.load)?;
+    let asked_load = args.load.ok_or_else(|| Failure::usage("--load is missing: say how fast to send"))?;
+    let load = rate("--load", asked_load)?;
     let (mut spec, asked) = (TrialSpec::steady(args.frame_size, load, duration_s, Purpose::Single), &args.shape);
     if let Some(frames) = asked.burst {
         spec.shape = LoadShape::Burst { frames };
@@ -97,7 +110,7 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         if spec.duration_s.is_nan() || spec.duration_s > 30.0 * 86_400.0 {
             return Err(Failure::usage(format!(
                 "--burst {frames}: takes longer than 30 days at --load {}: send fewer frames, or faster",
-                args.load
+                asked_load
             )));
         }
     } else if let Some(bursts) = asked.bursts {

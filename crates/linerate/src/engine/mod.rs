@@ -3,11 +3,13 @@
 mod addresses;
 mod builtin;
 mod cpus;
+mod drive;
 mod dut;
 pub mod facts;
 mod fibs;
 pub mod flowlog;
 mod record;
+mod replay;
 mod rig;
 mod selftest;
 mod streams;
@@ -16,6 +18,7 @@ mod watch;
 
 pub use builtin::{BuiltIn, BuiltInSpec};
 pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
+pub use replay::Replayable;
 pub use rig::{start_forward_eal, End, Rig, RigOptions};
 pub use streams::stream;
 pub use trial::{Attempt, Departed, Streams, TrialEnd};

@@ -30,8 +30,8 @@ impl Times {
     }
 }
 
-/// Counts of one direction, which carries this stream.
-pub fn direction(from: &str, to: &str, stream: u16, tx: &TxCounters, rx: &Checker, times: Times) -> DirectionCounts {
+/// Counts of one direction, which carries this stream; the names of its ports are left open.
+pub fn direction(stream: u16, tx: &TxCounters, rx: &Checker, times: Times) -> DirectionCounts {
     let hz = times.hz;
     let losses = rx.losses(stream, tx.sent);
     let counts = rx.counts();
@@ -41,12 +41,6 @@ pub fn direction(from: &str, to: &str, stream: u16, tx: &TxCounters, rx: &Checke
         metrics::ipdv(&distribution(both.negative()), &distribution(both.positive()), hz)
     };
     DirectionCounts {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        intended: tx.intended,
-        sent: tx.sent,
-        refused: tx.refused,
-        skipped: tx.skipped,
         received,
         duplicates: counts.streams.duplicates,
         reordered: counts.streams.reordered,
@@ -56,10 +50,21 @@ pub fn direction(from: &str, to: &str, stream: u16, tx: &TxCounters, rx: &Checke
         wrong_length: counts.wrong_length,
         misdirected: counts.misdirected,
         received_bytes: counts.received_bytes,
-        tx_span_s: Nanos::from_ticks(tx.last_tick.saturating_sub(tx.first_tick), hz).seconds(),
         latency: metrics::latency(&distribution(&rx.delays()), hz, ipdv),
         last_lost: last_lost(tx, &losses, times),
         outage: outage(tx, &losses, times),
+        ..sent(tx, hz)
+    }
+}
+
+/// What was sent in a direction, and nothing of what came back.
+pub fn sent(tx: &TxCounters, hz: u64) -> DirectionCounts {
+    DirectionCounts {
+        intended: tx.intended,
+        sent: tx.sent,
+        refused: tx.refused,
+        skipped: tx.skipped,
+        tx_span_s: Nanos::from_ticks(tx.last_tick.saturating_sub(tx.first_tick), hz).seconds(),
         ..DirectionCounts::default()
     }
 }

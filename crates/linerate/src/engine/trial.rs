@@ -13,10 +13,10 @@ use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
     plan::Trust,
     shape::{self, LoadShape},
-    trial::{Interference, Rule, TrialRecord, TrialSpec, Violation},
+    trial::{DirectionCounts, Interference, Rule, TrialRecord, TrialSpec, Violation},
     validity::{self, Evidence},
 };
-use packet::{Buffer, Burst, Clock, Rx, Tx};
+use packet::{Buffer, Burst, Clock, Rx};
 use traffic::{
     checker::{Checker, Sample},
     control::{Control, Timing},
@@ -24,12 +24,14 @@ use traffic::{
     generator::Generator,
     pacer::{Pacer, Shape},
     stream::StreamSpec,
-    worker::{RxTask, TxTask, Worker, WorkerCounters},
+    worker::{Receives, RxTask, Sends, TxCounters, TxTask, Worker, WorkerCounters},
 };
 use units::{Fps, Nanos};
 
 use super::{
+    drive::{Drive, Drove},
     record,
+    replay::{self, Replayable},
     rig::{End, Rig},
     watch::{self, Watched},
     BuiltIn, OTHER_LCORE, TESTER_LCORE,
@@ -39,9 +41,9 @@ use crate::{failure::Failure, stop::Stop};
 /// Learning frames sent by each port before a trial (RFC 2544 §23 b).
 const LEARNING_FRAMES: usize = 8;
 /// Copies may follow even when everything came back.
-const SETTLE: Duration = Duration::from_millis(5);
+pub(super) const SETTLE: Duration = Duration::from_millis(5);
 /// How long a probe may take, a core's being busy elsewhere included.
-const PROBE_LIMIT: Duration = Duration::from_millis(100);
+pub(super) const PROBE_LIMIT: Duration = Duration::from_millis(100);
 
 /// What both ports send, for one frame size.
 pub struct Streams {
@@ -53,6 +55,8 @@ pub struct Streams {
     pub prefilled: bool,
     /// What the first port sends instead of its stream: flows that are known one by one.
     pub flows: Option<(StreamSpec, Arc<Program>)>,
+    /// What is sent instead of streams.
+    pub replay: Option<Replayable>,
 }
 
 /// What the first port sent of a flow program.
@@ -105,7 +109,7 @@ impl Drop for Set<'_> {
     }
 }
 
-type TesterWorker<'a> = Worker<&'a mut TxQueue, PoolHandle, &'a mut RxQueue>;
+type TesterWorker<'a> = Worker<TxTask<&'a mut TxQueue, PoolHandle>, RxTask<&'a mut RxQueue>>;
 
 impl Rig {
     /// Runs one trial and judges it. Errors only when the rig itself fails.
@@ -123,7 +127,9 @@ impl Rig {
         let parked = if self.dut.is_none() { self.eal.park_interrupts() } else { None };
         drain(&mut self.ends);
         self.dut.iter_mut().for_each(BuiltIn::forget_ended);
-        self.teach(streams, attempt.trust)?;
+        if streams.replay.is_none() {
+            self.teach(streams, attempt.trust)?;
+        }
         let probe_before = self.probe()?;
         let kernel_before = self.kernel_counters();
         let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
@@ -136,51 +142,21 @@ impl Rig {
         };
         let control = Control::new(timing, streams.directions);
         let duration = (attempt.spec.duration_s * hz as f64) as u64;
-        let (mut dut_gaps, mut dut_report) = (None, None);
-        let ran = {
-            let Self { ends, dut, frames, eal, clock, .. } = self;
-            let mut worker = worker(ends, streams, frames, &attempt.spec, epoch, hz, duration, threshold)?;
-            let dut_stop = AtomicBool::new(false);
-            let done = AtomicBool::new(false);
-            let (worker_ref, control_ref, clock_ref) = (&mut worker, &control, &*clock);
-            let (done_ref, dut_stop_ref) = (&done, &dut_stop);
-            let counters = eal.scope(|s| -> Result<_, Failure> {
-                // However this ends, the DUT's loop must, or the scope would wait for ever.
-                let _dut_ends = Set(dut_stop_ref);
-                let forwarder = dut.as_mut().map(BuiltIn::polling);
-                let dut = match forwarder {
-                    Some(forwarder) => {
-                        let dut_control = forwarder.control();
-                        let job = s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?;
-                        let begun = dut_control.snapshot_and_reset_gaps(threshold, Duration::from_secs(2));
-                        Some((job, begun, dut_control))
-                    }
-                    None => None,
-                };
-                let job = s.launch(TESTER_LCORE, move || {
-                    let _told = Set(done_ref);
-                    timed(worker_ref, clock_ref, control_ref)
-                })?;
-                // The device may rest as long as it likes when nothing is sent any more: it loses nothing by that.
-                let mut gaps = None;
-                let mut sent = || {
-                    let now = dut.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
-                    gaps = now.map(|snapshot| snapshot.gaps);
-                };
-                wait(done_ref, control_ref, stop, attempt, tick, &mut sent);
-                let tester = job.join();
-                dut_stop_ref.store(true, Ordering::Relaxed);
-                if let Some((job, begun, _)) = dut {
-                    let snapshot = job.join()?;
-                    let begun = begun.map_err(Failure::failed)?;
-                    dut_gaps = Some(gaps.unwrap_or(snapshot.gaps));
-                    dut_report = Some(record::dut(&snapshot.since(&begun)));
-                }
-                Ok(tester?)
-            })?;
-            (counters, parts(worker))
+        let drive = Drive { control: &control, stop, attempt, threshold };
+        let Self { ends, dut, frames, eal, clock, .. } = self;
+        let (drove, counted) = match &streams.replay {
+            None => {
+                let mut worker = worker(ends, streams, frames, &attempt.spec, epoch, hz, duration, threshold)?;
+                let drove = drive.run(eal, clock, dut, &mut worker, tick)?;
+                (drove, Counted::of(worker))
+            }
+            Some(replay) => {
+                let mut worker = replay.worker(ends, streams.directions, frames, hz, threshold)?;
+                let drove = drive.run(eal, clock, dut, &mut worker, tick)?;
+                (drove, Counted::Replayed(replay::directions(worker, hz)))
+            }
         };
-        let ((counters, drift_ppm), (txs, rxs, departed)) = ran;
+        let Drove { counters, drift_ppm, dut_gaps, mut dut_report } = drove;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -196,18 +172,11 @@ impl Rig {
         let mut lcores =
             vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
         lcores.extend(dut_gaps.map(|g| record::lcore("dut", OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
-        let mut directions = Vec::new();
-        let mut samples = Vec::new();
-        for (i, tx) in txs.iter().enumerate() {
-            let (from, to) = (&self.ends[i], &self.ends[1 - i]);
-            let Some(checker) = rxs.get(1 - i) else { continue };
-            let times = record::Times { hz, started: counters.started };
-            let mut d = record::direction(&from.name, &to.name, i as u16, tx, checker, times);
-            if let Some((width_s, _)) = windows_of(&attempt.spec) {
-                let found = checker.intervals().iter().map(|w| w.missing).sum();
-                let tail = d.lost.saturating_sub(found);
-                d.windows = record::windows(checker, width_s, attempt.spec.duration_s, tail, hz);
-            }
+        let times = record::Times { hz, started: counters.started };
+        let (mut directions, samples, departed) = counted.directions(&attempt.spec, times);
+        for (i, d) in directions.iter_mut().enumerate() {
+            let [from, to] = [i, 1 - i].map(|end| self.ends.get(end).map_or_else(String::new, |e| e.name.clone()));
+            (d.from, d.to) = (from, to);
             let delta = |e: usize, field: fn(&PortStats) -> u64| {
                 let now = self.ends[e].port.stats().ok()?;
                 Some(field(&now).saturating_sub(field(ports_before[e].as_ref()?)))
@@ -215,9 +184,7 @@ impl Rig {
             d.port_tx = delta(i, |s| s.opackets);
             d.port_rx = delta(1 - i, |s| s.ipackets);
             d.port_missed = delta(1 - i, |s| s.imissed);
-            directions.push(d);
         }
-        samples.extend(rxs.iter().map(|c| c.samples().to_vec()));
         // The last of few frames is due well before the end of the time asked for.
         let ended = control.ended().unwrap_or(counters.left).max(counters.started.saturating_add(duration));
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
@@ -340,7 +307,8 @@ fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
 /// When the frames of a trial are due.
 fn pacer(spec: &TrialSpec, hz: u64, duration: u64) -> Pacer {
     let (shape, catch_up) = match spec.shape {
-        LoadShape::Steady => (Shape::Steady, Pacer::default_catch_up(hz)),
+        // A replay has a timeline instead of a pacer.
+        LoadShape::Steady | LoadShape::Replay { .. } => (Shape::Steady, Pacer::default_catch_up(hz)),
         LoadShape::Burst { frames } => (Shape::Burst { frames }, Pacer::burst_catch_up(hz)),
         LoadShape::Bursts { frames, burst_fps } => {
             (Shape::Bursts { frames, rate: burst_fps }, Pacer::burst_catch_up(hz))
@@ -390,29 +358,60 @@ pub fn worker<'a>(
     Ok(Worker::new(txs, rxs, threshold))
 }
 
-type Counted = (Vec<traffic::worker::TxCounters>, Vec<Checker>, Option<Departed>);
+/// What the workers of a trial counted.
+enum Counted {
+    Checked(Vec<TxCounters>, Vec<Checker>, Option<Departed>),
+    /// Already in the form of the record.
+    Replayed(Vec<DirectionCounts>),
+}
 
-fn parts(worker: TesterWorker<'_>) -> Counted {
-    let departed = worker.tx.first().and_then(|task| {
-        let (counters, departures) = (task.counters(), task.generator().departures()?.clone());
-        Some(Departed { frames: counters.sent, departures, last_tick: counters.last_tick })
-    });
-    let txs = worker
-        .tx
-        .into_iter()
-        .map(|task| {
-            let counters = task.counters();
-            // What the driver still holds is on its way; let it know that nothing follows.
-            task.into_parts().0.tx_done_cleanup();
-            counters
-        })
-        .collect();
-    (txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), departed)
+impl Counted {
+    fn of(worker: TesterWorker<'_>) -> Self {
+        let departed = worker.tx.first().and_then(|task| {
+            let (counters, departures) = (task.counters(), task.generator().departures()?.clone());
+            Some(Departed { frames: counters.sent, departures, last_tick: counters.last_tick })
+        });
+        let txs = worker
+            .tx
+            .into_iter()
+            .map(|task| {
+                let counters = task.counters();
+                // What the driver still holds is on its way; let it know that nothing follows.
+                task.into_parts().0.tx_done_cleanup();
+                counters
+            })
+            .collect();
+        Self::Checked(txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), departed)
+    }
+
+    /// The directions, but for the names of their ports; odd frames seen at each; what was sent of a flow program.
+    fn directions(
+        self,
+        spec: &TrialSpec,
+        times: record::Times,
+    ) -> (Vec<DirectionCounts>, Vec<Vec<Sample>>, Option<Departed>) {
+        let (txs, rxs, departed) = match self {
+            Self::Checked(txs, rxs, departed) => (txs, rxs, departed),
+            Self::Replayed(directions) => return (directions, Vec::new(), None),
+        };
+        let direction = |(i, tx): (usize, &TxCounters)| {
+            let checker = rxs.get(1 - i)?;
+            let mut d = record::direction(i as u16, tx, checker, times);
+            if let Some((width_s, _)) = windows_of(spec) {
+                let found = checker.intervals().iter().map(|w| w.missing).sum();
+                let tail = d.lost.saturating_sub(found);
+                d.windows = record::windows(checker, width_s, spec.duration_s, tail, times.hz);
+            }
+            Some(d)
+        };
+        let directions = txs.iter().enumerate().filter_map(direction).collect();
+        (directions, rxs.iter().map(|c| c.samples().to_vec()).collect(), departed)
+    }
 }
 
 /// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
-pub fn timed<T: Tx<Buf = Mbuf>, R: Rx<Buf = Mbuf>>(
-    worker: &mut Worker<T, PoolHandle, R>,
+pub fn timed<S: Sends, R: Receives>(
+    worker: &mut Worker<S, R>,
     clock: &dpdk::Tsc,
     control: &Control,
 ) -> (WorkerCounters, f64) {
@@ -435,38 +434,4 @@ fn both_clocks(clock: &dpdk::Tsc) -> (Instant, u64) {
         (after.saturating_sub(before), (time, before + after.saturating_sub(before) / 2))
     };
     (0..4).map(|_| read()).fold(read(), |best, next| if next.0 < best.0 { next } else { best }).1
-}
-
-/// Sleeps until the trial is over, waking now and then to show progress and to look for a signal. The polling cores
-/// have the machine to themselves as far as that goes, so it wakes rarely.
-///
-/// `sent` is called once, when sending has ended and frames had time to settle, unless the trial is over by then.
-fn wait(
-    done: &AtomicBool,
-    control: &Control,
-    stop: &Stop,
-    attempt: &Attempt<'_>,
-    tick: &mut dyn FnMut(f64),
-    sent: &mut dyn FnMut(),
-) {
-    let begun = Instant::now();
-    let sending = attempt.spec.duration_s;
-    let (mut ended, mut told) = (None, false);
-    while !done.load(Ordering::Acquire) {
-        if ended.is_none() && control.ended().is_some() {
-            ended = Some(Instant::now());
-        }
-        if !told && ended.is_some_and(|ended| ended.elapsed() >= SETTLE) {
-            told = true;
-            sent();
-        }
-        if stop.requested() {
-            control.stop();
-        }
-        let elapsed = begun.elapsed().as_secs_f64();
-        tick(elapsed);
-        // Asleep to the end of sending if that is near, then in small steps for the residual frames.
-        let step = if elapsed < sending { (sending - elapsed).min(0.25) } else { 0.002 };
-        std::thread::sleep(Duration::from_secs_f64(step.max(0.001)));
-    }
 }

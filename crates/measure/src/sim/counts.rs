@@ -115,7 +115,7 @@ impl SimDut {
     fn can_send(&self, spec: &TrialSpec, intended: u64, seconds: f64) -> u64 {
         let most = self.setup.tester_max;
         let frames = match spec.shape {
-            LoadShape::Steady | LoadShape::Step { .. } => most * seconds,
+            LoadShape::Steady | LoadShape::Step { .. } | LoadShape::Replay { .. } => most * seconds,
             LoadShape::Burst { .. } | LoadShape::Bursts { .. } => {
                 let burst = match spec.shape {
                     LoadShape::Bursts { frames, .. } => f64::from(frames),

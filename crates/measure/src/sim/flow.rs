@@ -62,7 +62,9 @@ impl Flow {
         let share = if intended > 0 { sent as f64 / intended as f64 } else { 0.0 };
         let part = |from_s: f64, to_s: f64, fps: f64| Part { from_s, to_s, fps: fps * share };
         let parts = match spec.shape {
-            LoadShape::Steady | LoadShape::Burst { .. } => vec![part(0.0, time, intended as f64 / time)],
+            LoadShape::Steady | LoadShape::Burst { .. } | LoadShape::Replay { .. } => {
+                vec![part(0.0, time, intended as f64 / time)]
+            }
             LoadShape::Step { step_s, then_fps } => {
                 let step_s = step_s.clamp(0.0, time);
                 vec![part(0.0, step_s, load), part(step_s, time, then_fps.get())]

@@ -1,7 +1,7 @@
 use units::FrameSize;
 
 use super::*;
-use crate::shape::LoadShape;
+use crate::shape::{LoadShape, ReplayCounts};
 use crate::trial::{DirectionCounts, Interference, Purpose, TrialSpec};
 
 /// 1 Mpps for 1 s, nothing lost, one quiet tester lcore.
@@ -248,6 +248,23 @@ fn texts_are_one_line_with_figures_cause_and_remedy() {
     Clock: TSC and CLOCK_MONOTONIC drifted +10000 ppm apart (allowed 500 ppm): delays are withheld, loss still counts; boot with a TSC the kernel trusts (clocksource=tsc)
     Moved: a cache line took 60 ns from core to core before the trial and 62 ns after it: the host moved the cores; pin the virtual CPUs on the host, or send for a shorter time
     ");
+}
+
+#[test]
+fn a_replay_whose_frames_left_late_is_none() {
+    let late = |late_departures| {
+        verdict(|t| {
+            let counts = ReplayCounts { late_departures, lateness_max_ns: 7_000_000, ..ReplayCounts::default() };
+            t.directions[0].replay = Some(counts);
+        })
+    };
+    assert_eq!(late(1000), []);
+    let violations = late(1001);
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].rule, Rule::TesterShort);
+    let text = &violations[0].text;
+    assert!(text.starts_with("1001 of 1000000 frames left a more than 100 us after they were due, the latest 7.00 ms"));
+    assert!(text.contains("allowed 0.1 %") && text.lines().count() == 1, "{text}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 use measure::{
     result::RunResult,
-    shape::Outage,
+    shape::{Outage, ReplayCounts},
     trial::{DirectionCounts, TrialRecord},
 };
-use units::{Fps, Ratio};
+use units::{Fps, Ratio, WIRE_OVERHEAD_BYTES};
 
 use super::paragraph;
 use crate::{
@@ -23,8 +23,10 @@ pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String 
     let shape = words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}"));
     let tries = if trial.attempt > 1 { format!(", try {}", trial.attempt) } else { String::new() };
     let mut out = style.heading(&format!(
-        "Trial {}: {} B at {}{each} for {asked}{shape}{really}{tries}",
-        trial.number, trial.spec.frame_size_bytes, trial.spec.load_fps,
+        "Trial {}: {} at {}{each} for {asked}{shape}{really}{tries}",
+        trial.number,
+        words::size(&trial.spec),
+        trial.spec.load_fps,
     ));
     out.push_str(&counts(result, trial).text(style));
     out.push_str(&style.heading("One-way delay, and its variation"));
@@ -32,6 +34,8 @@ pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String 
         out.push_str(&extremes(trial).text(style));
         out.push('\n');
         out.push_str(&tables::trial_latency(trial).text(style));
+    } else if trial.directions.iter().any(|d| d.replay.is_some()) {
+        out.push_str(&paragraph("", words::NO_STAMP, Paint::Plain, style));
     } else {
         out.push_str(&paragraph("", "none: nothing came back, or the clock cannot be trusted", Paint::Warn, style));
     }
@@ -73,11 +77,16 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     row("skipped by the tester", &|d| bad(d.skipped));
     row("received", &|d| frames(d.received));
     row("lost", &|d| bad(d.lost));
-    row("duplicates", &|d| bad(d.duplicates));
-    row("reordered", &|d| bad(d.reordered));
-    row("foreign", &|d| bad(d.foreign));
-    row("wrong length", &|d| bad(d.wrong_length));
-    row("misdirected", &|d| bad(d.misdirected));
+    // Of a replay nobody knows these.
+    let stamped = |d: &DirectionCounts, n| if d.replay.is_some() { "".into() } else { bad(n) };
+    row("duplicates", &|d| stamped(d, d.duplicates));
+    row("reordered", &|d| stamped(d, d.reordered));
+    row("foreign", &|d| stamped(d, d.foreign));
+    row("wrong length", &|d| stamped(d, d.wrong_length));
+    row("misdirected", &|d| stamped(d, d.misdirected));
+    for (name, figure) in REPLAYED {
+        row(name, &|d| d.replay.as_ref().map(|r| figure(d, r)).into());
+    }
     row("port's own count out", &|d| optional(d.port_tx));
     row("port's own count in", &|d| optional(d.port_rx));
     row("port's own missed", &|d| optional(d.port_missed));
@@ -98,11 +107,35 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     let rates = |d: &DirectionCounts| Rates::new(rate(d.received), trial.spec.frame_size_bytes, 1, result.link_bps);
     row("offered pps", &|d| num::pps(rate(d.sent)).into());
     row("forwarded pps", &|d| num::pps(rate(d.received)).into());
-    row("forwarded L2 Mbit/s", &|d| num::mbps(rates(d).l2_bps).into());
-    row("forwarded L1 Mbit/s", &|d| num::mbps(rates(d).l1_bps).into());
-    row("% of line rate", &|d| rates(d).line_percent.map(|p| format!("{p:.2}")).into());
+    // Of a replay by its bytes, the wire's for each frame added for layer 1.
+    let by_bytes = |d: &DirectionCounts, wire: u64| {
+        let frames = d.received + d.replay.as_ref()?.extra;
+        Some((d.received_bytes + frames * wire) as f64 * 8.0 / trial.real_duration_s)
+    };
+    let l1 = |d: &DirectionCounts| by_bytes(d, u64::from(WIRE_OVERHEAD_BYTES));
+    row("forwarded L2 Mbit/s", &|d| num::mbps(by_bytes(d, 0).unwrap_or(rates(d).l2_bps)).into());
+    row("forwarded L1 Mbit/s", &|d| num::mbps(l1(d).unwrap_or(rates(d).l1_bps)).into());
+    let percent = |d: &DirectionCounts| match (l1(d), result.link_bps) {
+        (Some(bps), Some(link)) => Some(bps / link.bps() as f64 * 100.0),
+        _ => rates(d).line_percent,
+    };
+    row("% of line rate", &|d| percent(d).map(|p| format!("{p:.2}")).into());
     t
 }
+
+/// A figure of a replay, as text.
+type Figure = fn(&DirectionCounts, &ReplayCounts) -> String;
+
+/// What is known of a replay besides.
+const REPLAYED: [(&str, Figure); 7] = [
+    ("extra", |_, r| num::thousands(r.extra)),
+    ("bytes sent", |_, r| num::thousands(r.sent_bytes)),
+    ("bytes received", |d, _| num::thousands(d.received_bytes)),
+    ("left late, by over 100 us", |_, r| num::thousands(r.late_departures)),
+    ("left after due: mean us", |_, r| num::us(r.lateness_mean_ns)),
+    ("left after due: p99 us", |_, r| num::us(r.lateness_p99_ns as f64)),
+    ("left after due: max us", |_, r| num::us(r.lateness_max_ns as f64)),
+];
 
 fn extremes(trial: &TrialRecord) -> Table {
     let mut t = Table::default();

@@ -1,6 +1,10 @@
 //! `docs/results-schema.md` cannot rot: its example parses, and every field is in it.
 
-use measure::result::{RunResult, SCHEMA};
+use measure::{
+    result::{RunResult, SCHEMA},
+    shape::{LoadShape, ReplayCounts},
+    trial::DirectionCounts,
+};
 use serde_json::Value;
 
 use crate::fixtures::*;
@@ -46,6 +50,16 @@ fn every_field_is_described() {
     let mut found = vec![];
     for r in [ten_gig(), every_outcome(), mlrsearch(), tests()] {
         names(&serde_json::to_value(r).unwrap(), "", &mut found);
+    }
+    let (shape, counts) = (
+        LoadShape::Replay { frames: 1, capture_frames: 1, capture_bytes: 64, speed: None, max_gap_s: None },
+        ReplayCounts::default(),
+    );
+    for replay in [
+        serde_json::to_value(shape),
+        serde_json::to_value(DirectionCounts { replay: Some(counts), ..DirectionCounts::default() }),
+    ] {
+        names(&replay.unwrap(), "", &mut found);
     }
     assert!(found.len() > 100);
     for name in found {

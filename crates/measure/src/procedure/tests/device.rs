@@ -55,7 +55,7 @@ impl Device {
         let (load, time) = (spec.load_fps.get(), spec.duration_s);
         let over = |load: f64, time: f64| ((load - self.capacity) * time - self.queue).max(0.0);
         match spec.shape {
-            LoadShape::Steady => (over(load, time), time),
+            LoadShape::Steady | LoadShape::Replay { .. } => (over(load, time), time),
             LoadShape::Burst { frames } => {
                 let burst_s = frames as f64 / load;
                 ((frames as f64 - self.capacity * burst_s - self.queue).max(0.0).floor(), time)

@@ -1,0 +1,115 @@
+//! `linerate trial --replay`: a capture instead of generated frames.
+
+use std::{fs::File, path::Path, sync::Arc};
+
+use measure::{
+    shape::LoadShape,
+    trial::{Purpose, TrialSpec},
+};
+use packet::capture::Capture;
+use traffic::replay::{Timeline, TimelineError, Timing};
+use units::{parse_duration, Fps, FrameSize, LinkSpeed, Load, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+
+use crate::{cli::TrialArgs, engine::Replayable, failure::Failure};
+
+/// The longest trial, as of any other.
+const MOST_S: f64 = 30.0 * 86_400.0;
+
+/// A capture, and how it is asked to be sent.
+pub struct Asked<'a> {
+    args: &'a TrialArgs,
+    /// As named by the user.
+    pub path: &'a Path,
+    capture: Arc<Capture>,
+}
+
+impl<'a> Asked<'a> {
+    /// Reads the capture, if one is asked for.
+    pub fn read(args: &'a TrialArgs) -> Result<Option<Self>, Failure> {
+        let Some(path) = args.replay.replay.as_deref() else { return Ok(None) };
+        let refuse = |why: &dyn std::fmt::Display| Failure::usage(format!("--replay {}: {why}", path.display()));
+        let file = File::open(path).map_err(|e| refuse(&e))?;
+        let capture = Capture::read(file).map_err(|e| refuse(&e))?;
+        Ok(Some(Self { args, path, capture: Arc::new(capture) }))
+    }
+
+    /// The size of its longest frame, or of the shortest that Ethernet has.
+    pub fn longest(&self) -> FrameSize {
+        frame_size(self.capture.longest() as f64 + f64::from(FCS_BYTES))
+    }
+
+    /// The trial over links of this speed, and what it sends. Errors name the flag, the value and what is legal.
+    pub fn spec(&self, link: Option<LinkSpeed>) -> Result<(TrialSpec, Replayable), Failure> {
+        let asked = &self.args.replay;
+        let max_gap = asked.max_gap.as_deref().map(parse_duration).transpose()?;
+        let speed = asked.speed.unwrap_or(1.0);
+        let timing = match self.args.load {
+            None => Timing::Captured { speed, max_gap },
+            Some(load) => Timing::Even(self.rate(load, link)?),
+        };
+        let refuse = |why: &str| Failure::usage(format!("--replay {}: {why}", self.path.display()));
+        // In nanoseconds; the rig has a clock of its own.
+        let timeline = Timeline::new(self.capture.times(), timing, 1_000_000_000).map_err(|e| match e {
+            TimelineError::NoTime => refuse(&format!("{e}: say how fast to send them with --load")),
+            TimelineError::TooLong => refuse(&format!("{e}: cut its pauses with --max-gap, or send it faster")),
+        })?;
+        let in_capture = self.capture.len() as u64;
+        let (frames, duration_s) = match &self.args.duration {
+            Some(text) => {
+                let duration = parse_duration(text)?;
+                (timeline.within(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)), duration.as_secs_f64())
+            }
+            None => {
+                let count = asked.count.unwrap_or(1);
+                (in_capture.saturating_mul(count), (timeline.pass() * count as f64).round() / 1e9)
+            }
+        };
+        if duration_s > MOST_S {
+            return Err(refuse(
+                "takes longer than 30 days: cut its pauses with --max-gap, or send it faster or less often",
+            ));
+        }
+        let mean = frame_size(self.mean());
+        let load = Fps::from_count(frames, duration_s);
+        let mut spec = TrialSpec::steady(mean, load, duration_s, Purpose::Single);
+        spec.shape = LoadShape::Replay {
+            frames,
+            capture_frames: in_capture,
+            capture_bytes: self.capture.total_bytes(),
+            speed: self.args.load.is_none().then_some(speed),
+            max_gap_s: max_gap.map(|gap| gap.as_secs_f64()),
+        };
+        Ok((spec, Replayable { capture: Arc::clone(&self.capture), timing, frames }))
+    }
+
+    /// Mean bytes of a frame, FCS included.
+    fn mean(&self) -> f64 {
+        self.capture.total_bytes() as f64 / self.capture.len() as f64
+    }
+
+    /// A load in frames/s of the mean size.
+    fn rate(&self, load: Load, link: Option<LinkSpeed>) -> Result<Fps, Failure> {
+        let on_wire = (self.mean() + f64::from(WIRE_OVERHEAD_BYTES)) * 8.0;
+        let line = link.map(|link| Fps::from_raw(link.bps() as f64 / on_wire));
+        let fps = match (load, line) {
+            (Load::L1(bps), _) => Fps::from_raw(bps / on_wire),
+            (Load::L2(bps), _) => Fps::from_raw(bps / (self.mean() * 8.0)),
+            (Load::LinePercent(percent), Some(line)) => Fps::from_raw(line.get() * percent / 100.0),
+            // Frames, and a share of nobody knows what.
+            (load, _) => load.resolve(FrameSize::MIN, link)?,
+        };
+        match line.filter(|most| fps > *most) {
+            None => Ok(fps),
+            Some(most) => Err(Failure::usage(format!(
+                "--load {load}: {fps} is beyond the link, which carries at most {most} of this capture's {:.1} bytes in \
+                 the mean",
+                self.mean()
+            ))),
+        }
+    }
+}
+
+/// The nearest legal size: a capture may hold frames from before they were padded.
+fn frame_size(bytes: f64) -> FrameSize {
+    FrameSize::new((bytes.round() as u32).min(FrameSize::MAX.bytes())).unwrap_or(FrameSize::MIN)
+}
