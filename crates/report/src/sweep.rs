@@ -120,7 +120,10 @@ pub fn name(point: &SweepPoint, keys: &[SweepKey]) -> String {
 pub fn lines(result: &RunResult) -> String {
     let line = |size: &SizeResult| {
         let rate = Shown::of(size, result.link_bps).rate().map_or_else(|| "-".to_owned(), |r| r.to_string());
-        format!("{:>7} B  {rate:>12}  {}\n", size.frame_size_bytes, words::outcome(size, result.link_bps))
+        let each = if result.directions > 1 { " each way" } else { "" };
+        let line =
+            format!("{:>7} B  {rate:>12}{each}  {}", size.frame_size_bytes, words::outcome(size, result.link_bps));
+        format!("{}\n", line.trim_end())
     };
     result.sizes.iter().map(line).collect()
 }

@@ -65,8 +65,11 @@ pub fn over_routes(spec: &mut StreamSpec, port: usize, routes: u64) {
     if let IpSpec::V4 { dst, .. } = &mut spec.headers.ip {
         *dst = first;
     }
-    let values = Values::OfFlow { start: u128::from(first.to_bits()), count: routes };
-    spec.fields.push(FieldSpec { field: Field::DstIp, values });
+    // What does not vary costs the generator nothing.
+    if routes > 1 && spec.flows.is_some() {
+        let values = Values::OfFlow { start: u128::from(first.to_bits()), count: routes };
+        spec.fields.push(FieldSpec { field: Field::DstIp, values });
+    }
 }
 
 /// The outer of two tags is a service tag (IEEE 802.1ad).
@@ -184,6 +187,11 @@ mod tests {
         spec.validate().unwrap();
         let IpSpec::V4 { dst, .. } = spec.headers.ip else { panic!("IPv4") };
         assert_eq!((dst, spec.fields[0].field), ([10, 128, 0, 0].into(), Field::DstIp));
+        for (flows, routes) in [(1, 1 << 20), (8, 1)] {
+            let mut spec = stream(&Traffic { flows, ..Traffic::default() }, FrameSize::MIN, 0, MACS).unwrap();
+            over_routes(&mut spec, 1, routes);
+            assert!(spec.fields.is_empty(), "{flows} flows to {routes} routes have one destination");
+        }
     }
 
     #[test]

@@ -163,19 +163,21 @@ impl SweepPlan {
         self.axes.iter().map(|axis| axis.key).collect()
     }
 
-    /// Axes over these: of the same key instead of what there is, others behind. Errors when a key is given twice.
+    /// Axes over these: of the same key instead of what there is, others in front. Errors when a key is given twice.
     pub fn over(&mut self, axes: Vec<Axis>) -> Result<(), PlanError> {
         for (i, axis) in axes.iter().enumerate() {
             if axes[..i].iter().any(|other| other.key == axis.key) {
                 return Err(PlanError::value("sweep", axis.key, "is given twice: list all of its values once"));
             }
         }
+        let mut new = Vec::new();
         for axis in axes {
             match self.axes.iter_mut().find(|old| old.key == axis.key) {
                 Some(old) => *old = axis,
-                None => self.axes.push(axis),
+                None => new.push(axis),
             }
         }
+        self.axes.splice(0..0, new);
         Ok(())
     }
 
@@ -423,7 +425,7 @@ mod tests {
         let mut sweep = Plan::from_toml("[sweep]\nflows = [1]\ncores = [4]").unwrap().sweep;
         sweep.over(vec![axis("routes=7").unwrap(), axis("flows=2,3").unwrap()]).unwrap();
         let texts: Vec<_> = sweep.axes.iter().map(Axis::to_string).collect();
-        assert_eq!(texts, ["cores 4", "flows 2, 3", "routes 7"]);
+        assert_eq!(texts, ["routes 7", "cores 4", "flows 2, 3"]);
         let twice = sweep.over(vec![axis("flows=1").unwrap(), axis("flows=2").unwrap()]).unwrap_err().to_string();
         assert!(twice.contains("flows: is given twice"), "{twice}");
     }

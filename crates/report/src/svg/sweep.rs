@@ -42,7 +42,7 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
     canvas.bold(&format!("Throughput against {}", words(key)), (24, 28), 25)?;
     let dut = sweep.points.first().map_or("", |p| p.result.dut.as_str());
     let both = if sweep.points.iter().any(|p| p.result.directions > 1) { ", both ways together" } else { "" };
-    let about = format!("Linerate {}: {}; DUT {dut}{both}", sweep.linerate_version, sweep.plan_name);
+    let about = format!("Linerate {}: {}{both}; DUT {dut}", sweep.linerate_version, sweep.plan_name);
     canvas.text(&text::clip(&text::clean(&about), 110), (24, 54), 16, SOFT, Anchor::Start)?;
 
     let all = || curves.iter().flat_map(|(_, points)| points);
@@ -105,7 +105,7 @@ fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
             let mut parts: Vec<String> = others
                 .iter()
                 .zip(point.values_of(&others))
-                .filter_map(|(key, value)| Some(format!("{} {}", units::si_short(value? as f64), words(*key))))
+                .filter_map(|(key, value)| Some(format!("{} {}", words(*key), units::si_short(value? as f64))))
                 .collect();
             parts.extend(by_size.then(|| format!("{} B", size.frame_size_bytes)));
             let (name, found) = (parts.join(", "), (value, sum, matches!(shown, Shown::AtLeast(_))));
