@@ -40,7 +40,10 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
     let key = sweep.keys.first().copied().unwrap_or(SweepKey::Flows);
     let (curves, more) = curves(sweep, key);
     canvas.bold(&format!("Throughput against {}", words(key)), (24, 28), 25)?;
-    let dut = sweep.points.first().map_or("", |p| p.result.dut.as_str());
+    let mut duts = sweep.points.iter().map(|p| p.result.dut.as_str());
+    let first = duts.next().unwrap_or_default();
+    // What the points have set stands behind a comma, and is on the axes.
+    let dut = if duts.all(|dut| dut == first) { first } else { first.split(", ").next().unwrap_or(first) };
     let both = if sweep.points.iter().any(|p| p.result.directions > 1) { ", both ways together" } else { "" };
     let about = format!("Linerate {}: {}{both}; DUT {dut}", sweep.linerate_version, sweep.plan_name);
     canvas.text(&text::clip(&text::clean(&about), 110), (24, 54), 16, SOFT, Anchor::Start)?;
