@@ -111,6 +111,27 @@ impl PlaneSpec {
         spec
     }
 
+    /// Adds so many host routes to each of these stations, behind ports 0 and 1: from 10.128.0.0 and from 10.0.0.0 up, one
+    /// address after the other ([`Self::first_host`]).
+    pub fn add_host_routes(&mut self, stations: [MacAddr; 2], counts: [u32; 2]) {
+        for (port, (mac, count)) in stations.into_iter().zip(counts).enumerate() {
+            let path = Path {
+                hop: Hop::Station { link: Link { port, vlan: None }, mac, from: None },
+                labels: Vec::new(),
+                weight: 1,
+            };
+            let first = u32::from(Self::first_host(port));
+            let route =
+                |n: u32| Route { prefix: Prefix::host(IpAddr::V4((first + n).into())), paths: vec![path.clone()] };
+            self.routes.extend((0..count.min(1 << 23)).map(route));
+        }
+    }
+
+    /// Where the host routes behind port 0 or 1 begin: the upper and the lower half of 10.0.0.0/8 (RFC 1918 3).
+    pub fn first_host(port: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, if port == 0 { 128 } else { 0 }, 0, 0)
+    }
+
     /// Whether nothing is configured that a frame could go by.
     pub fn is_bare(&self) -> bool {
         self.items().next().is_none()

@@ -9,6 +9,7 @@ pub mod forward;
 pub mod layout;
 pub mod replay;
 pub mod shape;
+pub mod sweep;
 
 use std::path::PathBuf;
 
@@ -85,6 +86,8 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub search: SearchArgs,
     #[command(flatten)]
+    pub sweep: sweep::SweepArgs,
+    #[command(flatten)]
     pub flow_logger: flowbench::FlowLoggerArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
@@ -104,6 +107,8 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --tests frame-loss,back-to-back,recovery --quick --dut l2 --impair rate=1Mpps --upper 2Mpps
                                                                other tests of the standards
   linerate bench --dut sim:capacity=10M,stalls=0.05/s:2000     rehearse: a simulated device, in milliseconds
+  linerate bench --quick --frame-sizes 64 --sweep routes=1,1k --sweep flows=1,1k
+                                                               a row for each combination
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
   linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
                  --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent

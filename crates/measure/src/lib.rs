@@ -15,5 +15,6 @@ pub mod result;
 pub mod search;
 pub mod shape;
 pub mod sim;
+pub mod sweep;
 pub mod trial;
 pub mod validity;

@@ -18,6 +18,7 @@ mod runtime;
 pub mod selftest;
 mod style;
 pub mod svg;
+pub mod sweep;
 mod table;
 mod tables;
 pub mod terminal;

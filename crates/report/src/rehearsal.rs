@@ -63,6 +63,47 @@ pub fn render(rehearsal: &Rehearsal, style: &Style) -> String {
     out
 }
 
+/// Several rehearsals, run one after the other: a row each, and their sum seed by seed.
+pub fn render_all(parts: &[(String, Rehearsal)], style: &Style) -> String {
+    let mut t = Table::default();
+    t.left(0, "", "");
+    t.right(1, "trials", "median");
+    t.right(1, "duration", "median");
+    t.right(1, "duration", "p90");
+    t.right(1, "passed", "of the runs");
+    let mut row = |name: &str, runs: &[Rehearsed]| {
+        let sorted = |of: fn(&Rehearsed) -> f64| {
+            let mut all: Vec<f64> = runs.iter().map(of).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let (trials, seconds) = (sorted(|r| r.trials as f64), sorted(|r| r.seconds));
+        let passed = runs.iter().filter(|r| r.verdict == Verdict::Passed).count();
+        t.row(vec![
+            text::clip(&text::clean(name), 60).into(),
+            num::thousands(nearest_rank(&trials, 0.5) as u64).into(),
+            num::duration(nearest_rank(&seconds, 0.5)).into(),
+            num::duration(nearest_rank(&seconds, 0.9)).into(),
+            format!("{passed}/{}", runs.len()).into(),
+        ]);
+    };
+    parts.iter().filter(|(_, part)| !part.runs.is_empty()).for_each(|(name, part)| row(name, &part.runs));
+    let seeds = parts.iter().map(|(_, part)| part.runs.len()).min().unwrap_or(0);
+    let sum = |seed: usize| {
+        let of_seed = || parts.iter().filter_map(|(_, part)| part.runs.get(seed));
+        let all_passed = of_seed().all(|r| r.verdict == Verdict::Passed);
+        Rehearsed {
+            trials: of_seed().map(|r| r.trials).sum(),
+            seconds: of_seed().map(|r| r.seconds).sum(),
+            verdict: if all_passed { Verdict::Passed } else { Verdict::Failed },
+        }
+    };
+    if seeds > 0 {
+        row("together", &(0..seeds).map(sum).collect::<Vec<_>>());
+    }
+    t.text(style)
+}
+
 /// The smallest value that so large a share of all is no more than.
 fn nearest_rank(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
@@ -90,6 +131,15 @@ mod tests {
         ────────  ──────────  ──────────  ─────  ───────────
         trials            50          90     10          100
         duration  5 min 00 s  9 min 00 s   60 s  10 min 00 s
+        ");
+        let two = [("a".to_owned(), all.clone()), ("b".to_owned(), all.clone())];
+        insta::assert_snapshot!(render_all(&two, &Style::PIPE), @r"
+                  trials     duration     duration       passed
+                  median       median          p90  of the runs
+        ────────  ──────  ───────────  ───────────  ───────────
+        a             50   5 min 00 s   9 min 00 s         9/10
+        b             50   5 min 00 s   9 min 00 s         9/10
+        together     100  10 min 00 s  18 min 00 s         9/10
         ");
         assert!(render(&Rehearsal { runs: vec![], ..all }, &Style::PIPE).contains("0, one a seed: 0 passed"));
     }

@@ -133,7 +133,8 @@ pub(crate) fn compile(spec: &StreamSpec, template: &Template) -> Result<Vec<Op>,
     for (i, FieldSpec { field, values }) in spec.fields.iter().enumerate() {
         let place = place(spec, template, *field)?;
         let current = read(template.bytes(), &place);
-        let (source, upper) = source(*field, &place, current, values, mix(spec.seed ^ mix(i as u64 + 1)))?;
+        let (source, upper) =
+            source(*field, &place, current, values, (spec.flows, mix(spec.seed ^ mix(i as u64 + 1))))?;
         ops.push((*field, op(spec, template, *field, &place, source, upper)?));
     }
     if let Some(flows) = spec.flows {
@@ -249,7 +250,7 @@ fn source(
     place: &Place,
     current: u64,
     values: &Values,
-    key: u64,
+    (flows, key): (Option<u64>, u64),
 ) -> Result<(Source, Option<u64>), StreamError> {
     let value_bits = u64::MAX >> (64 - place.bits);
     let own = current >> place.shift & value_bits;
@@ -286,6 +287,17 @@ fn source(
             let (start, upper) = start_or_own(*start)?;
             spread(start, *count, 1)?;
             Ok((Source::Random { start, count: *count, key }, upper))
+        }
+        Values::OfFlow { start, count } => {
+            let (start, upper) = split(*start)?;
+            spread(start, *count, 1)?;
+            let flows = flows.unwrap_or(1).max(1);
+            let source = if *count < flows {
+                Source::Digit { start, total: flows, run: 1, count: *count }
+            } else {
+                Source::Increment { start, step: *count / flows, count: flows }
+            };
+            Ok((source, upper))
         }
         Values::Masked(mask) => {
             if matches!(field, Field::Raw { .. }) && mask.bits() != place.bits {

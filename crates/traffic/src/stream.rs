@@ -118,6 +118,14 @@ pub enum Values {
     Masked(Mask),
     /// These in turn. IPv6 addresses must share their upper 64 bits.
     List(Vec<u128>),
+    /// A value of its own for each flow of [`StreamSpec::flows`], spread evenly over `start..start + count`; with more flows
+    /// than values, the same for every `count`th flow. The number of 5-tuples stays that of the flows.
+    OfFlow {
+        /// Least value.
+        start: u128,
+        /// Number of values.
+        count: u64,
+    },
 }
 
 /// A stream that cannot be sent.

@@ -179,6 +179,7 @@ proptest! {
                         prop_assert!((start.unwrap()..start.unwrap() + u128::from(*count)).contains(&value));
                     }
                     Values::List(list) => prop_assert_eq!(value, list[n % list.len()]),
+                    Values::OfFlow { .. } => prop_assert!(false, "not among these"),
                     Values::Masked(mask) => {
                         let covered = u128::MAX >> (128 - mask.bits());
                         prop_assert_eq!(value & covered & !u128::from(mask.random()), u128::from(mask.fixed()));
@@ -386,4 +387,23 @@ fn what_cannot_be_sent_is_refused_and_named() {
         spec.flows = Some(flows);
         assert!(matches!(spec.validate(), Err(StreamError::Flows { .. })));
     }
+}
+
+#[test]
+fn a_value_of_each_flow_makes_no_more_flows() {
+    let start = 0x0a00_0000;
+    for (flows, count, values) in [(1, 1000, 1), (10, 1000, 10), (1000, 10, 10), (10, 7, 7), (7, 10, 7), (5, 5, 5)] {
+        let of_flow = Values::OfFlow { start, count };
+        let spec = StreamSpec { flows: Some(flows), ..stream(v4_udp(), 64, vec![(Field::DstIp, of_flow)]) };
+        let mut generator = Generator::new(&spec, 0, 0, false).unwrap();
+        let frames = frames(&mut generator, 3000, 32, false);
+        let tuples: HashSet<_> = frames.iter().map(|f| five_tuple(&f[14..])).collect();
+        let hit: HashSet<_> = frames.iter().map(|f| value_of(f, &spec.headers, Field::DstIp)).collect();
+        assert_eq!((tuples.len() as u64, hit.len()), (flows, values), "{flows} over {count}");
+        let (least, most) = (hit.iter().min().unwrap() - start, hit.iter().max().unwrap() - start);
+        assert!(least == 0 && most < u128::from(count) && (flows < 2 || most * 2 >= u128::from(count) - 1), "{most}");
+        frames.iter().for_each(|f| verify(&f[14..]));
+    }
+    let many = Values::OfFlow { start: 0xffff_ffff, count: 2 };
+    assert!(Generator::new(&stream(v4_udp(), 64, vec![(Field::DstIp, many)]), 0, 0, false).is_err());
 }

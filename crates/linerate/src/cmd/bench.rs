@@ -25,6 +25,7 @@ mod procedure;
 mod rehearse;
 mod set;
 pub mod sim;
+pub mod sweep;
 
 use self::{
     bed::Bed,
@@ -59,11 +60,17 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         out::print(&plan.to_toml()?);
         return Ok(Exit::Passed);
     }
+    if !args.dry_run && args.sweep.point.is_none() {
+        sweep::check_device(&plan, &args.ports)?;
+    }
     if args.dry_run && plan.tests_addresses() {
         return Err(Failure::usage(
             "--dry-run: the address tests are rounds between three ports, each after addresses.age: there is no device to \
              rehearse them on",
         ));
+    }
+    if !plan.sweep.is_empty() {
+        return sweep::run(args, &plan);
     }
     if args.dry_run {
         return rehearse::run(&plan, &args.ports);

@@ -77,33 +77,63 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
 
 /// The same with tables in other layouts: after the usual ones, and as the CSV.
 pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> Result<Exit, Failure> {
+    let json = || report::json::render(result).map_err(|e| e.to_string());
+    let csv = || if sheets.is_empty() { report::csv::sizes(result) } else { runs::csv(sheets) };
+    write(
+        &Documents {
+            json: &json,
+            markdown: &|| Ok(report::markdown::render(result) + &runs::markdown(sheets)),
+            svg: &|| report::svg::render(result).map_err(|e| e.to_string()),
+            csv: &|| Ok(csv()),
+            csv_tests: &|| Ok(report::csv::tests(result)),
+            table: &|written| report::terminal::render(result, &style(), written) + &runs::text(sheets),
+        },
+        args,
+    )?;
+    Ok(exit(result.verdict))
+}
+
+/// Makes one document.
+pub type Document<'a> = &'a dyn Fn() -> Result<String, String>;
+
+/// How each document of a result is made, when it is asked for.
+pub struct Documents<'a> {
+    pub json: Document<'a>,
+    pub markdown: Document<'a>,
+    pub svg: Document<'a>,
+    pub csv: Document<'a>,
+    pub csv_tests: Document<'a>,
+    /// What is printed, with the files written.
+    pub table: &'a dyn Fn(&[PathBuf]) -> String,
+}
+
+/// Writes the files asked for, and prints the table (unless JSON goes to standard output).
+pub fn write(documents: &Documents<'_>, args: &OutputArgs) -> Result<(), Failure> {
     let mut written = Vec::new();
     let mut failed = Vec::new();
-    let json = || report::json::render(result).map_err(|e| e.to_string());
-    let mut save = |path: &Option<PathBuf>, render: &dyn Fn() -> Result<String, String>| {
+    let mut save = |path: &Option<PathBuf>, render: Document<'_>| {
         let Some(path) = path.as_deref().filter(|p| !to_stdout(p)) else { return };
         match render().and_then(|text| write_atomic(path, text.as_bytes()).map_err(|e| e.to_string())) {
             Ok(()) => written.push(path.to_owned()),
             Err(e) => failed.push(e),
         }
     };
-    save(&args.json, &json);
-    save(&args.markdown, &|| Ok(report::markdown::render(result) + &runs::markdown(sheets)));
-    save(&args.svg, &|| report::svg::render(result).map_err(|e| e.to_string()));
-    let csv = || if sheets.is_empty() { report::csv::sizes(result) } else { runs::csv(sheets) };
-    save(&args.csv, &|| Ok(csv()));
-    save(&args.csv_tests, &|| Ok(report::csv::tests(result)));
+    save(&args.json, documents.json);
+    save(&args.markdown, documents.markdown);
+    save(&args.svg, documents.svg);
+    save(&args.csv, documents.csv);
+    save(&args.csv_tests, documents.csv_tests);
     if args.json.as_deref().is_some_and(to_stdout) {
-        out::print(&json().map_err(Failure::failed)?);
+        out::print(&(documents.json)().map_err(Failure::failed)?);
     } else {
-        out::print(&(report::terminal::render(result, &style(), &written) + &runs::text(sheets)));
+        out::print(&(documents.table)(&written));
     }
     if failed.is_empty() {
-        return Ok(exit(result.verdict));
+        return Ok(());
     }
     // Nothing measured is lost: what could not be written where it should be is kept where it can.
     let rescue = env::temp_dir().join(format!("linerate-{}.json", std::process::id()));
-    let kept = json().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
+    let kept = (documents.json)().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
     let kept = if kept.is_some() { format!("; the result is kept in {}", rescue.display()) } else { String::new() };
     Err(Failure::machine(format!("{}{kept}", failed.join("; "))))
 }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fs, path::Path, time::Duration};
 
 use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
 
-use super::sets;
+use super::{bench::sweep, sets};
 use crate::{
     cli::{flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
     failure::Failure,
@@ -55,7 +55,12 @@ impl From<PlanError> for Failure {
 
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
-    let mut plan = load(&args.plan)?;
+    named(&args.plan, args)
+}
+
+/// The same for another plan than the one that was named: a run of it.
+pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
+    let mut plan = load(name)?;
     // Before `--quick`, which shortens what the method and the tests need.
     method(&mut plan, &args.search)?;
     replace(&mut plan.tests, &args.tests);
@@ -74,6 +79,7 @@ pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     traffic(&mut plan, &args.traffic)?;
     search(&mut plan, &args.search)?;
     link(&mut plan, &args.ports);
+    sweep::over(&mut plan, args)?;
     Ok(plan.validate()?)
 }
 

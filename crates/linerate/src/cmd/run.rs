@@ -51,15 +51,17 @@ impl Run {
             ports.dut.as_deref().or(plan.dut.function.as_deref()),
             ports.impair.as_deref().or(plan.dut.impair.as_deref()),
         );
-        let rig =
-            Rig::new(&RigOptions { ports, dut, impair, machine, max_frame, third_port, stop: &stop }).map_err(|e| {
-                // A wait for a peer that was cut short says only that it was.
-                if stop.requested() {
-                    Failure::stopped(e)
-                } else {
-                    e
-                }
-            })?;
+        let behind = |port| plan.dut.routes.filter(|_| port == 1 || plan.traffic.directions() == 2);
+        let routes = [0, 1].map(|port| behind(port).map_or(0, |n| n as u32));
+        let options = RigOptions { ports, dut, impair, machine, routes, max_frame, third_port, stop: &stop };
+        let rig = Rig::new(&options).map_err(|e| {
+            // A wait for a peer that was cut short says only that it was.
+            if stop.requested() {
+                Failure::stopped(e)
+            } else {
+                e
+            }
+        })?;
         Ok(Self {
             rig,
             plan,
@@ -90,7 +92,14 @@ impl Run {
         // One way, the second port only teaches its address: what varies in the first direction does not concern it.
         let back = Traffic { flows: 1, field: Vec::new(), ..t.clone() };
         let back = if directions == 2 { t } else { &back };
-        let specs = [engine::stream(t, size, 0, macs)?, engine::stream(back, size, 1, macs)?];
+        let mut specs = [engine::stream(t, size, 0, macs)?, engine::stream(back, size, 1, macs)?];
+        if let Some(routes) = self.plan.dut.routes {
+            specs
+                .iter_mut()
+                .take(directions)
+                .zip([1, 0])
+                .for_each(|(spec, port)| engine::over_routes(spec, port, routes));
+        }
         let template = Generator::new(&specs[0], 0, 0, false).map_err(Failure::usage)?;
         // Drivers of outside ports keep sent frames a while; these trials copy the whole frame instead.
         let prefilled = self.rig.frames.fill_all(template.template()).is_ok();

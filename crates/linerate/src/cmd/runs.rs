@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use measure::result::RunResult;
+use measure::{result::RunResult, sweep::SweepResult};
 use report::{layout, layout::Sheet, write::write_atomic};
 
-use super::{output, stored};
+use super::{
+    output,
+    stored::{self, Stored},
+};
 use crate::{
     cli::{
         layout::{RunsArgs, RunsCommand, ShowArgs},
@@ -24,8 +27,22 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     output::check(&OutputArgs { markdown: args.markdown.clone(), csv: args.csv.clone(), ..OutputArgs::default() })?;
-    let results = args.files.iter().map(|f| stored::read(f)).collect::<Result<Vec<_>, _>>()?;
-    let sheets = sheets(args, &results)?;
+    let stored = args.files.iter().map(|f| stored::read_any(f)).collect::<Result<Vec<_>, _>>()?;
+    let one_sweep = match stored.as_slice() {
+        [Stored::Sweep(sweep)] => Some(sweep.clone()),
+        _ => None,
+    };
+    let results: Vec<RunResult> = stored.into_iter().flat_map(runs_of).collect();
+    let sheets = match one_sweep.as_deref().filter(|_| args.layout.is_none()) {
+        Some(sweep) => sweep_sheets(args, sweep)?,
+        None => sheets(args, &results)?,
+    };
+    if let Some(sweep) = one_sweep.filter(|_| args.layout.is_none() && args.against.is_none()) {
+        let written = write(args, markdown(&sheets).trim_start(), &report::sweep::csv(&sweep))?;
+        out::print(text(&sheets).trim_start_matches('\n'));
+        written.iter().for_each(|path| out::note(&format!("written {}", path.display())));
+        return Ok(Exit::Passed);
+    }
     let written = match results.as_slice() {
         [result] if sheets.is_empty() => {
             let written = write(args, &report::markdown::render(result), &report::csv::sizes(result))?;
@@ -42,6 +59,44 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         out::note(&format!("written {}", path.display()));
     }
     Ok(Exit::Passed)
+}
+
+/// The runs that a file holds.
+fn runs_of(stored: Stored) -> Vec<RunResult> {
+    match stored {
+        Stored::Run(result) => vec![*result],
+        Stored::Sweep(sweep) => sweep.points.into_iter().map(|p| p.result).collect(),
+    }
+}
+
+/// The table of a sweep; against an old one, a comparison of each point that both have.
+fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Sheet>, Failure> {
+    let Some(path) = &args.against else { return Ok(vec![report::sweep::sheet(new)]) };
+    let Stored::Sweep(old) = stored::read_any(path)? else {
+        return Err(Failure::usage(format!(
+            "--against {}: is one run, and a sweep compares with a sweep",
+            path.display()
+        )));
+    };
+    let (mut sheets, mut reasons) = (Vec::new(), Vec::new());
+    for point in &new.points {
+        let name = report::sweep::name(point, &new.keys);
+        let compared = match old.points.iter().find(|p| p.values == point.values) {
+            Some(was) => layout::compare(&point.result, &was.result),
+            None => Err(vec!["the old sweep has no such point".to_owned()]),
+        };
+        match compared {
+            Ok(sheet) => sheets.push(sheet),
+            Err(why) => reasons.push(format!("{name}: {}", why.join("; "))),
+        }
+    }
+    if sheets.is_empty() {
+        return Err(not_compared(&args.files[0], path, &reasons));
+    }
+    if !reasons.is_empty() {
+        sheets.push(Sheet::words("Not compared with the old result", reasons));
+    }
+    Ok(sheets)
 }
 
 fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Sheet>, Failure> {

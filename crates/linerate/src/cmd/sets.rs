@@ -77,7 +77,12 @@ pub fn member(name: &str, run: &str) -> Result<Plan, Failure> {
         table.insert("name".to_owned(), Value::String(format!("{title}:{run}")));
     }
     merge(&mut table, changes);
-    Plan::from_toml(&table.to_string()).map_err(|e| at(&format!("{name}:{run}"), e))
+    let at_run = |e: &dyn std::fmt::Display| at(&format!("{name}:{run}"), e);
+    let plan = Plan::from_toml(&table.to_string()).map_err(|e| at_run(&e))?;
+    if !plan.sweep.is_empty() {
+        return Err(at_run(&"has a sweep, and runs of a plan have none: make it a plan of its own"));
+    }
+    Ok(plan)
 }
 
 fn at(name: &str, what: impl std::fmt::Display) -> Failure {
@@ -161,6 +166,7 @@ mod tests {
             ("runs = [{ plan = 'router-all' }]", "has runs itself"),
             ("runs = [{ plan = 'nope' }]", "no such file"),
             ("runs = [{ name = 'a', colour = 1 }]", "colour"),
+            ("runs = [{ name = 'a' }]\n[sweep]\nflows = [1]", "has a sweep"),
             ("layout = 'red'\nruns = [{ name = 'a' }]", "must be nfvi"),
         ] {
             let (_dir, name) = file(text);

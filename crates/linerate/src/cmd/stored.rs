@@ -2,19 +2,44 @@
 
 use std::{fs, path::Path};
 
-use measure::result::{RunResult, SCHEMA};
+use measure::{
+    result::{RunResult, SCHEMA},
+    sweep::{SweepResult, SWEEP_SCHEMA},
+};
 
 use crate::failure::Failure;
 
-/// Largest result read: a run of thousands of trials with their histograms is some ten megabytes.
-const MAX_BYTES: u64 = 256 << 20;
+/// Largest result read: a run of thousands of trials with their histograms is some ten megabytes, and a sweep holds up to
+/// 64 of them.
+const MAX_BYTES: u64 = 1 << 30;
 
-/// A result from a file. What is no result is refused in one line.
+/// A result of either kind.
+#[derive(Debug)]
+pub enum Stored {
+    /// Of one run.
+    Run(Box<RunResult>),
+    /// Of a sweep.
+    Sweep(Box<SweepResult>),
+}
+
+/// The result of a run from a file. What is none is refused in one line.
 pub fn read(path: &Path) -> Result<RunResult, Failure> {
-    let at = |what: String| Failure::usage(format!("result {}: {what}", path.display().to_string().escape_debug()));
+    match read_any(path)? {
+        Stored::Run(result) => Ok(*result),
+        Stored::Sweep(sweep) => Err(at(path)(format!("is a sweep of {} points, not one run", sweep.points.len()))),
+    }
+}
+
+fn at(path: &Path) -> impl Fn(String) -> Failure + '_ {
+    move |what| Failure::usage(format!("result {}: {what}", path.display().to_string().escape_debug()))
+}
+
+/// A result of either kind from a file.
+pub fn read_any(path: &Path) -> Result<Stored, Failure> {
+    let at = at(path);
     match fs::metadata(path) {
         Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
-        Ok(m) if m.is_file() => return Err(at("is larger than 256 MiB: a result is not".to_owned())),
+        Ok(m) if m.is_file() => return Err(at("is larger than 1 GiB: a result is not".to_owned())),
         Ok(_) => return Err(at("must be a regular file, written with --json".to_owned())),
         Err(e) => return Err(at(e.to_string())),
     }
@@ -22,7 +47,7 @@ pub fn read(path: &Path) -> Result<RunResult, Failure> {
     parse(&bytes).map_err(at)
 }
 
-fn parse(bytes: &[u8]) -> Result<RunResult, String> {
+fn parse(bytes: &[u8]) -> Result<Stored, String> {
     /// The one field that tells a result from any other JSON.
     #[derive(serde::Deserialize)]
     struct Head {
@@ -32,18 +57,23 @@ fn parse(bytes: &[u8]) -> Result<RunResult, String> {
         format!("is no JSON object ({}): give a file written with --json", e.to_string().escape_debug())
     };
     let head: Head = serde_json::from_slice(bytes).map_err(no_json)?;
-    match head.schema {
-        Some(serde_json::Value::String(schema)) if schema == SCHEMA => {}
-        Some(serde_json::Value::String(schema)) => {
-            let schema: String = schema.chars().take(60).collect();
-            return Err(format!("its schema is {schema:?}, and must be {SCHEMA:?}"));
-        }
-        _ => return Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
-    }
-    serde_json::from_slice(bytes).map_err(|e| {
+    let whole = |e: serde_json::Error| {
         let e: String = e.to_string().chars().take(200).collect();
         format!("is no whole result: {}", e.escape_debug())
-    })
+    };
+    match head.schema {
+        Some(serde_json::Value::String(schema)) if schema == SCHEMA => {
+            serde_json::from_slice(bytes).map(Stored::Run).map_err(whole)
+        }
+        Some(serde_json::Value::String(schema)) if schema == SWEEP_SCHEMA => {
+            serde_json::from_slice(bytes).map(Stored::Sweep).map_err(whole)
+        }
+        Some(serde_json::Value::String(schema)) => {
+            let schema: String = schema.chars().take(60).collect();
+            Err(format!("its schema is {schema:?}, and must be {SCHEMA:?} or {SWEEP_SCHEMA:?}"))
+        }
+        _ => Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
+    }
 }
 
 #[cfg(test)]
@@ -55,9 +85,10 @@ mod tests {
         for (text, says) in [
             ("", "is no JSON object"),
             ("[1, 2]", "is no JSON object"),
-            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/1\""),
+            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/1\" or"),
             ("{\"schema\": 7}", "has no schema"),
             ("{\"a\": 1}", "has no schema"),
+            ("{\"schema\": \"linerate-sweep/1\"}", "is no whole result: missing field"),
             ("{\"schema\": \"linerate-result/1\"}", "is no whole result: missing field"),
             (&format!("{{\"schema\":{}", "[".repeat(100_000)), "recursion limit"),
         ] {

@@ -19,6 +19,7 @@ use packet::{Clock, MacAddr};
 
 use super::{
     dut::queues,
+    fibs,
     flowlog::{anchor, Ended, Fetch, LogSpec, ENDED},
     DataPlane, DutSpec, Polled,
 };
@@ -77,10 +78,24 @@ impl BuiltInSpec {
         }
     }
 
+    /// Loads so many host routes to each of these stations, behind ports 0 and 1. Errors for a function that routes nothing.
+    pub fn add_host_routes(&mut self, stations: [MacAddr; 2], counts: [u32; 2]) -> Result<(), Failure> {
+        match self {
+            Self::Plane(spec) if spec.plane.kind == FunctionKind::L3 => {
+                spec.plane.add_host_routes(stations, counts);
+                Ok(())
+            }
+            other => Err(Failure::usage(format!(
+                "routes: the built-in {} has no routes to be loaded with: use --dut l3",
+                other.describe()
+            ))),
+        }
+    }
+
     /// MiB of DPDK's memory that its tables take.
     pub fn tables_mib(&self) -> u32 {
         match self {
-            Self::Plane(_) => 0,
+            Self::Plane(spec) => fibs::tables_mib(spec.plane.routes.len()),
             Self::FlowLog(spec) => log_spec(spec).tables_mib(1),
         }
     }

@@ -76,6 +76,21 @@ impl Lookup6 for Large<Fib6> {
     }
 }
 
+/// MiB enough for a table of so many IPv4 routes (see [`RteFibs`]) and its room to grow; none where the small table, which is
+/// not in DPDK's memory, does.
+pub fn tables_mib(routes: usize) -> u32 {
+    // A quarter more than there are, 64 MiB of the first level and 48 of groups.
+    let grown = routes as f64 * 1.25;
+    if routes > SMALL_ROUTES {
+        (112.0 + grown * 450e-6) as u32
+    } else {
+        0
+    }
+}
+
+/// The most routes of a table in ordinary memory.
+const SMALL_ROUTES: usize = 4096;
+
 fn config(routes: usize) -> FibConfig {
     FibConfig::new(u32::try_from(routes.max(1)).unwrap_or(u32::MAX))
 }

@@ -20,7 +20,7 @@ pub use builtin::{BuiltIn, BuiltInSpec};
 pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use replay::Replayable;
 pub use rig::{start_forward_eal, End, Rig, RigOptions};
-pub use streams::stream;
+pub use streams::{over_routes, stream};
 pub use trial::{Attempt, Departed, Streams, TrialEnd};
 
 use dpdk::DpdkError;

@@ -30,6 +30,8 @@ pub struct RigOptions<'a> {
     pub dut: Option<&'a str>,
     /// The impairment.
     pub impair: Option<&'a str>,
+    /// Host routes of the built-in device behind ports 0 and 1.
+    pub routes: [u32; 2],
     /// Longest frame, without FCS.
     pub max_frame: usize,
     /// Three ports instead of two, for the address tests; a built-in bridge then forgets stations silent for so long.
@@ -100,8 +102,13 @@ impl Rig {
         let outside = !options.ports.ports.is_empty();
         let specs = port_specs(&options.ports.ports, options.third_port.is_some())?;
         // Wrong words are wrong before anything is opened; the stations are known when the cables are.
-        let parse =
-            |stations| BuiltInSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations);
+        let parse = |stations| {
+            let mut spec = BuiltInSpec::parse(options.dut, options.impair, options.ports.dut_tx.as_deref(), stations)?;
+            if !outside && options.routes != [0, 0] {
+                spec.add_host_routes(stations, options.routes)?;
+            }
+            Ok(spec)
+        };
         let tables_mib = parse([MacAddr::default(); 2])?.tables_mib();
         let tables_mib = if outside { 0 } else { tables_mib };
         let machine = options.machine;
@@ -144,6 +151,10 @@ impl Rig {
             rig.watched = options.ports.dut_control.as_deref().map(Watched::connect).transpose()?;
         } else {
             rig.open_builtin(&parse, options.third_port)?;
+            if let routes @ 1.. = options.routes.iter().sum::<u32>() {
+                let plural = if routes == 1 { "" } else { "s" };
+                rig.dut_text.push_str(&format!(", {routes} route{plural}"));
+            }
         }
         rig.warnings = warnings;
         rig.tids = rig.thread_ids()?;

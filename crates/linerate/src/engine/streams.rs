@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use dataplane::spec::PlaneSpec;
 use measure::plan::{FieldMode, FieldPlan, IpVersion, Traffic, L4};
 use packet::{
     frame::{HeaderSpec, IpSpec, L4Spec, MplsLabel, VlanTag},
@@ -56,6 +57,19 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
     };
     spec.validate().map_err(Failure::usage)?;
     Ok(spec)
+}
+
+/// Spreads the destinations of a stream's flows over the host routes behind port 0 or 1.
+pub fn over_routes(spec: &mut StreamSpec, port: usize, routes: u64) {
+    let first = PlaneSpec::first_host(port);
+    if let IpSpec::V4 { dst, .. } = &mut spec.headers.ip {
+        *dst = first;
+    }
+    // What does not vary costs the generator nothing.
+    if routes > 1 && spec.flows.is_some() {
+        let values = Values::OfFlow { start: u128::from(first.to_bits()), count: routes };
+        spec.fields.push(FieldSpec { field: Field::DstIp, values });
+    }
 }
 
 /// The outer of two tags is a service tag (IEEE 802.1ad).
@@ -163,6 +177,21 @@ mod tests {
         let back = stream(&t, size, 1, MACS).unwrap();
         assert_eq!((back.headers.src_mac, back.headers.dst_mac), (MACS[1], MACS[0]));
         assert_eq!(back.fields[0].field, Field::SrcIp);
+    }
+
+    #[test]
+    fn destinations_lie_within_the_routes_of_the_port() {
+        let t = Traffic { flows: 8, ..Traffic::default() };
+        let mut spec = stream(&t, FrameSize::MIN, 1, MACS).unwrap();
+        over_routes(&mut spec, 0, 1 << 20);
+        spec.validate().unwrap();
+        let IpSpec::V4 { dst, .. } = spec.headers.ip else { panic!("IPv4") };
+        assert_eq!((dst, spec.fields[0].field), ([10, 128, 0, 0].into(), Field::DstIp));
+        for (flows, routes) in [(1, 1 << 20), (8, 1)] {
+            let mut spec = stream(&Traffic { flows, ..Traffic::default() }, FrameSize::MIN, 0, MACS).unwrap();
+            over_routes(&mut spec, 1, routes);
+            assert!(spec.fields.is_empty(), "{flows} flows to {routes} routes have one destination");
+        }
     }
 
     #[test]

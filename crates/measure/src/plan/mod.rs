@@ -9,6 +9,7 @@ mod error;
 mod goals;
 mod needs;
 mod procedures;
+mod sweep;
 pub(crate) mod text;
 
 mod traffic;
@@ -28,6 +29,7 @@ pub use procedures::{
     BackToBackPlan, BurstyPlan, ForwardingRatePlan, FrameLossPlan, LatencyProfilePlan, PdvPlan, RecoveryPlan,
     ResetEvent, ResetPlan, SoakPlan, Test,
 };
+pub use sweep::{Axis, Point, SweepKey, SweepPlan};
 pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
 pub(crate) use validate::check_bounds;
 pub use validate::ValidPlan;
@@ -94,6 +96,9 @@ pub struct Plan {
     /// Address caching capacity and learning rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub addresses: Option<AddressesPlan>,
+    /// Keys that take several values; absent: one run.
+    #[serde(skip_serializing_if = "SweepPlan::is_empty")]
+    pub sweep: SweepPlan,
     /// What the testbed of the plan's document has.
     #[serde(skip_serializing_if = "Needs::is_empty")]
     pub needs: Needs,
@@ -132,6 +137,7 @@ impl Default for Plan {
             pdv: None,
             soak: None,
             addresses: None,
+            sweep: SweepPlan::default(),
             needs: Needs::default(),
         }
     }
@@ -310,6 +316,16 @@ pub struct DutPlan {
     /// What impairs it; absent: nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impair: Option<String>,
+    /// Host routes behind each port that frames are sent to; the flows' destinations are spread over them, whatever
+    /// device there is. Absent: the benchmark's four, and one destination.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<u64>,
+    /// Cores that it has, which only a sweep's command can give it; absent: as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<u64>,
+    /// Receive queues of each of its ports, as `cores`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<u64>,
 }
 
 impl Plan {

@@ -7,7 +7,7 @@ use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, Plan
 /// Bytes of the stamp at the end of every test frame.
 const STAMP_BYTES: u32 = 18;
 /// Most distinct 5-tuples per direction.
-const MAX_FLOWS: u64 = 1 << 24;
+pub(super) const MAX_FLOWS: u64 = 1 << 24;
 const MAX_SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 /// A plan whose values are each legal and agree with each other. Made by [`Plan::validate`] only.
@@ -40,6 +40,8 @@ impl Plan {
         self.check_search()?;
         self.check_trust()?;
         self.settle_tests()?;
+        self.check_dut()?;
+        self.sweep.check(&self)?;
         let (src, dst) = self.traffic.addresses();
         self.traffic.src_ip = Some(src);
         self.traffic.dst_ip = Some(dst);
@@ -109,6 +111,19 @@ impl Plan {
             }
         }
         t.field.iter().enumerate().try_for_each(|(i, f)| check_field(i, f, t))
+    }
+
+    fn check_dut(&self) -> Check {
+        let Some(routes) = self.dut.routes else { return Ok(()) };
+        within("dut.routes", routes, 1, super::sweep::MAX_ROUTES)?;
+        let refused = |legal| Err(PlanError::value("dut.routes", routes, legal));
+        match &self.traffic {
+            t if t.ip != IpVersion::V4 => refused("are IPv4 routes: they contradict traffic.ip = \"v6\""),
+            t if t.field.iter().any(|f| f.field == "dst_ip") => {
+                refused("say what the destinations are: remove the field dst_ip")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_search(&self) -> Check {

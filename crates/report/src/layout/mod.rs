@@ -67,6 +67,11 @@ impl Sheet {
         Self { title: title.to_owned(), table: Table::default(), notes }
     }
 
+    /// A table with what must be said of it.
+    pub(crate) fn of(title: String, table: Table, notes: Vec<String>) -> Self {
+        Self { title, table, notes }
+    }
+
     /// For a terminal or a pipe, with an empty line in front.
     pub fn text(&self, style: &Style) -> String {
         let mut out = style.heading(&text::styled(&self.title, style));

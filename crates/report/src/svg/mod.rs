@@ -3,11 +3,13 @@
 mod canvas;
 mod frame_loss;
 mod latency;
+mod sweep;
 mod throughput;
 
 use measure::result::RunResult;
 
 use self::canvas::Canvas;
+pub use self::sweep::sweep;
 
 /// A picture that could not be drawn.
 #[derive(Debug, thiserror::Error)]

@@ -65,7 +65,8 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<
     canvas.text("frame size, bytes with FCS", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)
 }
 
-fn axis(canvas: &Canvas<'_>, plot: Plot, full: f64, step: f64) -> Result<(), SvgError> {
+/// Grid, figures and unit of the rates on the left, up to `full`.
+pub(super) fn axis(canvas: &Canvas<'_>, plot: Plot, full: f64, step: f64) -> Result<(), SvgError> {
     let (scale, unit) = if full >= 1e6 {
         (1e6, "Mpps")
     } else if full >= 1e3 {

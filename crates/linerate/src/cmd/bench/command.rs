@@ -46,40 +46,61 @@ impl EventCommand {
     }
 }
 
+/// Runs a command to its end, or until it is to be given up. Errors say in words how it ended, unless it ended well.
+pub fn run_first(
+    argv: &[String],
+    env: &[(String, String)],
+    timeout: Duration,
+    given_up: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    match ended(argv, env, timeout, given_up) {
+        (true, _) => Ok(()),
+        (false, how) => Err(how),
+    }
+}
+
 fn run(argv: &[String], timeout: Duration) -> String {
-    let Some((program, args)) = argv.split_first() else { return "no command".to_owned() };
+    ended(argv, &[], timeout, &|| false).1
+}
+
+/// Whether it ended well, and how.
+fn ended(argv: &[String], env: &[(String, String)], timeout: Duration, given_up: &dyn Fn() -> bool) -> (bool, String) {
+    let not = |why: &str| (false, why.to_owned());
+    let Some((program, args)) = argv.split_first() else { return not("no command") };
     // What it leaves running may keep the output open: a file in memory waits for nobody.
     let Ok(mut output) = memfd_create("event", MemfdFlags::CLOEXEC).map(File::from) else {
-        return "not run: no memory for its output".to_owned();
+        return not("not run: no memory for its output");
     };
     let (Ok(out), Ok(err)) = (output.try_clone(), output.try_clone()) else {
-        return "not run: too many open files".to_owned();
+        return not("not run: too many open files");
     };
     let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
+    let env = env.iter().map(|(name, value)| (name, value));
+    command.args(args).envs(env).stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
     let begun = Instant::now();
     let child = match command.spawn() {
         Ok(child) => child,
-        Err(e) => return format!("not run: {e}"),
+        Err(e) => return not(&format!("not run: {e}")),
     };
-    let ended = wait(child, begun + timeout);
+    let ended = wait(child, begun + timeout, given_up);
     let took = begun.elapsed().as_secs_f64();
     let status = match ended {
         Some(status) => format!("{status} after {took:.2} s"),
         None => format!("ended by us after {took:.2} s"),
     };
-    match tail(&mut output) {
+    let how = match tail(&mut output) {
         text if text.is_empty() => status,
         text => format!("{status}: {text}"),
-    }
+    };
+    (ended.is_some_and(|status| status.success()), how)
 }
 
 /// How it ended; `None` when it had to be.
-fn wait(mut child: Child, until: Instant) -> Option<ExitStatus> {
+fn wait(mut child: Child, until: Instant, given_up: &dyn Fn() -> bool) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < until => thread::sleep(Duration::from_millis(10)),
+            Ok(None) if Instant::now() < until && !given_up() => thread::sleep(Duration::from_millis(10)),
             _ => {
                 if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
                     let _ = kill_process_group(group, Signal::KILL);
@@ -126,6 +147,16 @@ mod tests {
         let loud = ended(&["sh", "-c", "seq 1000; printf '\\033[31mred'"], long);
         assert!(loud.len() < 400 && loud.ends_with("999 1000 [31mred"), "{loud}");
         assert_eq!(EventCommand::new(&["true".to_owned()], long).end(), None, "only a started one runs");
+    }
+
+    #[test]
+    fn what_must_be_done_first_says_how_it_failed() {
+        let sh = |text: &str| ["sh", "-c", text].map(str::to_owned);
+        let env = [("LINERATE_CORES".to_owned(), "2".to_owned())];
+        let first = |text: &str, given_up| run_first(&sh(text), &env, Duration::from_secs(20), &|| given_up);
+        assert_eq!(first("test $LINERATE_CORES = 2", false), Ok(()));
+        assert!(first("echo no such core; exit 1", false).unwrap_err().ends_with("no such core"));
+        assert!(first("sleep 100", true).unwrap_err().starts_with("ended by us after"));
     }
 
     #[test]

@@ -52,8 +52,12 @@ fn entry(name: &str) -> Result<String, Failure> {
         }
         None => {
             let plan = load(name)?;
-            let needs = needs::words(&plan);
-            (plan, format!("    needs {needs}"))
+            let mut more = format!("    needs {}", needs::words(&plan));
+            if !plan.sweep.is_empty() {
+                let axes: Vec<_> = plan.sweep.axes.iter().map(ToString::to_string).collect();
+                more.push_str(&format!("\n    sweep {}", axes.join("; ")));
+            }
+            (plan, more)
         }
     };
     Ok(format!("{name:<18} {} ({})\n{more}", plan.description, plan.source))

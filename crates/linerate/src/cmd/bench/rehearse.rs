@@ -1,7 +1,7 @@
 //! `linerate bench --dry-run`: what a plan may be expected to take, from a hundred simulated runs of it.
 
 use measure::{plan::ValidPlan, sim::SimSetup};
-use report::rehearsal::{render, Rehearsal, Rehearsed};
+use report::rehearsal::{render, render_all, Rehearsal, Rehearsed};
 use units::FrameSize;
 
 use super::{ending::verdict, sim, Bench, SimRun};
@@ -23,6 +23,27 @@ const CAPACITY: f64 = 5e6;
 /// Runs the plan once a seed and prints what it took.
 pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
+    out::print(&render(&one(plan, ports, &stop)?, &output::style()));
+    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+}
+
+/// The same for plans that are run one after the other, each with its name: what each takes, and all of them.
+pub fn all(plans: &[(String, ValidPlan)], ports: &PortArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let mut parts: Vec<(String, Rehearsal)> = Vec::new();
+    for (name, plan) in plans {
+        if !stop.requested() {
+            parts.push((name.clone(), one(plan, ports, &stop)?));
+        }
+    }
+    if let Some((_, first)) = parts.first() {
+        out::print(&format!("device     {}\n", first.dut));
+    }
+    out::print(&render_all(&parts, &output::style()));
+    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+}
+
+fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Failure> {
     let (setup, assumed) = match sim::asked(ports, plan)? {
         Some(setup) => (setup, ""),
         None => (assumed(plan), " (assumed; --dut sim:... says another)"),
@@ -45,13 +66,11 @@ pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
         });
     }
     let sizes: Vec<String> = plan.frame_sizes.iter().map(FrameSize::to_string).collect();
-    let rehearsal = Rehearsal {
+    Ok(Rehearsal {
         plan: format!("{}: {} ({} B)", plan.name, plan.description, sizes.join(", ")),
         dut: format!("{setup}{assumed}"),
         runs,
-    };
-    out::print(&render(&rehearsal, &output::style()));
-    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+    })
 }
 
 /// A device below the highest load, that loses a few frames in one trial of fifty as machines do.

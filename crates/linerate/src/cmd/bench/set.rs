@@ -16,10 +16,11 @@ use std::{
 use report::layout;
 use rustix::process::{kill_process, Pid, Signal};
 
+use super::rehearse;
 use crate::{
     cli::BenchArgs,
     cmd::{
-        output, runs,
+        output, plan, runs,
         sets::{self, Set},
         stored,
     },
@@ -29,7 +30,7 @@ use crate::{
 };
 
 /// Options whose file each run has of its own: `all.json` becomes `all.router-u1.json`.
-const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--against"];
+pub(super) const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--against"];
 
 /// Runs the plan if it has several runs; `None` when it has not.
 pub fn run(args: &BenchArgs) -> Result<Option<Exit>, Failure> {
@@ -52,14 +53,25 @@ pub fn run(args: &BenchArgs) -> Result<Option<Exit>, Failure> {
             args.plan
         )));
     }
+    if !args.sweep.axes.is_empty() {
+        return Err(Failure::usage(format!(
+            "--sweep: plan {} has several runs: name one of them (--plan {0}:{})",
+            args.plan, set.runs[0]
+        )));
+    }
     output::check(&args.output)?;
     all(args, &set).map(Some)
 }
 
 fn all(args: &BenchArgs, set: &Set) -> Result<Exit, Failure> {
+    if args.dry_run {
+        let named = |run: &String| Ok((run.clone(), plan::named(&format!("{}:{run}", args.plan), args)?));
+        let plans = set.runs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+        return rehearse::all(&plans, &args.ports);
+    }
     let stop = Stop::on_signals()?;
     let kept = Kept::new().map_err(|e| Failure::machine(format!("no directory for the results of runs: {e}")))?;
-    let measures = !(args.print_config || args.dry_run);
+    let measures = !args.print_config;
     let (mut exit, mut results) = (Exit::Passed, Vec::new());
     for (i, run) in set.runs.iter().enumerate() {
         if measures {
@@ -92,14 +104,19 @@ fn one(args: &BenchArgs, run: &str, keep: Option<&Path>, stop: &Stop) -> Result<
     let failed = |e: io::Error| Failure::failed(format!("run {run}: {e}"));
     let program = env::current_exe().map_err(failed)?;
     let mut command = Command::new(program);
-    command.args(rewritten(env::args_os().skip(1), &args.plan, run)).process_group(0);
+    command.args(rewritten(env::args_os().skip(1), &args.plan, run));
     if let Some(keep) = keep {
         command.arg("--keep").arg(keep);
     }
-    let mut child = command.spawn().map_err(failed)?;
+    ended(command, stop).map_err(failed)
+}
+
+/// Runs a process of our own, in a group of its own, and gives its exit code; a signal that comes is passed on.
+pub(super) fn ended(mut command: Command, stop: &Stop) -> io::Result<u8> {
+    let mut child = command.process_group(0).spawn()?;
     let mut told = false;
     loop {
-        if let Some(status) = child.try_wait().map_err(failed)? {
+        if let Some(status) = child.try_wait()? {
             return Ok(status.code().and_then(|c| u8::try_from(c).ok()).unwrap_or(Exit::Failed as u8));
         }
         if stop.requested() && !told {
@@ -156,7 +173,7 @@ fn beside(file: &str, run: &str) -> String {
 }
 
 /// The exit code of all: stopped goes before what is wrong, that before inconclusive, that before failed.
-fn worse(so_far: Exit, code: u8) -> Exit {
+pub(super) fn worse(so_far: Exit, code: u8) -> Exit {
     const ORDER: [Exit; 6] = [Exit::Passed, Exit::Failed, Exit::Untrusted, Exit::Usage, Exit::Machine, Exit::Stopped];
     let this = ORDER.into_iter().find(|e| *e as u8 == code).unwrap_or(Exit::Failed);
     let rank = |exit: Exit| ORDER.iter().position(|e| *e == exit);
@@ -168,10 +185,10 @@ fn worse(so_far: Exit, code: u8) -> Exit {
 }
 
 /// A directory for results of runs, gone when the last table is printed.
-struct Kept(PathBuf);
+pub(super) struct Kept(pub(super) PathBuf);
 
 impl Kept {
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let dir = env::temp_dir().join(format!("linerate-runs-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&dir)?;
         Ok(Self(dir))

@@ -1,0 +1,215 @@
+//! Sweeps, run whole: one table, one result, one curve; what cannot be swept; and routes of the built-in device.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::{fs, path::Path, time::Duration};
+
+use serde_json::Value;
+use support::{
+    exclusive,
+    tester::{linerate, start, Ended},
+};
+
+const SIM: [&str; 7] = ["--dut", "sim:capacity=3M", "--quick", "-q", "--link", "10G", "--no-latency"];
+
+fn bench(args: &[&str]) -> Ended {
+    linerate(&[&["bench"], args].concat())
+}
+
+fn path(dir: &Path, name: &str) -> String {
+    dir.join(name).to_str().unwrap().to_owned()
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn refused(ended: &Ended, says: &str) {
+    assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains(says) && ended.stderr.trim_end().lines().count() == 1, "{says}: {}", ended.stderr);
+}
+
+#[test]
+fn every_combination_is_a_row_of_one_table_and_of_one_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let [all, csv, svg, markdown, tests] = ["s.json", "s.csv", "s.svg", "s.md", "t.csv"].map(|f| path(dir.path(), f));
+    let files = ["--json", &all, "--csv", &csv, "--svg", &svg, "--markdown", &markdown, "--csv-tests", &tests];
+    let sweep = ["--sweep", "flows=1,1k", "--sweep", "frame-sizes=64,512"];
+    let ended = bench(&[&SIM[..], &sweep, &files].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    assert!(ended
+        .stdout
+        .starts_with("4 points: flows 1, 1000; frame_sizes 64, 512\n1 of 4: flows 1, frame_sizes 64\n"));
+    let table = ended.stdout.split("\nThroughput by flows and frame_sizes, one way\n").nth(1).expect("one table");
+    let rows: Vec<Vec<&str>> = table.lines().skip(3).take(4).map(|l| l.split_whitespace().collect()).collect();
+    let keys: Vec<_> = rows.iter().map(|row| (row[0], row[1])).collect();
+    assert_eq!(keys, [("1", "64"), ("1", "512"), ("1,000", "64"), ("1,000", "512")], "{table}");
+    let rate: f64 = rows[0][2].parse().unwrap();
+    assert!((2.9..=3.0).contains(&rate) && rows[1].ends_with(&["100.00", "line", "rate"]), "{table}");
+    assert!(table.contains("simulated"));
+
+    let result = json(&all);
+    assert_eq!((&result["schema"], &result["verdict"]), (&"linerate-sweep/1".into(), &"passed".into()));
+    assert_eq!(result["keys"], serde_json::json!(["flows", "frame_sizes"]));
+    let points = result["points"].as_array().unwrap();
+    assert_eq!((points.len(), &result["planned"]), (4, &4.into()));
+    for (point, values) in points.iter().zip([(1, 64), (1, 512), (1000, 64), (1000, 512)]) {
+        assert_eq!(point["values"], serde_json::json!({ "flows": values.0, "frame_sizes": values.1 }));
+        let plan = &point["result"]["effective_plan"];
+        assert_eq!(
+            (&plan["traffic"]["flows"], &plan["frame_sizes"]),
+            (&values.0.into(), &serde_json::json!([values.1]))
+        );
+        assert!(plan.get("sweep").is_none() && !point["result"]["trials"].as_array().unwrap().is_empty());
+    }
+    let csv_text = fs::read_to_string(&csv).unwrap();
+    let lines: Vec<&str> = csv_text.lines().collect();
+    assert!(lines[0].starts_with("flows,frame_size_bytes,outcome,throughput_fps,"), "{}", lines[0]);
+    assert!(lines.len() == 5 && lines[4].starts_with("1000,512,at_maximum,"), "{csv_text}");
+    let picture = fs::read_to_string(svg).unwrap();
+    for part in ["Throughput against flows", "64 B", "512 B", "1k", "<polyline", "Mpps"] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    assert!(fs::read_to_string(markdown).unwrap().contains("| 1,000 | 512 |"));
+    assert!(fs::read_to_string(tests).unwrap().starts_with("flows,frame_size_bytes,test,"));
+
+    // The same from the file, in a document's layout, and against itself.
+    let again = path(dir.path(), "again.csv");
+    let shown = linerate(&["runs", "show", &all, "--csv", &again]);
+    assert!(shown.code == 0 && ended.stdout.contains(shown.stdout.trim()), "{}{}", shown.stdout, shown.stderr);
+    assert_eq!(fs::read_to_string(again).unwrap(), csv_text);
+    let onp = linerate(&["runs", "show", &all, "--layout", "onp"]).stdout;
+    assert!(onp.contains("flows-1000.frame_sizes-64") && onp.contains("lat. (ns)"), "{onp}");
+    let against = linerate(&["runs", "show", &all, "--against", &all]);
+    assert!(
+        against.code == 0 && against.stdout.matches("0.00\n").count() == 2,
+        "two are at line rate: {}",
+        against.stdout
+    );
+    let of_one = linerate(&["runs", "show", &all, "--layout", "onp", "--against", &all]);
+    assert!(of_one.code == 2 && of_one.stderr.contains("compares one result"), "{}", of_one.stderr);
+}
+
+#[test]
+fn json_on_standard_output_is_alone_there() {
+    let ended = bench(&[&SIM[..], &["--sweep", "flows=1,9", "--json", "-"]].concat());
+    assert_eq!((ended.code, ended.json()["points"].as_array().unwrap().len()), (0, 2), "{}", ended.stderr);
+}
+
+#[test]
+fn a_dry_run_says_what_all_points_take() {
+    let ended = bench(&["--dut", "sim:capacity=3M", "--quick", "--dry-run", "--sweep", "flows=1,1k,64k"]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
+    let figures = |name: &str| -> (f64, f64) {
+        let line = ended.stdout.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{}", ended.stdout));
+        let words: Vec<&str> = line.trim_start_matches(name).split_whitespace().collect();
+        (words[0].parse().unwrap(), words[1].parse().unwrap())
+    };
+    let points = ["flows 1 ", "flows 1000 ", "flows 64000 "].map(figures);
+    let sum = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
+    let together = figures("together ");
+    // The device is quiet, so every seed takes the same; a duration is shown with three digits.
+    assert!(together.0 == sum.0 && (together.1 / sum.1 - 1.0).abs() < 0.06, "{}", ended.stdout);
+    let several = bench(&["--plan", "router-all", "--dut", "sim", "--quick", "--dry-run"]);
+    assert!(several.stdout.contains("router-b4 ") && several.stdout.contains("together "), "{}", several.stdout);
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused_in_a_line() {
+    for (args, says) in [
+        (&["--sweep", "cores=1,2"][..], "cores 1: a simulated device has none"),
+        (&["--sweep", "queues=2"], "queues 2: a simulated device has none"),
+        (&["--sweep", "routes=2"], "routes 2: a simulated device has none"),
+        (&["--sweep", "flows=0"], "sweep.flows = \"0\""),
+        (&["--sweep", "flows=1k,1000"], "is listed twice"),
+        (&["--sweep", "flows="], "0 values"),
+        (&["--sweep", "colour=red"], "is no key to sweep"),
+        (&["--sweep", "flows=1", "--sweep", "flows=2"], "flows: is given twice"),
+        (&["--sweep", "flows=1", "--flows", "2"], "--flows: contradicts the sweep"),
+        (&["--sweep", "frame-sizes=64", "--frame-sizes", "64"], "--frame-sizes: contradicts"),
+        (&["--sweep", "frame-sizes=64", "--ip", "v6"], "must be 84 to 9216"),
+        (
+            &["--sweep", "flows=1,2,3,4,5,6,7,8,9", "--sweep", "frame-sizes=64,65,66,67,68,69,70,71"],
+            "sweep = 72 points",
+        ),
+        (&["--sweep-command", "true"], "sweep.command = (given)"),
+        (&["--sweep", "flows=1", "--against", "old.json"], "linerate runs show new.json"),
+        (&["--sweep", "flows=1", "--plan", "router-all"], "has several runs"),
+        (&["--sweep", "flows=1", "--json", "/nowhere/at/all.json"], "its directory does not exist"),
+    ] {
+        refused(&bench(&[&SIM[..], args].concat()), says);
+    }
+    refused(&bench(&["--sweep", "cores=1,2"]), "cores 2: the built-in device of a benchmark is one lcore");
+    refused(&bench(&["--dut", "l2", "--sweep", "routes=1"]), "routes 1: the built-in l2 has none");
+    refused(
+        &bench(&["--port", "null", "--port", "null", "--sweep", "cores=1"]),
+        "cores 1: the tester cannot change them",
+    );
+}
+
+#[test]
+fn a_plan_s_command_brings_the_device_to_each_point() {
+    let dir = tempfile::tempdir().unwrap();
+    let [plan, log, all] = ["plan.toml", "log", "all.json"].map(|f| path(dir.path(), f));
+    let text = "name = 'scaling'\nframe_sizes = [64]\n[sweep]\nflows = [1, 5]\ncores = [1, 2]\n\
+                command = ['sh', '-c', 'echo {cores} $LINERATE_FLOWS >> LOG; test {cores}{flows} != 25']";
+    fs::write(&plan, text.replace("LOG", &log)).unwrap();
+    // Printed, it is a plan again.
+    let printed = bench(&["--plan", &plan, "--print-config"]);
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    fs::write(&plan, printed.stdout).unwrap();
+    let ended = bench(&[&SIM[..], &["--plan", &plan, "--json", &all]].concat());
+    assert_eq!(fs::read_to_string(&log).unwrap(), "1 1\n1 5\n2 1\n2 5\n");
+    // The last one failed: the others are kept, and it says so.
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("point cores 2, flows 5: sweep.command: exit status: 1"), "{}", ended.stderr);
+    let result = json(&all);
+    assert_eq!((result["points"].as_array().unwrap().len(), &result["planned"]), (3, &4.into()));
+    assert!(ended.stdout.contains("3 of 4 points: the others were not measured"), "{}", ended.stdout);
+}
+
+#[test]
+fn ctrl_c_keeps_the_points_before_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let [all, log] = ["all.json", "log"].map(|f| path(dir.path(), f));
+    let args = ["bench", "--sweep", "flows=1,2,3", "--sweep-command", "test {flows} = 1 || sleep 60", "--json", &all];
+    let mut run = start(&[&args, &SIM[..]].concat(), None, Path::new(&log));
+    run.wait_output("the second point", Duration::from_secs(30), |out| out.contains("2 of 3: flows 2"));
+    run.signal("INT");
+    let status = run.wait_end(Duration::from_secs(15)).unwrap();
+    assert_eq!(status.code(), Some(130), "{}", run.output());
+    let result = json(&all);
+    assert_eq!((result["points"].as_array().unwrap().len(), &result["verdict"]), (1, &"stopped".into()));
+    assert!(run.output().contains("1 of 3 points"), "{}", run.output());
+    assert!(!std::env::temp_dir().join(format!("linerate-runs-{}", run.id())).exists());
+}
+
+#[test]
+fn the_built_in_router_has_the_routes_that_its_flows_go_to() {
+    let _machine = exclusive();
+    let args =
+        ["--quick", "-q", "--frame-sizes", "64", "--upper", "50kpps", "--both-ways", "--no-latency", "--json", "-"];
+    // A busy machine makes it inconclusive; what is checked is where frames went.
+    let ended =
+        bench(&[&args[..], &["--max-repeats", "2", "--sweep", "routes=1,5k", "--sweep", "flows=1,1k"]].concat());
+    assert!(matches!(ended.code, 0 | 3), "{}{}", ended.stdout, ended.stderr);
+    let result = ended.json();
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(points.len(), 4, "{}", ended.stderr);
+    for (point, (routes, words)) in
+        points.iter().zip([(1, "2 routes"), (1, "2 routes"), (5000, "10000 routes"), (5000, "10000 routes")])
+    {
+        assert_eq!(point["values"]["routes"], routes);
+        let run = &point["result"];
+        assert_eq!(run["dut"], format!("built-in l3 over wire, {words}"));
+        let first = &run["trials"][0];
+        for direction in first["directions"].as_array().unwrap() {
+            assert!(direction["received"].as_u64().unwrap() > 1000, "{direction}");
+        }
+        let drops = first["dut"]["drops"].as_object().unwrap();
+        assert!(drops.keys().all(|reason| !reason.contains("route")), "{drops:?}");
+    }
+}

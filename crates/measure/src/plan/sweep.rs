@@ -1,0 +1,432 @@
+//! `[sweep]`: keys of a plan that take several values; the plan is run once for each combination of them.
+
+use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+
+use serde::{ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
+use units::FrameSize;
+
+use super::{text, Plan, PlanError};
+
+/// Most points of a sweep.
+pub const MAX_POINTS: usize = 64;
+/// Most routes behind a port of the built-in device: its host routes and their addresses lie in half of 10.0.0.0/8.
+pub(super) const MAX_ROUTES: u64 = 1 << 20;
+/// How long the command between points may take unless told.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What a sweep can vary, in the order in which a file's keys are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepKey {
+    /// Forwarding cores of the device.
+    Cores,
+    /// Receive queues of each of its ports.
+    Queues,
+    /// Routes behind each port that frames are sent to.
+    Routes,
+    /// Distinct 5-tuples per direction.
+    Flows,
+    /// Frame size in bytes, FCS included.
+    FrameSizes,
+}
+
+impl SweepKey {
+    /// Every key.
+    pub const ALL: [Self; 5] = [Self::Cores, Self::Queues, Self::Routes, Self::Flows, Self::FrameSizes];
+
+    /// As a plan has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cores => "cores",
+            Self::Queues => "queues",
+            Self::Routes => "routes",
+            Self::Flows => "flows",
+            Self::FrameSizes => "frame_sizes",
+        }
+    }
+
+    /// Least and largest legal value.
+    fn range(self) -> (u64, u64) {
+        match self {
+            Self::Cores | Self::Queues => (1, 1024),
+            Self::Routes => (1, MAX_ROUTES),
+            Self::Flows => (1, super::validate::MAX_FLOWS),
+            Self::FrameSizes => (64, 9216),
+        }
+    }
+
+    /// A whole number of it in its range: `1000`, `64k`, `1M`.
+    fn value(self, given: &str) -> Result<u64, PlanError> {
+        let (low, high) = self.range();
+        let value = match units::parse_si(given) {
+            Some((value, "")) if value.fract() == 0.0 && (low as f64..=high as f64).contains(&value) => value as u64,
+            _ => {
+                let legal = format!("must be whole numbers of {low} to {high}, like 1000, 64k or 1M");
+                return Err(PlanError::value(format!("sweep.{self}"), format!("{given:?}"), legal));
+            }
+        };
+        Ok(value)
+    }
+}
+
+impl fmt::Display for SweepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for SweepKey {
+    type Err = PlanError;
+
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let name = text.trim().replace('-', "_");
+        Self::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| {
+            let legal = "is no key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k";
+            PlanError::value("sweep", format!("{text:?}"), legal)
+        })
+    }
+}
+
+/// A key and the values it takes in turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// The key.
+    pub key: SweepKey,
+    /// Its values, as given; none twice.
+    pub values: Vec<u64>,
+}
+
+impl Axis {
+    fn new<'a>(key: SweepKey, given: impl IntoIterator<Item = &'a str>) -> Result<Self, PlanError> {
+        let mut values = Vec::new();
+        for text in given {
+            let value = key.value(text)?;
+            if values.contains(&value) {
+                return Err(PlanError::value(format!("sweep.{key}"), text, "is listed twice"));
+            }
+            values.push(value);
+        }
+        match values.len() {
+            1..=MAX_POINTS => Ok(Self { key, values }),
+            n => {
+                let legal = format!("must list 1 to {MAX_POINTS} values");
+                Err(PlanError::value(format!("sweep.{key}"), format!("{n} values"), legal))
+            }
+        }
+    }
+}
+
+impl FromStr for Axis {
+    type Err = PlanError;
+
+    /// `flows=1,1k,64k`
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let (key, values) = text.split_once('=').unwrap_or((text, ""));
+        let values = values.trim();
+        Self::new(key.parse()?, values.split(',').filter(|_| !values.is_empty()))
+    }
+}
+
+impl fmt::Display for Axis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<_> = self.values.iter().map(u64::to_string).collect();
+        write!(f, "{} {}", self.key, values.join(", "))
+    }
+}
+
+/// The section; without axes there is no sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SweepPlan {
+    /// Keys and their values; the last one varies fastest.
+    pub axes: Vec<Axis>,
+    /// What brings the device to a point before it is measured: a program and its arguments, `{cores}` and the like in
+    /// them replaced. It is what makes an outside device have so many cores.
+    pub command: Vec<String>,
+    /// How long it may take.
+    pub command_timeout: Duration,
+}
+
+impl Default for SweepPlan {
+    fn default() -> Self {
+        Self { axes: Vec::new(), command: Vec::new(), command_timeout: COMMAND_TIMEOUT }
+    }
+}
+
+impl SweepPlan {
+    /// Whether there is nothing to sweep over.
+    pub fn is_empty(&self) -> bool {
+        self.axes.is_empty()
+    }
+
+    /// The keys, in order.
+    pub fn keys(&self) -> Vec<SweepKey> {
+        self.axes.iter().map(|axis| axis.key).collect()
+    }
+
+    /// Axes over these: of the same key instead of what there is, others in front. Errors when a key is given twice.
+    pub fn over(&mut self, axes: Vec<Axis>) -> Result<(), PlanError> {
+        for (i, axis) in axes.iter().enumerate() {
+            if axes[..i].iter().any(|other| other.key == axis.key) {
+                return Err(PlanError::value("sweep", axis.key, "is given twice: list all of its values once"));
+            }
+        }
+        let mut new = Vec::new();
+        for axis in axes {
+            match self.axes.iter_mut().find(|old| old.key == axis.key) {
+                Some(old) => *old = axis,
+                None => new.push(axis),
+            }
+        }
+        self.axes.splice(0..0, new);
+        Ok(())
+    }
+
+    /// Every combination of values.
+    pub fn points(&self) -> Vec<Point> {
+        let start = if self.is_empty() { Vec::new() } else { vec![Point(Vec::new())] };
+        self.axes.iter().fold(start, |points, axis| {
+            let with = |point: &Point, value| Point([&point.0[..], &[(axis.key, value)]].concat());
+            points.iter().flat_map(|point| axis.values.iter().map(|&value| with(point, value))).collect()
+        })
+    }
+
+    /// The product of the values must be small, and every point a plan.
+    pub(super) fn check(&self, plan: &Plan) -> Result<(), PlanError> {
+        let count = self.axes.iter().map(|a| a.values.len() as u128).product::<u128>();
+        if count > MAX_POINTS as u128 {
+            let axes: Vec<_> = self.axes.iter().map(|a| format!("{} of {}", a.values.len(), a.key)).collect();
+            let legal = format!("must be at most {MAX_POINTS}: list fewer values ({})", axes.join(" times "));
+            return Err(PlanError::value("sweep", format!("{count} points"), legal));
+        }
+        if self.command.first().is_some_and(|program| program.trim().is_empty()) || self.command.len() > 256 {
+            let legal = "must be a program and at most 255 arguments, such as [\"./set-cores\", \"{cores}\"]";
+            return Err(PlanError::value("sweep.command", format!("{} words", self.command.len()), legal));
+        }
+        if self.is_empty() && !self.command.is_empty() {
+            let legal = "is run before each point of a sweep, and there is none: name keys, like flows = [1, 1000]";
+            return Err(PlanError::value("sweep.command", "(given)", legal));
+        }
+        super::validate::span("sweep.command_timeout", self.command_timeout, Duration::from_millis(10))?;
+        for point in self.points() {
+            let mut at = plan.clone();
+            point.apply(&mut at);
+            at.validate()?;
+        }
+        Ok(())
+    }
+}
+
+/// One combination of values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point(pub Vec<(SweepKey, u64)>);
+
+impl Point {
+    /// As part of names: `cores-2.flows-1000`.
+    pub fn name(&self) -> String {
+        self.0.iter().map(|(key, value)| format!("{key}-{value}")).collect::<Vec<_>>().join(".")
+    }
+
+    /// The values by key, as a result has them.
+    pub fn values(&self) -> BTreeMap<SweepKey, u64> {
+        self.0.iter().copied().collect()
+    }
+
+    /// A text with `{cores}` and the like replaced by this point's values.
+    pub fn fill(&self, text: &str) -> String {
+        self.0
+            .iter()
+            .fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), &value.to_string()))
+    }
+
+    /// Makes a plan that of this point: with its values and without a sweep.
+    pub fn apply(&self, plan: &mut Plan) {
+        plan.sweep = SweepPlan::default();
+        plan.name.push_str(&format!(":{}", self.name()));
+        for &(key, value) in &self.0 {
+            match key {
+                SweepKey::Flows => plan.traffic.flows = value,
+                SweepKey::FrameSizes => plan.frame_sizes = FrameSize::new(value as u32).into_iter().collect(),
+                SweepKey::Routes => plan.dut.routes = Some(value),
+                SweepKey::Cores => plan.dut.cores = Some(value),
+                SweepKey::Queues => plan.dut.queues = Some(value),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Point {
+    /// `cores 2, flows 1000`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<_> = self.0.iter().map(|(key, value)| format!("{key} {value}")).collect();
+        f.write_str(&values.join(", "))
+    }
+}
+
+impl FromStr for Point {
+    type Err = PlanError;
+
+    /// What [`Point::name`] writes.
+    fn from_str(text: &str) -> Result<Self, PlanError> {
+        let one = |part: &str| {
+            let (key, value) = part.split_once('-').unwrap_or((part, ""));
+            let key: SweepKey = key.parse()?;
+            Ok((key, key.value(value)?))
+        };
+        text.split('.').map(one).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// How the section stands in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Section {
+    #[serde(default, deserialize_with = "listed")]
+    cores: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "listed")]
+    queues: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "listed")]
+    routes: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "listed")]
+    flows: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "listed")]
+    frame_sizes: Option<Vec<String>>,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default, deserialize_with = "text::opt_span::deserialize")]
+    command_timeout: Option<Duration>,
+}
+
+fn listed<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<String>>, D::Error> {
+    text::values::deserialize(d).map(Some)
+}
+
+impl<'de> Deserialize<'de> for SweepPlan {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let s = Section::deserialize(d)?;
+        let given = [s.cores, s.queues, s.routes, s.flows, s.frame_sizes];
+        let axes = SweepKey::ALL.into_iter().zip(&given).filter_map(|(key, values)| {
+            values.as_ref().map(|values| Axis::new(key, values.iter().map(String::as_str)))
+        });
+        let axes = axes.collect::<Result<_, _>>().map_err(serde::de::Error::custom)?;
+        Ok(Self { axes, command: s.command, command_timeout: s.command_timeout.unwrap_or(COMMAND_TIMEOUT) })
+    }
+}
+
+impl Serialize for SweepPlan {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        for axis in &self.axes {
+            map.serialize_entry(axis.key.name(), &axis.values)?;
+        }
+        if !self.command.is_empty() {
+            map.serialize_entry("command", &self.command)?;
+            map.serialize_entry("command_timeout", &text::span_text(self.command_timeout))?;
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(text: &str) -> Result<Axis, String> {
+        text.parse().map_err(|e: PlanError| e.to_string())
+    }
+
+    #[test]
+    fn values_read_as_typed() {
+        assert_eq!(axis("flows=1,1k,64k,1M").unwrap().values, [1, 1_000, 64_000, 1_000_000]);
+        assert_eq!(axis("frame-sizes=64,9216").unwrap().key, SweepKey::FrameSizes);
+        assert_eq!(axis("frame_sizes = 64").unwrap().to_string(), "frame_sizes 64");
+        for (text, says) in [
+            ("flows=", "sweep.flows = 0 values: must list 1 to 64"),
+            ("flows", "0 values"),
+            ("", "is no key to sweep"),
+            ("colour=red", "sweep = \"colour\": is no key to sweep: must be flows, frame-sizes"),
+            ("flows=0", "sweep.flows = \"0\": must be whole numbers of 1 to 16777216"),
+            ("flows=17M", "\"17M\""),
+            ("flows=1,,2", "\"\""),
+            ("flows=-1", "\"-1\""),
+            ("flows=1.5", "\"1.5\""),
+            ("flows=nan", "\"nan\""),
+            ("flows=1e300", "whole numbers"),
+            ("flows=1pps", "\"1pps\""),
+            ("flows=1k,1000", "sweep.flows = 1000: is listed twice"),
+            ("routes=2M", "1 to 1048576"),
+            ("cores=2000", "1 to 1024"),
+            ("frame-sizes=63", "64 to 9216"),
+        ] {
+            let error = axis(text).unwrap_err();
+            assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");
+        }
+        let many: Vec<_> = (1..=65).map(|n: u32| n.to_string()).collect();
+        assert!(axis(&format!("cores={}", many.join(","))).unwrap_err().contains("65 values"));
+    }
+
+    #[test]
+    fn points_are_the_product_in_order() {
+        let toml = "[sweep]\nflows = [1, '64k']\ncores = [1, 2]\ncommand = ['set', '{cores}']";
+        let plan = Plan::from_toml(toml).unwrap().validate().unwrap();
+        let names: Vec<_> = plan.sweep.points().iter().map(Point::name).collect();
+        assert_eq!(
+            names,
+            ["cores-1.flows-1", "cores-1.flows-64000", "cores-2.flows-1", "cores-2.flows-64000"],
+            "the last key varies fastest"
+        );
+        let last: Point = names[3].parse().unwrap();
+        assert_eq!(
+            (last.to_string().as_str(), last.fill("{cores}/{flows}/{x}")),
+            ("cores 2, flows 64000", "2/64000/{x}".into())
+        );
+        let mut at = plan.into_inner();
+        last.apply(&mut at);
+        assert_eq!(
+            (at.traffic.flows, at.dut.cores, at.name.as_str()),
+            (64_000, Some(2), "rfc2544:cores-2.flows-64000")
+        );
+        assert!(at.sweep.is_empty() && SweepPlan::default().points().is_empty());
+        assert!("flows-1.colour-2".parse::<Point>().is_err() && "".parse::<Point>().is_err());
+    }
+
+    #[test]
+    fn a_plan_with_a_sweep_is_printed_and_read_again() {
+        let plan = Plan::from_toml("[sweep]\nroutes = ['1k']\nframe_sizes = [64, 512]").unwrap();
+        let again = Plan::from_toml(&plan.to_toml().unwrap()).unwrap();
+        assert_eq!(again, plan);
+        assert!(!Plan::default().to_toml().unwrap().contains("[sweep]"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_sweep_is_said() {
+        for (toml, says) in [
+            ("[sweep]\ncolour = [1]", "colour"),
+            ("[sweep]\nflows = []", "sweep.flows = 0 values"),
+            ("[sweep]\nflows = 5", "flows"),
+            ("[sweep]\nflows = [true]", "number"),
+            ("[sweep]\nflows = [0]", "sweep.flows = \"0\""),
+            ("[sweep]\ncommand = ['x']", "sweep.command = (given)"),
+            ("[sweep]\nflows = [1]\ncommand = [' ']", "sweep.command = 1 words"),
+            ("[sweep]\nflows = [1]\ncommand_timeout = 0", "sweep.command_timeout"),
+            ("[sweep]\nframe_sizes = [64]\n[traffic]\nvlan = [7, 8]\nmpls = [16]", "frame_sizes"),
+            ("frame_sizes = [128]\n[sweep]\nroutes = [9]\n[traffic]\nip = 'v6'", "dut.routes = 9"),
+        ] {
+            let error = Plan::from_toml(toml).and_then(Plan::validate).unwrap_err().to_string();
+            assert!(error.contains(says) && !error.contains('\n'), "{toml}: {error}");
+        }
+        let list = |n: u64| (1..=n).collect::<Vec<_>>();
+        let many = format!("[sweep]\nflows = {:?}\ncores = {:?}", list(9), list(8));
+        let error = Plan::from_toml(&many).unwrap().validate().unwrap_err().to_string();
+        assert_eq!(error, "sweep = 72 points: must be at most 64: list fewer values (8 of cores times 9 of flows)");
+    }
+
+    #[test]
+    fn what_is_typed_goes_over_the_plan() {
+        let mut sweep = Plan::from_toml("[sweep]\nflows = [1]\ncores = [4]").unwrap().sweep;
+        sweep.over(vec![axis("routes=7").unwrap(), axis("flows=2,3").unwrap()]).unwrap();
+        let texts: Vec<_> = sweep.axes.iter().map(Axis::to_string).collect();
+        assert_eq!(texts, ["routes 7", "cores 4", "flows 2, 3"]);
+        let twice = sweep.over(vec![axis("flows=1").unwrap(), axis("flows=2").unwrap()]).unwrap_err().to_string();
+        assert!(twice.contains("flows: is given twice"), "{twice}");
+    }
+}
