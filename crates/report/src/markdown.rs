@@ -20,8 +20,8 @@ pub fn render(result: &RunResult) -> String {
         if let Some(trial) = terminal::single(result).filter(|_| result.tests.is_empty()) {
             section(&mut out, "Trial");
             out.push_str(&format!(
-                "{} B at {} for {}{}: {}\n\n",
-                trial.spec.frame_size_bytes,
+                "{} at {} for {}{}: {}\n\n",
+                trial.spec.frame_size_bytes.with_unit("B"),
                 trial.spec.load_fps,
                 num::duration(trial.spec.duration_s),
                 words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}")),

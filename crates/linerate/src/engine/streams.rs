@@ -9,7 +9,7 @@ use packet::{
     MacAddr,
 };
 use traffic::stream::{Field, FieldSpec, StreamSpec, Values};
-use units::FrameSize;
+use units::Frames;
 
 use crate::failure::Failure;
 
@@ -17,7 +17,12 @@ use crate::failure::Failure;
 ///
 /// `macs` are the MACs of both tester ports, used where the plan gives none: a frame goes from its own port's address
 /// to the other port's, as a bridge or a cross-connect wants it.
-pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]) -> Result<StreamSpec, Failure> {
+pub fn stream(
+    t: &Traffic,
+    frames: impl Into<Frames>,
+    direction: usize,
+    macs: [MacAddr; 2],
+) -> Result<StreamSpec, Failure> {
     let (near, far) = (direction, 1 - direction);
     let mac = |list: &[String], at: usize, default: MacAddr| match list.get(at) {
         Some(text) => text.parse().map_err(Failure::usage),
@@ -49,7 +54,7 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
     };
     let spec = StreamSpec {
         headers,
-        frame_size: size,
+        frame_size: frames.into(),
         fields: t.field.iter().map(|f| field(f, t, direction)).collect::<Result<_, _>>()?,
         flows: (t.flows > 1).then_some(t.flows),
         seed: t.seed.wrapping_add(direction as u64),
@@ -155,7 +160,7 @@ mod tests {
             mask: None,
             values: vec![],
         });
-        let size = FrameSize::MIN;
+        let size = units::FrameSize::MIN;
         let there = stream(&t, size, 0, MACS).unwrap();
         assert_eq!(there.fields[0].field, Field::DstIp);
         assert_eq!((there.headers.src_mac, there.headers.dst_mac), (MACS[0], MACS[1]));
@@ -169,12 +174,12 @@ mod tests {
     fn without_a_transport_header_both_directions_have_none() {
         let t = Traffic { l4: L4::None, mpls: vec![16], mpls_back: vec![17], flows: 16_384, ..Traffic::default() };
         for (direction, label) in [(0, 16), (1, 17)] {
-            let spec = stream(&t, FrameSize::MIN, direction, MACS).unwrap();
+            let spec = stream(&t, units::FrameSize::MIN, direction, MACS).unwrap();
             assert_eq!((spec.headers.l4, spec.headers.mpls[0].label), (L4Spec::None, label));
         }
         // The plan has counted on 2^24 at most, and from here there are but 256.
         let t = Traffic { src_ip: Some([255, 255, 255, 0].into()), ..t };
-        let text = stream(&t, FrameSize::MIN, 0, MACS).unwrap_err().text;
+        let text = stream(&t, units::FrameSize::MIN, 0, MACS).unwrap_err().text;
         assert_eq!(text, "flows 16384: must be 1 to 256 from this source address");
     }
 
@@ -190,7 +195,7 @@ mod tests {
             mask: Some("0000101000000000XXXX000000000001".into()),
             values: vec![],
         });
-        let spec = stream(&t, FrameSize::MIN, 0, MACS).unwrap();
+        let spec = stream(&t, units::FrameSize::MIN, 0, MACS).unwrap();
         assert_eq!(spec.fields[0].field, Field::Raw { offset: 30, width: 4 });
     }
 }

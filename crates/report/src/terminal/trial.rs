@@ -23,8 +23,10 @@ pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String 
     let shape = words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}"));
     let tries = if trial.attempt > 1 { format!(", try {}", trial.attempt) } else { String::new() };
     let mut out = style.heading(&format!(
-        "Trial {}: {} B at {}{each} for {asked}{shape}{really}{tries}",
-        trial.number, trial.spec.frame_size_bytes, trial.spec.load_fps,
+        "Trial {}: {} at {}{each} for {asked}{shape}{really}{tries}",
+        trial.number,
+        trial.spec.frame_size_bytes.with_unit("B"),
+        trial.spec.load_fps,
     ));
     out.push_str(&counts(result, trial).text(style));
     out.push_str(&style.heading("One-way delay, and its variation"));
@@ -188,9 +190,9 @@ pub fn trial_line(trial: &TrialRecord, bounds: (Option<Fps>, Option<Fps>), style
     };
     let paint = if trial.valid() { Paint::Good } else { Paint::Warn };
     format!(
-        "#{} {} B {} {}  lost {lost}{ratio}{bounds}  {}",
+        "#{} {} {} {}  lost {lost}{ratio}{bounds}  {}",
         trial.number,
-        trial.spec.frame_size_bytes,
+        trial.spec.frame_size_bytes.with_unit("B"),
         trial.spec.load_fps,
         num::duration(trial.spec.duration_s),
         style.paint(paint, &tables::validity(trial)),
