@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::plan::Test;
-use units::{FrameSize, LinkSpeed, Load, Ratio};
+use units::{FrameSize, Frames, LinkSpeed, Load, Ratio};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
 /// not higher.
@@ -76,9 +76,10 @@ pub struct BenchArgs {
     /// Print the effective plan as TOML, with every default, and end.
     #[arg(long)]
     pub print_config: bool,
-    /// Frame sizes in bytes, FCS included.
-    #[arg(long, value_name = "BYTES,...", value_delimiter = ',')]
-    pub frame_sizes: Vec<FrameSize>,
+    /// Frame sizes in bytes, FCS included; or mixes: imix (7 of 64, 4 of 570, 1 of 1518), imix=GENOME (RFC 6985: aaafg,
+    /// aaz:z=9000, AAB:A=78:B=1400, or counts, 7x64:1x1518).
+    #[arg(long, value_name = "BYTES|imix[=GENOME],...", value_delimiter = ',')]
+    pub frame_sizes: Vec<Frames>,
     #[command(flatten)]
     pub ports: PortArgs,
     #[command(flatten)]
@@ -125,9 +126,9 @@ pub struct TrialArgs {
     /// How long to send. Default: 5s; a capture: once through.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
-    /// Frame size in bytes, FCS included.
-    #[arg(long, value_name = "BYTES", default_value = "64")]
-    pub frame_size: FrameSize,
+    /// Frame size in bytes, FCS included; or a mix: imix, imix=GENOME (RFC 6985).
+    #[arg(long, value_name = "BYTES|imix[=GENOME]", default_value = "64")]
+    pub frame_size: Frames,
     /// How long to wait for frames still under way.
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub residual: String,
@@ -148,9 +149,10 @@ pub struct TrialArgs {
 /// `linerate selftest`
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
-    /// Frame sizes in bytes, FCS included.
-    #[arg(long, value_name = "BYTES,...", value_delimiter = ',', default_values_t = FrameSize::RFC2544)]
-    pub frame_sizes: Vec<FrameSize>,
+    /// Frame sizes in bytes, FCS included; or mixes: imix, imix=GENOME (RFC 6985).
+    #[arg(long, value_name = "BYTES|imix[=GENOME],...", value_delimiter = ',',
+          default_values_t = FrameSize::RFC2544.map(Frames::Size))]
+    pub frame_sizes: Vec<Frames>,
     #[command(flatten)]
     pub traffic: TrafficArgs,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize, LinkSpeed};
+use units::{Fps, FrameSize, Frames, LinkSpeed};
 
 use crate::{
     plan::Test,
@@ -40,6 +40,9 @@ pub struct RunResult {
     pub directions: u32,
     /// The effective plan with every default, as TOML would hold it.
     pub effective_plan: serde_json::Value,
+    /// The mixes of frame sizes among those of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mixes: Vec<MixFacts>,
     /// What the tester can do with no DUT, per frame size.
     pub selftest: Vec<SelfTestPoint>,
     /// One answer per frame size (empty for a single trial).
@@ -96,11 +99,39 @@ pub struct PortFacts {
     pub descriptors: (u32, u32),
 }
 
+/// A mix of frame sizes that trials were made of (RFC 6985).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MixFacts {
+    /// As `frame_size_bytes` names it.
+    pub frame_size_bytes: Frames,
+    /// As RFC 6985 §4 and §5 write it: `IMIX - aaafg`, `CUSTOM IMIX - AAB (A=78, B=1400)`.
+    pub genome: String,
+    /// The sizes in the order sent, over and over; FCS included.
+    pub sizes_bytes: Vec<FrameSize>,
+    /// Mean bytes of a frame: what bit rates and shares of the line rate go by.
+    pub average_bytes: f64,
+}
+
+impl MixFacts {
+    /// The mixes among these frame sizes.
+    pub fn of(frame_sizes: &[Frames]) -> Vec<Self> {
+        let facts = |frames: &Frames| {
+            Some(Self {
+                frame_size_bytes: *frames,
+                genome: frames.mix()?.to_string(),
+                sizes_bytes: frames.sizes().to_vec(),
+                average_bytes: frames.average_bytes(),
+            })
+        };
+        frame_sizes.iter().filter_map(facts).collect()
+    }
+}
+
 /// The tester with no DUT: sending, receiving and checking every frame over a looped cable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelfTestPoint {
-    /// Frame size, FCS included.
-    pub frame_size_bytes: FrameSize,
+    /// Frame size, FCS included, or the mix.
+    pub frame_size_bytes: Frames,
     /// Most frames/s sent, received and checked by one lcore.
     pub max_fps: Fps,
     /// Ticks of the tester's clock a frame took.
@@ -110,8 +141,8 @@ pub struct SelfTestPoint {
 /// The answer for one frame size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SizeResult {
-    /// Frame size, FCS included.
-    pub frame_size_bytes: FrameSize,
+    /// Frame size, FCS included, or the mix.
+    pub frame_size_bytes: Frames,
     /// How the search ended.
     pub outcome: Outcome,
     /// Highest load that met the goal, per direction. `None` unless something was found.
@@ -146,8 +177,8 @@ pub struct SizeResult {
 pub struct TestResult {
     /// Which test.
     pub test: Test,
-    /// Frame size, FCS included.
-    pub frame_size_bytes: FrameSize,
+    /// Frame size, FCS included, or the mix.
+    pub frame_size_bytes: Frames,
     /// How it ended.
     pub outcome: TestOutcome,
     /// Why, when the outcome alone does not say: one line.

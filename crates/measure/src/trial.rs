@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize, Nanos};
+use units::{Fps, Frames, Nanos};
 
 use crate::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// Frame size, FCS included; of a replay the mean.
-    pub frame_size_bytes: FrameSize,
+    /// Frame size, FCS included, or the mix; of a replay the mean.
+    pub frame_size_bytes: Frames,
     /// Intended load per direction, frames/s.
     pub load_fps: Fps,
     /// Seconds of sending.
@@ -28,7 +28,8 @@ pub struct TrialSpec {
 
 impl TrialSpec {
     /// A trial of evenly spaced frames, without windows.
-    pub fn steady(frame_size_bytes: FrameSize, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
+    pub fn steady(frames: impl Into<Frames>, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
+        let frame_size_bytes = frames.into();
         Self { frame_size_bytes, load_fps, duration_s, purpose, shape: LoadShape::Steady, window_s: None }
     }
 }

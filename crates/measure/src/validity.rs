@@ -148,9 +148,9 @@ fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
         return None;
     }
     let text = format!(
-        "the load of {load} is above the {most} this tester reached in its self-test at {} bytes: lower the load, or \
+        "the load of {load} is above the {most} this tester reached in its self-test at {}: lower the load, or \
          use a faster core",
-        e.trial.spec.frame_size_bytes
+        e.trial.spec.frame_size_bytes.with_unit("bytes")
     );
     Some((Rule::TesterLimited, text))
 }

@@ -31,7 +31,7 @@ pub fn sizes(result: &RunResult) -> String {
         let loss = rates.and(figures::loss(&size.at_throughput));
         let count = |f: fn(&measure::trial::DirectionCounts) -> u64| size.at_throughput.iter().map(f).sum::<u64>();
         let fields = vec![
-            size.frame_size_bytes.to_string(),
+            size.frame_size_bytes.written(),
             snake(&size.outcome),
             number(rates.map(|r| r.per_direction.get())),
             number(rates.map(|r| r.sum.get())),
@@ -77,7 +77,7 @@ pub fn tests(result: &RunResult) -> String {
     let mut out = String::from("frame_size_bytes,test,outcome,compliance,figure,value\n");
     for test in &result.tests {
         let key =
-            [test.frame_size_bytes.to_string(), test.test.to_string(), snake(&test.outcome), snake(&test.compliance)];
+            [test.frame_size_bytes.written(), test.test.to_string(), snake(&test.outcome), snake(&test.compliance)];
         let mut figures = Vec::new();
         // The kind of the test is the one key of what was found.
         if let Ok(serde_json::Value::Object(found)) = serde_json::to_value(&test.found) {
@@ -118,7 +118,7 @@ pub fn trials(result: &RunResult) -> String {
                 trial.number.to_string(),
                 trial.attempt.to_string(),
                 field(words::purpose(trial.spec.purpose)),
-                trial.spec.frame_size_bytes.to_string(),
+                trial.spec.frame_size_bytes.written(),
                 number(Some(trial.spec.load_fps.get())),
                 number(Some(trial.spec.duration_s)),
                 number(Some(trial.real_duration_s)),

@@ -6,7 +6,7 @@ use measure::{
     result::{Outcome, RunResult, SizeResult},
     trial::{DirectionCounts, LatencySummary, Rule, TrialRecord},
 };
-use units::{rate, Fps, FrameSize, LinkSpeed, Ratio};
+use units::{rate, Fps, Frames, LinkSpeed, Ratio};
 
 /// What may be said about the throughput of one frame size.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,14 +58,14 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    pub(crate) fn new(per_direction: Fps, size: FrameSize, directions: u32, link: Option<LinkSpeed>) -> Self {
+    pub(crate) fn new(per_direction: Fps, frames: Frames, directions: u32, link: Option<LinkSpeed>) -> Self {
         let sum = Fps::from_raw(per_direction.get() * f64::from(directions.max(1)));
         Self {
             per_direction,
             sum,
-            l2_bps: rate::l2_bps(sum, size),
-            l1_bps: rate::l1_bps(sum, size),
-            line_percent: link.map(|l| rate::line_percent(per_direction, size, l)),
+            l2_bps: rate::l2_bps(sum, frames),
+            l1_bps: rate::l1_bps(sum, frames),
+            line_percent: link.map(|l| rate::line_percent(per_direction, frames, l)),
         }
     }
 }
@@ -116,8 +116,8 @@ impl TrialTally {
 pub(crate) fn by_sizes<'a>(
     result: &'a RunResult,
     items: impl Fn(&'a SizeResult) -> Vec<String>,
-) -> Vec<(String, Vec<FrameSize>)> {
-    let mut seen: Vec<(String, Vec<FrameSize>)> = vec![];
+) -> Vec<(String, Vec<Frames>)> {
+    let mut seen: Vec<(String, Vec<Frames>)> = vec![];
     for size in &result.sizes {
         for item in items(size) {
             match seen.iter_mut().find(|(text, _)| *text == item) {
@@ -130,15 +130,9 @@ pub(crate) fn by_sizes<'a>(
 }
 
 /// `64 B`, `64, 128 B`, or nothing when that is all of them.
-pub(crate) fn sizes_text(sizes: &[FrameSize], all: usize) -> String {
+pub(crate) fn sizes_text(sizes: &[Frames], all: usize) -> String {
     if sizes.len() == all {
         return String::new();
     }
-    sizes_list(sizes)
-}
-
-/// `64, 128 B`.
-pub(crate) fn sizes_list(sizes: &[FrameSize]) -> String {
-    let list: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-    format!("{} B", list.join(", "))
+    Frames::list(sizes)
 }

@@ -1,6 +1,6 @@
 //! The words of the progress display. The binary decides when and where to show them.
 
-use units::{si, Fps, FrameSize};
+use units::{si, Fps, Frames};
 
 use crate::{num, text, Style};
 
@@ -10,7 +10,7 @@ pub struct Line {
     /// What is being done when it is no trial of a search: `self-test`, `warm-up`; empty in a search.
     pub phase: String,
     /// Frame size under test, its place among them from 1, and how many there are.
-    pub frame_size: Option<(FrameSize, usize, usize)>,
+    pub frame_size: Option<(Frames, usize, usize)>,
     /// Intended load of the trial that runs.
     pub load: Option<Fps>,
     /// Highest load that met the goal so far, and lowest that did not.
@@ -28,7 +28,7 @@ impl Line {
     pub fn render(&self, style: &Style) -> String {
         let mut parts = vec![];
         if let Some((size, at, of)) = self.frame_size {
-            parts.push(format!("{size} B ({at}/{of})"));
+            parts.push(format!("{} ({at}/{of})", size.with_unit("B")));
         }
         parts.push(text::styled(&self.phase, style));
         parts.extend(self.load.map(|l| l.to_string()));
@@ -57,7 +57,7 @@ mod tests {
     fn line() -> Line {
         Line {
             phase: String::new(),
-            frame_size: Some((FrameSize::MIN, 1, 7)),
+            frame_size: Some((units::FrameSize::MIN.into(), 1, 7)),
             load: Some(Fps::from_raw(12.3e6)),
             bounds: (Some(Fps::from_raw(8.1e6)), Some(Fps::from_raw(14.2e6))),
             trials: 12,

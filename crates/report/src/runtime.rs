@@ -82,8 +82,8 @@ pub(crate) fn sums<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a S
         let seconds = (dut.busy_clocks + dut.idle_clocks) as f64 / result.host.tsc_hz.max(1) as f64;
         let fps = dut.rx_frames as f64 / seconds.max(1e-9);
         Some(format!(
-            "{} B, trial {}: {:.1} clocks a frame x {} pps = {:.2} GHz of {:.2} GHz; {:.1} % busy, {:.1} % idle",
-            size.frame_size_bytes,
+            "{}, trial {}: {:.1} clocks a frame x {} pps = {:.2} GHz of {:.2} GHz; {:.1} % busy, {:.1} % idle",
+            size.frame_size_bytes.with_unit("B"),
             trial.number,
             clocks_per_frame(dut),
             num::pps(units::Fps::from_raw(fps)),

@@ -219,7 +219,7 @@ pub(crate) fn validity(trial: &TrialRecord) -> String {
 pub(crate) fn notes(result: &RunResult) -> Vec<String> {
     let note = |size| note(size, result.link_bps).into_iter().collect();
     let merged = figures::by_sizes(result, note);
-    merged.into_iter().map(|(text, sizes)| format!("{}: {text}", figures::sizes_list(&sizes))).collect()
+    merged.into_iter().map(|(text, sizes)| format!("{}: {text}", units::Frames::list(&sizes))).collect()
 }
 
 fn note(size: &SizeResult, link: Option<LinkSpeed>) -> Option<String> {

@@ -132,7 +132,7 @@ pub(crate) fn shape(shape: &LoadShape) -> Option<String> {
 /// Frame size of a trial; a replay's is but the mean.
 pub(crate) fn size(spec: &TrialSpec) -> String {
     let mean = if matches!(spec.shape, LoadShape::Replay { .. }) { " in the mean" } else { "" };
-    format!("{} B{mean}", spec.frame_size_bytes)
+    format!("{}{mean}", spec.frame_size_bytes.with_unit("B"))
 }
 
 /// Why a replay tells of no delay.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use packet::{stamp::Stamp, Buffer};
-use units::FCS_BYTES;
+use units::{Frames, FCS_BYTES};
 
 use crate::{
     histogram::{LogHistogram, SignedHistogram},
@@ -36,6 +36,10 @@ const PREFETCH: usize = 16;
 pub struct Checker {
     epoch: u8,
     frame_len: usize,
+    /// Of a mix: lengths of frames by their number, over and over. Empty of one size.
+    mix: Box<[usize]>,
+    /// Of a mix: bytes of the received frames without FCS.
+    mix_bytes: u64,
     /// By stream id: where its state is, or why there is none.
     slots: Box<[u16]>,
     streams: Box<[Stream]>,
@@ -140,6 +144,8 @@ impl Checker {
         Self {
             epoch,
             frame_len,
+            mix: Box::default(),
+            mix_bytes: 0,
             slots,
             streams: expected.iter().map(|_| Stream::default()).collect(),
             foreign: 0,
@@ -151,6 +157,15 @@ impl Checker {
             intervals: None,
             samples: Vec::with_capacity(SAMPLES),
         }
+    }
+
+    /// Frames are as long as their number says, where they are of a mix.
+    #[must_use]
+    pub fn with_sizes(mut self, frames: Frames) -> Self {
+        self.frame_len = frames.largest().without_fcs();
+        self.mix =
+            frames.mix().map(|mix| mix.sizes().iter().map(|size| size.without_fcs()).collect()).unwrap_or_default();
+        self
     }
 
     /// Sums delays up in so many intervals of so many ticks beside the whole, the last of them until the end.
@@ -169,6 +184,15 @@ impl Checker {
     /// Checks a burst that was received at this tick.
     #[inline]
     pub fn check<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        if self.mix.is_empty() {
+            self.check_burst::<B, false>(frames, now);
+        } else {
+            self.check_burst::<B, true>(frames, now);
+        }
+    }
+
+    #[inline]
+    fn check_burst<B: Buffer, const MIX: bool>(&mut self, frames: &[B], now: u64) {
         if now >= self.until {
             self.until = self.intervals.as_mut().map_or(u64::MAX, |i| i.roll(now, &mut self.current));
         }
@@ -192,13 +216,14 @@ impl Checker {
                 self.odd(if slot == ELSEWHERE { Odd::Misdirected } else { Odd::Foreign }, data);
                 continue;
             };
-            if data.len() != self.frame_len {
+            let ahead = stamp.sequence.wrapping_sub(stream.next as u32) as i32;
+            let frame_len = if MIX { length_in(&self.mix, stream.next, ahead) } else { self.frame_len };
+            if data.len() != frame_len {
                 self.odd(Odd::WrongLength, data);
                 continue;
             }
             // Clocks of two cores may disagree by a few ticks: a delay below zero is none.
             let delay = now.saturating_sub(stamp.departure);
-            let ahead = stamp.sequence.wrapping_sub(stream.next as u32) as i32;
             if ahead == 0 {
                 stream.window.mark_next(stream.next);
                 if stream.next != 0 {
@@ -209,6 +234,9 @@ impl Checker {
                 arrived = Some(now);
                 stream.counts.received += 1;
                 self.current.delays.record(delay);
+                if MIX {
+                    self.mix_bytes += frame_len as u64;
+                }
             } else {
                 let run = Passed { before: arrived, now, departure: stamp.departure };
                 if ahead > 0 {
@@ -216,6 +244,9 @@ impl Checker {
                 }
                 if stream.out_of_sequence(ahead, delay, run, self.intervals.as_deref_mut()) {
                     self.current.delays.record(delay);
+                    if MIX {
+                        self.mix_bytes += frame_len as u64;
+                    }
                 }
             }
         }
@@ -262,7 +293,8 @@ impl Checker {
             foreign: self.foreign,
             misdirected: self.misdirected,
             wrong_length: self.wrong_length,
-            received_bytes: sum.received * (self.frame_len as u64 + u64::from(FCS_BYTES)),
+            received_bytes: u64::from(FCS_BYTES) * sum.received
+                + if self.mix.is_empty() { sum.received * self.frame_len as u64 } else { self.mix_bytes },
         }
     }
 
@@ -306,6 +338,13 @@ impl Checker {
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
+}
+
+/// Length of the frame so far ahead of this one in a mix, without FCS.
+#[inline]
+fn length_in(mix: &[usize], next: u64, ahead: i32) -> usize {
+    let sequence = next.checked_add_signed(ahead.into()).unwrap_or_default();
+    mix.get((sequence % mix.len().max(1) as u64) as usize).copied().unwrap_or_default()
 }
 
 impl Stream {

@@ -4,21 +4,25 @@
 //! them into header rows kept from burst to burst, and adds them to running one's complement sums; then each row is
 //! copied to its frame in fixed-size chunks with its stamp. No field is looked at by kind for each frame, and no row
 //! is read just after it was written, which would stall on store forwarding.
+//!
+//! The frames of a mix of sizes go another way: what of a frame goes by its size is in `generator/mix.rs`.
+
+mod mix;
 
 use std::sync::Arc;
 
+use self::mix::Mix;
+use crate::{
+    flows::{Departures, Program},
+    program::{compile, compile_flows, Op},
+    stream::{StreamError, StreamSpec, VARIABLE_BYTES},
+};
 use packet::{
     checksum,
     frame::{IpSpec, L4Spec, Template},
     headers::{ipv4, ipv6},
     stamp::{self, Stamper},
     Buffer, BURST,
-};
-
-use crate::{
-    flows::{Departures, Program},
-    program::{compile, compile_flows, Op},
-    stream::{StreamError, StreamSpec, VARIABLE_BYTES},
 };
 
 /// Frames of one stream in order, each a function of its number.
@@ -33,6 +37,8 @@ pub struct Generator {
     /// Bytes of a row that are written: the headers and any raw field behind them, rounded up to 16.
     row_len: usize,
     scratch: Box<Scratch>,
+    /// What goes by the size of a frame, when there are several.
+    mix: Option<Box<Mix>>,
     /// When frames left, of a stream whose flows are known.
     departures: Option<Departures>,
 }
@@ -69,9 +75,8 @@ impl Generator {
     /// `prefilled` promises that every buffer handed to [`fill`](Self::fill) already holds the payload of
     /// [`template`](Self::template), so that only headers and stamp are written. Errors as [`StreamSpec::validate`].
     pub fn new(spec: &StreamSpec, stream_id: u16, epoch: u8, prefilled: bool) -> Result<Self, StreamError> {
-        let template = Template::new(&spec.headers, spec.frame_size)?;
-        let ops = compile(spec, &template)?;
-        Ok(Self::compiled(spec, &template, ops, stream_id, epoch, prefilled))
+        let ops = compile(spec, &smallest(spec)?)?;
+        Self::compiled(spec, ops, stream_id, epoch, prefilled)
     }
 
     /// A generator at frame 0 of a flow program over this stream. Otherwise as [`new`](Self::new).
@@ -82,52 +87,47 @@ impl Generator {
         epoch: u8,
         prefilled: bool,
     ) -> Result<Self, StreamError> {
-        let template = Template::new(&spec.headers, spec.frame_size)?;
-        let ops = compile_flows(spec, &template, program)?;
-        let generator = Self::compiled(spec, &template, ops, stream_id, epoch, prefilled);
+        let ops = compile_flows(spec, &smallest(spec)?, program)?;
+        let generator = Self::compiled(spec, ops, stream_id, epoch, prefilled)?;
         Ok(Self { departures: Some(Departures::default()), ..generator })
     }
 
     fn compiled(
         spec: &StreamSpec,
-        template: &Template,
         ops: Vec<Op>,
         stream_id: u16,
         epoch: u8,
         prefilled: bool,
-    ) -> Self {
+    ) -> Result<Self, StreamError> {
+        let template = Template::new(&spec.headers, spec.frame_size.largest())?;
         let at = *template.offsets();
-        let mut bytes = template.bytes().to_vec();
-        for op in &ops {
-            let Some(upper) = op.upper else { continue };
-            if let Some(to) = op.at.checked_sub(8).and_then(|from| bytes.get_mut(from..op.at)) {
-                to.copy_from_slice(&upper.to_be_bytes());
-            }
-        }
+        let bytes = with_uppers(&template, &ops);
         let end = ops.iter().map(|op| op.at + op.width).fold(at.payload, usize::max);
         let stamper = Stamper::new(epoch, stream_id);
         let mut row = Row([0; VARIABLE_BYTES]);
         row.0.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
         let scratch = Scratch { rows: [row; BURST], values: [0; BURST], ip: [0; BURST], l4: [0; BURST] };
-        Self {
-            sums: Sums::new(spec, template, bytes.clone(), &ops, stamper),
+        let row_len = end.next_multiple_of(16);
+        Ok(Self {
+            sums: Sums::new(spec, &template, bytes.clone(), &ops, stamper),
+            mix: Mix::new(spec, &ops, stamper, row_len, prefilled)?,
             template: bytes.into(),
             stamper,
             next: 0,
             prefilled,
             ops: ops.into(),
-            row_len: end.next_multiple_of(16),
+            row_len,
             scratch: Box::new(scratch),
             departures: None,
-        }
+        })
     }
 
-    /// The frame that all frames are made from, without FCS: what a pool may be filled with.
+    /// The frame that all frames are made from, the largest of a mix, without FCS: what a pool may be filled with.
     pub fn template(&self) -> &[u8] {
         &self.template
     }
 
-    /// Length of every frame in bytes, without FCS.
+    /// Length of every frame in bytes, without FCS; of a mix that of the largest.
     pub fn frame_len(&self) -> usize {
         self.template.len()
     }
@@ -149,8 +149,10 @@ impl Generator {
         learning.next = 0;
         learning.departures = None;
         learning.stamper = Stamper::blank();
-        let constant = |stamper: Stamper| stamp_sum(stamper, self.frame_len());
-        learning.sums.l4_base = self.sums.l4_base - constant(self.stamper) + constant(learning.stamper);
+        learning.sums.restamp(self.stamper, learning.stamper, self.frame_len());
+        if let Some(mix) = &mut learning.mix {
+            mix.restamp(self.stamper, learning.stamper);
+        }
         learning
     }
 
@@ -161,14 +163,18 @@ impl Generator {
 
     /// Writes the next frames: headers, checksums, and stamps with this departure in ticks.
     ///
-    /// Each buffer must be [`frame_len`](Self::frame_len) bytes long; one that is shorter is left half written.
+    /// Each buffer must be [`frame_len`](Self::frame_len) bytes long; one that is shorter is left half written. Of a mix it
+    /// must have room for as many, and is made as long as its frame.
     #[inline]
     pub fn fill<B: Buffer>(&mut self, frames: &mut [B], departure: u64) {
         if let Some(departures) = &mut self.departures {
             departures.sent(self.next, frames.len() as u64, departure);
         }
+        if self.mix.is_some() {
+            return self.fill_mix(frames, departure);
+        }
         for burst in frames.chunks_mut(BURST) {
-            self.prepare(burst.len(), departure);
+            self.prepare::<false>(burst.len(), departure);
             match (self.prefilled, self.row_len) {
                 (false, _) => self.emit_whole(burst, departure),
                 (true, ..=48) => self.emit::<48, B>(burst, departure),
@@ -184,7 +190,7 @@ impl Generator {
 
     /// Brings the first `n` rows to the frames due next.
     #[inline]
-    fn prepare(&mut self, n: usize, departure: u64) {
+    fn prepare<const MIX: bool>(&mut self, n: usize, departure: u64) {
         let Scratch { rows, values, ip, l4 } = &mut *self.scratch;
         let (Some(rows), Some(values), Some(ip), Some(l4)) =
             (rows.get_mut(..n), values.get_mut(..n), ip.get_mut(..n), l4.get_mut(..n))
@@ -192,13 +198,17 @@ impl Generator {
             return;
         };
         let sums = &self.sums;
-        let shift = sums.stamp_shift;
-        let constant = sums.l4_base + (((departure >> 32) + (departure & 0xffff_ffff)) << shift);
-        let first = self.next as u32;
-        for (i, sum) in l4.iter_mut().enumerate() {
-            *sum = constant + (u64::from(first.wrapping_add(i as u32)) << shift);
+        if let (true, Some(mix)) = (MIX, &self.mix) {
+            mix.prepare(self.next, departure, rows, ip, l4);
+        } else {
+            let shift = sums.stamp_shift;
+            let constant = sums.l4_base + (((departure >> 32) + (departure & 0xffff_ffff)) << shift);
+            let first = self.next as u32;
+            for (i, sum) in l4.iter_mut().enumerate() {
+                *sum = constant + (u64::from(first.wrapping_add(i as u32)) << shift);
+            }
+            ip.fill(sums.ip_base);
         }
-        ip.fill(sums.ip_base);
         for op in &self.ops {
             op.source.values(self.next, values);
             op.write(values, rows);
@@ -235,6 +245,40 @@ impl Generator {
         }
     }
 
+    /// Apart, so that frames of one size pay for it with one branch a call.
+    #[inline(never)]
+    fn fill_mix<B: Buffer>(&mut self, frames: &mut [B], departure: u64) {
+        for burst in frames.chunks_mut(BURST) {
+            self.prepare::<true>(burst.len(), departure);
+            self.emit_mix(burst, departure);
+            self.next += burst.len() as u64;
+        }
+    }
+
+    /// Frames of a mix: as long as each is to be, the row, what another size may have left, and the stamp.
+    #[inline]
+    fn emit_mix<B: Buffer>(&self, burst: &mut [B], departure: u64) {
+        let Some(mix) = &self.mix else { return };
+        let mut sequence = self.next as u32;
+        for ((frame, row), kind) in burst.iter_mut().zip(&self.scratch.rows).zip(mix.from(self.next)) {
+            // A buffer that is too small keeps its length, and the checker tells.
+            let _ = frame.set_len(kind.len);
+            let data = frame.data_mut();
+            if let (Some(front), Some(row)) = (data.get_mut(..self.row_len), row.0.get(..self.row_len)) {
+                front.copy_from_slice(row);
+            }
+            for range in &kind.stale {
+                if let (Some(to), Some(from)) = (data.get_mut(range.clone()), self.template.get(range.clone())) {
+                    to.copy_from_slice(from);
+                }
+            }
+            if let Some(tail) = data.last_chunk_mut::<{ stamp::LEN }>() {
+                *tail = self.stamper.to_bytes(sequence, departure);
+            }
+            sequence = sequence.wrapping_add(1);
+        }
+    }
+
     #[inline]
     fn emit_whole<B: Buffer>(&self, burst: &mut [B], departure: u64) {
         let behind = self.template.get(self.row_len..).unwrap_or_default();
@@ -257,7 +301,29 @@ impl Generator {
     }
 }
 
+/// The smallest frame of a stream: what fits it fits all.
+pub(crate) fn smallest(spec: &StreamSpec) -> Result<Template, StreamError> {
+    Ok(Template::new(&spec.headers, spec.frame_size.smallest())?)
+}
+
+/// The bytes of a frame, with the upper halves of addresses that vary in their lower.
+fn with_uppers(template: &Template, ops: &[Op]) -> Vec<u8> {
+    let mut bytes = template.bytes().to_vec();
+    for op in ops {
+        let Some(upper) = op.upper else { continue };
+        if let Some(to) = op.at.checked_sub(8).and_then(|from| bytes.get_mut(from..op.at)) {
+            to.copy_from_slice(&upper.to_be_bytes());
+        }
+    }
+    bytes
+}
+
 impl Sums {
+    /// Another stamp on frames of so many bytes.
+    fn restamp(&mut self, from: Stamper, to: Stamper, frame_len: usize) {
+        self.l4_base = self.l4_base - stamp_sum(from, frame_len) + stamp_sum(to, frame_len);
+    }
+
     /// Sums of everything that stays, over a copy of the frame whose varying bytes are zero.
     fn new(spec: &StreamSpec, template: &Template, mut bytes: Vec<u8>, ops: &[Op], stamper: Stamper) -> Self {
         let at = template.offsets();

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use packet::frame::{FrameError, HeaderSpec, IpSpec, Template};
-use units::FrameSize;
+use packet::frame::{FrameError, HeaderSpec, IpSpec};
+use units::Frames;
 
 use crate::{program::Source, Mask};
 
@@ -17,8 +17,8 @@ pub const VARIABLE_BYTES: usize = 128;
 pub struct StreamSpec {
     /// The headers, before fields vary.
     pub headers: HeaderSpec,
-    /// Frame size, FCS included.
-    pub frame_size: FrameSize,
+    /// Frame size, FCS included, or the mix that frames follow by their number.
+    pub frame_size: Frames,
     /// Fields that vary, each by its own rule.
     pub fields: Vec<FieldSpec>,
     /// When given, that many distinct 5-tuples: flow `n` mod `flows` counts SrcPort up from the headers' port to
@@ -31,14 +31,13 @@ pub struct StreamSpec {
 
 impl StreamSpec {
     /// Frames that are all alike.
-    pub fn constant(headers: HeaderSpec, frame_size: FrameSize) -> Self {
-        Self { headers, frame_size, fields: Vec::new(), flows: None, seed: 0 }
+    pub fn constant(headers: HeaderSpec, frame_size: impl Into<Frames>) -> Self {
+        Self { headers, frame_size: frame_size.into(), fields: Vec::new(), flows: None, seed: 0 }
     }
 
     /// Whether frames of this spec can be built. Errors name the field, the value and what is legal.
     pub fn validate(&self) -> Result<(), StreamError> {
-        let template = Template::new(&self.headers, self.frame_size)?;
-        crate::program::compile(self, &template).map(|_| ())
+        crate::program::compile(self, &crate::generator::smallest(self)?).map(|_| ())
     }
 }
 

@@ -7,6 +7,7 @@ use packet::{
 };
 use proptest::prelude::*;
 use traffic::checker::{Checker, Losses, LostRun, Odd, StreamCounts};
+use units::Imix;
 
 const LEN: usize = 60;
 
@@ -25,6 +26,41 @@ fn feed(checker: &mut Checker, sequences: impl IntoIterator<Item = u32>) {
 
 fn counts(checker: &Checker) -> StreamCounts {
     checker.stream(0).unwrap()
+}
+
+#[test]
+fn a_frame_of_a_mix_has_the_length_of_its_number() {
+    // Three of 64, one of 128, one of 1518 bytes.
+    let mix = "aaabg".parse::<Imix>().unwrap();
+    let of = |n: u64| mix.sizes()[(n % 5) as usize].without_fcs();
+    let pool = HeapPool::new(1, 1514);
+    let mut checker = Checker::new(1, &[0], &[], 0).with_sizes(mix.into());
+    // Frames 3 to 5 are reordered, 8 is lost, and 10 comes twice.
+    let order = [0, 1, 2, 6, 4, 7, 3, 9, 10, 5, 10, 11];
+    for n in order {
+        checker.check(&[frame(&pool, 1, 0, n as u32, 0, of(n))], 100);
+    }
+    let c = checker.counts();
+    assert_eq!((c.streams.received, c.streams.duplicates, c.streams.reordered, c.wrong_length), (11, 1, 3, 0));
+    let sum: u64 = order.iter().filter(|n| **n != 10).map(|n| of(*n) as u64 + 4).sum();
+    assert_eq!(c.received_bytes, sum + 64);
+    // The next in line, but of the length of another.
+    checker.check(&[frame(&pool, 1, 0, 12, 0, of(13))], 100);
+    assert_eq!((checker.counts().wrong_length, checker.counts().streams.received), (1, 11));
+}
+
+#[test]
+fn a_mix_goes_on_where_numbers_wrap() {
+    let mix = "abc".parse::<Imix>().unwrap();
+    let pool = HeapPool::new(1, 252);
+    let mut checker = Checker::new(1, &[0], &[], 0).with_sizes(mix.into());
+    // In strides, since a checker cannot tell more than 2^31 ahead from behind.
+    let numbers = [0u64, 1 << 30, 1 << 31, 3 << 30, (1 << 32) - 1, 1 << 32, (1 << 32) + 1];
+    for n in numbers {
+        let len = mix.sizes()[(n % 3) as usize].without_fcs();
+        checker.check(&[frame(&pool, 1, 0, n as u32, 0, len)], 100);
+    }
+    assert_eq!((checker.counts().streams.received, checker.counts().wrong_length), (numbers.len() as u64, 0));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use traffic::{
     stream::{Field, FieldSpec, StreamError, StreamSpec, Values},
     Mask,
 };
-use units::FrameSize;
+use units::{FrameSize, Imix};
 
 /// The next `n` frames, made in bursts of at most `burst`.
 fn frames(generator: &mut Generator, n: usize, burst: usize, prefill: bool) -> Vec<Vec<u8>> {
@@ -33,7 +33,7 @@ fn frames(generator: &mut Generator, n: usize, burst: usize, prefill: bool) -> V
 
 fn stream(headers: HeaderSpec, bytes: u32, fields: Vec<(Field, Values)>) -> StreamSpec {
     let fields = fields.into_iter().map(|(field, values)| FieldSpec { field, values }).collect();
-    StreamSpec { headers, frame_size: FrameSize::new(bytes).unwrap(), fields, flows: None, seed: 42 }
+    StreamSpec { headers, frame_size: FrameSize::new(bytes).unwrap().into(), fields, flows: None, seed: 42 }
 }
 
 fn increment(start: u128, count: u64, step: u64) -> Values {
@@ -69,7 +69,7 @@ fn value_of(frame: &[u8], headers: &HeaderSpec, field: Field) -> u128 {
 /// Takes out what may differ from the template: varied fields, checksums and the stamp.
 fn blank(frame: &[u8], spec: &StreamSpec) -> Vec<u8> {
     let mut out = frame.to_vec();
-    let template = Template::new(&spec.headers, spec.frame_size).unwrap();
+    let template = Template::new(&spec.headers, spec.frame_size.largest()).unwrap();
     let at = template.offsets();
     for field in &spec.fields {
         let (from, width, mask, shift) = place(&spec.headers, field.field);
@@ -156,7 +156,7 @@ proptest! {
         let size = Template::min_frame_size(&headers).bytes() + extra;
         let mut spec = stream(headers, size, fields);
         spec.seed = seed;
-        let template = Template::new(&spec.headers, spec.frame_size).unwrap();
+        let template = Template::new(&spec.headers, spec.frame_size.largest()).unwrap();
         let plain = blank(template.bytes(), &spec);
         let mut generator = Generator::new(&spec, 7, 3, true).unwrap();
         let made = frames(&mut generator, 130, burst, true);
@@ -191,6 +191,48 @@ proptest! {
         // Neither the bursts nor what was in the buffers make a difference.
         let mut whole = Generator::new(&spec, 7, 3, false).unwrap();
         prop_assert_eq!(&frames(&mut whole, 130, 64, false), &made);
+    }
+
+    #[test]
+    fn a_frame_of_a_mix_is_what_its_size_alone_would_be(
+        (headers, fields) in any_headers().prop_flat_map(|h| (Just(h.clone()), any_fields(&h))),
+        extra in proptest::collection::vec(0u32..400, 1..7),
+        bursts in proptest::collection::vec((1usize..=64, 0usize..64), 1..8),
+        prefilled: bool,
+    ) {
+        let least = Template::min_frame_size(&headers).bytes();
+        let sizes: Vec<u32> = extra.iter().map(|extra| least + extra).collect();
+        let counts: Vec<String> = sizes.iter().map(|bytes| format!("1x{bytes}")).collect();
+        let mut spec = stream(headers, least, fields);
+        let alone: Vec<Vec<Vec<u8>>> = sizes.iter().map(|&bytes| {
+            let spec = StreamSpec { frame_size: FrameSize::new(bytes).unwrap().into(), ..spec.clone() };
+            frames(&mut Generator::new(&spec, 7, 3, true).unwrap(), 512, 64, true)
+        }).collect();
+        spec.frame_size = counts.join(":").parse::<Imix>().unwrap().into();
+        spec.validate().unwrap();
+        let mut generator = Generator::new(&spec, 7, 3, prefilled).unwrap();
+        prop_assert_eq!(generator.frame_len() + 4, *sizes.iter().max().unwrap() as usize);
+        // The same buffers again and again, so that each meets what another size left in it.
+        let pool = HeapPool::new(64, 9300);
+        let start = if prefilled { generator.template().to_vec() } else { vec![0xee; generator.frame_len()] };
+        let mut bufs: Vec<HeapBuf> = (0..64).filter_map(|_| pool.frame(&start)).collect();
+        for (offered, refused) in bursts {
+            let first = generator.made() as usize;
+            generator.fill(&mut bufs[..offered], 0x0123_4567_89ab_cdef);
+            for (n, buf) in (first..).zip(&bufs[..offered]) {
+                prop_assert_eq!(buf.data(), &alone[n % sizes.len()][n][..], "frame {}", n);
+            }
+            generator.unsent(refused.min(offered));
+            bufs.rotate_left(offered / 2 + 1);
+        }
+        // And so are learning frames, whose stamp is another.
+        let mut learning = generator.learning();
+        learning.fill(&mut bufs, 0);
+        for (n, buf) in bufs.iter().enumerate() {
+            prop_assert_eq!(buf.len() + 4, sizes[n % sizes.len()] as usize);
+            prop_assert_eq!(Stamp::read(buf.data()), None);
+            verify(&buf.data()[l3(&spec.headers)..]);
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! Mixes of frame sizes by the IMIX genome (RFC 6985).
 
-use std::{fmt, str::FromStr};
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+};
 
-use crate::{Fps, FrameSize, LinkSpeed, UnitError};
+use crate::{FrameSize, UnitError};
 
 /// Frames of a sequence at most: 256 of each of the letters is beyond every published mix.
 const MAX_FRAMES: usize = 4096;
@@ -15,45 +19,35 @@ const LETTERS: [(char, u32); 9] =
 /// FD.io CSIT's mix: 28 of 64, 16 of 570 and 4 of 1518 bytes.
 const IMIX_V4: [(usize, u32); 3] = [(28, 64), (16, 570), (4, 1518)];
 
-const LEGAL: &str = "must be a genome (aaafg; z with its size: aaz,z=9000), a custom one with its table \
-                     (AAB,A=78,B=1400), counts (7x64,4x570,1x1518), or IMIX_v4";
+const LEGAL: &str = "must be a genome (aaafg; z with its size: aaz:z=9000), a custom one with its table \
+                     (AAB:A=78:B=1400), counts (7x64:4x570:1x1518), or IMIX_v4";
+
+/// Every mix named so far. A mix is named once, by a plan or a result, and kept for good, so that it is copied as a
+/// frame size is.
+static KNOWN: Mutex<Vec<&'static Sequence>> = Mutex::new(Vec::new());
 
 /// A sequence of frame sizes, sent over and over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imix {
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Imix(&'static Sequence);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Sequence {
     name: String,
     sizes: Vec<FrameSize>,
 }
 
 impl Imix {
+    /// What `imix` alone stands for: the simple mix of 7 to 4 to 1.
+    pub const SIMPLE: &'static str = "7x64:4x570:1x1518";
+
     /// The sizes in the order sent; never empty.
-    pub fn sizes(&self) -> &[FrameSize] {
-        &self.sizes
+    pub fn sizes(&self) -> &'static [FrameSize] {
+        &self.0.sizes
     }
 
-    /// Mean bytes of a frame, FCS included.
-    pub fn average_bytes(&self) -> f64 {
-        self.mean(|size| size.bytes())
-    }
-
-    /// Frames/s of the mix on a link at line rate: each frame takes its wire time (RFC 2544 appendix B, for the mean).
-    pub fn line_rate(&self, link: LinkSpeed) -> Fps {
-        Fps::from_raw(link.bps() as f64 / (self.mean(FrameSize::on_wire) * 8.0))
-    }
-
-    /// Layer-1 bit/s at so many frames/s of the mix.
-    pub fn l1_bps(&self, rate: Fps) -> f64 {
-        rate.get() * self.mean(FrameSize::on_wire) * 8.0
-    }
-
-    /// Layer-2 bit/s, the FCS counted.
-    pub fn l2_bps(&self, rate: Fps) -> f64 {
-        rate.get() * self.average_bytes() * 8.0
-    }
-
-    fn mean(&self, bytes: impl Fn(FrameSize) -> u32) -> f64 {
-        let sum: u64 = self.sizes.iter().map(|&s| u64::from(bytes(s))).sum();
-        sum as f64 / self.sizes.len() as f64
+    /// As it was given: `aaafg`, `AAB:A=78:B=1400`, `7x64:4x570:1x1518`, `IMIX_v4`.
+    pub fn name(&self) -> &'static str {
+        &self.0.name
     }
 
     fn of(name: String, counts: impl IntoIterator<Item = (usize, FrameSize)>) -> Result<Self, UnitError> {
@@ -67,23 +61,30 @@ impl Imix {
         if sizes.is_empty() {
             return Err(UnitError::new("IMIX", name, LEGAL));
         }
-        Ok(Self { name, sizes })
+        let sequence = Sequence { name, sizes };
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(same) = known.iter().find(|one| ***one == sequence) {
+            return Ok(Self(same));
+        }
+        let kept = Box::leak(Box::new(sequence));
+        known.push(kept);
+        Ok(Self(kept))
     }
 
-    /// `7x64,4x570,1x1518`.
+    /// `7x64:4x570:1x1518`.
     fn counts(text: &str) -> Result<Self, UnitError> {
         let part = |part: &str| {
             let (count, size) = part.split_once('x').ok_or_else(|| UnitError::new("IMIX", text, LEGAL))?;
             let count = count.parse().map_err(|_| UnitError::new("IMIX", text, LEGAL))?;
             Ok((count, size.parse()?))
         };
-        Self::of(text.to_owned(), text.split(',').map(part).collect::<Result<Vec<_>, UnitError>>()?)
+        Self::of(text.to_owned(), text.split(':').map(part).collect::<Result<Vec<_>, UnitError>>()?)
     }
 
-    /// `aaafg`, with a table of what it does not say itself behind it: `,z=9000`, `,A=78,B=1400`.
+    /// `aaafg`, with a table of what it does not say itself behind it: `:z=9000`, `:A=78:B=1400`.
     fn genome(text: &str) -> Result<Self, UnitError> {
         let err = |legal: String| UnitError::new("IMIX", text, legal);
-        let mut parts = text.split(',');
+        let mut parts = text.split(':');
         let letters = parts.next().unwrap_or_default();
         let mut table: Vec<(char, FrameSize)> = Vec::new();
         for entry in parts {
@@ -103,7 +104,7 @@ impl Imix {
                 || LETTERS.iter().find(|(l, _)| *l == letter).and_then(|(_, bytes)| FrameSize::new(*bytes).ok());
             let why = || match letter {
                 'j' => "j is 16000 bytes, and frames here are at most 9216".to_owned(),
-                'z' => "z is the MTU: give its size, like aaz,z=9000".to_owned(),
+                'z' => "z is the MTU: give its size, like aaz:z=9000".to_owned(),
                 'A'..='Z' => format!("{letter} is custom: give its size, like {letter}={}", 570),
                 _ => LEGAL.to_owned(),
             };
@@ -115,8 +116,9 @@ impl Imix {
 
 impl FromStr for Imix {
     type Err = UnitError;
+    /// The table may also stand behind commas, as in RFC 6985.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let text = text.trim();
+        let text = &text.trim().replace(',', ":");
         if text == "IMIX_v4" {
             let sized = |(count, bytes)| Ok((count, FrameSize::new(bytes)?));
             let counts = IMIX_V4.into_iter().map(sized).collect::<Result<Vec<_>, UnitError>>()?;
@@ -131,24 +133,49 @@ impl FromStr for Imix {
 }
 
 impl fmt::Display for Imix {
-    /// As RFC 6985 §4 and §5 write it: `IMIX - aaafg`, `CUSTOM IMIX - AAB (A=78, B=1400)`.
+    /// As RFC 6985 §4 and §5 write it: `IMIX - aaafg`, `CUSTOM IMIX - AAB (A=78, B=1400)`. A mix given by counts is a custom
+    /// one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (letters, table) = self.name.split_once(',').unwrap_or((&self.name, ""));
+        let (letters, table) = self.name().split_once(':').unwrap_or((self.name(), ""));
         if letters == "IMIX_v4" || letters.starts_with(|c: char| c.is_ascii_digit()) {
-            return f.write_str(&self.name);
+            return self.fmt_custom(f);
         }
         let custom = if letters.contains(|c: char| c.is_ascii_uppercase()) { "CUSTOM " } else { "" };
         write!(f, "{custom}IMIX - {letters}")?;
         if !table.is_empty() {
-            write!(f, " ({})", table.replace(',', ", "))?;
+            write!(f, " ({})", table.replace(':', ", "))?;
         }
         Ok(())
+    }
+}
+
+impl Imix {
+    /// With the letters A to Z for its sizes as they come. A mix of more sizes than letters is left as it was given.
+    fn fmt_custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table: Vec<(FrameSize, char)> = Vec::new();
+        for &size in self.sizes() {
+            if table.iter().all(|(known, _)| *known != size) {
+                let Some(letter) = ('A'..='Z').nth(table.len()) else { return f.write_str(self.name()) };
+                table.push((size, letter));
+            }
+        }
+        let letter = |size: &FrameSize| table.iter().find(|(known, _)| known == size).map(|(_, letter)| *letter);
+        let letters: String = self.sizes().iter().filter_map(letter).collect();
+        let sizes: Vec<String> = table.iter().map(|(size, letter)| format!("{letter}={size}")).collect();
+        write!(f, "CUSTOM IMIX - {letters} ({})", sizes.join(", "))
+    }
+}
+
+impl fmt::Debug for Imix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Imix({})", self.name())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{rate, Fps, Frames, LinkSpeed};
 
     fn imix(text: &str) -> Imix {
         text.parse().unwrap()
@@ -156,33 +183,44 @@ mod tests {
 
     #[test]
     fn a_genome_is_a_sequence() {
-        let bytes: Vec<u32> = imix("aaafg").sizes().iter().map(|s| s.bytes()).collect();
-        assert_eq!(bytes, [64, 64, 64, 1280, 1518]);
-        assert_eq!(imix("aaz,z=9000").sizes()[2].bytes(), 9000);
-        assert_eq!(imix("ABA,A=78,B=1400").average_bytes(), (78.0 + 78.0 + 1400.0) / 3.0);
-        assert_eq!(imix("7x64,4x570,1x1518").average_bytes(), imix("IMIX_v4").average_bytes());
+        let bytes = |text| -> Vec<u32> { imix(text).sizes().iter().map(|s| s.bytes()).collect() };
+        assert_eq!(bytes("aaafg"), [64, 64, 64, 1280, 1518]);
+        assert_eq!(bytes("aaz:z=9000"), [64, 64, 9000]);
+        assert_eq!(bytes("ABA,A=78,B=1400"), [78, 1400, 78]);
         for (text, shown) in [
             ("aaafg", "IMIX - aaafg"),
-            ("aaz,z=9000", "IMIX - aaz (z=9000)"),
+            ("aaz:z=9000", "IMIX - aaz (z=9000)"),
             ("AB,A=78,B=1400", "CUSTOM IMIX - AB (A=78, B=1400)"),
-            ("IMIX_v4", "IMIX_v4"),
-            ("7x64,1x1518", "7x64,1x1518"),
+            ("7x64:1x1518", "CUSTOM IMIX - AAAAAAAB (A=64, B=1518)"),
+            (Imix::SIMPLE, "CUSTOM IMIX - AAAAAAABBBBC (A=64, B=570, C=1518)"),
         ] {
             assert_eq!(imix(text).to_string(), shown);
         }
+        let v4 = imix("IMIX_v4").to_string();
+        assert!(v4.starts_with("CUSTOM IMIX - AAAA") && v4.ends_with("CCCC (A=64, B=570, C=1518)"), "{v4}");
+        let many: Vec<String> = (64..91).map(|bytes| format!("1x{bytes}")).collect();
+        assert_eq!(imix(&many.join(":")).to_string(), many.join(":"), "27 sizes are more than letters");
+    }
+
+    #[test]
+    fn a_mix_is_what_it_was_named() {
+        assert_eq!(imix("AB,A=78,B=1400"), imix("AB:A=78:B=1400"));
+        assert!(std::ptr::eq(imix("aabbc").0, imix("aabbc").0));
+        assert_ne!(imix("aab"), imix("2x64:1x128"), "the same sizes, told another way");
+        assert_ne!(imix("AB,A=78,B=1400"), imix("AB:A=78:B=1401"));
     }
 
     #[test]
     fn rates_of_a_mix_are_those_of_its_frames() {
         // 28 x 64, 16 x 570 and 4 x 1518 bytes: 16,984 in 48 frames, 17,944 with what the wire adds.
-        let csit = imix("IMIX_v4");
+        let csit: Frames = imix("IMIX_v4").into();
         assert_eq!((csit.sizes().len(), csit.average_bytes() * 48.0), (48, 16_984.0));
         let ten: LinkSpeed = "10G".parse().unwrap();
-        let line = csit.line_rate(ten);
+        let line: Fps = ten.line_rate(csit);
         assert!((line.get() - 10e9 / (17_944.0 / 48.0 * 8.0)).abs() < 1e-3);
-        assert!((csit.l1_bps(line) - 10e9).abs() < 1.0);
-        assert!((csit.l2_bps(line) / csit.l1_bps(line) - 16_984.0 / 17_944.0).abs() < 1e-12);
-        assert_eq!(imix("aaa").line_rate(ten), ten.line_rate(FrameSize::MIN));
+        assert!((rate::l1_bps(line, csit) - 10e9).abs() < 1.0);
+        assert!((rate::l2_bps(line, csit) / rate::l1_bps(line, csit) - 16_984.0 / 17_944.0).abs() < 1e-12);
+        assert_eq!(ten.line_rate(imix("aaa")), ten.line_rate(FrameSize::MIN));
     }
 
     #[test]
@@ -192,20 +230,25 @@ mod tests {
             ("xyz", "must be a genome"),
             ("aj", "16000"),
             ("az", "z=9000"),
-            ("AB,A=78", "B is custom"),
-            ("aa,z=9000", "not in \"aa\""),
-            ("AA,A=78,A=79", "each once"),
-            ("AA,a=78", "\'a\' is not such"),
-            ("A,A=20", "64 to 9216"),
+            ("AB:A=78", "B is custom"),
+            ("aa:z=9000", "not in \"aa\""),
+            ("AA:A=78:A=79", "each once"),
+            ("AA:a=78", "\'a\' is not such"),
+            ("A:A=20", "64 to 9216"),
+            ("A:A", "must be a genome"),
+            ("A:", "must be a genome"),
+            ("A:\u{e9}=64", "is not such"),
             ("7x", "64 to 9216"),
             ("0x64", "none 0 times"),
             ("5000x64", "1 to 4096"),
-            ("18446744073709551615x64,2x64", "1 to 4096"),
-            ("3x64,aaa", "must be a genome"),
+            ("18446744073709551615x64:2x64", "1 to 4096"),
+            ("99999999999999999999x64", "must be a genome"),
+            ("3x64:aaa", "must be a genome"),
         ] {
             let error = bad.parse::<Imix>().unwrap_err().to_string();
             assert!(error.contains(says), "{bad}: {error}");
         }
         assert!("a".repeat(4097).parse::<Imix>().is_err());
+        assert_eq!(imix(&"a".repeat(4096)).sizes().len(), 4096);
     }
 }

@@ -8,6 +8,7 @@
 pub mod derived;
 mod error;
 mod frame;
+mod frames;
 mod imix;
 mod link;
 mod load;
@@ -18,6 +19,7 @@ mod si;
 
 pub use error::UnitError;
 pub use frame::{FrameSize, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+pub use frames::Frames;
 pub use imix::Imix;
 pub use link::LinkSpeed;
 pub use load::{Fps, Load};

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{si::parse_si, si_short, Fps, FrameSize, UnitError};
+use crate::{si::parse_si, si_short, Fps, Frames, UnitError};
 
 /// The speed of a link in bits per second of layer 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,9 +24,10 @@ impl LinkSpeed {
         self.0
     }
 
-    /// The most frames of this size the link carries in a second: `link / ((L + 20) * 8)` (RFC 2544 appendix B).
-    pub fn line_rate(self, size: FrameSize) -> Fps {
-        Fps::from_raw(self.0 as f64 / (f64::from(size.on_wire()) * 8.0))
+    /// The most frames of this size the link carries in a second: `link / ((L + 20) * 8)` (RFC 2544 appendix B). Of a mix
+    /// `L` is the average, since each frame takes its own wire time.
+    pub fn line_rate(self, frames: impl Into<Frames>) -> Fps {
+        Fps::from_raw(self.0 as f64 / (frames.into().average_on_wire() * 8.0))
     }
 }
 
@@ -65,6 +66,7 @@ impl fmt::Display for LinkSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FrameSize;
 
     #[test]
     fn line_rates_are_the_standards() {

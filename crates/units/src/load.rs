@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{si, si::parse_si, FrameSize, LinkSpeed, UnitError, FCS_BYTES};
+use crate::{si, si::parse_si, FrameSize, Frames, LinkSpeed, UnitError, FCS_BYTES};
 
 /// Frames per second: finite and not negative.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
@@ -74,16 +74,17 @@ const LEGAL: &str =
     "must be frames (1Mpps, 250000), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%)";
 
 impl Load {
-    /// This load in frames per second for frames of this size.
+    /// This load in frames per second for frames of this size, or of this mix.
     ///
     /// Errors when a share is asked for and the link speed is not known.
-    pub fn resolve(self, size: FrameSize, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {
+    pub fn resolve(self, frames: impl Into<Frames>, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {
+        let frames = frames.into();
         Ok(match self {
             Self::Frames(fps) => fps,
-            Self::L1(bps) => Fps::from_raw(bps / (f64::from(size.on_wire()) * 8.0)),
-            Self::L2(bps) => Fps::from_raw(bps / (f64::from(size.bytes()) * 8.0)),
+            Self::L1(bps) => Fps::from_raw(bps / (frames.average_on_wire() * 8.0)),
+            Self::L2(bps) => Fps::from_raw(bps / (frames.average_bytes() * 8.0)),
             Self::LinePercent(percent) => match link {
-                Some(link) => Fps::from_raw(link.line_rate(size).get() * percent / 100.0),
+                Some(link) => Fps::from_raw(link.line_rate(frames).get() * percent / 100.0),
                 None => {
                     return Err(UnitError::new(
                         "load",

@@ -1,30 +1,31 @@
-//! The arithmetic that every table must reproduce (methods §8).
+//! The arithmetic that every table must reproduce (methods §8). Of a mix, `F` is the average.
 
-use crate::{Fps, FrameSize, LinkSpeed};
+use crate::{Fps, Frames, LinkSpeed, FCS_BYTES};
 
 /// Layer-2 bit/s: `F * 8 * R`, the FCS counted.
-pub fn l2_bps(rate: Fps, size: FrameSize) -> f64 {
-    rate.get() * f64::from(size.bytes()) * 8.0
+pub fn l2_bps(rate: Fps, frames: impl Into<Frames>) -> f64 {
+    rate.get() * frames.into().average_bytes() * 8.0
 }
 
 /// Layer-2 bit/s as software and some testers count it: `(F - 4) * 8 * R`, the FCS left out.
-pub fn l2_bps_without_fcs(rate: Fps, size: FrameSize) -> f64 {
-    rate.get() * size.without_fcs() as f64 * 8.0
+pub fn l2_bps_without_fcs(rate: Fps, frames: impl Into<Frames>) -> f64 {
+    rate.get() * (frames.into().average_bytes() - f64::from(FCS_BYTES)) * 8.0
 }
 
 /// Layer-1 bit/s: `(F + 20) * 8 * R`.
-pub fn l1_bps(rate: Fps, size: FrameSize) -> f64 {
-    rate.get() * f64::from(size.on_wire()) * 8.0
+pub fn l1_bps(rate: Fps, frames: impl Into<Frames>) -> f64 {
+    rate.get() * frames.into().average_on_wire() * 8.0
 }
 
 /// Percent of line rate: layer-1 bits over the link's bits.
-pub fn line_percent(rate: Fps, size: FrameSize, link: LinkSpeed) -> f64 {
-    l1_bps(rate, size) / link.bps() as f64 * 100.0
+pub fn line_percent(rate: Fps, frames: impl Into<Frames>, link: LinkSpeed) -> f64 {
+    l1_bps(rate, frames) / link.bps() as f64 * 100.0
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FrameSize;
 
     #[test]
     fn the_two_vm_document_is_reproduced() {

@@ -11,7 +11,7 @@ use measure::{
 };
 use report::progress::Line;
 use std::time::Duration;
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 mod addresses;
 mod bed;
@@ -97,7 +97,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 }
 
 /// Runs the plan on this testbed, and shows what came of it.
-fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed, old: Option<&RunResult>) -> Result<Exit, Failure> {
+fn measured(args: &BenchArgs, sizes: Vec<Frames>, run: impl Bed, old: Option<&RunResult>) -> Result<Exit, Failure> {
     for &size in &sizes {
         // Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
         SearchConfig::for_size(run.plan(), size, run.link(), Some(Fps::from_raw(f64::from(u32::MAX))))?;
@@ -124,7 +124,7 @@ fn measured(args: &BenchArgs, sizes: Vec<FrameSize>, run: impl Bed, old: Option<
 struct Bench<B> {
     run: B,
     progress: Progress,
-    sizes: Vec<FrameSize>,
+    sizes: Vec<Frames>,
     quiet: bool,
     /// Answers of the tests beside the throughput.
     tests: Vec<TestResult>,
@@ -132,14 +132,14 @@ struct Bench<B> {
 
 /// Where a search stands, for the progress line.
 struct At {
-    size: FrameSize,
+    size: Frames,
     index: usize,
     /// Trials that a search of this precision takes, where that is known.
     expected: Option<f64>,
 }
 
 impl<B: Bed> Bench<B> {
-    fn new(run: B, sizes: Vec<FrameSize>, quiet: bool) -> Self {
+    fn new(run: B, sizes: Vec<Frames>, quiet: bool) -> Self {
         Self { run, progress: Progress::new(quiet), sizes, quiet, tests: Vec::new() }
     }
 
@@ -159,7 +159,7 @@ impl<B: Bed> Bench<B> {
     }
 
     /// The search at one frame size, then its other tests.
-    fn size(&mut self, size: FrameSize, index: usize, results: &mut Vec<SizeResult>) -> Result<(), Failure> {
+    fn size(&mut self, size: Frames, index: usize, results: &mut Vec<SizeResult>) -> Result<(), Failure> {
         let streams = self.run.streams(size)?;
         let duration = self.run.plan().search.duration;
         self.progress.show(&self.line("self-test", size, index));
@@ -215,7 +215,7 @@ impl<B: Bed> Bench<B> {
             notes.push(nothing_came_back(&records, &self.run.port_states()));
         }
         let invalid = records.iter().filter(|r| !r.valid()).count() as u32;
-        let facts = LabelFacts { repeated: invalid, ..self.run.label_facts() };
+        let facts = LabelFacts { repeated: invalid, mix: config.frame_size.mix(), ..self.run.label_facts() };
         let mut standard = label::throughput(self.run.plan(), &facts);
         if let Some(trial) = &confirmed {
             if trial.number != answer.best_trial.unwrap_or(0) {
@@ -313,7 +313,7 @@ impl<B: Bed> Bench<B> {
         (search.method != Method::Mlrsearch).then_some(halvings + 3.0)
     }
 
-    fn line(&self, phase: &str, size: FrameSize, index: usize) -> Line {
+    fn line(&self, phase: &str, size: Frames, index: usize) -> Line {
         Line {
             phase: phase.to_owned(),
             frame_size: Some((size, index + 1, self.sizes.len())),
@@ -329,7 +329,8 @@ impl<B: Bed> Bench<B> {
     fn say(&self, result: &SizeResult) {
         if !self.quiet && out::watched() {
             let found = result.throughput_fps.map_or_else(|| "-".to_owned(), |f| f.to_string());
-            let text = format!("{:>5} B  {found:>12}  {} trials", result.frame_size_bytes, result.trials.len());
+            let text =
+                format!("{:>7}  {found:>12}  {} trials", result.frame_size_bytes.with_unit("B"), result.trials.len());
             self.progress.println(&text);
         }
     }

@@ -8,7 +8,7 @@ use measure::{
 };
 use packet::capture::Capture;
 use traffic::replay::{Timeline, TimelineError, Timing};
-use units::{parse_duration, Fps, FrameSize, LinkSpeed, Load, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+use units::{parse_duration, Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES, WIRE_OVERHEAD_BYTES};
 
 use crate::{cli::TrialArgs, engine::Replayable, failure::Failure};
 
@@ -34,7 +34,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The size of its longest frame, or of the shortest that Ethernet has.
-    pub fn longest(&self) -> FrameSize {
+    pub fn longest(&self) -> Frames {
         frame_size(self.capture.longest() as f64 + f64::from(FCS_BYTES))
     }
 
@@ -110,6 +110,6 @@ impl<'a> Asked<'a> {
 }
 
 /// The nearest legal size: a capture may hold frames from before they were padded.
-fn frame_size(bytes: f64) -> FrameSize {
-    FrameSize::new((bytes.round() as u32).min(FrameSize::MAX.bytes())).unwrap_or(FrameSize::MIN)
+fn frame_size(bytes: f64) -> Frames {
+    FrameSize::new((bytes.round() as u32).min(FrameSize::MAX.bytes())).unwrap_or(FrameSize::MIN).into()
 }

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use measure::{
     plan::{Traffic, ValidPlan},
-    result::{RunResult, SelfTestPoint, SizeResult, Verdict, Warning, SCHEMA},
+    result::{MixFacts, RunResult, SelfTestPoint, SizeResult, Verdict, Warning, SCHEMA},
     trial::{TrialRecord, TrialSpec},
 };
 use traffic::{checker::Sample, generator::Generator};
-use units::{Fps, FrameSize, LinkSpeed};
+use units::{Fps, Frames, LinkSpeed};
 
 use crate::{
     cli::{MachineArgs, PortArgs},
@@ -46,7 +46,7 @@ impl Run {
     ) -> Result<Self, Failure> {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
-        let max_frame = plan.frame_sizes.iter().map(|s| s.without_fcs()).max().unwrap_or(1514);
+        let max_frame = plan.frame_sizes.iter().map(|frames| frames.largest().without_fcs()).max().unwrap_or(1514);
         let (dut, impair) = (
             ports.dut.as_deref().or(plan.dut.function.as_deref()),
             ports.impair.as_deref().or(plan.dut.impair.as_deref()),
@@ -84,15 +84,15 @@ impl Run {
         self.plan.traffic.directions() as usize
     }
 
-    /// What both ports send at this frame size; fills the pool with the payload where every buffer is at hand.
-    pub fn streams(&mut self, size: FrameSize) -> Result<Streams, Failure> {
+    /// What both ports send at this frame size or mix; fills the pool with the payload where every buffer is at hand.
+    pub fn streams(&mut self, frames: Frames) -> Result<Streams, Failure> {
         let t = &self.plan.traffic;
         let macs = self.rig.macs();
         let directions = self.directions();
         // One way, the second port only teaches its address: what varies in the first direction does not concern it.
         let back = Traffic { flows: 1, field: Vec::new(), ..t.clone() };
         let back = if directions == 2 { t } else { &back };
-        let mut specs = [engine::stream(t, size, 0, macs)?, engine::stream(back, size, 1, macs)?];
+        let mut specs = [engine::stream(t, frames, 0, macs)?, engine::stream(back, frames, 1, macs)?];
         if let Some(routes) = self.plan.dut.routes {
             specs
                 .iter_mut()
@@ -177,6 +177,7 @@ impl Run {
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
             effective_plan: self.plan.to_json(),
+            mixes: MixFacts::of(&self.plan.frame_sizes),
             selftest: self.selftest.clone(),
             sizes,
             tests: Vec::new(),

@@ -96,8 +96,8 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         match link.map(|l| l.line_rate(args.frame_size)).filter(|most| fps > *most) {
             None => Ok(fps),
             Some(most) => Err(Failure::usage(format!(
-                "{flag} {load}: {fps} is beyond the link, which carries at most {most} of {} bytes",
-                args.frame_size
+                "{flag} {load}: {fps} is beyond the link, which carries at most {most} of {}",
+                args.frame_size.with_unit("bytes")
             ))),
         }
     };

@@ -10,7 +10,7 @@ use packet::{
     MacAddr,
 };
 use traffic::stream::{Field, FieldSpec, StreamSpec, Values};
-use units::FrameSize;
+use units::Frames;
 
 use crate::failure::Failure;
 
@@ -18,7 +18,12 @@ use crate::failure::Failure;
 ///
 /// `macs` are the MACs of both tester ports, used where the plan gives none: a frame goes from its own port's address
 /// to the other port's, as a bridge or a cross-connect wants it.
-pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]) -> Result<StreamSpec, Failure> {
+pub fn stream(
+    t: &Traffic,
+    frames: impl Into<Frames>,
+    direction: usize,
+    macs: [MacAddr; 2],
+) -> Result<StreamSpec, Failure> {
     let (near, far) = (direction, 1 - direction);
     let mac = |list: &[String], at: usize, default: MacAddr| match list.get(at) {
         Some(text) => text.parse().map_err(Failure::usage),
@@ -50,7 +55,7 @@ pub fn stream(t: &Traffic, size: FrameSize, direction: usize, macs: [MacAddr; 2]
     };
     let spec = StreamSpec {
         headers,
-        frame_size: size,
+        frame_size: frames.into(),
         fields: t.field.iter().map(|f| field(f, t, direction)).collect::<Result<_, _>>()?,
         flows: (t.flows > 1).then_some(t.flows),
         seed: t.seed.wrapping_add(direction as u64),
@@ -169,7 +174,7 @@ mod tests {
             mask: None,
             values: vec![],
         });
-        let size = FrameSize::MIN;
+        let size = units::FrameSize::MIN;
         let there = stream(&t, size, 0, MACS).unwrap();
         assert_eq!(there.fields[0].field, Field::DstIp);
         assert_eq!((there.headers.src_mac, there.headers.dst_mac), (MACS[0], MACS[1]));
@@ -182,13 +187,13 @@ mod tests {
     #[test]
     fn destinations_lie_within_the_routes_of_the_port() {
         let t = Traffic { flows: 8, ..Traffic::default() };
-        let mut spec = stream(&t, FrameSize::MIN, 1, MACS).unwrap();
+        let mut spec = stream(&t, units::FrameSize::MIN, 1, MACS).unwrap();
         over_routes(&mut spec, 0, 1 << 20);
         spec.validate().unwrap();
         let IpSpec::V4 { dst, .. } = spec.headers.ip else { panic!("IPv4") };
         assert_eq!((dst, spec.fields[0].field), ([10, 128, 0, 0].into(), Field::DstIp));
         for (flows, routes) in [(1, 1 << 20), (8, 1)] {
-            let mut spec = stream(&Traffic { flows, ..Traffic::default() }, FrameSize::MIN, 0, MACS).unwrap();
+            let mut spec = stream(&Traffic { flows, ..Traffic::default() }, units::FrameSize::MIN, 0, MACS).unwrap();
             over_routes(&mut spec, 1, routes);
             assert!(spec.fields.is_empty(), "{flows} flows to {routes} routes have one destination");
         }
@@ -198,12 +203,12 @@ mod tests {
     fn without_a_transport_header_both_directions_have_none() {
         let t = Traffic { l4: L4::None, mpls: vec![16], mpls_back: vec![17], flows: 16_384, ..Traffic::default() };
         for (direction, label) in [(0, 16), (1, 17)] {
-            let spec = stream(&t, FrameSize::MIN, direction, MACS).unwrap();
+            let spec = stream(&t, units::FrameSize::MIN, direction, MACS).unwrap();
             assert_eq!((spec.headers.l4, spec.headers.mpls[0].label), (L4Spec::None, label));
         }
         // The plan has counted on 2^24 at most, and from here there are but 256.
         let t = Traffic { src_ip: Some([255, 255, 255, 0].into()), ..t };
-        let text = stream(&t, FrameSize::MIN, 0, MACS).unwrap_err().text;
+        let text = stream(&t, units::FrameSize::MIN, 0, MACS).unwrap_err().text;
         assert_eq!(text, "flows 16384: must be 1 to 256 from this source address");
     }
 
@@ -219,7 +224,7 @@ mod tests {
             mask: Some("0000101000000000XXXX000000000001".into()),
             values: vec![],
         });
-        let spec = stream(&t, FrameSize::MIN, 0, MACS).unwrap();
+        let spec = stream(&t, units::FrameSize::MIN, 0, MACS).unwrap();
         assert_eq!(spec.fields[0].field, Field::Raw { offset: 30, width: 4 });
     }
 }

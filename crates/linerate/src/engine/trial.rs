@@ -349,7 +349,7 @@ pub fn worker<'a>(
         // Port i gets what the other port sends.
         let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
         let others: Vec<u16> = (0..streams.directions as u16).filter(|id| !own.contains(id)).collect();
-        let mut checker = Checker::new(epoch, &own, &others, stream.frame_size.without_fcs());
+        let mut checker = Checker::new(epoch, &own, &others, 0).with_sizes(stream.frame_size);
         if let Some((width_s, count)) = windows_of(spec).filter(|_| !own.is_empty()) {
             checker = checker.with_intervals((width_s * hz as f64) as u64, count as usize);
         }

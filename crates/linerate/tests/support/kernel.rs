@@ -113,6 +113,12 @@ impl KernelDut {
         &self.tester
     }
 
+    /// The namespace of the kernel under test, with `d0` and `d1`.
+    #[allow(dead_code)] // Only some tests look into it.
+    pub fn device(&self) -> &Netns {
+        &self.dut
+    }
+
     /// The MAC address of the tester's interface `port`.
     pub fn station_mac(port: usize) -> String {
         format!("02:4c:52:00:00:0{port}")

@@ -2,7 +2,7 @@
 
 mod procedure;
 
-use units::{FrameSize, Ratio};
+use units::{FrameSize, Frames, Imix, Ratio};
 
 use crate::{
     plan::{Method, Plan},
@@ -19,6 +19,8 @@ pub struct LabelFacts {
     pub software_ports: bool,
     /// Frames for learning and routing were sent before each trial (RFC 2544 §23 a, b).
     pub learning_frames: bool,
+    /// The frames were of a mix of sizes.
+    pub mix: Option<Imix>,
     /// Trials repeated because they were invalid.
     pub repeated: u32,
     /// The cores were seen in more than one placement.
@@ -58,9 +60,13 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     }
     depart(!several && s.duration.as_secs() < 60, format!("trials of {} s instead of 60 s (§24)", seconds(s.duration)));
     depart(!several && loss > Ratio::ZERO, format!("loss up to {loss} counts as passing, §26.1 allows none"));
-    let missing: Vec<_> =
-        FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(size)).map(FrameSize::to_string).collect();
+    let missing: Vec<_> = FrameSize::RFC2544
+        .iter()
+        .filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)))
+        .map(FrameSize::to_string)
+        .collect();
     depart(!missing.is_empty(), format!("frame sizes {} of §9.1 left out", missing.join(", ")));
+    depart(facts.mix.is_some(), facts.mix.map_or_else(String::new, mixed));
     let wait = plan.trust.residual;
     depart(wait.as_secs() < 2, format!("{} s instead of 2 s of waiting for residual frames (§23 d)", seconds(wait)));
     let settle = plan.trust.settle;
@@ -79,6 +85,11 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     depart(moved, "the host moved the cores: trials of one placement only are behind the figure".to_owned());
     depart(facts.software_ports, "software ports instead of a physical link".to_owned());
     StandardLabel { name, departures }
+}
+
+/// That frames were of a mix.
+fn mixed(mix: Imix) -> String {
+    format!("a mix of frame sizes, {mix} (RFC 6985), instead of one size (§9)")
 }
 
 /// The goals with every attribute, and what RFC 9971 leaves open.
@@ -118,6 +129,14 @@ mod tests {
         let label = throughput(&Plan::default(), &facts);
         assert_eq!(label.name, "RFC 2544 §26.1 throughput");
         assert_eq!(label.departures, ["searched to a precision of 0.5 %"]);
+    }
+
+    #[test]
+    fn a_mix_is_a_departure_with_its_genome() {
+        let mix: Imix = "aaafg".parse().unwrap();
+        let facts = LabelFacts { learning_frames: true, mix: Some(mix), ..LabelFacts::default() };
+        let label = throughput(&Plan::default(), &facts);
+        assert_eq!(label.departures[0], "a mix of frame sizes, IMIX - aaafg (RFC 6985), instead of one size (§9)");
     }
 
     #[test]

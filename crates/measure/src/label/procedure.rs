@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use units::{FrameSize, Ratio};
+use units::{FrameSize, Frames, Ratio};
 
 use super::LabelFacts;
 use crate::{
@@ -99,6 +99,9 @@ pub fn addresses(test: Test, plan: &Plan, facts: &LabelFacts) -> (StandardLabel,
 
 /// What depends on the rig and on how trials are made.
 fn common(label: &mut Label, test: Test, plan: &Plan, setting: &Setting, facts: &LabelFacts) {
+    if let Some(mix) = setting.frame_size.mix() {
+        label.should(true, super::mixed(mix));
+    }
     if plan.needs_throughput(test) {
         match plan.throughput {
             Some(load) => label.must(true, format!("throughput given ({load}), not measured")),
@@ -142,8 +145,11 @@ fn going_by(label: &mut Label, plan: &Plan) {
 }
 
 fn sizes(label: &mut Label, plan: &Plan) {
-    let missing: Vec<_> =
-        FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(size)).map(FrameSize::to_string).collect();
+    let missing: Vec<_> = FrameSize::RFC2544
+        .iter()
+        .filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)))
+        .map(FrameSize::to_string)
+        .collect();
     label.should(!missing.is_empty(), format!("frame sizes {} of RFC 2544 §9.1 left out", missing.join(", ")));
 }
 

@@ -109,7 +109,7 @@ impl Plan {
         within("addresses.initial", t.initial, 1, t.most)?;
         between("addresses.precision", t.precision, 0.0001, 0.5)?;
         span("addresses.age", t.age, Duration::from_secs(1))?;
-        let size = self.frame_sizes.iter().min().copied().unwrap_or(FrameSize::MIN);
+        let size = self.smallest_size().unwrap_or(FrameSize::MIN);
         let rates = [
             ("addresses.learning_rate", t.learning_rate),
             ("addresses.most_rate", t.most_rate),

@@ -19,7 +19,7 @@ mod wanted;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use units::{FrameSize, LinkSpeed, Load, Ratio};
+use units::{FrameSize, Frames, LinkSpeed, Load, Ratio};
 
 pub use addresses::AddressesPlan;
 pub use error::PlanError;
@@ -44,8 +44,8 @@ pub struct Plan {
     pub description: String,
     /// The standard or document it follows.
     pub source: String,
-    /// Frame sizes in bytes, FCS included (RFC 2544 §9).
-    pub frame_sizes: Vec<FrameSize>,
+    /// Frame sizes in bytes, FCS included (RFC 2544 §9), and mixes of them such as `"imix=aaafg"` (RFC 6985).
+    pub frame_sizes: Vec<Frames>,
     /// The tests run at each frame size; those that need the throughput after it.
     pub tests: Vec<Test>,
     /// The throughput that tests go by, per direction, instead of a search for it.
@@ -117,7 +117,7 @@ impl Default for Plan {
             name: "rfc2544".to_owned(),
             description: "Throughput by binary search, and latency at the throughput found".to_owned(),
             source: "RFC 2544 §26.1, §26.2".to_owned(),
-            frame_sizes: FrameSize::RFC2544.to_vec(),
+            frame_sizes: FrameSize::RFC2544.map(Frames::Size).to_vec(),
             tests: vec![Test::Throughput, Test::Latency],
             throughput: None,
             test_timeout: TEST_TIMEOUT,

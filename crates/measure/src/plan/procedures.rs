@@ -85,6 +85,12 @@ impl Test {
     pub fn is_of_addresses(self) -> bool {
         matches!(self, Self::AddressCaching | Self::AddressLearning)
     }
+
+    /// Whether a mix of sizes makes no sense of it: bursts at line rate are of frames that are alike (RFC 9004, RFC 2544
+    /// §21), reset goes by the smallest size (RFC 2544 §26.6), and so do address tests.
+    pub fn is_of_one_size(self) -> bool {
+        self.is_of_addresses() || matches!(self, Self::BackToBack | Self::Bursty | Self::Reset)
+    }
 }
 
 impl fmt::Display for Test {

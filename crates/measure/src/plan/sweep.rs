@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
 use serde::{ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
-use units::FrameSize;
+use units::{FrameSize, Frames};
 
 use super::{text, Plan, PlanError};
 
@@ -245,7 +245,9 @@ impl Point {
         for &(key, value) in &self.0 {
             match key {
                 SweepKey::Flows => plan.traffic.flows = value,
-                SweepKey::FrameSizes => plan.frame_sizes = FrameSize::new(value as u32).into_iter().collect(),
+                SweepKey::FrameSizes => {
+                    plan.frame_sizes = FrameSize::new(value as u32).map(Frames::from).into_iter().collect()
+                }
                 SweepKey::Routes => plan.dut.routes = Some(value),
                 SweepKey::Cores => plan.dut.cores = Some(value),
                 SweepKey::Queues => plan.dut.queues = Some(value),

@@ -162,7 +162,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     insta::assert_snapshot!(all.map(error).join("\n"), @r#"
     line 2, `precison = 1`: unknown field `precison`, expected one of `method`, `tolerated_loss`, `precision`, `duration`, `lower`, `upper`, `retries`, `retry_max_lost`, `max_trials`, `timeout`, `warmup`, `goals`
     line 1, `framesizes = [64]`: unknown field `framesizes`, expected one of `name`, `description`, `source`, `frame_sizes`, `tests`, `throughput`, `test_timeout`, `traffic`, `search`, `latency`, `trust`, `link`, `dut`, `frame_loss`, `back_to_back`, `recovery`, `reset`, `bursty`, `forwarding_rate`, `latency_profile`, `pdv`, `soak`, `addresses`, `sweep`, `needs`
-    line 1, `frame_sizes = [64,`: frame size "63": must be 64 to 9216 bytes, FCS included
+    line 2, `63]`: frame size "63": must be 64 to 9216 bytes, FCS included
     frame_sizes = 0 sizes: must list 1 to 64 sizes
     frame_sizes = 64: is listed twice
     frame_sizes = 64: must be 84 to 9216 bytes to hold Ethernet, IPv6, UDP, the 18-byte stamp and FCS

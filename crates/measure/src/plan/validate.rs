@@ -1,6 +1,6 @@
 use std::{fmt, net::IpAddr, ops::Deref, time::Duration};
 
-use units::{FrameSize, Ratio, FCS_BYTES};
+use units::{Frames, Ratio, FCS_BYTES};
 
 use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, SearchPlan, Traffic, L4};
 
@@ -59,14 +59,14 @@ impl Plan {
         }
         let least = self.traffic.least_frame();
         for (i, size) in self.frame_sizes.iter().enumerate() {
-            if size.bytes() < least {
+            if size.smallest().bytes() < least {
                 let what = self.traffic.headers();
                 let legal =
                     format!("must be {least} to 9216 bytes to hold {what}, the {STAMP_BYTES}-byte stamp and FCS");
-                return Err(PlanError::value(key, size, legal));
+                return Err(PlanError::value(key, size.written(), legal));
             }
             if self.frame_sizes[..i].contains(size) {
-                return Err(PlanError::value(key, size, "is listed twice"));
+                return Err(PlanError::value(key, size.written(), "is listed twice"));
             }
         }
         Ok(())
@@ -206,19 +206,20 @@ impl Plan {
 }
 
 /// Holds the bounds of a search against each other and the link, once they are frames per second.
-pub(crate) fn check_bounds(plan: &Plan, size: FrameSize, lower: Option<f64>, upper: f64) -> Check {
+pub(crate) fn check_bounds(plan: &Plan, frames: Frames, lower: Option<f64>, upper: f64) -> Check {
     let (s, pps) = (&plan.search, |v: f64| format!("{}pps", units::si(v)));
     let written = s.upper.map_or_else(|| pps(upper), |u| u.to_string());
     if upper <= 0.0 {
         return Err(PlanError::value("search.upper", written, "must be above 0 frames/s"));
     }
-    if let Some(rate) = plan.link.speed.map(|l| l.line_rate(size).get()).filter(|&rate| upper > rate * 1.000_001) {
-        let legal = format!("must be at most the line rate, {} at {size} bytes", pps(rate));
+    if let Some(rate) = plan.link.speed.map(|l| l.line_rate(frames).get()).filter(|&rate| upper > rate * 1.000_001) {
+        let legal = format!("must be at most the line rate, {} at {}", pps(rate), frames.with_unit("bytes"));
         return Err(PlanError::value("search.upper", written, legal));
     }
     match lower {
         Some(lower) if lower >= upper => {
-            let legal = format!("must be below search.upper = {written}, {} at {size} bytes", pps(upper));
+            let legal =
+                format!("must be below search.upper = {written}, {} at {}", pps(upper), frames.with_unit("bytes"));
             Err(PlanError::value("search.lower", s.lower, legal))
         }
         _ => Ok(()),

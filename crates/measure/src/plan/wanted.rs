@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use units::{FrameSize, LinkSpeed, Load};
+use units::{FrameSize, Frames, LinkSpeed, Load};
 
 use super::{
     percent,
@@ -61,11 +61,28 @@ impl Plan {
             self.tests.insert(0, Test::Throughput);
         }
         span("test_timeout", self.test_timeout, SHORTEST)?;
+        self.check_mixes()?;
         self.fill_tables();
         self.check_addresses()?;
         self.check_loads_of_tests()?;
         self.check_bursts()?;
         self.check_durations()
+    }
+
+    /// The smallest frame size beside mixes.
+    pub fn smallest_size(&self) -> Option<FrameSize> {
+        self.frame_sizes.iter().filter_map(|frames| frames.size()).min()
+    }
+
+    /// That what is of one frame size has one.
+    fn check_mixes(&self) -> Check {
+        match self.tests.iter().find(|test| test.is_of_one_size()) {
+            Some(test) if self.smallest_size().is_none() => {
+                let legal = "is of one frame size, and frame_sizes has only mixes: leave the test out, or add a size";
+                Err(PlanError::value("tests", test, legal))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fill_tables(&mut self) {
@@ -240,7 +257,7 @@ impl Plan {
 }
 
 /// A load that is above nothing, where its unit can be told by now.
-fn above_zero(key: &str, load: Load, sizes: &[FrameSize], link: Option<LinkSpeed>) -> Check {
+fn above_zero(key: &str, load: Load, sizes: &[Frames], link: Option<LinkSpeed>) -> Check {
     match sizes.iter().filter_map(|&s| load.resolve(s, link).ok()).find(|fps| fps.get() <= 0.0) {
         Some(_) => Err(PlanError::value(key, load, "must be above 0 frames/s")),
         None => Ok(()),

@@ -2,7 +2,7 @@
 //! by the searches of TST009 over its length, and the buffer time that follows from it.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -62,7 +62,7 @@ impl BackToBack {
 #[derive(Debug)]
 pub(super) struct Steps {
     plan: BackToBackPlan,
-    size: FrameSize,
+    size: Frames,
     /// Over burst lengths: its loads are frames.
     search: LossVerification,
     /// Frames of the burst asked for last.

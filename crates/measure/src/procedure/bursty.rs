@@ -1,7 +1,7 @@
 //! Bursty traffic (RFC 2544 §21): for each burst size the smallest interval between bursts at which nothing is lost.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -45,7 +45,7 @@ pub struct BurstPoint {
 #[derive(Debug)]
 pub(super) struct Steps {
     plan: BurstyPlan,
-    size: FrameSize,
+    size: Frames,
     search: Bisection,
     found: Bursty,
 }

@@ -2,7 +2,7 @@
 //! throughput up to it.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -47,7 +47,7 @@ pub struct ForwardingPoint {
 
 #[derive(Debug)]
 pub(super) struct Steps {
-    size: FrameSize,
+    size: Frames,
     duration_s: f64,
     /// The intended load wanted now; `None` when the maximum offered load has been tried.
     iload: Option<Fps>,

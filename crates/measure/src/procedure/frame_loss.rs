@@ -2,7 +2,7 @@
 //! nothing.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -42,7 +42,7 @@ pub struct LossPoint {
 
 #[derive(Debug)]
 pub(super) struct Steps {
-    size: FrameSize,
+    size: Frames,
     step: f64,
     duration_s: f64,
     max: Fps,

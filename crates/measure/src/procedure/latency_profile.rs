@@ -2,7 +2,7 @@
 //! throughput, and at all of it the delay in the minute of the tagged frame, repeated.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -77,7 +77,7 @@ impl LatencyPoint {
 
 #[derive(Debug)]
 pub(super) struct Steps {
-    size: FrameSize,
+    size: Frames,
     duration_s: f64,
     repetitions: u32,
     /// The load looked at.

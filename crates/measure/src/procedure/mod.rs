@@ -18,7 +18,7 @@ mod soak;
 mod spread;
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 pub use back_to_back::BackToBack;
 pub use bursty::{BurstPoint, Bursty};
@@ -117,7 +117,7 @@ impl Known {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// Frame size, FCS included.
-    pub frame_size: FrameSize,
+    pub frame_size: Frames,
     /// The highest load, which is the rate back to back.
     pub max: Fps,
     /// The line rate of the link, where its speed is known.
@@ -163,7 +163,7 @@ impl Setting {
 
     /// The link, from its line rate: for loads that are shares of it.
     fn link(&self) -> Option<units::LinkSpeed> {
-        let bits = f64::from(self.frame_size.bytes() + units::WIRE_OVERHEAD_BYTES) * 8.0;
+        let bits = self.frame_size.average_on_wire() * 8.0;
         units::LinkSpeed::new((self.line_rate?.get() * bits).round() as u64).ok()
     }
 
@@ -174,6 +174,9 @@ impl Setting {
 
 /// The procedure of a test at one frame size. Errors with the reason when it is not to be run here.
 pub fn for_test(test: Test, plan: &ValidPlan, setting: &Setting) -> Result<Procedure, String> {
+    if test.is_of_one_size() && setting.frame_size.size().is_none() {
+        return Err("it is of one frame size, and this is a mix".to_owned());
+    }
     let steps: Box<dyn guard::Steps> = match test {
         Test::Throughput | Test::Latency => return Err("a search, not a procedure".to_owned()),
         Test::AddressCaching | Test::AddressLearning => return Err("rounds between three ports".to_owned()),
@@ -181,8 +184,7 @@ pub fn for_test(test: Test, plan: &ValidPlan, setting: &Setting) -> Result<Proce
         Test::BackToBack => Box::new(back_to_back::Steps::new(plan.back_to_back.clone().unwrap_or_default(), setting)?),
         Test::Recovery => Box::new(recovery::Steps::new(plan.recovery.clone().unwrap_or_default(), setting)?),
         Test::Reset => {
-            let least = plan.frame_sizes.iter().min();
-            if least.is_some_and(|least| *least < setting.frame_size) {
+            if plan.smallest_size().is_some_and(|least| setting.frame_size != least) {
                 return Err("RFC 2544 §26.6: only at the smallest frame size".to_owned());
             }
             Box::new(reset::Steps::new(plan.reset.clone().unwrap_or_default(), setting)?)

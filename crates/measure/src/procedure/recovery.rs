@@ -2,7 +2,7 @@
 //! subtracts the two moments the wrong way round; this is the time from A to B.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -47,7 +47,7 @@ pub struct RecoveryTrial {
 #[derive(Debug)]
 pub(super) struct Steps {
     plan: RecoveryPlan,
-    size: FrameSize,
+    size: Frames,
     found: Recovery,
     /// A record lost frames and does not say which was the last.
     untold: bool,

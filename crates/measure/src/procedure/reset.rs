@@ -2,7 +2,7 @@
 //! the reset time told from the frames lost and from the gap in their arrival.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize};
+use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
@@ -61,7 +61,7 @@ pub(super) struct Steps {
 impl Steps {
     pub(super) fn new(plan: ResetPlan, setting: &Setting) -> Result<Self, String> {
         let load_fps = setting.known()?.fps;
-        let size: FrameSize = setting.frame_size;
+        let size: Frames = setting.frame_size;
         let spec = TrialSpec::steady(size, load_fps, plan.duration.as_secs_f64(), Purpose::Test);
         let found = Reset { event: plan.event, at_s: plan.at.as_secs_f64(), load_fps, ..Reset::default() };
         Ok(Self { spec, repetitions: plan.repetitions, found })

@@ -1,7 +1,7 @@
 //! A load for hours in segments, the loss held against a budget, and how delay and rate drift.
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, FrameSize, Ratio};
+use units::{Fps, Frames, Ratio};
 
 use super::{
     guard::{self, Want},
@@ -58,7 +58,7 @@ pub struct Segment {
 
 #[derive(Debug)]
 pub(super) struct Steps {
-    size: FrameSize,
+    size: Frames,
     segment_s: f64,
     window_s: f64,
     /// `(seconds of sending, value)` of each window.

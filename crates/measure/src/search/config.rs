@@ -1,4 +1,4 @@
-use units::{Fps, FrameSize, LinkSpeed, Ratio};
+use units::{Fps, Frames, LinkSpeed, Ratio};
 
 use super::{
     mlr::{GoalSet, SearchGoal},
@@ -12,7 +12,7 @@ pub struct SearchConfig {
     /// Which search.
     pub method: Method,
     /// Frame size, FCS included.
-    pub frame_size: FrameSize,
+    pub frame_size: Frames,
     /// Lowest load, per direction; zero: see [`SearchConfig::floor`].
     pub lower: Fps,
     /// Highest load, per direction.
@@ -52,11 +52,11 @@ impl SearchConfig {
     /// Errors when the bounds contradict each other or the link, or when nothing gives a highest load.
     pub fn for_size(
         plan: &ValidPlan,
-        size: FrameSize,
+        frames: impl Into<Frames>,
         link: Option<LinkSpeed>,
         selftest_max: Option<Fps>,
     ) -> Result<Self, PlanError> {
-        let s = &plan.search;
+        let (s, size) = (&plan.search, frames.into());
         let goals = s.goals.clone().unwrap_or_default().set()?;
         let least = |of: fn(&SearchGoal) -> f64| goals.goals().iter().map(of).fold(f64::INFINITY, f64::min);
         let (tolerated_loss, precision, duration_s) = match (s.method, goals.goals()) {

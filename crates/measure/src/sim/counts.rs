@@ -101,7 +101,7 @@ impl SimDut {
             skipped: intended - sent,
             received,
             lost,
-            received_bytes: received * u64::from(spec.frame_size_bytes.bytes()),
+            received_bytes: (received as f64 * spec.frame_size_bytes.average_bytes()).round() as u64,
             tx_span_s: time,
             latency: latency.summary(),
             last_lost,

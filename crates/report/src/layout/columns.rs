@@ -4,7 +4,7 @@ use measure::{
     plan::Needs,
     result::{RunResult, SizeResult},
 };
-use units::{derived, rate, FrameSize};
+use units::{derived, rate, FrameSize, Frames};
 
 use super::Layout;
 use crate::{
@@ -161,7 +161,7 @@ impl<'a> Row<'a> {
         Self { result, size, shown, rates, latency: rates.and(figures::latency(&size.at_throughput)) }
     }
 
-    pub(super) fn bytes(&self) -> FrameSize {
+    pub(super) fn frames(&self) -> Frames {
         self.size.frame_size_bytes
     }
 
@@ -188,7 +188,7 @@ impl<'a> Row<'a> {
         let latency = |pick: fn((u64, f64, u64)) -> f64| self.latency.map(pick);
         let ns = |v: f64| num::thousands(v.round() as u64);
         match what {
-            What::Size => Some(self.bytes().to_string()),
+            What::Size => Some(self.frames().to_string()),
             What::Loadtest => Some(self.loadtest()),
             What::Pps => Some(self.at_least(num::pps(rates?.sum))),
             What::Mpps => Some(self.at_least(mega(sum?))),
@@ -196,7 +196,7 @@ impl<'a> Row<'a> {
             What::MppsEachWay => rates.map(|r| mega(r.per_direction.get())),
             What::MbpsCut => rates.map(|r| num::thousands((r.l1_bps / 1e6) as u64)),
             What::MbpsRounded => rates.map(|r| num::thousands((r.l1_bps / 1e6).round() as u64)),
-            What::L2NoFcs => rates.map(|r| prefixed(rate::l2_bps_without_fcs(r.sum, self.bytes()))),
+            What::L2NoFcs => rates.map(|r| prefixed(rate::l2_bps_without_fcs(r.sum, self.frames()))),
             What::L1 => rates.map(|r| prefixed(r.l1_bps)),
             What::Percent(decimals) => rates?.line_percent.map(|p| format!("{p:.decimals$}")),
             What::MinNs => latency(|l| l.0 as f64).map(ns),
@@ -234,10 +234,11 @@ impl<'a> Row<'a> {
         let kind = match (mpls.is_some_and(|labels| !labels.is_empty()), flows) {
             (true, _) => " MPLS",
             (false, Some(1)) => " Single",
-            (false, Some(_)) if self.bytes() == FrameSize::MIN => " Multi",
+            (false, Some(_)) if self.frames() == FrameSize::MIN => " Multi",
             _ => "",
         };
-        format!("{test}: {ways} {}b{kind}", self.bytes())
+        let frames = self.frames().size().map_or_else(|| self.frames().to_string(), |size| format!("{size}b"));
+        format!("{test}: {ways} {frames}{kind}")
     }
 
     /// Cycles that the built-in device's core was busy for a frame, at the throughput.

@@ -5,14 +5,14 @@ use measure::{
     result::{RunResult, SizeResult, Warning, WarningKind},
 };
 use serde_json::Value;
-use units::derived;
+use units::{derived, Frames};
 
 use super::{
     columns::{bold, Row, What},
     simulated, Sheet,
 };
 use crate::{
-    figures::{sizes_list, Shown},
+    figures::Shown,
     table::{Cell, Table},
     text,
 };
@@ -64,15 +64,15 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Sheet, Vec<String>> {
                 for (which, row) in [("new", &now), ("old", &then)] {
                     if row.at_line_rate() {
                         notes.push(format!(
-                            "{} B: the {which} one is at line rate: its device may do more",
-                            row.bytes()
+                            "{}: the {which} one is at line rate: its device may do more",
+                            row.frames().with_unit("B")
                         ));
                     }
                 }
                 format!("{percent:.2}")
             }
             Err(why) => {
-                notes.push(format!("{} B: {why}", size.frame_size_bytes));
+                notes.push(format!("{}: {why}", size.frame_size_bytes.with_unit("B")));
                 "-".to_owned()
             }
         };
@@ -145,7 +145,7 @@ fn differences(new: &RunResult, old: &RunResult) -> Vec<String> {
     };
     let (now, then) = (sizes(new), sizes(old));
     if now != then {
-        reasons.push(format!("frame sizes {} against {}", sizes_list(&now), sizes_list(&then)));
+        reasons.push(format!("frame sizes {} against {}", Frames::list(&now), Frames::list(&then)));
     }
     if new.link_bps != old.link_bps {
         let link = |r: &RunResult| r.link_bps.map_or_else(|| "an unknown speed".to_owned(), |l| format!("{l}bit/s"));
@@ -157,7 +157,7 @@ fn differences(new: &RunResult, old: &RunResult) -> Vec<String> {
 
 /// Why a run of this plan, not yet made, would not compare with an old result: to be known before it is measured.
 pub fn plan_against(name: &str, plan: &Value, simulated_run: bool, old: &RunResult) -> Vec<String> {
-    let sizes = plan.get("frame_sizes").and_then(|s| serde_json::from_value::<Vec<units::FrameSize>>(s.clone()).ok());
+    let sizes = plan.get("frame_sizes").and_then(|s| serde_json::from_value::<Vec<Frames>>(s.clone()).ok());
     let mut planned: Vec<SizeResult> = old.sizes.clone();
     if let Some(sizes) = sizes {
         let of = |size| old.sizes.first().map(|s| SizeResult { frame_size_bytes: size, ..s.clone() });

@@ -52,8 +52,8 @@ pub(super) fn tagged(test: &TestResult) -> Option<String> {
     let Found::LatencyProfile(f) = &test.found else { return None };
     let s = f.tagged_ns?;
     Some(format!(
-        "{} B: latency {} s into the stream at the throughput: mean {} us of {} trials (standard deviation {} us, {} to {} us)",
-        test.frame_size_bytes,
+        "{}: latency {} s into the stream at the throughput: mean {} us of {} trials (standard deviation {} us, {} to {} us)",
+        test.frame_size_bytes.with_unit("B"),
         num::trim(f.tagged_at_s, 3),
         num::us(s.mean),
         s.n,

@@ -42,7 +42,7 @@ pub(super) fn frame_loss(all: &[&TestResult]) -> Table {
         })
         .collect();
     for (test, _) in &curves {
-        t.right(1, &format!("{} B", test.frame_size_bytes), "% lost");
+        t.right(1, &test.frame_size_bytes.with_unit("B"), "% lost");
     }
     let mut loads: Vec<f64> = curves.iter().flat_map(|(_, c)| c.points.iter().map(|p| p.percent)).collect();
     loads.sort_by(|a, b| b.total_cmp(a));

@@ -9,10 +9,9 @@ use measure::{
     procedure::{Spread, TestOutcome},
     result::{Compliance, RunResult, TestResult},
 };
-use units::FrameSize;
+use units::Frames;
 
 use crate::{
-    figures::sizes_list,
     style::Paint,
     table::{Cell, Table},
     text, words,
@@ -88,7 +87,7 @@ fn compliance(compliance: Compliance) -> &'static str {
 
 /// Lines that are the same for many frame sizes, with the sizes they hold for unless these are all.
 fn by_sizes(all: &[&TestResult], lines: impl Fn(&TestResult) -> Vec<String>) -> Vec<String> {
-    let mut seen: Vec<(String, Vec<FrameSize>)> = Vec::new();
+    let mut seen: Vec<(String, Vec<Frames>)> = Vec::new();
     for t in all {
         for line in lines(t) {
             match seen.iter_mut().find(|(text, _)| *text == line) {
@@ -97,9 +96,9 @@ fn by_sizes(all: &[&TestResult], lines: impl Fn(&TestResult) -> Vec<String>) -> 
             }
         }
     }
-    let shown = |(line, sizes): (String, Vec<FrameSize>)| match sizes.len() == all.len() {
+    let shown = |(line, sizes): (String, Vec<Frames>)| match sizes.len() == all.len() {
         true => line,
-        false => format!("{}: {line}", sizes_list(&sizes)),
+        false => format!("{}: {line}", Frames::list(&sizes)),
     };
     seen.into_iter().map(shown).collect()
 }

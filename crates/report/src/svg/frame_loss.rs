@@ -50,7 +50,7 @@ pub(super) fn draw(
         canvas.line(points, colour, 2)?;
         let y = plot.top + 8 + i as i32 * 22;
         canvas.line(vec![(plot.right + 16, y), (plot.right + 40, y)], colour, 3)?;
-        canvas.text(&format!("{} B", test.frame_size_bytes), (plot.right + 48, y), 16, INK, Anchor::Start)?;
+        canvas.text(&test.frame_size_bytes.with_unit("B"), (plot.right + 48, y), 16, INK, Anchor::Start)?;
     }
     Ok(())
 }

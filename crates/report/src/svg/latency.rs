@@ -22,10 +22,10 @@ pub(super) struct Curve {
 pub(super) fn curves(result: &RunResult) -> Vec<Curve> {
     let mut all: Vec<(String, &[DirectionCounts])> = vec![];
     for size in tables::shown(result) {
-        all.push((format!("{} B", size.frame_size_bytes), &size.at_throughput));
+        all.push((size.frame_size_bytes.with_unit("B"), &size.at_throughput));
     }
     if let (true, Some(trial)) = (result.sizes.is_empty(), terminal::single(result)) {
-        all.push((format!("{} B", trial.spec.frame_size_bytes), &trial.directions));
+        all.push((trial.spec.frame_size_bytes.with_unit("B"), &trial.directions));
     }
     all.into_iter()
         .map(|(name, directions)| Curve { name, points: points(directions) })

@@ -8,6 +8,8 @@ use crate::{
 
 /// Throughput against frame size as horizontal bars, with a mark at the line rate when the link is known.
 pub(crate) fn render(result: &RunResult, style: &Style) -> String {
+    // As wide as five digits, or a mix of sizes.
+    let sizes = result.sizes.iter().map(|s| s.frame_size_bytes.to_string().len()).fold(5, usize::max);
     let best =
         result.sizes.iter().filter_map(|s| Shown::of(s, result.link_bps).rate()).map(|r| r.get()).fold(0.0, f64::max);
     if best <= 0.0 {
@@ -40,8 +42,8 @@ pub(crate) fn render(result: &RunResult, style: &Style) -> String {
             bar = text::clip_hard(&bar, at);
         }
         let line = format!(
-            "{:>5}  {}  {}{}",
-            size.frame_size_bytes,
+            "{:>sizes$}  {}  {}{}",
+            size.frame_size_bytes.to_string(),
             style.paint(words::outcome_paint(size, result.link_bps), &format!("{label:<label_width$}")),
             style.paint(Paint::Bar, &bar),
             style.paint(Paint::Warn, &marked.unwrap_or_default()),
@@ -51,7 +53,7 @@ pub(crate) fn render(result: &RunResult, style: &Style) -> String {
     }
     if let Some(link) = result.link_bps {
         let off = if highest_line > full * 1.001 { format!(" ({beyond} off the scale)") } else { String::new() };
-        out.push_str(&style.paint(Paint::Dim, &format!("    B  {mark} line rate of {link}bit/s{off}")));
+        out.push_str(&style.paint(Paint::Dim, &format!("{:>sizes$}  {mark} line rate of {link}bit/s{off}", "B")));
         out.push('\n');
     }
     out

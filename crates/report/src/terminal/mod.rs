@@ -7,7 +7,7 @@ pub(crate) mod trust;
 use std::path::PathBuf;
 
 use measure::{
-    result::RunResult,
+    result::{MixFacts, RunResult},
     trial::{Purpose, TrialRecord},
 };
 
@@ -115,12 +115,18 @@ pub(crate) fn setting(result: &RunResult) -> Vec<(&'static str, String)> {
     machine.push(format!("DPDK {}", text::clean(&host.dpdk_version)));
     machine.push(text::clean(&host.memory));
     machine.retain(|m| !m.is_empty());
-    vec![
+    let mut setting = vec![
         ("DUT", text::clean(&result.dut)),
         ("ports", format!("{}; {ways}, {link}", ports.join(", "))),
         ("host", machine.join(", ")),
         ("run", format!("{}, {}", text::clean(&result.started_at), num::duration(result.elapsed_s))),
-    ]
+    ];
+    // RFC 6985 §4 asks for the genome of a mix, and §5 for the table of its sizes.
+    let average = |mix: &MixFacts| num::trim(mix.average_bytes, 2);
+    let genome = |mix: &MixFacts| text::clean(&mix.genome);
+    let mix = |mix: &MixFacts| format!("{}: {}, {} B on average", mix.frame_size_bytes, genome(mix), average(mix));
+    setting.extend(result.mixes.iter().map(|m| ("mix", mix(m))));
+    setting
 }
 
 /// A labelled paragraph that wraps under itself.

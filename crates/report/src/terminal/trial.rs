@@ -221,9 +221,9 @@ pub fn trial_line(trial: &TrialRecord, bounds: (Option<Fps>, Option<Fps>), style
     };
     let paint = if trial.valid() { Paint::Good } else { Paint::Warn };
     format!(
-        "#{} {} B {} {}  lost {lost}{ratio}{bounds}  {}",
+        "#{} {} {} {}  lost {lost}{ratio}{bounds}  {}",
         trial.number,
-        trial.spec.frame_size_bytes,
+        trial.spec.frame_size_bytes.with_unit("B"),
         trial.spec.load_fps,
         num::duration(trial.spec.duration_s),
         style.paint(paint, &tables::validity(trial)),

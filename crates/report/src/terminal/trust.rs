@@ -74,13 +74,13 @@ fn trials(result: &RunResult) -> Fact {
 
 fn tester(result: &RunResult) -> Option<String> {
     let points: Vec<String> =
-        result.selftest.iter().map(|p| format!("{} at {} B", p.max_fps, p.frame_size_bytes)).collect();
+        result.selftest.iter().map(|p| format!("{} at {}", p.max_fps, p.frame_size_bytes.with_unit("B"))).collect();
     (!points.is_empty()).then(|| format!("with no DUT does {}", points.join(", ")))
 }
 
 /// The placements answers were found in, and the answers of the others.
 fn placements(result: &RunResult) -> Vec<(String, Paint)> {
-    let mut classes: BTreeMap<u32, (f64, f64, Vec<units::FrameSize>)> = BTreeMap::new();
+    let mut classes: BTreeMap<u32, (f64, f64, Vec<units::Frames>)> = BTreeMap::new();
     for size in &result.sizes {
         if let Some(p) = size.placement {
             let entry = classes.entry(p.class).or_insert((p.core_to_core_ns, p.core_to_core_ns, vec![]));
@@ -101,8 +101,10 @@ fn placements(result: &RunResult) -> Vec<(String, Paint)> {
     for size in &result.sizes {
         for other in &size.other_placements {
             let mut text = format!(
-                "{} B in class {} ({:.0} ns) as well, kept apart: ",
-                size.frame_size_bytes, other.placement.class, other.placement.core_to_core_ns
+                "{} in class {} ({:.0} ns) as well, kept apart: ",
+                size.frame_size_bytes.with_unit("B"),
+                other.placement.class,
+                other.placement.core_to_core_ns
             );
             text.push_str(&match (other.throughput_fps, other.upper_bound_fps) {
                 (Some(low), Some(high)) => format!("between {low} and {high}"),

@@ -139,7 +139,7 @@ pub fn found(bytes: u32, rate: f64, directions: u32) -> SizeResult {
         .map(|(from, to)| direction(from, to, size(bytes), rate as u64, 0))
         .collect();
     SizeResult {
-        frame_size_bytes: size(bytes),
+        frame_size_bytes: size(bytes).into(),
         outcome: Outcome::Found,
         throughput_fps: Some(fps(rate)),
         upper_bound_fps: Some(fps(rate * 1.005)),
@@ -224,9 +224,10 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
         directions: 1,
         effective_plan: json!({ "name": "rfc2544-quick", "search": { "loss_ratio": 0.0, "precision": 0.005 } }),
         selftest: vec![
-            SelfTestPoint { frame_size_bytes: size(64), max_fps: fps(25.4e6), cycles_per_frame: 102.4 },
-            SelfTestPoint { frame_size_bytes: size(1518), max_fps: fps(18.1e6), cycles_per_frame: 143.6 },
+            SelfTestPoint { frame_size_bytes: size(64).into(), max_fps: fps(25.4e6), cycles_per_frame: 102.4 },
+            SelfTestPoint { frame_size_bytes: size(1518).into(), max_fps: fps(18.1e6), cycles_per_frame: 143.6 },
         ],
+        mixes: Vec::new(),
         sizes,
         tests: Vec::new(),
         trials: vec![trial(1, 64, 14e6, Purpose::Search, 1_200), trial(2, 64, 12.3e6, Purpose::AtThroughput, 0)],
@@ -420,7 +421,7 @@ pub fn tests() -> RunResult {
     ];
     let answer = |(test, found)| TestResult {
         test,
-        frame_size_bytes: size(64),
+        frame_size_bytes: size(64).into(),
         outcome: if test == Test::Soak { TestOutcome::Failed } else { TestOutcome::Done },
         reason: (test == Test::Soak).then(|| "9 frames were lost".to_owned()),
         standard: StandardLabel { name: "RFC 0000".to_owned(), departures: vec!["software ports".to_owned()] },

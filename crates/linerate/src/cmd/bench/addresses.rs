@@ -30,7 +30,7 @@ pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
         )));
     }
     let table = plan.addresses.clone().unwrap_or_default();
-    let size = plan.frame_sizes.iter().min().copied().unwrap_or(FrameSize::MIN);
+    let size = plan.smallest_size().unwrap_or(FrameSize::MIN);
     let tests = plan.tests.clone();
     let ageing = table.age.saturating_sub(SOONER).max(Duration::from_secs(1));
     let run = Run::with(plan, &args.ports, &args.machine, Some(ageing))?;
@@ -151,7 +151,7 @@ impl Rounds {
         };
         TestResult {
             test,
-            frame_size_bytes: self.size,
+            frame_size_bytes: self.size.into(),
             outcome,
             reason,
             standard,

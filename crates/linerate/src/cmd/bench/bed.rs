@@ -10,7 +10,7 @@ use measure::{
     result::{RunResult, SizeResult, Verdict, Warning},
     trial::{TrialRecord, TrialSpec},
 };
-use units::{Fps, FrameSize, LinkSpeed};
+use units::{Fps, Frames, LinkSpeed};
 
 use crate::{
     cmd::{run::Run, samples},
@@ -29,7 +29,7 @@ pub trait Bed {
     /// The speed used for percentages: given, or reported by the ports.
     fn link(&self) -> Option<LinkSpeed>;
     /// What is sent at this frame size.
-    fn streams(&mut self, size: FrameSize) -> Result<Self::Streams, Failure>;
+    fn streams(&mut self, size: Frames) -> Result<Self::Streams, Failure>;
     /// What the tester can do at most; `None` when nobody knows.
     fn selftest(&mut self, streams: &Self::Streams, duration: Duration) -> Result<Option<Fps>, Failure>;
     /// Runs one trial and keeps it. `None` when a signal came.
@@ -70,7 +70,7 @@ impl Bed for Run {
         Run::link(self)
     }
 
-    fn streams(&mut self, size: FrameSize) -> Result<Self::Streams, Failure> {
+    fn streams(&mut self, size: Frames) -> Result<Self::Streams, Failure> {
         Run::streams(self, size)
     }
 

@@ -19,7 +19,7 @@ pub fn words(plan: &Plan) -> String {
         Direction::BothWays => format!("{ports}, loaded both ways"),
     }];
     needs.extend(plan.needs.words());
-    let longest = plan.frame_sizes.iter().map(|s| s.bytes()).max().unwrap_or(0);
+    let longest = plan.frame_sizes.iter().map(|frames| frames.largest().bytes()).max().unwrap_or(0);
     if longest > 1518 {
         needs.push(format!("links and a device that carry frames of {longest} bytes"));
     }

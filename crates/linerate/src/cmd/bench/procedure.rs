@@ -153,7 +153,7 @@ impl<B: Bed> Bench<B> {
     fn say_test(&self, result: &TestResult) {
         if !self.quiet && crate::out::watched() {
             let (size, trials) = (result.frame_size_bytes, result.trials.len());
-            self.progress.println(&format!("{size:>5} B  {:<15}  {trials} trials", result.test.name()));
+            self.progress.println(&format!("{:>7}  {:<15}  {trials} trials", size.with_unit("B"), result.test.name()));
         }
     }
 }
@@ -165,8 +165,9 @@ fn at_most(key: &str, fps: Fps, config: &SearchConfig) -> Result<(), Failure> {
     }
     let what = if config.upper_is_tester { "what the tester can do" } else { "the highest load" };
     Err(Failure::usage(format!(
-        "{key} = {fps}: must be at most {what}, {} at {} bytes",
-        config.upper, config.frame_size
+        "{key} = {fps}: must be at most {what}, {} at {}",
+        config.upper,
+        config.frame_size.with_unit("bytes")
     )))
 }
 

@@ -2,7 +2,7 @@
 
 use measure::{plan::ValidPlan, sim::SimSetup};
 use report::rehearsal::{render, render_all, Rehearsal, Rehearsed};
-use units::FrameSize;
+use units::{FrameSize, Frames};
 
 use super::{ending::verdict, sim, Bench, SimRun};
 use crate::{
@@ -65,9 +65,8 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
             verdict: verdict(&results, &bench.tests, false),
         });
     }
-    let sizes: Vec<String> = plan.frame_sizes.iter().map(FrameSize::to_string).collect();
     Ok(Rehearsal {
-        plan: format!("{}: {} ({} B)", plan.name, plan.description, sizes.join(", ")),
+        plan: format!("{}: {} ({})", plan.name, plan.description, Frames::list(&plan.frame_sizes)),
         dut: format!("{setup}{assumed}"),
         runs,
     })
@@ -76,9 +75,9 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
 /// A device below the highest load, that loses a few frames in one trial of fifty as machines do.
 fn assumed(plan: &ValidPlan) -> SimSetup {
     let link = plan.link.speed;
-    let size = plan.frame_sizes.iter().min().copied().unwrap_or(FrameSize::MIN);
-    let asked = plan.search.upper.and_then(|load| load.resolve(size, link).ok());
-    let highest = asked.or(link.map(|l| l.line_rate(size)));
+    let smallest = plan.frame_sizes.iter().min().copied().unwrap_or(FrameSize::MIN.into());
+    let asked = plan.search.upper.and_then(|load| load.resolve(smallest, link).ok());
+    let highest = asked.or(link.map(|l| l.line_rate(smallest)));
     let capacity = highest.map_or(CAPACITY, |fps| (fps.get() * SHARE).round());
     SimSetup { accidents: (0.02, 50), directions: plan.traffic.directions(), ..SimSetup::new(capacity, 1) }
 }

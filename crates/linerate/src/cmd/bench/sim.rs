@@ -7,12 +7,12 @@ use measure::{
     label::LabelFacts,
     placement::PlacementClassifier,
     plan::ValidPlan,
-    result::{PortFacts, RunResult, SizeResult, Verdict, Warning, WarningKind, SCHEMA},
+    result::{MixFacts, PortFacts, RunResult, SizeResult, Verdict, Warning, WarningKind, SCHEMA},
     sim::{SimDut, SimSetup},
     trial::{TrialRecord, TrialSpec},
     validity::{judge, Evidence},
 };
-use units::{Fps, FrameSize, LinkSpeed};
+use units::{Fps, Frames, LinkSpeed};
 
 use super::bed::Bed;
 use crate::{cli::PortArgs, engine::facts, failure::Failure, stop::Stop};
@@ -80,7 +80,7 @@ impl Bed for SimRun {
         self.plan.link.speed
     }
 
-    fn streams(&mut self, _size: FrameSize) -> Result<(), Failure> {
+    fn streams(&mut self, _size: Frames) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -159,6 +159,7 @@ impl Bed for SimRun {
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
             effective_plan: self.plan.to_json(),
+            mixes: MixFacts::of(&self.plan.frame_sizes),
             selftest: Vec::new(),
             sizes,
             tests: Vec::new(),
@@ -177,7 +178,7 @@ mod tests {
 
     fn spec() -> TrialSpec {
         let load_fps = Fps::from_raw(1e6);
-        TrialSpec::steady(FrameSize::MIN, load_fps, 60.0, Purpose::Search)
+        TrialSpec::steady(units::FrameSize::MIN, load_fps, 60.0, Purpose::Search)
     }
 
     #[test]

@@ -102,10 +102,11 @@ impl Bench {
         plan::link(&mut wanted, &args.ports);
         // The smallest frames the headers allow, when none are asked for.
         let probe = engine::stream(&wanted.traffic, FrameSize::new(1518)?, 0, Default::default())?;
-        let size = args.frame_sizes.first().copied().unwrap_or_else(|| Template::min_frame_size(&probe.headers));
+        let asked = args.frame_sizes.first().and_then(|frames| frames.size());
+        let size = asked.unwrap_or_else(|| Template::min_frame_size(&probe.headers));
         // Wrong words are wrong before anything is opened.
         Program::new(&spec, &engine::stream(&wanted.traffic, size, 0, Default::default())?).map_err(Failure::usage)?;
-        wanted.frame_sizes = vec![size];
+        wanted.frame_sizes = vec![size.into()];
         wanted.search.duration = duration;
         wanted.trust.selftest = false;
         wanted.trust.settle = Duration::ZERO;
@@ -236,7 +237,7 @@ impl Bench {
     /// What both ports send in the next trial, and the stream of the flows.
     fn streams(&mut self, spec: FlowSpec) -> Result<(engine::Streams, Arc<Program>, StreamSpec), Failure> {
         self.tried += 1;
-        let mut streams = self.run.streams(self.size)?;
+        let mut streams = self.run.streams(self.size.into())?;
         let mut stream = streams.specs[0].clone();
         // What was taught before the trial is not of it: the learning frames keep the plan's headers.
         fresh::own(&mut stream.headers, stream.seed, self.tried);
@@ -278,7 +279,7 @@ impl Bench {
         if self.run.stop.requested() {
             return Ok(None);
         }
-        let template = Template::new(&stream.headers, stream.frame_size).map_err(Failure::usage)?;
+        let template = Template::new(&stream.headers, self.size).map_err(Failure::usage)?;
         let truth = Truth {
             tally: program.tally(departed.frames),
             departed: &departed,
@@ -298,7 +299,7 @@ impl Bench {
     fn line(&self, phase: &str, load: Option<Fps>) -> Line {
         Line {
             phase: phase.to_owned(),
-            frame_size: Some((self.size, 1, 1)),
+            frame_size: Some((self.size.into(), 1, 1)),
             load,
             bounds: (None, None),
             trials: self.scores.len() as u32,
@@ -351,7 +352,7 @@ fn refuse(args: &BenchArgs) -> Result<(), Failure> {
     if !args.traffic.fields.is_empty() {
         return not("--field", "the flow program says what varies");
     }
-    if args.frame_sizes.len() > 1 {
+    if args.frame_sizes.len() > 1 || args.frame_sizes.iter().any(|frames| frames.mix().is_some()) {
         return not("--frame-sizes", "one size a run");
     }
     let output = &args.output;

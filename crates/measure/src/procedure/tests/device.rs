@@ -133,7 +133,7 @@ pub fn setting(throughput: Option<f64>) -> Setting {
     let line = "10G".parse::<LinkSpeed>().unwrap().line_rate(FrameSize::MIN);
     let known = |fps: f64| Known { fps: Fps::from_raw(fps), at_maximum: fps >= line.get(), placement: None };
     Setting {
-        frame_size: FrameSize::MIN,
+        frame_size: FrameSize::MIN.into(),
         max: line,
         line_rate: Some(line),
         throughput: throughput.map(known),

@@ -1,0 +1,159 @@
+//! Mixes of frame sizes (RFC 6985): what is sent is the genome, and every figure goes by it.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod support;
+
+use serde_json::{json, Value};
+use support::{
+    exclusive,
+    raw::RawPort,
+    require,
+    tester::{linerate, linerate_in, total, Ended},
+    KernelDut, Needs,
+};
+
+/// `imix`: seven of 64, four of 570, one of 1518 bytes.
+const SIMPLE: [u64; 12] = [64, 64, 64, 64, 64, 64, 64, 570, 570, 570, 570, 1518];
+const SIMPLE_NAME: &str = "imix=7x64:4x570:1x1518";
+
+/// Bytes of the first frames of a mix, FCS included.
+fn sum(sizes: &[u64], frames: u64) -> u64 {
+    sizes.iter().cycle().take(frames as usize).sum()
+}
+
+/// A trial's result, trusted or not: counts hold either way.
+#[track_caller]
+fn counted(ended: &Ended) -> Value {
+    assert!(matches!(ended.code, 0 | 3), "{} {}", ended.code, ended.stderr);
+    ended.json()
+}
+
+#[test]
+fn every_frame_of_a_mix_comes_back_at_its_size() {
+    let _machine = exclusive();
+    let long = [64, 1518, 64, 9000];
+    for (mix, sizes, more) in [
+        ("imix", &SIMPLE[..], &["--dut", "l3"][..]),
+        ("imix=aaafg", &[64, 64, 64, 1280, 1518], &["--dut", "l3", "--both-ways", "--flows", "5000"]),
+        ("imix=BABZ:A=86:B=84:Z=85", &[84, 86, 84, 85], &["--dut", "l3", "--ip", "v6"]),
+        ("imix=agaz:z=9000", &long, &["--dut", "l2", "--l4", "none", "--flows", "100"]),
+    ] {
+        let args = ["trial", "--load", "100kpps", "--duration", "300ms", "--residual", "400ms", "--json", "-", "-q"];
+        let result = counted(&linerate(&[&args[..], &["--frame-size", mix], more].concat()));
+        for d in result["trials"][0]["directions"].as_array().unwrap() {
+            let n = |field: &str| d[field].as_u64().unwrap();
+            assert!(n("sent") > 3_000, "{mix}: {d}");
+            assert_eq!(n("lost") + n("wrong_length") + n("foreign") + n("reordered"), 0, "{mix}: {d}");
+            assert_eq!(n("received_bytes"), sum(sizes, n("sent")), "{mix}: {d}");
+            assert_eq!(d["latency"]["frames"].as_u64().unwrap_or(n("sent")), n("sent"), "{mix}: {d}");
+        }
+        assert_eq!(result["mixes"][0]["sizes_bytes"], json!(sizes), "{mix}");
+    }
+}
+
+#[test]
+fn a_kernel_bridge_is_sent_the_genome() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dut = KernelDut::bridge();
+    let seen = RawPort::open(dut.device(), "d0");
+    let args = ["trial", "--port", "eth:t0", "--port", "eth:t1", "--duration", "500ms", "--residual", "300ms"];
+    let more = ["--load", "5kpps", "--frame-size", "imix", "--json", "-", "-q"];
+    let result = counted(&linerate_in(dut.tester(), &[&args[..], &more].concat()));
+    // What another socket saw arrive at the bridge, by the number in its stamp.
+    let mut frames = Vec::new();
+    while let Some(frame) = seen.recv() {
+        let Some(stamp) = frame.len().checked_sub(18).map(|at| &frame[at..]) else { continue };
+        if stamp.starts_with(b"LR\xb7") {
+            frames.push((u32::from_le_bytes(stamp[6..10].try_into().unwrap()), frame.len() as u64 + 4));
+        }
+    }
+    assert!(frames.len() > 1_000, "{result}");
+    assert_eq!(frames.len() as u64, total(&result, "sent"));
+    for (number, size) in &frames {
+        assert_eq!(*size, SIMPLE[*number as usize % SIMPLE.len()], "frame {number}");
+    }
+    assert_eq!(total(&result, "received_bytes"), frames.iter().map(|(_, size)| size).sum::<u64>());
+}
+
+#[test]
+fn figures_of_a_mix_go_by_its_average() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (csv, markdown) = (at("r.csv"), at("r.md"));
+    let args = ["bench", "--dut", "sim:capacity=50M", "--link", "10G", "--frame-sizes", "64,imix,1518"];
+    let ended = linerate(&[&args[..], &["--json", "-", "--csv", &csv, "--markdown", &markdown]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let result = ended.json();
+    let sizes: Vec<&Value> = result["sizes"].as_array().unwrap().iter().map(|size| &size["frame_size_bytes"]).collect();
+    assert_eq!(sizes, [&json!(64), &json!(SIMPLE_NAME), &json!(1518)]);
+    // 4246 bytes in twelve frames, and 20 more of each on the wire.
+    let line = 10e9 / ((4246.0 / 12.0 + 20.0) * 8.0);
+    let found = result["sizes"][1]["throughput_fps"].as_f64().unwrap();
+    assert!((found - line).abs() < 1e-3, "{found} {line}");
+    let genome = "CUSTOM IMIX - AAAAAAABBBBC (A=64, B=570, C=1518)";
+    assert_eq!(result["mixes"][0]["genome"], genome);
+    assert_eq!(result["mixes"][0]["frame_size_bytes"], SIMPLE_NAME);
+    let trial = result["trials"].as_array().unwrap().iter().find(|t| t["spec"]["frame_size_bytes"] == SIMPLE_NAME);
+    let received = trial.unwrap()["directions"][0]["received"].as_f64().unwrap();
+    let bytes = trial.unwrap()["directions"][0]["received_bytes"].as_f64().unwrap();
+    assert!((bytes / received - 4246.0 / 12.0).abs() < 1e-6, "{bytes} {received}");
+
+    let csv = std::fs::read_to_string(csv).unwrap();
+    let row: Vec<&str> = csv.lines().find(|l| l.starts_with(SIMPLE_NAME)).unwrap().split(',').collect();
+    assert_eq!(row[5].parse::<f64>().unwrap().round(), 10e9, "layer 1");
+    assert_eq!(row[4].parse::<f64>().unwrap().round(), (line * 4246.0 / 12.0 * 8.0).round(), "layer 2");
+    let markdown = std::fs::read_to_string(markdown).unwrap();
+    assert!(markdown.contains(&format!("IMIX: {genome}, 353.83 B on average")), "{markdown}");
+    assert!(markdown.lines().any(|line| line.starts_with('|') && line.contains(" IMIX ")), "{markdown}");
+}
+
+#[test]
+fn a_test_of_one_size_is_refused_over_a_mix() {
+    let run = |sizes: &str, tests: &str| {
+        let args = ["bench", "--dut", "sim:capacity=3M", "--quick", "--upper", "4Mpps", "--json", "-", "-q"];
+        linerate(&[&args[..], &["--frame-sizes", sizes, "--tests", tests]].concat())
+    };
+    for test in ["back-to-back", "bursty", "reset", "address-caching"] {
+        let ended = run("imix", test);
+        assert_eq!((ended.code, ended.stderr.trim_end().lines().count()), (2, 1), "{test}: {}", ended.stderr);
+        assert!(ended.stderr.contains(test) && ended.stderr.contains("add a size"), "{test}: {}", ended.stderr);
+    }
+    // Beside a size it is run at that, and says of the mix why not.
+    let result = run("64,imix", "frame-loss,back-to-back").json();
+    let answer = |test: &str, size: Value| {
+        let all = result["tests"].as_array().unwrap();
+        all.iter().find(|t| t["test"] == test && t["frame_size_bytes"] == size).unwrap_or_else(|| panic!("{result}"))
+    };
+    assert_eq!(answer("back-to-back", json!(64))["outcome"], answer("frame-loss", json!(SIMPLE_NAME))["outcome"]);
+    let refused = answer("back-to-back", json!(SIMPLE_NAME));
+    assert!(refused["reason"].as_str().unwrap().contains("this is a mix"), "{refused}");
+    assert_eq!(refused["trials"], json!([]));
+}
+
+#[test]
+fn a_plan_lists_mixes_as_text_and_a_wrong_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = |text: &str| {
+        let path = dir.path().join("plan.toml");
+        std::fs::write(&path, text).unwrap();
+        linerate(&["bench", "--plan", path.to_str().unwrap(), "--print-config"])
+    };
+    let ended = plan("frame_sizes = [64, 'imix=aaz:z=9000', 'imix']");
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let toml: toml::Table = ended.stdout.parse().unwrap();
+    let sizes: Vec<String> = toml["frame_sizes"].as_array().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(sizes, ["64", "\"imix=aaz:z=9000\"", "\"imix=7x64:4x570:1x1518\""]);
+    for (text, says) in [
+        ("frame_sizes = ['imix=aj']", "16000"),
+        ("frame_sizes = ['imix=ab', 64, 'imix=ab']", "frame_sizes = imix=ab: is listed twice"),
+        ("frame_sizes = ['imix=ag']\ntraffic.ip = 'v6'", "frame_sizes = imix=ag: must be 84 to 9216"),
+        ("frame_sizes = ['mix']", "64 to 9216"),
+        ("frame_sizes = [{ size = 64 }]", "a mix like"),
+    ] {
+        let ended = plan(text);
+        assert_eq!((ended.code, ended.stderr.trim_end().lines().count()), (2, 1), "{text}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{text}: {}", ended.stderr);
+    }
+}
