@@ -106,18 +106,37 @@ fn hostile(server: &Server, way: usize, stop: &AtomicBool) {
     }
 }
 
+/// Sets a flag when it goes.
+struct Stopper<'a>(&'a AtomicBool);
+
+impl Drop for Stopper<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn hostile_clients_cost_themselves() {
     let server = server(&flows(2_000, 1));
     let stop = AtomicBool::new(false);
+    let spec = ClientSpec::new(server.local_addr().to_string());
     thread::scope(|scope| {
+        // Also when the rest fails: the scope waits for all its threads.
+        let _stop = Stopper(&stop);
         for way in 0..4 {
             let (server, stop) = (&server, &stop);
             scope.spawn(move || hostile(server, way, stop));
         }
         let good: Vec<_> = (0..9)
             .map(|_| {
-                let mut client = client(&server);
+                // The hostile ones come so fast that there may be no place for a moment.
+                let mut back_off = BackOff::new(Duration::from_millis(20), Duration::from_millis(100));
+                let by = Instant::now() + Duration::from_secs(60);
+                let client = Client::connect_patiently(&spec, &mut back_off, |_, wait| {
+                    thread::sleep(wait);
+                    Instant::now() < by
+                });
+                let mut client = client.unwrap();
                 scope.spawn(move || {
                     for _ in 0..3 {
                         assert_eq!(client.totals().unwrap().table.flows, 2_000);
