@@ -197,7 +197,7 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
         let answer = run("back-to-back");
         let b2b = &answer["found"]["back_to_back"];
         let bursts = b2b["bursts"].as_array();
-        let mut frames: Vec<u64> = bursts.into_iter().flatten().filter_map(|b| b["frames"].as_u64()).collect();
+        let mut frames: Vec<u64> = bursts.into_iter().flatten().filter_map(Value::as_u64).collect();
         frames.sort_unstable();
         let right =
             answer["outcome"] == "done" && frames.get(frames.len() / 2).is_some_and(|f| (590..=660).contains(f));
