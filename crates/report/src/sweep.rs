@@ -121,8 +121,11 @@ pub fn lines(result: &RunResult) -> String {
     let line = |size: &SizeResult| {
         let rate = Shown::of(size, result.link_bps).rate().map_or_else(|| "-".to_owned(), |r| r.to_string());
         let each = if result.directions > 1 { " each way" } else { "" };
-        let line =
-            format!("{:>7} B  {rate:>12}{each}  {}", size.frame_size_bytes, words::outcome(size, result.link_bps));
+        let line = format!(
+            "{:>9}  {rate:>12}{each}  {}",
+            size.frame_size_bytes.with_unit("B"),
+            words::outcome(size, result.link_bps)
+        );
         format!("{}\n", line.trim_end())
     };
     result.sizes.iter().map(line).collect()

@@ -117,14 +117,15 @@ pub(crate) fn shape(shape: &LoadShape) -> Option<String> {
             Some(format!("in bursts of {} frames at {burst_fps}", num::thousands(u64::from(frames))))
         }
         LoadShape::Step { step_s, then_fps } => Some(format!("from {} on {then_fps}", num::duration(step_s))),
-        LoadShape::Replay { frames, capture_frames, speed, .. } => {
+        LoadShape::Replay { frames, capture_frames, speed, max_gap_s, .. } => {
             let timing = match speed {
                 None => "evenly".to_owned(),
                 Some(1.0) => "at the captured timing".to_owned(),
                 Some(speed) => format!("at {} times the captured speed", num::trim(speed, 3)),
             };
+            let cut = max_gap_s.map_or_else(String::new, |gap| format!(", pauses cut to {}", num::duration(gap)));
             let [frames, of] = [frames, capture_frames].map(num::thousands);
-            Some(format!("{frames} frames of a capture of {of}, {timing}"))
+            Some(format!("{frames} frames of a capture of {of}, {timing}{cut}"))
         }
     }
 }

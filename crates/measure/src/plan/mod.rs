@@ -381,8 +381,10 @@ impl Plan {
     /// most are void all the same.
     #[must_use]
     pub fn quick(mut self) -> Self {
-        self.name.push_str(" (quick)");
-        self.description.push_str(" (quick: short trials, not the standard's durations)");
+        if !self.name.ends_with(" (quick)") {
+            self.name.push_str(" (quick)");
+            self.description.push_str(" (quick: short trials, not the standard's durations)");
+        }
         if self.search.method == Method::Mlrsearch {
             // Contradictory goals stay as they are, for `validate` to name.
             if let Ok(set) = self.search.goals.clone().unwrap_or_default().set() {

@@ -110,7 +110,7 @@ fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
                 .zip(point.values_of(&others))
                 .filter_map(|(key, value)| Some(format!("{} {}", words(*key), units::si_short(value? as f64))))
                 .collect();
-            parts.extend(by_size.then(|| format!("{} B", size.frame_size_bytes)));
+            parts.extend(by_size.then(|| size.frame_size_bytes.with_unit("B")));
             let (name, found) = (parts.join(", "), (value, sum, matches!(shown, Shown::AtLeast(_))));
             match curves.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, points)) => points.push(found),

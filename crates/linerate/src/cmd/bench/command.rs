@@ -86,7 +86,8 @@ fn ended(argv: &[String], env: &[(String, String)], timeout: Duration, given_up:
     let took = begun.elapsed().as_secs_f64();
     let status = match ended {
         Some(status) => format!("{status} after {took:.2} s"),
-        None => format!("ended by us after {took:.2} s"),
+        None if given_up() => format!("ended by us after {took:.2} s"),
+        None => format!("ended by us after {took:.2} s, beyond its time of {} s", timeout.as_secs_f64()),
     };
     let how = match tail(&mut output) {
         text if text.is_empty() => status,
