@@ -91,7 +91,19 @@ impl Forwarder {
     /// `received + originated = sent + dropped + punted + held`.
     #[track_caller]
     pub fn ledger(&self) -> (u64, u64) {
-        let (ports, drops) = (self.show("ports"), self.show("drops"));
+        // Two questions: a frame of the kernel's own may come between them, so it is asked again until none has.
+        let frames = |ports: &Value| -> Vec<(Value, Value)> {
+            let all = ports.as_array().expect("a list of ports");
+            all.iter().map(|p| (p["rx_frames"].clone(), p["tx_frames"].clone())).collect()
+        };
+        let (mut ports, mut drops) = (self.show("ports"), self.show("drops"));
+        for _ in 0..20 {
+            let after = self.show("ports");
+            if frames(&after) == frames(&ports) {
+                break;
+            }
+            (ports, drops) = (after, self.show("drops"));
+        }
         let n = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("no count in {ports} {drops}"));
         let sum = |key: &str| ports.as_array().expect("a list of ports").iter().map(|p| n(&p[key])).sum::<u64>();
         let dropped: u64 = drops["drops"].as_object().expect("drops by reason").values().map(n).sum();
