@@ -51,7 +51,7 @@ pub trait FibMaker: fmt::Debug + Send {
     fn make6(&self, routes: usize) -> Result<Arc<dyn Lookup6>, FibError>;
 }
 
-/// A static IPv4 FIB: a trie of strides 16, 8 and 8 bits, so that most routes take one load.
+/// A static IPv4 FIB: a trie of strides 16, 8 and 8 bits: two loads for most routes, up to a /24.
 #[derive(Debug, Clone)]
 pub struct Fib4 {
     trie: Trie,

@@ -191,8 +191,7 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
         answer(&ended.json(), test).clone()
     };
-    // A bucket of 500 that fills at a fifth of the burst's rate lets 625 frames pass: the buffer, corrected, is 500. A
-    // repetition whose bursts the tester could not send counts like the others.
+    // A bucket of 500 that fills at a fifth of the burst's rate lets 625 frames pass: the buffer, corrected, is 500.
     agrees("back-to-back", || {
         let answer = run("back-to-back");
         let b2b = &answer["found"]["back_to_back"];

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    plan::SweepKey,
+    plan::{Point, SweepKey},
     result::{RunResult, Verdict},
 };
 
@@ -50,5 +50,10 @@ impl SweepPoint {
     /// The values of these keys, in their order; of a key that the point has not, nothing.
     pub fn values_of(&self, keys: &[SweepKey]) -> Vec<Option<u64>> {
         keys.iter().map(|key| self.values.get(key).copied()).collect()
+    }
+
+    /// Those values with their keys.
+    pub fn point(&self, keys: &[SweepKey]) -> Point {
+        Point(keys.iter().filter_map(|key| Some((*key, *self.values.get(key)?))).collect())
     }
 }

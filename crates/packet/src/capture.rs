@@ -18,13 +18,15 @@ pub const MAX_FRAMES: usize = 10_000_000;
 pub const MAX_BYTES: usize = 1 << 30;
 /// The shortest frame: an Ethernet header.
 pub const MIN_FRAME: usize = 14;
+/// Bytes that tell what a file is.
+pub const HEAD: usize = 64;
 
 /// What is wrong with a capture, and what to do about it: one line, to stand behind its name.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// Neither pcap nor pcapng.
-    #[error("must be a capture, pcap or pcapng")]
-    Unknown,
+    #[error("must be a capture, pcap or pcapng, and is {0}")]
+    Unknown(String),
     /// Cannot be read.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -78,13 +80,16 @@ impl Capture {
     /// Reads a pcap (of micro- or nanoseconds, in either byte order) or pcapng to its end.
     pub fn read(mut from: impl Read) -> Result<Self, CaptureError> {
         let mut capture = Self { bytes: Vec::new(), ends: Vec::new(), times: Vec::new(), longest: 0 };
-        let mut magic = Vec::new();
-        from.by_ref().take(4).read_to_end(&mut magic)?;
+        let mut head = Vec::new();
+        from.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        if let Some(looks) = not_a_capture(&head) {
+            return Err(CaptureError::Unknown(looks));
+        }
         let known = |magic: u32| matches!(magic, 0xa1b2_c3d4 | 0xa1b2_3c4d);
-        match magic.first_chunk().map(|&magic| u32::from_be_bytes(magic)) {
-            Some(0x0a0d_0d0a) => capture.next_generation(Cursor::new(magic).chain(from))?,
-            Some(n) if known(n) || known(n.swap_bytes()) => capture.classic(Cursor::new(magic).chain(from))?,
-            _ => return Err(CaptureError::Unknown),
+        match head.first_chunk().map(|&magic| u32::from_be_bytes(magic)) {
+            Some(0x0a0d_0d0a) => capture.next_generation(Cursor::new(head).chain(from))?,
+            Some(n) if known(n) || known(n.swap_bytes()) => capture.classic(Cursor::new(head).chain(from))?,
+            _ => return Err(CaptureError::Unknown("of another dialect: convert it first (editcap IN OUT)".into())),
         }
         match capture.is_empty() {
             true => Err(CaptureError::Empty),
@@ -190,6 +195,32 @@ impl Capture {
     pub fn total_bytes(&self) -> u64 {
         self.bytes.len() as u64 + u64::from(FCS_BYTES) * self.len() as u64
     }
+}
+
+/// What a file that begins so looks like, if libpcap does not read such files: give it the first [`HEAD`] bytes.
+pub fn not_a_capture(head: &[u8]) -> Option<String> {
+    // pcap with microseconds and nanoseconds, its dialects, pcapng.
+    const MAGIC: [u32; 7] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xa1b2_34cd, 0x1c00_01ac, 0x1c00_01ab, 0x0a0d_0d0a];
+    let magic = head.first_chunk().map(|&word| u32::from_le_bytes(word));
+    if magic.is_some_and(|word| MAGIC.contains(&word) || MAGIC.contains(&word.swap_bytes())) {
+        return None;
+    }
+    let shown = |byte: &u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+    Some(match head {
+        [] => "empty".into(),
+        [0x1f, 0x8b, ..] => "packed by gzip: unpack it first".into(),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => "packed by zstd: unpack it first".into(),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => "packed by xz: unpack it first".into(),
+        text if text.iter().all(shown) => {
+            let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+            let line = String::from_utf8_lossy(line.get(..24).unwrap_or(line)).into_owned();
+            format!("text that begins with {line:?}")
+        }
+        other => {
+            let bytes: Vec<String> = other.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+            format!("something that begins with the bytes {}", bytes.join(" "))
+        }
+    })
 }
 
 /// `if_tsresol` of an interface: 10^-n s, or 2^-n with the highest bit set; microseconds when it is not said.

@@ -98,7 +98,8 @@ fn notes(sweep: &SweepResult) -> Vec<String> {
     warnings.filter(|w| w.kind != measure::result::WarningKind::Simulated).for_each(|w| say(text::clean(&w.text)));
     let silent = |p: &'_ SweepPoint, s: &SizeResult| {
         let why = s.diagnosis.as_deref().filter(|_| Shown::of(s, p.result.link_bps) == Shown::Nothing)?;
-        Some(format!("{}, {} B: {}", name(p, &sweep.keys), s.frame_size_bytes, text::clip(&text::clean(why), 300)))
+        let frames = s.frame_size_bytes.with_unit("B");
+        Some(format!("{}, {frames}: {}", p.point(&sweep.keys), text::clip(&text::clean(why), 300)))
     };
     let silent: Vec<_> =
         sweep.points.iter().flat_map(|p| p.result.sizes.iter().filter_map(move |s| silent(p, s))).collect();
@@ -108,12 +109,6 @@ fn notes(sweep: &SweepResult) -> Vec<String> {
         say(format!("and {more} more without a figure: the JSON result says why"));
     }
     notes
-}
-
-/// `cores 2, flows 1000`
-pub fn name(point: &SweepPoint, keys: &[SweepKey]) -> String {
-    let values = keys.iter().zip(point.values_of(keys));
-    values.filter_map(|(key, value)| Some(format!("{key} {}", value?))).collect::<Vec<_>>().join(", ")
 }
 
 /// One line a frame size of a point, for those who watch.

@@ -63,6 +63,8 @@ const ELSEWHERE: u16 = u16::MAX - 1;
 struct Stream {
     /// One above the highest sequence seen, unwrapped.
     next: u64,
+    /// Of a mix: which of its frames `next` is.
+    in_mix: usize,
     /// Delay of the frame `next - 1`.
     last_delay: u64,
     counts: StreamCounts,
@@ -217,7 +219,11 @@ impl Checker {
                 continue;
             };
             let ahead = stamp.sequence.wrapping_sub(stream.next as u32) as i32;
-            let frame_len = if MIX { length_in(&self.mix, stream.next, ahead) } else { self.frame_len };
+            let frame_len = match (MIX, ahead) {
+                (false, _) => self.frame_len,
+                (true, 0) => self.mix.get(stream.in_mix).copied().unwrap_or_default(),
+                (true, _) => length_in(&self.mix, stream.next, ahead),
+            };
             if data.len() != frame_len {
                 self.odd(Odd::WrongLength, data);
                 continue;
@@ -236,6 +242,10 @@ impl Checker {
                 self.current.delays.record(delay);
                 if MIX {
                     self.mix_bytes += frame_len as u64;
+                    stream.in_mix += 1;
+                    if stream.in_mix >= self.mix.len() {
+                        stream.in_mix = 0;
+                    }
                 }
             } else {
                 let run = Passed { before: arrived, now, departure: stamp.departure };
@@ -247,6 +257,9 @@ impl Checker {
                     if MIX {
                         self.mix_bytes += frame_len as u64;
                     }
+                }
+                if MIX {
+                    stream.in_mix = (stream.next % self.mix.len().max(1) as u64) as usize;
                 }
             }
         }

@@ -83,6 +83,18 @@ pub struct RefusedRun {
 }
 
 impl TxCounters {
+    /// Counts frames that the port took.
+    #[inline]
+    pub(crate) fn took(&mut self, frames: u64, now: u64) {
+        if frames > 0 {
+            if self.sent == 0 {
+                self.first_tick = now;
+            }
+            self.sent += frames;
+            self.last_tick = now;
+        }
+    }
+
     #[cold]
     pub(crate) fn refuse(&mut self, frames: u64, now: u64) {
         self.refused += frames;
@@ -172,13 +184,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for TxTask<T, A> {
         }
         self.generator.fill(&mut self.burst, now);
         let sent = self.tx.tx(&mut self.burst);
-        if sent > 0 {
-            if self.counters.sent == 0 {
-                self.counters.first_tick = now;
-            }
-            self.counters.sent += sent as u64;
-            self.counters.last_tick = now;
-        }
+        self.counters.took(sent as u64, now);
         if sent < offered {
             self.generator.unsent(offered - sent);
             self.counters.refuse((offered - sent) as u64, now);

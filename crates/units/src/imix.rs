@@ -19,6 +19,9 @@ const LETTERS: [(char, u32); 9] =
 /// FD.io CSIT's mix: 28 of 64, 16 of 570 and 4 of 1518 bytes.
 const IMIX_V4: [(usize, u32); 3] = [(28, 64), (16, 570), (4, 1518)];
 
+/// Different mixes that a program may name: each is kept for good, and files may name as many as they like.
+const MAX_KNOWN: usize = 1024;
+
 const LEGAL: &str = "must be a genome (aaafg; z with its size: aaz:z=9000), a custom one with its table \
                      (AAB:A=78:B=1400), counts (7x64:4x570:1x1518), or IMIX_v4";
 
@@ -65,6 +68,10 @@ impl Imix {
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(same) = known.iter().find(|one| ***one == sequence) {
             return Ok(Self(same));
+        }
+        if known.len() >= MAX_KNOWN {
+            let legal = format!("must be one of at most {MAX_KNOWN} different mixes");
+            return Err(UnitError::new("IMIX", sequence.name, legal));
         }
         let kept = Box::leak(Box::new(sequence));
         known.push(kept);

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{si::parse_si, si_short, Fps, Frames, UnitError};
+use crate::{si::parse_si, si_short, Fps, Frames, UnitError, WIRE_OVERHEAD_BYTES};
 
 /// The speed of a link in bits per second of layer 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,7 +27,12 @@ impl LinkSpeed {
     /// The most frames of this size the link carries in a second: `link / ((L + 20) * 8)` (RFC 2544 appendix B). Of a mix
     /// `L` is the average, since each frame takes its own wire time.
     pub fn line_rate(self, frames: impl Into<Frames>) -> Fps {
-        Fps::from_raw(self.0 as f64 / (frames.into().average_on_wire() * 8.0))
+        self.line_rate_average(frames.into().average_bytes())
+    }
+
+    /// The most frames of so many bytes in the mean, FCS included, that the link carries in a second.
+    pub fn line_rate_average(self, bytes: f64) -> Fps {
+        Fps::from_raw(self.0 as f64 / ((bytes + f64::from(WIRE_OVERHEAD_BYTES)) * 8.0))
     }
 }
 

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{si, si::parse_si, FrameSize, Frames, LinkSpeed, UnitError, FCS_BYTES};
+use crate::{si, si::parse_si, FrameSize, Frames, LinkSpeed, UnitError, FCS_BYTES, WIRE_OVERHEAD_BYTES};
 
 /// Frames per second: finite and not negative.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
@@ -78,13 +78,19 @@ impl Load {
     ///
     /// Errors when a share is asked for and the link speed is not known.
     pub fn resolve(self, frames: impl Into<Frames>, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {
-        let frames = frames.into();
+        self.resolve_average(frames.into().average_bytes(), link)
+    }
+
+    /// This load in frames per second for frames of so many bytes in the mean, FCS included.
+    ///
+    /// Errors when a share is asked for and the link speed is not known.
+    pub fn resolve_average(self, bytes: f64, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {
         Ok(match self {
             Self::Frames(fps) => fps,
-            Self::L1(bps) => Fps::from_raw(bps / (frames.average_on_wire() * 8.0)),
-            Self::L2(bps) => Fps::from_raw(bps / (frames.average_bytes() * 8.0)),
+            Self::L1(bps) => Fps::from_raw(bps / ((bytes + f64::from(WIRE_OVERHEAD_BYTES)) * 8.0)),
+            Self::L2(bps) => Fps::from_raw(bps / (bytes * 8.0)),
             Self::LinePercent(percent) => match link {
-                Some(link) => Fps::from_raw(link.line_rate(frames).get() * percent / 100.0),
+                Some(link) => Fps::from_raw(link.line_rate_average(bytes).get() * percent / 100.0),
                 None => {
                     return Err(UnitError::new(
                         "load",

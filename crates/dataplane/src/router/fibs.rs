@@ -11,7 +11,7 @@ use crate::{
 pub(super) type Changes = Vec<(Prefix, Option<u32>)>;
 
 /// Most routes of a family in Rust's own memory; with more the maker's tables are used.
-pub(super) const SMALL: usize = 4096;
+pub const SMALL: usize = 4096;
 
 /// A table of one family.
 pub(super) trait Table: fmt::Debug + Send + Sync {

@@ -28,7 +28,7 @@ use std::{
 
 use packet::MacAddr;
 
-pub use fibs::FibMemory;
+pub use fibs::{FibMemory, SMALL as SMALL_FIB};
 pub use item::{Address, BridgeEntry, Fdb, Neighbour, Route};
 pub use neighbours::NeighbourState;
 pub use op::{Item, Key, Op, OpError};

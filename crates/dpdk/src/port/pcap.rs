@@ -9,6 +9,8 @@ use std::{
     path::Path,
 };
 
+use packet::capture::not_a_capture;
+
 use super::{vdev, PortConfig, Started, Traits};
 use crate::{DpdkError, Eal, Mempool};
 
@@ -67,32 +69,6 @@ pub(super) fn open(
 /// What is said of a capture that ends in the middle of this frame, counted from 1.
 pub(super) fn cut_short(path: &Path, frame: u64) -> String {
     format!("{} is cut in the middle of frame {frame}: only what is before it is read", path.display())
-}
-
-/// What a file that begins so looks like, if libpcap does not read such files.
-fn not_a_capture(head: &[u8]) -> Option<String> {
-    // pcap with microseconds and nanoseconds, its dialects, pcapng.
-    const MAGIC: [u32; 7] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xa1b2_34cd, 0x1c00_01ac, 0x1c00_01ab, 0x0a0d_0d0a];
-    let magic = head.first_chunk().map(|&word| u32::from_le_bytes(word));
-    if magic.is_some_and(|word| MAGIC.contains(&word) || MAGIC.contains(&word.swap_bytes())) {
-        return None;
-    }
-    let shown = |byte: &u8| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
-    Some(match head {
-        [] => "empty".into(),
-        [0x1f, 0x8b, ..] => "packed by gzip: unpack it first".into(),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => "packed by zstd: unpack it first".into(),
-        [0xfd, b'7', b'z', b'X', b'Z', ..] => "packed by xz: unpack it first".into(),
-        text if text.iter().all(shown) => {
-            let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-            let line = String::from_utf8_lossy(line.get(..24).unwrap_or(line)).into_owned();
-            format!("text that begins with {line:?}")
-        }
-        other => {
-            let bytes: Vec<String> = other.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-            format!("something that begins with the bytes {}", bytes.join(" "))
-        }
-    })
 }
 
 /// As many mbufs as there are frames, and those of the caller's pool for the copies that go round.
@@ -217,23 +193,6 @@ mod tests {
             let record: &[u8; RECORD] = record.first_chunk().unwrap();
             let seconds = u64::from(u32::MAX) * 1_000_000_000;
             assert_eq!((order.time(record, 1), order.time(record, 1000)), (seconds + 999_999, seconds + 999_999_000));
-        }
-    }
-
-    #[test]
-    fn what_is_no_capture_is_said() {
-        for captures in [&[0xd4, 0xc3, 0xb2, 0xa1, 2][..], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a]] {
-            assert_eq!(not_a_capture(captures), None);
-        }
-        for (head, looks) in [
-            (&b""[..], "empty"),
-            (b"root:x:0:0:root:/root:/bin/bash\ndaemon", "text that begins with \"root:x:0:0:root:/root:/b\""),
-            (b"a\n\nb", "text that begins with \"a\""),
-            (&[0x1f, 0x8b, 8, 0], "packed by gzip: unpack it first"),
-            (&[0x7f, b'E', b'L', b'F', 2], "something that begins with the bytes 7f 45 4c 46"),
-            (&[0xa1, 0xb2], "something that begins with the bytes a1 b2"),
-        ] {
-            assert_eq!(not_a_capture(head).unwrap(), looks);
         }
     }
 }

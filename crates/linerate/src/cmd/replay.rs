@@ -8,7 +8,7 @@ use measure::{
 };
 use packet::capture::Capture;
 use traffic::replay::{Timeline, TimelineError, Timing};
-use units::{parse_duration, Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES, WIRE_OVERHEAD_BYTES};
+use units::{parse_duration, Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES};
 
 use crate::{cli::TrialArgs, engine::Replayable, failure::Failure};
 
@@ -89,16 +89,8 @@ impl<'a> Asked<'a> {
 
     /// A load in frames/s of the mean size.
     fn rate(&self, load: Load, link: Option<LinkSpeed>) -> Result<Fps, Failure> {
-        let on_wire = (self.mean() + f64::from(WIRE_OVERHEAD_BYTES)) * 8.0;
-        let line = link.map(|link| Fps::from_raw(link.bps() as f64 / on_wire));
-        let fps = match (load, line) {
-            (Load::L1(bps), _) => Fps::from_raw(bps / on_wire),
-            (Load::L2(bps), _) => Fps::from_raw(bps / (self.mean() * 8.0)),
-            (Load::LinePercent(percent), Some(line)) => Fps::from_raw(line.get() * percent / 100.0),
-            // Frames, and a share of nobody knows what.
-            (load, _) => load.resolve(FrameSize::MIN, link)?,
-        };
-        match line.filter(|most| fps > *most) {
+        let fps = load.resolve_average(self.mean(), link)?;
+        match link.map(|link| link.line_rate_average(self.mean())).filter(|most| fps > *most) {
             None => Ok(fps),
             Some(most) => Err(Failure::usage(format!(
                 "--load {load}: {fps} is beyond the link, which carries at most {most} of this capture's {:.1} bytes in \

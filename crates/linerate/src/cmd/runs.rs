@@ -80,7 +80,7 @@ fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Sheet>, Failur
     };
     let (mut sheets, mut reasons) = (Vec::new(), Vec::new());
     for point in &new.points {
-        let name = report::sweep::name(point, &new.keys);
+        let name = point.point(&new.keys);
         let compared = match old.points.iter().find(|p| p.values == point.values) {
             Some(was) => layout::compare(&point.result, &was.result),
             None => Err(vec!["the old sweep has no such point".to_owned()]),

@@ -9,8 +9,9 @@ use measure::{
 
 use crate::failure::Failure;
 
-/// Largest result read: a run of thousands of trials with their histograms is some ten megabytes, and a sweep holds up to
-/// 64 of them.
+/// Largest result of a run: one of thousands of trials with their histograms is some ten megabytes.
+const MAX_RUN: u64 = 256 << 20;
+/// Largest result of a sweep, which holds up to 64 runs.
 const MAX_BYTES: u64 = 1 << 30;
 
 /// A result of either kind.
@@ -62,6 +63,9 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
         format!("is no whole result: {}", e.escape_debug())
     };
     match head.schema {
+        Some(serde_json::Value::String(schema)) if schema == SCHEMA && bytes.len() as u64 > MAX_RUN => {
+            Err("is larger than 256 MiB: a result is not".to_owned())
+        }
         Some(serde_json::Value::String(schema)) if schema == SCHEMA => {
             serde_json::from_slice(bytes).map(Stored::Run).map_err(whole)
         }

@@ -4,6 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use dataplane::{
     fib::{FibError, FibMaker, Lookup4, Lookup6},
+    router::SMALL_FIB,
     Prefix,
 };
 use dpdk::{DpdkError, Eal, Fib4, Fib6, FibConfig};
@@ -81,15 +82,12 @@ impl Lookup6 for Large<Fib6> {
 pub fn tables_mib(routes: usize) -> u32 {
     // A quarter more than there are, 64 MiB of the first level and 48 of groups.
     let grown = routes as f64 * 1.25;
-    if routes > SMALL_ROUTES {
+    if routes > SMALL_FIB {
         (112.0 + grown * 450e-6) as u32
     } else {
         0
     }
 }
-
-/// The most routes of a table in ordinary memory.
-const SMALL_ROUTES: usize = 4096;
 
 fn config(routes: usize) -> FibConfig {
     FibConfig::new(u32::try_from(routes.max(1)).unwrap_or(u32::MAX))

@@ -60,12 +60,8 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     }
     depart(!several && s.duration.as_secs() < 60, format!("trials of {} s instead of 60 s (§24)", seconds(s.duration)));
     depart(!several && loss > Ratio::ZERO, format!("loss up to {loss} counts as passing, §26.1 allows none"));
-    let missing: Vec<_> = FrameSize::RFC2544
-        .iter()
-        .filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)))
-        .map(FrameSize::to_string)
-        .collect();
-    depart(!missing.is_empty(), format!("frame sizes {} of §9.1 left out", missing.join(", ")));
+    let missing = sizes_left_out(plan);
+    depart(missing.is_some(), format!("frame sizes {} of §9.1 left out", missing.unwrap_or_default()));
     depart(facts.mix.is_some(), facts.mix.map_or_else(String::new, mixed));
     let wait = plan.trust.residual;
     depart(wait.as_secs() < 2, format!("{} s instead of 2 s of waiting for residual frames (§23 d)", seconds(wait)));
@@ -90,6 +86,13 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
 /// That frames were of a mix.
 fn mixed(mix: Imix) -> String {
     format!("a mix of frame sizes, {mix} (RFC 6985), instead of one size (§9)")
+}
+
+/// Which of the frame sizes of RFC 2544 §9.1 the plan has not; nothing when it has them all.
+fn sizes_left_out(plan: &Plan) -> Option<String> {
+    let missing = FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)));
+    let missing: Vec<_> = missing.map(FrameSize::to_string).collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
 }
 
 /// The goals with every attribute, and what RFC 9971 leaves open.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use units::{FrameSize, Frames, Ratio};
+use units::Ratio;
 
 use super::LabelFacts;
 use crate::{
@@ -145,12 +145,9 @@ fn going_by(label: &mut Label, plan: &Plan) {
 }
 
 fn sizes(label: &mut Label, plan: &Plan) {
-    let missing: Vec<_> = FrameSize::RFC2544
-        .iter()
-        .filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)))
-        .map(FrameSize::to_string)
-        .collect();
-    label.should(!missing.is_empty(), format!("frame sizes {} of RFC 2544 §9.1 left out", missing.join(", ")));
+    let missing = super::sizes_left_out(plan);
+    let text = format!("frame sizes {} of RFC 2544 §9.1 left out", missing.as_deref().unwrap_or_default());
+    label.should(missing.is_some(), text);
 }
 
 fn frame_loss(label: &mut Label, plan: &Plan, setting: &Setting, found: &Found) {

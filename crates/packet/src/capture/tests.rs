@@ -80,7 +80,7 @@ fn a_capture_that_ends_early_is_refused_at_the_frame() {
         let broken = ends.iter().filter(|&&end| end <= len).count().max(1);
         match error {
             Ok(frames) => assert_eq!(len, ends[frames]),
-            Err(CaptureError::Unknown) => assert!(len < 4),
+            Err(CaptureError::Unknown(_)) => assert!(len < 4),
             Err(CaptureError::Empty) => assert_eq!(len, 24),
             Err(CaptureError::Broken(frame)) => assert_eq!(frame, broken, "{len}"),
             Err(other) => panic!("{len}: {other}"),
@@ -114,8 +114,9 @@ fn what_cannot_be_sent_is_said_in_one_line() {
     };
     wlan.write_block(&block.into_block()).unwrap();
     for (file, says) in [
-        (vec![], "must be a capture"),
-        (b"root:x:0:0".to_vec(), "must be a capture, pcap or pcapng"),
+        (vec![], "must be a capture, pcap or pcapng, and is empty"),
+        (b"root:x:0:0".to_vec(), "must be a capture, pcap or pcapng, and is text"),
+        (classic(true, 0xa1b2_cd34, &[]), "another dialect"),
         (classic(true, 0xa1b2_c3d4, &[]), "holds no frame"),
         (one(9213), "frame 2 has 9213 bytes: must be 14 to 9212"),
         (one(13), "frame 2 has 13 bytes"),
@@ -129,6 +130,23 @@ fn what_cannot_be_sent_is_said_in_one_line() {
     ] {
         let error = Capture::read(&file[..]).unwrap_err().to_string();
         assert!(error.contains(says) && error.lines().count() == 1, "{says}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_capture_is_said() {
+    for captures in [&[0xd4, 0xc3, 0xb2, 0xa1, 2][..], &[0xa1, 0xb2, 0x3c, 0x4d], &[0x0a, 0x0d, 0x0d, 0x0a]] {
+        assert_eq!(not_a_capture(captures), None);
+    }
+    for (head, looks) in [
+        (&b""[..], "empty"),
+        (b"root:x:0:0:root:/root:/bin/bash\ndaemon", "text that begins with \"root:x:0:0:root:/root:/b\""),
+        (b"a\n\nb", "text that begins with \"a\""),
+        (&[0x1f, 0x8b, 8, 0], "packed by gzip: unpack it first"),
+        (&[0x7f, b'E', b'L', b'F', 2], "something that begins with the bytes 7f 45 4c 46"),
+        (&[0xa1, 0xb2], "something that begins with the bytes a1 b2"),
+    ] {
+        assert_eq!(not_a_capture(head).unwrap(), looks);
     }
 }
 

@@ -108,6 +108,10 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for Replay<T, A> {
     #[inline]
     fn poll(&mut self, now: u64) -> bool {
         let Some(elapsed) = now.checked_sub(self.start) else { return false };
+        // Most polls find nothing to do.
+        if self.given == self.frames || elapsed < self.next.due(&self.timeline) {
+            return false;
+        }
         let (mut numbers, mut late, mut due) = ([0; BURST], [0; BURST], 0);
         for (number, late) in numbers.iter_mut().zip(&mut late) {
             if self.given + due as u64 == self.frames {
@@ -117,9 +121,6 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for Replay<T, A> {
             (*number, *late) = (self.next.number, behind);
             self.next.step(&self.timeline);
             due += 1;
-        }
-        if due == 0 {
-            return false;
         }
         self.given += due as u64;
         let numbers = numbers.get(..due).unwrap_or_default();
@@ -131,13 +132,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for Replay<T, A> {
         }
         let bytes = |&number: &usize| self.capture.frame(number).len() as u64 + u64::from(FCS_BYTES);
         self.replayed.bytes += numbers.iter().take(sent).map(bytes).sum::<u64>();
-        if sent > 0 {
-            if self.counters.sent == 0 {
-                self.counters.first_tick = now;
-            }
-            self.counters.sent += sent as u64;
-            self.counters.last_tick = now;
-        }
+        self.counters.took(sent as u64, now);
         if sent < offered {
             self.counters.refuse((offered - sent) as u64, now);
         }
