@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds DPDK's own l3fwd, the peer of `linerate forward l3` in benchmarks, from the source package of the DPDK that is
-# installed, and prints the path of the program. Built once per version; nothing of the system is changed.
+# installed, and prints the path of the program. Built once per version; nothing of the system is changed. Beside it lies
+# PATH-static: linked statically, as Linerate is, with the drivers that the benchmarks need.
 #   scripts/l3fwd.sh [OUT]     OUT: where to, instead of ${XDG_CACHE_HOME:-~/.cache}/linerate/l3fwd-VERSION
 set -euo pipefail
 
@@ -15,7 +16,7 @@ pkg-config --exists libdpdk || die "libdpdk is not installed; get it with: scrip
 version=$(dpkg-query -W -f='${source:Version}' libdpdk-dev) || die "libdpdk-dev is not a Debian package here"
 
 out=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/linerate/l3fwd-$version}
-if [ -x "$out" ] && [ -n "$(ldd "$out" 2>/dev/null)" ] && ! ldd "$out" | grep -q 'not found'; then
+if [ -x "$out-static" ] && [ -x "$out" ] && [ -n "$(ldd "$out" 2>/dev/null)" ] && ! ldd "$out" | grep -q 'not found'; then
     echo "$out"
     exit 0
 fi
@@ -61,11 +62,21 @@ main=source/examples/l3fwd/main.c
 sed -i -e 's/\.offloads = RTE_ETH_RX_OFFLOAD_CHECKSUM/.offloads = 0/' \
     -e 's/(unsigned)8192)/(unsigned)(getenv("L3FWD_MBUFS") ? atoi(getenv("L3FWD_MBUFS")) : 8192))/' "$main"
 grep -q '\.offloads = 0' "$main" && grep -q L3FWD_MBUFS "$main" || die "main.c of DPDK $version is not as expected"
-if ! make -C source/examples/l3fwd shared >log 2>&1; then
+# Of the drivers only those for the ports of the benchmarks: some others need libraries that libdpdk-dev does not bring.
+classes='(baseband|crypto|compress|event|raw|regex|vdpa|gpu|dma|net|common|bus|mempool)_'
+needed='(net_null|net_pcap|bus_vdev|bus_pci|mempool_ring)\.a$'
+archives=$(pkg-config --static --libs libdpdk | tr ' ' '\n' | grep '^-l:librte_' | sort -u)
+archives=$(grep -vE "rte_$classes" <<<"$archives"; grep -E "rte_$needed" <<<"$archives")
+archives="-Wl,--whole-archive $(tr '\n' ' ' <<<"$archives") -Wl,--no-whole-archive"
+libraries='-lpcap -lnuma -lelf -lfdt -lbsd -ljansson -lz -lcrypto -latomic -lm -ldl -lpthread'
+if ! make -C source/examples/l3fwd shared >log 2>&1 ||
+    ! make -C source/examples/l3fwd static LDFLAGS_STATIC="$archives $libraries" LDFLAGS=-no-pie >log 2>&1; then
     tail -n 20 log >&2
     die "the build failed (above)"
 fi
 mkdir -p "$(dirname "$out")"
-install -m 755 source/examples/l3fwd/build/l3fwd-shared "$out.$$"
-mv "$out.$$" "$out"
+for kind in static shared; do
+    install -m 755 "source/examples/l3fwd/build/l3fwd-$kind" "$out.$$"
+    case $kind in static) mv "$out.$$" "$out-static" ;; shared) mv "$out.$$" "$out" ;; esac
+done
 echo "$out"

@@ -2,7 +2,8 @@
 //! capture, and its latency beside that of `null`; one lcore.
 //!
 //! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [latency] [quick]`; `rate` alone
-//! unless told, one round of each with `quick`. Rates are of 64-byte IPv4/UDP frames out of an endless capture (`net_pcap`, which
+//! unless told, one round of each with `quick`; `flows 1M` (1k, 64k, 1M, 4M, 16M) measures at these alone. Rates are of 64-byte
+//! IPv4/UDP frames out of an endless capture (`net_pcap`, which
 //! itself costs some 29 cycles a frame and more for many flows) to a null port. Captures are read once, from memory
 //! (/dev/shm), each program exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the
 //! time for a capture of one frame, is told apart. Rounds of each in turn, since these machines are shared; compare within
@@ -25,6 +26,8 @@ use logger::{rate, Logger, Seen};
 
 const ROUNDS: usize = 7;
 const SWEEP_ROUNDS: usize = 3;
+/// Sixteen million frames of a capture in memory take 15 GB.
+const SIZES: [(&str, u32); 5] = [("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20), ("4M", 1 << 22), ("16M", 1 << 24)];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -43,7 +46,8 @@ fn main() {
         });
     }
     if asked("flows") {
-        sweep(rounds(SWEEP_ROUNDS));
+        let some = SIZES.iter().any(|(name, _)| asked(name));
+        sweep(rounds(SWEEP_ROUNDS), SIZES.iter().filter(|(name, _)| !some || asked(name)));
     }
     if asked("readers") {
         beside_readers(rounds(ROUNDS));
@@ -81,14 +85,13 @@ fn beside_readers(rounds: usize) {
 }
 
 /// Rates, clocks and memory against flows.
-fn sweep(rounds: usize) {
+fn sweep<'a>(rounds: usize, sizes: impl Iterator<Item = &'a (&'a str, u32)>) {
     println!("\n64-byte frames in random order, one lcore");
     println!(
         "{:<6} {:>7} {:>7} {:>7} {:>13} {:>12} {:>12}",
         "flows", "min", "median", "max", "clocks/packet", "bytes/place", "bytes/flow"
     );
-    // Sixteen million frames of a capture in memory take 15 GB.
-    for (name, flows) in [("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20), ("4M", 1 << 22), ("16M", 1 << 24)] {
+    for &(name, flows) in sizes {
         let load = Load::shuffled(flows, 16);
         let mut seen: Vec<Seen> = (0..rounds).map(|_| rate(&load)).collect();
         seen.sort_by(|a, b| a.fps.total_cmp(&b.fps));

@@ -3,7 +3,7 @@
 //! `cargo bench -p linerate --bench forward -- [peers] [l3] [flows] [routes]`; `peers` alone unless told. 64-byte IPv4/UDP
 //! frames come out of an endless capture (`net_pcap`, which costs some 29 cycles a frame by itself and more for many
 //! flows) and go to a null port. Rounds of each program in turn, since these machines are shared; compare within a run.
-//! l3fwd is built by `scripts/l3fwd.sh`, or given in L3FWD; its tables end at 1,024 routes.
+//! l3fwd is built by `scripts/l3fwd.sh`, or given in L3FWD (and as L3FWD-static); its tables end at 1,024 routes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -34,6 +34,7 @@ fn main() {
             "testpmd io",
             "testpmd mac",
             "l3fwd lpm",
+            "l3fwd lpm static",
             "l3fwd em",
             "null",
             "l2",
@@ -54,9 +55,11 @@ fn main() {
             let few = routes.min(1000);
             println!("\n64-byte frames, 1k flows, {name} routes, l3fwd {few}, one lcore");
             let [few, all] = [few, routes].map(|routes| Load::new(1024, routes));
-            contest::compare(&["l3fwd lpm", "l3"], ROUNDS, |name| match name {
-                "l3" => linerate(&all, "l3"),
-                _ => contest::l3fwd(&few, "lpm"),
+            contest::compare(&["l3fwd lpm", "l3fwd lpm static", "l3"], ROUNDS, |name| {
+                match name.strip_prefix("l3fwd ") {
+                    Some(lookup) => contest::l3fwd(&few, lookup),
+                    None => linerate(&all, "l3"),
+                }
             });
         }
     }

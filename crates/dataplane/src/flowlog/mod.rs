@@ -114,6 +114,7 @@ where
         let Packets { v4, v6, times4, times6 } = &mut *self.packets;
         v4.clear();
         v6.clear();
+        self.worker.begin();
         if TIMES {
             times4.clear();
             times6.clear();
@@ -132,10 +133,12 @@ where
             // There is room: as many as frames in a burst.
             match self.decoder.decode(frame, ingress as u8) {
                 Decoded::Ip4(packet) => {
+                    self.worker.expect4(&packet, &self.prefetch);
                     let _ = v4.try_push(packet);
                     let _ = TIMES.then(|| times4.try_push(time(i)));
                 }
                 Decoded::Ip6(packet) => {
+                    self.worker.expect6(&packet, &self.prefetch);
                     let _ = v6.try_push(packet);
                     let _ = TIMES.then(|| times6.try_push(time(i)));
                 }

@@ -72,15 +72,31 @@ pub(crate) struct Flows<F: Family> {
     hasher: Hasher,
     index: Index,
     ended: Producer<F::Raw>,
-    /// Of the burst under way: hashes, and the slots that seem to be theirs.
+    burst: Expected,
+}
+
+/// How many packets later a bucket of the index is looked at: it has been fetched by then.
+const LAG: usize = 12;
+
+/// The packets of the burst under way, as far as they are known.
+struct Expected {
+    /// Hashes, and the slots that seem to be theirs.
     hashes: [u64; BURST],
     found: [u32; BURST],
+    /// How many have a hash, and how many of these were looked for in their first bucket.
+    hashed: usize,
+    looked: usize,
+    /// Those that are not in there, by bit.
+    elsewhere: u64,
+}
+
+impl Expected {
+    const NONE: Self = Self { hashes: [0; BURST], found: [NONE; BURST], hashed: 0, looked: 0, elsewhere: 0 };
 }
 
 impl<F: Family> Flows<F> {
     pub(crate) fn new(buckets: usize, ended: Producer<F::Raw>) -> Result<Self, TableError> {
-        let (hashes, found) = ([0; BURST], [NONE; BURST]);
-        Ok(Self { hasher: Hasher::random()?, index: Index::new(buckets), ended, hashes, found })
+        Ok(Self { hasher: Hasher::random()?, index: Index::new(buckets), ended, burst: Expected::NONE })
     }
 
     pub(crate) fn buckets(&self) -> usize {
@@ -96,7 +112,46 @@ impl<F: Family> Flows<F> {
         self.ended.slots()
     }
 
-    /// Counts packets of one ingress port. Each pass asks for the memory that the next needs.
+    /// Forgets what was expected.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self) {
+        (self.burst.hashed, self.burst.looked, self.burst.elsewhere) = (0, 0, 0);
+    }
+
+    /// Asks for the memory that a packet will need: its bucket of the index, and the slot of one before it.
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, table: &[AtomicU64], packet: &F::Packet, prefetch: &impl Prefetch) {
+        let Some(hash) = self.burst.hashes.get_mut(self.burst.hashed) else { return };
+        *hash = self.hasher.hash(F::key(packet));
+        if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
+            prefetch.prefetch(bucket);
+        }
+        self.burst.hashed += 1;
+        if self.burst.hashed > LAG {
+            self.look(table, prefetch);
+        }
+    }
+
+    /// Looks for the next packet's flow in its first bucket, and asks for its slot or its second bucket.
+    #[inline(always)]
+    fn look(&mut self, table: &[AtomicU64], prefetch: &impl Prefetch) {
+        let Expected { hashes, found, looked, elsewhere, .. } = &mut self.burst;
+        let (Some(&hash), Some(found)) = (hashes.get(*looked), found.get_mut(*looked)) else { return };
+        let spot = self.index.spot(hash);
+        let lanes = self.index.lanes(spot.first, spot.tag);
+        if lanes != 0 {
+            *found = spot.slot(lanes.trailing_zeros());
+            fetch::<F>(table, *found, prefetch);
+        } else {
+            *elsewhere |= 1 << *looked;
+            if let Some(bucket) = self.index.bucket(spot.second) {
+                prefetch.prefetch(bucket);
+            }
+        }
+        *looked += 1;
+    }
+
+    /// Counts packets of one ingress port. Those expected since [`Self::begin`] are these, or it is done again.
     #[inline]
     pub(crate) fn count(
         &mut self,
@@ -108,31 +163,20 @@ impl<F: Family> Flows<F> {
         prefetch: &impl Prefetch,
     ) {
         for (chunk, packets) in packets.chunks(BURST).enumerate() {
-            for (packet, hash) in packets.iter().zip(&mut self.hashes) {
-                *hash = self.hasher.hash(F::key(packet));
-                if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
-                    prefetch.prefetch(bucket);
-                }
+            if chunk > 0 || self.burst.hashed != packets.len() {
+                self.begin();
+                packets.iter().for_each(|packet| self.expect(table, packet, prefetch));
             }
-            let mut elsewhere = 0u64;
-            for (i, (&hash, found)) in self.hashes.iter().zip(&mut self.found).take(packets.len()).enumerate() {
-                let spot = self.index.spot(hash);
-                let lanes = self.index.lanes(spot.first, spot.tag);
-                if lanes != 0 {
-                    *found = spot.slot(lanes.trailing_zeros());
-                    fetch::<F>(table, *found, prefetch);
-                } else {
-                    elsewhere |= 1 << i;
-                    if let Some(bucket) = self.index.bucket(spot.second) {
-                        prefetch.prefetch(bucket);
-                    }
-                }
+            debug_assert!(packets.iter().zip(&self.burst.hashes).all(|(p, &hash)| hash == self.hasher.hash(F::key(p))));
+            for _ in self.burst.looked..packets.len() {
+                self.look(table, prefetch);
             }
+            let mut elsewhere = self.burst.elsewhere;
             // Few, as long as few buckets are nearly full: those in their second bucket, and new flows.
             while elsewhere != 0 {
                 let i = elsewhere.trailing_zeros() as usize;
                 elsewhere &= elsewhere - 1;
-                let (Some(&hash), Some(found)) = (self.hashes.get(i), self.found.get_mut(i)) else { break };
+                let (Some(&hash), Some(found)) = (self.burst.hashes.get(i), self.burst.found.get_mut(i)) else { break };
                 let spot = self.index.spot(hash);
                 let lanes = self.index.lanes(spot.second, spot.tag) << LANES;
                 // A new flow goes where there is room; the empty slot is not found under its key.
@@ -140,9 +184,10 @@ impl<F: Family> Flows<F> {
                 fetch::<F>(table, *found, prefetch);
             }
             for (i, packet) in packets.iter().enumerate() {
-                let (Some(&hash), Some(&found)) = (self.hashes.get(i), self.found.get(i)) else { break };
+                let (Some(&hash), Some(&found)) = (self.burst.hashes.get(i), self.burst.found.get(i)) else { break };
                 self.count_one(table, common, (hash, found), packet, ingress, (when, chunk * BURST + i));
             }
+            self.begin();
         }
     }
 

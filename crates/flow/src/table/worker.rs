@@ -28,6 +28,28 @@ pub struct Worker<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
+    /// A burst begins: nothing is expected yet.
+    #[inline(always)]
+    pub fn begin(&mut self) {
+        self.v4.begin();
+        self.v6.begin();
+    }
+
+    /// Asks for the memory that an IPv4 packet will need when it is counted: told as each packet is decoded, the memory is
+    /// there by then. Packets are expected in the order in which they are counted, all of a burst or none.
+    #[inline(always)]
+    pub fn expect4(&mut self, packet: &Packet4, prefetch: &impl Prefetch) {
+        let (table, _) = self.shared.tables();
+        self.v4.expect(table, packet, prefetch);
+    }
+
+    /// Asks for the memory that an IPv6 packet will need, as [`Self::expect4`] does.
+    #[inline(always)]
+    pub fn expect6(&mut self, packet: &Packet6, prefetch: &impl Prefetch) {
+        let (_, table) = self.shared.tables();
+        self.v6.expect(table, packet, prefetch);
+    }
+
     /// Counts IPv4 packets that one port received at tick `now`, a burst at a time.
     #[inline]
     pub fn count4(&mut self, packets: &[Packet4], ingress: u8, now: u64, prefetch: &impl Prefetch) {

@@ -203,7 +203,9 @@ pub fn testpmd(load: &Load, mode: &str) -> f64 {
     rate_of(command, &prefix)
 }
 
+/// `lpm` or `em`, with ` static` behind it for the program linked as ours is.
 pub fn l3fwd(load: &Load, lookup: &str) -> f64 {
+    let (lookup, kind) = lookup.split_once(' ').map_or((lookup, ""), |(lookup, _)| (lookup, "-static"));
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| match std::env::var_os("L3FWD") {
         Some(path) => path.into(),
@@ -218,7 +220,7 @@ pub fn l3fwd(load: &Load, lookup: &str) -> f64 {
     let rules = |version: &str, suffix: &str| {
         format!("--rule_ipv{version}={}", load.file(&format!("{lookup}{suffix}.cfg")).display())
     };
-    let mut command = bound(&program.display().to_string());
+    let mut command = bound(&format!("{}{kind}", program.display()));
     // Frames of software ports carry no type: it finds that out itself, as it does with many NICs.
     command.args(load.eal(&prefix)).args([&format!("--lcores=1@{CPU}"), "--", "-p", "0x3", "-P", "--parse-ptype"]);
     // It polls both ports, as the others do.

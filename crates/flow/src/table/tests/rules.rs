@@ -31,6 +31,34 @@ fn a_flow_is_shown_as_it_was_counted() {
 }
 
 #[test]
+fn what_is_expected_is_counted_as_ever() {
+    let burst: Vec<Packet4> = (0..64).map(|i| four(i % 40)).collect();
+    let counted = |expected: &[&[Packet4]]| {
+        let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+        for (now, expected) in (1..).zip(expected) {
+            worker.begin();
+            expected.iter().for_each(|packet| worker.expect4(packet, &NoPrefetch));
+            worker.count4(&burst, 0, now, &NoPrefetch);
+        }
+        let mut flows: Vec<_> = flows(&reader).iter().map(|f| (f.key, f.forward.packets, f.forward.bytes)).collect();
+        flows.sort_by_key(|(key, ..)| format!("{key:?}"));
+        flows
+    };
+    let plain = counted(&[&[], &[], &[]]);
+    assert_eq!((plain.len(), plain.iter().map(|(_, packets, _)| packets).sum::<u64>()), (40, 192));
+    // All of them, fewer than come, and others before a new beginning; and more than a burst holds.
+    assert_eq!(counted(&[&burst, &burst, &burst]), plain);
+    assert_eq!(counted(&[&burst[..7], &burst[..63], &[]]), plain);
+    let twice = [&burst[..], &burst].concat();
+    assert_eq!(counted(&[&burst, &twice, &burst]), plain);
+    let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+    (40..60).for_each(|i| worker.expect4(&four(i), &NoPrefetch));
+    worker.begin();
+    worker.count4(&burst[..20], 0, 1, &NoPrefetch);
+    assert!(flows(&reader).iter().all(|f| (0..20).any(|i| Key4::of(&f.key) == Some(four(i).key))));
+}
+
+#[test]
 fn quiet_flows_end_and_long_ones_are_cut() {
     let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
     worker.count4(&[four(1), four(2)], 0, 1000, &NoPrefetch);
