@@ -155,7 +155,7 @@ impl Setting {
         if known.at_maximum || known.fps >= self.max {
             return Err(format!(
                 "the throughput is the highest load that can be offered ({}): the device cannot be overloaded",
-                self.max
+                known.fps
             ));
         }
         Ok(known.fps)
