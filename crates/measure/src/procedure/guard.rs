@@ -159,7 +159,7 @@ impl Procedure {
             Some(Want::Trial(spec) | Want::Event(spec, _)) if *spec == trial.spec => *spec,
             _ => return,
         };
-        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
+        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s + spec.drain_s;
         if !trial.valid() {
             return self.report_void(&spec, trial);
         }
