@@ -156,12 +156,13 @@ fn frame_loss(label: &mut Label, plan: &Plan, setting: &Setting, found: &Found) 
     label.shorter(table.duration, 60, "§24");
     let text = format!("percentages of {}, the highest load, instead of the line rate", setting.max);
     label.must(setting.line_rate.is_none(), text);
-    let not_offered = match found {
-        Found::FrameLoss(curve) => curve.not_offered_fps.len(),
-        _ => 0,
+    let (not_offered, without) = match found {
+        Found::FrameLoss(curve) => (curve.not_offered_fps.len(), curve.without_figure.len()),
+        _ => (0, 0),
     };
     let text = format!("{not_offered} loads of the curve are more than the tester offers");
     label.should(not_offered > 0, text);
+    label.must(without > 0, format!("{without} loads of the curve are without a valid trial"));
     sizes(label, plan);
 }
 

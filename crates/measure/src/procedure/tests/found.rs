@@ -4,10 +4,11 @@ use super::device::{drive, plan, setting, Device, LINE};
 use crate::{
     label::{self, LabelFacts},
     plan::Test,
-    procedure::{for_test, Ask, Found, TestOutcome},
+    procedure::{for_test, Ask, Found, FrameLoss, TestOutcome},
     result::Compliance,
     shape::LoadShape,
     sim::SimSetup,
+    trial::{Rule, Violation},
 };
 
 macro_rules! found {
@@ -41,6 +42,39 @@ fn loads_beyond_the_tester_are_left_out_of_the_curve() {
     let curve = found!(findings, FrameLoss);
     assert_eq!((curve.not_offered_fps.len(), curve.points.len()), (2, 3));
     assert_eq!(curve.points[0].percent.round(), 80.0);
+}
+
+#[test]
+fn a_load_without_a_valid_trial_leaves_the_others_their_figures() {
+    let curve = plan("frame-loss", "");
+    let run = |disturbed: &[i64]| {
+        let mut procedure = for_test(Test::FrameLoss, &curve, &setting(None)).unwrap();
+        let mut device = Device::new(0.75 * LINE, 0.0);
+        while let Ask::Run(spec) = procedure.wanted() {
+            let mut record = device.run(&spec);
+            if disturbed.contains(&((spec.load_fps.get() / LINE * 100.0).round() as i64)) {
+                record.violations = vec![Violation { rule: Rule::Stalled, text: "away".to_owned() }];
+            }
+            procedure.report(&record);
+        }
+        let findings = procedure.so_far();
+        let tries = findings.invalid_trials;
+        let (outcome, reason) = (findings.outcome, findings.reason.clone().unwrap_or_default());
+        let percents = |c: &FrameLoss| c.points.iter().map(|p| p.percent.round() as i64).collect::<Vec<_>>();
+        let found = found!(findings, FrameLoss);
+        (outcome, reason, tries, percents(&found), found.without_figure)
+    };
+    let (outcome, reason, tries, percents, without) = run(&[90, 70]);
+    // Two lossless loads on either side of one without a figure are not two in a row.
+    assert_eq!((outcome, tries, percents), (TestOutcome::Inconclusive, 22, vec![100, 80, 60, 50]));
+    assert_eq!(without.iter().map(|p| p.percent.round()).collect::<Vec<_>>(), [90.0, 70.0]);
+    let why = "all 11 trials at 10.42 Mpps were invalid, the last: away";
+    assert_eq!(without[1].reason, why);
+    assert_eq!(reason, format!("no figure at 90.00, 70.00 % of the highest rate: {why}; 4 other loads have one"));
+
+    let (outcome, reason, _, percents, without) = run(&[90, 80, 70, 60]);
+    assert_eq!((outcome, percents, without.len()), (TestOutcome::Inconclusive, vec![100], 3));
+    assert!(reason.ends_with("; loads below were not tried after 3 in a row"), "{reason}");
 }
 
 #[test]
