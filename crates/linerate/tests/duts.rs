@@ -4,12 +4,13 @@
 
 mod support;
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::{
     exclusive, require,
-    tester::{linerate, linerate_in, size_of, start, total, until_trusted, Ended},
+    tester::{ended, linerate, linerate_in, size_of, start, total, until_trusted, Ended, BINARY},
     KernelDut, Memory, Needs, Netns, OvsDpdk, Tbf, Testpmd,
 };
 
@@ -276,6 +277,53 @@ fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
     // Frames that were on their way are lost beside the run of the outage, or come late.
     assert!((by_loss - by_time).abs() < 0.2 * by_loss + 0.1, "{reset}");
     assert!(reset["command"].as_str().unwrap().starts_with("exit status: 0"), "{reset}");
+}
+
+#[test]
+fn ovs_recovers_from_an_overload() {
+    require(&[Needs::Root, Needs::OvsDpdk, Needs::Hugepages(256)]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    let text = "tests = ['recovery']\nframe_sizes = [64]\n\
+                [search]\nupper = '300kpps'\nduration = '50ms'\nprecision = '5%'\nmax_trials = 300\n\
+                [recovery]\noverload = '100ms'\noverload_percent = 150.0\nwatch = '100ms'\nrepetitions = 3\n\
+                [trust]\nsettle = '5ms'\nresidual = '50ms'\nmax_repeats = 40\noffered_tolerance = '0.5%'\nselftest = false\n";
+    std::fs::write(&plan, text).unwrap();
+    let dut = OvsDpdk::bring_up();
+    dut.limit(100_000, 300);
+    let [a, b] = [0, 1].map(|n| format!("virtio:{},server=1,queue_size=1024", dut.socket(n).display()));
+    let args = ["bench", "--plan", plan.to_str().unwrap(), "--port", &a, "--port", &b, "--tester-cpu", "1"];
+    // Before whatever else wants the tester's core: trials are far shorter than what the kernel leaves to others then.
+    let mut tester = Command::new("chrt");
+    tester.args(["-f", "1", BINARY]).args(args).args(["--json", "-", "-q"]);
+    let until = Instant::now() + Duration::from_secs(240);
+    loop {
+        let ended = ended(&tester.output().unwrap());
+        let result = ended.json();
+        let answer = &result["tests"][0];
+        let found = &answer["found"]["recovery"];
+        let trials = found["trials"].as_array().map_or(&[][..], |t| t);
+        let overloaded = !trials.is_empty() && trials.iter().all(|t| t["lost"].as_u64().unwrap() > 0);
+        if ended.code != 0 || answer["outcome"] != "done" || !overloaded {
+            // Tester or switch were away too often: the run says so, and another is made.
+            assert!(matches!(ended.code, 0 | 1 | 3), "{}", ended.stderr);
+            assert!(answer["reason"].as_str().is_some_and(|r| !r.is_empty()), "{answer}");
+            assert!(Instant::now() < until, "no run shows a recovery, the last: {answer}");
+            continue;
+        }
+        let fps = |name: &str| found[name].as_f64().unwrap();
+        let (throughput, overload, after) = (fps("throughput_fps"), fps("overload_fps"), fps("after_fps"));
+        // The meter lets 100 kpps through, and what it has saved up: 300 frames.
+        assert!(throughput <= 107e3, "{answer}");
+        assert!((overload / throughput - 1.5).abs() < 1e-9 && (overload / after - 2.0).abs() < 1e-9, "{answer}");
+        assert_eq!((trials.len(), &found["recovery_s"]["n"]), (3, &3.into()), "{answer}");
+        // It forwards the lower load at once, or when the machine lets it, and did before the end.
+        assert!(trials.iter().all(|t| (0.0..0.1).contains(&t["recovery_s"].as_f64().unwrap())), "{answer}");
+        let departures = answer["standard"]["departures"].to_string();
+        assert!(departures.contains("an overload of 150 % instead of 110 % of the throughput"), "{answer}");
+        return;
+    }
 }
 
 #[test]

@@ -66,6 +66,16 @@ fn back_to_back_finds_the_known_queue() {
 }
 
 #[test]
+fn a_queue_that_takes_longer_to_empty_than_a_trial_waits_is_found_whole() {
+    let (dut, more) = ("sim:capacity=1M,queue=5M", ["--throughput", "1Mpps"]);
+    let result = simulated(dut, "back-to-back", &more).json();
+    let found = &answer(&result, "back-to-back")["found"]["back_to_back"];
+    assert!((number(&found["corrected_buffer_frames"]) / 5e6 - 1.0).abs() < 1e-4, "{found}");
+    assert!(number(&found["longest_drain_s"]) > 5.0 && found["drain_cut"] == false, "{found}");
+    assert!(result["trials"].as_array().unwrap().iter().all(|t| number(&t["spec"]["drain_s"]) > 0.0));
+}
+
+#[test]
 fn the_truth_of_a_simulated_device_is_found() {
     let result = simulated("sim:capacity=10M,queue=64,recovery=50ms", ALL, &["--precision", "0.1%"]).json();
     let found = |test: &str, kind: &str| answer(&result, test)["found"][kind].clone();

@@ -1,6 +1,6 @@
 //! One trial: what was asked for, what was counted, and whether it counts as evidence.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, Nanos};
@@ -24,13 +24,27 @@ pub struct TrialSpec {
     /// Length of the windows that delays are summed up in beside the whole, seconds; absent: only the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_s: Option<f64>,
+    /// Seconds that a full buffer of the device takes to empty: residual frames are waited for so much longer than
+    /// `trust.residual`, and the next trial begins no sooner after that.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub drain_s: f64,
+}
+
+fn is_zero(seconds: &f64) -> bool {
+    *seconds == 0.0
 }
 
 impl TrialSpec {
     /// A trial of evenly spaced frames, without windows.
     pub fn steady(frames: impl Into<Frames>, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
         let frame_size_bytes = frames.into();
-        Self { frame_size_bytes, load_fps, duration_s, purpose, shape: LoadShape::Steady, window_s: None }
+        let shape = LoadShape::Steady;
+        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s: None, drain_s: 0.0 }
+    }
+
+    /// [`drain_s`](Self::drain_s) as a time.
+    pub fn drain(&self) -> Duration {
+        Duration::try_from_secs_f64(self.drain_s).unwrap_or_default()
     }
 }
 

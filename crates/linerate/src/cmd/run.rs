@@ -139,7 +139,7 @@ impl Run {
                 self.departed = done.departed;
                 self.trials.push(done.record.clone());
                 // The DUT may need its rest, and so do the addresses it learned.
-                self.pause(trust.settle);
+                self.pause(trust.settle.max(spec.drain()));
                 Ok(Some(done.record))
             }
         }

@@ -137,7 +137,7 @@ impl Rig {
         let threshold = self.gap_threshold(attempt.spec.shape.peak(attempt.spec.load_fps), streams.directions);
 
         let timing = Timing {
-            residual: self.ticks(attempt.trust.residual),
+            residual: self.ticks(attempt.trust.residual + attempt.spec.drain()),
             settle: self.ticks(SETTLE.min(attempt.trust.residual)),
         };
         let control = Control::new(timing, streams.directions);

@@ -122,6 +122,13 @@ impl OvsDpdk {
         self.ofctl(&["add-flow", "", "in_port=2,actions=output:1"]);
     }
 
+    /// Lets no more than `rate_fps` frames/s of port 0 through, and `burst` at once: an OpenFlow meter drops the others.
+    pub fn limit(&self, rate_fps: u32, burst: u32) {
+        let meter = format!("meter=1,pktps,burst,stats,band=type=drop,rate={rate_fps},burst_size={burst}");
+        self.ofctl(&["add-meter", "", &meter]);
+        self.ofctl(&["add-flow", "", "in_port=1,actions=meter:1,output:2"]);
+    }
+
     /// The socket its port `n` connects to.
     pub fn socket(&self, n: usize) -> &Path {
         &self.sockets[n]

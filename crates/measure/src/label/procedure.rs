@@ -7,7 +7,7 @@ use units::Ratio;
 use super::LabelFacts;
 use crate::{
     plan::{BackToBackPlan, Method, Plan, ResetEvent, Test},
-    procedure::{Found, Setting},
+    procedure::{BackToBack, Found, Setting},
     result::{Compliance, StandardLabel},
 };
 
@@ -52,7 +52,7 @@ pub fn procedure(
     label.must(facts.simulated, "simulated: no frame was sent and no device measured");
     match test {
         Test::FrameLoss => frame_loss(&mut label, plan, setting, found),
-        Test::BackToBack => back_to_back(&mut label, plan),
+        Test::BackToBack => back_to_back(&mut label, plan, found),
         Test::Recovery => recovery(&mut label, plan),
         Test::Reset => reset(&mut label, plan),
         Test::Bursty => bursty(&mut label, plan),
@@ -156,16 +156,17 @@ fn frame_loss(label: &mut Label, plan: &Plan, setting: &Setting, found: &Found) 
     label.shorter(table.duration, 60, "§24");
     let text = format!("percentages of {}, the highest load, instead of the line rate", setting.max);
     label.must(setting.line_rate.is_none(), text);
-    let not_offered = match found {
-        Found::FrameLoss(curve) => curve.not_offered_fps.len(),
-        _ => 0,
+    let (not_offered, without) = match found {
+        Found::FrameLoss(curve) => (curve.not_offered_fps.len(), curve.without_figure.len()),
+        _ => (0, 0),
     };
     let text = format!("{not_offered} loads of the curve are more than the tester offers");
     label.should(not_offered > 0, text);
+    label.must(without > 0, format!("{without} loads of the curve are without a valid trial"));
     sizes(label, plan);
 }
 
-fn back_to_back(label: &mut Label, plan: &Plan) {
+fn back_to_back(label: &mut Label, plan: &Plan, found: &Found) {
     let table = plan.back_to_back.clone().unwrap_or_default();
     let BackToBackPlan { limit, step, repetitions, retries, retry_max_lost } = table;
     let search = if retries == 0 {
@@ -183,6 +184,11 @@ fn back_to_back(label: &mut Label, plan: &Plan) {
     let idle = plan.trust.settle;
     let text = format!("{} s instead of 2 s of idle time behind a burst (RFC 9004 §6.2)", idle.as_secs_f64());
     label.must(idle.as_secs() < 2, text);
+    if let Found::BackToBack(BackToBack { drain_cut: true, longest_drain_s, .. }) = found {
+        let text =
+            format!("bursts that leave the buffer more slowly are waited for {longest_drain_s} s (RFC 9004 §6.2)");
+        label.must(true, text);
+    }
     let text =
         "bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)";
     label.should(true, text);

@@ -18,6 +18,10 @@ use crate::{
 
 /// A mean so near the limit is likely the limit's and not the device's (RFC 9004 §6.2).
 const NEAR: f64 = 0.9;
+/// Bursts that take longer to send need a longer idle time behind them, seconds (RFC 9004 §6.2).
+const LONG_BURST_S: f64 = 2.0;
+/// Longest that a burst is waited for beyond the usual, seconds: twice the longest that RFC 9004 §6.2 asks for.
+const LONGEST_DRAIN_S: f64 = 60.0;
 
 /// Burst lengths, and the buffer behind them (RFC 9004 §6.4, §7).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,6 +46,12 @@ pub struct BackToBack {
     pub corrected_buffer_frames: Option<f64>,
     /// Buffer time at the throughput, seconds (§7, actual buffer time).
     pub actual_buffer_s: Option<f64>,
+    /// Longest time that a burst was given to leave the buffer again, beyond the waits of every trial, seconds.
+    #[serde(default)]
+    pub longest_drain_s: f64,
+    /// A burst would have needed longer than is waited.
+    #[serde(default)]
+    pub drain_cut: bool,
 }
 
 impl BackToBack {
@@ -88,6 +98,17 @@ impl Steps {
     fn search(plan: &BackToBackPlan, found: &BackToBack) -> LossVerification {
         let count = found.limit_frames / found.step_frames;
         LossVerification::over(found.step_frames as f64, count, plan.retries, plan.retry_max_lost)
+    }
+
+    /// Seconds to wait behind a burst beyond the usual, so that the next one finds the buffer empty: as long as the
+    /// throughput takes for all of it, less the time in which it comes (RFC 9004 §6.2, the second of three components).
+    fn drain_s(&mut self, frames: u64, burst_s: f64) -> f64 {
+        let behind = frames as f64 / self.found.throughput_fps.get() - burst_s;
+        let needed = if burst_s > LONG_BURST_S { behind.max(burst_s) } else { behind.max(0.0) };
+        let drain_s = needed.min(LONGEST_DRAIN_S);
+        self.found.drain_cut |= needed > LONGEST_DRAIN_S;
+        self.found.longest_drain_s = self.found.longest_drain_s.max(drain_s);
+        drain_s
     }
 
     fn next_burst(&mut self, outcome: Outcome) -> Option<Want> {
@@ -139,7 +160,9 @@ impl guard::Steps for Steps {
                     let duration_s = frames as f64 / rate.get();
                     let shape = LoadShape::Burst { frames };
                     let purpose = if purpose == Purpose::Verification { purpose } else { Purpose::Test };
-                    return Want::Trial(TrialSpec { shape, ..TrialSpec::steady(self.size, rate, duration_s, purpose) });
+                    let drain_s = self.drain_s(frames, duration_s);
+                    let spec = TrialSpec::steady(self.size, rate, duration_s, purpose);
+                    return Want::Trial(TrialSpec { shape, drain_s, ..spec });
                 }
                 search::Want::End(outcome) => {
                     if let Some(end) = self.next_burst(outcome) {

@@ -23,6 +23,20 @@ pub struct FrameLoss {
     /// Loads of the curve that the tester cannot offer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_offered_fps: Vec<Fps>,
+    /// Loads of the curve at which no trial was valid.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_figure: Vec<NoPoint>,
+}
+
+/// A load at which no trial was valid.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoPoint {
+    /// Intended load.
+    pub load_fps: Fps,
+    /// The same in percent of the theoretical rate.
+    pub percent: f64,
+    /// Why there is no figure: one line.
+    pub reason: String,
 }
 
 /// The loss at one load.
@@ -40,6 +54,9 @@ pub struct LossPoint {
     pub trial: u32,
 }
 
+/// So many loads in a row without a valid trial are a tester that has no rest.
+const HOPELESS: u32 = 3;
+
 #[derive(Debug)]
 pub(super) struct Steps {
     size: Frames,
@@ -49,6 +66,8 @@ pub(super) struct Steps {
     /// Steps below the theoretical rate.
     at: u32,
     lossless_run: u32,
+    /// Loads in a row without a valid trial.
+    void_run: u32,
     found: FrameLoss,
 }
 
@@ -62,6 +81,7 @@ impl Steps {
             max: setting.max,
             at: 0,
             lossless_run: 0,
+            void_run: 0,
             found: FrameLoss { theoretical_fps, ..FrameLoss::default() },
         }
     }
@@ -76,7 +96,27 @@ impl Steps {
         Fps::from_raw(self.found.theoretical_fps.get() * share)
     }
 
+    fn percent(&self, load: Fps) -> f64 {
+        load.get() / self.found.theoretical_fps.get() * 100.0
+    }
+
+    /// The loads without a figure, in words.
+    fn unsettled(&self) -> Option<String> {
+        let void = &self.found.without_figure;
+        let last = void.last()?;
+        let loads: Vec<String> = void.iter().map(|p| format!("{:.2}", p.percent)).collect();
+        let rest = match (self.void_run >= HOPELESS, self.found.points.len()) {
+            (true, _) => format!("; loads below were not tried after {HOPELESS} in a row"),
+            (false, 0) => String::new(),
+            (false, n) => format!("; {n} other loads have one"),
+        };
+        Some(format!("no figure at {} % of the highest rate: {}{rest}", loads.join(", "), last.reason))
+    }
+
     fn end(&self) -> Want {
+        if let Some(reason) = self.unsettled() {
+            return Want::end(TestOutcome::Inconclusive, reason);
+        }
         let points = &self.found.points;
         if points.is_empty() {
             return Want::end(TestOutcome::TesterLimited, "the tester could offer none of the loads");
@@ -94,7 +134,8 @@ impl Steps {
 
 impl guard::Steps for Steps {
     fn next(&mut self) -> Want {
-        while let Some(share) = self.share(self.at).filter(|_| self.lossless_run < 2) {
+        let over = self.lossless_run >= 2 || self.void_run >= HOPELESS;
+        while let Some(share) = self.share(self.at).filter(|_| !over) {
             let load = self.load(share);
             // A rounding above the highest load is none.
             if load.get() <= self.max.get() * 1.000_001 {
@@ -110,13 +151,25 @@ impl guard::Steps for Steps {
         let load_fps = trial.spec.load_fps;
         self.found.points.push(LossPoint {
             load_fps,
-            percent: load_fps.get() / self.found.theoretical_fps.get() * 100.0,
+            percent: self.percent(load_fps),
             loss_ratio: trial.loss_ratio(),
             forwarding_fps: trial.forwarding_rate(),
             trial: trial.number,
         });
         self.lossless_run = if trial.lost() == 0 { self.lossless_run + 1 } else { 0 };
+        self.void_run = 0;
         self.at += 1;
+    }
+
+    /// The other loads have their figures all the same; two without loss have to be next to each other.
+    fn without(&mut self, why: &str) -> bool {
+        if let Some(load_fps) = self.share(self.at).map(|share| self.load(share)) {
+            let (percent, reason) = (self.percent(load_fps), why.to_owned());
+            self.found.without_figure.push(NoPoint { load_fps, percent, reason });
+        }
+        (self.lossless_run, self.void_run) = (0, self.void_run + 1);
+        self.at += 1;
+        true
     }
 
     fn beyond(&mut self, _most: Fps) -> bool {

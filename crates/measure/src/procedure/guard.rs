@@ -40,6 +40,10 @@ pub(super) trait Steps: std::fmt::Debug + Send {
     fn beyond(&mut self, _most: Fps) -> bool {
         false
     }
+    /// No trial of what was asked for was valid: why. Whether the procedure goes on without.
+    fn without(&mut self, _why: &str) -> bool {
+        false
+    }
     /// Valid trials in a row without any frame back that end it.
     fn patience(&self) -> u32 {
         SILENT
@@ -159,7 +163,7 @@ impl Procedure {
             Some(Want::Trial(spec) | Want::Event(spec, _)) if *spec == trial.spec => *spec,
             _ => return,
         };
-        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
+        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s + spec.drain_s;
         if !trial.valid() {
             return self.report_void(&spec, trial);
         }
@@ -209,7 +213,10 @@ impl Procedure {
         } else if self.void > self.max_repeats {
             let last = trial.violations.first().map_or("", |v| v.text.as_str());
             let reason = format!("all {} trials at {} were invalid, the last: {last}", self.void, spec.load_fps);
-            self.end(TestOutcome::Inconclusive, reason);
+            self.pending = None;
+            if !self.steps.without(&reason) {
+                self.end(TestOutcome::Inconclusive, reason);
+            }
         }
     }
 

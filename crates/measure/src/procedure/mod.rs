@@ -23,7 +23,7 @@ use units::{Fps, Frames};
 pub use back_to_back::BackToBack;
 pub use bursty::{BurstPoint, Bursty};
 pub use forwarding_rate::{ForwardingPoint, ForwardingRate};
-pub use frame_loss::{FrameLoss, LossPoint};
+pub use frame_loss::{FrameLoss, LossPoint, NoPoint};
 pub use guard::{Ask, Findings, Procedure};
 pub use latency_profile::{LatencyPoint, LatencyProfile};
 pub use pdv::{Pdv, PdvDirection, WindowSpread};
@@ -155,7 +155,7 @@ impl Setting {
         if known.at_maximum || known.fps >= self.max {
             return Err(format!(
                 "the throughput is the highest load that can be offered ({}): the device cannot be overloaded",
-                self.max
+                known.fps
             ));
         }
         Ok(known.fps)

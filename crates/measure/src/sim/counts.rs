@@ -41,6 +41,7 @@ impl SimDut {
         let server = Server {
             capacity: &capacity,
             queue: setup.queue as f64,
+            queued: self.queued,
             dead: setup
                 .dead
                 .map(|(from, to)| (from - now_s, to - now_s))
@@ -48,12 +49,15 @@ impl SimDut {
             recovery_s: setup.recovery_s,
             edges: if setup.drift_per_min == 0.0 { Vec::new() } else { edges.clone() },
         };
-        let mut spans = flow.overload(&server);
+        let (mut spans, queued) = flow.overload(&server);
+        let in_time = self.patience_s.map(|s| (s + spec.drain_s) * capacity(time, time));
+        self.queued = in_time.map_or(0.0, |_| queued);
+        let late = whole(in_time.map_or(0.0, |frames| queued - frames)).min(sent);
         let sharp = whole(spans.iter().map(|s| s.frames).sum()).min(sent);
         let overload = sharp.max(self.soft(&flow, &server).min(sent));
         let (stalls, stalled) = self.stalled(time);
         let inverted = self.inverted(load, sent);
-        let lost = (overload.max(chances.sudden) + stalled + inverted).min(sent);
+        let lost = (overload.max(chances.sudden) + stalled + inverted + late).min(sent);
         // Moments of what has none of its own, drawn apart: what is lost must not depend on who asks when.
         let mut moments = Rng::new(setup.seed ^ u64::from(self.trials).wrapping_add(1).rotate_left(32));
         let mut also = |frames: u64, run: u64, from_s: f64, to_s: f64| {
@@ -65,6 +69,7 @@ impl SimDut {
         also(sudden, sudden, at_s, (at_s + sudden as f64 / load).min(time));
         also(stalled, setup.stalls.iter().map(|s| s.frames).max().unwrap_or(0), 0.0, time * moments.share().sqrt());
         also(inverted, 1, 0.0, time);
+        also(late, late, (time - late as f64 / load).max(0.0), time);
         spans.retain(|s| s.frames > 0.0);
         let base = setup.latency;
         let (last_lost, outage) = flow.evidence(&spans, lost, time, base.seconds());

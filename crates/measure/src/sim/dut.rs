@@ -21,6 +21,9 @@ pub struct SimDut {
     pub(super) rng: Rng,
     pub(super) at: usize,
     pub(super) classifier: PlacementClassifier,
+    pub(super) patience_s: Option<f64>,
+    /// Frames that the last trial left in the queue.
+    pub(super) queued: f64,
 }
 
 impl SimDut {
@@ -36,7 +39,15 @@ impl SimDut {
 
     /// Lets virtual time pass, such as the waits around a trial.
     pub fn wait(&mut self, seconds: f64) {
+        let capacity = self.setup.capacity(self.at, self.now_s, self.now_s + seconds);
+        self.queued = (self.queued - capacity * seconds.max(0.0)).max(0.0);
         self.now_s += seconds.max(0.0);
+    }
+
+    /// With a tester that waits so many seconds for residual frames: later ones are lost to it, and what is in the queue
+    /// when the next trial begins is in its way. Otherwise each trial ends with an empty queue.
+    pub fn with_residual(self, residual_s: f64) -> Self {
+        Self { patience_s: Some(residual_s), ..self }
     }
 
     /// The classes its trials were assigned.

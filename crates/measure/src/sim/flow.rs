@@ -44,6 +44,8 @@ pub(super) struct Server<'a> {
     /// Frames/s that it forwards over a span on average.
     pub capacity: &'a dyn Fn(f64, f64) -> f64,
     pub queue: f64,
+    /// Frames in the queue when the trial begins.
+    pub queued: f64,
     pub dead: Option<(f64, f64)>,
     pub recovery_s: f64,
     /// Moments from which on its capacity is taken anew.
@@ -105,11 +107,12 @@ impl Flow {
         LastLost { sequence, departed_s }
     }
 
-    /// What the DUT loses of it for want of capacity or of life.
-    pub fn overload(&self, server: &Server<'_>) -> Vec<Span> {
+    /// What the DUT loses of it for want of capacity or of life, and the frames in its queue at the end.
+    pub fn overload(&self, server: &Server<'_>) -> (Vec<Span>, f64) {
         let Some(train) = &self.train else { return self.steps(server) };
         let end = train.period_s * train.count;
-        let mut spans = train.overload((server.capacity)(0.0, end), server.queue);
+        let capacity = (server.capacity)(0.0, end);
+        let mut spans = train.overload(capacity, server.queue);
         if let Some((dies, returns)) = server.dead {
             let frames = self.sent_by(returns) - self.sent_by(dies);
             let alive = (1.0 - frames / (train.frames * train.count)).max(0.0);
@@ -117,11 +120,11 @@ impl Flow {
             spans.push(Span { from_s: dies.max(0.0), to_s: returns.min(end), frames, run: frames });
         }
         spans.retain(|s| s.frames > 0.0);
-        spans
+        (spans, train.peak(capacity).min(server.queue))
     }
 
-    fn steps(&self, server: &Server<'_>) -> Vec<Span> {
-        let (mut spans, mut queued): (Vec<Span>, f64) = (Vec::new(), 0.0);
+    fn steps(&self, server: &Server<'_>) -> (Vec<Span>, f64) {
+        let (mut spans, mut queued): (Vec<Span>, f64) = (Vec::new(), server.queued);
         for (i, part) in self.parts.iter().enumerate() {
             let recovered = part.from_s + if i > 0 && !spans.is_empty() { server.recovery_s } else { 0.0 };
             let mut edges = vec![part.from_s, part.to_s, recovered];
@@ -147,7 +150,7 @@ impl Flow {
             }
         }
         spans.retain(|s| s.frames > 0.0);
-        spans
+        (spans, queued)
     }
 
     /// The last frame lost and the longest run, of what was lost in these spans.

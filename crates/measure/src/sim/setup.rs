@@ -94,7 +94,16 @@ impl SimSetup {
     /// The DUT, at virtual time zero.
     pub fn start(self) -> SimDut {
         let rng = Rng::new(self.seed);
-        SimDut { setup: self, now_s: 0.0, trials: 0, rng, at: 0, classifier: PlacementClassifier::default() }
+        SimDut {
+            setup: self,
+            now_s: 0.0,
+            trials: 0,
+            rng,
+            at: 0,
+            classifier: PlacementClassifier::default(),
+            patience_s: None,
+            queued: 0.0,
+        }
     }
 
     /// Frames/s that the DUT could forward over a span of virtual time, on average, were it not dead.

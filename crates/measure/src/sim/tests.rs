@@ -142,6 +142,23 @@ fn a_burst_finds_the_queue() {
 }
 
 #[test]
+fn what_comes_too_late_is_lost_and_in_the_way_of_the_next() {
+    let burst = |frames: u64, drain_s: f64| {
+        let spec = TrialSpec::steady(FrameSize::MIN, Fps::new(10e6).unwrap(), frames as f64 / 10e6, Purpose::Single);
+        TrialSpec { shape: LoadShape::Burst { frames }, drain_s, ..spec }
+    };
+    // Of a million frames a tenth is forwarded while they come, the rest in 0.9 s.
+    let mut dut = setup("sim:capacity=1M,queue=1M").start().with_residual(0.1);
+    assert_eq!(dut.run(&burst(1_000_000, 0.8)).lost(), 0);
+    let mut dut = setup("sim:capacity=1M,queue=1M").start().with_residual(0.1);
+    assert_eq!(dut.run(&burst(1_000_000, 0.0)).lost(), 800_000);
+    dut.wait(0.1);
+    assert_eq!(dut.run(&burst(10_000, 0.0)).lost(), 10_000, "behind 800,000 others");
+    dut.wait(0.8);
+    assert_eq!(dut.run(&burst(10_000, 0.0)).lost(), 0);
+}
+
+#[test]
 fn bursts_find_what_the_ones_before_left() {
     let bursts = |frames, load| {
         let shape = LoadShape::Bursts { frames, burst_fps: Fps::new(10e6).unwrap() };

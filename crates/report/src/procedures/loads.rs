@@ -44,18 +44,24 @@ pub(super) fn frame_loss(all: &[&TestResult]) -> Table {
     for (test, _) in &curves {
         t.right(1, &test.frame_size_bytes.with_unit("B"), "% lost");
     }
-    let mut loads: Vec<f64> = curves.iter().flat_map(|(_, c)| c.points.iter().map(|p| p.percent)).collect();
+    let mut loads: Vec<f64> = curves.iter().flat_map(|(_, c)| percents(c)).collect();
     loads.sort_by(|a, b| b.total_cmp(a));
     loads.dedup_by(|a, b| (*a - *b).abs() < 1e-6);
     for load in loads {
         let lost = |curve: &FrameLoss| -> Cell {
             let point = curve.points.iter().find(|p| (p.percent - load).abs() < 1e-6);
-            point.map(|p| percent(p.loss_ratio)).into()
+            let void = curve.without_figure.iter().any(|p| (p.percent - load).abs() < 1e-6);
+            point.map(|p| percent(p.loss_ratio)).or_else(|| void.then(|| "no figure".to_owned())).into()
         };
         let cells = curves.iter().map(|(_, curve)| lost(curve));
         t.row(std::iter::once(num::trim(load, 2).into()).chain(cells).collect());
     }
     t
+}
+
+/// The loads of a curve, those without a figure included.
+fn percents(curve: &FrameLoss) -> impl Iterator<Item = f64> + '_ {
+    curve.points.iter().map(|p| p.percent).chain(curve.without_figure.iter().map(|p| p.percent))
 }
 
 /// A share in percent; a loss that is there is never shown as none.

@@ -391,7 +391,12 @@ pub fn tests() -> RunResult {
     let all = [
         (
             Test::FrameLoss,
-            Found::FrameLoss(FrameLoss { theoretical_fps: rate, points: vec![point], not_offered_fps: vec![rate] }),
+            Found::FrameLoss(FrameLoss {
+                theoretical_fps: rate,
+                points: vec![point],
+                not_offered_fps: vec![rate],
+                without_figure: vec![NoPoint { load_fps: rate, percent: 80.0, reason: "away".to_owned() }],
+            }),
         ),
         (Test::BackToBack, Found::BackToBack(b2b)),
         (

@@ -12,6 +12,7 @@ fn each_test_has_a_table_its_standard_and_its_departures() {
     for part in [
         "Frame loss rate by load",
         "32.8",
+        "no figure",
         "Back-to-back frames",
         "3,121",
         "System recovery",
@@ -40,6 +41,7 @@ fn the_loss_curve_is_drawn_and_every_figure_is_a_line() {
     let lines = csv::tests(&tests());
     assert!(lines.starts_with("frame_size_bytes,test,outcome,compliance,figure,value\n"), "{lines}");
     assert!(lines.contains("64,frame-loss,done,conditional,points.0.loss_ratio,0.328\n"), "{lines}");
+    assert!(lines.contains("64,frame-loss,done,conditional,without_figure.0.reason,away\n"), "{lines}");
     assert!(lines.contains("64,back-to-back,done,conditional,frames.mean,3121.0\n"), "{lines}");
 }
 

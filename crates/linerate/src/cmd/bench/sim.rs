@@ -51,7 +51,8 @@ impl SimRun {
     /// At virtual time zero.
     pub fn new(plan: ValidPlan, setup: SimSetup, stop: Stop) -> Self {
         let begun = (Instant::now(), SystemTime::now());
-        Self { plan, dut: setup.clone().start(), setup, stop, trials: Vec::new(), begun }
+        let dut = setup.clone().start().with_residual(plan.trust.residual.as_secs_f64());
+        Self { plan, dut, setup, stop, trials: Vec::new(), begun }
     }
 
     /// Trials so far.
@@ -112,7 +113,8 @@ impl Bed for SimRun {
         let mut record = TrialRecord { attempt, ..self.dut.run(&spec) };
         let violations = judge(&Evidence { trial: &record, trust, tsc_invariant: true, selftest_max });
         record.violations = violations;
-        self.dut.wait((trust.residual + trust.settle).as_secs_f64());
+        let drain = spec.drain();
+        self.dut.wait((trust.residual + drain + trust.settle.max(drain)).as_secs_f64());
         self.trials.push(record.clone());
         Ok(Some(record))
     }

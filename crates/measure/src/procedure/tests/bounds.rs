@@ -73,7 +73,9 @@ fn trials_that_are_never_valid_and_time_that_runs_out() {
             tries += 1;
         }
         let findings = procedure.so_far();
-        assert_eq!((findings.outcome, tries), (TestOutcome::Inconclusive, 11), "{test}");
+        // The loss curve goes on below a load without a figure, up to three of them.
+        let loads = if test == Test::FrameLoss { 3 } else { 1 };
+        assert_eq!((findings.outcome, tries), (TestOutcome::Inconclusive, 11 * loads), "{test}");
         assert!(findings.reason.unwrap().contains("all 11 trials"), "{test}");
 
         let hurried = super::super::Setting { timeout_s: 0.5, ..setting(Some(1e6)) };

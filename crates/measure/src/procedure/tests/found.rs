@@ -2,9 +2,13 @@
 
 use super::device::{drive, plan, setting, Device, LINE};
 use crate::{
+    label::{self, LabelFacts},
     plan::Test,
-    procedure::{for_test, Ask, Found, TestOutcome},
+    procedure::{for_test, Ask, Found, FrameLoss, TestOutcome},
+    result::Compliance,
     shape::LoadShape,
+    sim::SimSetup,
+    trial::{Rule, Violation},
 };
 
 macro_rules! found {
@@ -41,6 +45,39 @@ fn loads_beyond_the_tester_are_left_out_of_the_curve() {
 }
 
 #[test]
+fn a_load_without_a_valid_trial_leaves_the_others_their_figures() {
+    let curve = plan("frame-loss", "");
+    let run = |disturbed: &[i64]| {
+        let mut procedure = for_test(Test::FrameLoss, &curve, &setting(None)).unwrap();
+        let mut device = Device::new(0.75 * LINE, 0.0);
+        while let Ask::Run(spec) = procedure.wanted() {
+            let mut record = device.run(&spec);
+            if disturbed.contains(&((spec.load_fps.get() / LINE * 100.0).round() as i64)) {
+                record.violations = vec![Violation { rule: Rule::Stalled, text: "away".to_owned() }];
+            }
+            procedure.report(&record);
+        }
+        let findings = procedure.so_far();
+        let tries = findings.invalid_trials;
+        let (outcome, reason) = (findings.outcome, findings.reason.clone().unwrap_or_default());
+        let percents = |c: &FrameLoss| c.points.iter().map(|p| p.percent.round() as i64).collect::<Vec<_>>();
+        let found = found!(findings, FrameLoss);
+        (outcome, reason, tries, percents(&found), found.without_figure)
+    };
+    let (outcome, reason, tries, percents, without) = run(&[90, 70]);
+    // Two lossless loads on either side of one without a figure are not two in a row.
+    assert_eq!((outcome, tries, percents), (TestOutcome::Inconclusive, 22, vec![100, 80, 60, 50]));
+    assert_eq!(without.iter().map(|p| p.percent.round()).collect::<Vec<_>>(), [90.0, 70.0]);
+    let why = "all 11 trials at 10.42 Mpps were invalid, the last: away";
+    assert_eq!(without[1].reason, why);
+    assert_eq!(reason, format!("no figure at 90.00, 70.00 % of the highest rate: {why}; 4 other loads have one"));
+
+    let (outcome, reason, _, percents, without) = run(&[90, 80, 70, 60]);
+    assert_eq!((outcome, percents, without.len()), (TestOutcome::Inconclusive, vec![100], 3));
+    assert!(reason.ends_with("; loads below were not tried after 3 in a row"), "{reason}");
+}
+
+#[test]
 fn back_to_back_finds_the_queue() {
     let (capacity, queue) = (10e6, 1024.0);
     let mut device = Device::new(capacity, queue);
@@ -56,6 +93,42 @@ fn back_to_back_finds_the_queue() {
     assert_eq!(b2b.frames.unwrap().n, 3);
     let all_bursts = made.iter().all(|t| matches!(t.spec.shape, LoadShape::Burst { .. }));
     assert!(all_bursts && made.iter().all(|t| t.spec.duration_s <= 2.0));
+    // Each burst is given the time that the throughput takes for it.
+    let until_empty = |t: &crate::trial::TrialRecord| t.spec.duration_s * (LINE / capacity - 1.0);
+    assert!(made.iter().all(|t| (t.spec.drain_s - until_empty(t)).abs() < 1e-9));
+}
+
+#[test]
+fn a_deep_queue_is_empty_again_before_the_next_burst() {
+    // It holds five seconds of frames, and a trial waits for two.
+    let (capacity, residual_s) = (1e6, 2.0);
+    let mut dut = SimSetup { queue: 5_000_000, ..SimSetup::new(capacity, 1) }.start().with_residual(residual_s);
+    let few = plan("back-to-back", "back_to_back.repetitions = 3");
+    let mut procedure = for_test(Test::BackToBack, &few, &setting(Some(capacity))).unwrap();
+    while let Ask::Run(spec) = procedure.wanted() {
+        let record = dut.run(&spec);
+        dut.wait(residual_s + spec.drain_s);
+        procedure.report(&record);
+    }
+    let b2b = found!(procedure.so_far(), BackToBack);
+    assert!((b2b.corrected_buffer_frames.unwrap() / 5e6 - 1.0).abs() < 1e-5, "{b2b:?}");
+    assert!(b2b.bursts.iter().all(|&b| b == b2b.bursts[0]) && b2b.longest_drain_s > 5.0 && !b2b.drain_cut);
+}
+
+#[test]
+fn a_burst_is_not_waited_for_without_end() {
+    let slow = plan("back-to-back", "back_to_back.repetitions = 1\nback_to_back.limit = '30s'");
+    let setting = setting(Some(1e6));
+    let (findings, made) = drive(&mut Device::new(1e6, 1e6), Test::BackToBack, &slow, &setting);
+    let longest = made.iter().map(|t| t.spec.drain_s).fold(0.0, f64::max);
+    let facts = LabelFacts::default();
+    let (label, compliance) = label::procedure(Test::BackToBack, &slow, &setting, &findings.found, &facts);
+    let told = label.departures.iter().any(|d| d.contains("are waited for 60 s (RFC 9004 §6.2)"));
+    assert!(longest == 60.0 && told && compliance == Compliance::Departs, "{label:?}");
+    // Behind a burst of 15 s it is idle for longer than the 2 s that are enough otherwise.
+    let quick = plan("back-to-back", "back_to_back.repetitions = 1\nback_to_back.limit = '30s'");
+    let (_, made) = drive(&mut Device::new(14e6, 1e9), Test::BackToBack, &quick, &super::device::setting(Some(14e6)));
+    assert!(made.iter().any(|t| t.spec.duration_s > 2.0 && t.spec.drain_s == t.spec.duration_s));
 }
 
 #[test]
