@@ -94,11 +94,10 @@ pub fn poll<F: Function<Mbuf> + Send>(
             let (mut seen, mut since) = (desk.received(), Instant::now());
             let begun = Instant::now();
             let mut egress = Egress::new(desk);
-            while !desk.over(stop)
-                && since.elapsed() < LULL
-                && !(begun.elapsed() > LONELY && desk.is_lonely())
-                && !egress.is_stuck(desk)
-            {
+            while !desk.over(stop) && since.elapsed() < LULL && !egress.is_stuck(desk) {
+                if begun.elapsed() > LONELY && desk.is_lonely() {
+                    break;
+                }
                 desk.serve(Duration::from_millis(20));
                 let now = desk.received();
                 if now != seen {
