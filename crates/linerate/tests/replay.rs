@@ -8,6 +8,7 @@ mod support;
 use std::{
     fs::File,
     path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
@@ -15,7 +16,7 @@ use packet::{capture::Capture, pcap::Writer};
 use serde_json::Value;
 use support::{
     exclusive,
-    raw::cable,
+    raw::{cable, RawPort},
     require,
     tester::{linerate, linerate_in, total, Ended},
     Needs, Netns, Process,
@@ -92,6 +93,7 @@ fn every_frame_is_sent_and_comes_back() {
         assert_eq!(pick(&result, &format!("{DIRECTION}/received_bytes")), (bytes * passes) as f64);
         assert_eq!(pick(&result, &format!("{DIRECTION}/replay/sent_bytes")), (bytes * passes) as f64);
         assert_eq!(pick(&result, &format!("{DIRECTION}/replay/extra")), 0.0);
+        assert_eq!(total(&result, "foreign"), 0, "{result}");
         let trial = &result["trials"][0];
         assert_eq!(trial["directions"][0]["latency"], Value::Null);
         let shape = &trial["spec"]["shape"]["replay"];
@@ -121,12 +123,8 @@ fn what_is_lost_or_comes_twice_is_counted() {
     assert!(extra.iter().all(|&extra| extra > 100.0), "{double}");
 }
 
-#[test]
-fn the_wire_has_the_bytes_the_order_and_the_gaps_of_the_capture() {
-    require(&[Needs::Root, Needs::Network]);
-    let _machine = exclusive();
-    let dir = tempfile::tempdir().unwrap();
-    let file = example(dir.path());
+/// A namespace of the tester's with t0 and t1, and a bridge in another between their far ends, d0 and d1.
+fn bridge() -> (Netns, Netns) {
     let (near, far) = (Netns::new(), Netns::new());
     far.ip("link add br0 type bridge stp_state 0 mcast_snooping 0");
     for port in [0, 1] {
@@ -135,6 +133,46 @@ fn the_wire_has_the_bytes_the_order_and_the_gaps_of_the_capture() {
         far.ip(&format!("link set d{port} master br0"));
     }
     far.ip("link set br0 up");
+    (near, far)
+}
+
+#[test]
+fn frames_that_are_not_the_capture_s_are_told() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let file = example(dir.path());
+    let (near, far) = bridge();
+    let args = ["trial", "--replay", file.to_str().unwrap(), "--count", "5", "--port", "eth:t0", "--port", "eth:t1"];
+    let others = RawPort::open(&far, "d1");
+    let over = AtomicBool::new(false);
+    let result = std::thread::scope(|s| {
+        s.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                others.send(&[0xee; 64]);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let ended = linerate_in(&near, &[&args[..], &["--json", "-", "-q"]].concat());
+        over.store(true, Ordering::Relaxed);
+        counted(&ended)
+    });
+    let foreign = total(&result, "foreign");
+    // Whatever this machine lost, each frame that came is of one kind or of the other.
+    let came = total(&result, "received") + pick(&result, &format!("{DIRECTION}/replay/extra")) as u64;
+    assert!(foreign > 10 && came - foreign <= total(&result, "sent"), "{result}");
+    let warning = result["warnings"].as_array().unwrap().iter().find(|w| w["kind"] == "foreign");
+    let text = warning.expect("a warning")["text"].as_str().unwrap();
+    assert!(text.contains(&format!("port eth:t1: {foreign} frames came that are none of the capture's")), "{text}");
+}
+
+#[test]
+fn the_wire_has_the_bytes_the_order_and_the_gaps_of_the_capture() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let file = example(dir.path());
+    let (near, far) = bridge();
     let seen = dir.path().join("seen.pcap");
     let tcpdump = ["tcpdump", "-i", "d0", "-Q", "in", "-U", "-c", "300", "--time-stamp-precision=nano", "-w"];
     let argv: Vec<String> = tcpdump.iter().map(ToString::to_string).chain([seen.display().to_string()]).collect();
@@ -197,6 +235,11 @@ fn what_cannot_be_replayed_is_said_in_one_line() {
     std::fs::write(path("text"), "no capture\n").unwrap();
     write(&path("empty"), &[]);
     write(&path("one"), &[(0, 60)]);
+    let mut writer = Writer::new(File::create(path("backwards")).unwrap()).unwrap();
+    for (n, at) in [3, 2, 1].into_iter().enumerate() {
+        writer.write(Duration::from_secs(at), &frame(n, 60)).unwrap();
+    }
+    drop(writer);
     write(&path("years"), &[(0, 60), (40 * 86_400 * 1_000_000, 60)]);
     for (name, flags, says) in [
         ("absent", &[][..], "No such file"),
@@ -205,6 +248,7 @@ fn what_cannot_be_replayed_is_said_in_one_line() {
         ("text", &[], "must be a capture, pcap or pcapng"),
         ("empty", &[], "holds no frame"),
         ("one", &[], "no time between them: say how fast to send them with --load"),
+        ("backwards", &[], "its times run backwards: no frame was captured after the one before it: say how fast"),
         ("years", &[], "longer than 30 days"),
         ("example.pcap", &["--count", "1000000000"], "longer than 30 days"),
         ("example.pcap", &["--load", "10%"], "--link"),

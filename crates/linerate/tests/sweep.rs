@@ -118,6 +118,49 @@ fn a_dry_run_says_what_all_points_take() {
 }
 
 #[test]
+fn every_goal_has_its_row_and_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let svg = path(dir.path(), "s.svg");
+    let goals = ["--method", "mlrsearch", "--frame-sizes", "64", "--svg", &svg, "--sweep", "flows=1,1k"];
+    let ended = bench(&[&["--dut", "sim:capacity=3M,onset=0.1%", "-q", "--no-latency"], &goals[..]].concat());
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    let (lines, table) = ended.stdout.split_once("\nThroughput by flows, one way\n").expect("one table");
+    assert_eq!(lines.matches("  PDR\n").count(), 2, "{lines}");
+    let rows: Vec<Vec<&str>> = table.lines().skip(3).take(4).map(|l| l.split_whitespace().collect()).collect();
+    let keys: Vec<_> = rows.iter().map(|row| [row[0], row[1], row[2]]).collect();
+    assert_eq!(keys, [["1", "64", "NDR"], ["1", "64", "PDR"], ["1,000", "64", "NDR"], ["1,000", "64", "PDR"]]);
+    let rate = |row: &[&str]| row[3].parse::<f64>().unwrap();
+    assert!(rows.chunks(2).all(|of| rate(&of[0]) <= rate(&of[1]) && rate(&of[0]) > 2.0), "{table}");
+    let picture = fs::read_to_string(svg).unwrap();
+    assert!(picture.contains("64 B, NDR") && picture.contains("64 B, PDR"), "{picture}");
+}
+
+#[test]
+fn a_rehearsal_is_written_as_json_and_as_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let [one, all] = ["one.json", "all.json"].map(|f| path(dir.path(), f));
+    let fixed = ["--dut", "sim:capacity=3M", "--quick", "--frame-sizes", "64", "--dry-run"];
+    let ended = bench(&[&fixed[..], &["--json", &one]].concat());
+    assert!(ended.code == 0 && ended.stdout.contains(&format!("written    {one}")), "{}{}", ended.stdout, ended.stderr);
+    let sweep = bench(&[&fixed[..], &["--sweep", "flows=1,9", "--json", &all]].concat());
+    assert_eq!(sweep.code, 0, "{}", sweep.stderr);
+    for (file, names) in [(&one, &[""][..]), (&all, &["flows 1", "flows 9"])] {
+        let result = json(file);
+        assert_eq!(result["schema"], "linerate-rehearsal/1");
+        let plans = result["plans"].as_array().unwrap();
+        assert_eq!(plans.iter().map(|p| p["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+        for run in plans.iter().flat_map(|p| p["runs"].as_array().unwrap()) {
+            assert!(run["trials"].as_u64() > Some(1) && run["duration_s"].as_f64() > Some(0.1), "{run}");
+            assert_eq!(run["verdict"], "passed");
+        }
+        assert_eq!(plans[0]["runs"].as_array().unwrap().len(), 100);
+    }
+    let alone = bench(&[&fixed[..], &["--json", "-"]].concat());
+    assert_eq!(alone.json()["plans"][0]["runs"], json(&one)["plans"][0]["runs"]);
+    refused(&bench(&[&fixed[..], &["--csv", "t.csv"]].concat()), "--csv: a rehearsal measures nothing");
+}
+
+#[test]
 fn what_cannot_be_swept_is_refused_in_a_line() {
     for (args, says) in [
         (&["--sweep", "cores=1,2"][..], "cores 1: a simulated device has none"),
@@ -136,6 +179,9 @@ fn what_cannot_be_swept_is_refused_in_a_line() {
             "sweep = 72 points",
         ),
         (&["--sweep-command", "true"], "sweep.command = (given)"),
+        (&["--sweep", "flows=1", "--sweep-command", " "], "--sweep-command \" \": must be a command for sh -c"),
+        (&["--sweep", "flows=1", "--sweep-command", "set {foo}"], "sweep.command = {foo}: is not a key of this sweep"),
+        (&["--sweep", "frame-sizes=64,imix"], "mixes are not swept: must be whole numbers of 64 to 9216"),
         (&["--sweep", "flows=1", "--against", "old.json"], "linerate runs show new.json"),
         (&["--sweep", "flows=1", "--plan", "router-all"], "has several runs"),
         (&["--sweep", "flows=1", "--json", "/nowhere/at/all.json"], "its directory does not exist"),

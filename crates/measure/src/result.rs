@@ -289,6 +289,8 @@ pub enum WarningKind {
     PortFallback,
     /// A port's own counters disagree with ours.
     PortCounters,
+    /// Frames of a replay came back that are none of the capture's.
+    Foreign,
     /// The machine is virtual, or lcores share a CPU.
     Host,
     /// The run was stopped before its end.

@@ -11,6 +11,14 @@ use crate::{
 const GOAL_COLUMNS: &str = ",goal,goal_regularity,goal_lower_fps,goal_conditional_throughput_fps,goal_upper_fps,\
                             goal_trials,goal_trial_s";
 
+/// The figures of a run: its answers by frame size, or of a run that has none, such as a single trial, its trials.
+pub fn figures(result: &RunResult) -> String {
+    match result.sizes.is_empty() && result.tests.is_empty() && !result.trials.is_empty() {
+        true => trials(result),
+        false => sizes(result),
+    }
+}
+
 /// One line a frame size, or with search goals one a goal of it, with more columns. `throughput_fps` and what follows from
 /// it are per direction unless named `_sum`; an outcome other than `found`, `at_maximum` or `tester_limited` leaves them
 /// empty.

@@ -1,6 +1,7 @@
 //! What a plan may be expected to take: `linerate bench --dry-run`.
 
 use measure::result::Verdict;
+use serde_json::json;
 
 use crate::{num, table::Table, text, Style};
 
@@ -24,6 +25,17 @@ pub struct Rehearsed {
     pub seconds: f64,
     /// How it ended.
     pub verdict: Verdict,
+}
+
+/// What was rehearsed, run by run, as indented JSON: each plan by its name, which is empty for a plan alone.
+pub fn json(parts: &[(String, Rehearsal)]) -> String {
+    let run = |r: &Rehearsed| json!({ "trials": r.trials, "duration_s": r.seconds, "verdict": r.verdict });
+    let part = |(name, part): &(String, Rehearsal)| {
+        let runs: Vec<_> = part.runs.iter().map(run).collect();
+        json!({ "name": name, "plan": part.plan, "dut": part.dut, "runs": runs })
+    };
+    let plans: Vec<_> = parts.iter().map(part).collect();
+    format!("{:#}\n", json!({ "schema": "linerate-rehearsal/1", "plans": plans }))
 }
 
 /// The figures of all seeds: median, 90th percentile and extremes.
@@ -141,6 +153,9 @@ mod tests {
         b             50   5 min 00 s   9 min 00 s         9/10
         together     100  10 min 00 s  18 min 00 s         9/10
         ");
+        let json: serde_json::Value = serde_json::from_str(&json(&two)).unwrap();
+        let last = json!({ "trials": 100, "duration_s": 600.0, "verdict": "inconclusive" });
+        assert_eq!((&json["plans"][1]["name"], &json["plans"][1]["runs"][9]), (&"b".into(), &last));
         assert!(render(&Rehearsal { runs: vec![], ..all }, &Style::PIPE).contains("0, one a seed: 0 passed"));
     }
 }

@@ -3,6 +3,7 @@
 use measure::{
     plan::SweepKey,
     result::{RunResult, SizeResult},
+    search::mlr::{GoalResult, Regularity},
     sweep::{SweepPoint, SweepResult},
 };
 
@@ -38,6 +39,7 @@ pub fn sheet(sweep: &SweepResult) -> Sheet {
     let mut t = Table::default();
     keys.iter().for_each(|key| t.right(0, key.name(), ""));
     t.right(0, "frame", "B");
+    t.left(0, "goal", "");
     t.right(1, "rate", "Mpps");
     t.right(1, "L1", "Mbit/s");
     t.right(1, "line", "rate %");
@@ -49,10 +51,12 @@ pub fn sheet(sweep: &SweepResult) -> Sheet {
         let values: Vec<Cell> = point.values_of(&keys).into_iter().map(|v| Cell::from(v.map(num::thousands))).collect();
         for size in &point.result.sizes {
             t.row([values.clone(), figures_of(&point.result, size)].concat());
+            let others = size.goals.iter().skip(1);
+            others.for_each(|goal| t.row([values.clone(), goal_figures(&point.result, size, goal)].concat()));
         }
         if point.result.sizes.is_empty() {
             let (word, paint) = words::verdict(point.result.verdict);
-            let none = std::iter::repeat_n(Cell::default(), 7);
+            let none = std::iter::repeat_n(Cell::default(), 8);
             t.row(values.into_iter().chain(none).chain([Cell { text: word.into(), paint }]).collect());
         }
     }
@@ -70,6 +74,7 @@ fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
     let rate = rates.map_or_else(|| "-".to_owned(), |r| format!("{least}{:.3}", r.sum.get() / 1e6));
     vec![
         size.frame_size_bytes.to_string().into(),
+        size.goals.first().filter(|_| size.goals.len() > 1).map(name).into(),
         Cell { text: rate, paint: Paint::Bold },
         rates.map(|r| num::mbps(r.l1_bps)).into(),
         rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
@@ -77,6 +82,45 @@ fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
         latency.map(|l| num::us(l.1)).into(),
         latency.map(|l| num::us(l.2 as f64)).into(),
         Cell { text: words::outcome(size, result.link_bps).into(), paint: words::outcome_paint(size, result.link_bps) },
+    ]
+}
+
+/// A goal's name, as long as a column bears.
+pub(crate) fn name(goal: &GoalResult) -> String {
+    text::clip(&text::clean(&goal.goal.name), 24)
+}
+
+/// The rate of a goal, and whether it is but a lower bound: the same rule as of the first goal, whose figures are the
+/// size's own.
+pub(crate) fn goal_rate(goal: &GoalResult) -> Shown {
+    match (goal.regularity, goal.lower_fps) {
+        (Regularity::Regular, Some(fps)) => Shown::Exactly(fps),
+        (Regularity::AtMaximum | Regularity::TesterLimited, Some(fps)) => Shown::AtLeast(fps),
+        _ => Shown::Nothing,
+    }
+}
+
+/// The row of a goal behind the first: the latency was measured at that one's throughput.
+fn goal_figures(result: &RunResult, size: &SizeResult, goal: &GoalResult) -> Vec<Cell> {
+    let shown = goal_rate(goal);
+    let rates = shown.rate().map(|r| Rates::new(r, size.frame_size_bytes, result.directions, result.link_bps));
+    let least = if matches!(shown, Shown::AtLeast(_)) { ">= " } else { "" };
+    let rate = rates.map_or_else(|| "-".to_owned(), |r| format!("{least}{:.3}", r.sum.get() / 1e6));
+    let (word, paint) = match goal.regularity {
+        Regularity::Regular => ("", Paint::Plain),
+        other => words::regularity(other),
+    };
+    let none = Cell::default;
+    vec![
+        size.frame_size_bytes.to_string().into(),
+        name(goal).into(),
+        Cell { text: rate, paint: Paint::Bold },
+        rates.map(|r| num::mbps(r.l1_bps)).into(),
+        rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
+        none(),
+        none(),
+        none(),
+        Cell { text: word.into(), paint },
     ]
 }
 
@@ -121,7 +165,12 @@ pub fn lines(result: &RunResult) -> String {
             size.frame_size_bytes.with_unit("B"),
             words::outcome(size, result.link_bps)
         );
-        format!("{}\n", line.trim_end())
+        let other = |goal: &GoalResult| {
+            let rate = goal_rate(goal).rate().map_or_else(|| "-".to_owned(), |r| r.to_string());
+            format!("{:>9}  {rate:>12}{each}  {}\n", "", name(goal))
+        };
+        let others: String = size.goals.iter().skip(1).map(other).collect();
+        format!("{}\n{others}", line.trim_end())
     };
     result.sizes.iter().map(line).collect()
 }

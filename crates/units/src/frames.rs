@@ -205,7 +205,7 @@ mod tests {
         for (bad, says) in [
             ("imixed", "imix=GENOME"),
             ("imix=", "must be a genome"),
-            ("imix=k", "must be a genome"),
+            ("imix=k", "letter 'k' must be a to i"),
             ("IMIX", "64 to 9216"),
             ("63", "64 to 9216"),
         ] {

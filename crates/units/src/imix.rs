@@ -24,6 +24,9 @@ const MAX_KNOWN: usize = 1024;
 
 const LEGAL: &str = "must be a genome (aaafg; z with its size: aaz:z=9000), a custom one with its table \
                      (AAB:A=78:B=1400), counts (7x64:4x570:1x1518), or IMIX_v4";
+/// Characters of a mix that an error repeats, and those that a document for people shows.
+const ERROR_CHARS: usize = 40;
+const BRIEF_CHARS: usize = 96;
 
 /// Every mix named so far. A mix is named once, by a plan or a result, and kept for good, so that it is copied as a
 /// frame size is.
@@ -57,12 +60,12 @@ impl Imix {
         let mut sizes = Vec::new();
         for (count, size) in counts {
             if count == 0 || count > MAX_FRAMES - sizes.len() {
-                return Err(UnitError::new("IMIX", name, format!("must be of 1 to {MAX_FRAMES} frames, none 0 times")));
+                return Err(wrong(&name, format!("must be of 1 to {MAX_FRAMES} frames, none 0 times")));
             }
             sizes.extend(std::iter::repeat_n(size, count));
         }
         if sizes.is_empty() {
-            return Err(UnitError::new("IMIX", name, LEGAL));
+            return Err(wrong(&name, LEGAL));
         }
         let sequence = Sequence { name, sizes };
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +74,7 @@ impl Imix {
         }
         if known.len() >= MAX_KNOWN {
             let legal = format!("must be one of at most {MAX_KNOWN} different mixes");
-            return Err(UnitError::new("IMIX", sequence.name, legal));
+            return Err(wrong(&sequence.name, legal));
         }
         let kept = Box::leak(Box::new(sequence));
         known.push(kept);
@@ -81,43 +84,71 @@ impl Imix {
     /// `7x64:4x570:1x1518`.
     fn counts(text: &str) -> Result<Self, UnitError> {
         let part = |part: &str| {
-            let (count, size) = part.split_once('x').ok_or_else(|| UnitError::new("IMIX", text, LEGAL))?;
-            let count = count.parse().map_err(|_| UnitError::new("IMIX", text, LEGAL))?;
-            Ok((count, size.parse()?))
+            let legal = || wrong(text, format!("{part:?} must be a count and a size, like 7x64, joined by colons"));
+            let (count, size) = part.split_once('x').ok_or_else(legal)?;
+            let count = count.parse().map_err(|_| legal())?;
+            Ok((count, size.parse().map_err(|e: UnitError| wrong(text, format!("the size in {part:?} {}", e.legal)))?))
         };
         Self::of(text.to_owned(), text.split(':').map(part).collect::<Result<Vec<_>, UnitError>>()?)
     }
 
     /// `aaafg`, with a table of what it does not say itself behind it: `:z=9000`, `:A=78:B=1400`.
     fn genome(text: &str) -> Result<Self, UnitError> {
-        let err = |legal: String| UnitError::new("IMIX", text, legal);
+        let err = |legal: String| wrong(text, legal);
         let mut parts = text.split(':');
         let letters = parts.next().unwrap_or_default();
+        // What is wrong with the letters is said before what is wrong with their sizes.
+        if let Some(other) = letters.chars().find(|l| !matches!(l, 'a'..='j' | 'z' | 'A'..='Z')) {
+            let legal = "must be a to i, z with its size (aaz:z=9000), or A to Z with theirs (AAB:A=78:B=1400)";
+            return Err(err(format!("letter {other:?} {legal}")));
+        }
         let mut table: Vec<(char, FrameSize)> = Vec::new();
         for entry in parts {
             let letter = entry.split_once('=').and_then(|(l, size)| Some((l.parse::<char>().ok()?, size)));
-            let (letter, size) = letter.ok_or_else(|| err(LEGAL.to_owned()))?;
-            if !(letter == 'z' || letter.is_ascii_uppercase()) || table.iter().any(|(l, _)| *l == letter) {
-                return Err(err(format!("a table gives sizes of z and of A to Z, each once; {letter:?} is not such")));
+            let form = || err(format!("{entry:?} must be a letter and its size, like A=78"));
+            let (letter, size) = letter.ok_or_else(form)?;
+            if !(letter == 'z' || letter.is_ascii_uppercase()) {
+                let has = "a to i have sizes of their own";
+                return Err(err(format!("{entry:?} must give the size of z or of one of A to Z: {has}")));
             }
-            table.push((letter, size.parse()?));
+            if table.iter().any(|(l, _)| *l == letter) {
+                return Err(err(format!("{entry:?} gives the size of {letter} again: each stands once")));
+            }
+            table.push((
+                letter,
+                size.parse().map_err(|e: UnitError| err(format!("the size in {entry:?} {}", e.legal)))?,
+            ));
         }
         if let Some((unused, _)) = table.iter().find(|(l, _)| !letters.contains(*l)) {
-            return Err(err(format!("gives a size of {unused}, which is not in {letters:?}")));
+            return Err(err(format!("gives a size of {unused}, which is not in {:?}", cut(letters, ERROR_CHARS))));
         }
         let size = |letter: char| {
             let given = table.iter().find(|(l, _)| *l == letter).map(|(_, size)| *size);
             let known =
                 || LETTERS.iter().find(|(l, _)| *l == letter).and_then(|(_, bytes)| FrameSize::new(*bytes).ok());
             let why = || match letter {
-                'j' => "j is 16000 bytes, and frames here are at most 9216".to_owned(),
-                'z' => "z is the MTU: give its size, like aaz:z=9000".to_owned(),
-                'A'..='Z' => format!("{letter} is custom: give its size, like {letter}={}", 570),
-                _ => LEGAL.to_owned(),
+                'j' => {
+                    "letter j is 16000 bytes, and frames here are at most 9216: must be a to i, z or A to Z".to_owned()
+                }
+                'z' => "letter z is the MTU: give its size, like aaz:z=9000".to_owned(),
+                _ => format!("letter {letter} is custom: give its size, like {letter}=570"),
             };
             Ok((1, given.or_else(known).ok_or_else(|| err(why()))?))
         };
         Self::of(text.to_owned(), letters.chars().map(size).collect::<Result<Vec<_>, UnitError>>()?)
+    }
+}
+
+/// An error that names a mix, cut short when it is long.
+fn wrong(text: &str, legal: impl Into<String>) -> UnitError {
+    UnitError::new("IMIX", cut(text, ERROR_CHARS), legal)
+}
+
+/// So many characters, and dots when there are more.
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 
@@ -157,6 +188,15 @@ impl fmt::Display for Imix {
 }
 
 impl Imix {
+    /// For a document that people read: as it displays, but cut short when it is long.
+    pub fn brief(&self) -> String {
+        let (whole, frames) = (self.to_string(), self.sizes().len());
+        match whole.chars().count() > BRIEF_CHARS {
+            true => format!("{} ({frames} frames)", cut(&whole, BRIEF_CHARS)),
+            false => whole,
+        }
+    }
+
     /// With the letters A to Z for its sizes as they come. A mix of more sizes than letters is left as it was given.
     fn fmt_custom(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut table: Vec<(FrameSize, char)> = Vec::new();
@@ -231,31 +271,45 @@ mod tests {
     }
 
     #[test]
+    fn a_long_mix_is_short_for_people() {
+        for short in ["aaafg", Imix::SIMPLE, "IMIX_v4"] {
+            assert_eq!(imix(short).brief(), imix(short).to_string());
+        }
+        let brief = imix(&"ab".repeat(2000)).brief();
+        assert!(brief.starts_with("IMIX - abab") && brief.ends_with("... (4000 frames)"), "{brief}");
+        assert!(brief.len() < 120 && imix(&"ab".repeat(2000)).to_string().len() > 4000);
+    }
+
+    #[test]
     fn what_is_no_mix_says_what_is() {
         for (bad, says) in [
             ("", "must be a genome"),
-            ("xyz", "must be a genome"),
-            ("aj", "16000"),
-            ("az", "z=9000"),
+            ("xyz", "letter 'x' must be a to i, z with its size"),
+            ("aaé", "letter 'é' must be"),
+            ("aj", "letter j is 16000"),
+            ("az", "letter z is the MTU: give its size, like aaz:z=9000"),
             ("AB:A=78", "B is custom"),
-            ("aa:z=9000", "not in \"aa\""),
-            ("AA:A=78:A=79", "each once"),
-            ("AA:a=78", "\'a\' is not such"),
-            ("A:A=20", "64 to 9216"),
-            ("A:A", "must be a genome"),
-            ("A:", "must be a genome"),
-            ("A:\u{e9}=64", "is not such"),
+            ("aa:z=9000", "gives a size of z, which is not in \"aa\""),
+            ("AA:A=78:A=79", "\"A=79\" gives the size of A again"),
+            ("AA:a=78", "\"a=78\" must give the size of z or of one of A to Z"),
+            ("AB:A=78:B=20", "the size in \"B=20\" must be 64 to 9216"),
+            ("A:A", "\"A\" must be a letter and its size, like A=78"),
+            ("A:", "\"\" must be a letter and its size"),
+            ("A:\u{e9}=64", "must give the size of z"),
+            ("7x64:4y570", "\"4y570\" must be a count and a size, like 7x64"),
+            ("7x64:4x57", "the size in \"4x57\" must be 64 to 9216"),
             ("7x", "64 to 9216"),
             ("0x64", "none 0 times"),
             ("5000x64", "1 to 4096"),
             ("18446744073709551615x64:2x64", "1 to 4096"),
-            ("99999999999999999999x64", "must be a genome"),
-            ("3x64:aaa", "must be a genome"),
+            ("99999999999999999999x64", "must be a count and a size"),
+            ("3x64:aaa", "\"aaa\" must be a count and a size"),
         ] {
             let error = bad.parse::<Imix>().unwrap_err().to_string();
             assert!(error.contains(says), "{bad}: {error}");
         }
-        assert!("a".repeat(4097).parse::<Imix>().is_err());
+        let long = "a".repeat(4097).parse::<Imix>().unwrap_err().to_string();
+        assert!(long.len() < 200 && long.contains("1 to 4096"), "{long}");
         assert_eq!(imix(&"a".repeat(4096)).sizes().len(), 4096);
     }
 }

@@ -73,7 +73,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         return sweep::run(args, &plan);
     }
     if args.dry_run {
-        return rehearse::run(&plan, &args.ports);
+        return rehearse::run(&plan, args);
     }
     output::check(&args.output)?;
     let sizes = plan.frame_sizes.clone();

@@ -78,7 +78,7 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
 /// The same with tables in other layouts: after the usual ones, and as the CSV.
 pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> Result<Exit, Failure> {
     let json = || report::json::render(result).map_err(|e| e.to_string());
-    let csv = || if sheets.is_empty() { report::csv::sizes(result) } else { runs::csv(sheets) };
+    let csv = || if sheets.is_empty() { report::csv::figures(result) } else { runs::csv(sheets) };
     write(
         &Documents {
             json: &json,

@@ -8,8 +8,9 @@ use measure::{
 };
 use packet::capture::Capture;
 use traffic::replay::{Timeline, TimelineError, Timing};
-use units::{parse_duration, Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES};
+use units::{Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES};
 
+use super::trial::time;
 use crate::{cli::TrialArgs, engine::Replayable, failure::Failure};
 
 /// The longest trial, as of any other.
@@ -41,7 +42,7 @@ impl<'a> Asked<'a> {
     /// The trial over links of this speed, and what it sends. Errors name the flag, the value and what is legal.
     pub fn spec(&self, link: Option<LinkSpeed>) -> Result<(TrialSpec, Replayable), Failure> {
         let asked = &self.args.replay;
-        let max_gap = asked.max_gap.as_deref().map(parse_duration).transpose()?;
+        let max_gap = asked.max_gap.as_deref().map(|text| time("--max-gap", text)).transpose()?;
         let speed = asked.speed.unwrap_or(1.0);
         let timing = match self.args.load {
             None => Timing::Captured { speed, max_gap },
@@ -50,13 +51,15 @@ impl<'a> Asked<'a> {
         let refuse = |why: &str| Failure::usage(format!("--replay {}: {why}", self.path.display()));
         // In nanoseconds; the rig has a clock of its own.
         let timeline = Timeline::new(self.capture.times(), timing, 1_000_000_000).map_err(|e| match e {
-            TimelineError::NoTime => refuse(&format!("{e}: say how fast to send them with --load")),
+            TimelineError::NoTime | TimelineError::Backwards => {
+                refuse(&format!("{e}: say how fast to send them with --load"))
+            }
             TimelineError::TooLong => refuse(&format!("{e}: cut its pauses with --max-gap, or send it faster")),
         })?;
         let in_capture = self.capture.len() as u64;
         let (frames, duration_s) = match &self.args.duration {
             Some(text) => {
-                let duration = parse_duration(text)?;
+                let duration = time("--duration", text)?;
                 (timeline.within(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)), duration.as_secs_f64())
             }
             None => {

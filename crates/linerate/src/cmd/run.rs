@@ -23,6 +23,8 @@ pub struct Run {
     pub plan: ValidPlan,
     pub stop: Stop,
     pub trials: Vec<TrialRecord>,
+    /// The trial that a signal cut short; it is not among the others.
+    pub cut: Option<TrialRecord>,
     pub selftest: Vec<SelfTestPoint>,
     /// Odd frames of the last trial, by port.
     pub samples: Vec<Vec<Sample>>,
@@ -67,6 +69,7 @@ impl Run {
             plan,
             stop,
             trials: Vec::new(),
+            cut: None,
             selftest: Vec::new(),
             samples: Vec::new(),
             departed: None,
@@ -133,7 +136,10 @@ impl Run {
         let trust = self.plan.trust.clone();
         let attempt = Attempt { spec, attempt, trust: &trust, selftest_max };
         match self.rig.run(streams, &attempt, &self.stop, tick)? {
-            TrialEnd::Stopped => Ok(None),
+            TrialEnd::Stopped(cut) => {
+                self.cut = Some(cut.record);
+                Ok(None)
+            }
             TrialEnd::Done(done) => {
                 self.samples = done.samples;
                 self.departed = done.departed;

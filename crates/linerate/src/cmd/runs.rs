@@ -45,7 +45,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     }
     let written = match results.as_slice() {
         [result] if sheets.is_empty() => {
-            let written = write(args, &report::markdown::render(result), &report::csv::sizes(result))?;
+            let written = write(args, &report::markdown::render(result), &report::csv::figures(result))?;
             out::print(&report::terminal::render(result, &output::style(), &[]));
             written
         }

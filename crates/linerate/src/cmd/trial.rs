@@ -1,10 +1,12 @@
 //! `linerate trial`: one trial, raw counts.
 
+use std::time::Duration;
+
 use measure::{
-    plan::Plan,
-    result::Verdict,
+    plan::{Plan, PlanError},
+    result::{Verdict, Warning, WarningKind},
     shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
-    trial::{Purpose, TrialSpec},
+    trial::{Purpose, TrialRecord, TrialSpec},
 };
 use report::progress::Line;
 use units::{parse_duration, Fps, LinkSpeed, Load};
@@ -38,13 +40,16 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     };
     plan::traffic(&mut wanted, &args.traffic)?;
     plan::link(&mut wanted, &args.ports);
-    wanted.search.duration = parse_duration(args.duration.as_deref().unwrap_or("5s"))?;
-    wanted.trust.residual = parse_duration(&args.residual)?;
-    wanted.trust.settle = std::time::Duration::ZERO;
+    wanted.search.duration = time("--duration", args.duration.as_deref().unwrap_or("5s"))?;
+    wanted.trust.residual = time("--residual", &args.residual)?;
+    wanted.trust.settle = Duration::ZERO;
     wanted.trust.selftest = false;
     wanted.latency.enabled = false;
     let duration_s = wanted.search.duration.as_secs_f64();
-    let plan = wanted.validate()?;
+    let plan = wanted.validate().map_err(|e| Failure::usage(as_flags(&e)))?;
+    if args.output.csv_tests.is_some() {
+        return Err(Failure::usage("--csv-tests: a trial runs none of the tests: its counts are in --csv"));
+    }
     output::check(&args.output)?;
     let by_link = [args.load, args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
     let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));
@@ -78,7 +83,13 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     };
     let down = run.links_down();
     let verdict = if record.is_some() && !down.is_empty() { Verdict::Failed } else { verdict };
-    let exit = output::finish(&run.result(Vec::new(), Vec::new(), verdict), &args.output)?;
+    let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
+    if let Some(cut) = run.cut.take() {
+        let text = "interrupted before its end: the counts are those until then".to_owned();
+        warnings.insert(0, Warning { kind: WarningKind::Stopped, text });
+        run.trials.push(cut);
+    }
+    let exit = output::finish(&run.result(Vec::new(), warnings, verdict), &args.output)?;
     if verdict == Verdict::Failed {
         // Whatever the counts say of the tester, this is why.
         return Err(Failure::failed(format!(
@@ -87,6 +98,43 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(exit)
+}
+
+/// The time given with a flag.
+pub(super) fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
+    parse_duration(text).map_err(|e| Failure::usage(format!("{flag} {text:?}: {}", e.legal)))
+}
+
+/// An error of the plan that the flags were made into, with the flags that were typed instead of its keys.
+fn as_flags(e: &PlanError) -> String {
+    const SECTIONS: [&str; 4] = ["search.", "trust.", "traffic.", "link."];
+    let flag = |key: &str| {
+        let key = key.split('[').next().unwrap_or(key);
+        let name = SECTIONS.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
+        format!("--{}", if name == "frame_sizes" { "frame-size".to_owned() } else { name.replace('_', "-") })
+    };
+    let PlanError::Value { key, value, legal } = e else { return e.to_string() };
+    // What a value contradicts is another flag.
+    let word = |word: &str| match SECTIONS.iter().any(|section| word.starts_with(section)) {
+        true => flag(word),
+        false => word.to_owned(),
+    };
+    let legal = legal.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    format!("{} {value}: {}", flag(key), legal.replace(" = \"", " \""))
+}
+
+/// Warnings of frames that are none of the replayed capture's.
+fn foreign(record: &TrialRecord) -> Vec<Warning> {
+    let replayed = record.directions.iter().filter(|d| d.replay.is_some() && d.foreign > 0);
+    let warning = |d: &measure::trial::DirectionCounts| Warning {
+        kind: WarningKind::Foreign,
+        text: format!(
+            "port {}: {} frames came that are none of the capture's, by their last 24 bytes: somebody else's (ARP, \
+             neighbour discovery), or changed by the device; each that is somebody else's may hide a lost one",
+            d.to, d.foreign
+        ),
+    };
+    replayed.map(warning).collect()
 }
 
 /// The trial that is asked for, over links of this speed. Errors name the flag, the value and what is legal.
@@ -143,7 +191,7 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         spec.shape = LoadShape::Step { step_s, then_fps };
     }
     if let Some(text) = &asked.windows {
-        let window_s = parse_duration(text)?.as_secs_f64();
+        let window_s = time("--windows", text)?.as_secs_f64();
         if window_s < MIN_WINDOW_S || spec.duration_s / window_s > f64::from(MAX_WINDOWS) {
             return Err(Failure::usage(format!(
                 "--windows {text}: must be 1ms at least, and at most {MAX_WINDOWS} of them in the {} s of the trial",
@@ -153,4 +201,23 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         spec.window_s = Some(window_s);
     }
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_as_it_was_typed() {
+        for (toml, says) in [
+            ("search.duration = '1ms'", "--duration 1ms: must be 10ms to 30 days"),
+            ("trust.residual = '0s'", "--residual 0"),
+            ("frame_sizes = [64]\ntraffic.ip = 'v6'", "--frame-size 64: must be 84 to 9216 bytes"),
+            ("traffic.src_ip = '2001:2::1'", "--src-ip 2001:2::1: contradicts --ip \"v4\": give an IPv4 address"),
+            ("[[traffic.field]]\nfield = 'vlan'\nmode = 'random'", "--field \"vlan\": needs --vlan, which is empty"),
+        ] {
+            let error = as_flags(&Plan::from_toml(toml).unwrap().validate().unwrap_err());
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use measure::{
 };
 use packet::capture::Capture;
 use traffic::{
-    replay::{Replay, Tally, Timeline, Timing},
+    replay::{Known, Replay, Tally, Timeline, Timing},
     worker::{Receives, Worker},
 };
 use units::Nanos;
@@ -39,6 +39,7 @@ impl Replayable {
         threshold: u64,
     ) -> Result<ReplayWorker<'a>, Failure> {
         let late_after = (u128::from(LATE_DEPARTURE_NS) * u128::from(hz) / 1_000_000_000) as u64;
+        let known = Arc::new(Known::new(&self.capture));
         let (mut txs, mut rxs) = (Vec::new(), Vec::new());
         for (i, end) in ends.iter_mut().enumerate() {
             if i < directions {
@@ -46,7 +47,7 @@ impl Replayable {
                 let (capture, pool) = (Arc::clone(&self.capture), frames.handle());
                 txs.push(Replay::new(&mut end.tx, pool, capture, timeline, self.frames, late_after));
             }
-            rxs.push(Tally::new(&mut end.rx));
+            rxs.push(Tally::new(&mut end.rx, Arc::clone(&known)));
         }
         Ok(Worker::new(txs, rxs, threshold))
     }
@@ -65,6 +66,7 @@ pub fn directions(worker: ReplayWorker<'_>, hz: u64) -> Vec<DirectionCounts> {
             received: came.min(counters.sent),
             lost: counters.sent.saturating_sub(came),
             received_bytes: tally.bytes(),
+            foreign: tally.foreign(),
             replay: Some(ReplayCounts {
                 sent_bytes: sent.bytes,
                 extra: came.saturating_sub(counters.sent),

@@ -86,8 +86,8 @@ pub struct Attempt<'a> {
 pub enum TrialEnd {
     /// Run to its end; judged.
     Done(Box<Finished>),
-    /// A signal came; nothing can be said of it.
-    Stopped,
+    /// A signal cut it short: what was counted until then, which is no evidence.
+    Stopped(Box<Finished>),
 }
 
 /// A finished trial.
@@ -165,9 +165,7 @@ impl Rig {
         if let (Some(watched), Some(before)) = (&self.watched, &watched_before) {
             dut_report = Some(watch::since(&watched.count()?, before));
         }
-        if stop.requested() {
-            return Ok(TrialEnd::Stopped);
-        }
+        let stopped = stop.requested();
         let kernel = self.kernel_since(&kernel_before);
         let mut lcores =
             vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
@@ -186,7 +184,8 @@ impl Rig {
             d.port_missed = delta(1 - i, |s| s.imissed);
         }
         // The last of few frames is due well before the end of the time asked for.
-        let ended = control.ended().unwrap_or(counters.left).max(counters.started.saturating_add(duration));
+        let due = if stopped { 0 } else { counters.started.saturating_add(duration) };
+        let ended = control.ended().unwrap_or(counters.left).max(due);
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
         let mut record = TrialRecord {
@@ -205,6 +204,14 @@ impl Rig {
             dut: dut_report,
             violations: Vec::new(),
         };
+        if stopped {
+            let asked = attempt.spec.duration_s;
+            let text = format!(
+                "interrupted by a signal after {real:.3} s of {asked} s: frames that were under way count as lost"
+            );
+            record.violations.push(Violation { rule: Rule::Stretched, text });
+            return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, departed })));
+        }
         record.violations = validity::judge(&Evidence {
             trial: &record,
             trust: attempt.trust,

@@ -12,6 +12,7 @@ mod lcores;
 mod link;
 mod live;
 mod logger;
+mod peer;
 mod refused;
 mod stepped;
 #[path = "../support/mod.rs"]

@@ -85,7 +85,7 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
 
 /// That frames were of a mix.
 fn mixed(mix: Imix) -> String {
-    format!("a mix of frame sizes, {mix} (RFC 6985), instead of one size (§9)")
+    format!("a mix of frame sizes, {} (RFC 6985), instead of one size (§9)", mix.brief())
 }
 
 /// Which of the frame sizes of RFC 2544 §9.1 the plan has not; nothing when it has them all.

@@ -58,6 +58,13 @@ impl SweepKey {
     /// A whole number of it in its range: `1000`, `64k`, `1M`.
     fn value(self, given: &str) -> Result<u64, PlanError> {
         let (low, high) = self.range();
+        if self == Self::FrameSizes && given.trim().starts_with("imix") {
+            let legal = format!(
+                "mixes are not swept: must be whole numbers of {low} to {high}; a mix gets a row of its own without a \
+                 sweep over frame sizes: --frame-sizes 64,imix, in a plan frame_sizes = [64, \"imix\"]"
+            );
+            return Err(PlanError::value(format!("sweep.{self}"), format!("{given:?}"), legal));
+        }
         let value = match units::parse_si(given) {
             Some((value, "")) if value.fract() == 0.0 && (low as f64..=high as f64).contains(&value) => value as u64,
             _ => {
@@ -181,6 +188,11 @@ impl SweepPlan {
         Ok(())
     }
 
+    /// Whether a placeholder of this name is replaced by a point's values.
+    fn fills(&self, name: &str) -> bool {
+        name.parse().is_ok_and(|key: SweepKey| self.keys().contains(&key))
+    }
+
     /// Every combination of values.
     pub fn points(&self) -> Vec<Point> {
         let start = if self.is_empty() { Vec::new() } else { vec![Point(Vec::new())] };
@@ -206,6 +218,14 @@ impl SweepPlan {
             let legal = "is run before each point of a sweep, and there is none: name keys, like flows = [1, 1000]";
             return Err(PlanError::value("sweep.command", "(given)", legal));
         }
+        if let Some(bad) = self.command.iter().flat_map(|word| placeholders(word)).find(|name| !self.fills(name)) {
+            let legal: Vec<_> = self.axes.iter().map(|axis| format!("{{{}}}", axis.key)).collect();
+            let legal = format!(
+                "is not a key of this sweep, whose placeholders are {} (for a shell write a blank behind the brace)",
+                legal.join(" and ")
+            );
+            return Err(PlanError::value("sweep.command", format!("{{{bad}}}"), legal));
+        }
         super::validate::span("sweep.command_timeout", self.command_timeout, Duration::from_millis(10))?;
         for point in self.points() {
             let mut at = plan.clone();
@@ -214,6 +234,17 @@ impl SweepPlan {
         }
         Ok(())
     }
+}
+
+/// The names in braces: letters, digits, `_` and `-` alone, not behind a `$`, which is the shell's.
+fn placeholders(word: &str) -> impl Iterator<Item = &str> {
+    word.match_indices('{').filter_map(|(at, _)| {
+        let (before, rest) = word.split_at_checked(at)?;
+        let (name, _) = rest.strip_prefix('{')?.split_once('}')?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain);
+        (is_name && !before.ends_with('$')).then_some(name)
+    })
 }
 
 /// One combination of values.
@@ -233,9 +264,11 @@ impl Point {
 
     /// A text with `{cores}` and the like replaced by this point's values.
     pub fn fill(&self, text: &str) -> String {
-        self.0
-            .iter()
-            .fold(text.to_owned(), |text, (key, value)| text.replace(&format!("{{{key}}}"), &value.to_string()))
+        self.0.iter().fold(text.to_owned(), |text, (key, value)| {
+            // `frame-sizes` as on the command line, too.
+            let names = [key.name().to_owned(), key.name().replace('_', "-")];
+            names.iter().fold(text, |text, name| text.replace(&format!("{{{name}}}"), &value.to_string()))
+        })
     }
 
     /// Makes a plan that of this point: with its values and without a sweep.
@@ -290,7 +323,7 @@ struct Section {
     routes: Option<Vec<String>>,
     #[serde(default, deserialize_with = "listed")]
     flows: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "listed")]
+    #[serde(default, alias = "frame-sizes", deserialize_with = "listed")]
     frame_sizes: Option<Vec<String>>,
     #[serde(default)]
     command: Vec<String>,
@@ -358,6 +391,8 @@ mod tests {
             ("routes=2M", "1 to 1048576"),
             ("cores=2000", "1 to 1024"),
             ("frame-sizes=63", "64 to 9216"),
+            ("frame-sizes=64,imix", "\"imix\": mixes are not swept: must be whole numbers of 64 to 9216"),
+            ("frame_sizes=imix=aaafg", "--frame-sizes 64,imix, in a plan"),
         ] {
             let error = axis(text).unwrap_err();
             assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");
@@ -409,6 +444,11 @@ mod tests {
             ("[sweep]\nflows = [0]", "sweep.flows = \"0\""),
             ("[sweep]\ncommand = ['x']", "sweep.command = (given)"),
             ("[sweep]\nflows = [1]\ncommand = [' ']", "sweep.command = 1 words"),
+            ("[sweep]\nflows = [1]\ncommand = ['x', '{foo}']", "sweep.command = {foo}: is not a key of this sweep"),
+            (
+                "[sweep]\nframe-sizes = [64]\nflows = [1]\ncommand = ['x', 'a{cores}']",
+                "{cores}: is not a key of this sweep, whose placeholders are {flows} and {frame_sizes}",
+            ),
             ("[sweep]\nflows = [1]\ncommand_timeout = 0", "sweep.command_timeout"),
             ("[sweep]\nframe_sizes = [64]\n[traffic]\nvlan = [7, 8]\nmpls = [16]", "frame_sizes"),
             ("frame_sizes = [128]\n[sweep]\nroutes = [9]\n[traffic]\nip = 'v6'", "dut.routes = 9"),
@@ -420,6 +460,16 @@ mod tests {
         let many = format!("[sweep]\nflows = {:?}\ncores = {:?}", list(9), list(8));
         let error = Plan::from_toml(&many).unwrap().validate().unwrap_err().to_string();
         assert_eq!(error, "sweep = 72 points: must be at most 64: list fewer values (8 of cores times 9 of flows)");
+    }
+
+    #[test]
+    fn placeholders_are_keys_and_a_shell_has_its_own_braces() {
+        let fine = "{frame_sizes}{frame-sizes} ${cores} ${x} { y; } {a,b} {}";
+        let toml = format!("[sweep]\nframe-sizes = [64]\ncommand = ['sh', '-c', '{fine}']");
+        let plan = Plan::from_toml(&toml).unwrap().validate().unwrap();
+        assert_eq!(plan.sweep.points()[0].fill(fine), "6464 ${cores} ${x} { y; } {a,b} {}");
+        let names: Vec<_> = placeholders("{a}{b-c} {d").collect();
+        assert_eq!(names, ["a", "b-c"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The rate against the first key of a sweep, a line for each value of the others.
 
-use measure::{plan::SweepKey, sweep::SweepResult};
-use units::Fps;
+use measure::{plan::SweepKey, result::SizeResult, sweep::SweepResult};
+use units::{Fps, LinkSpeed};
 
 use super::{
     canvas::{step, Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     figures::{Rates, Shown},
-    text,
+    sweep as goals, text,
 };
 
 /// Most lines drawn.
@@ -63,7 +63,7 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
         let x = plot.x(share(value, &values));
         canvas.line(vec![(x, plot.top), (x, plot.bottom)], GRID, 1)?;
         if x >= free {
-            canvas.text(&units::si_short(value as f64), (x, plot.bottom + 18), 16, INK, Anchor::Middle)?;
+            canvas.text(&label(key, value), (x, plot.bottom + 18), 16, INK, Anchor::Middle)?;
             free = x + LABEL;
         }
     }
@@ -102,19 +102,21 @@ fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
     for point in &sweep.points {
         let Some(&value) = point.values.get(&key) else { continue };
         for size in &point.result.sizes {
-            let shown = Shown::of(size, point.result.link_bps);
-            let Some(rate) = shown.rate() else { continue };
-            let sum = Rates::new(rate, size.frame_size_bytes, point.result.directions, point.result.link_bps).sum;
             let mut parts: Vec<String> = others
                 .iter()
                 .zip(point.values_of(&others))
                 .filter_map(|(key, value)| Some(format!("{} {}", words(*key), units::si_short(value? as f64))))
                 .collect();
             parts.extend(by_size.then(|| size.frame_size_bytes.with_unit("B")));
-            let (name, found) = (parts.join(", "), (value, sum, matches!(shown, Shown::AtLeast(_))));
-            match curves.iter_mut().find(|(other, _)| *other == name) {
-                Some((_, points)) => points.push(found),
-                None => curves.push((name, vec![found])),
+            for (goal, shown) in rates_of(size, point.result.link_bps) {
+                let Some(rate) = shown.rate() else { continue };
+                let sum = Rates::new(rate, size.frame_size_bytes, point.result.directions, point.result.link_bps).sum;
+                let name = parts.iter().cloned().chain(goal).collect::<Vec<_>>().join(", ");
+                let found = (value, sum, matches!(shown, Shown::AtLeast(_)));
+                match curves.iter_mut().find(|(other, _)| *other == name) {
+                    Some((_, points)) => points.push(found),
+                    None => curves.push((name, vec![found])),
+                }
             }
         }
     }
@@ -122,6 +124,14 @@ fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
     let more = curves.len().saturating_sub(MAX_CURVES);
     curves.truncate(MAX_CURVES);
     (curves, more)
+}
+
+/// The rate of each goal with its name, or the one rate there is.
+fn rates_of(size: &SizeResult, link: Option<LinkSpeed>) -> Vec<(Option<String>, Shown)> {
+    let several = size.goals.len() > 1;
+    let first = (size.goals.first().filter(|_| several).map(goals::name), Shown::of(size, link));
+    let others = size.goals.iter().skip(1).map(|goal| (Some(goals::name(goal)), goals::goal_rate(goal)));
+    std::iter::once(first).chain(others).collect()
 }
 
 /// Where a value lies between the least and the largest: by its logarithm where these are far apart.
@@ -137,6 +147,14 @@ fn share(value: u64, values: &[u64]) -> f64 {
     }
 }
 
+/// A value on the axis: bytes are whole, 1518 and not 1.518k.
+fn label(key: SweepKey, value: u64) -> String {
+    match key {
+        SweepKey::FrameSizes => value.to_string(),
+        _ => units::si_short(value as f64),
+    }
+}
+
 fn words(key: SweepKey) -> &'static str {
     match key {
         SweepKey::FrameSizes => "frame size, bytes",
@@ -146,7 +164,12 @@ fn words(key: SweepKey) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{label, share, SweepKey};
+
+    #[test]
+    fn bytes_are_whole_and_numbers_are_short() {
+        assert_eq!([label(SweepKey::FrameSizes, 1518), label(SweepKey::Flows, 64_000)], ["1518", "64k"]);
+    }
 
     #[test]
     fn far_apart_values_stand_by_their_logarithm() {

@@ -123,7 +123,7 @@ pub(crate) fn setting(result: &RunResult) -> Vec<(&'static str, String)> {
     ];
     // RFC 6985 §4 asks for the genome of a mix, and §5 for the table of its sizes.
     let average = |mix: &MixFacts| num::trim(mix.average_bytes, 2);
-    let genome = |mix: &MixFacts| text::clean(&mix.genome);
+    let genome = |mix: &MixFacts| mix.frame_size_bytes.mix().map_or_else(String::new, |mix| text::clean(&mix.brief()));
     let mix = |mix: &MixFacts| format!("{}: {}, {} B on average", mix.frame_size_bytes, genome(mix), average(mix));
     setting.extend(result.mixes.iter().map(|m| ("mix", mix(m))));
     setting

@@ -77,11 +77,11 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     row("skipped by the tester", &|d| bad(d.skipped));
     row("received", &|d| frames(d.received));
     row("lost", &|d| bad(d.lost));
-    // Of a replay nobody knows these.
+    // Of a replay nobody knows these, but for foreign frames.
     let stamped = |d: &DirectionCounts, n| if d.replay.is_some() { "".into() } else { bad(n) };
     row("duplicates", &|d| stamped(d, d.duplicates));
     row("reordered", &|d| stamped(d, d.reordered));
-    row("foreign", &|d| stamped(d, d.foreign));
+    row("foreign", &|d| bad(d.foreign));
     row("wrong length", &|d| stamped(d, d.wrong_length));
     row("misdirected", &|d| stamped(d, d.misdirected));
     for (name, figure) in REPLAYED {

@@ -1,20 +1,30 @@
+use std::sync::Arc;
+
 use packet::{Buffer, Burst, Clock, Rx};
 use units::FCS_BYTES;
 
+use super::Known;
 use crate::worker::{take_in, Receives};
 
-/// One receive queue whose frames are counted, whatever they are.
+/// One receive queue whose frames are counted, whatever they are, and told from foreign ones.
 pub struct Tally<R: Rx> {
     rx: R,
     burst: Burst<R::Buf>,
     frames: u64,
     bytes: u64,
+    known: Arc<Known>,
+    foreign: u64,
 }
 
 impl<R: Rx> Tally<R> {
     /// A tally of what the queue brings.
-    pub fn new(rx: R) -> Self {
-        Self { rx, burst: Burst::new(), frames: 0, bytes: 0 }
+    pub fn new(rx: R, known: Arc<Known>) -> Self {
+        Self { rx, burst: Burst::new(), frames: 0, bytes: 0, known, foreign: 0 }
+    }
+
+    /// Frames since the start that are none of the capture's. They are among those received.
+    pub fn foreign(&self) -> u64 {
+        self.foreign
     }
 
     /// Bytes received since the start, each frame with its FCS.
@@ -25,15 +35,16 @@ impl<R: Rx> Tally<R> {
 
 impl<R: Rx> Receives for Tally<R> {
     fn begin(&mut self, _start: u64) {
-        (self.frames, self.bytes) = (0, 0);
+        (self.frames, self.bytes, self.foreign) = (0, 0, 0);
     }
 
     #[inline]
     fn poll(&mut self, _clock: &impl Clock) -> bool {
-        let Self { rx, burst, frames, bytes } = self;
+        let Self { rx, burst, frames, bytes, known, foreign } = self;
         take_in(rx, burst, |came| {
             *frames += came.len() as u64;
             *bytes += came.iter().map(|frame| frame.len() as u64).sum::<u64>();
+            *foreign += came.iter().filter(|frame| !known.has(frame.data())).count() as u64;
         })
     }
 

@@ -22,6 +22,9 @@ pub enum TimelineError {
     /// One frame, or all of one time.
     #[error("its frames have no time between them")]
     NoTime,
+    /// No frame is later than the one before it, and one is earlier.
+    #[error("its times run backwards: no frame was captured after the one before it")]
+    Backwards,
     /// No rate, or beyond what a clock can hold.
     #[error("one pass takes longer than a year")]
     TooLong,
@@ -70,7 +73,8 @@ impl Timeline {
         // One frame alone has no mean gap, which is not a number.
         let pass = (pass * ONE) as u128;
         if due.is_empty() || pass == 0 {
-            return Err(TimelineError::NoTime);
+            let backwards = times_ns.windows(2).any(|pair| matches!(pair, [one, next] if next < one));
+            return Err(if backwards { TimelineError::Backwards } else { TimelineError::NoTime });
         }
         Ok(Self { due, pass })
     }

@@ -1,12 +1,15 @@
 //! `linerate bench --dry-run`: what a plan may be expected to take, from a hundred simulated runs of it.
 
+use std::path::Path;
+
 use measure::{plan::ValidPlan, sim::SimSetup};
-use report::rehearsal::{render, render_all, Rehearsal, Rehearsed};
+use report::rehearsal::{json, render, render_all, Rehearsal, Rehearsed};
+use report::write::write_atomic;
 use units::{FrameSize, Frames};
 
 use super::{ending::verdict, sim, Bench, SimRun};
 use crate::{
-    cli::PortArgs,
+    cli::{BenchArgs, PortArgs},
     cmd::output,
     failure::{Exit, Failure},
     out,
@@ -21,26 +24,49 @@ const SHARE: f64 = 0.6;
 const CAPACITY: f64 = 5e6;
 
 /// Runs the plan once a seed and prints what it took.
-pub fn run(plan: &ValidPlan, ports: &PortArgs) -> Result<Exit, Failure> {
+pub fn run(plan: &ValidPlan, args: &BenchArgs) -> Result<Exit, Failure> {
+    check(args)?;
     let stop = Stop::on_signals()?;
-    out::print(&render(&one(plan, ports, &stop)?, &output::style()));
+    let part = one(plan, &args.ports, &stop)?;
+    show(&render(&part, &output::style()), &[(String::new(), part)], args)?;
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }
 
 /// The same for plans that are run one after the other, each with its name: what each takes, and all of them.
-pub fn all(plans: &[(String, ValidPlan)], ports: &PortArgs) -> Result<Exit, Failure> {
+pub fn all(plans: &[(String, ValidPlan)], args: &BenchArgs) -> Result<Exit, Failure> {
+    check(args)?;
     let stop = Stop::on_signals()?;
     let mut parts: Vec<(String, Rehearsal)> = Vec::new();
     for (name, plan) in plans {
         if !stop.requested() {
-            parts.push((name.clone(), one(plan, ports, &stop)?));
+            parts.push((name.clone(), one(plan, &args.ports, &stop)?));
         }
     }
-    if let Some((_, first)) = parts.first() {
-        out::print(&format!("device     {}\n", first.dut));
-    }
-    out::print(&render_all(&parts, &output::style()));
+    let device = parts.first().map_or_else(String::new, |(_, first)| format!("device     {}\n", first.dut));
+    show(&(device + &render_all(&parts, &output::style())), &parts, args)?;
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+}
+
+/// A rehearsal has figures of time, not of a device: there is one document of it.
+fn check(args: &BenchArgs) -> Result<(), Failure> {
+    let o = &args.output;
+    let others = [("--markdown", &o.markdown), ("--svg", &o.svg), ("--csv", &o.csv), ("--csv-tests", &o.csv_tests)];
+    if let Some((flag, _)) = others.iter().find(|(_, file)| file.is_some()) {
+        return Err(Failure::usage(format!("{flag}: a rehearsal measures nothing: what it takes is in --json FILE")));
+    }
+    output::check(o)
+}
+
+fn show(text: &str, parts: &[(String, Rehearsal)], args: &BenchArgs) -> Result<(), Failure> {
+    match args.output.json.as_deref() {
+        Some(path) if path == Path::new("-") => out::print(&json(parts)),
+        Some(path) => {
+            write_atomic(path, json(parts).as_bytes()).map_err(Failure::machine)?;
+            out::print(&format!("{text}\nwritten    {}\n", path.display()));
+        }
+        None => out::print(text),
+    }
+    Ok(())
 }
 
 fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Failure> {

@@ -44,7 +44,7 @@ pub fn run(args: &BenchArgs) -> Result<Option<Exit>, Failure> {
     if args.flow_logger.flow_logger.is_some() {
         return Err(Failure::usage(format!("--flow-logger: plan {} has several runs: name one of them", args.plan)));
     }
-    if args.output.json.as_deref() == Some(Path::new("-")) {
+    if !args.dry_run && args.output.json.as_deref() == Some(Path::new("-")) {
         let first = set.runs.first().map_or("", String::as_str);
         return Err(Failure::usage(format!(
             "--json -: plan {} has {} runs: name a file (all.json becomes all.{first}.json, ...), or one run (--plan {}:{first})",
@@ -67,7 +67,7 @@ fn all(args: &BenchArgs, set: &Set) -> Result<Exit, Failure> {
     if args.dry_run {
         let named = |run: &String| Ok((run.clone(), plan::named(&format!("{}:{run}", args.plan), args)?));
         let plans = set.runs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
-        return rehearse::all(&plans, &args.ports);
+        return rehearse::all(&plans, args);
     }
     let stop = Stop::on_signals()?;
     let kept = Kept::new().map_err(|e| Failure::machine(format!("no directory for the results of runs: {e}")))?;

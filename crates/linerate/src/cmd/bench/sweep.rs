@@ -41,6 +41,13 @@ pub fn over(plan: &mut Plan, args: &BenchArgs) -> Result<(), Failure> {
     let axes = args.sweep.axes.iter().map(|text| text.parse::<Axis>()).collect::<Result<_, _>>()?;
     plan.sweep.over(axes)?;
     if let Some(command) = &args.sweep.sweep_command {
+        if command.trim().is_empty() {
+            let keys = SweepKey::ALL.map(|key| format!("{{{key}}}")).join(", ");
+            return Err(Failure::usage(format!(
+                "--sweep-command {command:?}: must be a command for sh -c, with placeholders for keys of the sweep ({keys}), \
+                 such as './set-cores {{cores}}'"
+            )));
+        }
         plan.sweep.command = ["sh", "-c", command].map(str::to_owned).to_vec();
     }
     let beside = [
@@ -98,7 +105,7 @@ pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
             point.apply(&mut plan);
             Ok((point.to_string(), plan.validate()?))
         };
-        return rehearse::all(&points.iter().map(at).collect::<Result<Vec<_>, Failure>>()?, &args.ports);
+        return rehearse::all(&points.iter().map(at).collect::<Result<Vec<_>, Failure>>()?, args);
     }
     if plan.tests_addresses() {
         return Err(Failure::usage(

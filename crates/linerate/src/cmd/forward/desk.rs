@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dataplane::{router::Op, runtime::Runtime, Control, Plane, Snapshot};
+use dataplane::{router::Op, runtime::Runtime, Control, OutputStats, Plane, Snapshot};
 use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
@@ -172,6 +172,19 @@ impl Desk {
     /// Whether a port over a socket has no peer.
     pub fn is_lonely(&self) -> bool {
         self.ports.iter().zip(&self.site.sockets).any(|(port, &socket)| socket && !port.link().up)
+    }
+
+    /// What the loops sent by each port over a socket, all lcores together.
+    pub fn sent_over_sockets(&self) -> Vec<OutputStats> {
+        let lcores = self.snapshots();
+        let sum = |(port, _): (usize, &bool)| {
+            lcores.iter().filter_map(|lcore| lcore.tx.get(port)).fold(OutputStats::default(), |mut sum, tx| {
+                sum.frames += tx.frames;
+                sum.refused += tx.refused;
+                sum
+            })
+        };
+        self.site.sockets.iter().enumerate().filter(|(_, &socket)| socket).map(sum).collect()
     }
 
     /// Asks each port for its link.

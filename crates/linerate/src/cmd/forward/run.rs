@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dataplane::{Forwarder, Function};
+use dataplane::{Forwarder, Function, OutputStats};
 use dpdk::{Eal, Mbuf, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue};
 
 use super::desk::Desk;
@@ -16,6 +16,9 @@ const LULL: Duration = Duration::from_millis(300);
 /// While a port over a socket has no peer they rest this often, frames or not: a peer that knocks and is not let in hangs
 /// up and knocks again, which DPDK's memif server does not survive.
 const LONELY: Duration = Duration::from_millis(60);
+/// A port over a socket that takes none of the frames for it for this long has lost its peer, or the peer stands still.
+/// Other ports may be busy meanwhile, so there is no lull in which to hear of it.
+const STUCK: Duration = Duration::from_millis(300);
 /// How long a rest is.
 const REST: Duration = Duration::from_millis(2);
 
@@ -90,7 +93,11 @@ pub fn poll<F: Function<Mbuf> + Send>(
             }
             let (mut seen, mut since) = (desk.received(), Instant::now());
             let begun = Instant::now();
-            while !desk.over(stop) && since.elapsed() < LULL && !(begun.elapsed() > LONELY && desk.is_lonely()) {
+            let mut egress = Egress::new(desk);
+            while !desk.over(stop) && since.elapsed() < LULL && !egress.is_stuck(desk) {
+                if begun.elapsed() > LONELY && desk.is_lonely() {
+                    break;
+                }
                 desk.serve(Duration::from_millis(20));
                 let now = desk.received();
                 if now != seen {
@@ -119,6 +126,25 @@ pub fn poll<F: Function<Mbuf> + Send>(
         Ok(())
     })?;
     Ok(())
+}
+
+/// What left by each port over a socket, to see which have come to a stand.
+struct Egress(Vec<(OutputStats, Instant)>);
+
+impl Egress {
+    fn new(desk: &Desk) -> Self {
+        Self(desk.sent_over_sockets().into_iter().map(|sent| (sent, Instant::now())).collect())
+    }
+
+    /// Whether one of them has refused frames, and let out none, for too long.
+    fn is_stuck(&mut self, desk: &Desk) -> bool {
+        self.0.iter_mut().zip(desk.sent_over_sockets()).any(|((before, since), now)| {
+            if now.frames != before.frames || now.refused == before.refused {
+                (*before, *since) = (now, Instant::now());
+            }
+            since.elapsed() >= STUCK
+        })
+    }
 }
 
 /// Sets a flag when dropped.

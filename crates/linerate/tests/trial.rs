@@ -1,0 +1,80 @@
+//! Single trials as their user meets them: what is written of them, and what is left of one that Ctrl-C ends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::{fs, time::Duration};
+
+use support::{
+    exclusive,
+    tester::{linerate, start, total},
+};
+
+const TRIAL: [&str; 7] = ["trial", "--dut", "l2", "--load", "20kpps", "--residual", "100ms"];
+
+/// Each column of the second line of a CSV by its name in the first.
+fn row(csv: &str) -> Vec<(&str, &str)> {
+    let mut lines = csv.lines().map(|line| line.split(','));
+    lines.next().unwrap().zip(lines.next().expect("a row of figures")).collect()
+}
+
+#[test]
+fn a_trial_s_figures_are_a_row_of_its_csv() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let [csv, json] = ["t.csv", "t.json"].map(|name| dir.path().join(name).to_str().unwrap().to_owned());
+    let ended = linerate(&[&TRIAL[..], &["--duration", "200ms", "-q", "--csv", &csv, "--json", &json]].concat());
+    assert!(matches!(ended.code, 0 | 3), "{}", ended.stderr);
+    let written = fs::read_to_string(&csv).unwrap();
+    let row = row(&written);
+    let figure = |name: &str| row.iter().find(|(column, _)| *column == name).unwrap_or_else(|| panic!("{written}")).1;
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert_eq!((figure("frame_size_bytes"), figure("load_fps")), ("64", "20000"));
+    for count in ["sent", "received", "lost"] {
+        assert_eq!(figure(count), total(&result, count).to_string(), "{written}");
+    }
+    assert!(total(&result, "sent") > 0, "{result}");
+    let tests = linerate(&[&TRIAL[..], &["--csv-tests", &csv]].concat());
+    assert!(tests.code == 2 && tests.stderr.contains("--csv-tests: a trial runs none"), "{}", tests.stderr);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_counted() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let json = dir.path().join("t.json");
+    let args = [&TRIAL[..], &["--duration", "10m", "--json", json.to_str().unwrap()]].concat();
+    let mut run = start(&args, None, &dir.path().join("log"));
+    // Long enough to have begun to send, however busy the machine.
+    std::thread::sleep(Duration::from_secs(4));
+    run.signal("INT");
+    let status = run.wait_end(Duration::from_secs(30)).unwrap();
+    assert_eq!(status.code(), Some(130), "{}", run.output());
+    let said = run.output().split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Trial 1: 64 B", "interrupted by a signal after", "of 600 s", "interrupted before its end"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    assert_eq!((&result["verdict"], &result["warnings"][0]["kind"]), (&"stopped".into(), &"stopped".into()));
+    let [sent, received, lost] = ["sent", "received", "lost"].map(|count| total(&result, count));
+    assert!(sent > 1000 && received > 1000 && sent == received + lost, "{result}");
+    let trial = &result["trials"][0];
+    assert!(trial["real_duration_s"].as_f64().unwrap() < 60.0, "{trial}");
+    assert_eq!(trial["violations"][0]["rule"], "stretched");
+}
+
+#[test]
+fn what_is_wrong_is_named_as_it_was_typed() {
+    for (args, says) in [
+        (&["--duration", "1ms"][..], "--duration 1ms: must be 10ms to 30 days"),
+        (&["--residual", "31d"], "--residual \"31d\": must be like 60s"),
+        (&["--ip", "v6"], "--frame-size 64: must be 84 to 9216"),
+        (&["--flows", "0"], "--flows 0: must be 1 to"),
+        (&["--frame-size", "imix=aax"], "letter 'x' must be a to i"),
+    ] {
+        let ended = linerate(&[&["trial", "--load", "1kpps"], args].concat());
+        assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(says), "{args:?}: {}", ended.stderr);
+    }
+}
