@@ -1,7 +1,7 @@
 //! The address tests of RFC 2889 (§5.7, §5.8) between three ports of the kernel's bridge, and of the built-in one.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::{

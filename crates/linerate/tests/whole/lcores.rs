@@ -3,7 +3,7 @@
 // The helpers below are test code too; clippy knows only functions marked as tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-mod support;
+use crate::support;
 
 use std::{
     fs::File,

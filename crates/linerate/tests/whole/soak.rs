@@ -3,17 +3,17 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, dead_code)]
 
-#[path = "../../dataplane/tests/soak/dice.rs"]
+#[path = "../../../dataplane/tests/soak/dice.rs"]
 mod dice;
-#[path = "../../dataplane/tests/soak/frames.rs"]
+#[path = "../../../dataplane/tests/soak/frames.rs"]
 mod frames;
-#[path = "../../dataplane/tests/soak/mutate.rs"]
+#[path = "../../../dataplane/tests/soak/mutate.rs"]
 mod mutate;
-#[path = "../../dataplane/tests/soak/plans.rs"]
+#[path = "../../../dataplane/tests/soak/plans.rs"]
 mod plans;
-#[path = "../../dataplane/tests/soak/repair.rs"]
+#[path = "../../../dataplane/tests/soak/repair.rs"]
 mod repair;
-mod support;
+use crate::support;
 
 use std::{fs, path::Path, time::Duration};
 

@@ -4,7 +4,7 @@
 // The helpers below are test code too; clippy knows only functions marked as tests.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use std::path::PathBuf;
 use std::time::Duration;

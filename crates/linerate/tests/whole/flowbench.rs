@@ -1,7 +1,7 @@
 //! `linerate bench --flow-logger` as a whole: softflowd on a veth as the logger, and loggers that do not answer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
-mod support;
+use crate::support;
 
 use std::net::UdpSocket;
 

@@ -3,10 +3,10 @@
 // The helpers below are test code too; clippy knows only functions marked as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
-#[path = "flowlog/logger.rs"]
+#[path = "../flowlog/logger.rs"]
 #[allow(dead_code)]
 mod logger;
-mod support;
+use crate::support;
 
 use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 

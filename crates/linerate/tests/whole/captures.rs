@@ -14,7 +14,7 @@
 // The helpers below are test code too; clippy knows only functions marked as tests.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
-mod support;
+use crate::support;
 
 use std::{
     collections::BTreeMap,

@@ -1,0 +1,26 @@
+//! What a user does, with the whole program: one test binary, since linking a dozen took longer than most of their tests.
+//! `cargo test -p linerate --test whole sweep::` runs the tests of a file.
+
+#![allow(missing_docs)]
+
+mod addresses;
+mod builtin;
+mod captures;
+mod cli;
+mod duts;
+mod flowbench;
+mod imix;
+mod lcores;
+mod procedures;
+mod replay;
+mod router;
+mod shapes;
+mod simulated;
+mod soak;
+#[path = "../support/mod.rs"]
+mod support;
+mod support_selfcheck;
+mod sweep;
+mod tables;
+mod trial;
+mod twelve;
