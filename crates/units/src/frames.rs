@@ -2,7 +2,10 @@ use std::{fmt, slice, str::FromStr};
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{FrameSize, Imix, UnitError, WIRE_OVERHEAD_BYTES};
+use crate::{
+    imix::{cut, BRIEF_CHARS},
+    FrameSize, Imix, UnitError, WIRE_OVERHEAD_BYTES,
+};
 
 /// Characters of a genome that a label shows.
 const LABEL_CHARS: usize = 16;
@@ -59,6 +62,11 @@ impl Frames {
             Self::Size(size) => size.to_string(),
             Self::Mix(mix) => format!("imix={}", mix.name()),
         }
+    }
+
+    /// As it is written, but cut short when it is long: for messages.
+    pub fn brief(self) -> String {
+        cut(&self.written(), BRIEF_CHARS)
     }
 
     /// With its unit as it reads best there, `B` or `bytes`: `64 B`, `IMIX (aaafg)`.

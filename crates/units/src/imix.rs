@@ -26,7 +26,7 @@ const LEGAL: &str = "must be a genome (aaafg; z with its size: aaz:z=9000), a cu
                      (AAB:A=78:B=1400), counts (7x64:4x570:1x1518), or IMIX_v4";
 /// Characters of a mix that an error repeats, and those that a document for people shows.
 const ERROR_CHARS: usize = 40;
-const BRIEF_CHARS: usize = 96;
+pub(crate) const BRIEF_CHARS: usize = 96;
 
 /// Every mix named so far. A mix is named once, by a plan or a result, and kept for good, so that it is copied as a
 /// frame size is.
@@ -145,7 +145,7 @@ fn wrong(text: &str, legal: impl Into<String>) -> UnitError {
 }
 
 /// So many characters, and dots when there are more.
-fn cut(text: &str, chars: usize) -> String {
+pub(crate) fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),

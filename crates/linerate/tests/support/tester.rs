@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::{Netns, Process};
+
+/// How long a run that the machine disturbs is made again.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The built binary.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_linerate");
@@ -61,7 +64,8 @@ pub fn start(args: &[&str], netns: Option<&Netns>, log: &Path) -> Process {
 #[track_caller]
 pub fn until_trusted(tries: u32, mut run: impl FnMut() -> Ended) -> Ended {
     let mut last = None;
-    for _ in 0..tries {
+    let until = Instant::now() + Duration::from_secs(60);
+    for _ in (0..).take_while(|&tried| tried < tries || Instant::now() < until) {
         let ended = run();
         if ended.code != 3 {
             return ended;
@@ -70,7 +74,7 @@ pub fn until_trusted(tries: u32, mut run: impl FnMut() -> Ended) -> Ended {
         std::thread::sleep(Duration::from_millis(200));
     }
     let last = last.expect("at least one try");
-    panic!("{tries} runs could not be trusted, the last: {}\n{}", last.stdout, last.stderr)
+    panic!("{tries} runs or more could not be trusted, the last: {}\n{}", last.stdout, last.stderr)
 }
 
 /// The answer of one frame size in a bench result.

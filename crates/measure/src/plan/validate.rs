@@ -63,10 +63,10 @@ impl Plan {
                 let what = self.traffic.headers();
                 let legal =
                     format!("must be {least} to 9216 bytes to hold {what}, the {STAMP_BYTES}-byte stamp and FCS");
-                return Err(PlanError::value(key, size, legal));
+                return Err(PlanError::value(key, size.brief(), legal));
             }
             if self.frame_sizes[..i].contains(size) {
-                return Err(PlanError::value(key, size, "is listed twice"));
+                return Err(PlanError::value(key, size.brief(), "is listed twice"));
             }
         }
         Ok(())
