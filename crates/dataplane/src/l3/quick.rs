@@ -92,12 +92,27 @@ pub(super) fn all_plain_ip4<B: Buffer>(
     let wanted = u8x16::new(wanted);
     let mut room = [0u16; BURST];
     burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
-    // A few at a time: fetching ahead has a loop of its own, and the checks the registers.
-    let places = dst.chunks_mut(STRIDE).zip(lens.chunks_mut(STRIDE)).zip(room.chunks_mut(STRIDE));
-    for (i, (frames, ((dst, lens), room))) in burst.chunks(STRIDE).zip(places).enumerate() {
-        let ahead = burst.get(i * STRIDE + PREFETCH_AHEAD..).unwrap_or_default();
-        ahead.iter().take(STRIDE).for_each(Buffer::prefetch);
+    // As many at a time as make loops without a counter: fetching ahead has one of its own, and the checks the registers.
+    let (strides, rest) = burst.as_chunks::<STRIDE>();
+    let mut places = dst
+        .as_chunks_mut::<STRIDE>()
+        .0
+        .iter_mut()
+        .zip(lens.as_chunks_mut::<STRIDE>().0)
+        .zip(room.as_chunks_mut::<STRIDE>().0);
+    for (i, (frames, ((dst, lens), room))) in strides.iter().zip(&mut places).enumerate() {
+        match strides.get(i + PREFETCH_AHEAD / STRIDE) {
+            Some(ahead) => ahead.iter().for_each(Buffer::prefetch),
+            None => rest.iter().for_each(Buffer::prefetch),
+        }
         for (frame, ((dst, len), room)) in frames.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
+            let data = frame.data();
+            (*dst, *len) = doubts.add(data, wanted);
+            *room = data.len() as u16;
+        }
+    }
+    if let Some(((dst, lens), room)) = places.next() {
+        for (frame, ((dst, len), room)) in rest.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
             let data = frame.data();
             (*dst, *len) = doubts.add(data, wanted);
             *room = data.len() as u16;
