@@ -14,6 +14,9 @@ use crate::{pass::PREFETCH_AHEAD, tables::MacFilter};
 /// Frames looked at before the next ones are fetched.
 const STRIDE: usize = 8;
 
+/// Of a stride of frames: destinations, lengths in network byte order, bytes that there are.
+type Places<'a> = (&'a mut [u32; STRIDE], &'a mut [u16; STRIDE], &'a mut [u16; STRIDE]);
+
 /// What speaks against the frames seen so far.
 struct Doubts {
     /// The first 16 bytes: bits that differ from what is wanted.
@@ -54,6 +57,16 @@ impl Doubts {
         let header = Header::of(frame);
         self.sum = self.sum.max(quotient(header.sum()));
         (header.dst(), (header.first >> 16) as u16)
+    }
+
+    /// Adds those of up to a stride of frames; what is told of each goes to its place.
+    #[inline(always)]
+    fn add_all<B: Buffer>(&mut self, frames: &[B], wanted: u8x16, (dst, lens, room): Places<'_>) {
+        for (frame, ((dst, len), room)) in frames.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
+            let data = frame.data();
+            (*dst, *len) = self.add(data, wanted);
+            *room = data.len() as u16;
+        }
     }
 
     /// Whether there are none: the port's address, EtherType, version and header length, TTL, source, checksum.
@@ -105,18 +118,10 @@ pub(super) fn all_plain_ip4<B: Buffer>(
             Some(ahead) => ahead.iter().for_each(Buffer::prefetch),
             None => rest.iter().for_each(Buffer::prefetch),
         }
-        for (frame, ((dst, len), room)) in frames.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
-            let data = frame.data();
-            (*dst, *len) = doubts.add(data, wanted);
-            *room = data.len() as u16;
-        }
+        doubts.add_all(frames, wanted, (dst, lens, room));
     }
     if let Some(((dst, lens), room)) = places.next() {
-        for (frame, ((dst, len), room)) in rest.iter().zip(dst.iter_mut().zip(lens).zip(room)) {
-            let data = frame.data();
-            (*dst, *len) = doubts.add(data, wanted);
-            *room = data.len() as u16;
-        }
+        doubts.add_all(rest, wanted, (dst, lens, room));
     }
     let n = burst.len().min(BURST);
     let (mut over, mut longest) = (0, 0);
