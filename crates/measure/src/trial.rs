@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
-use units::{Fps, Frames, Nanos};
+use units::{Fps, Frames, Nanos, Ratio};
 
 use crate::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 
@@ -28,6 +28,10 @@ pub struct TrialSpec {
     /// `trust.residual`, and the next trial begins no sooner after that.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drain_s: f64,
+    /// The most loss that any goal of the search tolerates. A device that loses more than that, polling gaps aside, of a
+    /// load that the tester offered only in part would lose it of all of it: such a trial counts. `None`: it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerated_loss: Option<Ratio>,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -39,7 +43,8 @@ impl TrialSpec {
     pub fn steady(frames: impl Into<Frames>, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
         let frame_size_bytes = frames.into();
         let shape = LoadShape::Steady;
-        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s: None, drain_s: 0.0 }
+        let (window_s, drain_s, tolerated_loss) = (None, 0.0, None);
+        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s, drain_s, tolerated_loss }
     }
 
     /// [`drain_s`](Self::drain_s) as a time.
@@ -348,7 +353,8 @@ impl TrialRecord {
         !self.violations.iter().any(|v| v.rule.voids_trial())
     }
 
-    /// Loss ratio over all directions, refused frames counted as lost; of skipped ones a valid trial has at most 0.1 % (RFC 9971: aggregated over all outputs).
+    /// Loss ratio over all directions, refused frames counted as lost (RFC 9971: aggregated over all outputs). Skipped
+    /// frames count as not lost: at most 0.1 % of a valid trial, unless it failed without them.
     pub fn loss_ratio(&self) -> f64 {
         let (lost, intended) =
             self.directions.iter().fold((0, 0), |(l, i), d| (l + d.lost + d.refused, i + d.intended));

@@ -80,7 +80,23 @@ fn due_within(trial: &TrialRecord, seconds: f64, gaps: u64) -> f64 {
     }
 }
 
+/// Frames lost or refused that polling gaps and the tester's own ports may explain.
+fn explained(trial: &TrialRecord) -> f64 {
+    let missed: u64 = trial.directions.iter().filter_map(|d| d.port_missed).sum();
+    frames_in_gaps(trial, |_| true) + missed as f64
+}
+
+/// Whether the device lost more than tolerated of the part of the load that was offered, whatever disturbed the trial.
+fn failed_anyway(trial: &TrialRecord) -> bool {
+    let intended: u64 = trial.directions.iter().map(|d| d.intended).sum();
+    let unexplained = trial.lost() as f64 - explained(trial);
+    trial.spec.tolerated_loss.is_some_and(|tolerated| unexplained > tolerated.get() * intended as f64)
+}
+
 fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
+    if failed_anyway(e.trial) {
+        return None;
+    }
     let short = |d: &&crate::trial::DirectionCounts| {
         d.skipped > 0 && d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get()
     };
@@ -167,7 +183,7 @@ fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
         );
         return Some((Rule::Interrupted, text));
     }
-    let explained = frames_in_gaps(e.trial, |_| true) + missed as f64;
+    let explained = explained(e.trial);
     if lost == 0 || explained < lost as f64 {
         return None;
     }

@@ -107,5 +107,5 @@ fn plans_are_listed_with_what_they_need() {
     let mut lines = ended.stdout.lines();
     let ci = lines.by_ref().find(|l| l.starts_with("ci ")).unwrap();
     assert!(ci.contains("RFC 9971"), "{ci}");
-    assert_eq!(lines.next().unwrap().trim(), "needs two ports; or no port, for the built-in l3");
+    assert_eq!(lines.next().unwrap().trim(), "needs two ports; or no port, for the built-in flowlog");
 }

@@ -1,4 +1,4 @@
-use units::Fps;
+use units::{Fps, Ratio};
 
 use super::{mlr::GoalResult, same_trial, Answer, Search, SearchConfig, Step};
 use crate::{
@@ -37,6 +37,10 @@ pub(crate) trait Strategy {
     /// The tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
+    /// The most loss that any of its goals tolerates, when it has goals of its own.
+    fn tolerated_loss(&self) -> Option<Ratio> {
+        None
+    }
     /// The load nearest to this one that it could try itself.
     fn near(&self, load: Fps) -> Fps {
         load
@@ -193,7 +197,9 @@ impl<S: Strategy> Search for Guarded<S> {
             self.fell_short = 0;
             self.short = 0;
             self.most_offered = 0.0;
-            self.pending = Some(TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose));
+            let spec = TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose);
+            let tolerated = self.strategy.tolerated_loss().unwrap_or(self.config.tolerated_loss);
+            self.pending = Some(TrialSpec { tolerated_loss: Some(tolerated), ..spec });
         }
         if self.pending.is_some() && made >= self.config.max_trials {
             let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);

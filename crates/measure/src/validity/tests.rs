@@ -117,6 +117,26 @@ fn gaps_excuse_only_the_loss_they_explain() {
 }
 
 #[test]
+fn a_load_offered_in_part_counts_when_even_that_was_lost_beyond_what_is_tolerated() {
+    let short = |tolerated: Option<f64>, lost, away_ns| {
+        rules(|t| {
+            t.spec.tolerated_loss = tolerated.map(|r| Ratio::new(r).unwrap());
+            skip(t, 50_000);
+            lose(t, lost);
+            t.interference.lcores = vec![lcore("tester", 100_000, away_ns)];
+        })
+    };
+    assert_eq!(short(Some(0.005), 5_001, 0), []);
+    assert_eq!(short(Some(0.005), 5_000, 0), [Rule::TesterShort]);
+    assert_eq!(short(Some(0.0), 1, 0), []);
+    assert_eq!(short(Some(0.0), 0, 0), [Rule::TesterShort]);
+    // 1 Mpps: 1 ms away explains 1000 frames, which are nobody's.
+    assert_eq!(short(Some(0.005), 6_000, 1_000_000), [Rule::TesterShort]);
+    assert_eq!(short(Some(0.005), 6_001, 1_000_000), []);
+    assert_eq!(short(None, 900_000, 0), [Rule::TesterShort]);
+}
+
+#[test]
 fn a_full_port_queue_is_loss_and_no_fault_of_the_tester() {
     let refused = |t: &mut TrialRecord| {
         t.directions[0].refused = 300_000;

@@ -1,4 +1,4 @@
-use units::Fps;
+use units::{Fps, Ratio};
 
 use super::{
     belief::Belief,
@@ -256,6 +256,10 @@ impl Strategy for Mlr {
             Some((load, best.0))
         };
         Bounds { lower: lower.and_then(passed), upper, retries: Vec::new() }
+    }
+
+    fn tolerated_loss(&self) -> Option<Ratio> {
+        self.goals.goals().iter().map(|g| g.loss_ratio).max_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
     fn goals(&self) -> Vec<GoalResult> {
