@@ -56,7 +56,7 @@ fn main() {
         captures::compare(rounds(SWEEP_ROUNDS));
     }
     if asked("latency") {
-        latency::compare(rounds(SWEEP_ROUNDS));
+        latency::compare(rounds(ROUNDS));
     }
 }
 

@@ -10,10 +10,14 @@ use units::Load;
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Flow logger under test")]
 pub struct FlowLoggerArgs {
-    /// Score a flow logger against the flows sent (--flows), instead of running a plan. Where its records are read:
-    /// ipfix=udp://ADDRESS:PORT or ipfix=tcp://ADDRESS:PORT (listen here; point the exporter at it), or
-    /// ours=HOST:PORT[,token=TOKEN] (a `linerate flowlog`, asked when the trial is over).
-    #[arg(long, value_name = "WHERE")]
+    /// Score a flow logger against the flows sent (--flows), instead of running a plan (of which only the traffic, link
+    /// and trust are taken). Where its records are read: ipfix=udp://ADDRESS:PORT or ipfix=tcp://ADDRESS:PORT (listen
+    /// here; point the exporter at it), or ours=HOST:PORT[,token=TOKEN] (a `linerate flowlog`, asked when the trial is
+    /// over).
+    #[arg(long, value_name = "WHERE", conflicts_with_all = [
+        "tests", "throughput", "quick", "print_config", "method", "goals", "warmup", "tolerated_loss", "retries",
+        "max_repeats", "latency_duration", "no_latency", "csv_tests",
+    ])]
     pub flow_logger: Option<FlowLogger>,
     /// Load: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%). A churn says itself
     /// how fast it sends.

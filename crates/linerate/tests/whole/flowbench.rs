@@ -131,6 +131,9 @@ fn wrong_words_are_answered_before_anything_is_opened() {
         (&["--flows", "constant:9", "--l4", "none"][..], "no transport header"),
         (&["--flows", "constant:9", "--both-ways"][..], "--both-ways with --flow-logger"),
         (&["--flows", "constant:9", "--csv", "x.csv"][..], "--csv with --flow-logger"),
+        (&["--flows", "constant:9", "--plan", "flowlog-64b"][..], "a plan of direction both-ways with --flow-logger"),
+        (&["--flows", "constant:9", "--quick"][..], "cannot be used with"),
+        (&["--flows", "constant:9", "--method", "mlrsearch"][..], "cannot be used with"),
         (&["--flows", "constant:9", "--frame-sizes", "64", "--l4", "tcp", "--load", "1kpps"][..], "at least"),
     ] {
         let ended = linerate(&[&logger[..], more].concat());

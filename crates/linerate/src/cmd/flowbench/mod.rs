@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use flow::truth::{Difference, Expected, Score};
 use measure::{
-    plan::Plan,
+    plan::{Direction, Plan, Traffic},
     result::Verdict,
     trial::{Purpose, TrialRecord, TrialSpec},
     validity::beyond_tester,
@@ -87,16 +87,20 @@ struct Bench {
 
 impl Bench {
     fn new(args: &BenchArgs, logger: &FlowLogger, spec: FlowSpec) -> Result<Self, Failure> {
-        refuse(args)?;
         let wait = args.flow_logger.flow_wait.as_deref().map(units::parse_duration).transpose()?.unwrap_or(WAIT);
         let duration = args.search.duration.as_deref().map(units::parse_duration).transpose()?.unwrap_or(DURATION);
+        let Plan { traffic, link, trust, .. } = plan::load(&args.plan)?;
         let mut wanted = Plan {
             name: "flow-logger".to_owned(),
             description: "What a flow logger recorded against what was sent".to_owned(),
             source: String::new(),
+            traffic,
+            link,
+            trust,
             ..Plan::default()
         };
         plan::headers(&mut wanted, &args.traffic)?;
+        refuse(args, &wanted.traffic)?;
         // A second run against a logger that goes on is not to meet the flows of the first.
         wanted.traffic.seed = args.traffic.seed.unwrap_or_else(fresh::seed);
         plan::link(&mut wanted, &args.ports);
@@ -344,13 +348,15 @@ impl Bench {
 }
 
 /// What a plan's benchmark takes, and this does not.
-fn refuse(args: &BenchArgs) -> Result<(), Failure> {
+fn refuse(args: &BenchArgs, traffic: &Traffic) -> Result<(), Failure> {
     let not = |flag: &str, why: &str| Err(Failure::usage(format!("{flag} with --flow-logger: {why}")));
-    if args.traffic.both_ways {
-        return not("--both-ways", "flows are sent from the first port to the second");
+    if traffic.direction == Direction::BothWays {
+        let flag = if args.traffic.both_ways { "--both-ways" } else { "a plan of direction both-ways" };
+        return not(flag, "flows are sent from the first port to the second");
     }
-    if !args.traffic.fields.is_empty() {
-        return not("--field", "the flow program says what varies");
+    if !traffic.field.is_empty() {
+        let flag = if args.traffic.fields.is_empty() { "a plan of [[traffic.field]]" } else { "--field" };
+        return not(flag, "the flow program says what varies");
     }
     if args.frame_sizes.len() > 1 || args.frame_sizes.iter().any(|frames| frames.mix().is_some()) {
         return not("--frame-sizes", "one size a run");

@@ -3,7 +3,10 @@
 use std::fmt::Write;
 
 use flow::truth::{Score, Spread};
-use measure::{result::Verdict, trial::TrialRecord};
+use measure::{
+    result::Verdict,
+    trial::{Rule, TrialRecord, Violation},
+};
 use serde::Serialize;
 use units::si;
 
@@ -53,6 +56,13 @@ pub struct TrialScore {
     pub examples: Vec<String>,
 }
 
+/// Why the trial says nothing of the logger. What disturbed it on the way (gaps that explain lost frames, cores that were
+/// moved) excuses what is missing, and takes nothing from what is complete.
+fn voided(violations: &[Violation], complete: bool) -> Option<&Violation> {
+    let excuse = |rule| matches!(rule, Rule::Interrupted | Rule::Moved);
+    violations.iter().find(|v| v.rule.voids_trial() && !(complete && excuse(v.rule)))
+}
+
 /// One line on one trial's score.
 pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Verdict, String) {
     let flows = &score.flows;
@@ -69,9 +79,8 @@ pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Ver
         };
         return unsure(format!("no flow sent was recorded: {came}"));
     }
-    if !trial.valid() {
-        let why = trial.violations.iter().find(|v| v.rule.voids_trial()).map_or("", |v| v.text.as_str());
-        return unsure(format!("the trial is not valid: {why}"));
+    if let Some(violation) = voided(&trial.violations, score.perfect()) {
+        return unsure(format!("the trial is not valid: {}", violation.text));
     }
     if score.beyond > 0 {
         return unsure(format!("{} records came beyond those that can be kept: send fewer flows", score.beyond));
@@ -144,7 +153,7 @@ pub fn text(result: &FlowResult, trials: &[TrialRecord], dut: &str, size: u32) -
 /// One trial in full.
 fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
     let (s, direction) = (&trial_score.score, trial.directions.first());
-    let valid = if trial.valid() { "valid" } else { "not valid" };
+    let valid = if voided(&trial.violations, s.perfect()).is_none() { "valid" } else { "not valid" };
     let _ = writeln!(
         out,
         "\nTrial {} ({valid}): {} for {:.2} s, {} new flows/s",
@@ -204,5 +213,25 @@ fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
     }
     for text in &trial_score.examples {
         let _ = writeln!(out, "  {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_disturbs_the_way_excuses_only_what_is_missing() {
+        for (rule, when_incomplete, when_complete) in [
+            (Rule::TesterShort, true, true),
+            (Rule::Counters, true, true),
+            (Rule::Interrupted, true, false),
+            (Rule::Moved, true, false),
+            (Rule::Clock, false, false),
+        ] {
+            let broken = [Violation { rule, text: String::new() }];
+            let void = |complete| voided(&broken, complete).is_some();
+            assert_eq!((void(false), void(true)), (when_incomplete, when_complete), "{rule:?}");
+        }
     }
 }
