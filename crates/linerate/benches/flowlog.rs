@@ -2,7 +2,7 @@
 //! capture, and its latency beside that of `null`; one lcore.
 //!
 //! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [latency] [quick]`; `rate` alone
-//! unless told, one round of each with `quick`; `flows 1M` (1k, 64k, 1M, 4M, 16M) measures at these alone. Rates are of 64-byte
+//! unless told, one round of each with `quick`; `flows 1M` (1, 1k, 64k, 1M, 4M, 16M) measures at these alone. Rates are of 64-byte
 //! IPv4/UDP frames out of an endless capture (`net_pcap`, which
 //! itself costs some 29 cycles a frame and more for many flows) to a null port. Captures are read once, from memory
 //! (/dev/shm), each program exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the
@@ -27,7 +27,8 @@ use logger::{rate, Logger, Seen};
 const ROUNDS: usize = 7;
 const SWEEP_ROUNDS: usize = 3;
 /// Sixteen million frames of a capture in memory take 15 GB.
-const SIZES: [(&str, u32); 5] = [("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20), ("4M", 1 << 22), ("16M", 1 << 24)];
+const SIZES: [(&str, u32); 6] =
+    [("1", 1), ("1k", 1024), ("64k", 1 << 16), ("1M", 1 << 20), ("4M", 1 << 22), ("16M", 1 << 24)];
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();

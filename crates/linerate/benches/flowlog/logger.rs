@@ -25,6 +25,9 @@ pub struct Seen {
     pub memory: f64,
 }
 
+/// The least that a table has room for.
+const LEAST: u32 = 1024;
+
 /// How long it may take to its end: sixteen million flows are given back.
 const GRACE: Duration = Duration::from_secs(60);
 
@@ -49,7 +52,7 @@ impl Logger {
         let port = format!("pcap:{}", load.file("frames.pcap").display());
         let mut command = bound(LINERATE);
         command.args(["flowlog", "--port", &port, "--port", "null,no-rx=1", "--cpus", CPU, "--quiet"]);
-        command.args(["--name", &name, "--listen", "127.0.0.1:0", "--flows", &load.flows.to_string()]);
+        command.args(["--name", &name, "--listen", "127.0.0.1:0", "--flows", &load.flows.max(LEAST).to_string()]);
         // Small buffers: those of four million frames have to fit.
         command.args(["--mtu", "576", "--memory"]);
         command.args(match load.flows {
