@@ -11,6 +11,10 @@ use crate::{
 /// for a timer's tick, and every trial would be void.
 const HEADROOM: f64 = 0.93;
 
+/// Loads given up one after the other, without a valid trial between, before nothing more is tried: a machine whose cores
+/// are taken away in every trial offers none in full, however low.
+const GIVEN_UP: u32 = 3;
+
 /// What a strategy wants next.
 pub(crate) enum Want {
     /// A trial at this load, as long as the configuration says.
@@ -76,6 +80,8 @@ pub struct Guarded<S> {
     void: u32,
     fell_short: u32,
     short: u32,
+    /// Loads in a row that were never offered for the tester's own gaps.
+    given_up: u32,
     /// Largest rate attempted among the latter, frames/s.
     most_offered: f64,
     trials: Vec<u32>,
@@ -95,6 +101,7 @@ impl<S> Guarded<S> {
             void: 0,
             fell_short: 0,
             short: 0,
+            given_up: 0,
             most_offered: 0.0,
             trials: Vec::new(),
             warmups: 0,
@@ -146,7 +153,15 @@ impl<S: Strategy> Guarded<S> {
         let enough = self.config.short_repeats.clamp(1, self.config.max_repeats + 1);
         // Disturbed or not, a load that the tester never managed to offer is none to insist on.
         let hopeless = self.fell_short > self.config.max_repeats / 2 && self.fell_short == self.void;
-        if self.short >= enough || hopeless || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited) {
+        let limited = self.short >= enough || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited);
+        self.given_up += u32::from(hopeless && !limited);
+        if self.given_up >= GIVEN_UP {
+            let reason = format!(
+                "the tester offered none of {GIVEN_UP} loads in full, its own gaps to blame each time: send for a shorter \
+                 time, or give it a core that nothing else takes"
+            );
+            self.end(Outcome::Inconclusive, Some(reason));
+        } else if limited || hopeless {
             // Lower by the precision at least, so that it ends.
             let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
             let top = if self.most_offered > 0.0 { (self.most_offered * HEADROOM).min(most) } else { most };
@@ -221,6 +236,7 @@ impl<S: Strategy> Search for Guarded<S> {
         if !trial.valid() {
             return self.report_void(&spec, trial);
         }
+        self.given_up = 0;
         match spec.purpose {
             Purpose::Warmup => self.warmups += 1,
             _ => self.trials.push(trial.number),

@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     plan::{Method, Plan},
     sim::{SimDut, SimPlacement, SimSetup},
-    trial::{Purpose, Rule},
+    trial::{Purpose, Rule, Violation},
 };
 
 fn config(method: Method) -> SearchConfig {
@@ -180,6 +180,29 @@ fn invalid_trials_are_repeated_within_a_bound_then_inconclusive() {
     assert!(trials.iter().all(|t| t.spec == trials[0].spec));
     assert!(answer.reason.unwrap().contains("did not poll"), "the reason names the rule");
     assert!(answer.trials.is_empty());
+}
+
+#[test]
+fn a_machine_that_disturbs_every_trial_is_given_up_soon() {
+    for method in [Method::Rfc2544, Method::Tst009] {
+        let mut search = config(method).search();
+        let (mut dut, mut made) = (SimDut::new(3e6, 1), 0);
+        let answer = loop {
+            let spec = match search.next() {
+                Step::Run(spec) => spec,
+                Step::Done(answer) => break answer,
+            };
+            made += 1;
+            let mut trial = dut.run(&spec);
+            let late = &mut trial.directions[0];
+            late.skipped = late.intended / 50;
+            trial.interference.lcores[0].total_gap_ns = (spec.duration_s * 3e7) as u64;
+            trial.violations = vec![Violation { rule: Rule::TesterShort, text: String::new() }];
+            search.report(&trial);
+        };
+        assert_eq!((answer.outcome, answer.throughput, made), (Outcome::Inconclusive, None, 18), "{method:?}");
+        assert!(answer.reason.unwrap().contains("send for a shorter time"));
+    }
 }
 
 #[test]
