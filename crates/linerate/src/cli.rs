@@ -77,7 +77,8 @@ pub struct BenchArgs {
     #[arg(long)]
     pub print_config: bool,
     /// Frame sizes in bytes, FCS included; or mixes: imix (7 of 64, 4 of 570, 1 of 1518), imix=GENOME (RFC 6985: aaafg,
-    /// aaz:z=9000, AAB:A=78:B=1400, or counts, 7x64:1x1518).
+    /// aaz:z=9000, AAB:A=78:B=1400; counts, 7x64:1x1518; shares, 70%x64:30%x1518; a range, 64-1518:step=2), with a
+    /// seed (:seed=7) drawn at random.
     #[arg(long, value_name = "BYTES|imix[=GENOME],...", value_delimiter = ',')]
     pub frame_sizes: Vec<Frames>,
     #[command(flatten)]

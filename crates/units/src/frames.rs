@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Characters of a genome that a label shows.
-const LABEL_CHARS: usize = 16;
+const LABEL_CHARS: usize = 20;
 
 /// What sizes the frames of a trial have: all the same, or those of a mix in turn.
 ///
@@ -17,7 +17,7 @@ const LABEL_CHARS: usize = 16;
 pub enum Frames {
     /// All of one size.
     Size(FrameSize),
-    /// By the genome of RFC 6985.
+    /// By RFC 6985.
     Mix(Imix),
 }
 
@@ -144,9 +144,10 @@ impl fmt::Display for Frames {
         match self {
             Self::Size(size) => size.fmt(f),
             Self::Mix(mix) if mix.name() == Imix::SIMPLE => f.pad("IMIX"),
-            Self::Mix(mix) => f.pad(&match mix.name().char_indices().nth(LABEL_CHARS) {
-                Some((end, _)) => format!("IMIX ({}...)", mix.name().get(..end).unwrap_or_default()),
-                None => format!("IMIX ({})", mix.name()),
+            // The seed stays, since mixes may differ in it alone.
+            Self::Mix(mix) => f.pad(&match mix.name().split_once(":seed=") {
+                Some((told, seed)) => format!("IMIX ({}:seed={seed})", cut(told, LABEL_CHARS)),
+                None => format!("IMIX ({})", cut(mix.name(), LABEL_CHARS)),
             }),
         }
     }
@@ -204,7 +205,8 @@ mod tests {
     fn a_size_or_a_mix_is_read_and_written_alike() {
         assert_eq!(frames("imix"), frames("imix=7x64:4x570:1x1518"));
         assert_eq!(frames("64"), FrameSize::MIN);
-        for text in ["64", "imix=aaafg", "imix=AAB:A=78:B=1400", "imix=IMIX_v4"] {
+        let made = ["imix=70%x64:30%x1518", "imix=64-1518:step=2", "imix=64-9216:seed=7", "imix=aaafg:seed=0"];
+        for text in ["64", "imix=aaafg", "imix=AAB:A=78:B=1400", "imix=IMIX_v4"].into_iter().chain(made) {
             assert_eq!(frames(text).written(), text);
             let json = serde_json::to_string(&frames(text)).unwrap();
             assert_eq!(json.starts_with('"'), text.starts_with("imix"), "a size is a number: {json}");
@@ -229,7 +231,9 @@ mod tests {
     fn a_table_says_which_mix() {
         let shown = |text| frames(text).to_string();
         assert_eq!([shown("64"), shown("imix=aaafg"), shown("imix")], ["64", "IMIX (aaafg)", "IMIX"]);
-        assert_eq!(frames(&format!("imix={}", "a".repeat(17))).to_string(), format!("IMIX ({}...)", "a".repeat(16)));
+        assert_eq!(frames(&format!("imix={}", "a".repeat(21))).to_string(), format!("IMIX ({}...)", "a".repeat(20)));
+        assert_eq!(shown("imix=7x64:4x570:1x1518:seed=7"), "IMIX (7x64:4x570:1x1518:seed=7)");
+        assert_eq!(shown("imix=58.33%x64:33.33%x570:8.34%x1518:seed=9"), "IMIX (58.33%x64:33.33%x570...:seed=9)");
         assert_eq!((frames("64").with_unit("B"), frames("imix=b").with_unit("B")), ("64 B".into(), "IMIX (b)".into()));
         assert_eq!(Frames::list(&["64", "imix=b", "128"].map(frames)), "64, 128 B, IMIX (b)");
         assert_eq!(Frames::list(&["imix=b"].map(frames)), "IMIX (b)");

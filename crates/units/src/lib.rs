@@ -15,6 +15,7 @@ mod load;
 mod nanos;
 pub mod rate;
 mod ratio;
+mod rng;
 mod si;
 
 pub use error::UnitError;
@@ -25,4 +26,5 @@ pub use link::LinkSpeed;
 pub use load::{Fps, Load};
 pub use nanos::{parse_duration, Nanos};
 pub use ratio::Ratio;
+pub use rng::SplitMix64;
 pub use si::{parse_si, si, si_short};

@@ -32,11 +32,13 @@ fn counted(ended: &Ended) -> Value {
 #[test]
 fn every_frame_of_a_mix_comes_back_at_its_size() {
     let _machine = exclusive();
-    let long = [64, 1518, 64, 9000];
+    let (long, rising) = ([64, 1518, 64, 9000], (64..=1514).step_by(5).collect::<Vec<u64>>());
     for (mix, sizes, more) in [
         ("imix", &SIMPLE[..], &["--dut", "l3"][..]),
         ("imix=aaafg", &[64, 64, 64, 1280, 1518], &["--dut", "l3", "--both-ways", "--flows", "5000"]),
         ("imix=BABZ:A=86:B=84:Z=85", &[84, 86, 84, 85], &["--dut", "l3", "--ip", "v6"]),
+        ("imix=50%x64:25%x570:25%x1518", &[64, 570, 64, 1518], &["--dut", "l3"]),
+        ("imix=64-1518:step=5", &rising, &["--dut", "l3", "--flows", "100"]),
         ("imix=agaz:z=9000", &long, &["--dut", "l2", "--l4", "none", "--flows", "100"]),
     ] {
         let args = ["trial", "--load", "100kpps", "--duration", "300ms", "--residual", "400ms", "--json", "-", "-q"];
@@ -52,6 +54,30 @@ fn every_frame_of_a_mix_comes_back_at_its_size() {
             assert_eq!(d["latency"]["frames"].as_u64().unwrap_or(n("sent")), n("sent"), "{mix}: {d}");
         }
         assert_eq!(result["mixes"][0]["sizes_bytes"], json!(sizes), "{mix}");
+    }
+}
+
+#[test]
+fn what_is_drawn_at_random_is_reported_and_drawn_again() {
+    let _machine = exclusive();
+    for (mix, algorithm, first) in [
+        ("imix=64-1518:seed=7", "64 + floor(r * 1455 / 2^64) * 1 bytes", [631, 88, 1374, 912]),
+        ("imix=7x64:4x570:1x1518:seed=7", "341 times over, shuffled", [64, 64, 64, 64]),
+    ] {
+        let args = ["trial", "--load", "100kpps", "--duration", "300ms", "--residual", "400ms", "--dut", "l3"];
+        let run = || linerate(&[&args[..], &["--frame-size", mix, "--json", "-", "-q"]].concat());
+        // Nothing lost of more frames than the sequence has, whatever else the machine does.
+        let whole = |result: &Value| total(result, "lost") == 0 && total(result, "sent") > 4096;
+        let result = (0..20).map(|_| counted(&run())).find(whole);
+        let result = result.unwrap_or_else(|| panic!("{mix}: frames are lost or not sent, twenty times"));
+        let facts = &result["mixes"][0];
+        assert!(facts["algorithm"].as_str().unwrap().contains(algorithm), "{facts}");
+        assert_eq!((&facts["seed"], &facts["frame_size_bytes"]), (&json!(7), &json!(mix)));
+        let sizes: Vec<u64> = facts["sizes_bytes"].as_array().unwrap().iter().map(|s| s.as_u64().unwrap()).collect();
+        assert_eq!(sizes[..4], first);
+        // Each has the length of its place.
+        assert_eq!(total(&result, "wrong_length"), 0, "{mix}");
+        assert_eq!(total(&result, "received_bytes"), sum(&sizes, total(&result, "sent")), "{mix}");
     }
 }
 
@@ -143,15 +169,18 @@ fn a_plan_lists_mixes_as_text_and_a_wrong_one_is_named() {
         std::fs::write(&path, text).unwrap();
         linerate(&["bench", "--plan", path.to_str().unwrap(), "--print-config"])
     };
-    let ended = plan("frame_sizes = [64, 'imix=aaz:z=9000', 'imix']");
+    let ended = plan("frame_sizes = [64, 'imix=aaz:z=9000', 'imix', 'imix=70%x64:30%x128:seed=7']");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let toml: toml::Table = ended.stdout.parse().unwrap();
     let sizes: Vec<String> = toml["frame_sizes"].as_array().unwrap().iter().map(ToString::to_string).collect();
-    assert_eq!(sizes, ["64", "\"imix=aaz:z=9000\"", "\"imix=7x64:4x570:1x1518\""]);
+    assert_eq!(sizes, ["64", "\"imix=aaz:z=9000\"", "\"imix=7x64:4x570:1x1518\"", "\"imix=70%x64:30%x128:seed=7\""]);
     for (text, says) in [
         ("frame_sizes = ['imix=aj']", "16000"),
         ("frame_sizes = ['imix=ab', 64, 'imix=ab']", "frame_sizes = imix=ab: is listed twice"),
         ("frame_sizes = ['imix=ag']\ntraffic.ip = 'v6'", "frame_sizes = imix=ag: must be 84 to 9216"),
+        ("frame_sizes = ['imix=64-9216']", "9153 sizes, and a mix of at most 4096 frames: take larger steps"),
+        ("frame_sizes = ['imix=70%x64:20%x128']", "shares must come to 100 %: these come to 90 %"),
+        ("frame_sizes = ['imix=64-128:seed=x']", "must be 0 to 2^63 - 1"),
         ("frame_sizes = ['mix']", "64 to 9216"),
         ("frame_sizes = [{ size = 64 }]", "a mix like"),
     ] {

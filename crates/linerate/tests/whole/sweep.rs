@@ -208,10 +208,10 @@ fn a_plan_s_command_brings_the_device_to_each_point() {
     assert_eq!(printed.code, 0, "{}", printed.stderr);
     fs::write(&plan, printed.stdout).unwrap();
     let ended = bench(&[&SIM[..], &["--plan", &plan, "--json", &all]].concat());
-    assert_eq!(fs::read_to_string(&log).unwrap(), "1 1\n1 5\n2 1\n2 5\n");
+    assert_eq!(fs::read_to_string(&log).unwrap(), "1 1\n2 1\n1 5\n2 5\n");
     // The last one failed: the others are kept, and it says so.
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stderr.contains("point cores 2, flows 5: sweep.command: exit status: 1"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("point flows 5, cores 2: sweep.command: exit status: 1"), "{}", ended.stderr);
     let result = json(&all);
     assert_eq!((result["points"].as_array().unwrap().len(), &result["planned"]), (3, &4.into()));
     assert!(ended.stdout.contains("3 of 4 points: the others were not measured"), "{}", ended.stdout);
@@ -231,6 +231,28 @@ fn ctrl_c_keeps_the_points_before_it() {
     assert_eq!((result["points"].as_array().unwrap().len(), &result["verdict"]), (1, &"stopped".into()));
     assert!(run.output().contains("1 of 3 points"), "{}", run.output());
     assert!(!std::env::temp_dir().join(format!("linerate-runs-{}", run.id())).exists());
+}
+
+#[test]
+fn a_printed_sweep_has_the_points_in_the_same_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("printed.toml");
+    let points = |ended: &Ended| -> Vec<Value> {
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let result = ended.json();
+        let values = result["points"].as_array().unwrap().iter().map(|point| point["values"].clone());
+        [result["keys"].clone()].into_iter().chain(values).collect()
+    };
+    for typed in [["frame-sizes=512,64", "flows=1k,1"], ["flows=1k,1", "frame-sizes=512,64"]] {
+        let args = [&SIM[..], &["--sweep", typed[0], "--sweep", typed[1]]].concat();
+        let printed = bench(&[&args[..], &["--print-config"]].concat());
+        assert_eq!(printed.code, 0, "{}", printed.stderr);
+        std::fs::write(&path, &printed.stdout).unwrap();
+        let first = points(&bench(&[&args[..], &["--json", "-"]].concat()));
+        let file = ["--dut", "sim:capacity=3M", "--plan", path.to_str().unwrap(), "--json", "-"];
+        assert_eq!(points(&bench(&file)), first, "{}", printed.stdout);
+        assert_eq!((first.len(), &first[0][0]), (5, &typed[0].split_once('=').unwrap().0.replace('-', "_").into()));
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
 
-use serde::{ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
+use serde::{de, ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
 use units::{FrameSize, Frames};
 
 use super::{text, Plan, PlanError};
@@ -14,7 +14,7 @@ pub(super) const MAX_ROUTES: u64 = 1 << 20;
 /// How long the command between points may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a sweep can vary, in the order in which a file's keys are taken.
+/// What a sweep can vary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepKey {
@@ -311,39 +311,69 @@ impl FromStr for Point {
     }
 }
 
-/// How the section stands in a file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Section {
-    #[serde(default, deserialize_with = "listed")]
-    cores: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "listed")]
-    queues: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "listed")]
-    routes: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "listed")]
-    flows: Option<Vec<String>>,
-    #[serde(default, alias = "frame-sizes", deserialize_with = "listed")]
-    frame_sizes: Option<Vec<String>>,
-    #[serde(default)]
-    command: Vec<String>,
-    #[serde(default, deserialize_with = "text::opt_span::deserialize")]
-    command_timeout: Option<Duration>,
+/// What may stand in the section.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(field_identifier, rename_all = "snake_case")]
+enum Entry {
+    Cores,
+    Queues,
+    Routes,
+    Flows,
+    #[serde(alias = "frame-sizes")]
+    FrameSizes,
+    Command,
+    CommandTimeout,
 }
 
-fn listed<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Vec<String>>, D::Error> {
-    text::values::deserialize(d).map(Some)
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Values(#[serde(deserialize_with = "text::values::deserialize")] Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Span(#[serde(deserialize_with = "text::span::deserialize")] Duration);
+
+/// Takes the keys in the order of the file.
+struct Section;
+
+impl<'de> de::Visitor<'de> for Section {
+    type Value = SweepPlan;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("keys and lists of their values")
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<SweepPlan, A::Error> {
+        let mut plan = SweepPlan::default();
+        while let Some(entry) = map.next_key()? {
+            let key = match entry {
+                Entry::Cores => SweepKey::Cores,
+                Entry::Queues => SweepKey::Queues,
+                Entry::Routes => SweepKey::Routes,
+                Entry::Flows => SweepKey::Flows,
+                Entry::FrameSizes => SweepKey::FrameSizes,
+                Entry::Command => {
+                    plan.command = map.next_value()?;
+                    continue;
+                }
+                Entry::CommandTimeout => {
+                    plan.command_timeout = map.next_value::<Span>()?.0;
+                    continue;
+                }
+            };
+            let Values(given) = map.next_value()?;
+            if plan.keys().contains(&key) {
+                return Err(de::Error::duplicate_field(key.name()));
+            }
+            plan.axes.push(Axis::new(key, given.iter().map(String::as_str)).map_err(de::Error::custom)?);
+        }
+        Ok(plan)
+    }
 }
 
 impl<'de> Deserialize<'de> for SweepPlan {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let s = Section::deserialize(d)?;
-        let given = [s.cores, s.queues, s.routes, s.flows, s.frame_sizes];
-        let axes = SweepKey::ALL.into_iter().zip(&given).filter_map(|(key, values)| {
-            values.as_ref().map(|values| Axis::new(key, values.iter().map(String::as_str)))
-        });
-        let axes = axes.collect::<Result<_, _>>().map_err(serde::de::Error::custom)?;
-        Ok(Self { axes, command: s.command, command_timeout: s.command_timeout.unwrap_or(COMMAND_TIMEOUT) })
+        d.deserialize_map(Section)
     }
 }
 
@@ -408,19 +438,19 @@ mod tests {
         let names: Vec<_> = plan.sweep.points().iter().map(Point::name).collect();
         assert_eq!(
             names,
-            ["cores-1.flows-1", "cores-1.flows-64000", "cores-2.flows-1", "cores-2.flows-64000"],
-            "the last key varies fastest"
+            ["flows-1.cores-1", "flows-1.cores-2", "flows-64000.cores-1", "flows-64000.cores-2"],
+            "the last key of the file varies fastest"
         );
         let last: Point = names[3].parse().unwrap();
         assert_eq!(
             (last.to_string().as_str(), last.fill("{cores}/{flows}/{x}")),
-            ("cores 2, flows 64000", "2/64000/{x}".into())
+            ("flows 64000, cores 2", "2/64000/{x}".into())
         );
         let mut at = plan.into_inner();
         last.apply(&mut at);
         assert_eq!(
             (at.traffic.flows, at.dut.cores, at.name.as_str()),
-            (64_000, Some(2), "rfc2544:cores-2.flows-64000")
+            (64_000, Some(2), "rfc2544:flows-64000.cores-2")
         );
         assert!(at.sweep.is_empty() && SweepPlan::default().points().is_empty());
         assert!("flows-1.colour-2".parse::<Point>().is_err() && "".parse::<Point>().is_err());
@@ -428,9 +458,13 @@ mod tests {
 
     #[test]
     fn a_plan_with_a_sweep_is_printed_and_read_again() {
-        let plan = Plan::from_toml("[sweep]\nroutes = ['1k']\nframe_sizes = [64, 512]").unwrap();
-        let again = Plan::from_toml(&plan.to_toml().unwrap()).unwrap();
-        assert_eq!(again, plan);
+        // In any order, since the order of the points is that of the keys.
+        for keys in ["frame_sizes=64,512 flows=2,1 routes=1k", "routes=1k flows=2,1 cores=1 frame_sizes=64"] {
+            let mut plan = Plan::default();
+            plan.sweep.over(keys.split(' ').map(|text| axis(text).unwrap()).collect()).unwrap();
+            let again = Plan::from_toml(&plan.to_toml().unwrap()).unwrap();
+            assert_eq!(again, plan, "{keys}");
+        }
         assert!(!Plan::default().to_toml().unwrap().contains("[sweep]"));
     }
 
@@ -441,13 +475,15 @@ mod tests {
             ("[sweep]\nflows = []", "sweep.flows = 0 values"),
             ("[sweep]\nflows = 5", "flows"),
             ("[sweep]\nflows = [true]", "number"),
+            ("[sweep]\nframe_sizes = [64]\nframe-sizes = [128]", "duplicate field `frame_sizes`"),
+            ("sweep = 5", "keys and lists of their values"),
             ("[sweep]\nflows = [0]", "sweep.flows = \"0\""),
             ("[sweep]\ncommand = ['x']", "sweep.command = (given)"),
             ("[sweep]\nflows = [1]\ncommand = [' ']", "sweep.command = 1 words"),
             ("[sweep]\nflows = [1]\ncommand = ['x', '{foo}']", "sweep.command = {foo}: is not a key of this sweep"),
             (
                 "[sweep]\nframe-sizes = [64]\nflows = [1]\ncommand = ['x', 'a{cores}']",
-                "{cores}: is not a key of this sweep, whose placeholders are {flows} and {frame_sizes}",
+                "{cores}: is not a key of this sweep, whose placeholders are {frame_sizes} and {flows}",
             ),
             ("[sweep]\nflows = [1]\ncommand_timeout = 0", "sweep.command_timeout"),
             ("[sweep]\nframe_sizes = [64]\n[traffic]\nvlan = [7, 8]\nmpls = [16]", "frame_sizes"),
@@ -459,7 +495,7 @@ mod tests {
         let list = |n: u64| (1..=n).collect::<Vec<_>>();
         let many = format!("[sweep]\nflows = {:?}\ncores = {:?}", list(9), list(8));
         let error = Plan::from_toml(&many).unwrap().validate().unwrap_err().to_string();
-        assert_eq!(error, "sweep = 72 points: must be at most 64: list fewer values (8 of cores times 9 of flows)");
+        assert_eq!(error, "sweep = 72 points: must be at most 64: list fewer values (9 of flows times 8 of cores)");
     }
 
     #[test]
@@ -477,7 +513,7 @@ mod tests {
         let mut sweep = Plan::from_toml("[sweep]\nflows = [1]\ncores = [4]").unwrap().sweep;
         sweep.over(vec![axis("routes=7").unwrap(), axis("flows=2,3").unwrap()]).unwrap();
         let texts: Vec<_> = sweep.axes.iter().map(Axis::to_string).collect();
-        assert_eq!(texts, ["routes 7", "cores 4", "flows 2, 3"]);
+        assert_eq!(texts, ["routes 7", "flows 2, 3", "cores 4"]);
         let twice = sweep.over(vec![axis("flows=1").unwrap(), axis("flows=2").unwrap()]).unwrap_err().to_string();
         assert!(twice.contains("flows: is given twice"), "{twice}");
     }

@@ -108,7 +108,18 @@ pub(super) struct Plot {
     pub(super) bottom: i32,
 }
 
+/// Pixels that a character of a line's name takes at most, and what stands in front of the name.
+const NAME: (i32, i32) = (8, 60);
+
 impl Plot {
+    /// Where a plot ends that has the names of its lines beside it: the margin is at least so wide, and holds the longest
+    /// name up to half of the sheet.
+    pub(super) fn right_beside<'a>(names: impl Iterator<Item = &'a str>, least: i32) -> i32 {
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(64) as i32;
+        let width = super::WIDTH as i32;
+        width - (longest * NAME.0 + NAME.1).clamp(least, width / 2)
+    }
+
     /// The pixel a share (0 to 1) of the width lies at.
     pub(super) fn x(&self, share: f64) -> i32 {
         self.left + (share.clamp(0.0, 1.0) * f64::from(self.right - self.left)).round() as i32

@@ -1,18 +1,21 @@
 use measure::{
-    procedure::{Found, FrameLoss},
+    procedure::{Found, FrameLoss, LossPoint},
     result::{RunResult, TestResult},
 };
 
 use super::{
     canvas::{Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
-    SvgError, WIDTH,
+    SvgError,
 };
 use crate::{terminal, text};
+
+/// Half the width of the cross that marks a load without a figure.
+const CROSS: i32 = 5;
 
 /// The loss curves of a result.
 pub(super) fn curves<'a>(result: &'a RunResult) -> Vec<(&'a TestResult, &'a FrameLoss)> {
     let curve = |t: &'a TestResult| match &t.found {
-        Found::FrameLoss(curve) if !curve.points.is_empty() => Some((t, curve)),
+        Found::FrameLoss(curve) if !(curve.points.is_empty() && curve.without_figure.is_empty()) => Some((t, curve)),
         _ => None,
     };
     result.tests.iter().filter_map(curve).collect()
@@ -25,7 +28,9 @@ pub(super) fn draw(
     result: &RunResult,
     curves: &[(&TestResult, &FrameLoss)],
 ) -> Result<(), SvgError> {
-    let plot = Plot { left: 90, top: top + 96, right: WIDTH as i32 - 160, bottom: top + 398 };
+    let names: Vec<String> = curves.iter().map(|(test, _)| test.frame_size_bytes.with_unit("B")).collect();
+    let right = Plot::right_beside(names.iter().map(String::as_str), 160);
+    let plot = Plot { left: 90, top: top + 96, right, bottom: top + 398 };
     canvas.bold("Frame loss rate by load", (24, top + 28), 25)?;
     let about = format!("{}; DUT {}", terminal::title(result), result.dut);
     canvas.text(&text::clip(&text::clean(&about), 110), (24, top + 54), 16, SOFT, Anchor::Start)?;
@@ -40,17 +45,36 @@ pub(super) fn draw(
     canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
     canvas.upwards("frames lost, %", (26, (plot.top + plot.bottom) / 2), 16)?;
     let middle = (plot.left + plot.right) / 2;
-    canvas.text("load, % of the theoretical rate", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
-    for ((i, (test, curve)), colour) in curves.iter().enumerate().zip(CURVES.into_iter().cycle()) {
-        let at = |p: &measure::procedure::LossPoint| {
-            (plot.x((p.percent / 100.0).clamp(0.0, 1.0)), plot.y(p.loss_ratio.min(1.0)))
-        };
-        let points: Vec<(i32, i32)> = curve.points.iter().map(at).collect();
-        points.iter().try_for_each(|&p| canvas.dot(p, colour))?;
-        canvas.line(points, colour, 2)?;
+    let void = curves.iter().any(|(_, curve)| !curve.without_figure.is_empty());
+    let axis =
+        if void { "load, % of the theoretical rate; x: no valid trial" } else { "load, % of the theoretical rate" };
+    canvas.text(axis, (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
+    for ((i, ((_, curve), name)), colour) in curves.iter().zip(&names).enumerate().zip(CURVES.into_iter().cycle()) {
+        for stretch in stretches(curve) {
+            let at = |p: &LossPoint| (plot.x(p.percent / 100.0), plot.y(p.loss_ratio));
+            let points: Vec<(i32, i32)> = stretch.iter().map(at).collect();
+            points.iter().try_for_each(|&p| canvas.dot(p, colour))?;
+            if points.len() > 1 {
+                canvas.line(points, colour, 2)?;
+            }
+        }
+        for load in &curve.without_figure {
+            let (x, y) = (plot.x(load.percent / 100.0), plot.bottom);
+            canvas.line(vec![(x - CROSS, y - CROSS), (x + CROSS, y + CROSS)], colour, 2)?;
+            canvas.line(vec![(x - CROSS, y + CROSS), (x + CROSS, y - CROSS)], colour, 2)?;
+        }
         let y = plot.top + 8 + i as i32 * 22;
         canvas.line(vec![(plot.right + 16, y), (plot.right + 40, y)], colour, 3)?;
-        canvas.text(&test.frame_size_bytes.with_unit("B"), (plot.right + 48, y), 16, INK, Anchor::Start)?;
+        canvas.text(name, (plot.right + 48, y), 16, INK, Anchor::Start)?;
     }
     Ok(())
+}
+
+/// The points between loads without a figure: a line across one would show a loss that nobody measured.
+fn stretches(curve: &FrameLoss) -> impl Iterator<Item = &[LossPoint]> {
+    let void = |a: &LossPoint, b: &LossPoint| {
+        let between = |percent: f64| (percent - a.percent) * (percent - b.percent) < 0.0;
+        curve.without_figure.iter().any(|load| between(load.percent))
+    };
+    curve.points.chunk_by(move |a, b| !void(a, b))
 }

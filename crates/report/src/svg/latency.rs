@@ -7,7 +7,7 @@ use measure::{
 
 use super::{
     canvas::{Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
-    SvgError, WIDTH,
+    SvgError,
 };
 use crate::{num, tables, terminal};
 
@@ -73,7 +73,8 @@ fn percentiles(l: &LatencySummary) -> Vec<(f64, f64)> {
 
 /// Delay against percentile, each nine as wide as the one before it, the delay logarithmic.
 pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[Curve]) -> Result<(), SvgError> {
-    let plot = Plot { left: 90, top: top + 76, right: WIDTH as i32 - 130, bottom: top + 398 };
+    let right = Plot::right_beside(curves.iter().map(|curve| curve.name.as_str()), 130);
+    let plot = Plot { left: 90, top: top + 76, right, bottom: top + 398 };
     canvas.bold("One-way delay by percentile", (24, top + 28), 25)?;
     let what = if result.sizes.is_empty() { "of the trial" } else { "at the throughput found" };
     canvas.text(&format!("every frame received {what}"), (24, top + 54), 16, SOFT, Anchor::Start)?;

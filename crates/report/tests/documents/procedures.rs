@@ -1,6 +1,6 @@
 //! The sections of the tests beside the throughput.
 
-use measure::{procedure::*, result::RunResult};
+use measure::{plan::Test, procedure::*, result::RunResult};
 use report::{csv, markdown, svg, terminal, Style};
 
 use crate::fixtures::*;
@@ -43,6 +43,69 @@ fn the_loss_curve_is_drawn_and_every_figure_is_a_line() {
     assert!(lines.contains("64,frame-loss,done,conditional,points.0.loss_ratio,0.328\n"), "{lines}");
     assert!(lines.contains("64,frame-loss,done,conditional,without_figure.0.reason,away\n"), "{lines}");
     assert!(lines.contains("64,back-to-back,done,conditional,frames.mean,3121.0\n"), "{lines}");
+}
+
+/// The points of each line of a picture.
+fn lines(picture: &str) -> Vec<Vec<(i32, i32)>> {
+    let point = |text: &str| {
+        let (x, y) = text.split_once(',').unwrap();
+        (x.parse().unwrap(), y.parse().unwrap())
+    };
+    let line = |rest: &str| {
+        let points = rest.split_once("points=\"").unwrap().1.split_once('"').unwrap().0;
+        points.split_whitespace().map(point).collect()
+    };
+    picture.split("<polyline").skip(1).map(line).collect()
+}
+
+#[test]
+fn a_loss_curve_has_a_gap_where_there_is_no_figure() {
+    let mut result: RunResult = tests();
+    result.tests.retain(|t| t.test == Test::FrameLoss);
+    let Found::FrameLoss(curve) = &mut result.tests[0].found else { panic!("no curve") };
+    let (point, void) = (curve.points[0], curve.without_figure[0].clone());
+    let lossy = |percent: f64| LossPoint { percent, loss_ratio: percent / 200.0, ..point };
+    curve.points = [100.0, 90.0, 70.0, 60.0].map(lossy).to_vec();
+    curve.without_figure = [80.0, 50.0].map(|percent| NoPoint { percent, ..void.clone() }).to_vec();
+    let picture = svg::render(&result).unwrap();
+    assert!(picture.contains("load, % of the theoretical rate; x: no valid trial"));
+    let lines = lines(&picture);
+    // The axis of loads goes from pixel 90 to 800.
+    let x = |percent: i32| 90 + 710 * percent / 100;
+    let xs: Vec<Vec<i32>> = lines.iter().map(|line| line.iter().map(|(x, _)| *x).collect()).collect();
+    assert!(xs.contains(&vec![x(100), x(90)]) && xs.contains(&vec![x(70), x(60)]), "{xs:?}");
+    let axis = lines.iter().flatten().filter(|(at, _)| *at == x(0)).map(|(_, y)| *y).max().unwrap();
+    for (load, times) in [(80, 2), (50, 2), (70, 0), (60, 0)] {
+        let crosses = |line: &&Vec<(i32, i32)>| {
+            let [a, b] = line[..] else { return false };
+            a.0 != b.0 && a.1 != b.1 && (a.0 + b.0, a.1 + b.1) == (2 * x(load), 2 * axis)
+        };
+        assert_eq!(lines.iter().filter(crosses).count(), times, "at {load} %: {lines:?}");
+    }
+
+    // A curve that has figures at no load is marked all the same; one that has them at all loads is as it always was.
+    let Found::FrameLoss(curve) = &mut result.tests[0].found else { panic!("no curve") };
+    curve.points.clear();
+    assert!(svg::render(&result).unwrap().contains("x: no valid trial"));
+    let Found::FrameLoss(curve) = &mut result.tests[0].found else { panic!("no curve") };
+    (curve.points, curve.without_figure) = ([100.0, 90.0, 80.0].map(lossy).to_vec(), vec![]);
+    let picture = svg::render(&result).unwrap();
+    assert!(!picture.contains("no valid trial") && picture.contains("load, % of the theoretical rate"));
+    assert!(self::lines(&picture).iter().any(|line| line.len() == 3));
+}
+
+#[test]
+fn names_of_mixes_stay_on_the_sheet() {
+    let mut result: RunResult = tests();
+    result.tests.retain(|t| t.test == Test::FrameLoss);
+    result.tests[0].frame_size_bytes = "imix=58.33%x64:33.33%x570:8.34%x1518:seed=9223372036854775807".parse().unwrap();
+    let picture = svg::render(&result).unwrap();
+    let name = "IMIX (58.33%x64:33.33%x570...:seed=9223372036854775807)";
+    let (before, _) = picture.split_once(name).unwrap();
+    let tag = before.rsplit_once("<text x=\"").unwrap().1;
+    let x: usize = tag.split('"').next().unwrap().parse().unwrap();
+    // Characters of 16 pixels are 7 wide on average.
+    assert!(x + 7 * name.len() <= 960 && x > 480, "{x}");
 }
 
 #[test]

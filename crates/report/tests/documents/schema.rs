@@ -1,7 +1,7 @@
 //! `docs/results-schema.md` cannot rot: its example parses, and every field is in it.
 
 use measure::{
-    result::{RunResult, SCHEMA},
+    result::{MixFacts, RunResult, SCHEMA},
     shape::{LoadShape, ReplayCounts},
     trial::DirectionCounts,
 };
@@ -48,7 +48,9 @@ fn names(value: &Value, path: &str, found: &mut Vec<String>) {
 #[test]
 fn every_field_is_described() {
     let mut found = vec![];
-    for r in [ten_gig(), every_outcome(), mlrsearch(), tests()] {
+    let mut mixed = ten_gig();
+    mixed.mixes = MixFacts::of(&["imix=64-1518:seed=7", "imix=50%x64:50%x128"].map(|text| text.parse().unwrap()));
+    for r in [ten_gig(), every_outcome(), mlrsearch(), tests(), mixed] {
         names(&serde_json::to_value(r).unwrap(), "", &mut found);
     }
     let (shape, counts) = (
