@@ -198,9 +198,11 @@ fn eth(iface: &str, rest: &str) -> Result<PortSpec, String> {
     Ok(PortSpec::Eth { iface: iface.to_string(), driver, options })
 }
 
+/// Longest path of a socket in bytes: what sockaddr_un holds, without its NUL.
+pub(crate) const MOST_PATH: usize = 107;
+
 fn socket(path: &str, rest: &str, role_key: &str, keys: &[&str]) -> Result<(PathBuf, Option<Role>, Options), String> {
-    // The size of sockaddr_un's path, NUL included.
-    if path.is_empty() || path.len() > 107 {
+    if path.is_empty() || path.len() > MOST_PATH {
         return Err("needs the path of a socket, 1 to 107 bytes, as in memif:/run/x.sock".into());
     }
     let mut options = options(rest)?;

@@ -1,6 +1,6 @@
 use std::{
     ffi::CString,
-    path::Path,
+    path::{Path, PathBuf},
     sync::atomic::Ordering,
     time::{Duration, Instant},
 };
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     log,
-    spec::{check_pci, Options, PortSpec, Role},
+    spec::{check_pci, Options, PortSpec, Role, MOST_PATH},
     DpdkError, Eal,
 };
 
@@ -40,6 +40,7 @@ impl Port {
                 started
             }
             PortSpec::Memif { path, role, options } => {
+                let path = &absolute(text, path)?;
                 let serves = listen(text, path, *role, "role=server")?;
                 let client = *role == Role::Client;
                 let role = if *role == Role::Server { "server" } else { "client" };
@@ -134,6 +135,16 @@ fn with_defaults(mut args: String, options: &Options, defaults: &[(&str, u32)]) 
         args.push_str(&format!(",{key}={value}"));
     }
     args.trim_start_matches(',').to_string()
+}
+
+/// DPDK's memif takes no relative path of a socket to listen on.
+fn absolute(port: &str, path: &Path) -> Result<PathBuf, DpdkError> {
+    let why = |why: String| DpdkError::File { port: port.to_string(), path: path.to_path_buf(), why };
+    let path = std::path::absolute(path).map_err(|e| why(e.to_string()))?;
+    match path.as_os_str().len() {
+        0..=MOST_PATH => Ok(path),
+        long => Err(why(format!("a path of {long} bytes from the root on: a socket has at most {MOST_PATH}"))),
+    }
 }
 
 /// The driver tries once, when it starts, and a peer whose port is not started yet says no. So it is started again
@@ -232,4 +243,18 @@ fn pci(
     }
     let id = u16::try_from(id).map_err(|_| DpdkError::driver(text, "finding the port of the device", id))?;
     Started::start(eal, text, Device { id, vdev: None, serves: None, watched: false }, config, Traits::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sockets_are_where_the_command_runs() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(absolute("memif:a", Path::new("a")).unwrap(), here.join("a"));
+        assert_eq!(absolute("memif:/a", Path::new("/a")).unwrap(), Path::new("/a"));
+        let long = absolute("memif:a", Path::new(&"a/".repeat(53))).unwrap_err().to_string();
+        assert!(long.contains("at most 107"), "{long}");
+    }
 }

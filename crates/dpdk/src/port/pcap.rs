@@ -32,6 +32,10 @@ pub(super) fn open(
         let unreadable =
             |e: io::Error| DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why: e.to_string() };
         let mut file = File::open(rx).map_err(unreadable)?;
+        if file.metadata().is_ok_and(|m| m.is_dir()) {
+            let why = "is a directory: name a capture in it".to_owned();
+            return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why });
+        }
         // The driver's words for these are an error number. A pipe cannot be looked into without taking from it.
         if file.metadata().is_ok_and(|m| m.is_file()) {
             let mut head = Vec::new();

@@ -2,7 +2,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Write},
     os::unix::fs::{FileExt, MetadataExt},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -167,6 +167,15 @@ impl Output for JsonLines {
             // What it cannot keep it has been given all the same.
             let _ = file.sync_all();
         }
+    }
+}
+
+/// Errors when a regular file is there that is not one of JSON lines. What is no regular file (a pipe) is not looked into.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => whole_lines(&File::open(path)?).map(drop),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

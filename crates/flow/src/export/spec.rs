@@ -92,6 +92,11 @@ impl FileSpec {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 3600), keep: 8 }
     }
+
+    /// Whether a file that is there already is one of JSON lines, so that it can be gone on with. Changes nothing.
+    pub fn check(&self) -> std::io::Result<()> {
+        super::jsonl::check(&self.path)
+    }
 }
 
 impl fmt::Display for SinkSpec {

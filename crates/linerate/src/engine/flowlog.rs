@@ -220,6 +220,13 @@ impl Logged {
         waiting.max().unwrap_or_default()
     }
 
+    /// The sinks that are down and have records waiting.
+    pub fn waited_for(&self) -> Vec<String> {
+        let exporter = lock(&self.exporter);
+        let down = exporter.iter().flat_map(Exporter::stats).filter(|sink| !sink.up && sink.queued > 0);
+        down.map(|sink| sink.name).collect()
+    }
+
     /// Before the tables are flushed: has all there is leave within about this time, whatever the collectors' paces. One
     /// line for each that is hastened.
     pub fn hasten(&self, within: Duration) -> Vec<String> {

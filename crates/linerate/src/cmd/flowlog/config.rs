@@ -199,6 +199,7 @@ impl Config {
         let token = self.token()?;
         let sinks = self.ipfix.iter().map(|text| sinks::collector(text));
         let sinks = sinks.chain(self.json.iter().map(|text| sinks::file(text))).collect::<Result<Vec<_>, _>>()?;
+        let sinks = sinks::once_each(sinks)?;
         let listen = address("listen", &self.listen)?;
         let metrics = address("metrics", &self.metrics)?;
         for (what, address) in [("listen", listen), ("metrics", metrics)] {

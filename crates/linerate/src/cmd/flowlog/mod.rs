@@ -168,6 +168,11 @@ fn log(
     // More than the paces of UDP collectors let through in time would be dropped for certain.
     logged.hasten(ending::LAST_EXPORT).iter().for_each(|line| out::note(line));
     let whole = ending::flush(&mut loops, &logged);
+    let down = logged.waited_for();
+    if !down.is_empty() {
+        let most = ending::LAST_EXPORT.as_secs();
+        out::note(&format!("waiting up to {most} s for {}; a second signal gives up", down.join(", ")));
+    }
     let sinks = logged.finish_export(ending::LAST_EXPORT);
     drop((serving, server));
     out::print(&format!(

@@ -1,6 +1,6 @@
 //! Where ended flows go, from what was typed.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use flow::export::{FileSpec, SinkSpec, UdpSpec};
 
@@ -41,8 +41,12 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
     let at = |why: String| Failure::usage(format!("json {text:?}: {why}"));
     let mut parts = text.split(',');
     let path = Path::new(parts.next().unwrap_or_default());
-    if path.as_os_str().is_empty() || path.is_dir() {
-        return Err(at("must be FILE[,rotate=100M|1h][,keep=8]".into()));
+    let form = "must be FILE[,rotate=100M|1h][,keep=8]";
+    if path.is_dir() || text.split(',').next().is_some_and(|name| name.ends_with('/')) {
+        return Err(at(format!("{} is a directory: {form}", path.display())));
+    }
+    if path.as_os_str().is_empty() || path == Path::new("-") {
+        return Err(at(format!("{form}; records are not written to standard output")));
     }
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -66,7 +70,25 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
             _ => return Err(at(format!("{part:?}: must be rotate=SIZE, rotate=TIME or keep=N"))),
         }
     }
+    spec.check().map_err(|e| at(e.to_string()))?;
     Ok(SinkSpec::Json(spec))
+}
+
+/// Refuses what would get every record twice.
+pub fn once_each(sinks: Vec<SinkSpec>) -> Result<Vec<SinkSpec>, Failure> {
+    let place = |sink: &SinkSpec| match sink {
+        // The directory is there; the file may not be.
+        SinkSpec::Json(file) => {
+            let parent = file.path.parent().and_then(|dir| dir.join(".").canonicalize().ok()).unwrap_or_default();
+            format!("json:{}", parent.join(file.path.file_name().unwrap_or_default()).display())
+        }
+        other => other.to_string(),
+    };
+    let mut seen = BTreeSet::new();
+    match sinks.iter().find(|sink| !seen.insert(place(sink))) {
+        Some(twice) => Err(Failure::usage(format!("{twice} is given twice: it would get every record twice"))),
+        None => Ok(sinks),
+    }
 }
 
 fn age(text: &str) -> Option<Duration> {
@@ -127,6 +149,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_told_twice() {
+        let all = |texts: &[&str]| once_each(texts.iter().map(|text| text.parse().unwrap()).collect());
+        assert_eq!(all(&["udp:a:1", "udp:a:2", "tcp:a:1", "json:f", "json:g"]).unwrap().len(), 5);
+        for twice in [["udp:a:1", "udp:a:1"], ["json:f", "json:./f"], ["json:/tmp/f", "json:/tmp/../tmp/f"]] {
+            assert!(all(&twice).unwrap_err().text.contains("is given twice"), "{twice:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_left_alone() {
+        let path = std::env::temp_dir().join(format!("linerate-sinks-{}", std::process::id()));
+        let text = path.display().to_string();
+        for (content, legal) in [("", true), ("{\"src\":\"::\"}\n{\"sr", true), ("a capture", false)] {
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(file(&text).is_ok(), legal, "{content}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn files_rotate_by_size_or_age() {
         let spec = |text: &str| match file(text).unwrap() {
             SinkSpec::Json(file) => (file.max_bytes, file.max_age.as_secs(), file.keep),
@@ -138,7 +181,9 @@ mod tests {
         assert_eq!(spec("f.jsonl,rotate=1G,rotate=30m,keep=0"), (1 << 30, 1800, 0));
         for (bad, want) in [
             ("", "FILE[,rotate="),
-            ("/", "FILE[,rotate="),
+            ("/", "/ is a directory: must be FILE[,rotate="),
+            ("new/", "new/ is a directory"),
+            ("-", "not written to standard output"),
             ("/no/where/f", "mkdir -p /no/where"),
             ("f,rotate=1", "rotate=1"),
             ("f,rotate=10k", "64k to 1T"),
