@@ -232,6 +232,34 @@ fn the_policer_of_the_built_in_device_is_found_by_its_bursts_and_its_losses() {
     });
 }
 
+#[test]
+fn the_jitter_of_the_built_in_device_is_its_delay_variation() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    let text =
+        "frame_sizes = [64]\ntests = ['pdv']\nthroughput = '200kpps'\n[pdv]\nduration = '50ms'\nwindow = '10ms'\n\
+                [trust]\nresidual = '20ms'\nsettle = '5ms'\nmax_repeats = 100\n";
+    std::fs::write(&plan, text).unwrap();
+    let plan = plan.to_str().unwrap();
+    // Delays of 100 to 300 us, any as likely: all but a thousandth are within 199.8 us of the least.
+    agrees("pdv", || {
+        let dut = ["--dut", "l2", "--impair", "delay=100us,jitter=200us"];
+        let ended = until_trusted(10, || bench(&[&["--plan", plan, "--json", "-", "-q"][..], &dut].concat()));
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        let answer = answer(&ended.json(), "pdv").clone();
+        let direction = &answer["found"]["pdv"]["directions"][0];
+        let pdv = |value: &Value| value.as_f64().unwrap_or(0.0);
+        // The machine's stalls add to it; one window of five without them is enough.
+        let (whole, windows) = (pdv(&direction["pdv_p99_9_ns"]), &direction["windows"]);
+        let right = (100e3..=110e3).contains(&pdv(&direction["min_ns"]))
+            && (195e3..=205e3).contains(&pdv(&windows["pdv_p99_9_ns"]["min"]))
+            && whole >= 195e3
+            && windows["pdv_p99_9_ns"]["n"] == 5;
+        right.then_some(()).ok_or(answer.to_string())
+    });
+}
+
 /// A device that shares two cores with its tester loses milliseconds at times: it has more to forward, or less, than
 /// the arithmetic says, and nothing tells on it. What the arithmetic says comes out once in some tens then; what it does not
 /// say, never.
