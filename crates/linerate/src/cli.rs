@@ -375,7 +375,8 @@ pub struct MachineArgs {
 }
 
 /// Kinds of packet memory.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MemoryArg {
     /// Hugepages when enough are free, ordinary pages otherwise.
     #[default]

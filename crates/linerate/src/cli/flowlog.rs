@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     forward::{Target, What},
-    MachineArgs, QueueArgs,
+    MemoryArg, QueueArgs,
 };
 
 /// `linerate flowlog`
@@ -104,7 +104,22 @@ pub struct FlowlogArgs {
     #[arg(long, short)]
     pub quiet: bool,
     #[command(flatten)]
-    pub machine: MachineArgs,
+    pub memory: MemoryArgs,
+}
+
+/// Memory of packets, without defaults: a file may have them.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Machine")]
+pub struct MemoryArgs {
+    /// Where packets live. Default: auto.
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
+    /// Memory for packets in MiB, 64 to 65536; that of the flows comes on top. Default: 256.
+    #[arg(long, value_name = "MIB")]
+    pub memory_mib: Option<u32>,
+    /// Receive and transmit descriptors of each queue, 64 to 32768: a power of two. Default: 2048.
+    #[arg(long, value_name = "N")]
+    pub descriptors: Option<u32>,
 }
 
 const EXAMPLES: &str = "Examples:
