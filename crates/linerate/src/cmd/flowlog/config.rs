@@ -433,6 +433,26 @@ mod tests {
     }
 
     #[test]
+    fn the_help_names_every_default() {
+        let command = <crate::cli::Cli as clap::CommandFactory>::command();
+        let flowlog = command.find_subcommand("flowlog").unwrap();
+        let defaults = toml::Table::try_from(Config::default()).unwrap();
+        for (key, value) in defaults {
+            let text = match value {
+                toml::Value::String(text) if !text.is_empty() => text,
+                toml::Value::Integer(n) => n.to_string(),
+                _ => continue,
+            };
+            let help = flowlog.get_arguments().find(|a| a.get_id() == &key).unwrap().get_help().unwrap().to_string();
+            assert!(help.ends_with(&format!("Default: {text}")), "{key}: {help}");
+        }
+        for name in ["flowlog", "flows"] {
+            let text = command.find_subcommand(name).unwrap().get_after_help().unwrap().to_string();
+            assert!(text.contains("Exit codes:") && text.lines().all(|line| line.len() < 80), "{text}");
+        }
+    }
+
+    #[test]
     fn addresses_are_checked() {
         assert_eq!(address("listen", "off").unwrap(), None);
         assert!(address("listen", "127.0.0.1:0").unwrap().is_some());
