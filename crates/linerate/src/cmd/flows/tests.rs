@@ -130,6 +130,15 @@ fn flows_are_sorted_by_what_is_chosen() {
 }
 
 #[test]
+fn wide_terminals_have_more_columns() {
+    let mut b = board(1);
+    for (width, name) in [(83, "age"), (92, "packets"), (96, " in "), (103, "flags")] {
+        let mut has = |width| drawn(&mut b, width, 24).iter().any(|l| l.starts_with("source") && l.contains(name));
+        assert_eq!((has(width - 1), has(width)), (false, true), "{name} at {width}");
+    }
+}
+
+#[test]
 fn flows_scroll_from_end_to_end() {
     let mut b = board(1);
     drawn(&mut b, 80, 24);

@@ -35,7 +35,7 @@ impl View {
             last.map(|n| self.lines.remove(n));
         }
         if missing > 0 {
-            self.title += &format!("; {missing} lines left out");
+            self.title += &format!("; lines left out: {missing}");
         }
         std::iter::once(&self.title).chain(self.lines.iter().map(|l| &l.1)).map(|line| clip(line, columns)).collect()
     }
@@ -63,9 +63,9 @@ mod tests {
             view.fit((80, lines)).join("|")
         };
         assert_eq!(shown(8), "title|port||queue|rx|tx|sum");
-        assert_eq!(shown(7), "title; 1 lines left out|port||queue|rx|sum");
-        assert_eq!(shown(5), "title; 3 lines left out|port||sum");
-        assert_eq!(shown(3), "title; 5 lines left out|port");
-        assert_eq!(shown(0), "title; 6 lines left out");
+        assert_eq!(shown(7), "title; lines left out: 1|port||queue|rx|sum");
+        assert_eq!(shown(5), "title; lines left out: 3|port||sum");
+        assert_eq!(shown(3), "title; lines left out: 5|port");
+        assert_eq!(shown(0), "title; lines left out: 6");
     }
 }
