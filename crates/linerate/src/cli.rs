@@ -169,7 +169,7 @@ pub struct QueueArgs {
     /// CPUs that poll, an lcore on each. Default: the last one allowed.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub cpus: Vec<u32>,
-    /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together.
+    /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together. Default: 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
     pub rx_queues: Option<u16>,
     /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
@@ -177,6 +177,7 @@ pub struct QueueArgs {
     #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub queue_map: Vec<String>,
     /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
+    /// Default: now.
     #[arg(long, value_name = "POLICY", help_heading = "Queues")]
     pub tx: Option<String>,
 }
@@ -376,7 +377,8 @@ pub struct MachineArgs {
 }
 
 /// Kinds of packet memory.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum MemoryArg {
     /// Hugepages when enough are free, ordinary pages otherwise.
     #[default]

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     forward::{Target, What},
-    MachineArgs, QueueArgs,
+    MemoryArg, QueueArgs,
 };
 
 /// `linerate flowlog`
@@ -29,7 +29,7 @@ pub struct FlowlogArgs {
     /// A port alone sends back what it receives, instead of dropping it.
     #[arg(long)]
     pub reflect: bool,
-    /// End when every port that reads a file (`pcap:rx=FILE,tx=FILE`) has been read to its end.
+    /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) has been read to its end.
     #[arg(long)]
     pub once: bool,
     /// Stop after this long; without it, run until Ctrl-C.
@@ -39,35 +39,35 @@ pub struct FlowlogArgs {
     /// is taken.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Flows each lcore has room for, 1k to 16M; rounded up to a power of two.
+    /// Flows each lcore has room for, 1k to 16M; rounded up to a power of two. Default: 1M.
     #[arg(long, value_name = "N", help_heading = "Flows")]
     pub flows: Option<String>,
-    /// A flow of which nothing is seen for this long has ended.
+    /// A flow of which nothing is seen for this long has ended: 1s to 24h. Default: 30s.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub idle: Option<String>,
-    /// A flow that goes on is recorded, and counted on from zero, this often.
+    /// A flow that goes on is recorded, and counted on from zero, this often: 1s to 24h. Default: 5m.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub active: Option<String>,
-    /// What a new flow does when there is no room: it is not recorded, or another makes room.
+    /// What a new flow does when there is no room: it is not recorded, or another makes room. Default: refuse.
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Flows")]
     pub full: Option<Full>,
-    /// Whether both ways of a conversation are one flow.
+    /// Whether both ways of a conversation are one flow. Default: joined.
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Flows")]
     pub directions: Option<Directions>,
-    /// Below MPLS labels, the flow of the packet inside, or none (not IP).
+    /// Below MPLS labels, the flow of the packet inside, or none (not IP). Default: inner.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub mpls: Option<Layer>,
-    /// Of VXLAN, the flow of the frame inside, or that of the tunnel.
+    /// Of VXLAN, the flow of the frame inside, or that of the tunnel. Default: outer.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub vxlan: Option<Layer>,
-    /// UDP port of VXLAN.
+    /// UDP port of VXLAN. Default: 4789.
     #[arg(long, value_name = "PORT", help_heading = "Flows")]
     pub vxlan_port: Option<u16>,
-    /// What tells flows apart besides their 5-tuple.
+    /// What tells flows apart besides their 5-tuple. Default: none.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Flows")]
     pub distinguish: Option<Distinguish>,
     /// Where clients read flows (`linerate flows`): ADDRESS:PORT, or `off`. An address other than loopback needs a
-    /// token.
+    /// token. Default: 127.0.0.1:9395.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
     pub listen: Option<String>,
     /// A file with the token clients have to show, on its first line.
@@ -83,15 +83,16 @@ pub struct FlowlogArgs {
     /// second, 200k unless told; unlimited.
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
-    /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE|TIME][,keep=N]; repeat for more.
+    /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE][,rotate=TIME][,keep=N]; repeat for more. It is
+    /// renamed when it is so large or old, and so many are kept: rotate=256M,rotate=1d,keep=8 unless told.
     #[arg(long = "json", value_name = "FILE[,...]", help_heading = "Reading and export")]
     pub json: Vec<String>,
-    /// Where Prometheus reads metrics over HTTP.
+    /// Where Prometheus reads metrics over HTTP. Default: off.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
     pub metrics: Option<String>,
     #[command(flatten)]
     pub queues: QueueArgs,
-    /// Largest IP packet of all ports in bytes.
+    /// Largest IP packet of all ports in bytes, 576 to 9600. Default: 1500.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,
     /// Nodes count calls and vectors only, without reading the clock.
@@ -104,14 +105,36 @@ pub struct FlowlogArgs {
     #[arg(long, short)]
     pub quiet: bool,
     #[command(flatten)]
-    pub machine: MachineArgs,
+    pub memory: MemoryArgs,
+}
+
+/// Memory of packets, without defaults: a file may have them.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Machine")]
+pub struct MemoryArgs {
+    /// Where packets live. Default: auto.
+    #[arg(long, value_enum)]
+    pub memory: Option<MemoryArg>,
+    /// Memory for packets in MiB, 64 to 65536; that of the flows comes on top. Default: 256.
+    #[arg(long, value_name = "MIB")]
+    pub memory_mib: Option<u32>,
+    /// Receive and transmit descriptors of each queue, 64 to 32768: a power of two. Default: 2048.
+    #[arg(long, value_name = "N")]
+    pub descriptors: Option<u32>,
 }
 
 const EXAMPLES: &str = "Examples:
-  linerate flowlog --port eth:veth0 --port eth:veth1                        then, elsewhere: linerate flows
-  linerate flowlog --port 0000:37:00.0 --port 0000:37:00.1 --flows 1M --ipfix udp://127.0.0.1:4739
+  linerate flowlog --port eth:veth0 --port eth:veth1
+                                           then, elsewhere: linerate flows
+  linerate flowlog --port 0000:37:00.0 --port 0000:37:00.1 \\
+                   --flows 4M --ipfix udp://127.0.0.1:4739
   linerate flowlog --port pcap:in.pcap --once --json flows.jsonl
-  linerate flowlog show runtime                                             what each node costs";
+  linerate flowlog show runtime            what each node costs
+
+Exit codes:
+  0 ended by a signal, stop, --duration or --once
+  2 the command line or a file is wrong
+  4 an address is taken, or a port cannot be opened";
 
 /// What to do with a logger that runs.
 #[derive(Debug, Clone, Subcommand)]

@@ -65,14 +65,20 @@ impl From<ByArg> for protocol::By {
     }
 }
 
-const EXAMPLES: &str = "Keys: arrows, PgUp, PgDn, Home, End scroll; < > or s sort column; / filter; Tab next logger;
-a all loggers' flows or one's; p pause; q quit.
+const EXAMPLES: &str = "Keys:
+  arrows, PgUp, PgDn, Home, End scroll; < > or s sort column; / filter
+  Tab next logger; a flows of all loggers or of one; p pause; q quit
 
 Examples:
-  linerate flows                                       the logger on this machine
-  linerate flows a:9395 b:9395 [2001:db8::1]:9395      three in one screen
-  linerate flows --json --every 10s --top 5 --by bps   for scripts
+  linerate flows                      the logger on this machine
+  linerate flows a:9395 b:9395 [2001:db8::1]:9395
+                                      three in one screen
+  linerate flows --json --every 10s --top 5 --by bps
+                                      for scripts
   linerate flows --once --filter prefix=192.0.2.0/24,protocol=tcp
 
-Exit codes: 0 ended by q, Ctrl-C or --count; 1 a logger broke off or speaks something else; 2 the command, a file or
-the token is wrong; 4 no logger answers.";
+Exit codes:
+  0 ended by q, a signal or --count
+  1 a logger broke off or speaks something else
+  2 the command, a file or the token is wrong
+  4 no logger answers";

@@ -46,15 +46,18 @@ fn wrong_values_name_what_is_legal() {
     with(&["--tx", "later"], &["later"]);
     with(&["--cpus", "4000"], &["--cpus 4000"]);
     with(&["--mtu", "100"], &["576 to 9600"]);
-    with(&["--tester-cpu", "0"], &["--cpus 0"]);
+    with(&["--memory-mib", "5"], &["memory_mib 5", "64 to 65536"]);
+    with(&["--duration", "soon"], &["duration", "soon"]);
     with(&["--name", "a b", "--listen", "off", "--memory", "no-hugepages"], &["--name", "a b"]);
 }
 
 #[test]
 fn a_printed_configuration_is_one() {
     let dir = directory();
-    let args = ["--port", "eth:a", "--port", "eth:b", "--flows", "64k", "--ipfix", "udp://127.0.0.1:4739"];
-    let first = flowlog(dir.path(), &[&args[..], &["--print-config"]].concat());
+    let args =
+        "--port eth:a --port eth:b --flows 64k --ipfix udp://127.0.0.1:4739 --memory no-hugepages --memory-mib 64 \
+                --descriptors 512 --no-clocks --duration 5s --once --quiet --print-config";
+    let first = flowlog(dir.path(), &args.split_whitespace().collect::<Vec<_>>());
     assert_eq!((first.code, first.stderr.as_str()), (0, ""));
     assert!(first.stdout.contains("idle = \"30s\"") && first.stdout.contains("listen = \"127.0.0.1:9395\""));
     let path = dir.path().join("flowlog.toml");
@@ -62,8 +65,19 @@ fn a_printed_configuration_is_one() {
     let path = path.to_str().unwrap();
     let second = flowlog(dir.path(), &["--config", path, "--print-config"]);
     assert_eq!(first.stdout, second.stdout, "{}", second.stderr);
+    for on in ["once", "no_clocks", "quiet"] {
+        assert!(first.stdout.contains(&format!("{on} = true")), "{}", first.stdout);
+    }
+    // A flag goes over the file.
+    let third = flowlog(dir.path(), &["--config", path, "--memory", "auto", "--duration", "7s", "--print-config"]);
+    for (file, flag) in [("memory = \"no-hugepages\"", "memory = \"auto\""), ("duration = \"5s\"", "duration = \"7s\"")]
+    {
+        assert!(first.stdout.contains(file) && third.stdout.contains(flag), "{}", third.stdout);
+    }
     std::fs::write(path, "flows = \"1k\"\nidel = \"3s\"").unwrap();
     refused(2, &["--config", path], &["line 2", "idel"]);
+    std::fs::write(path, "flows = \"1k\"\nidle = 30").unwrap();
+    refused(2, &["--config", path], &["line 2: idle: ", "in quotes, such as \"30s\""]);
 }
 
 #[test]

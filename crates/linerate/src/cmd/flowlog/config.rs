@@ -13,12 +13,15 @@ use flow::{
     serve::token_from_file,
     table::{self, TableSpec},
 };
-use serde::{Deserialize, Serialize};
+use serde::{de, Deserialize, Deserializer, Serialize};
 
 use super::sinks;
 use crate::{
-    cli::flowlog::{Directions, Distinguish, FlowlogArgs, Full, Layer},
-    cmd::forward::config::{file, no_tester, number, placement, Placement},
+    cli::{
+        flowlog::{Directions, Distinguish, FlowlogArgs, Full, Layer},
+        MachineArgs, MemoryArg,
+    },
+    cmd::forward::config::{file, number, placement, Placement},
     engine::{flowlog::LogSpec, Polled, NODE_SAMPLE},
     failure::Failure,
 };
@@ -38,13 +41,21 @@ pub struct Config {
     pub ports: Vec<String>,
     /// A port alone sends back what it receives.
     pub reflect: bool,
+    /// Ends when every capture has been read.
+    pub once: bool,
+    /// How long to run; empty: until told to end.
+    #[serde(deserialize_with = "time")]
+    pub duration: String,
     /// The logger's name; empty: `flowlog`.
     pub name: String,
     /// Flows each lcore has room for.
+    #[serde(deserialize_with = "count")]
     pub flows: String,
     /// Idle timeout.
+    #[serde(deserialize_with = "time")]
     pub idle: String,
     /// Active timeout.
+    #[serde(deserialize_with = "time")]
     pub active: String,
     /// When there is no room.
     pub full: Full,
@@ -82,6 +93,16 @@ pub struct Config {
     pub tx: String,
     /// Largest IP packet.
     pub mtu: u16,
+    /// Where packets live.
+    pub memory: MemoryArg,
+    /// Memory for packets in MiB.
+    pub memory_mib: u32,
+    /// Descriptors of each queue.
+    pub descriptors: u32,
+    /// Nodes do not read the clock.
+    pub no_clocks: bool,
+    /// No live view.
+    pub quiet: bool,
 }
 
 impl Default for Config {
@@ -89,6 +110,8 @@ impl Default for Config {
         Self {
             ports: Vec::new(),
             reflect: false,
+            once: false,
+            duration: String::new(),
             name: String::new(),
             flows: "1M".into(),
             idle: "30s".into(),
@@ -111,8 +134,36 @@ impl Default for Config {
             queue_map: Vec::new(),
             tx: TxPolicy::default().to_string(),
             mtu: 1500,
+            memory: MemoryArg::Auto,
+            memory_mib: 256,
+            descriptors: 2048,
+            no_clocks: false,
+            quiet: false,
         }
     }
+}
+
+/// A text, or an error that says what it has to be.
+struct Quoted(&'static str);
+
+impl de::Visitor<'_> for Quoted {
+    type Value = String;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    from.deserialize_str(Quoted("a time in quotes, such as \"30s\""))
+}
+
+fn count<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    from.deserialize_str(Quoted("a count in quotes, such as \"64k\""))
 }
 
 /// The configuration, checked.
@@ -152,11 +203,18 @@ impl Config {
         config.ipfix.extend_from_slice(&args.ipfix);
         config.json.extend_from_slice(&args.json);
         config.reflect |= args.reflect;
+        config.once |= args.once;
+        config.no_clocks |= args.no_clocks;
+        config.quiet |= args.quiet;
         macro_rules! over {
-            ($($field:ident),*) => { $(if let Some(value) = &args.$field { config.$field.clone_from(value); })* };
+            ($from:ident: $($field:ident),*) => {
+                $(if let Some(value) = &$from.$field { config.$field.clone_from(value); })*
+            };
         }
-        over!(name, flows, idle, active, full, directions, mpls, vxlan, vxlan_port, distinguish, listen, token_file);
-        over!(tls_cert, tls_key, metrics, mtu);
+        over!(args: duration, name, flows, idle, active, full, directions, mpls, vxlan, vxlan_port, distinguish, listen, token_file);
+        over!(args: tls_cert, tls_key, metrics, mtu);
+        let memory = &args.memory;
+        over!(memory: memory, memory_mib, descriptors);
         args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
         Ok(config)
     }
@@ -167,8 +225,7 @@ impl Config {
     }
 
     /// Checks everything that can be wrong before a port is opened.
-    pub fn check(self, args: &FlowlogArgs, allowed: &[u32]) -> Result<Settings, Failure> {
-        no_tester(&args.machine, "flowlog")?;
+    pub fn check(self, allowed: &[u32]) -> Result<Settings, Failure> {
         let ports = self.ports.len();
         if ports == 0 || ports > MAX_PORTS {
             return Err(Failure::usage(format!(
@@ -182,6 +239,15 @@ impl Config {
         if !(1..=64).contains(&self.rx_queues) {
             return Err(Failure::usage(format!("rx_queues {}: must be 1 to 64", self.rx_queues)));
         }
+        for (key, value, legal) in
+            [("memory_mib", self.memory_mib, 64..=65_536), ("descriptors", self.descriptors, 64..=32_768)]
+        {
+            if !legal.contains(&value) {
+                return Err(Failure::usage(format!("{key} {value}: must be {} to {}", legal.start(), legal.end())));
+            }
+        }
+        let duration = Some(&self.duration).filter(|text| !text.is_empty());
+        let duration = duration.map(|text| units::parse_duration(text).map_err(|e| format!("duration: {e}")));
         let placed = placement(&self.cpus, &self.queue_map, ports, self.rx_queues, allowed)?;
         let (idle, active) = (timeout("idle", &self.idle)?, timeout("active", &self.active)?);
         if idle > active {
@@ -226,7 +292,7 @@ impl Config {
             metrics,
             token,
             tx: self.tx.parse().map_err(Failure::usage)?,
-            duration: args.duration.as_deref().map(units::parse_duration).transpose()?,
+            duration: duration.transpose().map_err(Failure::usage)?,
             config: self,
         })
     }
@@ -239,7 +305,7 @@ impl Config {
 
 impl Settings {
     /// What the loops are made of.
-    pub fn spec(&self, args: &FlowlogArgs) -> LogSpec {
+    pub fn spec(&self) -> LogSpec {
         let layer = |layer| match layer {
             Layer::Inner => decode::Layer::Inner,
             Layer::Outer => decode::Layer::Outer,
@@ -266,11 +332,17 @@ impl Settings {
             reflect: self.config.reflect,
             settings: dataplane::Settings {
                 tx_policy: self.tx,
-                node_clocks: !args.no_clocks,
+                node_clocks: !self.config.no_clocks,
                 node_sample: NODE_SAMPLE,
                 ..dataplane::Settings::default()
             },
         }
+    }
+
+    /// Memory and descriptors. The CPUs are `cpus`.
+    pub fn machine(&self) -> MachineArgs {
+        let Config { memory, memory_mib, descriptors, .. } = self.config;
+        MachineArgs { tester_cpu: None, dut_cpu: None, memory, memory_mib, descriptors }
     }
 
     /// Whether both ways are one flow.
@@ -359,6 +431,26 @@ mod tests {
         let lcores: Vec<_> = by_pair(&placed, 6).unwrap().iter().map(|p| p.lcore).collect();
         assert_eq!(lcores, [0, 0, 1, 1, 0, 0]);
         assert!(by_pair(&placed, 2).unwrap_err().text.contains("--rx-queues"));
+    }
+
+    #[test]
+    fn the_help_names_every_default() {
+        let command = <crate::cli::Cli as clap::CommandFactory>::command();
+        let flowlog = command.find_subcommand("flowlog").unwrap();
+        let defaults = toml::Table::try_from(Config::default()).unwrap();
+        for (key, value) in defaults {
+            let text = match value {
+                toml::Value::String(text) if !text.is_empty() => text,
+                toml::Value::Integer(n) => n.to_string(),
+                _ => continue,
+            };
+            let help = flowlog.get_arguments().find(|a| a.get_id() == &key).unwrap().get_help().unwrap().to_string();
+            assert!(help.ends_with(&format!("Default: {text}")), "{key}: {help}");
+        }
+        for name in ["flowlog", "flows"] {
+            let text = command.find_subcommand(name).unwrap().get_after_help().unwrap().to_string();
+            assert!(text.contains("Exit codes:") && text.lines().all(|line| line.len() < 80), "{text}");
+        }
     }
 
     #[test]

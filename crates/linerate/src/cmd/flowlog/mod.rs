@@ -44,15 +44,15 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Passed);
     }
     let facts = engine::facts::read();
-    let settings = config.check(args, &facts.cpus_allowed)?;
+    let settings = config.check(&facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
-    let specs = specs(&settings.config.ports, args.once)?;
-    let spec = settings.spec(args);
+    let specs = specs(&settings.config.ports, settings.config.once)?;
+    let spec = settings.spec();
     let tables_mib = spec.tables_mib(settings.cpus.len());
     let _claims = control::Claim::all(&specs)?;
-    let eal = engine::start_forward_eal(&args.machine, tables_mib, &settings.cpus, &specs)?;
+    let eal = engine::start_forward_eal(&settings.machine(), tables_mib, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
-    let logged = log(args, &settings, &specs, &spec, eal, &stop, &mut pools);
+    let logged = log(&settings, &specs, &spec, eal, &stop, &mut pools);
     match logged {
         Err(_) if stop.requested() && pools.is_empty() => return Ok(Exit::Passed),
         logged => logged?,
@@ -90,9 +90,7 @@ fn reads(spec: &PortSpec) -> bool {
     matches!(spec, PortSpec::Pcap { rx: Some(_), .. })
 }
 
-#[allow(clippy::too_many_arguments)]
 fn log(
-    args: &FlowlogArgs,
     settings: &Settings,
     specs: &[PortSpec],
     spec: &LogSpec,
@@ -103,11 +101,11 @@ fn log(
     let config = &settings.config;
     let mtu = vec![config.mtu; specs.len()];
     let opening = Opening {
-        descriptors: args.machine.descriptors,
+        descriptors: config.descriptors,
         rx_queues: config.rx_queues,
         lcores: settings.cpus.len(),
         mtu: &mtu,
-        once: args.once,
+        once: config.once,
     };
     let ports = opening.open(eal, specs, stop, pools)?;
     for (name, port) in config.ports.iter().zip(&ports) {
@@ -133,7 +131,7 @@ fn log(
         serving.describe(),
         server.path().display()
     ));
-    let live = !args.quiet && stdout().is_terminal();
+    let live = !config.quiet && stdout().is_terminal();
     let site = Site {
         function: "flow logger".into(),
         title: format!("flowlog {name}"),
@@ -143,7 +141,7 @@ fn log(
         polled: settings.polled.clone(),
         mtu,
         duration: settings.duration,
-        once: args.once.then(|| specs.iter().filter(|s| reads(s)).count()),
+        once: config.once.then(|| specs.iter().filter(|s| reads(s)).count()),
         live,
     };
     let controls = loops.iter().map(dataplane::Forwarder::control).collect();

@@ -172,6 +172,8 @@ pub struct Board {
     pub offset: usize,
     /// Flows shown at once, as last drawn.
     pub page: usize,
+    /// The most flows there were to show so far. It only grows, so that panels do not change size to and fro.
+    pub most: usize,
     top: usize,
 }
 
@@ -189,6 +191,7 @@ impl Board {
             paused: false,
             offset: 0,
             page: 1,
+            most: 0,
             top,
         }
     }

@@ -15,17 +15,20 @@ use super::{
     text::{fit, five, five_of, span},
     view::{put, split_top},
 };
-use crate::failure::Exit;
+use crate::{cmd::forward::text::clip, failure::Exit};
 
 /// Pairs of interfaces a panel shows at most.
 const MAX_PAIRS: u16 = 4;
+/// Columns for both ports of a pair side by side, and for one with its name.
+const PAIR: usize = 65;
+const PORT: usize = 38;
 
 /// How much of a logger is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     /// Everything: this many pairs of interfaces, two lines each.
     Full(u16),
-    /// State, the rates of the first pair, the table.
+    /// State, the first pair, the table: labelled where there is room.
     Four,
     /// State and packet rates.
     Two,
@@ -75,13 +78,13 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, size: Size, logger: &Logger, sele
     let width = usize::from(area.width).saturating_sub(1);
     let lines = match size {
         Size::Full(pairs) => full(&look.totals, usize::from(pairs), width),
-        Size::Four => compact(&look.totals),
-        Size::Two => compact(&look.totals).into_iter().take(1).collect(),
-        Size::Title => Vec::new(),
+        _ if width >= PAIR => shorter(&look.totals, width),
+        Size::Four if width >= PORT => narrow(&look.totals, width),
+        _ => compact(&look.totals),
     };
-    for line in lines {
+    for line in lines.into_iter().take(usize::from(size.height()) - 1) {
         let (first, below) = split_top(rest, 1);
-        put(frame, first, Line::styled(fit(&line, width), style));
+        put(frame, first, Line::styled(clip(&line, width), style));
         rest = below;
     }
 }
@@ -145,32 +148,9 @@ fn share(part: u64, whole: u64) -> String {
 
 /// Both ports of each pair side by side, then the table, then what became of flows that ended.
 fn full(totals: &Totals, pairs: usize, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let half = width.saturating_sub(2) / 2;
-    for pair in totals.interfaces.chunks(2).take(pairs) {
-        let side = |line: fn(&Interface, usize) -> String| -> String {
-            let cells = pair.iter().map(|i| format!("{:half$}", fit(&line(i, half), half)));
-            cells.collect::<Vec<_>>().join("  ")
-        };
-        lines.push(side(rates));
-        lines.push(side(counts));
-    }
-    lines.resize(2 * pairs, String::new());
-    let t = &totals.table;
-    let full = match (t.refused_packets, t.evicted) {
-        (0, 0) => String::new(),
-        (refused, 0) => format!("  refused {} packets", five(refused as f64)),
-        (0, evicted) => format!("  evicted {}", five(evicted as f64)),
-        (refused, evicted) => format!("  refused {} packets, evicted {}", five(refused as f64), five(evicted as f64)),
-    };
-    lines.push(format!(
-        " flows {} of {} ({})  new {}{full}",
-        five(t.flows as f64),
-        five(t.capacity as f64),
-        share(t.flows, t.capacity),
-        five_of(t.new_rate, "flows/s"),
-    ));
-    let e = &totals.export;
+    let mut lines = ports(totals, pairs, width);
+    lines.push(table(totals));
+    let (t, e) = (&totals.table, &totals.export);
     let ended = t.ended.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
     lines.push(format!(
         " ended {}  exported {}, sent {}, dropped {}",
@@ -182,6 +162,61 @@ fn full(totals: &Totals, pairs: usize, width: usize) -> Vec<String> {
     lines
 }
 
+/// Both ports of the first pair side by side, then the table.
+fn shorter(totals: &Totals, width: usize) -> Vec<String> {
+    let mut lines = ports(totals, 1, width);
+    lines.push(lost(totals) + &table(totals));
+    lines
+}
+
+/// The ports of the first pair one below the other, then the table.
+fn narrow(totals: &Totals, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = totals.interfaces.iter().take(2).map(|i| rates(i, width)).collect();
+    lines.resize(2, String::new());
+    lines.push(lost(totals) + &table(totals));
+    lines
+}
+
+/// What export lost matters more than anything else.
+fn lost(totals: &Totals) -> String {
+    match totals.export.dropped {
+        0 => String::new(),
+        n => format!(" records dropped {} ", five(n as f64)),
+    }
+}
+
+fn ports(totals: &Totals, pairs: usize, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let half = width.saturating_sub(2) / 2;
+    for pair in totals.interfaces.chunks(2).take(pairs) {
+        let side = |line: fn(&Interface, usize) -> String| -> String {
+            let cells = pair.iter().map(|i| format!("{:half$}", fit(&line(i, half), half)));
+            cells.collect::<Vec<_>>().join("  ")
+        };
+        lines.push(side(rates));
+        lines.push(side(counts));
+    }
+    lines.resize(2 * pairs, String::new());
+    lines
+}
+
+fn table(totals: &Totals) -> String {
+    let t = &totals.table;
+    let full = match (t.refused_packets, t.evicted) {
+        (0, 0) => String::new(),
+        (refused, 0) => format!("  refused {} packets", five(refused as f64)),
+        (0, evicted) => format!("  evicted {}", five(evicted as f64)),
+        (refused, evicted) => format!("  refused {} packets, evicted {}", five(refused as f64), five(evicted as f64)),
+    };
+    format!(
+        " flows {} of {} ({})  new {}{full}",
+        five(t.flows as f64),
+        five(t.capacity as f64),
+        share(t.flows, t.capacity),
+        five_of(t.new_rate, "flows/s"),
+    )
+}
+
 /// ` 0 eth0        14.881 Mpps  7.6190 Gbit/s`
 fn rates(i: &Interface, width: usize) -> String {
     let figures = format!("{:>11} {:>13}", five_of(i.packet_rate, "pps"), five_of(i.bit_rate, "bit/s"));
@@ -191,7 +226,7 @@ fn rates(i: &Interface, width: usize) -> String {
     format!("{name:<0$}{figures}", width.saturating_sub(figures.len()))
 }
 
-/// Exact counts, if they fit, and whatever went wrong instead of what is less urgent.
+/// Exact counts, if they fit, and whatever went wrong instead of what is less urgent: never half a figure.
 fn counts(i: &Interface, width: usize) -> String {
     let wrong: String =
         [("missed", i.missed), ("tx dropped", i.tx_dropped), ("malformed", i.malformed), ("not IP", i.not_ip)]
@@ -201,6 +236,8 @@ fn counts(i: &Interface, width: usize) -> String {
             .collect();
     let exact = format!("   {} packets  {} bytes", i.packets, i.bytes);
     let short = format!("   {} packets  {}B", five(i.packets as f64), five(i.bytes as f64));
-    let text = if exact.len() + wrong.len() <= width { exact } else { short };
-    fit(&(text + &wrong), width)
+    let packets = format!("   {} packets", five(i.packets as f64));
+    let choices = [exact, short, packets].map(|counts| counts + &wrong);
+    let whole = choices.into_iter().find(|text| text.len() <= width);
+    whole.unwrap_or_else(|| clip(&format!(" {wrong}"), width))
 }

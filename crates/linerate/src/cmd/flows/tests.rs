@@ -130,6 +130,15 @@ fn flows_are_sorted_by_what_is_chosen() {
 }
 
 #[test]
+fn wide_terminals_have_more_columns() {
+    let mut b = board(1);
+    for (width, name) in [(83, "age"), (92, "packets"), (96, " in "), (103, "flags")] {
+        let mut has = |width| drawn(&mut b, width, 24).iter().any(|l| l.starts_with("source") && l.contains(name));
+        assert_eq!((has(width - 1), has(width)), (false, true), "{name} at {width}");
+    }
+}
+
+#[test]
 fn flows_scroll_from_end_to_end() {
     let mut b = board(1);
     drawn(&mut b, 80, 24);
@@ -176,6 +185,44 @@ fn twelve_loggers_in_one_screen() {
     says(&screen, "refused: wrong token; again in 15 s");
     assert_eq!(screen.iter().map(|l| l.matches("eth:left").count()).sum::<usize>(), 12);
     assert!(sources(&screen).len() >= 20);
+}
+
+#[test]
+fn no_figure_is_cut_and_what_went_wrong_comes_first() {
+    let mut b = board(1);
+    let shown = |b: &mut Board, missed, not_ip, malformed| {
+        let mut look = look("logger0", 9);
+        let port = &mut look.totals.interfaces[0];
+        (port.missed, port.not_ip, port.malformed) = (missed, not_ip, malformed);
+        b.hear(0, News::Look(Box::new(look)));
+        drawn(b, 80, 24)[3].chars().take(39).collect::<String>().trim_end().to_owned()
+    };
+    assert_eq!(shown(&mut b, 0, 0, 0), "   123.46G packets  7.4074TB");
+    assert_eq!(shown(&mut b, 609_123, 0, 0), "   123.46G packets  missed 609.12k");
+    assert_eq!(shown(&mut b, 609_123, 5, 0), "   missed 609.12k  not IP 5");
+    assert_eq!(shown(&mut b, 609_123, 5, 700_123), "   missed 609.12k  malformed 700.12k …");
+}
+
+#[test]
+fn panels_are_labelled_where_there_is_room() {
+    // Too little room for everything, enough for names.
+    for (loggers, names) in [(3, 3), (5, 5)] {
+        let mut b = board(loggers);
+        let screen = drawn(&mut b, 80, 24);
+        for part in ["eth:left", "eth:right", "records dropped 1"] {
+            assert_eq!(screen.iter().map(|l| l.matches(part).count()).sum::<usize>(), names, "{}", screen.join("\n"));
+        }
+        assert!(sources(&screen).len() >= 6, "{}", screen.join("\n"));
+    }
+    // With few flows, lines are free for everything; with more it stays away once they came.
+    let everything = |b: &mut Board| drawn(b, 80, 24).iter().filter(|l| l.starts_with(" ended")).count();
+    let mut b = board(3);
+    b.hear(0, News::Look(Box::new(look("logger0", 2))));
+    assert_eq!(everything(&mut b), 3);
+    b.hear(0, News::Look(Box::new(look("logger0", 9))));
+    assert_eq!(everything(&mut b), 0);
+    b.hear(0, News::Look(Box::new(look("logger0", 2))));
+    assert_eq!(everything(&mut b), 0);
 }
 
 #[test]

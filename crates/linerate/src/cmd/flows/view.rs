@@ -11,6 +11,7 @@ use ratatui::{
 };
 
 use super::{
+    super::forward::text::clip,
     board::{Board, Sort, State},
     columns,
     panel::{self, Size},
@@ -27,6 +28,7 @@ pub fn draw(frame: &mut Frame<'_>, board: &mut Board, now: Instant) {
     let (rest, foot) = split_bottom(rest, u16::from(rest.height > 1));
     put(frame, head, header(board));
     put(frame, foot, footer(board));
+    board.most = board.most.max(board.flows().len());
     let grid = Grid::of(board, rest);
     let (panels, flows) = split_top(rest, grid.height());
     draw_panels(frame, board, panels, &grid, now);
@@ -99,7 +101,8 @@ impl Grid {
     /// among them.
     fn of(board: &Board, area: Rect) -> Self {
         let count = board.loggers.len().max(1);
-        let budget = usize::from(area.height.saturating_sub(FLOWS.max(area.height / 5 * 2)));
+        let flows = usize::from(FLOWS.max(area.height / 5 * 2)).min(board.most + 2);
+        let budget = usize::from(area.height).saturating_sub(flows);
         let pairs = board.loggers.iter().map(panel::pairs).max().unwrap_or(1);
         for size in Size::choices(pairs) {
             let most = (usize::from(area.width) / usize::from(size.least_width())).clamp(1, count);
@@ -145,7 +148,7 @@ fn draw_flows(frame: &mut Frame<'_>, board: &mut Board, area: Rect) {
     let count = board.flows().len();
     board.offset = board.offset.min(count.saturating_sub(board.page));
     let flows = board.flows();
-    put(frame, title, flows_title(board, count));
+    put(frame, title, flows_title(board, count, usize::from(area.width)));
     let layout = columns::Layout::new(board, &flows, area.width);
     put(frame, head, layout.head(board.sort));
     for (n, flow) in flows.iter().skip(board.offset).take(usize::from(rows.height)).enumerate() {
@@ -154,7 +157,7 @@ fn draw_flows(frame: &mut Frame<'_>, board: &mut Board, area: Rect) {
     }
 }
 
-fn flows_title(board: &Board, count: usize) -> Line<'static> {
+fn flows_title(board: &Board, count: usize, width: usize) -> Line<'static> {
     let logger = board.loggers.get(board.selected);
     let of = match logger {
         _ if board.all => "all loggers".to_owned(),
@@ -180,5 +183,5 @@ fn flows_title(board: &Board, count: usize) -> Line<'static> {
             _ => format!("Flows of {of}: not known while it does not answer"),
         };
     }
-    Line::styled(text, Modifier::BOLD)
+    Line::styled(clip(&text, width), Modifier::BOLD)
 }

@@ -130,7 +130,7 @@ impl Config {
 
     /// Checks everything that can be wrong before a port is opened.
     pub fn check(self, args: &ForwardArgs, allowed: &[u32]) -> Result<Settings, Failure> {
-        no_tester(&args.machine, "forward")?;
+        no_tester(&args.machine)?;
         let ports = self.ports.len();
         if ports < 2 {
             return Err(Failure::usage(format!(
@@ -177,10 +177,10 @@ pub fn number(n: usize) -> String {
 }
 
 /// A command without a tester has no CPUs for one.
-pub fn no_tester(machine: &MachineArgs, command: &str) -> Result<(), Failure> {
+fn no_tester(machine: &MachineArgs) -> Result<(), Failure> {
     for (flag, cpu) in [("--tester-cpu", machine.tester_cpu), ("--dut-cpu", machine.dut_cpu)] {
         if let Some(cpu) = cpu {
-            return Err(Failure::usage(format!("{flag} {cpu}: {command} polls on --cpus {cpu}")));
+            return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
         }
     }
     Ok(())
@@ -232,9 +232,22 @@ pub fn file<T: DeserializeOwned>(path: &Path) -> Result<T, Failure> {
     }
     let text = fs::read_to_string(path).map_err(|e| at(e.to_string()))?;
     toml::from_str(&text).map_err(|e| {
-        let line = e.span().map_or(0, |span| 1 + text.get(..span.start).unwrap_or_default().matches('\n').count());
-        at(format!("line {line}: {}", e.message().replace('\n', " ")))
+        let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let (line, key) = (1 + before.matches('\n').count(), key(before));
+        at(format!("line {line}: {key}{}", e.message().replace('\n', " ")))
     })
+}
+
+/// `KEY: ` of the value that begins behind this text; nothing where none does.
+fn key(before: &str) -> String {
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let key = line.split_once('=').map(|(key, _)| key.trim()).unwrap_or_default();
+    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    if bare {
+        format!("{key}: ")
+    } else {
+        String::new()
+    }
 }
 
 fn items<T: std::str::FromStr>(flag: &str, texts: &[String], list: &mut Vec<T>) -> Result<(), Failure>

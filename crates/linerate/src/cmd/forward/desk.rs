@@ -11,7 +11,7 @@ use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
 
-use super::{show, snapshot};
+use super::{show, snapshot, view};
 use crate::{
     control::{Asked, Request},
     engine::Polled,
@@ -238,9 +238,11 @@ impl Desk {
         let more = (self.each_second)(&self.ports, &lcores);
         self.samples.push_back(Sample { at, lcores });
         if self.site.live {
-            let text = show::live(self) + &more;
+            let mut view = show::live(self);
+            view.add(view::KEPT, &more);
             // Home, the text with every line's rest cleared, and all below it.
-            out::print(&format!("\x1b[H{}\x1b[J", text.replace('\n', "\x1b[K\n")));
+            let text = view.fit(view::size()).join("\x1b[K\n");
+            out::print(&format!("\x1b[H{text}\x1b[K\x1b[J"));
         }
     }
 

@@ -7,6 +7,7 @@ mod lists;
 pub mod run;
 mod show;
 pub mod text;
+mod view;
 
 use std::{
     io::{stdout, IsTerminal},

@@ -9,7 +9,12 @@ use dataplane::{
 use dpdk::Port;
 use serde_json::{json, Value};
 
-use super::{desk::Desk, lists, text::Columns};
+use super::{
+    desk::Desk,
+    lists,
+    text::Columns,
+    view::{View, KEPT, NODES, QUEUES},
+};
 
 /// Answers `show what`, as data or as text.
 pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize, interval_s: f64) -> Result<Value, String> {
@@ -121,24 +126,24 @@ pub fn si(value: f64) -> String {
 }
 
 fn runtime_text(desk: &Desk, runtime: &Runtime) -> String {
-    let mut text = String::new();
-    for (n, core) in runtime.lcores.iter().enumerate() {
-        let cpu = desk.site.cpus.get(n).map_or(String::new(), |cpu| format!(" (CPU {cpu})"));
-        let queues = desk.site.polled.iter().filter(|p| p.lcore == n).map(|p| format!("{}:{}", p.port, p.queue));
-        text.push_str(&format!(
-            "lcore {}{cpu}, queues {}, over {:.1} s: in {}pps, out {}pps, drop {}pps, punt {}pps\n",
-            n + 1,
-            queues.collect::<Vec<_>>().join(" "),
-            core.duration_s,
-            si(core.rx_fps),
-            si(core.tx_fps),
-            si(core.drop_fps),
-            si(core.punt_fps),
-        ));
-        text.push_str(&core_text(core, runtime.tsc_hz));
-        text.push('\n');
-    }
-    text
+    let lcores = runtime.lcores.iter().enumerate();
+    lcores.map(|(n, core)| lcore_text(desk, n, core) + &core_text(core, runtime.tsc_hz) + "\n").collect()
+}
+
+/// What an lcore polls, and its rates.
+fn lcore_text(desk: &Desk, n: usize, core: &CoreRuntime) -> String {
+    let cpu = desk.site.cpus.get(n).map_or(String::new(), |cpu| format!(" (CPU {cpu})"));
+    let queues = desk.site.polled.iter().filter(|p| p.lcore == n).map(|p| format!("{}:{}", p.port, p.queue));
+    format!(
+        "lcore {}{cpu}, queues {}, over {:.1} s: in {}pps, out {}pps, drop {}pps, punt {}pps\n",
+        n + 1,
+        queues.collect::<Vec<_>>().join(" "),
+        core.duration_s,
+        si(core.rx_fps),
+        si(core.tx_fps),
+        si(core.drop_fps),
+        si(core.punt_fps),
+    )
 }
 
 fn core_text(core: &CoreRuntime, hz: u64) -> String {
@@ -199,6 +204,10 @@ fn link_text(port: &Port) -> String {
 }
 
 fn ports_text(desk: &Desk, interval_s: f64) -> String {
+    port_text(desk, interval_s) + &queues_text(desk)
+}
+
+fn port_text(desk: &Desk, interval_s: f64) -> String {
     let (earlier, now, seconds) = desk.span(interval_s);
     let mut table = Columns::new(&[
         "port",
@@ -232,10 +241,13 @@ fn ports_text(desk: &Desk, interval_s: f64) -> String {
             &desk.site.macs[n].to_string(),
         ]);
     }
-    let mut text = table.text();
+    table.text()
+}
+
+fn queues_text(desk: &Desk) -> String {
     let mut queues =
         Columns::new(&["<queue", "<lcore", "rx frames", "polls", "1", "2-3", "4-7", "8-15", "16-31", "32-63", "64"]);
-    for (n, lcore) in now.iter().enumerate() {
+    for (n, lcore) in desk.snapshots().iter().enumerate() {
         for input in &lcore.rx {
             let mut row =
                 vec![format!("{}:{}", input.port, input.queue), (n + 1).to_string(), input.frames.to_string()];
@@ -244,9 +256,7 @@ fn ports_text(desk: &Desk, interval_s: f64) -> String {
             queues.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
         }
     }
-    text.push_str("\nreceive queues, and how many polls found how many frames\n");
-    text.push_str(&queues.text());
-    text
+    format!("\nreceive queues, and how many polls found how many frames\n{}", queues.text())
 }
 
 fn ports_json(desk: &Desk, interval_s: f64) -> Value {
@@ -291,14 +301,25 @@ fn ports_json(desk: &Desk, interval_s: f64) -> Value {
 }
 
 /// The live view: ports, where the cycles go, and what was dropped.
-pub fn live(desk: &Desk) -> String {
+pub fn live(desk: &Desk) -> View {
     let runtime = desk.runtime(1.0);
-    let mut text = format!("linerate {}, {:.0} s; Ctrl-C ends it\n\n", desk.site.title, desk.elapsed().as_secs_f64());
-    text.push_str(&ports_text(desk, 1.0));
-    text.push('\n');
-    text.push_str(&runtime_text(desk, &runtime));
-    text.push_str(&Sum::of(&desk.snapshots()).drops_text());
-    text
+    let mut view =
+        View::new(format!("linerate {}, {:.0} s; Ctrl-C ends it", desk.site.title, desk.elapsed().as_secs_f64()));
+    view.add(KEPT, "\n");
+    view.add(KEPT, &port_text(desk, 1.0));
+    view.add(QUEUES, &queues_text(desk));
+    view.add(KEPT, "\n");
+    for (n, core) in runtime.lcores.iter().enumerate() {
+        view.add(KEPT, &lcore_text(desk, n, core));
+        let text = core_text(core, runtime.tsc_hz);
+        for (line, text) in text.lines().enumerate() {
+            // Between the names of the columns and the sum.
+            view.add(if (1..=core.nodes.len()).contains(&line) { NODES } else { KEPT }, text);
+        }
+        view.add(KEPT, "\n");
+    }
+    view.add(KEPT, &Sum::of(&desk.snapshots()).drops_text());
+    view
 }
 
 /// The counters since the start, as data.
