@@ -194,8 +194,11 @@ pub struct Totals {
     pub interfaces: Vec<Interface>,
     /// The table.
     pub table: TableTotals,
-    /// Export.
+    /// Export, all collectors and files together.
     pub export: ExportTotals,
+    /// Each of them.
+    #[serde(default)]
+    pub sinks: Vec<Sink>,
 }
 
 /// One interface (a port of the logger).
@@ -255,6 +258,20 @@ pub struct ExportTotals {
     pub sent: u64,
     /// Lost: no room on the way, the collector down or slow, the disk full.
     pub dropped: u64,
+}
+
+/// What became of the records given to one collector or file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Sink {
+    /// Which, as it was given: `udp:HOST:PORT`.
+    pub name: String,
+    /// Whether it takes records now, as far as is known.
+    pub up: bool,
+    /// Records that wait for it.
+    pub queued: u64,
+    /// Its records.
+    #[serde(flatten)]
+    pub totals: ExportTotals,
 }
 
 /// Some flows.

@@ -47,6 +47,9 @@ fn wrong_requests_are_told_and_garbage_is_let_go() {
     stream.write_all(b"\n  \r\n{\"id\":5,\"ask\":\"everything\"}\n{\"id\":6,\"ask\":\"unsubscribe\"}\r\n").unwrap();
     assert!(answer(&mut reader).starts_with(r#"{"id":5,"error":"not a request: unknown variant `everything`"#));
     assert_eq!(answer(&mut reader), "{\"id\":6,\"ok\":true}\n");
+    stream.write_all(b"{\"id\":7,\"ask\":\"flows\",\"filter\":{\"port\":70000}}\n").unwrap();
+    let wrong = answer(&mut reader);
+    assert!(wrong.contains("70000") && wrong.contains("expected a whole number from 0 to 65535"), "{wrong}");
     for n in 1..=8 {
         stream.write_all(b"hello\xff\n").unwrap();
         assert!(answer(&mut reader).starts_with(r#"{"id":0,"error":"not JSON: expected value"#), "{n}");

@@ -14,6 +14,7 @@ use std::{
 
 use flow::{
     metrics::{text, MetricsServer, MetricsSpec},
+    protocol::{ExportTotals, Sink},
     Source,
 };
 use serve_support::{flows, loopback};
@@ -62,6 +63,9 @@ fn metrics_are_what_was_counted() {
     let source = flows(12, 1);
     source.totals.lock().unwrap().interfaces[0].packets = u64::MAX / 4;
     source.totals.lock().unwrap().export.dropped = 7;
+    let collector = ExportTotals { records: 20, sent: 11, dropped: 7 };
+    let collector = Sink { name: "udp:192.0.2.1:4739".into(), up: true, queued: 2, totals: collector };
+    source.totals.lock().unwrap().sinks = vec![collector, Sink { name: "json:/tmp/flows".into(), ..Sink::default() }];
     let server = MetricsServer::start(&MetricsSpec { listen: loopback(), token: None }, source.clone()).unwrap();
     let answer = ask(&server, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
@@ -75,8 +79,11 @@ fn metrics_are_what_was_counted() {
     assert_eq!(value("flows_ended_total{reason=\"end_of_flow\"}"), 3.0);
     assert!(body.contains("receive_packets_total{port=\"0\",interface=\"null\"} 4611686018427387903\n"));
     assert_eq!(value(r#"interface_up{port="1",interface="a \"quoted\\name\"\nof two lines"}"#), 1.0);
-    // Seven of each of two interfaces, five reasons, ten more.
-    assert_eq!(samples.len(), 29);
+    assert_eq!(value("collector_dropped_total{collector=\"udp:192.0.2.1:4739\"}"), 7.0);
+    assert_eq!(value("collector_queued_records{collector=\"udp:192.0.2.1:4739\"}"), 2.0);
+    assert_eq!(value("collector_up{collector=\"json:/tmp/flows\"}"), 0.0);
+    // Seven of each of two interfaces, five reasons, five of each of two collectors, ten more.
+    assert_eq!(samples.len(), 39);
     // The program that reads it in earnest: where scripts/setup.sh puts it, or installed (Debian: prometheus).
     let programs = ["/var/lib/linerate-tests/bin/promtool", "promtool"];
     let spawned = programs.into_iter().find_map(|program| {

@@ -1,6 +1,6 @@
 //! Where the hypervisor has put the cores: classes of core-to-core latency.
 
-use crate::result::Placement;
+use crate::{plan::Placements, result::Placement};
 
 /// Latencies within this factor of a class's median belong to it. Cache lines take 50 to 80 ns in one placement of a
 /// two-core guest and 325 to 365 ns in the other.
@@ -19,6 +19,8 @@ pub fn same_place(a_ns: f64, b_ns: f64) -> bool {
 #[derive(Debug, Clone, Default)]
 pub struct PlacementClassifier {
     classes: Vec<Class>,
+    /// Every latency is of one class.
+    together: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -50,6 +52,11 @@ impl Class {
 }
 
 impl PlacementClassifier {
+    /// One that takes what it sees as the plan says.
+    pub fn new(placements: Placements) -> Self {
+        Self { classes: Vec::new(), together: placements == Placements::Together }
+    }
+
     /// Class of a trial probed before and after, one way, nanoseconds; `None` when the two are of different classes
     /// (the cores moved) or when nothing was probed.
     pub fn classify(&mut self, before_ns: Option<f64>, after_ns: Option<f64>) -> Option<u32> {
@@ -75,13 +82,14 @@ impl PlacementClassifier {
     fn class_of(&mut self, ns: f64) -> u32 {
         // A probe that could not be taken well still is somewhere.
         let ns = if ns.is_finite() { ns.max(1.0) } else { 1e9 };
+        let most = if self.together { 1 } else { MAX_CLASSES };
         let nearest = self
             .classes
             .iter()
             .map(|c| c.distance(ns))
             .enumerate()
             .min_by(|a, b| a.1.total_cmp(&b.1))
-            .filter(|&(_, distance)| distance <= FACTOR.ln() || self.classes.len() >= MAX_CLASSES);
+            .filter(|&(_, distance)| distance <= FACTOR.ln() || self.classes.len() >= most);
         let index = match nearest {
             Some((index, _)) => index,
             None => {
@@ -110,6 +118,16 @@ mod tests {
         assert_eq!(c.placement(0).unwrap().core_to_core_ns, 60.0);
         assert!((325.0..=365.0).contains(&c.placement(1).unwrap().core_to_core_ns));
         assert_eq!(c.placement(2), None);
+    }
+
+    #[test]
+    fn together_they_are_one() {
+        let mut c = PlacementClassifier::new(Placements::Together);
+        for (before, after) in [(60., 55.), (330., 365.), (60., 340.), (f64::NAN, 1e12)] {
+            assert_eq!(c.classify(Some(before), Some(after)), Some(0));
+        }
+        assert_eq!(c.classes(), 1);
+        assert_eq!(PlacementClassifier::new(Placements::Apart).classify(Some(60.0), Some(340.0)), None);
     }
 
     #[test]

@@ -98,15 +98,6 @@ impl Exporter {
         self.sinks.iter().map(Running::stats).collect()
     }
 
-    /// The sum over all sinks: a record counts once for each.
-    pub fn totals(&self) -> ExportTotals {
-        self.sinks.iter().map(|sink| sink.counters.totals()).fold(ExportTotals::default(), |sum, n| ExportTotals {
-            records: sum.records + n.records,
-            sent: sum.sent + n.sent,
-            dropped: sum.dropped + n.dropped,
-        })
-    }
-
     /// From now on, for `within`, records stay in their sources rather than be dropped when a sink that is not down has no
     /// room at the moment. For the end, when the packet path has stopped and a whole table of flows is written out.
     pub fn patient(&self, within: Duration) {

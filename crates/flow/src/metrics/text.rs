@@ -1,6 +1,6 @@
 use std::fmt::{Display, Write};
 
-use crate::protocol::{Interface, Totals};
+use crate::protocol::{Interface, Sink, Totals};
 
 /// The reasons of [`crate::protocol::TableTotals::ended`], in its order.
 const ENDED: [&str; 5] = ["idle", "active", "end_of_flow", "forced", "lack_of_resources"];
@@ -45,6 +45,14 @@ pub fn text(totals: &Totals) -> String {
     out.one("export_records_total", "counter", "Records of ended flows given to export.", totals.export.records);
     out.one("export_sent_total", "counter", "Records sent or written.", totals.export.sent);
     out.one("export_dropped_total", "counter", "Records lost on their way out.", totals.export.dropped);
+    let sinks = &totals.sinks;
+    out.sinks("collector_records_total", "counter", "Records given to this collector or file.", sinks, |s| {
+        s.totals.records
+    });
+    out.sinks("collector_sent_total", "counter", "Records sent or written to it.", sinks, |s| s.totals.sent);
+    out.sinks("collector_dropped_total", "counter", "Records lost on their way to it.", sinks, |s| s.totals.dropped);
+    out.sinks("collector_queued_records", "gauge", "Records that wait for it.", sinks, |s| s.queued);
+    out.sinks("collector_up", "gauge", "Whether it takes records, as far as is known.", sinks, |s| u8::from(s.up));
     out.one("uptime_seconds", "gauge", "Time since the logger started.", totals.uptime_s);
     out.0
 }
@@ -82,6 +90,16 @@ impl Text {
         for interface in interfaces {
             let port = interface.port.to_string();
             self.sample(name, &[("port", &port), ("interface", &interface.name)], value(interface));
+        }
+    }
+
+    /// Nothing at all where records are not exported.
+    fn sinks<V: Display>(&mut self, name: &str, kind: &str, help: &str, sinks: &[Sink], value: impl Fn(&Sink) -> V) {
+        if !sinks.is_empty() {
+            self.head(name, kind, help);
+        }
+        for sink in sinks {
+            self.sample(name, &[("collector", &sink.name)], value(sink));
         }
     }
 }

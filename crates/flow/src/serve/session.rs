@@ -208,7 +208,7 @@ impl Session<'_> {
         };
         let id = value.get("id").and_then(Value::as_u64).unwrap_or(0);
         let what = match serde_json::from_value::<Request>(value) {
-            Err(e) => What::Error(format!("not a request: {e}")),
+            Err(e) => What::Error(format!("not a request: {}", in_words(&e))),
             Ok(Request { ask: Ask::Auth { token }, .. }) => return self.auth(id, &token),
             Ok(_) if !self.trusted => What::Error("show the token first: {\"ask\":\"auth\",\"token\":...}".into()),
             Ok(Request { ask, .. }) => match self.answer(id, ask) {
@@ -313,4 +313,22 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// What is wrong with a request, in the words of the protocol instead of Rust's.
+fn in_words(why: &serde_json::Error) -> String {
+    let types = [
+        ("u8", "a whole number from 0 to 255"),
+        ("u16", "a whole number from 0 to 65535"),
+        ("u32", "a whole number from 0 to 4294967295"),
+        ("u64", "a whole number from 0"),
+        ("usize", "a whole number from 0"),
+    ];
+    let mut text = why.to_string();
+    for (rust, plain) in types {
+        if let Some(before) = text.strip_suffix(&format!("expected {rust}")) {
+            text = format!("{before}expected {plain}");
+        }
+    }
+    text
 }

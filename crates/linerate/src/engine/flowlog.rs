@@ -13,7 +13,7 @@ use dpdk::{Eal, Port, RxQueue, Tsc, TxQueue, Words};
 use flow::{
     decode::DecodeSpec,
     export::{Exporter, Records, SinkStats},
-    protocol::{ExportTotals, Interface, TableTotals, Totals},
+    protocol::{ExportTotals, Interface, Sink, TableTotals, Totals},
     serve::ServeError,
     table::{table, EndedReader, Prefetch, Reader, TableError, TableSpec, Timebase},
     Record, Source,
@@ -203,8 +203,8 @@ pub struct Logged {
     counters: Vec<Vec<Arc<PortCounters>>>,
     seen: Mutex<Vec<PortSeen>>,
     exporter: Mutex<Option<Exporter>>,
-    /// What the exporter said at its end.
-    exported: Mutex<ExportTotals>,
+    /// What became of the records of each sink, at its end.
+    exported: Mutex<Vec<SinkStats>>,
 }
 
 impl Logged {
@@ -240,9 +240,7 @@ impl Logged {
     pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
         let Some(exporter) = lock(&self.exporter).take() else { return Vec::new() };
         let sinks = exporter.finish(deadline);
-        let sum = |of: fn(&ExportTotals) -> u64| sinks.iter().map(|sink| of(&sink.totals)).sum();
-        let exported = ExportTotals { records: sum(|t| t.records), sent: sum(|t| t.sent), dropped: sum(|t| t.dropped) };
-        *lock(&self.exported) = exported;
+        (*lock(&self.exported)).clone_from(&sinks);
         sinks
     }
 
@@ -307,7 +305,8 @@ impl Source for Logged {
             table.evicted += counts.evicted;
             lost += counts.dropped_records;
         }
-        let export = lock(&self.exporter).as_ref().map_or_else(|| lock(&self.exported).clone(), Exporter::totals);
+        let sinks = lock(&self.exporter).as_ref().map_or_else(|| lock(&self.exported).clone(), Exporter::stats);
+        let sum = |of: fn(&ExportTotals) -> u64| sinks.iter().map(|sink| of(&sink.totals)).sum::<u64>();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Totals {
             at: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
@@ -315,7 +314,12 @@ impl Source for Logged {
             interfaces: self.names.iter().enumerate().map(|(port, name)| self.interface(port, name)).collect(),
             table,
             // What found no room between an lcore and the exporter counts as given, and lost.
-            export: ExportTotals { records: export.records + lost, dropped: export.dropped + lost, ..export },
+            export: ExportTotals {
+                records: sum(|t| t.records) + lost,
+                sent: sum(|t| t.sent),
+                dropped: sum(|t| t.dropped) + lost,
+            },
+            sinks: sinks.into_iter().map(|s| Sink { name: s.name, up: s.up, queued: s.queued, totals: s.totals }).collect(),
         }
     }
 

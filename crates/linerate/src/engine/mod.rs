@@ -19,7 +19,7 @@ mod watch;
 pub use builtin::{BuiltIn, BuiltInSpec};
 pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use replay::Replayable;
-pub use rig::{start_forward_eal, End, Rig, RigOptions};
+pub use rig::{check_descriptors, start_forward_eal, End, Rig, RigOptions};
 pub use streams::{over_routes, stream};
 pub use trial::{Attempt, Departed, Streams, TrialEnd};
 

@@ -7,6 +7,7 @@ use dpdk::{Eal, EalOptions, Lcore, Memory, Mempool, Port, PortConfig, PortSpec, 
 use host::Facts;
 use measure::{
     placement::PlacementClassifier,
+    plan::Placements,
     result::{PortFacts, Warning, WarningKind},
 };
 use packet::{Clock, MacAddr};
@@ -36,6 +37,8 @@ pub struct RigOptions<'a> {
     pub max_frame: usize,
     /// Three ports instead of two, for the address tests; a built-in bridge then forgets stations silent for so long.
     pub third_port: Option<Duration>,
+    /// Whether placements of the cores are told apart.
+    pub placements: Placements,
     /// Stops the wait for a peer.
     pub stop: &'a Stop,
 }
@@ -113,12 +116,7 @@ impl Rig {
         let tables_mib = if outside { 0 } else { tables_mib };
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
-        if !machine.descriptors.is_power_of_two() {
-            return Err(Failure::usage(format!(
-                "--descriptors {}: must be a power of two, 64 to 32768",
-                machine.descriptors
-            )));
-        }
+        check_descriptors(machine)?;
         let claims = Claim::all(&specs)?;
         let eal = start_eal(machine, tables_mib, cpus, &specs)?;
         let clock = Tsc::new(eal);
@@ -136,7 +134,7 @@ impl Rig {
             dut_text: String::new(),
             loopback: Vec::new(),
             frames,
-            classifier: PlacementClassifier::default(),
+            classifier: PlacementClassifier::new(options.placements),
             descriptors: machine.descriptors,
             max_packet: (usize::from(room) - ETHERNET) as u16,
             number: 0,
@@ -334,6 +332,14 @@ pub fn start_forward_eal(
     specs: &[PortSpec],
 ) -> Result<&'static Eal, Failure> {
     init(machine, tables_mib, cpus.iter().zip(1..).map(|(&cpu, id)| Lcore { id, cpu }).collect(), specs)
+}
+
+/// Software rings of another size hold fewer frames than asked, or none.
+pub fn check_descriptors(machine: &MachineArgs) -> Result<(), Failure> {
+    match machine.descriptors {
+        n if n.is_power_of_two() => Ok(()),
+        n => Err(Failure::usage(format!("--descriptors {n}: must be a power of two, 64 to 32768"))),
+    }
 }
 
 fn init(

@@ -11,7 +11,7 @@ use std::{
 use dpdk::{Mbuf, PoolHandle, PortStats, RxQueue, TxQueue};
 use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
-    plan::Trust,
+    plan::{Placements, Trust},
     shape::{self, LoadShape},
     trial::{DirectionCounts, Interference, Rule, TrialRecord, TrialSpec, Violation},
     validity::{self, Evidence},
@@ -188,6 +188,7 @@ impl Rig {
         let ended = control.ended().unwrap_or(counters.left).max(due);
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
+        let together = attempt.trust.placements == Placements::Together;
         let mut record = TrialRecord {
             number: self.number,
             spec: attempt.spec,
@@ -198,7 +199,7 @@ impl Rig {
                 lcores,
                 core_to_core_before_ns: probe_before,
                 core_to_core_after_ns: probe_after,
-                placement: placement.or(if self.cpus.other.is_none() { Some(0) } else { None }),
+                placement: placement.or_else(|| (self.cpus.other.is_none() || together).then_some(0)),
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,
@@ -219,7 +220,7 @@ impl Rig {
             selftest_max: attempt.selftest_max,
         });
         let unprobed = self.cpus.other.is_some() && (probe_before.is_none() || probe_after.is_none());
-        if unprobed && self.classifier.classes() > 0 {
+        if unprobed && self.classifier.classes() > 0 && !together {
             record.interference.placement = None;
             let text =
                 "the other core did not answer the probe, so nobody knows where the cores were: keep its CPU free";

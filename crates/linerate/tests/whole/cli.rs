@@ -51,6 +51,8 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["trial", "--load", "20Mpps", "--link", "10G"], &["beyond the link", "14.88 Mpps"]);
     refused(2, &["bench", "--link", "10G", "--upper", "20Mpps"], &["search.upper"]);
     refused(2, &["bench", "--descriptors", "1000"], &["power of two"]);
+    refused(2, &["forward", "null", "--descriptors", "1000"], &["power of two"]);
+    refused(2, &["flowlog", "--port", "null:", "--descriptors", "1000"], &["power of two"]);
     refused(2, &["bench", "--tester-cpu", "4000"], &["--tester-cpu 4000"]);
     refused(2, &["forward", "l2", "--port", "null"], &["two or more"]);
     let stations = "02:00:00:00:00:01,02:00:00:00:00:02";

@@ -2,10 +2,10 @@
 
 mod procedure;
 
-use units::{FrameSize, Frames, Imix, Ratio};
+use units::{FrameSize, Frames, Imix, Nanos, Ratio};
 
 use crate::{
-    plan::{Method, Plan},
+    plan::{Method, Placements, Plan, Trust},
     result::StandardLabel,
     search::mlr::{GoalSet, SearchGoal},
 };
@@ -80,7 +80,34 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> StandardLabel {
     let moved = facts.several_placements;
     depart(moved, "the host moved the cores: trials of one placement only are behind the figure".to_owned());
     depart(facts.software_ports, "software ports instead of a physical link".to_owned());
+    departures.extend(trust(plan));
     StandardLabel { name, departures }
+}
+
+/// What the plan lets pass in a trial that the rules of `docs/trust.md` do not.
+fn trust(plan: &Plan) -> Vec<String> {
+    let (trust, usual) = (&plan.trust, Trust::default());
+    let mut departures = Vec::new();
+    if trust.offered_tolerance > usual.offered_tolerance {
+        departures.push(format!(
+            "the tester may leave out {} of a trial's frames, instead of {}",
+            trust.offered_tolerance, usual.offered_tolerance
+        ));
+    }
+    if trust.duration_tolerance > usual.duration_tolerance {
+        departures.push(format!(
+            "a trial's duration may be off by {}, instead of {}",
+            trust.duration_tolerance, usual.duration_tolerance
+        ));
+    }
+    if trust.max_gap > usual.max_gap {
+        let [gap, least] = [trust.max_gap, usual.max_gap].map(Nanos::from);
+        departures.push(format!("the tester or the built-in device may be away for {gap}, instead of {least}"));
+    }
+    if trust.placements == Placements::Together {
+        departures.push("trials count wherever the host had the cores".to_owned());
+    }
+    departures
 }
 
 /// That frames were of a mix.
@@ -165,6 +192,25 @@ mod tests {
         one trial instead of 20
         a stream of 0.25 s instead of 120 s
         ");
+    }
+
+    #[test]
+    fn what_trust_lets_pass_is_a_departure() {
+        let mut plan = Plan::default();
+        plan.trust.placements = Placements::Together;
+        plan.trust.max_gap = std::time::Duration::from_millis(500);
+        plan.trust.offered_tolerance = "5%".parse().unwrap();
+        plan.trust.duration_tolerance = "2%".parse().unwrap();
+        let facts = LabelFacts { learning_frames: true, ..LabelFacts::default() };
+        insta::assert_snapshot!(throughput(&plan, &facts).departures.join("\n"), @r"
+        searched to a precision of 0.5 %
+        the tester may leave out 5 % of a trial's frames, instead of 0.1 %
+        a trial's duration may be off by 2 %, instead of 1 %
+        the tester or the built-in device may be away for 500 ms, instead of 10.0 ms
+        trials count wherever the host had the cores
+        ");
+        plan.trust = Trust { max_gap: std::time::Duration::from_millis(1), ..Trust::default() };
+        assert_eq!(throughput(&plan, &facts).departures, ["searched to a precision of 0.5 %"], "stricter is none");
     }
 
     #[test]

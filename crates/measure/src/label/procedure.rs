@@ -123,6 +123,9 @@ fn common(label: &mut Label, test: Test, plan: &Plan, setting: &Setting, facts: 
     let text = "the host moved the cores: trials of one placement only are behind the figures";
     label.should(facts.several_placements, text);
     label.should(facts.software_ports, "software ports instead of a physical link");
+    for text in super::trust(plan) {
+        label.should(true, text);
+    }
 }
 
 /// The throughput is part of the test: so are its own departures, in one line.

@@ -273,6 +273,8 @@ pub struct Trust {
     /// Longest time a lcore of ours may be away before the trial is void, lossy or not.
     #[serde(with = "text::span")]
     pub max_gap: Duration,
+    /// Whether each placement of the cores has a search of its own.
+    pub placements: Placements,
     /// Whether to measure first what the tester can do with no DUT.
     pub selftest: bool,
     /// Wait for frames still under way after the last was sent (RFC 2544 §23 d: 2 s).
@@ -290,11 +292,23 @@ impl Default for Trust {
             offered_tolerance: percent(0.1),
             duration_tolerance: percent(1.0),
             max_gap: Duration::from_millis(10),
+            placements: Placements::Apart,
             selftest: true,
             residual: Duration::from_secs(2),
             settle: Duration::from_secs(5),
         }
     }
+}
+
+/// What becomes of trials that the host made with the cores in different places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placements {
+    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is void.
+    #[default]
+    Apart,
+    /// All count as one: the answer is what held wherever the cores were.
+    Together,
 }
 
 /// `[link]`

@@ -5,7 +5,7 @@ use units::{FrameSize, LinkSpeed};
 
 use super::*;
 use crate::{
-    plan::{Method, Plan},
+    plan::{Method, Placements, Plan},
     sim::{SimDut, SimPlacement, SimSetup},
     trial::{Purpose, Rule, Violation},
 };
@@ -334,6 +334,18 @@ fn cores_that_never_rest_end_inconclusive() {
     assert_eq!((answer.outcome, answer.placement), (Outcome::Inconclusive, None));
     assert_eq!((trials.len(), answer.invalid_trials), (11, 11));
     assert!(answer.reason.unwrap().contains("from core to core"));
+}
+
+#[test]
+fn placements_taken_together_answer_for_the_worst() {
+    let mut dut = SimSetup { flip_within: 1.0, ..two_placements(0.0, 1) }.start().with_placements(Placements::Together);
+    let mut search = for_config(config(Method::Rfc2544));
+    let (answer, trials) = dut.drive(&mut search, 200);
+    let answer = answer.unwrap();
+    assert_eq!((answer.outcome, answer.placement, answer.invalid_trials), (Outcome::Found, Some(0), 0));
+    assert_unmixed(&answer, &trials);
+    assert!(answer.throughput.unwrap().get() < 6e6, "no more than the two placements' mean: {answer:?}");
+    assert!(search.others(dut.classifier()).is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     placement::PlacementClassifier,
-    plan::Trust,
+    plan::{Placements, Trust},
     search::{Answer, Search, Step},
     trial::{DirectionCounts, Interference, LcoreInterference, TrialRecord, TrialSpec},
     validity::{gap_threshold_ns, judge, Evidence},
@@ -48,6 +48,11 @@ impl SimDut {
     /// when the next trial begins is in its way. Otherwise each trial ends with an empty queue.
     pub fn with_residual(self, residual_s: f64) -> Self {
         Self { patience_s: Some(residual_s), ..self }
+    }
+
+    /// With placements told apart or not, as the plan's `[trust]` says.
+    pub fn with_placements(self, placements: Placements) -> Self {
+        Self { classifier: PlacementClassifier::new(placements), ..self }
     }
 
     /// The classes its trials were assigned.

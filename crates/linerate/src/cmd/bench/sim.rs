@@ -52,6 +52,7 @@ impl SimRun {
     pub fn new(plan: ValidPlan, setup: SimSetup, stop: Stop) -> Self {
         let begun = (Instant::now(), SystemTime::now());
         let dut = setup.clone().start().with_residual(plan.trust.residual.as_secs_f64());
+        let dut = dut.with_placements(plan.trust.placements);
         Self { plan, dut, setup, stop, trials: Vec::new(), begun }
     }
 

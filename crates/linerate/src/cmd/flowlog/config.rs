@@ -246,6 +246,9 @@ impl Config {
                 return Err(Failure::usage(format!("{key} {value}: must be {} to {}", legal.start(), legal.end())));
             }
         }
+        if !self.descriptors.is_power_of_two() {
+            return Err(Failure::usage(format!("descriptors {}: must be a power of two, 64 to 32768", self.descriptors)));
+        }
         let duration = Some(&self.duration).filter(|text| !text.is_empty());
         let duration = duration.map(|text| units::parse_duration(text).map_err(|e| format!("duration: {e}")));
         let placed = placement(&self.cpus, &self.queue_map, ports, self.rx_queues, allowed)?;

@@ -55,6 +55,7 @@ fn look(name: &str, flows: u8) -> Look {
             ..Default::default()
         },
         export: ExportTotals { records: 9_000, sent: 8_999, dropped: 1 },
+        sinks: Vec::new(),
     };
     let flows = (1..=flows).map(row).collect();
     let page = Page { flows, next: None, matching: Some(65_536) };

@@ -8,7 +8,7 @@ use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
 use crate::{
     cli::{forward::ForwardArgs, MachineArgs},
-    engine::Polled,
+    engine::{self, Polled},
     failure::Failure,
 };
 
@@ -183,7 +183,7 @@ fn no_tester(machine: &MachineArgs) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
         }
     }
-    Ok(())
+    engine::check_descriptors(machine)
 }
 
 /// Which CPUs poll, and who polls what.
