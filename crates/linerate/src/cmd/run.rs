@@ -56,7 +56,8 @@ impl Run {
         let behind = |port| plan.dut.routes.filter(|_| port == 1 || plan.traffic.directions() == 2);
         let routes = [0, 1].map(|port| behind(port).map_or(0, |n| n as u32));
         let placements = plan.trust.placements;
-        let options = RigOptions { ports, dut, impair, machine, routes, max_frame, third_port, placements, stop: &stop };
+        let options =
+            RigOptions { ports, dut, impair, machine, routes, max_frame, third_port, placements, stop: &stop };
         let rig = Rig::new(&options).map_err(|e| {
             // A wait for a peer that was cut short says only that it was.
             if stop.requested() {

@@ -319,7 +319,10 @@ impl Source for Logged {
                 sent: sum(|t| t.sent),
                 dropped: sum(|t| t.dropped) + lost,
             },
-            sinks: sinks.into_iter().map(|s| Sink { name: s.name, up: s.up, queued: s.queued, totals: s.totals }).collect(),
+            sinks: sinks
+                .into_iter()
+                .map(|s| Sink { name: s.name, up: s.up, queued: s.queued, totals: s.totals })
+                .collect(),
         }
     }
 

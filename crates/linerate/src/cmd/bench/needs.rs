@@ -1,7 +1,7 @@
 //! What a plan needs of the testbed: in words for `--list`, and what of it a testbed has not, for the result.
 
 use measure::{
-    plan::{Direction, Plan},
+    plan::{Direction, Needs, Plan},
     result::{RunResult, Warning, WarningKind},
 };
 use units::Load;
@@ -59,16 +59,27 @@ pub fn unmet(plan: &Plan, result: &RunResult) -> Vec<Warning> {
                 }
             }
         }
-        if let Some(ports) = needs.ports.filter(|&n| n > 2) {
-            unmet.push(format!("the plan's document has {ports} ports: sums and percentages here are of two"));
-        }
+        unmet.extend(ports(needs));
         let unseen = needs.words();
         if !unseen.is_empty() {
             unmet.push(format!("cannot be seen from the tester, so see to it: {}", unseen.join(", ")));
         }
     }
+    if result.dut.starts_with("built-in") {
+        unmet.extend(ports(needs));
+        if !needs.cores.is_empty() && !needs.cores.contains(&1) {
+            let cores: Vec<_> = needs.cores.iter().map(u32::to_string).collect();
+            unmet.push(format!("the plan is for {} forwarding cores; {} has one", cores.join(", "), result.dut));
+        }
+    }
     let warning = |text| Warning { kind: WarningKind::Needs, text };
     unmet.into_iter().map(warning).collect()
+}
+
+/// That there were more ports.
+fn ports(needs: &Needs) -> Option<String> {
+    let ports = needs.ports.filter(|&n| n > 2)?;
+    Some(format!("the plan's document has {ports} ports: sums and percentages here are of two"))
 }
 
 #[cfg(test)]
@@ -90,6 +101,13 @@ mod tests {
         let texts =
             |result: &RunResult| unmet(&plan, result).into_iter().map(|w| w.text).collect::<Vec<_>>().join("; ");
         assert!(texts(&result).starts_with("the plan is for PHY-VM-PHY; simulated sim:"), "{}", texts(&result));
+        result.dut = "built-in l3".to_owned();
+        assert_eq!(
+            texts(&result),
+            "the plan is for PHY-VM-PHY; built-in l3 stands for it, and its figures say nothing of that; the plan's \
+             document has 4 ports: sums and percentages here are of two; the plan is for 2 forwarding cores; built-in l3 \
+             has one"
+        );
         result.dut = "eth:a -> eth:b".to_owned();
         result.ports[1].link_bps = "10G".parse().ok();
         assert_eq!(

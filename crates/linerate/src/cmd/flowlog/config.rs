@@ -247,7 +247,10 @@ impl Config {
             }
         }
         if !self.descriptors.is_power_of_two() {
-            return Err(Failure::usage(format!("descriptors {}: must be a power of two, 64 to 32768", self.descriptors)));
+            return Err(Failure::usage(format!(
+                "descriptors {}: must be a power of two, 64 to 32768",
+                self.descriptors
+            )));
         }
         let duration = Some(&self.duration).filter(|text| !text.is_empty());
         let duration = duration.map(|text| units::parse_duration(text).map_err(|e| format!("duration: {e}")));
