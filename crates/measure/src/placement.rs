@@ -68,8 +68,11 @@ impl PlacementClassifier {
         }
     }
 
-    /// Class number and median latency of a class; `None` when no such class was seen.
+    /// Class number and median latency of a class; `None` when no such class was seen, or when all are one.
     pub fn placement(&self, class: u32) -> Option<Placement> {
+        if self.together {
+            return None;
+        }
         let found = self.classes.get(class as usize)?;
         Some(Placement { class, core_to_core_ns: found.median() })
     }
@@ -126,7 +129,7 @@ mod tests {
         for (before, after) in [(60., 55.), (330., 365.), (60., 340.), (f64::NAN, 1e12)] {
             assert_eq!(c.classify(Some(before), Some(after)), Some(0));
         }
-        assert_eq!(c.classes(), 1);
+        assert_eq!((c.classes(), c.placement(0)), (1, None));
         assert_eq!(PlacementClassifier::new(Placements::Apart).classify(Some(60.0), Some(340.0)), None);
     }
 

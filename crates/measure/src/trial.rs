@@ -32,6 +32,10 @@ pub struct TrialSpec {
     /// load that the tester offered only in part would lose it of all of it: such a trial counts. `None`: it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerated_loss: Option<Ratio>,
+    /// The loss that every goal of the search tolerates. With no more than that a trial passes, whoever lost the frames:
+    /// polling gaps that explain them do not void it. `None`: they do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passing_loss: Option<Ratio>,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -43,8 +47,8 @@ impl TrialSpec {
     pub fn steady(frames: impl Into<Frames>, load_fps: Fps, duration_s: f64, purpose: Purpose) -> Self {
         let frame_size_bytes = frames.into();
         let shape = LoadShape::Steady;
-        let (window_s, drain_s, tolerated_loss) = (None, 0.0, None);
-        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s, drain_s, tolerated_loss }
+        let (window_s, drain_s, tolerated_loss, passing_loss) = (None, 0.0, None, None);
+        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s, drain_s, tolerated_loss, passing_loss }
     }
 
     /// [`drain_s`](Self::drain_s) as a time.

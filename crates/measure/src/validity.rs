@@ -93,6 +93,11 @@ fn failed_anyway(trial: &TrialRecord) -> bool {
     trial.spec.tolerated_loss.is_some_and(|tolerated| unexplained > tolerated.get() * intended as f64)
 }
 
+/// Whether the trial passes every goal of its search with all that was lost, whoever lost it.
+fn passed_anyway(trial: &TrialRecord) -> bool {
+    trial.spec.passing_loss.is_some_and(|most| trial.loss_ratio() <= most.get())
+}
+
 fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
     if failed_anyway(e.trial) {
         return None;
@@ -176,6 +181,9 @@ fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let lost = e.trial.lost();
     // Frames that our own port had no room for did come back.
     let missed: u64 = e.trial.directions.iter().filter_map(|d| d.port_missed).sum();
+    if passed_anyway(e.trial) {
+        return None;
+    }
     if lost > 0 && missed >= lost {
         let text = format!(
             "{lost} frames were lost or refused and the tester's own ports missed {missed}: it received too slowly; lower \

@@ -41,8 +41,8 @@ pub(crate) trait Strategy {
     /// The tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
-    /// The most loss that any of its goals tolerates, when it has goals of its own.
-    fn tolerated_loss(&self) -> Option<Ratio> {
+    /// The least and the most loss that its goals tolerate, when it has goals of its own.
+    fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {
         None
     }
     /// The load nearest to this one that it could try itself.
@@ -213,8 +213,9 @@ impl<S: Strategy> Search for Guarded<S> {
             self.short = 0;
             self.most_offered = 0.0;
             let spec = TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose);
-            let tolerated = self.strategy.tolerated_loss().unwrap_or(self.config.tolerated_loss);
-            self.pending = Some(TrialSpec { tolerated_loss: Some(tolerated), ..spec });
+            let one = self.config.tolerated_loss;
+            let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
+            self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
         if self.pending.is_some() && made >= self.config.max_trials {
             let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);

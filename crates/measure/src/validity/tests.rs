@@ -117,6 +117,21 @@ fn gaps_excuse_only_the_loss_they_explain() {
 }
 
 #[test]
+fn a_trial_that_passes_with_all_it_lost_is_not_voided_by_gaps_that_explain_it() {
+    let lost_with = |passing: Option<f64>, lost| {
+        rules(|t| {
+            t.spec.passing_loss = passing.map(|r| Ratio::new(r).unwrap());
+            lose(t, lost);
+            t.interference.lcores = vec![lcore("dut", 100_000, 9_000_000)];
+        })
+    };
+    assert_eq!(lost_with(Some(0.005), 5_000), []);
+    assert_eq!(lost_with(Some(0.005), 5_001), [Rule::Interrupted]);
+    assert_eq!(lost_with(Some(0.0), 1), [Rule::Interrupted]);
+    assert_eq!(lost_with(None, 5_000), [Rule::Interrupted]);
+}
+
+#[test]
 fn a_load_offered_in_part_counts_when_even_that_was_lost_beyond_what_is_tolerated() {
     let short = |tolerated: Option<f64>, lost, away_ns| {
         rules(|t| {

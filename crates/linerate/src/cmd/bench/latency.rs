@@ -41,6 +41,7 @@ impl<B: Bed> Bench<B> {
         let mut load = found;
         for step in 0..=MAX_STEPS_DOWN {
             let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
+            let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), ..spec };
             let (mut valid, mut short) = (None, 0);
             for attempt in 1..=tries {
                 let mut line = self.line("latency", at.size, at.index);

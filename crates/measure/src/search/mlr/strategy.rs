@@ -258,8 +258,10 @@ impl Strategy for Mlr {
         Bounds { lower: lower.and_then(passed), upper, retries: Vec::new() }
     }
 
-    fn tolerated_loss(&self) -> Option<Ratio> {
-        self.goals.goals().iter().map(|g| g.loss_ratio).max_by(|a, b| a.get().total_cmp(&b.get()))
+    fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {
+        let by = |a: &Ratio, b: &Ratio| a.get().total_cmp(&b.get());
+        let all = || self.goals.goals().iter().map(|g| g.loss_ratio);
+        all().min_by(by).zip(all().max_by(by))
     }
 
     fn goals(&self) -> Vec<GoalResult> {
