@@ -85,12 +85,12 @@ fn every_sink_gets_every_record() {
         assert_eq!(sink.totals, totals(5000, 5000, 0), "{}", sink.name);
     }
     let counts = collector.stop();
-    // Templates once each way; statistics at the begin and at the end of each session, two records each.
+    // Templates once over TCP, and at the end; over UDP with two more messages at the begin. Statistics at the begin and at the end of each session, two records each.
     let wanted = Counts {
         messages: stats[0].messages + stats[1].messages,
         flows: 10_000,
         options: 8,
-        templates: 6 * 3,
+        templates: 6 * 5,
         sessions: 2,
         ..Counts::default()
     };
@@ -377,6 +377,23 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
         assert_eq!(exporter.finish(Duration::ZERO)[0].totals, totals(3, 0, 3));
         assert_eq!(fs::read(&path).unwrap(), content);
     }
+}
+
+#[test]
+fn a_file_that_another_logger_writes_is_left_to_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = FileSpec::new(directory.path().join("flows"));
+    let (one, given, _) = start(&spec(&[SinkSpec::Json(file.clone())]));
+    given.put(some(3));
+    wait_for("records", || one.stats()[0].totals.sent == 3);
+    assert!(file.check().unwrap_err().to_string().contains("another process writes it"));
+    let (other, given, lines) = start(&spec(&[SinkSpec::Json(file.clone())]));
+    given.put(some(5));
+    wait_for("the line", || lines_with(&lines, "another process writes it") == 1);
+    assert_eq!(other.finish(Duration::ZERO)[0].totals, totals(5, 0, 5));
+    assert_eq!(one.finish(SECONDS)[0].totals, totals(3, 3, 0));
+    assert_eq!(fs::read_to_string(&file.path).unwrap().lines().count(), 3);
+    file.check().unwrap();
 }
 
 /// At the end a queue that is smaller than what comes is no reason to lose any.

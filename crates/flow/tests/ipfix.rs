@@ -139,6 +139,24 @@ fn the_examples_of_rfc_7011() {
     assert_eq!((decoder.counts().lost, decoder.counts().refused), (0, 0));
 }
 
+#[test]
+fn of_a_malformed_message_nothing_is_taken_and_over_udp_withdrawals_are_ignored() {
+    let template = words(&[256, 1, 2, 4]);
+    let data = 7u32.to_be_bytes();
+    let sets = [(2, &template[..]), (256, &data[..]), (5, &data[..])];
+    let mut decoder = Decoder::new(Limits::default());
+    let mut taken = 0;
+    assert!(decoder.message(&message(0, &sets), &mut |_| taken += 1).is_err());
+    assert_eq!((taken, decoder.counts().templates, decoder.counts().malformed), (0, 0, 1));
+
+    let withdrawal = words(&[256, 0]);
+    for (decoder, flows) in [(Decoder::new(Limits::default()), 0), (Decoder::new(Limits::default()).over_udp(), 1)] {
+        let mut decoder = decoder;
+        decode(&mut decoder, &message(0, &[(2, &template), (2, &withdrawal)])).unwrap();
+        assert_eq!(decode(&mut decoder, &message(0, &[(256, &data)])).unwrap().len(), flows);
+    }
+}
+
 /// RFC 7011 A.5: fields that carry their length, of less than 255 bytes and more, before one we read.
 #[test]
 fn variable_lengths_are_passed_over() {

@@ -1,4 +1,10 @@
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::{
+    sync::{
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        Arc,
+    },
+    time::SystemTime,
+};
 
 use crate::{ipfix::Statistics, protocol::ExportTotals, Record};
 
@@ -10,6 +16,10 @@ pub(super) struct Counters {
     dropped: AtomicU64,
     dropped_packets: AtomicU64,
     dropped_octets: AtomicU64,
+    /// When the first and the last were, in milliseconds since 1970; zero: none.
+    dropped_ms: [AtomicU64; 2],
+    /// Records that never came this far: there was no room for them on the way from the packet path.
+    missed: Arc<AtomicU64>,
     messages: AtomicU64,
     octets: AtomicU64,
     /// It takes records, as far as is known.
@@ -21,6 +31,11 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// Of one sink; `missed` counts for all of them.
+    pub fn new(missed: &Arc<AtomicU64>) -> Self {
+        Self { missed: Arc::clone(missed), ..Self::default() }
+    }
+
     pub fn given(&self, n: usize) {
         self.given.fetch_add(n as u64, Relaxed);
     }
@@ -48,7 +63,13 @@ impl Counters {
         if self.closed.load(Relaxed) {
             return;
         }
+        if lost.records == 0 {
+            return;
+        }
         self.dropped.fetch_add(lost.records, Relaxed);
+        let now = unix_ms();
+        let _ = self.dropped_ms[0].compare_exchange(0, now, Relaxed, Relaxed);
+        self.dropped_ms[1].store(now, Relaxed);
         self.dropped_packets.fetch_add(lost.packets, Relaxed);
         self.dropped_octets.fetch_add(lost.octets, Relaxed);
     }
@@ -81,9 +102,10 @@ impl Counters {
             messages: self.messages.load(Relaxed),
             flows: self.sent.load(Relaxed),
             octets: self.octets.load(Relaxed),
-            not_sent_flows: self.dropped.load(Relaxed),
+            not_sent_flows: self.dropped.load(Relaxed).wrapping_add(self.missed.load(Relaxed)),
             not_sent_packets: self.dropped_packets.load(Relaxed),
             not_sent_octets: self.dropped_octets.load(Relaxed),
+            not_sent_ms: [self.dropped_ms[0].load(Relaxed), self.dropped_ms[1].load(Relaxed)],
         }
     }
 }
@@ -102,4 +124,9 @@ impl Lost {
         self.packets = self.packets.wrapping_add(record.forward.packets).wrapping_add(record.back.packets);
         self.octets = self.octets.wrapping_add(record.forward.bytes).wrapping_add(record.back.bytes);
     }
+}
+
+fn unix_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,7 +1,7 @@
 use std::{
     io,
     sync::{
-        atomic::Ordering,
+        atomic::{AtomicU64, Ordering},
         mpsc::{channel, Receiver, RecvTimeoutError, Sender},
         Arc, Mutex, PoisonError,
     },
@@ -32,6 +32,11 @@ const SLACK: Duration = Duration::from_millis(500);
 pub trait Records: Send {
     /// Moves up to `most` records behind those in `into`. Never waits.
     fn pull(&mut self, into: &mut Vec<Record>, most: usize);
+
+    /// Records that found no room on their way to here, so far.
+    fn missed(&self) -> u64 {
+        0
+    }
 }
 
 /// Takes lines to log, one for each change of a sink's state, from any thread.
@@ -85,11 +90,13 @@ impl Exporter {
     pub fn start(spec: &ExportSpec, sources: Vec<Box<dyn Records>>, log: Log) -> io::Result<Self> {
         let pulling = Arc::new(Mutex::new(Pulling::default()));
         let mut this = Self { sinks: Vec::new(), pulling: Arc::clone(&pulling), puller: None };
+        let missed = Arc::new(AtomicU64::new(0));
         for sink in &spec.sinks {
-            this.sinks.push(Running::start(spec, sink, &log)?);
+            this.sinks.push(Running::start(spec, sink, &missed, &log)?);
         }
         let gates = this.sinks.iter().map(|sink| Gate::new(sink, Arc::clone(&log))).collect();
-        this.puller = Some(thread::Builder::new().name("export".into()).spawn(move || pull(sources, gates, &pulling))?);
+        this.puller =
+            Some(thread::Builder::new().name("export".into()).spawn(move || pull(sources, gates, &missed, &pulling))?);
         Ok(this)
     }
 
@@ -157,8 +164,8 @@ impl Drop for Exporter {
 }
 
 impl Running {
-    fn start(spec: &ExportSpec, sink: &SinkSpec, log: &Log) -> io::Result<Self> {
-        let counters = Arc::new(Counters::default());
+    fn start(spec: &ExportSpec, sink: &SinkSpec, missed: &Arc<AtomicU64>, log: &Log) -> io::Result<Self> {
+        let counters = Arc::new(Counters::new(missed));
         let queue = Arc::new(Queue::new(spec.queue));
         let encode = EncodeSpec {
             domain: spec.domain,
@@ -265,7 +272,7 @@ struct Pulling {
     stop: Option<Instant>,
 }
 
-fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, pulling: &Mutex<Pulling>) {
+fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, missed: &AtomicU64, pulling: &Mutex<Pulling>) {
     let mut batch = Vec::with_capacity(BATCH);
     loop {
         // Before the look at the sources: what came before the stop is seen.
@@ -285,6 +292,7 @@ fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, pulling: &Mute
                 thread::sleep(NAP);
             }
         }
+        missed.store(sources.iter().map(|source| source.missed()).sum(), Ordering::Relaxed);
         if how.stop.is_some_and(|by| !any || Instant::now() >= by + SLACK) {
             return;
         }

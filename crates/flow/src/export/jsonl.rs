@@ -1,5 +1,5 @@
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, ErrorKind, Write},
     os::unix::fs::{FileExt, MetadataExt},
     path::{Path, PathBuf},
@@ -47,6 +47,7 @@ impl JsonLines {
         self.size = 0;
         self.regular = file.metadata()?.is_file();
         if self.regular {
+            alone(&file)?;
             let (whole, length) = (whole_lines(&file)?, file.metadata()?.len());
             if whole < length {
                 file.set_len(whole)?;
@@ -173,8 +174,25 @@ impl Output for JsonLines {
 /// Errors when a regular file is there that is not one of JSON lines. What is no regular file (a pipe) is not looked into.
 pub(super) fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
-        Ok(meta) if meta.is_file() => whole_lines(&File::open(path)?).map(drop),
+        Ok(meta) if meta.is_file() => {
+            let file = File::open(path)?;
+            alone(&file)?;
+            whole_lines(&file).map(drop)
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Takes the file for this handle: two who append to it and cut back what did not fit would cut each other's lines.
+fn alone(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::new(
+            ErrorKind::ResourceBusy,
+            "another process writes it: give each logger a file of its own",
+        )),
+        // A file system without locks.
+        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
         _ => Ok(()),
     }
 }

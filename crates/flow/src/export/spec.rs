@@ -57,6 +57,10 @@ pub struct UdpSpec {
     pub address: String,
     /// Most records a second; a collector that is overrun loses what nobody counts. None: no bound.
     pub records_per_s: Option<u64>,
+    /// Instead of [`ExportSpec::message_bytes`].
+    pub message_bytes: Option<usize>,
+    /// Instead of [`ExportSpec::refresh`].
+    pub refresh: Option<Duration>,
 }
 
 impl UdpSpec {
@@ -66,7 +70,8 @@ impl UdpSpec {
 
     /// Paced at [`Self::RECORDS_PER_S`].
     pub fn new(address: impl Into<String>) -> Self {
-        Self { address: address.into(), records_per_s: Some(Self::RECORDS_PER_S) }
+        let records_per_s = Some(Self::RECORDS_PER_S);
+        Self { address: address.into(), records_per_s, message_bytes: None, refresh: None }
     }
 }
 

@@ -1,4 +1,5 @@
 use std::{
+    io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket},
     sync::Arc,
     thread,
@@ -23,6 +24,9 @@ pub(super) const MESSAGE_BYTES: usize = 1400;
 /// The same towards this machine itself: the loopback interface carries 64 KiB in one piece, and a message costs a call
 /// however long it is.
 const LOOPBACK_BYTES: usize = 16_384;
+/// The templates come with so many more of the first messages: should the first be lost, nothing could be read for a minute
+/// (RFC 7011 8.4).
+const TEMPLATES_AGAIN: u32 = 2;
 /// How long a refusal may take to come back: a message is counted as sent this long after it was, or at the next one.
 const REFUSAL: Duration = Duration::from_millis(100);
 
@@ -43,6 +47,8 @@ pub(super) struct Udp {
     /// Templates and statistics were sent, and so many messages ago.
     refreshed: Instant,
     messages: u64,
+    /// Messages from the session's begin that have the templates once more.
+    again: u32,
     unconfirmed: Option<(Lost, Instant)>,
 }
 
@@ -50,16 +56,17 @@ impl Udp {
     pub fn new(to: &UdpSpec, floor: Floor, encode: EncodeSpec, spec: &ExportSpec, counters: Arc<Counters>) -> Self {
         Self {
             to: to.address.clone(),
-            message_bytes: spec.message_bytes.map(|bytes| bytes.min(MOST_BYTES)),
+            message_bytes: to.message_bytes.or(spec.message_bytes).map(|bytes| bytes.min(MOST_BYTES)),
             encoder: Encoder::new(encode),
             counters,
-            refresh: spec.refresh,
+            refresh: to.refresh.unwrap_or(spec.refresh),
             refresh_messages: spec.refresh_messages.max(1),
             pace: to.records_per_s.map(|per_s| Pace::new(per_s, floor)),
             socket: None,
             out: Vec::new(),
             refreshed: Instant::now(),
             messages: 0,
+            again: 0,
             unconfirmed: None,
         }
     }
@@ -67,13 +74,13 @@ impl Udp {
     /// Sends one message, with templates and statistics when they are due (or asked for).
     fn message(&mut self, records: &[Record], refresh: bool) -> Result<Message, Trouble> {
         let due = refresh || self.refreshed.elapsed() >= self.refresh;
-        let templates = due || self.messages >= self.refresh_messages;
+        let templates = due || self.again > 0 || self.messages >= self.refresh_messages;
         let statistics = due.then(|| self.counters.statistics());
         let message = self.encoder.message(unix_s(), templates, statistics.as_ref(), records, &mut self.out);
         let socket = self.socket.as_ref().ok_or("not open")?;
         if let Err(error) = socket.send(&self.out) {
-            // This message did not leave, and the one before did not arrive.
-            self.settle(false);
+            // This message did not leave. Nor did the one before arrive, when it is that one's refusal that we hear.
+            self.settle(!is_refusal(&error));
             return Err(error.to_string());
         }
         self.settle(true);
@@ -85,6 +92,7 @@ impl Udp {
         self.messages += 1;
         if templates {
             self.messages = 0;
+            self.again = self.again.saturating_sub(1);
         }
         if due {
             self.refreshed = Instant::now();
@@ -104,7 +112,7 @@ impl Udp {
     /// Looks whether a refusal has come back.
     fn confirm(&mut self) -> Result<(), Trouble> {
         let error = self.socket.as_ref().and_then(|socket| socket.take_error().ok().flatten());
-        self.settle(error.is_none());
+        self.settle(!error.as_ref().is_some_and(is_refusal));
         error.map_or(Ok(()), |error| Err(error.to_string()))
     }
 
@@ -119,6 +127,7 @@ impl Udp {
         let usual = if to.ip().is_loopback() { LOOPBACK_BYTES } else { MESSAGE_BYTES };
         self.encoder.restart();
         self.encoder.set_message_bytes(self.message_bytes.unwrap_or(usual));
+        self.again = 1 + TEMPLATES_AGAIN;
         self.message(&[], true)?;
         thread::sleep(REFUSAL);
         self.confirm()
@@ -172,6 +181,12 @@ impl Output for Udp {
     }
 }
 
+/// Whether it is the answer of the network to a message sent before (ICMP), and not our own kernel's to the one that is being
+/// sent: no buffer, no route, a firewall.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable)
+}
+
 /// The export time of a message.
 pub(super) fn unix_s() -> u32 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -184,4 +199,17 @@ pub(super) fn unix_s() -> u32 {
 /// Addresses of `HOST:PORT`. May wait for a name server.
 pub(super) fn resolve(to: &str) -> Result<Vec<SocketAddr>, Trouble> {
     to.to_socket_addrs().map(Iterator::collect).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_our_own_kernel_refuses_says_nothing_of_the_message_before() {
+        let of = |errno| is_refusal(&io::Error::from_raw_os_error(errno));
+        // ECONNREFUSED, EHOSTUNREACH; ENOBUFS, ENETUNREACH, EPERM, EMSGSIZE.
+        assert!(of(111) && of(113));
+        assert!(![105, 101, 1, 90].into_iter().any(of));
+    }
 }

@@ -157,6 +157,10 @@ impl Session {
     fn new(limits: Limits) -> Self {
         Self { decoder: Decoder::new(limits), counted: Counts::default(), heard: Instant::now() }
     }
+
+    fn over_udp(limits: Limits) -> Self {
+        Self { decoder: Decoder::new(limits).over_udp(), ..Self::new(limits) }
+    }
 }
 
 impl Shared {
@@ -199,7 +203,7 @@ impl Shared {
                 let oldest = sessions.iter().min_by_key(|(_, session)| session.heard).map(|(from, _)| *from);
                 oldest.map(|from| sessions.remove(&from));
             }
-            let session = sessions.entry(from).or_insert_with(|| Session::new(self.spec.limits));
+            let session = sessions.entry(from).or_insert_with(|| Session::over_udp(self.spec.limits));
             self.message(from, session, bytes.get(..n).unwrap_or_default(), &mut flows);
         }
     }

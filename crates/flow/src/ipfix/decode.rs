@@ -64,6 +64,7 @@ pub struct Decoder {
     domains: HashMap<u32, Domain>,
     templates: usize,
     counts: Counts,
+    ignore_withdrawals: bool,
 }
 
 /// What is known of one observation domain.
@@ -86,7 +87,13 @@ impl Decoder {
         self.counts
     }
 
-    /// Reads one message and gives its flows to `flow`. What was read before an error counts.
+    /// Over UDP, where a withdrawal may come late and from anyone: it is ignored (RFC 7011 8.4).
+    #[must_use]
+    pub fn over_udp(self) -> Self {
+        Self { ignore_withdrawals: true, ..self }
+    }
+
+    /// Reads one message and gives its flows to `flow`; of a malformed one, none (RFC 7011 9.1).
     ///
     /// # Errors
     ///
@@ -147,6 +154,7 @@ impl Decoder {
         records: &mut Option<u32>,
         flow: &mut dyn FnMut(&Record),
     ) -> Result<(), DecodeError> {
+        well_formed(bytes)?;
         while !bytes.is_empty() {
             let mut rest = bytes;
             let (Some(id), Some(length)) = (take16(&mut rest), take16(&mut rest)) else {
@@ -183,7 +191,7 @@ impl Decoder {
             let (Some(id), Some(fields)) = (take16(&mut bytes), take16(&mut bytes)) else { return };
             if fields == 0 {
                 // Padding may be longer than a withdrawal; it is zeros.
-                if id != 0 {
+                if id != 0 && !self.ignore_withdrawals {
                     self.withdraw(domain, options, id);
                 }
                 continue;
@@ -217,6 +225,21 @@ impl Decoder {
         self.templates = self.templates.saturating_sub(gone);
         self.counts.withdrawn += gone as u64;
     }
+}
+
+/// Whether all sets of a message are within it and of IDs that there are.
+fn well_formed(mut bytes: &[u8]) -> Result<(), DecodeError> {
+    while !bytes.is_empty() {
+        let mut rest = bytes;
+        let (Some(id), Some(length)) = (take16(&mut rest), take16(&mut rest)) else { return Ok(()) };
+        let body = usize::from(length).checked_sub(4).filter(|&body| body <= rest.len());
+        let Some(body) = body else { return Err(DecodeError::Set { id, length }) };
+        if !matches!(id, TEMPLATES | OPTIONS_TEMPLATES | FIRST_DATA..) {
+            return Err(DecodeError::SetId(id));
+        }
+        bytes = rest.get(body..).unwrap_or_default();
+    }
+    Ok(())
 }
 
 impl Counts {

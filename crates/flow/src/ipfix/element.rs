@@ -104,6 +104,8 @@ pub const NOT_SENT_FLOWS: u16 = 166;
 pub const NOT_SENT_PACKETS: u16 = 167;
 /// notSentOctetTotalCount.
 pub const NOT_SENT_OCTETS: u16 = 168;
+/// observationTimeMilliseconds: with two of them in a record, of the first and of the last.
+pub const OBSERVATION_MS: u16 = 323;
 /// icmpTypeIPv4.
 pub const ICMP4_TYPE: u16 = 176;
 /// icmpCodeIPv4.

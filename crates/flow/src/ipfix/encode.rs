@@ -34,12 +34,14 @@ pub struct Statistics {
     pub flows: u64,
     /// Bytes of messages sent.
     pub octets: u64,
-    /// Flow records that were not sent.
+    /// Flow records that were not sent, those that were lost on the way to the exporter among them.
     pub not_sent_flows: u64,
     /// Packets of these.
     pub not_sent_packets: u64,
     /// Their bytes.
     pub not_sent_octets: u64,
+    /// When the exporter lost the first and the last of them, in milliseconds since 1970; zero: none.
+    pub not_sent_ms: [u64; 2],
 }
 
 /// What a message holds.
@@ -139,9 +141,11 @@ impl Encoder {
             }
         });
         let by_domain = [e::EXPORTED_MESSAGES, e::EXPORTED_FLOWS, e::EXPORTED_OCTETS];
-        let by_process = [e::NOT_SENT_FLOWS, e::NOT_SENT_PACKETS, e::NOT_SENT_OCTETS];
+        let by_process =
+            [e::NOT_SENT_FLOWS, e::NOT_SENT_PACKETS, e::NOT_SENT_OCTETS, e::OBSERVATION_MS, e::OBSERVATION_MS];
+        let both = [(BY_DOMAIN, e::DOMAIN, &by_domain[..]), (BY_PROCESS, e::EXPORTING_PROCESS, &by_process[..])];
         // A set each: nfcapd reads only the first of a set.
-        for (id, scope, fields) in [(BY_DOMAIN, e::DOMAIN, by_domain), (BY_PROCESS, e::EXPORTING_PROCESS, by_process)] {
+        for (id, scope, fields) in both {
             set(OPTIONS_TEMPLATES, out, |out| {
                 out.extend(id.to_be_bytes());
                 count(fields.len() + 1, out);
@@ -153,9 +157,14 @@ impl Encoder {
     }
 
     fn statistics(&self, s: &Statistics, out: &mut Vec<u8>) {
+        let [first, last] = s.not_sent_ms;
         for (id, scope, values) in [
-            (BY_DOMAIN, self.spec.domain, [s.messages, s.flows, s.octets]),
-            (BY_PROCESS, std::process::id(), [s.not_sent_flows, s.not_sent_packets, s.not_sent_octets]),
+            (BY_DOMAIN, self.spec.domain, &[s.messages, s.flows, s.octets][..]),
+            (
+                BY_PROCESS,
+                std::process::id(),
+                &[s.not_sent_flows, s.not_sent_packets, s.not_sent_octets, first, last][..],
+            ),
         ] {
             set(id, out, |out| {
                 out.extend(scope.to_be_bytes());

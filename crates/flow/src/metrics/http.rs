@@ -108,7 +108,7 @@ impl Scrapes {
     /// Answers one request, and ends the connection.
     pub(super) fn serve(&self, guest: Guest) {
         let mut stream = Stream::plain(guest.tcp, Instant::now() + PATIENCE);
-        let asked = if guest.beyond { Some(Err(Refusal::Busy)) } else { self.asked(&mut stream) };
+        let asked = if guest.beyond.is_some() { Some(Err(Refusal::Busy)) } else { self.asked(&mut stream) };
         let (status, kind, body, head) = match asked {
             None => return,
             Some(Ok(head)) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", self.metrics(), head),

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc};
 pub use text::text;
 
 use crate::{
-    net::{Acceptor, Stop},
+    net::{Acceptor, Room, Stop},
     serve::{check_listen, ServeError},
     Source,
 };
@@ -36,9 +36,13 @@ impl MetricsServer {
     pub fn start(spec: &MetricsSpec, source: Arc<dyn Source>) -> Result<Self, ServeError> {
         check_listen(spec.listen, spec.token.as_deref())?;
         let scrapes = http::Scrapes::new(source, spec.token.clone());
-        let acceptor = Acceptor::start(spec.listen, "metrics", SCRAPERS, Arc::new(Stop::default()), move |guest| {
-            scrapes.serve(guest)
-        })
+        let acceptor = Acceptor::start(
+            spec.listen,
+            "metrics",
+            Room::of(SCRAPERS, false),
+            Arc::new(Stop::default()),
+            move |guest| scrapes.serve(guest),
+        )
         .map_err(|why| ServeError::Listen { listen: spec.listen, why })?;
         Ok(Self { acceptor })
     }

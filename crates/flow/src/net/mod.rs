@@ -7,7 +7,7 @@ mod stream;
 
 use std::time::{Duration, Instant};
 
-pub(crate) use acceptor::{Acceptor, Guest};
+pub(crate) use acceptor::{Acceptor, Beyond, Guest, Room};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use stop::{lock, Stop};
 pub(crate) use stream::{timed_out, Stream};

@@ -21,7 +21,7 @@ pub use error::ServeError;
 pub use filter::Matcher;
 
 use crate::{
-    net::{Acceptor, Guest, Stop},
+    net::{Acceptor, Guest, Room, Stop},
     Source,
 };
 
@@ -36,7 +36,8 @@ pub struct ServeSpec {
     pub token: Option<String>,
     /// Speak TLS and nothing else.
     pub tls: Option<TlsSpec>,
-    /// Most clients at once; the next is told so and let go.
+    /// Most clients at once; the next is told so and let go. A quarter of them from one address that is not of this machine,
+    /// and where a token is asked for, a sixteenth that have not shown it.
     pub clients: usize,
 }
 
@@ -77,14 +78,14 @@ impl Server {
             name: spec.name.clone(),
             token: spec.token.clone(),
             tls,
-            clients: spec.clients,
             stop: Arc::clone(&stop),
             samples: sampler.samples(),
             board: walks.board(),
             pages: pages::Pages::new(source),
         };
         let serve = move |guest: Guest| session::serve(guest, &shared);
-        let acceptor = Acceptor::start(spec.listen, "flows", spec.clients, stop, serve)
+        let room = Room::of(spec.clients, spec.token.is_some());
+        let acceptor = Acceptor::start(spec.listen, "flows", room, stop, serve)
             .map_err(|why| ServeError::Listen { listen: spec.listen, why })?;
         Ok(Self { acceptor, _sampler: sampler, _walks: walks })
     }

@@ -1,6 +1,9 @@
 use std::{
     io,
-    sync::Arc,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc,
+    },
     time::{Duration, Instant},
 };
 
@@ -17,7 +20,7 @@ use super::{
     Matcher,
 };
 use crate::{
-    net::{timed_out, Guest, Line, Lines, Stop, Stream},
+    net::{timed_out, Beyond, Guest, Line, Lines, Stop, Stream},
     protocol::{Answer, Ask, Filter, Hello, Request, What, MAX_EVERY_S, MAX_LIMIT, MAX_REQUEST, SERVER, VERSION},
 };
 
@@ -25,6 +28,8 @@ use crate::{
 const WELCOME: Duration = Duration::from_secs(10);
 /// A line that was begun has to end by then.
 const LINE: Duration = Duration::from_secs(30);
+/// How often it is looked whether a line has begun.
+const LOOK: Duration = Duration::from_secs(5);
 /// Who asks nothing and has no subscription is let go by then.
 const SILENCE: Duration = Duration::from_secs(300);
 /// What is written has to be taken by then.
@@ -43,7 +48,6 @@ pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) token: Option<String>,
     pub(crate) tls: Option<Arc<ServerConfig>>,
-    pub(crate) clients: usize,
     pub(crate) stop: Arc<Stop>,
     pub(crate) samples: Arc<Samples>,
     pub(crate) board: Arc<Board>,
@@ -77,6 +81,8 @@ struct Session<'a> {
     lines: Lines,
     welcome: Instant,
     trusted: bool,
+    /// Told when it is.
+    proof: Arc<AtomicBool>,
     garbage: u32,
     tokens: u32,
     /// When its requests so far would have come, had they come evenly.
@@ -100,24 +106,30 @@ pub(crate) fn serve(guest: Guest, shared: &Shared) {
         lines: Lines::new(MAX_REQUEST),
         welcome: now + WELCOME,
         trusted: shared.token.is_none(),
+        proof: guest.trusted,
         garbage: 0,
         tokens: 0,
         paced: now,
         rested: now,
         subscription: None,
     };
-    let end = if guest.beyond {
-        End::Say(
-            0,
-            format!("{} clients are connected already, and no more are let in: try again later", shared.clients),
-        )
-    } else {
-        session.run()
+    let end = match guest.beyond {
+        Some(beyond) => End::Say(0, turned_away(beyond)),
+        None => session.run(),
     };
     if let End::Say(id, why) = end {
         let _ = session.say(id, What::Error(why));
     }
     session.stream.finish();
+}
+
+fn turned_away(beyond: Beyond) -> String {
+    let (n, who) = match beyond {
+        Beyond::All(n) => (n, "clients are connected already"),
+        Beyond::Peer(n) => (n, "clients are connected already from your address"),
+        Beyond::Doubted(n) => (n, "clients are connected already from your address that have not shown the token"),
+    };
+    format!("{n} {who}, and no more are let in: try again later")
 }
 
 fn checked_limit(limit: usize) -> Result<usize, String> {
@@ -166,7 +178,7 @@ impl Session<'_> {
                 return End::Say(0, why);
             }
             // From time to time it is looked whether a line has begun: it may come a byte at a time.
-            let look = if patient { Instant::now() + LINE } else { patience.min(Instant::now() + LINE) };
+            let look = if patient { Instant::now() + LOOK } else { patience.min(Instant::now() + LOOK) };
             self.stream.deadline(due.map_or(look, |due| due.min(look)));
             match self.lines.next(&mut self.stream) {
                 Ok(Line::Text(text)) => {
@@ -223,6 +235,7 @@ impl Session<'_> {
     fn auth(&mut self, id: u64, shown: &str) -> Result<(), End> {
         if self.shared.token.as_deref().is_none_or(|token| same_token(shown, token)) {
             self.trusted = true;
+            self.proof.store(true, Ordering::Relaxed);
             return self.say(id, What::Ok(true));
         }
         self.tokens += 1;

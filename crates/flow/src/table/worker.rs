@@ -66,9 +66,10 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.publish();
     }
 
-    /// Hears of steps of the wall clock, and ends flows that are due at tick `now`, looking at no more than `budget` places (rounded up to 16); to be called
-    /// every poll. All places are looked at once in a quarter of the idle timeout, or in a second if that is longer, as
-    /// long as the budgets allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
+    /// Hears of steps of the wall clock, and ends flows that are due at tick `now`, looking at no more than `budget` places
+    /// (rounded up to 16); to be called every poll. All places are looked at once a second, or of more than half a million
+    /// so many a second, but all in a quarter of the idle timeout if that is a second or more, as long as the budgets
+    /// allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
     /// Returns how many places were looked at.
     #[inline]
     pub fn age(&mut self, now: u64, budget: usize) -> usize {

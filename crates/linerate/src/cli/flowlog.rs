@@ -79,10 +79,14 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS] or tcp://HOST:PORT; repeat for more. rate: most records a
-    /// second, 200k unless told; unlimited.
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES] or tcp://HOST:PORT; repeat for more.
+    /// rate: most records a second, 200k unless told; unlimited. refresh: how often the templates are sent again, 60s. mtu: of
+    /// the path, 1428 (IPv4).
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
+    /// Observation domain ID of IPFIX. Default: made of the name, so that a collector tells this machine's loggers apart.
+    #[arg(long, value_name = "ID", help_heading = "Reading and export")]
+    pub domain: Option<u32>,
     /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE][,rotate=TIME][,keep=N]; repeat for more. It is
     /// renamed when it is so large or old, and so many are kept: rotate=256M,rotate=1d,keep=8 unless told.
     #[arg(long = "json", value_name = "FILE[,...]", help_heading = "Reading and export")]

@@ -169,7 +169,7 @@ impl BuiltIn {
         let (clock, log) = (Tsc::new(eal), log_spec(spec));
         let timebase = anchor(&clock);
         let memory = Words::new(eal, log.table.words())?;
-        let (worker, _, records) = table(&log.table, memory, timebase, ENDED)?;
+        let (worker, reader, records) = table(&log.table, memory, timebase, ENDED)?;
         let function = FlowLog::new(ports.len(), log.reflect, log.decode, worker, Fetch);
         // For copies that the impairment makes.
         let own = Mempool::new(eal, "own", 8191, 2048, 256)?;
@@ -179,7 +179,7 @@ impl BuiltIn {
         let forwarder = Forwarder::new(function, inputs, tx, clock, log.settings);
         Ok(Self {
             polling: Box::new(forwarder),
-            ended: Some(Ended::new(records, Arc::new(Mutex::new(timebase)))),
+            ended: Some(Ended::new(records, reader, Arc::new(Mutex::new(timebase)))),
             _kept: Kept::Ports { _ports: ports, _own: own },
         })
     }

@@ -115,9 +115,9 @@ impl Logger {
             if let Some((port, times)) = &captured {
                 function = function.captured(*port, Arc::clone(times));
             }
-            readers.push(reader);
             counters.push(function.ports());
-            ended.push(Box::new(Ended::new(records, Arc::clone(&timebase))));
+            ended.push(Box::new(Ended::new(records, reader.clone(), Arc::clone(&timebase))));
+            readers.push(reader);
             let (inputs, tx) = queues(&mut ports, polled, lcore)?;
             loops.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
         }
@@ -164,13 +164,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A worker's records on their way to export.
 pub(super) struct Ended {
     records: EndedReader,
+    /// Knows what found no room in the way here.
+    reader: Reader<Words>,
     timebase: Arc<Mutex<Timebase>>,
 }
 
 impl Ended {
     /// Told in times of this base, as it is then.
-    pub(super) fn new(records: EndedReader, timebase: Arc<Mutex<Timebase>>) -> Self {
-        Self { records, timebase }
+    pub(super) fn new(records: EndedReader, reader: Reader<Words>, timebase: Arc<Mutex<Timebase>>) -> Self {
+        Self { records, reader, timebase }
     }
 }
 
@@ -178,6 +180,10 @@ impl Records for Ended {
     fn pull(&mut self, into: &mut Vec<Record>, most: usize) {
         self.records.anchor(*lock(&self.timebase));
         into.extend(std::iter::from_fn(|| self.records.pop()).take(most));
+    }
+
+    fn missed(&self) -> u64 {
+        self.reader.counts().dropped_records
     }
 }
 
@@ -238,7 +244,13 @@ impl Logged {
 
     /// Ends the export within about this time; what became of the records, by sink.
     pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
-        let Some(exporter) = lock(&self.exporter).take() else { return Vec::new() };
+        let exporter = {
+            let mut exporter = lock(&self.exporter);
+            // While it ends, clients and scrapers are told how far it had come.
+            *lock(&self.exported) = exporter.as_ref().map(Exporter::stats).unwrap_or_default();
+            exporter.take()
+        };
+        let Some(exporter) = exporter else { return Vec::new() };
         let sinks = exporter.finish(deadline);
         (*lock(&self.exported)).clone_from(&sinks);
         sinks

@@ -334,3 +334,26 @@ fn wrong_specs_say_what_is_legal() {
         assert_eq!((reader.counts().refused_packets, reader.places()), (2, 1280));
     }
 }
+
+/// With the sweep as it is: what was closed is a record a second of quiet and a round later, however long the idle timeout.
+#[test]
+fn a_closed_flow_is_recorded_within_a_round() {
+    for (seconds, places, idle) in
+        [(1.0, 65_536, 30.0), (2.5, 1_310_720, 30.0), (7.5, 20_971_520, 30.0), (1.0, 1_280, 3600.0)]
+    {
+        assert_eq!(round_s(places, idle), seconds, "{places} places, {idle} s");
+    }
+    let idle = Duration::from_secs(3600);
+    let spec = TableSpec { idle, active: idle, ..TableSpec::new(1024) };
+    let (mut worker, _reader, mut ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 64).unwrap();
+    let reset = Packet4 { tcp_flags: RST, ..four(1) };
+    worker.count4(&[reset], 0, 500, &NoPrefetch);
+    let mut told = None;
+    for now in (500..).step_by(10).take_while(|now| *now <= 5000) {
+        worker.age(now, 256);
+        told = told.or(ended.pop().map(|record| (now, record.end)));
+    }
+    let (now, end) = told.unwrap();
+    assert!((1500..=2510).contains(&now), "at {now}");
+    assert_eq!(end, Some(EndReason::EndOfFlow));
+}

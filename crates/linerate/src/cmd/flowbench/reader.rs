@@ -105,7 +105,7 @@ impl Reader {
     ) -> Result<(Recorded, Reading), Failure> {
         if let FlowLogger::Ours(at, token) = &self.logger {
             let (at, token) = (at.clone(), token.clone());
-            return self.ask(&at, token.as_deref());
+            return self.ask(&at, token.as_deref(), most, stop);
         }
         let begun = Instant::now();
         loop {
@@ -134,8 +134,15 @@ impl Reader {
         Ok((recorded, reading))
     }
 
-    /// Every flow in the tables of a `linerate flowlog`, page by page.
-    fn ask(&mut self, at: &str, token: Option<&str>) -> Result<(Recorded, Reading), Failure> {
+    /// Every flow in the tables of a `linerate flowlog`, page by page, in at most so long.
+    fn ask(
+        &mut self,
+        at: &str,
+        token: Option<&str>,
+        most: Duration,
+        stop: &Stop,
+    ) -> Result<(Recorded, Reading), Failure> {
+        let begun = Instant::now();
         let mut client = Client::connect(at, token)?;
         let mut taking = self.taking.lock().unwrap_or_else(PoisonError::into_inner);
         let mut recorded = std::mem::replace(&mut taking.recorded, Recorded::new(0));
@@ -146,6 +153,15 @@ impl Reader {
                 return Err(client.wrong("no page"));
             };
             reading.messages += 1;
+            if stop.requested() {
+                return Ok((recorded, reading));
+            }
+            if begun.elapsed() >= most {
+                let read = recorded.records();
+                return Err(
+                    client.wrong(&format!("not all flows in {} s, {read} so far: --flow-wait", most.as_secs_f64()))
+                );
+            }
             page.flows.iter().for_each(|row| recorded.add(&row.record, |key| find(program.keys(), key)));
             match page.next {
                 Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),

@@ -79,6 +79,9 @@ pub struct Config {
     pub tls_key: PathBuf,
     /// Collectors.
     pub ipfix: Vec<String>,
+    /// Observation domain of IPFIX; absent: made of the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<u32>,
     /// Files of ended flows.
     pub json: Vec<String>,
     /// Where Prometheus reads; `off`: nowhere.
@@ -127,6 +130,7 @@ impl Default for Config {
             tls_cert: PathBuf::new(),
             tls_key: PathBuf::new(),
             ipfix: Vec::new(),
+            domain: None,
             json: Vec::new(),
             metrics: "off".into(),
             cpus: Vec::new(),
@@ -213,6 +217,7 @@ impl Config {
         }
         over!(args: duration, name, flows, idle, active, full, directions, mpls, vxlan, vxlan_port, distinguish, listen, token_file);
         over!(args: tls_cert, tls_key, metrics, mtu);
+        config.domain = args.domain.or(config.domain);
         let memory = &args.memory;
         over!(memory: memory, memory_mib, descriptors);
         args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);

@@ -45,6 +45,7 @@ impl Serving {
         let config = &settings.config;
         let spec = ExportSpec {
             sinks: settings.sinks.clone(),
+            domain: config.domain.unwrap_or_else(|| domain(name)),
             joined: settings.joined(),
             distinguish: settings.distinguish(),
             queue: (settings.flows * settings.cpus.len()).clamp(1 << 18, 1 << 22),
@@ -76,6 +77,12 @@ impl Serving {
     }
 }
 
+/// An observation domain for a logger of this name: collectors tell the loggers of a machine apart by it (RFC 7011 3.1), and
+/// names are taken once. FNV-1a, and never zero, which stands for no domain.
+fn domain(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)).max(1)
+}
+
 /// Keeps this thread, and those it starts, off the CPUs that poll. Not being able to costs speed only.
 fn leave(polling: &[u32]) {
     let Ok(mut cpus) = rustix::thread::sched_getaffinity(None) else { return };
@@ -84,5 +91,18 @@ fn leave(polling: &[u32]) {
     }
     if cpus.count() > 0 {
         let _ = rustix::thread::sched_setaffinity(None, &cpus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domain;
+
+    #[test]
+    fn loggers_of_other_names_have_other_domains() {
+        let names = ["flowlog", "flowlog-4242", "flowlog-4243", "edge", ""];
+        let domains: std::collections::BTreeSet<u32> = names.into_iter().map(domain).collect();
+        assert_eq!((domains.len(), domains.contains(&0)), (names.len(), false));
+        assert_eq!(domain("a"), 0xe40c_292c, "FNV-1a of one letter, as its authors publish it");
     }
 }

@@ -9,22 +9,46 @@ use crate::failure::Failure;
 /// Slowest and fastest pace, in records a second.
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
 
-/// `udp://HOST:PORT[,rate=RECORDS]` or `tcp://HOST:PORT`.
+/// Sizes of UDP messages: what the templates need, and what a datagram holds.
+const MESSAGES: std::ops::RangeInclusive<usize> = 768..=65_507;
+
+/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]` or `tcp://HOST:PORT`.
 pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     let at = |why: &str| Failure::usage(format!("ipfix {text:?}: {why}"));
     let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
     let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
-    let form = "must be udp://HOST:PORT[,rate=200k] or tcp://HOST:PORT, an IPv6 address in brackets";
+    let form =
+        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500] or tcp://HOST:PORT, an IPv6 address in brackets";
     match (sink.ok_or_else(|| at(form))?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
-            let value =
-                options.strip_prefix("rate=").ok_or_else(|| at("after the port may come rate=RECORDS, once"))?;
-            let legal = "a rate is 100 to 100M records a second, such as 200k, or unlimited";
-            Ok(SinkSpec::Udp(UdpSpec { records_per_s: pace(value).ok_or_else(|| at(legal))?, ..to }))
+            options.split(',').try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
         }
-        (_, Some(_)) => Err(at("TCP paces itself: a rate is for udp://")),
+        (_, Some(_)) => Err(at("TCP paces itself and has its templates once: rate, refresh and mtu are for udp://")),
+    }
+}
+
+/// One of the options, or what is legal.
+fn udp_option(to: UdpSpec, option: &str) -> Result<UdpSpec, &'static str> {
+    match option.split_once('=') {
+        Some(("rate", value)) => {
+            let legal = "a rate is 100 to 100M records a second, such as 200k, or unlimited";
+            Ok(UdpSpec { records_per_s: pace(value).ok_or(legal)?, ..to })
+        }
+        Some(("refresh", value)) => {
+            let times = Duration::from_secs(1)..=Duration::from_secs(86_400);
+            let every = units::parse_duration(value).ok().filter(|every| times.contains(every));
+            Ok(UdpSpec { refresh: Some(every.ok_or("refresh is a time, 1s to 1d, such as 60s")?), ..to })
+        }
+        Some(("mtu", value)) => {
+            let headers = if to.address.starts_with('[') { 48 } else { 28 };
+            let bytes = value.parse::<usize>().ok().and_then(|mtu| mtu.checked_sub(headers));
+            let bytes = bytes.filter(|bytes| MESSAGES.contains(bytes));
+            let legal = "mtu is the path's largest IP packet in bytes, 816 to 65535, such as 1500";
+            Ok(UdpSpec { message_bytes: Some(bytes.ok_or(legal)?), ..to })
+        }
+        _ => Err("after the port may come rate=RECORDS, refresh=TIME and mtu=BYTES"),
     }
 }
 
@@ -139,6 +163,9 @@ mod tests {
             ("udp://a:1,rate=200kpps", "100 to 100M"),
             ("udp://a:1,rate=1G", "unlimited"),
             ("udp://a:1,rate=", "unlimited"),
+            ("udp://a:1,refresh=0s", "1s to 1d"),
+            ("udp://a:1,mtu=600", "816 to 65535"),
+            ("udp://a:1,mtu=65536", "816 to 65535"),
             ("udp://a:1,pace=1k", "rate=RECORDS"),
             ("udp://a:1,", "rate=RECORDS"),
             ("tcp://a:1,rate=1k", "TCP paces itself"),
@@ -146,6 +173,17 @@ mod tests {
             let text = collector(bad).unwrap_err().text;
             assert!(text.contains(want), "{text}");
         }
+    }
+
+    #[test]
+    fn udp_has_a_message_size_and_an_interval_of_templates() {
+        let options = |text: &str| match collector(text).unwrap() {
+            SinkSpec::Udp(to) => (to.records_per_s, to.message_bytes, to.refresh.map(|every| every.as_secs())),
+            other => panic!("{other}"),
+        };
+        assert_eq!(options("udp://a:1,refresh=10s,mtu=1500,rate=1k"), (Some(1000), Some(1472), Some(10)));
+        assert_eq!(options("udp://[::1]:1,mtu=9000"), (Some(200_000), Some(8952), None));
+        assert_eq!(options("udp://a:1"), (Some(200_000), None, None));
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl Desk {
         self.begun.elapsed()
     }
 
+    /// Whether there are ports over sockets.
+    pub fn has_sockets(&self) -> bool {
+        self.site.sockets.contains(&true)
+    }
+
     /// Whether a port over a socket has no peer.
     pub fn is_lonely(&self) -> bool {
         self.ports.iter().zip(&self.site.sockets).any(|(port, &socket)| socket && !port.link().up)

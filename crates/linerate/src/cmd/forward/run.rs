@@ -11,7 +11,8 @@ use dpdk::{Eal, Mbuf, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue
 use super::desk::Desk;
 use crate::{failure::Failure, stop::Stop};
 
-/// Without a frame for this long, the loops rest.
+/// Without a frame for this long, the loops rest, where there are ports over sockets. No other port has anything to wait
+/// for then, and its ring would run over in the rest.
 const LULL: Duration = Duration::from_millis(300);
 /// While a port over a socket has no peer they rest this often, frames or not: a peer that knocks and is not let in hangs
 /// up and knocks again, which DPDK's memif server does not survive.
@@ -78,10 +79,11 @@ pub fn poll<F: Function<Mbuf> + Send>(
     desk: &mut Desk,
     stop: &Stop,
 ) -> Result<(), Failure> {
+    let sockets = desk.has_sockets();
     while !desk.over(stop) {
         // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
         // moment, and who came or went meanwhile is let in or out.
-        let parked = eal.park_interrupts();
+        let parked = sockets.then(|| eal.park_interrupts());
         let lull = AtomicBool::new(false);
         eal.scope(|s| -> Result<(), Failure> {
             // However this ends, the loops must, or the scope would wait for ever.
@@ -94,7 +96,14 @@ pub fn poll<F: Function<Mbuf> + Send>(
             let (mut seen, mut since) = (desk.received(), Instant::now());
             let begun = Instant::now();
             let mut egress = Egress::new(desk);
-            while !desk.over(stop) && since.elapsed() < LULL && !egress.is_stuck(desk) {
+            while !desk.over(stop) && !egress.is_stuck(desk) {
+                if since.elapsed() >= LULL {
+                    desk.lull();
+                    if sockets {
+                        break;
+                    }
+                    since = Instant::now();
+                }
                 if begun.elapsed() > LONELY && desk.is_lonely() {
                     break;
                 }
@@ -103,9 +112,6 @@ pub fn poll<F: Function<Mbuf> + Send>(
                 if now != seen {
                     (seen, since) = (now, Instant::now());
                 }
-            }
-            if since.elapsed() >= LULL {
-                desk.lull();
             }
             lull.store(true, Ordering::Relaxed);
             for job in jobs {
