@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes what reads frames and files with libFuzzer, each target for a while. Needs a nightly compiler and cargo-fuzz
 # (cargo install cargo-fuzz). Not part of `make test`. A finding ends it: the input is in fuzz/artifacts/TARGET/.
-#   scripts/fuzz.sh [SECONDS] [TARGET...]     60 seconds and all targets (decode, frames, ipfix, request, text) unless told
+#   scripts/fuzz.sh [SECONDS] [TARGET...]     60 seconds and all targets (captures, decode, frames, ipfix, request, scrape, text) unless told
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ if ! cargo +nightly fuzz --version >/dev/null 2>&1; then
     exit 4
 fi
 shift || true
-for target in "${@:-decode frames ipfix request text}"; do
+for target in "${@:-captures decode frames ipfix request scrape text}"; do
     for name in $target; do
         mkdir -p "fuzz/corpus/$name" "fuzz/seeds/$name"
         # The crates fuzzed are free of unsafe code: the address sanitizer would find nothing, at half the speed.

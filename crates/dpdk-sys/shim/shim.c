@@ -368,8 +368,13 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 	ret = rte_eth_dev_start(port);
 	if (ret != 0)
 		return ret;
-	if (conf->promiscuous)
-		(void)rte_eth_promiscuous_enable(port);
+	if (conf->promiscuous) {
+		*step = "entering promiscuous mode";
+		ret = rte_eth_promiscuous_enable(port);
+		/* Software ports without it filter nothing. */
+		if (ret != 0 && ret != -ENOTSUP)
+			return ret;
+	}
 	*step = "";
 	return 0;
 }

@@ -74,6 +74,16 @@ fn understand(bytes: &[u8], token: Option<&str>) -> Result<Option<bool>, Refusal
     }
 }
 
+/// The status of the answer to a request of which so much has come; `None`: more is to come. For fuzzing.
+#[doc(hidden)]
+pub fn status(bytes: &[u8], token: Option<&str>) -> Option<&'static str> {
+    match understand(bytes, token) {
+        Ok(None) => None,
+        Ok(Some(_)) => Some("200 OK"),
+        Err(refusal) => Some(refusal.status()),
+    }
+}
+
 impl Scrapes {
     pub(super) fn new(source: Arc<dyn Source>, token: Option<String>) -> Self {
         Self { source, token, latest: Mutex::default() }

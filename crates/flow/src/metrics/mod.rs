@@ -5,6 +5,7 @@ mod text;
 
 use std::{net::SocketAddr, sync::Arc};
 
+pub use http::status;
 pub use text::text;
 
 use crate::{

@@ -157,10 +157,11 @@ impl Reader {
                 return Ok((recorded, reading));
             }
             if begun.elapsed() >= most {
-                let read = recorded.records();
-                return Err(
-                    client.wrong(&format!("not all flows in {} s, {read} so far: --flow-wait", most.as_secs_f64()))
-                );
+                return Err(Failure::failed(format!(
+                    "--flow-logger ours={at}: after {} s not all flows are read, {} so far: a longer --flow-wait",
+                    most.as_secs_f64(),
+                    recorded.records()
+                )));
             }
             page.flows.iter().for_each(|row| recorded.add(&row.record, |key| find(program.keys(), key)));
             match page.next {
@@ -284,10 +285,23 @@ mod tests {
     }
 
     fn read(at: &str) -> Result<(Recorded, Reading), Failure> {
+        read_within(at, Duration::from_secs(60))
+    }
+
+    fn read_within(at: &str, most: Duration) -> Result<(Recorded, Reading), Failure> {
         let program = program();
         let mut reader = Reader::start(&FlowLogger::Ours(at.to_owned(), None))?;
         reader.expect(&program);
-        reader.finish(6, Duration::ZERO, &Stop::on_signals()?, &mut |_| {})
+        reader.finish(6, most, &Stop::on_signals()?, &mut |_| {})
+    }
+
+    #[test]
+    fn pages_without_end_are_not_read_for_ever() {
+        let program = program();
+        let pages = (0..50_000).map(|n| page(&program, 0, if n % 2 == 0 { "x" } else { "y" }));
+        let at = logger(std::iter::once(format!("{HELLO}\n")).chain(pages).collect());
+        let failure = read_within(&at, Duration::from_millis(100)).err().unwrap().text;
+        assert!(failure.contains("not all flows are read") && failure.contains("--flow-wait"), "{failure}");
     }
 
     #[test]
