@@ -101,7 +101,8 @@ impl Counts {
     }
 }
 
-/// Places looked at each second for flows that have ended: some 30 clocks each, half a percent of an lcore.
+/// Places looked at each second for flows that have ended: 256 of them take 0.3 to 4 us (docs/performance.md), so that this is
+/// less than a hundredth of an lcore.
 const PLACES_PER_S: f64 = 524_288.0;
 
 /// An empty table in `memory`, of which it takes the first [`TableSpec::words`], best at a multiple of 64 bytes. `ended`

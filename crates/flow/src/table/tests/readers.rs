@@ -1,4 +1,4 @@
-//! Readers on other threads see each flow as it was at one instant.
+//! Readers on other threads see each flow as it was at one instant. For 0.4 s, or `LINERATE_SOAK_S` seconds.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -68,7 +68,8 @@ fn every_row_read_is_of_one_flow_at_one_moment() {
         });
         let started = Instant::now();
         let (mut now, mut i) = (0u64, 0u32);
-        while started.elapsed() < Duration::from_millis(400) {
+        let soak = std::env::var("LINERATE_SOAK_S").ok().and_then(|s| s.parse().ok());
+        while started.elapsed() < soak.map_or(Duration::from_millis(400), Duration::from_secs) {
             i = i.wrapping_add(1);
             for packet in 0..8 {
                 now += 1;
