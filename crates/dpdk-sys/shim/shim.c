@@ -333,12 +333,18 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 			largest = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
 		eth.rxmode.mtu = RTE_MIN(eth.rxmode.mtu, largest);
 	}
+	static uint8_t rss_key[LR_RSS_KEY]; /* drivers keep the pointer, and read it at every start; always the same bytes */
 	/* The null driver says that it can, and all its frames are made where they are asked for. */
 	uint64_t hash = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP
 			| RTE_ETH_RSS_MPLS | RTE_ETH_RSS_VXLAN);
 	if (conf->rss && hash != 0 && strcmp(info.driver_name, "net_null") != 0) {
 		eth.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-		eth.rx_adv_conf.rss_conf.rss_hf = hash; /* with the device's own key */
+		eth.rx_adv_conf.rss_conf.rss_hf = hash;
+		if (info.hash_key_size > 0 && info.hash_key_size <= LR_RSS_KEY) {
+			memcpy(rss_key, conf->rss_key, sizeof(rss_key));
+			eth.rx_adv_conf.rss_conf.rss_key = rss_key;
+			eth.rx_adv_conf.rss_conf.rss_key_len = info.hash_key_size;
+		}
 	}
 	eth.intr_conf.lsc = conf->link_interrupt && (*info.dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
 	*step = "configuring";
@@ -453,13 +459,19 @@ int lr_port_info(uint16_t port, struct lr_port_info *out)
 	memset(&eth, 0, sizeof(eth));
 	if (rte_eth_dev_conf_get(port, &eth) == 0 && eth.rxmode.mq_mode == RTE_ETH_MQ_RX_RSS) {
 		/* What was configured may have been cut down by the driver. */
-		struct rte_eth_rss_conf on = { .rss_key = NULL };
+		uint8_t key[UINT8_MAX] = {0};
+		struct rte_eth_rss_conf on = { .rss_key = key, .rss_key_len = info.hash_key_size };
 		uint64_t hash = eth.rx_adv_conf.rss_conf.rss_hf;
-		if (rte_eth_dev_rss_hash_conf_get(port, &on) == 0)
+		uint8_t symmetric = 0;
+		if (rte_eth_dev_rss_hash_conf_get(port, &on) == 0) {
 			hash = on.rss_hf;
+			/* Two bytes over and over: fields of whole 16 bits may change places. */
+			symmetric = info.hash_key_size > 2 && (key[0] | key[1]) != 0
+				&& memcmp(key, key + 2, info.hash_key_size - 2u) == 0;
+		}
 		out->rss = (hash & RTE_ETH_RSS_IP ? LR_RSS_IP : 0) | (hash & RTE_ETH_RSS_TCP ? LR_RSS_TCP : 0)
 			| (hash & RTE_ETH_RSS_UDP ? LR_RSS_UDP : 0) | (hash & RTE_ETH_RSS_MPLS ? LR_RSS_MPLS : 0)
-			| (hash & RTE_ETH_RSS_VXLAN ? LR_RSS_VXLAN : 0);
+			| (hash & RTE_ETH_RSS_VXLAN ? LR_RSS_VXLAN : 0) | (symmetric ? LR_RSS_SYMMETRIC : 0);
 	}
 	return 0;
 }

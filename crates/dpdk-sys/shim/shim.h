@@ -77,6 +77,7 @@ void lr_ring_free(struct rte_ring *ring);                          /* frees the 
 int lr_wire_port(const char *name, struct rte_ring *const *rx, struct rte_ring *const *tx, uint32_t queues);
 
 /* ---- ports ---- */
+enum { LR_RSS_KEY = 64 }; /* more than any device's key is long */
 struct lr_port_conf {
 	uint16_t rx_queues, tx_queues;
 	uint16_t rx_desc, tx_desc;
@@ -85,6 +86,7 @@ struct lr_port_conf {
 	uint8_t promiscuous; /* when supported */
 	uint8_t link_interrupt; /* when supported */
 	uint8_t rss; /* when supported: spread what is received over the queues by a hash */
+	uint8_t rss_key[LR_RSS_KEY]; /* of it; as much as the device's is long */
 };
 struct lr_port_info {
 	const char *driver;
@@ -94,7 +96,7 @@ struct lr_port_info {
 	uint8_t mac[6];
 	uint8_t rss; /* LR_RSS_* that are on */
 };
-enum { LR_RSS_IP = 1, LR_RSS_TCP = 2, LR_RSS_UDP = 4, LR_RSS_MPLS = 8, LR_RSS_VXLAN = 16 };
+enum { LR_RSS_IP = 1, LR_RSS_TCP = 2, LR_RSS_UDP = 4, LR_RSS_MPLS = 8, LR_RSS_VXLAN = 16, LR_RSS_SYMMETRIC = 32 };
 struct lr_link { uint32_t mbps; uint8_t up; };
 struct lr_stats { uint64_t ipackets, opackets, ibytes, obytes, imissed, ierrors, oerrors, rx_nombuf; };
 

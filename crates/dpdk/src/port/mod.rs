@@ -5,6 +5,7 @@ mod eth;
 mod open;
 mod pcap;
 mod queue;
+mod rss;
 mod socket;
 mod stats;
 
@@ -22,9 +23,11 @@ use dpdk_sys as sys;
 
 pub use capture::Progress;
 pub use queue::{RxQueue, TxQueue};
+pub use rss::Rss;
 pub use stats::{Link, PortStats};
 
 use capture::Capture;
+use rss::SYMMETRIC_KEY;
 
 use crate::{eal::Alive, log, wire::Rings, DpdkError, Eal, Mempool};
 
@@ -176,49 +179,6 @@ impl Port {
     pub fn close(self) {}
 }
 
-/// What frames are spread by over receive queues: hashes of these fields.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rss {
-    /// IP addresses.
-    pub ip: bool,
-    /// TCP ports.
-    pub tcp: bool,
-    /// UDP ports.
-    pub udp: bool,
-    /// MPLS labels.
-    pub mpls: bool,
-    /// What is inside of VXLAN.
-    pub vxlan: bool,
-}
-
-impl Rss {
-    fn of(bits: u32) -> Self {
-        let has = |bit: u32| bits & bit != 0;
-        Self {
-            ip: has(sys::LR_RSS_IP),
-            tcp: has(sys::LR_RSS_TCP),
-            udp: has(sys::LR_RSS_UDP),
-            mpls: has(sys::LR_RSS_MPLS),
-            vxlan: has(sys::LR_RSS_VXLAN),
-        }
-    }
-
-    /// Whether anything is on.
-    pub fn is_on(self) -> bool {
-        self != Self::default()
-    }
-}
-
-impl std::fmt::Display for Rss {
-    /// `ip, udp`, or `off`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let fields =
-            [(self.ip, "ip"), (self.tcp, "tcp"), (self.udp, "udp"), (self.mpls, "mpls"), (self.vxlan, "vxlan")];
-        let on: Vec<&str> = fields.into_iter().filter(|f| f.0).map(|f| f.1).collect();
-        f.write_str(&if on.is_empty() { "off".to_string() } else { on.join(", ") })
-    }
-}
-
 fn take(taken: &mut [bool], started: &Started, direction: &'static str, queue: u16) -> Result<(), DpdkError> {
     let count = taken.len();
     let why = match taken.get_mut(usize::from(queue)) {
@@ -335,6 +295,7 @@ impl Started {
             promiscuous: config.promiscuous.into(),
             link_interrupt: traits.link_interrupt.into(),
             rss: (config.rx_queues > 1).into(),
+            rss_key: SYMMETRIC_KEY,
         };
         // A device that says nothing says so again when it is started.
         let max_queues = info(device.id).map_or((u16::MAX, u16::MAX), |i| (i.max_rx_queues, i.max_tx_queues));

@@ -113,10 +113,10 @@ fn log(
             out::note(&format!("port {name}: {why}"));
         }
     }
-    if settings.splits_conversations() {
+    if settings.splits_conversations() && ports.iter().any(|port| !port.rss().symmetric) {
         out::note(
-            "several receive queues with directions joined: most NICs send the two ways of a conversation to different \
-             queues, and each is a flow then",
+            "several receive queues with directions joined: not every device says that it sends both ways of a \
+             conversation to the same queue, and where one does not each is a flow then",
         );
     }
     let Logger { mut loops, ports, logged, ended } = Logger::new(eal, spec, ports, &config.ports, &settings.polled)?;
