@@ -74,6 +74,27 @@ fn nfcapd_has_what_was_sent() {
     assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes), "{rows:?}");
 }
 
+/// A collector keeps a sequence for each address and observation domain: loggers of one machine must not share one.
+#[test]
+fn nfcapd_tells_two_loggers_apart() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Between::new(), directory());
+    let nfcapd = Nfcapd::start(&bench.middle, dir.path());
+    let store = nfcapd.store.clone();
+    for (name, first) in [("west", 0), ("east", 100)] {
+        let more = ["--ipfix", "udp://127.0.0.1:4739,refresh=1s,mtu=1500", "--name", name];
+        let logger = bench.logger(dir.path(), &[&IDLE[..], &more].concat());
+        bench.send(first, 100);
+        let (status, said) = logger.end_by("TERM");
+        assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+        assert!(said.contains("udp:127.0.0.1:4739: 100 records, 100 sent, 0 dropped"), "{said}");
+    }
+    assert_eq!(nfcapd.rows("fmt:%sa %pkt").len(), 200);
+    let summary = run(&["nfdump", "-I", "-R", store.to_str().unwrap()]);
+    assert!(summary.contains("Sequence failures: 0\n"), "{summary}");
+}
+
 #[test]
 fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     require(&[Needs::Root, Needs::Network]);
