@@ -177,6 +177,15 @@ pub struct SizeResult {
     pub upper_bound_fps: Option<Fps>,
     /// Which standard the figure meets, such as `RFC 2544 §26.1`, and each departure from it.
     pub standard: StandardLabel,
+    /// Whether that standard is met; results of before it was told have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compliance: Option<Compliance>,
+    /// The standard of the latency at the throughput, with departures of its own; nothing where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_standard: Option<StandardLabel>,
+    /// Whether that one is met.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_compliance: Option<Compliance>,
     /// Core-to-core latency of the placement it was found in.
     pub placement: Option<Placement>,
     /// Answers found in other placements of the cores, when the machine moved them.

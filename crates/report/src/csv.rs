@@ -26,7 +26,7 @@ pub fn sizes(result: &RunResult) -> String {
     let mut out = String::from(
         "frame_size_bytes,outcome,throughput_fps,throughput_sum_fps,l2_sum_bps,l1_sum_bps,line_rate_percent,\
          upper_bound_fps,loss_ratio,latency_min_ns,latency_avg_ns,latency_max_ns,duplicates,reordered,\
-         invalid_trials,standard,departures",
+         invalid_trials,standard,departures,compliance,latency_compliance,latency_departures",
     );
     let goals = result.sizes.iter().any(|s| !s.goals.is_empty());
     out.push_str(if goals { GOAL_COLUMNS } else { "" });
@@ -56,6 +56,9 @@ pub fn sizes(result: &RunResult) -> String {
             size.invalid_trials.to_string(),
             field(&size.standard.name),
             field(&size.standard.departures.join("; ")),
+            size.compliance.as_ref().map_or_else(String::new, snake),
+            size.latency_compliance.as_ref().map_or_else(String::new, snake),
+            size.latency_standard.as_ref().map_or_else(String::new, |label| field(&label.departures.join("; "))),
         ];
         for goal in &size.goals {
             line(&mut out, &[fields.clone(), goal_fields(goal)].concat());

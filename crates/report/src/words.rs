@@ -2,7 +2,7 @@
 
 use measure::{
     procedure::TestOutcome,
-    result::{Outcome, SizeResult, Verdict},
+    result::{Compliance, Outcome, SizeResult, StandardLabel, Verdict},
     search::mlr::Regularity,
     shape::LoadShape,
     trial::{Purpose, Rule, TrialSpec},
@@ -10,7 +10,7 @@ use measure::{
 
 use units::LinkSpeed;
 
-use crate::{figures::at_line_rate, num, style::Paint};
+use crate::{figures::at_line_rate, num, style::Paint, text};
 
 /// One or two words for a column; empty when simply found.
 pub(crate) fn outcome(size: &SizeResult, link: Option<LinkSpeed>) -> &'static str {
@@ -70,6 +70,17 @@ pub(crate) fn test_outcome(outcome: TestOutcome) -> (&'static str, Paint) {
         TestOutcome::Inconclusive => ("inconclusive", Paint::Bad),
         TestOutcome::Interrupted => ("stopped", Paint::Warn),
     }
+}
+
+/// A standard, and how far it is met where that is known: `RFC 2544 §26.1 throughput (conditionally met)`.
+pub(crate) fn standard(label: &StandardLabel, compliance: Option<Compliance>) -> String {
+    let met = match compliance {
+        None => "",
+        Some(Compliance::Unconditional) => " (unconditionally met)",
+        Some(Compliance::Conditional) => " (conditionally met)",
+        Some(Compliance::Departs) => " (not met)",
+    };
+    format!("{}{met}", text::clean(&label.name))
 }
 
 /// Whether a Goal Result of RFC 9971 is regular, and why not.

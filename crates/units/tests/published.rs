@@ -33,6 +33,17 @@ fn every_published_figure_is_reproduced_or_listed() {
     assert!(all.len() > 500, "only {} figures were checked", all.len());
 }
 
+/// What "1514b" of the small-router document is, figure by figure.
+#[test]
+fn the_documentation_tells_which_frame_size_each_figure_follows_from() {
+    let page = include_str!("../../../docs/published-tables.md");
+    let readings = tables::readings(include_str!("published/router.toml"), 1514, 1518);
+    let missing: Vec<&str> = readings.iter().map(String::as_str).filter(|row| !page.contains(row)).collect();
+    assert!(readings.len() == 8 && missing.is_empty(), "not in docs/published-tables.md:\n{}", missing.join("\n"));
+    let shown = page.lines().filter(|l| l.ends_with(" yes |") || l.ends_with(" no |")).count();
+    assert_eq!(shown, readings.len(), "docs/published-tables.md has rows that the data has not");
+}
+
 /// The page for people lists what the data lists, no more and no less.
 #[test]
 fn the_documentation_lists_the_same() {

@@ -216,14 +216,9 @@ impl<B: Bed> Bench<B> {
         }
         let invalid = records.iter().filter(|r| !r.valid()).count() as u32;
         let facts = LabelFacts { repeated: invalid, mix: config.frame_size.mix(), ..self.run.label_facts() };
-        let mut standard = label::throughput(self.run.plan(), &facts);
-        if let Some(trial) = &confirmed {
-            if trial.number != answer.best_trial.unwrap_or(0) {
-                standard
-                    .departures
-                    .extend(label::latency(self.run.plan()).departures.into_iter().map(|d| format!("latency: {d}")));
-            }
-        }
+        let (standard, compliance) = label::throughput(self.run.plan(), &facts);
+        let (latency_standard, latency_compliance) =
+            confirmed.as_ref().map(|_| label::latency(self.run.plan(), &facts)).unzip();
         let classifier = self.run.classifier();
         Ok(SizeResult {
             frame_size_bytes: size,
@@ -231,6 +226,9 @@ impl<B: Bed> Bench<B> {
             throughput_fps: answer.throughput,
             upper_bound_fps: answer.upper_bound,
             standard,
+            compliance: Some(compliance),
+            latency_standard,
+            latency_compliance,
             placement: answer.placement.and_then(|class| classifier.placement(class)),
             other_placements: search.others(classifier),
             at_throughput_trial: confirmed.as_ref().map(|t| t.number),

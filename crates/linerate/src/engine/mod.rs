@@ -21,7 +21,7 @@ pub use dut::{port_mac, DataPlane, DutSpec, Polled, NODE_SAMPLE};
 pub use replay::Replayable;
 pub use rig::{check_descriptors, start_forward_eal, End, Rig, RigOptions};
 pub use streams::{over_routes, stream};
-pub use trial::{Attempt, Departed, Streams, TrialEnd};
+pub use trial::{Attempt, Departed, Streams, TrialEnd, LEARNING_WAIT};
 
 use dpdk::DpdkError;
 

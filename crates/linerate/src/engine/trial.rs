@@ -40,6 +40,8 @@ use crate::{failure::Failure, stop::Stop};
 
 /// Learning frames sent by each port before a trial (RFC 2544 §23 b).
 const LEARNING_FRAMES: usize = 8;
+/// Wait behind the learning frames of every trial but a run's first, whose is up to the 2 s of RFC 2544 §23 b.
+pub const LEARNING_WAIT: Duration = Duration::from_millis(2);
 /// Copies may follow even when everything came back.
 pub(super) const SETTLE: Duration = Duration::from_millis(5);
 /// How long a probe may take, a core's being busy elsewhere included.
@@ -252,7 +254,7 @@ impl Rig {
             end.tx.tx_done_cleanup();
         }
         let first = !std::mem::replace(&mut self.taught, true);
-        std::thread::sleep(if first { trust.residual.min(Duration::from_secs(2)) } else { Duration::from_millis(2) });
+        std::thread::sleep(if first { trust.residual.min(Duration::from_secs(2)) } else { LEARNING_WAIT });
         drain(&mut self.ends);
         Ok(())
     }

@@ -77,6 +77,8 @@ fn testpmd_over_memif_agrees_with_us() {
     assert!(json.exists(), "{}", run.output());
     let result: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     assert_eq!(result["trials"].as_array().unwrap().len(), 1);
+    let departures = result["sizes"][0]["standard"]["departures"].to_string();
+    assert!(departures.contains("0.002 s instead of 2 s behind learning frames"), "{departures}");
     // Everything we say the ports took, and the learning frames of both; nothing else was ever sent.
     assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{result}");
     // What it sent on either came back to us as ours or was a learning frame, which a trial throws away.

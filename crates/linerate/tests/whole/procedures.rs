@@ -54,6 +54,15 @@ fn every_test_runs_to_its_end_and_lists_its_departures() {
 }
 
 #[test]
+fn an_overload_cut_by_the_highest_load_is_a_departure() {
+    let result = simulated("sim:capacity=9.5M", "recovery", &["--upper", "10Mpps"]).json();
+    let recovery = answer(&result, "recovery");
+    let departures = recovery["standard"]["departures"].as_array().unwrap();
+    let cut = departures.iter().filter_map(Value::as_str).find(|d| d.contains(" % instead of 110 % of the throughput"));
+    assert!(cut.is_some_and(|d| d.starts_with("an overload of 105.")), "{departures:?}");
+}
+
+#[test]
 fn back_to_back_finds_the_known_queue() {
     for queue in [256.0, 4096.0] {
         let dut = format!("sim:capacity=10M,queue={queue}");

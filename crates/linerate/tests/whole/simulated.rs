@@ -33,6 +33,10 @@ fn every_search_finds_the_truth_and_says_that_it_is_simulated() {
             assert!(low <= 3.001e6 && high >= 2.999e6 && high - low <= 0.021 * high, "{method}: {low} {high}");
             assert!(size["standard"]["name"].as_str().unwrap().starts_with("simulation of "));
             assert!(size["standard"]["departures"][0].as_str().unwrap().starts_with("simulated"));
+            // The trial at the throughput has a standard of its own, whichever trial the search took for its answer.
+            assert_eq!((&size["compliance"], &size["latency_compliance"]), (&"departs".into(), &"departs".into()));
+            let latency = size["latency_standard"]["departures"].as_array().unwrap();
+            assert!(latency.contains(&"one trial instead of 20".into()), "{method}: {latency:?}");
         }
     }
 }

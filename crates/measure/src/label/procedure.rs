@@ -1,44 +1,19 @@
 //! Labels of the tests beside the throughput: name, whether the standard is met conditionally or not, each departure.
 
-use std::time::Duration;
+use units::{Fps, FrameSize, Frames, Ratio};
 
-use units::Ratio;
-
-use super::LabelFacts;
+use super::{draft::Draft, LabelFacts};
 use crate::{
     plan::{BackToBackPlan, Method, Plan, ResetEvent, Test},
-    procedure::{BackToBack, Found, Setting},
+    procedure::{Found, Setting},
     result::{Compliance, StandardLabel},
+    search::mlr::GoalSet,
 };
 
-/// Departures as they are found.
-#[derive(Default)]
-struct Label {
-    name: String,
-    departures: Vec<String>,
-    /// Something that the standard says MUST be was not.
-    must: bool,
-}
-
-impl Label {
-    /// A departure from what the standard says SHOULD be.
-    fn should(&mut self, when: bool, text: impl Into<String>) {
-        if when {
-            self.departures.push(text.into());
-        }
-    }
-
-    /// A departure from what the standard says MUST be.
-    fn must(&mut self, when: bool, text: impl Into<String>) {
-        self.must |= when;
-        self.should(when, text);
-    }
-
-    fn shorter(&mut self, given: Duration, least_s: u64, clause: &str) {
-        let text = format!("trials of {} s instead of {least_s} s ({clause})", given.as_secs_f64());
-        self.should(given.as_secs_f64() < least_s as f64, text);
-    }
-}
+/// Loads that differ by less, relatively, are the same: what is asked for and what is offered are rounded apart.
+const SAME: f64 = 0.001;
+/// Longest command that a label tells, characters; the plan has it whole.
+const LONGEST_COMMAND: usize = 80;
 
 /// Label of a test, from its plan and what it was run with and found.
 pub fn procedure(
@@ -48,30 +23,21 @@ pub fn procedure(
     found: &Found,
     facts: &LabelFacts,
 ) -> (StandardLabel, Compliance) {
-    let mut label = Label::default();
-    label.must(facts.simulated, "simulated: no frame was sent and no device measured");
+    let mut label = Draft::of("", facts);
     match test {
         Test::FrameLoss => frame_loss(&mut label, plan, setting, found),
         Test::BackToBack => back_to_back(&mut label, plan, found),
-        Test::Recovery => recovery(&mut label, plan),
-        Test::Reset => reset(&mut label, plan),
+        Test::Recovery => recovery(&mut label, plan, setting, found),
+        Test::Reset => reset(&mut label, plan, setting, found),
         Test::Bursty => bursty(&mut label, plan),
-        Test::ForwardingRate => forwarding_rate(&mut label, plan, setting),
+        Test::ForwardingRate => forwarding_rate(&mut label, plan, setting, found),
         Test::LatencyProfile => latency_profile(&mut label, plan, found),
         Test::Pdv => pdv(&mut label, plan),
         Test::Soak => label.name = "soak (no standard)".to_owned(),
         Test::Throughput | Test::Latency | Test::AddressCaching | Test::AddressLearning => {}
     }
     common(&mut label, test, plan, setting, facts);
-    if facts.simulated {
-        label.name = format!("simulation of {}", label.name);
-    }
-    let compliance = match (label.must, label.departures.is_empty()) {
-        (true, _) => Compliance::Departs,
-        (false, true) => Compliance::Unconditional,
-        (false, false) => Compliance::Conditional,
-    };
-    (StandardLabel { name: label.name, departures: label.departures }, compliance)
+    label.finish(facts)
 }
 
 /// Label of a test between three ports (RFC 2889 §5.7, §5.8).
@@ -86,19 +52,18 @@ pub fn addresses(test: Test, plan: &Plan, facts: &LabelFacts) -> (StandardLabel,
         ),
     };
     let name = format!("RFC 2889 {what}: {search}, {age} s of ageing before each round");
-    let mut label = Label { name, ..Label::default() };
+    let mut label = Draft::of(name, facts);
     label.should(
         test == Test::AddressCaching,
         "the highest number is tried, too; the loop of §5.7.3 takes it for a failure",
     );
     label.should(facts.repeated > 0, "invalid rounds repeated, none of them counted");
     label.should(facts.software_ports, "software ports instead of a physical link");
-    let compliance = if label.departures.is_empty() { Compliance::Unconditional } else { Compliance::Conditional };
-    (StandardLabel { name: label.name, departures: label.departures }, compliance)
+    label.finish(facts)
 }
 
 /// What depends on the rig and on how trials are made.
-fn common(label: &mut Label, test: Test, plan: &Plan, setting: &Setting, facts: &LabelFacts) {
+fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: &LabelFacts) {
     if let Some(mix) = setting.frame_size.mix() {
         label.should(true, super::mixed(mix));
     }
@@ -110,14 +75,13 @@ fn common(label: &mut Label, test: Test, plan: &Plan, setting: &Setting, facts: 
     }
     let bursts = matches!(test, Test::BackToBack | Test::Bursty);
     let text = format!("bursts at {} instead of the line rate", setting.max);
-    label.must(bursts && setting.line_rate.is_none_or(|line| setting.max.get() < line.get() * 0.999), text);
+    label.must(bursts && setting.line_rate.is_none_or(|line| setting.max.get() < line.get() * (1.0 - SAME)), text);
     let (residual, settle) = (plan.trust.residual, plan.trust.settle);
     let text = format!("{} s instead of 2 s of waiting for residual frames (RFC 2544 §23 d)", residual.as_secs_f64());
     label.should(residual.as_secs() < 2, text);
     let text = format!("{} s instead of 5 s between trials (RFC 2544 §23 e)", settle.as_secs_f64());
     label.should(settle.as_secs() < 5, text);
-    let text = "no learning frames or routing updates before each trial (RFC 2544 §23 a, b)";
-    label.should(!facts.learning_frames && !facts.simulated, text);
+    label.prepared(facts, test == Test::ForwardingRate);
     let text = "invalid trials repeated, none of them counted";
     label.should(facts.repeated > 0, text);
     let text = "the host moved the cores: trials of one placement only are behind the figures";
@@ -129,7 +93,7 @@ fn common(label: &mut Label, test: Test, plan: &Plan, setting: &Setting, facts: 
 }
 
 /// The throughput is part of the test: so are its own departures, in one line.
-fn going_by(label: &mut Label, plan: &Plan) {
+fn going_by(label: &mut Draft, plan: &Plan) {
     let s = &plan.search;
     let by = match s.method {
         Method::Rfc2544 => None,
@@ -140,20 +104,27 @@ fn going_by(label: &mut Label, plan: &Plan) {
         label.should(true, format!("the throughput it goes by is of {by}, not RFC 2544 §26.1"));
     }
     let mlr = s.method == Method::Mlrsearch;
-    let text = format!("the throughput it goes by tolerates a loss of {}", s.tolerated_loss);
-    label.must(!mlr && s.tolerated_loss > Ratio::ZERO, text);
-    let short = !mlr && s.duration.as_secs() < 60;
-    let text = format!("the throughput it goes by is of trials of {} s instead of 60 s", s.duration.as_secs_f64());
-    label.should(short, text);
+    let goals = s.goals.clone().unwrap_or_default().set().unwrap_or_else(|_| GoalSet::csit());
+    let goal = goals.goals().first().filter(|_| mlr);
+    let (loss, duration) = goal.map_or((s.tolerated_loss, s.duration), |goal| (goal.loss_ratio, goal.final_duration));
+    label.must(loss > Ratio::ZERO, format!("the throughput it goes by tolerates a loss of {loss}"));
+    if let Some(exceed) = goal.map(|goal| goal.exceed_ratio).filter(|exceed| *exceed > Ratio::ZERO) {
+        label.should(
+            true,
+            format!("the throughput it goes by lets trials of up to {exceed} of the time lose more than it tolerates"),
+        );
+    }
+    let text = format!("the throughput it goes by is of trials of {} s instead of 60 s", duration.as_secs_f64());
+    label.should(duration.as_secs() < 60, text);
 }
 
-fn sizes(label: &mut Label, plan: &Plan) {
+fn sizes(label: &mut Draft, plan: &Plan) {
     let missing = super::sizes_left_out(plan);
     let text = format!("frame sizes {} of RFC 2544 §9.1 left out", missing.as_deref().unwrap_or_default());
     label.should(missing.is_some(), text);
 }
 
-fn frame_loss(label: &mut Label, plan: &Plan, setting: &Setting, found: &Found) {
+fn frame_loss(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     label.name = "RFC 2544 §26.3 frame loss rate".to_owned();
     let table = plan.frame_loss.clone().unwrap_or_default();
     label.shorter(table.duration, 60, "§24");
@@ -169,7 +140,7 @@ fn frame_loss(label: &mut Label, plan: &Plan, setting: &Setting, found: &Found) 
     sizes(label, plan);
 }
 
-fn back_to_back(label: &mut Label, plan: &Plan, found: &Found) {
+fn back_to_back(label: &mut Draft, plan: &Plan, found: &Found) {
     let table = plan.back_to_back.clone().unwrap_or_default();
     let BackToBackPlan { limit, step, repetitions, retries, retry_max_lost } = table;
     let search = if retries == 0 {
@@ -178,19 +149,32 @@ fn back_to_back(label: &mut Label, plan: &Plan, found: &Found) {
         let z = retry_max_lost.map_or("infinity".to_owned(), |z| z.to_string());
         format!("TST009 §12.3.3 binary search with loss verification, r={}, z={z}", retries + 1)
     };
-    label.name = format!(
-        "RFC 9004 §6 back-to-back frames: {search}, N={repetitions}, step {step}, bursts up to {} s",
-        limit.as_secs_f64()
+    let asked_s = limit.as_secs_f64();
+    let found = match found {
+        Found::BackToBack(found) => Some(found),
+        _ => None,
+    };
+    let n = found.map_or(repetitions, |f| f.bursts.len() as u32);
+    let tried = found.map_or_else(
+        || format!("{asked_s} s"),
+        |f| format!("{} frames ({} s)", f.limit_frames, micros(f.limit_frames as f64 / f.rate_fps.get())),
     );
-    let text = format!("{repetitions} searches averaged instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)");
-    label.should(repetitions < 50, text);
+    label.name = format!("RFC 9004 §6 back-to-back frames: {search}, N={n}, step {step}, bursts up to {tried}");
+    let searches = if n == 1 { "1 search".to_owned() } else { format!("{n} searches averaged") };
+    label.should(n < 50, format!("{searches} instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)"));
     let idle = plan.trust.settle;
     let text = format!("{} s instead of 2 s of idle time behind a burst (RFC 9004 §6.2)", idle.as_secs_f64());
     label.must(idle.as_secs() < 2, text);
-    if let Found::BackToBack(BackToBack { drain_cut: true, longest_drain_s, .. }) = found {
+    if let Some(f) = found {
+        // A step is rounded off.
+        let lowered = ((f.limit_frames + f.step_frames) as f64) < f.rate_fps.get() * asked_s - 1.0;
+        let text = format!("bursts of {tried} instead of {asked_s} s at most: the tester sends no longer ones");
+        label.should(lowered, text);
+        let text = "a burst at or near the longest tried: to be repeated with longer ones (RFC 9004 §6.2)";
+        label.must(f.at_limit(), text);
         let text =
-            format!("bursts that leave the buffer more slowly are waited for {longest_drain_s} s (RFC 9004 §6.2)");
-        label.must(true, text);
+            format!("bursts that leave the buffer more slowly are waited for {} s (RFC 9004 §6.2)", f.longest_drain_s);
+        label.must(f.drain_cut, text);
     }
     let text =
         "bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)";
@@ -198,33 +182,65 @@ fn back_to_back(label: &mut Label, plan: &Plan, found: &Found) {
     sizes(label, plan);
 }
 
-fn recovery(label: &mut Label, plan: &Plan) {
+/// Seconds to the microsecond.
+fn micros(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+fn recovery(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     let table = plan.recovery.clone().unwrap_or_default();
     label.name =
         "RFC 2544 §26.5 system recovery, time from A to B (the text subtracts them the wrong way round)".into();
     let text = format!("an overload of {} s instead of 60 s", table.overload.as_secs_f64());
     label.should(table.overload.as_secs() < 60, text);
-    let text = format!("an overload of {} % instead of 110 % of the throughput", table.overload_percent);
-    label.should((table.overload_percent - 110.0).abs() > 1e-9, text);
-    label.should(table.repetitions < 2, "one trial instead of a number of them");
+    if let Found::Recovery(found) = found {
+        // Only the medium may make it less, not the tester and not the plan.
+        let (sent, throughput) = (found.overload_fps.get(), found.throughput_fps.get());
+        let line = setting.line_rate.map_or(f64::INFINITY, |line| line.get());
+        let percent = (sent / throughput * 1e4).round() / 1e2;
+        let instead = match line < throughput * 1.1 {
+            true => format!("the line rate ({})", Fps::from_raw(line)),
+            false => "110 % of the throughput".to_owned(),
+        };
+        let asked = (throughput * 1.1).min(line);
+        let text = format!("an overload of {percent} % instead of {instead}");
+        label.should((sent / asked - 1.0).abs() > SAME, text);
+        label.should(found.trials.len() < 2, "one trial instead of a number of them");
+    }
     sizes(label, plan);
 }
 
-fn reset(label: &mut Label, plan: &Plan) {
+fn reset(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     let table = plan.reset.clone().unwrap_or_default();
-    label.name = match table.event {
-        ResetEvent::Process => "RFC 2544 §26.6, RFC 6201 §4.2.2 process reset",
-        ResetEvent::Link => "RFC 2544 §26.6 reset, by a link that goes down and up",
-        ResetEvent::Command => "RFC 2544 §26.6 reset, by a command",
-    }
-    .to_owned();
+    let event = match table.event {
+        ResetEvent::Process => "RFC 2544 §26.6, RFC 6201 §4.2.2 process reset; event: process",
+        ResetEvent::Link => "RFC 2544 §26.6 reset; event: link, which goes down and up",
+        ResetEvent::Command => "RFC 2544 §26.6 reset; event: command",
+    };
+    let by = match table.command.join(" ") {
+        none if none.is_empty() => none,
+        command if command.chars().count() > LONGEST_COMMAND => {
+            format!(", by {} ...", command.chars().take(LONGEST_COMMAND).collect::<String>().trim_end())
+        }
+        command => format!(", by {command}"),
+    };
+    label.name = format!("{event}{by}");
     label.should(table.event != ResetEvent::Process, "not one of the resets of RFC 6201 §4");
     let text =
         "resets of routing processor, line card, operating system and power are not caused (RFC 6201 §4, REQUIRED)";
     label.must(true, text);
+    let text = format!("{} s instead of 15 s of forwarding before the event (RFC 6201 §4.2.2)", table.at.as_secs_f64());
+    label.should(table.at.as_secs() < 15, text);
+    label.shorter(table.duration, 60, "RFC 2544 §24");
+    if let Found::Reset(found) = found {
+        label.should(found.trials.len() < 2, "one trial instead of multiple (RFC 6201 §1.4)");
+    }
+    let size = setting.frame_size;
+    let text = format!("frames of {} instead of the least of Ethernet, 64 B (RFC 2544 §26.6)", size.with_unit("B"));
+    label.should(size != Frames::Size(FrameSize::MIN), text);
 }
 
-fn bursty(label: &mut Label, plan: &Plan) {
+fn bursty(label: &mut Draft, plan: &Plan) {
     let table = plan.bursty.clone().unwrap_or_default();
     label.name = "RFC 2544 §21 bursty traffic".to_owned();
     label.shorter(table.duration, 60, "§24");
@@ -235,19 +251,28 @@ fn bursty(label: &mut Label, plan: &Plan) {
     sizes(label, plan);
 }
 
-fn forwarding_rate(label: &mut Label, plan: &Plan, setting: &Setting) {
+fn forwarding_rate(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     let table = plan.forwarding_rate.clone().unwrap_or_default();
     label.name = format!(
         "RFC 2889 §5.6 maximum forwarding rate, RFC 2285 §3.6.2 FRMOL, steps of {} of the maximum offered load",
         table.step
     );
     label.shorter(table.duration, 30, "RFC 2889 §5.6.2");
-    let text = format!("the maximum offered load is {}, below the line rate", setting.max);
-    label.should(setting.line_rate.is_none_or(|line| setting.max.get() < line.get() * 0.999), text);
+    let mol = match found {
+        Found::ForwardingRate(found) => found.mol_fps,
+        _ => setting.max,
+    };
+    let below = |fps: Fps| mol.get() < fps.get() * (1.0 - SAME);
+    match setting.line_rate {
+        None => label.should(true, format!("the maximum offered load is {mol}: the line rate is not known")),
+        Some(line) => label.should(below(line), format!("the maximum offered load is {mol}, below the line rate")),
+    }
+    let text = format!("the maximum offered load was lowered from {}: the tester offers no more", setting.max);
+    label.should(below(setting.max), text);
     sizes(label, plan);
 }
 
-fn latency_profile(label: &mut Label, plan: &Plan, found: &Found) {
+fn latency_profile(label: &mut Draft, plan: &Plan, found: &Found) {
     let table = plan.latency_profile.clone().unwrap_or_default();
     label.name = format!(
         "RFC 2544 §26.2 latency (RFC 1242 §3.8, store and forward), and at other loads; the idle load is {}",
@@ -255,7 +280,12 @@ fn latency_profile(label: &mut Label, plan: &Plan, found: &Found) {
     );
     let text = format!("a stream of {} s instead of 120 s", table.duration.as_secs_f64());
     label.should(table.duration.as_secs() < 120, text);
-    label.must(table.repetitions < 20, format!("{} trials at the throughput instead of 20", table.repetitions));
+    let trials = match found {
+        Found::LatencyProfile(p) => p.points.iter().find(|p| p.percent == Some(100.0)).map_or(0, |p| p.trials.len()),
+        _ => table.repetitions as usize,
+    };
+    let text = format!("{trials} {} at the throughput instead of 20", if trials == 1 { "trial" } else { "trials" });
+    label.must((1..20).contains(&trials), text);
     let no_full = !table.loads_percent.contains(&100.0);
     label.must(no_full, "no trial at the throughput itself");
     match found {
@@ -272,7 +302,7 @@ fn latency_profile(label: &mut Label, plan: &Plan, found: &Found) {
     sizes(label, plan);
 }
 
-fn pdv(label: &mut Label, plan: &Plan) {
+fn pdv(label: &mut Draft, plan: &Plan) {
     let table = plan.pdv.clone().unwrap_or_default();
     label.name = format!(
         "RFC 5481 §4.1 IPDV and §4.2 PDV (99.9th percentile), over the whole and windows of {} s; IPDV pairs whose earlier \

@@ -55,6 +55,14 @@ pub struct BackToBack {
 }
 
 impl BackToBack {
+    /// Whether a burst is the longest tried, or their mean near it: the device holds at least this, and the test has to be
+    /// repeated with a higher limit (RFC 9004 §6.2).
+    pub fn at_limit(&self) -> bool {
+        let limit = self.limit_frames;
+        self.bursts.iter().any(|&burst| burst >= limit)
+            || self.frames.is_some_and(|frames| frames.mean >= NEAR * limit as f64)
+    }
+
     fn sum_up(&mut self) {
         let bursts: Vec<f64> = self.bursts.iter().map(|&b| b as f64).collect();
         self.frames = Spread::of(&bursts);

@@ -2,7 +2,7 @@
 
 use measure::{
     plan::ResetEvent,
-    procedure::{Found, FrameLoss},
+    procedure::{Found, FrameLoss, TestOutcome},
     result::TestResult,
 };
 use units::Fps;
@@ -84,7 +84,13 @@ pub(super) fn back_to_back(all: &[&TestResult]) -> Table {
     for test in all {
         let Found::BackToBack(f) = &test.found else { continue };
         let mut cells = vec![frame(test)];
-        cells.extend(spread(f.frames, whole));
+        // The longest burst tried bounds the figure from below only.
+        let least = matches!(test.outcome, TestOutcome::AtMaximum | TestOutcome::TesterLimited) || f.at_limit();
+        let mut burst = spread(f.frames, whole);
+        if least && !burst[0].text.is_empty() {
+            burst[0].text.insert_str(0, ">= ");
+        }
+        cells.extend(burst);
         cells.push(f.implied_buffer_s.map(us).into());
         cells.push(f.corrected_buffer_s.map(us).into());
         cells.push(f.corrected_buffer_frames.map(whole).into());

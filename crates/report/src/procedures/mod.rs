@@ -7,7 +7,7 @@ mod loads;
 use measure::{
     plan::Test,
     procedure::{Spread, TestOutcome},
-    result::{Compliance, RunResult, TestResult},
+    result::{RunResult, TestResult},
 };
 use units::Frames;
 
@@ -68,21 +68,13 @@ fn section(result: &RunResult, test: Test) -> Section {
     }
     notes.extend(by_sizes(&all, |t| match t.outcome {
         TestOutcome::NotRun => Vec::new(),
-        _ => vec![format!("{} ({})", text::clean(&t.standard.name), compliance(t.compliance))],
+        _ => vec![words::standard(&t.standard, Some(t.compliance))],
     }));
     notes.extend(by_sizes(&all, |t| match t.outcome {
         TestOutcome::NotRun => Vec::new(),
         _ => t.standard.departures.iter().map(|d| format!("departs: {}", text::clean(d))).collect(),
     }));
     Section { title, table, notes }
-}
-
-fn compliance(compliance: Compliance) -> &'static str {
-    match compliance {
-        Compliance::Unconditional => "unconditionally met",
-        Compliance::Conditional => "conditionally met",
-        Compliance::Departs => "not met",
-    }
 }
 
 /// Lines that are the same for many frame sizes, with the sizes they hold for unless these are all.

@@ -1,6 +1,9 @@
 use std::collections::BTreeMap;
 
-use measure::{result::RunResult, trial::Rule};
+use measure::{
+    result::{RunResult, SizeResult},
+    trial::Rule,
+};
 
 use crate::{
     figures::{by_sizes, sizes_text, TrialTally},
@@ -30,14 +33,19 @@ pub(crate) fn facts(result: &RunResult) -> Vec<Fact> {
         s if s.is_empty() => text,
         s => format!("{text} ({s})"),
     };
-    let names = |s: &measure::result::SizeResult| match text::clean(&s.standard.name) {
-        name if name.is_empty() => vec![],
-        name => vec![name],
+    let names = |s: &SizeResult| {
+        let latency = s.latency_standard.as_ref().map(|label| (label, s.latency_compliance));
+        let all = std::iter::once((&s.standard, s.compliance)).chain(latency);
+        all.filter(|(label, _)| !label.name.is_empty()).map(|(label, met)| words::standard(label, met)).collect()
     };
     for item in by_sizes(result, names) {
         add("standard", with_sizes(item), Paint::Plain);
     }
-    let departures = by_sizes(result, |s| s.standard.departures.iter().map(|d| text::clean(d)).collect());
+    let departures = by_sizes(result, |s| {
+        let latency = s.latency_standard.iter().flat_map(|label| &label.departures);
+        let latency = latency.map(|d| format!("latency: {}", text::clean(d)));
+        s.standard.departures.iter().map(|d| text::clean(d)).chain(latency).collect()
+    });
     if departures.is_empty() && result.sizes.iter().any(|s| !s.standard.name.is_empty()) {
         add("departs", "nowhere".to_owned(), Paint::Good);
     }

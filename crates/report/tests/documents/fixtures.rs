@@ -147,6 +147,12 @@ pub fn found(bytes: u32, rate: f64, directions: u32) -> SizeResult {
             name: "RFC 2544 §26.1 throughput".into(),
             departures: vec!["trials of 1 s, where §24 asks for 60 s".into()],
         },
+        compliance: Some(Compliance::Conditional),
+        latency_standard: Some(StandardLabel {
+            name: "RFC 2544 §26.2 latency".into(),
+            departures: vec!["one trial instead of 20".into()],
+        }),
+        latency_compliance: Some(Compliance::Departs),
         placement: Some(Placement { class: 0, core_to_core_ns: 62.0 }),
         other_placements: vec![],
         at_throughput_trial: Some(2),
@@ -188,6 +194,8 @@ pub fn nothing(bytes: u32, outcome: Outcome) -> SizeResult {
         placement: None,
         at_throughput_trial: None,
         at_throughput: vec![],
+        latency_standard: None,
+        latency_compliance: None,
         ..found(bytes, 1e6, 1)
     }
 }
@@ -357,6 +365,7 @@ pub fn tests() -> RunResult {
     let rate = fps(1e7);
     let point = LossPoint { load_fps: rate, percent: 100.0, loss_ratio: 0.328, forwarding_fps: rate, trial: 1 };
     let b2b = BackToBack {
+        limit_frames: 29_761_904,
         bursts: vec![3121],
         frames: spread(3121.0),
         implied_buffer_s: Some(2e-4),

@@ -35,6 +35,26 @@ fn each_test_has_a_table_its_standard_and_its_departures() {
 }
 
 #[test]
+fn a_burst_as_long_as_the_longest_tried_is_a_lower_bound() {
+    let mut result = tests();
+    let table = |result: &RunResult| terminal::render(result, &Style::PIPE, &[]);
+    assert!(!table(&result).contains(">= 3,121"));
+    for test in result.tests.iter_mut().filter(|t| t.test == Test::BackToBack) {
+        test.outcome = TestOutcome::AtMaximum;
+    }
+    assert!(table(&result).contains(">= 3,121"));
+}
+
+#[test]
+fn results_that_do_not_tell_how_far_the_standard_is_met_are_shown_without() {
+    let mut result = ten_gig();
+    assert!(terminal::render(&result, &Style::PIPE, &[]).contains("throughput (conditionally met)"));
+    result.sizes.iter_mut().for_each(|size| (size.compliance, size.latency_standard) = (None, None));
+    let text = terminal::render(&result, &Style::PIPE, &[]);
+    assert!(!text.contains("met)") && !text.contains("latency: one trial"), "{text}");
+}
+
+#[test]
 fn the_loss_curve_is_drawn_and_every_figure_is_a_line() {
     let picture = svg::render(&tests()).unwrap();
     assert!(picture.contains("Frame loss rate by load") && picture.contains("load, % of the theoretical rate"));

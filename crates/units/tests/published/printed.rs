@@ -29,6 +29,11 @@ impl Printed {
         Self { value: self.value * factor, unit: self.unit * factor, scale: self.scale * factor, ..self }
     }
 
+    /// With one decimal more.
+    pub fn finer(self) -> Self {
+        Self { unit: self.unit / 10.0, decimals: self.decimals + 1, ..self }
+    }
+
     /// Where a figure that was rounded to this may lie.
     pub fn range(self) -> (f64, f64) {
         (self.value - self.unit / 2.0, self.value + self.unit / 2.0)

@@ -82,6 +82,29 @@ fn of_table(document: &str, table: &Table) -> Vec<Finding> {
     findings
 }
 
+/// Rows of the documentation: the bit rate and the percentage of each row of frames of `bytes`, by its pps, when they are
+/// taken for frames of `bytes` and when for frames of `other`, and which of these the printed figure follows from.
+pub fn readings(toml: &str, bytes: u32, other: u32) -> Vec<String> {
+    let file: File = toml::from_str(toml).unwrap();
+    let mut rows = Vec::new();
+    for table in &file.table {
+        for line in table.rows.lines().filter(|l| !l.trim().is_empty()) {
+            let row = Row { table, cells: line.split_whitespace().collect() };
+            if row.text("frame") != Some(bytes.to_string().as_str()) {
+                continue;
+            }
+            let sizes = [bytes, other].map(|bytes| FrameSize::new(bytes).unwrap());
+            let mut cells = vec![format!("{}, {}", table.name, row.cells[0])];
+            for column in ["l2_no_fcs", "percent"] {
+                cells.push(row.text(column).unwrap().to_owned());
+                cells.extend(sizes.map(|size| row.reading(column, size)));
+            }
+            rows.push(format!("| {} |", cells.join(" | ")));
+        }
+    }
+    rows
+}
+
 struct Row<'a> {
     table: &'a Table,
     cells: Vec<&'a str>,
@@ -109,20 +132,33 @@ impl Row<'_> {
         Some(LinkSpeed::new(each.bps() * u64::from(self.table.ports)).unwrap())
     }
 
+    /// What a column comes to with frames of this size, one digit finer than printed, and whether it can be printed so.
+    fn reading(&self, column: &str, size: FrameSize) -> String {
+        let printed = self.printed(column).unwrap();
+        let (low, high) = self.expected_of(column, Some(size)).unwrap();
+        let verdict = if printed.covers((low, high)) { "yes" } else { "no" };
+        format!("{} {verdict}", printed.finer().like((low + high) / 2.0))
+    }
+
     /// Between which figures this column must lie, from the others of its row; `None` where nothing follows.
     fn expected(&self, column: &str) -> Option<(f64, f64)> {
+        self.expected_of(column, self.size())
+    }
+
+    /// The same with frames of this size.
+    fn expected_of(&self, column: &str, size: Option<FrameSize>) -> Option<(f64, f64)> {
         let prefix = if column.starts_with("old_") { "old_" } else { "" };
         let pps = self.printed(&format!("{prefix}pps")).map(Printed::range);
         let over = |f: &dyn Fn(Fps) -> f64| pps.map(|(low, high)| (f(Fps::from_raw(low)), f(Fps::from_raw(high))));
         match column.trim_start_matches(prefix) {
             // No more than the links carry.
             "pps" => {
-                let line = self.link()?.line_rate(self.size()?).get() * CLOCK;
+                let line = self.link()?.line_rate(size?).get() * CLOCK;
                 pps.map(|(low, high)| (low.min(line), high.min(line)))
             }
-            "mbps_l1" => over(&|r| rate::l1_bps(r, self.size().unwrap())),
-            "l2_no_fcs" => over(&|r| rate::l2_bps_without_fcs(r, self.size().unwrap())),
-            "percent" => over(&|r| rate::line_percent(r, self.size().unwrap(), self.link().unwrap())),
+            "mbps_l1" => over(&|r| rate::l1_bps(r, size.unwrap())),
+            "l2_no_fcs" => over(&|r| rate::l2_bps_without_fcs(r, size.unwrap())),
+            "percent" => over(&|r| rate::line_percent(r, size.unwrap(), self.link().unwrap())),
             "improvement" => {
                 let (new, old) = (self.printed("pps")?.range(), self.printed("old_pps")?.range());
                 Some((derived::gain_percent(new.0, old.1)?, derived::gain_percent(new.1, old.0)?))

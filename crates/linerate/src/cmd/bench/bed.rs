@@ -104,7 +104,7 @@ impl Bed for Run {
     fn label_facts(&self) -> LabelFacts {
         LabelFacts {
             software_ports: self.rig.ends.iter().all(|e| e.port.numa_node().is_none()),
-            learning_frames: self.rig.dut.is_none(),
+            learning_wait: self.rig.dut.is_none().then_some(engine::LEARNING_WAIT),
             several_placements: self.rig.classifier.classes() > 1,
             ..LabelFacts::default()
         }

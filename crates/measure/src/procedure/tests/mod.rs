@@ -3,3 +3,4 @@
 mod bounds;
 mod device;
 mod found;
+mod labels;

@@ -90,7 +90,12 @@ impl SearchGoal {
     /// Whether a result of this goal is unconditionally compliant with RFC 2544 (RFC 9971, MLRsearch Compliant with RFC
     /// 2544).
     pub fn is_rfc2544(&self) -> bool {
-        self.loss_ratio == Ratio::ZERO && self.exceed_ratio == Ratio::ZERO && self.final_s() >= 60.0
+        self.is_lossless() && self.final_s() >= 60.0
+    }
+
+    /// Whether no trial at a lower bound may lose a frame: enough to be conditionally compliant (ibid.).
+    pub fn is_lossless(&self) -> bool {
+        self.loss_ratio == Ratio::ZERO && self.exceed_ratio == Ratio::ZERO
     }
 
     /// Every attribute, in words: `NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %)`.

@@ -1,0 +1,175 @@
+//! What the label of a test says of what was really done.
+
+use std::time::Duration;
+
+use units::{Fps, FrameSize};
+
+use super::device::{drive, plan, setting, Device, LINE};
+use crate::{
+    label::{self, LabelFacts},
+    plan::{Test, ValidPlan},
+    procedure::{Found, Reset, ResetTrial, Setting, TestOutcome},
+    result::{Compliance, StandardLabel},
+};
+
+/// A device outside that was taught as the standard has it.
+const TAUGHT: LabelFacts = LabelFacts {
+    software_ports: false,
+    learning_wait: Some(Duration::from_secs(2)),
+    mix: None,
+    repeated: 0,
+    several_placements: false,
+    simulated: false,
+};
+
+fn label(test: Test, plan: &ValidPlan, setting: &Setting, found: &Found) -> (StandardLabel, Compliance) {
+    label::procedure(test, plan, setting, found, &TAUGHT)
+}
+
+fn says(label: &StandardLabel, text: &str) -> bool {
+    label.departures.iter().any(|d| d == text)
+}
+
+#[test]
+fn an_overload_that_is_cut_short_departs() {
+    let plan = plan("recovery", "");
+    let at = |throughput: f64, max: f64| {
+        let setting = Setting { max: Fps::from_raw(max), ..setting(Some(throughput)) };
+        let (findings, _) = drive(&mut Device::new(throughput, 0.0), Test::Recovery, &plan, &setting);
+        label(Test::Recovery, &plan, &setting, &findings.found).0
+    };
+    let whole = at(9.5e6, LINE);
+    assert!(!whole.departures.iter().any(|d| d.contains("overload")), "{whole:?}");
+    // The highest load of the tester or the plan, well below both 110 % and the line rate.
+    let cut = at(9.5e6, 10e6);
+    assert!(says(&cut, "an overload of 105.26 % instead of 110 % of the throughput"), "{cut:?}");
+    // The medium may.
+    let medium = at(14e6, LINE);
+    assert!(!medium.departures.iter().any(|d| d.contains("overload")), "{medium:?}");
+    let both = at(14e6, 14.1e6);
+    assert!(says(&both, "an overload of 100.71 % instead of the line rate (14.88 Mpps)"), "{both:?}");
+}
+
+#[test]
+fn an_overload_beyond_110_percent_departs_unless_the_medium_is_the_least() {
+    let plan = plan("recovery", "recovery.overload_percent = 150");
+    let at = |throughput: f64| {
+        let setting = setting(Some(throughput));
+        let (findings, _) = drive(&mut Device::new(throughput, 0.0), Test::Recovery, &plan, &setting);
+        label(Test::Recovery, &plan, &setting, &findings.found).0
+    };
+    assert!(says(&at(5e6), "an overload of 150 % instead of 110 % of the throughput"));
+    assert!(!at(14e6).departures.iter().any(|d| d.contains("overload")));
+}
+
+#[test]
+fn a_reset_names_its_event_and_what_it_lacks() {
+    let told = |more: &str, size: u32| {
+        let plan = plan("reset", more);
+        let setting = Setting { frame_size: FrameSize::new(size).unwrap().into(), ..setting(Some(1e6)) };
+        let repetitions = plan.reset.as_ref().map_or(1, |table| table.repetitions);
+        let trials = vec![ResetTrial::default(); repetitions as usize];
+        let found = Found::Reset(Reset { trials, ..Reset::default() });
+        let (label, compliance) = label(Test::Reset, &plan, &setting, &found);
+        assert_eq!(compliance, Compliance::Departs);
+        label
+    };
+    let command = "reset.command = ['systemctl', 'restart', 'vswitch']";
+    let short = told(&format!("{command}\nreset.at = '10s'"), 64);
+    assert_eq!(
+        short.name,
+        "RFC 2544 §26.6, RFC 6201 §4.2.2 process reset; event: process, by systemctl restart vswitch"
+    );
+    let lacks = [
+        "10 s instead of 15 s of forwarding before the event (RFC 6201 §4.2.2)",
+        "one trial instead of multiple (RFC 6201 §1.4)",
+    ];
+    assert!(lacks.iter().all(|text| says(&short, text)), "{short:?}");
+    let whole = told(&format!("{command}\nreset.at = '15s'\nreset.repetitions = 2"), 64);
+    assert!(!lacks.iter().any(|text| says(&whole, text)) && whole.departures.len() + 2 == short.departures.len());
+    let large = told(command, 128);
+    assert!(says(&large, "frames of 128 B instead of the least of Ethernet, 64 B (RFC 2544 §26.6)"), "{large:?}");
+    let quick = told(&format!("{command}\nreset.at = '500ms'\nreset.duration = '5s'"), 64);
+    assert!(says(&quick, "trials of 5 s instead of 60 s (RFC 2544 §24)"), "{quick:?}");
+    for (event, named) in [("link", "event: link, which goes down and up"), ("command", "event: command")] {
+        let label = told(&format!("reset.event = '{event}'\nreset.command = ['{}']", "x".repeat(200)), 64);
+        assert!(label.name.contains(named) && label.name.ends_with("x ...") && label.name.len() < 200, "{label:?}");
+    }
+}
+
+#[test]
+fn a_burst_as_long_as_the_longest_tried_is_no_answer_of_rfc_9004() {
+    let plan = plan("back-to-back", "");
+    let (findings, _) = drive(&mut Device::new(10e6, 1e8), Test::BackToBack, &plan, &setting(Some(10e6)));
+    assert_eq!(findings.outcome, TestOutcome::AtMaximum);
+    let (told, compliance) = label(Test::BackToBack, &plan, &setting(Some(10e6)), &findings.found);
+    assert!(told.name.contains("N=1, step 1, bursts up to 29761904 frames (2 s)"), "{told:?}");
+    assert!(says(&told, "1 search instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)"), "{told:?}");
+    assert!(says(&told, "a burst at or near the longest tried: to be repeated with longer ones (RFC 9004 §6.2)"));
+    assert_eq!(compliance, Compliance::Departs);
+    // All of them, well below the limit.
+    let (findings, _) = drive(&mut Device::new(10e6, 1024.0), Test::BackToBack, &plan, &setting(Some(10e6)));
+    let (told, compliance) = label(Test::BackToBack, &plan, &setting(Some(10e6)), &findings.found);
+    assert!(told.name.contains("N=50") && compliance == Compliance::Conditional, "{told:?}");
+    assert!(!told.departures.iter().any(|d| d.contains("longest") || d.contains("at most")), "{told:?}");
+}
+
+#[test]
+fn a_limit_that_the_tester_lowers_is_told() {
+    let plan = plan("back-to-back", "");
+    let mut device = Device { longest: 100_000, ..Device::new(10e6, 1e8) };
+    let (findings, _) = drive(&mut device, Test::BackToBack, &plan, &setting(Some(10e6)));
+    let Found::BackToBack(found) = &findings.found else { panic!("{findings:?}") };
+    let limit = found.limit_frames;
+    assert!(findings.outcome == TestOutcome::TesterLimited && limit <= 100_000, "{found:?}");
+    let (told, compliance) = label(Test::BackToBack, &plan, &setting(Some(10e6)), &findings.found);
+    let tried = format!("{limit} frames ({} s)", (limit as f64 / LINE * 1e6).round() / 1e6);
+    assert!(told.name.ends_with(&format!("bursts up to {tried}")), "{told:?}");
+    assert!(says(&told, &format!("bursts of {tried} instead of 2 s at most: the tester sends no longer ones")));
+    assert_eq!(compliance, Compliance::Departs);
+}
+
+#[test]
+fn a_test_that_goes_by_a_goal_tells_what_the_goal_tolerates() {
+    let going = |goals: &str| {
+        let plan = plan("recovery", &format!("search.method = 'mlrsearch'\nsearch.goals = {goals}"));
+        let setting = setting(Some(9.5e6));
+        let (findings, _) = drive(&mut Device::new(9.5e6, 0.0), Test::Recovery, &plan, &setting);
+        let (label, compliance) = label(Test::Recovery, &plan, &setting, &findings.found);
+        let by = label.departures.into_iter().filter(|d| d.contains("it goes by")).collect::<Vec<_>>().join("\n");
+        (by, compliance)
+    };
+    let (csit, compliance) = going("'csit'");
+    assert_eq!(compliance, Compliance::Conditional);
+    insta::assert_snapshot!(csit, @r"
+    the throughput it goes by is of the first goal of MLRsearch, not RFC 2544 §26.1
+    the throughput it goes by lets trials of up to 50 % of the time lose more than it tolerates
+    the throughput it goes by is of trials of 1 s instead of 60 s
+    ");
+    let (pdr, compliance) = going("[{ name = 'PDR', loss_ratio = '0.5%' }]");
+    assert_eq!(compliance, Compliance::Departs);
+    assert!(pdr.contains("the throughput it goes by tolerates a loss of 0.5 %"), "{pdr}");
+    let (strict, compliance) = going("'rfc2544'");
+    assert_eq!((strict.lines().count(), compliance), (1, Compliance::Conditional), "{strict}");
+}
+
+#[test]
+fn a_forwarding_rate_is_of_a_device_that_was_taught() {
+    let plan = plan("forwarding-rate", "");
+    let rate = |device: &mut Device, setting: &Setting, facts: &LabelFacts| {
+        let (findings, _) = drive(device, Test::ForwardingRate, &plan, setting);
+        label::procedure(Test::ForwardingRate, &plan, setting, &findings.found, facts)
+    };
+    let throughput = setting(Some(9e6));
+    let (told, compliance) = rate(&mut Device::new(9e6, 0.0), &throughput, &TAUGHT);
+    assert!(compliance == Compliance::Conditional && !told.departures.iter().any(|d| d.contains("load")), "{told:?}");
+    let untaught = LabelFacts { learning_wait: None, ..TAUGHT };
+    let (told, compliance) = rate(&mut Device::new(9e6, 0.0), &throughput, &untaught);
+    assert!(says(&told, "no learning frames before each trial (RFC 2889 §5.6.3.1)"), "{told:?}");
+    assert_eq!(compliance, Compliance::Departs);
+    // The tester gives up on the way, and what it offered last is the maximum offered load.
+    let mut slow = Device { tester: 11e6, ..Device::new(9e6, 0.0) };
+    let (told, _) = rate(&mut slow, &throughput, &TAUGHT);
+    let lowered = "the maximum offered load was lowered from 14.88 Mpps: the tester offers no more";
+    assert!(says(&told, lowered) && told.departures.iter().any(|d| d.ends_with("below the line rate")), "{told:?}");
+}
