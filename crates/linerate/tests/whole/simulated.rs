@@ -114,7 +114,16 @@ fn the_ci_plan_ends_well_within_two_minutes() {
 fn a_dry_run_says_what_a_plan_takes() {
     let ended = bench(&["--plan", "ci", "--dry-run", "--dut", "sim:capacity=3M,seed=5"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    for part in ["plan       ci", "sim:capacity=3M", "100, one a seed: 100 passed", "median", "p90", "duration"] {
+    for part in [
+        "plan       ci",
+        "sim:capacity=3M",
+        "100, one a seed: 100 passed",
+        "median",
+        "p90",
+        "duration",
+        "spread",
+        "100/100",
+    ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
     let assumed = bench(&["--dry-run", "--port", "eth:nope0", "--port", "eth:nope1", "--link", "10G"]);
