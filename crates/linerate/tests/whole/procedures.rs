@@ -115,8 +115,44 @@ fn a_reset_is_rehearsed_with_a_device_that_dies() {
     let reset = &answer(&result, "reset")["found"]["reset"];
     for way in ["by_loss_s", "by_timestamps_s"] {
         assert!((number(&reset[way]["mean"]) - 2.0).abs() < 0.001, "{way}: {reset}");
+        assert_eq!(reset[way]["n"], 3, "{way}: {reset}");
     }
     assert!(result["sizes"].as_array().unwrap().is_empty(), "no search");
+}
+
+#[test]
+fn a_reset_whose_command_fails_is_inconclusive_with_its_words() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    let reset = |command: &str| {
+        let text = format!(
+            "tests = ['reset']\nframe_sizes = [64]\nthroughput = '5kpps'\n[trust]\nsettle = '10ms'\nresidual = '50ms'\n\
+             max_repeats = 100\n[reset]\ncommand = {command}\nat = '100ms'\nduration = '1s'\nrepetitions = 1\n"
+        );
+        std::fs::write(&plan, text).unwrap();
+        let ended = bench(&["--plan", plan.to_str().unwrap(), "--dut", "l2", "--json", "-"]);
+        let test = answer(&ended.json(), "reset").clone();
+        (ended.code, test["outcome"].clone(), test["reason"].as_str().unwrap_or("").to_owned())
+    };
+    let (code, outcome, reason) = reset("['sh', '-c', 'echo no such unit; exit 3']");
+    assert_eq!((code, outcome), (3, "inconclusive".into()), "{reason}");
+    assert!(reason.contains("exit status: 3") && reason.contains("no such unit"), "{reason}");
+    let (code, outcome, reason) = reset("['/nowhere/at-all']");
+    assert_eq!((code, outcome), (3, "inconclusive".into()), "{reason}");
+    assert!(reason.contains("not run: "), "{reason}");
+}
+
+#[test]
+fn a_tester_that_cannot_overload_the_device_says_so() {
+    let ended = simulated("sim:capacity=30M,tester=5M", "back-to-back,recovery", &[]);
+    assert_eq!(ended.code, 3, "{}", ended.stderr);
+    for test in ["back-to-back", "recovery"] {
+        let answer = &answer(&ended.json(), test).clone();
+        assert_eq!(answer["outcome"], "inconclusive");
+        let reason = answer["reason"].as_str().unwrap();
+        assert!(reason.starts_with("the tester cannot overload the device") && !reason.contains("§6.1"), "{reason}");
+    }
 }
 
 #[test]

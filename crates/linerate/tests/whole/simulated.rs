@@ -65,6 +65,27 @@ fn a_goal_that_cannot_be_met_fails_the_run() {
 }
 
 #[test]
+fn a_device_that_dies_and_comes_back_gets_its_own_throughput_or_none() {
+    for (method, dead) in
+        [("rfc2544", "60s-300s"), ("tst009", "60s-300s"), ("mlrsearch", "20s-60s"), ("mlrsearch", "20s-9h")]
+    {
+        let dut = format!("sim:capacity=10M,dead={dead}");
+        let ended = bench(&["--link", "10G", "--frame-sizes", "64", "--method", method, "--dut", &dut, "--json", "-"]);
+        let size = &ended.json()["sizes"][0];
+        let told = size["diagnosis"].as_str().unwrap_or_else(|| panic!("{method}: nothing told of {size}"));
+        assert!(told.contains("nothing came back"), "{method} {dead}: {told}");
+        if dead == "20s-9h" {
+            assert_eq!((ended.code, &size["outcome"]), (3, &"inconclusive".into()), "{method}: {told}");
+            assert!(told.contains("the device fell silent"), "{told}");
+            continue;
+        }
+        assert_eq!((ended.code, &size["outcome"]), (0, &"found".into()), "{method}: {told}");
+        let (low, high) = (rate(&size["throughput_fps"]), rate(&size["upper_bound_fps"]));
+        assert!(low <= 10.001e6 && high >= 9.999e6 && high - low <= 0.021 * high, "{method}: {low} {high}");
+    }
+}
+
+#[test]
 fn what_is_wrong_with_it_is_said_in_one_line() {
     for (dut, says) in
         [("sim:capacity=0", "sim.capacity"), ("sim:colour=red", "sim.colour"), ("sim:drift=9", "sim.drift")]
@@ -97,7 +118,16 @@ fn the_ci_plan_ends_well_within_two_minutes() {
 fn a_dry_run_says_what_a_plan_takes() {
     let ended = bench(&["--plan", "ci", "--dry-run", "--dut", "sim:capacity=3M,seed=5"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    for part in ["plan       ci", "sim:capacity=3M", "100, one a seed: 100 passed", "median", "p90", "duration"] {
+    for part in [
+        "plan       ci",
+        "sim:capacity=3M",
+        "100, one a seed: 100 passed",
+        "median",
+        "p90",
+        "duration",
+        "spread",
+        "100/100",
+    ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
     let assumed = bench(&["--dry-run", "--port", "eth:nope0", "--port", "eth:nope1", "--link", "10G"]);

@@ -51,9 +51,10 @@ pub struct Plan {
     /// The throughput that tests go by, per direction, instead of a search for it.
     #[serde(with = "text::opt_load", skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Load>,
-    /// Most time for one test beside the throughput at one frame size, waits included.
-    #[serde(with = "text::span", skip_serializing_if = "is_test_timeout")]
-    pub test_timeout: Duration,
+    /// Most time for one test beside the throughput at one frame size, waits included; absent: see
+    /// [`Plan::time_of_a_test`].
+    #[serde(with = "text::opt_span", skip_serializing_if = "Option::is_none")]
+    pub test_timeout: Option<Duration>,
     /// What is sent.
     pub traffic: Traffic,
     /// How the throughput is searched for.
@@ -104,13 +105,6 @@ pub struct Plan {
     pub needs: Needs,
 }
 
-/// [`Plan::test_timeout`] of a plan that says none.
-const TEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-
-fn is_test_timeout(timeout: &Duration) -> bool {
-    *timeout == TEST_TIMEOUT
-}
-
 impl Default for Plan {
     fn default() -> Self {
         Self {
@@ -120,7 +114,7 @@ impl Default for Plan {
             frame_sizes: FrameSize::RFC2544.map(Frames::Size).to_vec(),
             tests: vec![Test::Throughput, Test::Latency],
             throughput: None,
-            test_timeout: TEST_TIMEOUT,
+            test_timeout: None,
             traffic: Traffic::default(),
             search: SearchPlan::default(),
             latency: LatencyPlan::default(),

@@ -178,7 +178,7 @@ pub struct ResetPlan {
     pub event: ResetEvent,
     /// The program and its arguments that cause it. Nothing else is run.
     pub command: Vec<String>,
-    /// When it is started, from the first frame.
+    /// When it is started, from the first frame (RFC 6201 §4: 15 s at least).
     #[serde(with = "text::span")]
     pub at: Duration,
     /// Sending time of the trial.
@@ -187,7 +187,7 @@ pub struct ResetPlan {
     /// The command is ended after so long.
     #[serde(with = "text::span")]
     pub command_timeout: Duration,
-    /// Trials averaged.
+    /// Trials averaged (RFC 6201 §1.4: several).
     pub repetitions: u32,
 }
 
@@ -294,10 +294,12 @@ impl Default for ResetPlan {
         Self {
             event: ResetEvent::Process,
             command: Vec::new(),
-            at: Duration::from_secs(10),
+            // RFC 6201 §4: traffic flows for at least 15 s before.
+            at: Duration::from_secs(15),
             duration: Duration::from_secs(60),
             command_timeout: Duration::from_secs(30),
-            repetitions: 1,
+            // RFC 6201 §1.4: several trials, and their average.
+            repetitions: 3,
         }
     }
 }

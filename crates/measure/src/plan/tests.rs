@@ -395,6 +395,7 @@ fn tables_of_tests_name_the_key_the_value_and_what_is_legal() {
         "tests = ['reset']\nreset.at = '60s'",
         "tests = ['reset']\nreset.command = ['']",
         "test_timeout = 0",
+        "tests = ['soak']\nsoak.duration = '30h'\ntest_timeout = '24h'",
     ];
     insta::assert_snapshot!(all.map(error).join("\n"), @r#"
     tests = []: must name one test at least, such as "throughput"
@@ -415,5 +416,14 @@ fn tables_of_tests_name_the_key_the_value_and_what_is_legal() {
     reset.at = 60s: must be above 0 and before the end of reset.duration
     reset.command = 1 words: must be a program and at most 255 arguments, such as ["systemctl", "restart", "vswitch"]
     test_timeout = 0s: must be 10ms to 30 days
+    test_timeout = 24h: must be at least soak.duration = 30h, and some more for its waits: or leave it out
     "#);
+}
+
+#[test]
+fn the_time_of_a_test_follows_the_soak_where_none_is_given() {
+    let hours = |toml: &str| Plan::from_toml(toml).unwrap().validate().unwrap().time_of_a_test().as_secs() / 3600;
+    assert_eq!(hours("tests = ['soak']"), 24);
+    assert_eq!(hours("tests = ['soak']\nsoak.duration = '100h'"), 200);
+    assert_eq!(hours("tests = ['soak']\nsoak.duration = '100h'\ntest_timeout = '110h'"), 110);
 }

@@ -10,6 +10,11 @@ use super::{
     Plan, PlanError, Test,
 };
 
+/// Most time for a test where the plan says none, and at least so many times what a soak sends: beside it, segments have
+/// their waits, and invalid ones are repeated.
+const TEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+const SOAKS: u32 = 2;
+
 /// Shortest sending time of a trial.
 const SHORTEST: Duration = Duration::from_millis(10);
 
@@ -27,6 +32,13 @@ impl Plan {
     /// Whether the throughput found is confirmed by a latency trial.
     pub fn wants_latency(&self) -> bool {
         self.latency.enabled && self.runs(Test::Latency) && self.runs(Test::Throughput)
+    }
+
+    /// Most time for one test beside the throughput at one frame size: `test_timeout`, or a day, or twice the time that a
+    /// soak sends where that is more.
+    pub fn time_of_a_test(&self) -> Duration {
+        let soak = self.soak.as_ref().map_or(Duration::ZERO, |t| t.duration.saturating_mul(SOAKS));
+        self.test_timeout.unwrap_or(TEST_TIMEOUT.max(soak))
     }
 
     /// Whether a test goes by the throughput of its frame size.
@@ -60,7 +72,7 @@ impl Plan {
         } else if !self.runs(Test::Throughput) && self.tests.iter().any(|&t| self.needs_throughput(t)) {
             self.tests.insert(0, Test::Throughput);
         }
-        span("test_timeout", self.test_timeout, SHORTEST)?;
+        self.test_timeout.map_or(Ok(()), |timeout| span("test_timeout", timeout, SHORTEST))?;
         self.check_mixes()?;
         self.fill_tables();
         self.check_addresses()?;
@@ -200,6 +212,14 @@ impl Plan {
             ("soak.window", self.soak.as_ref().map(|t| t.window)),
         ];
         given.into_iter().filter_map(|(key, time)| Some((key, time?))).try_for_each(|(k, t)| span(k, t, SHORTEST))?;
+        let soak = self.soak.as_ref().map_or(Duration::ZERO, |t| t.duration);
+        if let Some(timeout) = self.test_timeout.filter(|&timeout| timeout < soak) {
+            let legal = format!(
+                "must be at least soak.duration = {}, and some more for its waits: or leave it out",
+                super::text::span_text(soak)
+            );
+            return Err(PlanError::value("test_timeout", super::text::span_text(timeout), legal));
+        }
         let pairs = [
             self.pdv.as_ref().map(|t| ("pdv.window", t.window, "pdv.duration", t.duration)),
             self.soak.as_ref().map(|t| ("soak.window", t.window, "soak.segment", t.segment)),
@@ -220,7 +240,7 @@ impl Plan {
 
     /// Short trials and few repetitions for the tests that run; each label says so.
     pub(super) fn quick_tests(&mut self) {
-        self.test_timeout = Duration::from_secs(60);
+        self.test_timeout = Some(Duration::from_secs(60));
         self.fill_tables();
         let ms = Duration::from_millis;
         if let Some(t) = &mut self.frame_loss {

@@ -6,7 +6,7 @@ use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
-    Found, Setting, Spread, TestOutcome,
+    Found, NoProcedure, Setting, Spread, TestOutcome,
 };
 use crate::{
     plan::BackToBackPlan,
@@ -89,8 +89,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    pub(super) fn new(plan: BackToBackPlan, setting: &Setting) -> Result<Self, String> {
-        let throughput_fps = setting.overloadable().map_err(|e| format!("RFC 9004 §6.1: {e}"))?;
+    pub(super) fn new(plan: BackToBackPlan, setting: &Setting) -> Result<Self, NoProcedure> {
+        let throughput_fps = setting.overloadable("RFC 9004 §6.1: ")?;
         let limit_frames = ((setting.max.get() * plan.limit.as_secs_f64()) as u64).max(1);
         let step_frames = u64::from(plan.step).min(limit_frames);
         let found = BackToBack {

@@ -187,8 +187,22 @@ impl Procedure {
         self.silent = if received == 0 { self.silent + 1 } else { 0 };
         self.steps.verdict(trial);
         if self.silent >= self.steps.patience() {
-            self.end(TestOutcome::NoTraffic, format!("nothing came back in {} trials in a row", self.silent));
+            self.end(
+                TestOutcome::NoTraffic,
+                match self.silent {
+                    1 => "nothing came back in the trial".to_owned(),
+                    n => format!("nothing came back in {n} trials in a row"),
+                },
+            );
         }
+    }
+
+    /// The event of a trial was not caused as the plan says: why. Its figures are none of a reset, and the test ends.
+    pub fn event_failed(&mut self, trial: u32, why: &str) {
+        self.end(
+            TestOutcome::Inconclusive,
+            format!("reset.command failed in trial {trial}, {why}: whether anything was reset is not known"),
+        );
     }
 
     fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {

@@ -55,8 +55,8 @@ pub struct LatencyPoint {
 }
 
 impl LatencyPoint {
-    fn add(&mut self, trial: &TrialRecord) {
-        let seen = self.trials.len() as f64;
+    /// Takes a trial; `averaged` counts those that told their delays.
+    fn add(&mut self, trial: &TrialRecord, averaged: &mut u32) {
         self.trials.push(trial.number);
         self.loss_ratio = self.loss_ratio.max(trial.loss_ratio());
         let all: Vec<&LatencySummary> = trial.directions.iter().filter_map(|d| d.latency.as_ref()).collect();
@@ -65,7 +65,9 @@ impl LatencyPoint {
         }
         let most = |old: Option<u64>, of: fn(&LatencySummary) -> u64| old.max(all.iter().map(|l| of(l)).max());
         let mean = all.iter().map(|l| l.avg_ns).sum::<f64>() / all.len() as f64;
+        let seen = f64::from(*averaged);
         self.avg_ns = Some(self.avg_ns.map_or(mean, |old| (old * seen + mean) / (seen + 1.0)));
+        *averaged += 1;
         let least = all.iter().map(|l| l.min_ns).min();
         self.min_ns = [self.min_ns, least].into_iter().flatten().min();
         self.p50_ns = most(self.p50_ns, |l| l.p50_ns);
@@ -83,6 +85,8 @@ pub(super) struct Steps {
     /// The load looked at.
     at: usize,
     tagged: Vec<f64>,
+    /// Trials there that told their delays.
+    averaged: u32,
     /// Loads that the tester could not offer.
     limited: bool,
     found: LatencyProfile,
@@ -114,6 +118,7 @@ impl Steps {
             repetitions: plan.repetitions,
             at: 0,
             tagged: Vec::new(),
+            averaged: 0,
             limited: false,
             found: LatencyProfile { throughput_fps, points, tagged_at_s, tagged_ns: None },
         })
@@ -154,7 +159,7 @@ impl guard::Steps for Steps {
     fn verdict(&mut self, trial: &TrialRecord) {
         let (repetitions, tag) = (self.repetitions, self.found.tagged_at_s);
         let Some(point) = self.found.points.get_mut(self.at) else { return };
-        point.add(trial);
+        point.add(trial, &mut self.averaged);
         let full = point.percent == Some(100.0);
         if full {
             self.tagged.extend(median_at(trial, tag));
@@ -162,6 +167,7 @@ impl guard::Steps for Steps {
         }
         if point.trials.len() as u32 >= if full { repetitions } else { 1 } {
             self.at += 1;
+            self.averaged = 0;
         }
     }
 
@@ -184,5 +190,23 @@ impl guard::Steps for Steps {
 
     fn expected(&self) -> u32 {
         self.found.points.iter().map(|p| self.wanted(p)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_without_delays_do_not_weigh_in_the_mean() {
+        let spec = TrialSpec::steady(units::FrameSize::MIN, Fps::from_raw(1e6), 1.0, Purpose::Test);
+        let (mut point, mut averaged) = (LatencyPoint::default(), 0);
+        for delay in [Some(100.0), None, None, Some(300.0)] {
+            let mut trial = crate::sim::SimDut::new(2e6, 1).run(&spec);
+            let told = trial.directions[0].latency.take().unwrap();
+            trial.directions[0].latency = delay.map(|avg_ns| LatencySummary { avg_ns, ..told });
+            point.add(&trial, &mut averaged);
+        }
+        assert_eq!((point.avg_ns, point.trials.len()), (Some(200.0), 4));
     }
 }

@@ -98,6 +98,8 @@ pub struct Known {
     pub fps: Fps,
     /// No higher load can be offered: the search ended at its maximum.
     pub at_maximum: bool,
+    /// Of such: it is the tester that cannot, not the link or the plan.
+    pub tester_limited: bool,
     /// Placement of the cores it holds for.
     pub placement: Option<u32>,
 }
@@ -109,7 +111,24 @@ impl Known {
         if size.outcome != Outcome::Found && !at_maximum {
             return None;
         }
-        Some(Self { fps: size.throughput_fps?, at_maximum, placement: size.placement.map(|p| p.class) })
+        let tester_limited = size.outcome == Outcome::TesterLimited;
+        let placement = size.placement.map(|p| p.class);
+        Some(Self { fps: size.throughput_fps?, at_maximum, tester_limited, placement })
+    }
+}
+
+/// Why a test has no procedure at a frame size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoProcedure {
+    /// [`TestOutcome::NotRun`]: not to be run here; [`TestOutcome::Inconclusive`]: the tester is not up to it.
+    pub outcome: TestOutcome,
+    /// Why, in one line.
+    pub reason: String,
+}
+
+impl From<String> for NoProcedure {
+    fn from(reason: String) -> Self {
+        Self { outcome: TestOutcome::NotRun, reason }
     }
 }
 
@@ -144,19 +163,29 @@ impl Setting {
             throughput,
             placement: throughput.and_then(|t| t.placement),
             max_repeats: config.max_repeats,
-            timeout_s: plan.test_timeout.as_secs_f64(),
+            timeout_s: plan.time_of_a_test().as_secs_f64(),
             overhead_s: config.overhead_s,
         }
     }
 
-    /// The throughput where a load above it can be offered; otherwise why there is nothing to test.
-    fn overloadable(&self) -> Result<Fps, String> {
+    /// The throughput where a load above it can be offered; otherwise why there is nothing to test, by the `clause` that
+    /// says so.
+    fn overloadable(&self, clause: &str) -> Result<Fps, NoProcedure> {
         let known = self.known()?;
-        if known.at_maximum || known.fps >= self.max {
-            return Err(format!(
-                "the throughput is the highest load that can be offered ({}): the device cannot be overloaded",
+        if known.tester_limited {
+            let reason = format!(
+                "the tester cannot overload the device: it offers no load above {}, which the device forwards; a faster \
+                 tester may",
                 known.fps
-            ));
+            );
+            return Err(NoProcedure { outcome: TestOutcome::Inconclusive, reason });
+        }
+        if known.at_maximum || known.fps >= self.max {
+            let reason = format!(
+                "{clause}the throughput is the highest load that can be offered ({}): the device cannot be overloaded",
+                known.fps
+            );
+            return Err(reason.into());
         }
         Ok(known.fps)
     }
@@ -173,19 +202,20 @@ impl Setting {
 }
 
 /// The procedure of a test at one frame size. Errors with the reason when it is not to be run here.
-pub fn for_test(test: Test, plan: &ValidPlan, setting: &Setting) -> Result<Procedure, String> {
+pub fn for_test(test: Test, plan: &ValidPlan, setting: &Setting) -> Result<Procedure, NoProcedure> {
+    let not = |why: &str| Err(NoProcedure::from(why.to_owned()));
     if test.is_of_one_size() && setting.frame_size.size().is_none() {
-        return Err("it is of one frame size, and this is a mix".to_owned());
+        return not("it is of one frame size, and this is a mix");
     }
     let steps: Box<dyn guard::Steps> = match test {
-        Test::Throughput | Test::Latency => return Err("a search, not a procedure".to_owned()),
-        Test::AddressCaching | Test::AddressLearning => return Err("rounds between three ports".to_owned()),
+        Test::Throughput | Test::Latency => return not("a search, not a procedure"),
+        Test::AddressCaching | Test::AddressLearning => return not("rounds between three ports"),
         Test::FrameLoss => Box::new(frame_loss::Steps::new(plan.frame_loss.clone().unwrap_or_default(), setting)),
         Test::BackToBack => Box::new(back_to_back::Steps::new(plan.back_to_back.clone().unwrap_or_default(), setting)?),
         Test::Recovery => Box::new(recovery::Steps::new(plan.recovery.clone().unwrap_or_default(), setting)?),
         Test::Reset => {
             if plan.smallest_size().is_some_and(|least| setting.frame_size != least) {
-                return Err("RFC 2544 §26.6: only at the smallest frame size".to_owned());
+                return not("RFC 2544 §26.6: only at the smallest frame size");
             }
             Box::new(reset::Steps::new(plan.reset.clone().unwrap_or_default(), setting)?)
         }

@@ -6,7 +6,7 @@ use units::{Fps, Frames};
 
 use super::{
     guard::{self, Want},
-    Found, Setting, Spread, TestOutcome,
+    Found, NoProcedure, Setting, Spread, TestOutcome,
 };
 use crate::{
     plan::RecoveryPlan,
@@ -54,8 +54,8 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    pub(super) fn new(plan: RecoveryPlan, setting: &Setting) -> Result<Self, String> {
-        let throughput_fps = setting.overloadable()?;
+    pub(super) fn new(plan: RecoveryPlan, setting: &Setting) -> Result<Self, NoProcedure> {
+        let throughput_fps = setting.overloadable("")?;
         let overload = (throughput_fps.get() * plan.overload_percent / 100.0).min(setting.max.get());
         let found = Recovery {
             throughput_fps,

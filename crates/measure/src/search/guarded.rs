@@ -1,6 +1,11 @@
 use units::{Fps, Ratio};
 
-use super::{mlr::GoalResult, same_trial, Answer, Search, SearchConfig, Step};
+use super::{
+    mlr::GoalResult,
+    same_trial,
+    silence::{Sign, Silence},
+    Answer, Search, SearchConfig, Step,
+};
 use crate::{
     result::Outcome,
     trial::{Purpose, Rule, TrialRecord, TrialSpec},
@@ -35,7 +40,7 @@ pub(crate) struct Bounds {
 }
 
 /// The part of a search that only sees valid trials of the load it asked for.
-pub(crate) trait Strategy {
+pub(crate) trait Strategy: Clone {
     fn next(&mut self) -> Want;
     fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
     /// The tester cannot offer more than `top`.
@@ -57,24 +62,20 @@ pub(crate) trait Strategy {
     }
 }
 
-/// Whether anything came back at all: settled on the first trials, so that a DUT that forwards nothing is named in two.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Signs {
-    Unknown,
-    /// The first trial gave nothing; one at a low load decides.
-    Doubted(Fps),
-    Alive,
-}
-
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
-/// cut off, a DUT that forwards nothing recognised, trials and time bounded.
+/// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
 #[derive(Debug, Clone)]
 pub struct Guarded<S> {
     config: SearchConfig,
     strategy: S,
     pending: Option<TrialSpec>,
     done: Option<Answer>,
-    signs: Signs,
+    silence: Silence,
+    /// The strategy before its last verdict where that was of a lossy trial, with the trial's load and number: a DUT
+    /// that is then silent may have died in it.
+    before: Option<(S, Fps, u32)>,
+    /// Loads whose verdict was once taken back.
+    taken_back: Vec<Fps>,
     /// Invalid trials at the pending load, those of them that the tester did not offer in full, and those in a row
     /// that it could not.
     void: u32,
@@ -85,7 +86,7 @@ pub struct Guarded<S> {
     /// Largest rate attempted among the latter, frames/s.
     most_offered: f64,
     trials: Vec<u32>,
-    warmups: u32,
+    valid: u32,
     invalid: u32,
     spent_s: f64,
 }
@@ -97,14 +98,16 @@ impl<S> Guarded<S> {
             strategy,
             pending: None,
             done: None,
-            signs: Signs::Unknown,
+            silence: Silence::default(),
+            before: None,
+            taken_back: Vec::new(),
             void: 0,
             fell_short: 0,
             short: 0,
             given_up: 0,
             most_offered: 0.0,
             trials: Vec::new(),
-            warmups: 0,
+            valid: 0,
             invalid: 0,
             spent_s: 0.0,
         }
@@ -115,6 +118,7 @@ impl<S> Guarded<S> {
 impl<S: Strategy> Guarded<S> {
     fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
         let bounds = self.strategy.bounds();
+        let reason = [reason, self.silence.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -139,6 +143,40 @@ impl<S: Strategy> Guarded<S> {
         let upper = self.config.upper.get();
         let low = self.config.floor().get().max(upper * 0.01).max(10.0 / self.config.duration_s);
         Fps::from_raw(low.min(upper * 0.5))
+    }
+
+    /// Gives a trial of the load that the strategy asked for to it.
+    fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
+        let passed = received > 0 && trial.loss_ratio() <= self.config.tolerated_loss.get();
+        // Where nothing came back at all it was made sure that it is the load.
+        let doubtful = !self.clean(spec, trial) && received > 0 && !self.taken_back.contains(&spec.load_fps);
+        self.before = doubtful.then(|| (self.strategy.clone(), spec.load_fps, trial.number));
+        if spec.purpose != Purpose::Warmup {
+            self.trials.push(trial.number);
+        }
+        self.strategy.verdict(spec.load_fps, passed, trial);
+    }
+
+    /// Gives a trial that the strategy did not ask for to it.
+    fn aside(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        self.trials.push(trial.number);
+        self.strategy.aside(spec.load_fps, trial);
+    }
+
+    /// Whether a trial meets every goal.
+    fn clean(&self, spec: &TrialSpec, trial: &TrialRecord) -> bool {
+        trial.loss_ratio() <= spec.passing_loss.unwrap_or(self.config.tolerated_loss).get()
+    }
+
+    /// The last verdict may be of a trial in which the DUT died: as if it had not been given, once a load. Whether there
+    /// was such a one.
+    fn take_back(&mut self) -> bool {
+        let Some((strategy, load, number)) = self.before.take() else { return false };
+        self.strategy = strategy;
+        self.trials.retain(|&trial| trial != number);
+        self.taken_back.push(load);
+        true
     }
 
     fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
@@ -194,11 +232,11 @@ impl<S: Strategy> Search for Guarded<S> {
         if let Some(answer) = &self.done {
             return Step::Done(answer.clone());
         }
-        let made = self.trials.len() as u32 + self.warmups + self.invalid;
+        let made = self.valid + self.invalid;
         if self.pending.is_none() {
-            let want = match self.signs {
-                Signs::Doubted(low) => Want::Load(low, Purpose::Search),
-                _ => self.strategy.next(),
+            let want = match self.silence.checks() {
+                true => Want::Load(self.silence.check_at(self.strategy.near(self.low_load())), Purpose::Search),
+                false => self.strategy.next(),
             };
             let (load_fps, duration_s, purpose) = match want {
                 Want::Load(load, purpose) => (load, self.config.duration_s, purpose),
@@ -238,31 +276,28 @@ impl<S: Strategy> Search for Guarded<S> {
             return self.report_void(&spec, trial);
         }
         self.given_up = 0;
-        match spec.purpose {
-            Purpose::Warmup => self.warmups += 1,
-            _ => self.trials.push(trial.number),
-        }
+        self.valid += 1;
         self.pending = None;
-        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
-        if matches!(self.signs, Signs::Doubted(_)) {
-            self.strategy.aside(spec.load_fps, trial);
-        }
-        match self.signs {
-            Signs::Doubted(_) if received == 0 => {
+        let asked_for = !self.silence.checks();
+        match self.silence.sign(trial) {
+            Sign::Load => self.judge(&spec, trial),
+            Sign::Lives if self.clean(&spec, trial) => self.aside(&spec, trial),
+            Sign::Nothing | Sign::Lives => {}
+            Sign::WasAway => {
+                if !self.take_back() && asked_for {
+                    self.judge(&spec, trial);
+                }
+            }
+            Sign::NoTraffic => {
+                self.aside(&spec, trial);
                 let reason = format!("nothing came back at the first load nor at {}", spec.load_fps);
-                return self.end(Outcome::NoTraffic, Some(reason));
+                self.end(Outcome::NoTraffic, Some(reason));
             }
-            // Only shows that the DUT lives: the strategy did not ask for it.
-            Signs::Doubted(_) => {
-                self.signs = Signs::Alive;
-                return;
+            Sign::Gone(reason) => {
+                self.take_back();
+                self.end(Outcome::Inconclusive, Some(reason));
             }
-            Signs::Unknown if received == 0 => self.signs = Signs::Doubted(self.strategy.near(self.low_load())),
-            Signs::Unknown => self.signs = Signs::Alive,
-            Signs::Alive => {}
         }
-        let passed = received > 0 && trial.loss_ratio() <= self.config.tolerated_loss.get();
-        self.strategy.verdict(spec.load_fps, passed, trial);
     }
 
     fn so_far(&self) -> Answer {

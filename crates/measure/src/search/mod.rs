@@ -8,6 +8,7 @@ mod guarded;
 pub mod mlr;
 mod placed;
 mod rfc2544;
+mod silence;
 mod tst009;
 
 use units::Fps;

@@ -13,8 +13,10 @@ use crate::{
 fn config(method: Method) -> SearchConfig {
     let mut plan = Plan::default();
     plan.search.upper = Some("10Mpps".parse().unwrap());
-    plan.search.precision = "1%".parse().unwrap();
-    plan.search.duration = std::time::Duration::from_secs(1);
+    if method != Method::Mlrsearch {
+        plan.search.precision = "1%".parse().unwrap();
+        plan.search.duration = std::time::Duration::from_secs(1);
+    }
     plan.search.method = method;
     SearchConfig::for_size(&plan.validate().unwrap(), FrameSize::MIN, None, None).unwrap()
 }
@@ -119,6 +121,94 @@ fn the_ends_of_the_range_have_their_names() {
         let (answer, trials) = run(&config, &mut SimDut::new(0.0, 1));
         assert_eq!((answer.outcome, trials.len()), (Outcome::NoTraffic, 2));
         assert!(trials[1].spec.load_fps.get() <= 1e5);
+    }
+}
+
+/// The searches of the three methods, each from 0 to 10 Mpps.
+fn all_methods() -> [SearchConfig; 3] {
+    [Method::Rfc2544, Method::Tst009, Method::Mlrsearch].map(config)
+}
+
+/// Of a device that is away from when to when: the search finds the truth, or says that it cannot.
+#[track_caller]
+fn assert_truth(config: &SearchConfig, setup: SimSetup, must_find: bool) -> Answer {
+    let (capacity, dead) = (setup.placements[0].capacity, setup.dead.unwrap());
+    let (answer, trials) = run(config, &mut setup.start());
+    let what = format!("{:?} {dead:?}: {answer:?}", config.method);
+    match answer.outcome {
+        Outcome::Found => {
+            let (low, high) = (answer.throughput.unwrap().get(), answer.upper_bound.unwrap().get());
+            let width = 2.0 * config.precision.get() * config.upper.get();
+            assert!(low <= capacity * 1.001 && high >= capacity * 0.999 && high - low <= width, "{what}");
+        }
+        Outcome::Inconclusive | Outcome::NoTraffic => {
+            let reason = answer.reason.as_ref().unwrap();
+            assert!(!must_find && reason.contains("nothing came back"), "{what}");
+        }
+        _ => panic!("{what}"),
+    }
+    let silent = trials.iter().find(|t| t.lost() > 0 && t.directions[0].received == 0);
+    assert!(silent.is_none() || answer.reason.unwrap_or_default().contains("nothing came back"), "told");
+    run(config, &mut SimSetup { dead: Some(dead), ..SimSetup::new(capacity, 1) }.start()).0
+}
+
+#[test]
+fn a_device_that_dies_and_comes_back_gets_its_own_throughput() {
+    for config in all_methods() {
+        let s = config.duration_s;
+        // Three trials long, from the end of the second trial or within it; then one that does not come back.
+        for (from, to) in [(2.0, 5.0), (1.3, 4.2), (1.9, 3.0), (0.0, 1.5), (3.5, 5.5)] {
+            assert_truth(&config, SimSetup { dead: Some((from * s, to * s)), ..SimSetup::new(6.2e6, 1) }, true);
+        }
+        let gone = assert_truth(&config, SimSetup { dead: Some((2.5 * s, 1e9)), ..SimSetup::new(6.2e6, 1) }, false);
+        assert_eq!(gone.outcome, Outcome::Inconclusive, "{gone:?}");
+        let reason = gone.reason.unwrap();
+        assert!(
+            reason.contains("the device fell silent: nothing came back from trial 4 on (trials 4 to 9)"),
+            "{reason}"
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Not of one that dies in the last trial: nothing after it shows that it did.
+    #[test]
+    fn whenever_a_device_is_away_for_some_trials_the_truth_is_found_or_none(
+        from in 0.0f64..4.0, trials in 2.0f64..9.0, capacity in 1e6f64..9e6, method in 0usize..2,
+    ) {
+        let config = &all_methods()[method];
+        let dead = (from * config.duration_s, (from + trials) * config.duration_s);
+        assert_truth(config, SimSetup { dead: Some(dead), ..SimSetup::new(capacity, 1) }, false);
+    }
+}
+
+#[test]
+fn a_device_that_forwards_nothing_in_overload_is_no_dead_one() {
+    for config in all_methods() {
+        let mut search = config.search();
+        let (mut dut, mut made) = (SimDut::new(4e6, 1), Vec::new());
+        let answer = loop {
+            let spec = match search.next() {
+                Step::Run(spec) => spec,
+                Step::Done(answer) => break answer,
+            };
+            let mut trial = dut.run(&spec);
+            if spec.load_fps.get() > 6e6 {
+                let all = &mut trial.directions[0];
+                (all.received, all.lost) = (0, all.sent);
+            }
+            search.report(&trial);
+            made.push(trial);
+        };
+        assert_eq!(answer.outcome, Outcome::Found, "{:?} {answer:?}", config.method);
+        assert!((3.9e6..=4.01e6).contains(&answer.throughput.unwrap().get()), "{:?} {answer:?}", config.method);
+        assert_eq!(answer.reason, None);
+        let quiet = run(&config, &mut SimDut::new(4e6, 1)).1.len();
+        let mut silent: Vec<_> = made.iter().map(|t| t.spec.load_fps.get() as u64).filter(|&l| l > 6_000_000).collect();
+        silent.dedup();
+        assert!(made.len() <= quiet + 3 * silent.len(), "{:?}: {} trials for {quiet}", config.method, made.len());
     }
 }
 

@@ -22,6 +22,8 @@ pub struct SimDut {
     pub(super) at: usize,
     pub(super) classifier: PlacementClassifier,
     pub(super) patience_s: Option<f64>,
+    /// When it is dead as it was asked for, once an event came.
+    pub(super) dead: Option<Option<(f64, f64)>>,
     /// Frames that the last trial left in the queue.
     pub(super) queued: f64,
 }
@@ -58,6 +60,12 @@ impl SimDut {
     /// The classes its trials were assigned.
     pub fn classifier(&self) -> &PlacementClassifier {
         &self.classifier
+    }
+
+    /// The next trial is one in which the device is reset: it is dead when `dead` says, from this trial's first frame.
+    pub fn event_comes(&mut self) {
+        let (now, dead) = (self.now_s, *self.dead.get_or_insert(self.setup.dead));
+        self.setup.dead = dead.map(|(from, to)| (now + from, now + to));
     }
 
     fn maybe_move(&mut self, probability: f64) {

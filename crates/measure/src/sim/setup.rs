@@ -102,6 +102,7 @@ impl SimSetup {
             at: 0,
             classifier: PlacementClassifier::default(),
             patience_s: None,
+            dead: None,
             queued: 0.0,
         }
     }

@@ -84,7 +84,13 @@ impl Rounds {
         let residual = trust.residual.max(Duration::from_millis(20));
         let mut search = AddressSearch::new(goal, trust.max_repeats)
             .ok_or_else(|| Failure::usage("addresses: no round is possible: the highest rate is below 1 frame/s"))?;
+        let (since, most) = (Instant::now(), self.run.plan.time_of_a_test());
+        let mut late = false;
         while let Some(round) = search.wanted() {
+            if since.elapsed() >= most {
+                late = true;
+                break;
+            }
             let n = round.addresses as f64;
             let least = Duration::from_secs_f64((n / round.learning_fps.get() + n / test_fps.get()).min(1e9));
             self.check(round.addresses, least)?;
@@ -104,7 +110,11 @@ impl Rounds {
         if test == Test::AddressCaching && ended.is_some() {
             self.capacity = found.addresses;
         }
-        Ok(self.answer(test, found, ended))
+        let late = late.then(|| {
+            let (rounds, most) = (found.rounds.len(), most.as_secs_f64());
+            format!("did not end within test_timeout = {most} s: {rounds} rounds until then")
+        });
+        Ok(self.answer(test, found, ended, late))
     }
 
     /// That a round is over before the device forgets.
@@ -127,12 +137,14 @@ impl Rounds {
         }
     }
 
-    fn answer(&self, test: Test, found: Addresses, ended: Option<End>) -> TestResult {
+    /// `late`: why it was ended before its end, when its time was up.
+    fn answer(&self, test: Test, found: Addresses, ended: Option<End>, late: Option<String>) -> TestResult {
         let invalid = found.rounds.iter().filter(|r| r.verdict == RoundVerdict::Invalid).count() as u32;
         let facts = LabelFacts { repeated: invalid, ..self.run.label_facts() };
         let (standard, compliance) = label::addresses(test, &self.run.plan, &facts);
         let nothing = found.rounds.iter().all(|r| r.counts.forwarded == 0) && !found.rounds.is_empty();
         let (outcome, reason) = match ended {
+            None if late.is_some() => (TestOutcome::Inconclusive, late),
             None => (TestOutcome::Interrupted, None),
             Some(_) if nothing => (
                 TestOutcome::NoTraffic,

@@ -41,6 +41,8 @@ pub trait Bed {
         selftest_max: Option<Fps>,
         tick: &mut dyn FnMut(f64),
     ) -> Result<Option<TrialRecord>, Failure>;
+    /// The next trial is one in which an event is caused: for a simulated device, which has no command to cause it.
+    fn event_comes(&mut self) {}
     /// Every trial so far.
     fn trials(&self) -> &[TrialRecord];
     /// The ports whose link is down now.

@@ -22,7 +22,7 @@ const MAX_OUTPUT: u64 = 300;
 pub struct EventCommand {
     argv: Vec<String>,
     timeout: Duration,
-    running: Option<JoinHandle<String>>,
+    running: Option<JoinHandle<(bool, String)>>,
 }
 
 impl EventCommand {
@@ -35,14 +35,15 @@ impl EventCommand {
     pub fn start(&mut self) {
         if self.running.is_none() {
             let (argv, timeout) = (self.argv.clone(), self.timeout);
-            self.running = Some(thread::spawn(move || run(&argv, timeout)));
+            self.running = Some(thread::spawn(move || ended(&argv, &[], timeout, &|| false)));
         }
     }
 
-    /// Waits until it has ended, which its timeout bounds. How it ended, in words; `None` when it was never started.
-    pub fn end(self) -> Option<String> {
+    /// Waits until it has ended, which its timeout bounds. Whether it ended well, and how, in words; `None` when it was
+    /// never started.
+    pub fn end(self) -> Option<(bool, String)> {
         let job = self.running?;
-        Some(job.join().unwrap_or_else(|_| "its end is not known".to_owned()))
+        Some(job.join().unwrap_or_else(|_| (false, "its end is not known".to_owned())))
     }
 }
 
@@ -57,10 +58,6 @@ pub fn run_first(
         (true, _) => Ok(()),
         (false, how) => Err(how),
     }
-}
-
-fn run(argv: &[String], timeout: Duration) -> String {
-    ended(argv, &[], timeout, &|| false).1
 }
 
 /// Whether it ended well, and how.
@@ -132,6 +129,12 @@ mod tests {
     use super::*;
 
     fn ended(argv: &[&str], timeout: Duration) -> String {
+        let (well, how) = how(argv, timeout);
+        assert_eq!(well, how.starts_with("exit status: 0"), "{how}");
+        how
+    }
+
+    fn how(argv: &[&str], timeout: Duration) -> (bool, String) {
         let argv: Vec<String> = argv.iter().map(|&a| a.to_owned()).collect();
         let mut command = EventCommand::new(&argv, timeout);
         command.start();

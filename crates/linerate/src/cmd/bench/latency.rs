@@ -19,6 +19,8 @@ const TESTER_STEP: f64 = 0.9;
 const MAX_SHORT: u32 = 6;
 /// A trial of an answer in another placement, or none, is tried again this often.
 const PLACEMENT_TRIES: u32 = 20;
+/// Trials in which nothing came back say that the device is gone, not what it forwards: so many end it.
+const MAX_SILENT: u32 = 5;
 
 impl<B: Bed> Bench<B> {
     /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
@@ -38,15 +40,26 @@ impl<B: Bed> Bench<B> {
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
         let duration_s = plan.latency.duration.as_secs_f64();
         let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
+        let waits_s = (plan.trust.residual + plan.trust.settle).as_secs_f64();
+        let (most_s, mut spent_s) = (plan.time_of_a_test().as_secs_f64(), 0.0);
         let mut load = found;
         for step in 0..=MAX_STEPS_DOWN {
             let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
             let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), ..spec };
-            let (mut valid, mut short) = (None, 0);
+            let (mut valid, mut short, mut silent) = (None, 0, 0);
             for attempt in 1..=tries {
+                if spent_s >= most_s {
+                    notes.push(format!("no latency: not measured within test_timeout = {most_s} s"));
+                    if step > 0 && !goals && answer.outcome != Outcome::TesterLimited {
+                        // A trial lost frames at what the search found, and none has passed below it.
+                        (answer.outcome, answer.throughput) = (Outcome::Inconclusive, None);
+                    }
+                    return Ok(None);
+                }
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
                 let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
+                spent_s += trial.real_duration_s.max(0.0) + waits_s;
                 if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
                     // What the search found stands; this trial says nothing of it.
                     answer.outcome = Outcome::Interrupted;
@@ -57,8 +70,20 @@ impl<B: Bed> Bench<B> {
                 let unprobed = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
                 let here = unprobed || answer.placement.is_none() || seen.placement == answer.placement;
                 if trial.valid() && here {
-                    valid = Some(trial);
-                    break;
+                    if trial.directions.iter().any(|d| d.received > 0) {
+                        valid = Some(trial);
+                        break;
+                    }
+                    silent += 1;
+                    if silent >= MAX_SILENT {
+                        notes.push(format!(
+                            "the device fell silent after the search: nothing came back in {silent} trials of \
+                             {duration_s} s, the last number {}; see whether it still runs",
+                            trial.number
+                        ));
+                        answer.outcome = Outcome::Inconclusive;
+                        return Ok(None);
+                    }
                 }
                 short += u32::from(beyond_tester(&trial));
                 if answer.outcome == Outcome::TesterLimited && short >= MAX_SHORT {

@@ -3,7 +3,7 @@
 use measure::{
     label::{self, LabelFacts},
     plan::Test,
-    procedure::{for_test, Ask, Findings, Found, Known, Procedure, Setting, TestOutcome},
+    procedure::{for_test, Ask, Findings, Found, Known, NoProcedure, Procedure, Setting, TestOutcome},
     result::TestResult,
     search::SearchConfig,
     trial::{TrialRecord, TrialSpec},
@@ -47,7 +47,7 @@ impl<B: Bed> Bench<B> {
                 at_most("soak.load", load.resolve(config.frame_size, self.run.link())?, config)?;
             }
             let findings = match for_test(test, self.run.plan(), &setting) {
-                Err(reason) => not_run(reason),
+                Err(no) => not_run(no),
                 Ok(procedure) => self.procedure(procedure, &setting, &Around { streams, most, test, index })?,
             };
             let result = self.answer(test, &setting, findings);
@@ -83,11 +83,25 @@ impl<B: Bed> Bench<B> {
             line.left_s = Some(f64::from(procedure.trials_left()) * (spec.duration_s + setting.overhead_s));
             let attempt = attempts.next(&spec);
             let mut event = at_s.and_then(|at_s| Some((at_s, self.event()?)));
+            if at_s.is_some() {
+                self.run.event_comes();
+            }
+            let asked = event.is_some();
             let trial = self.trial_with(around, spec, attempt, &line, event.as_mut());
             let ended = event.and_then(|(_, command)| command.end());
             let Some(trial) = trial? else { break };
-            commands.extend(ended.map(|text| (trial.number, text)));
             procedure.report(&trial);
+            match ended {
+                Some((well, how)) => {
+                    if !well {
+                        procedure.event_failed(trial.number, &how);
+                    }
+                    commands.push((trial.number, how));
+                }
+                // The trial ended before its time; an invalid one is repeated anyway.
+                None if asked && trial.valid() => procedure.event_failed(trial.number, "not started"),
+                None => {}
+            }
             let down = self.run.links_down();
             // A link that the event took down may come back; one that is down after any other trial is gone.
             if at_s.is_none() && trial.loss_ratio() > 0.0 && !down.is_empty() {
@@ -174,13 +188,14 @@ fn at_most(key: &str, fps: Fps, config: &SearchConfig) -> Result<(), Failure> {
 /// The throughput that a plan gives.
 fn given(fps: Fps, config: &SearchConfig) -> Result<Known, Failure> {
     at_most("throughput", fps, config)?;
-    Ok(Known { fps, at_maximum: fps >= config.upper, placement: None })
+    let at_maximum = fps >= config.upper;
+    Ok(Known { fps, at_maximum, tester_limited: at_maximum && config.upper_is_tester, placement: None })
 }
 
-fn not_run(reason: String) -> Findings {
+fn not_run(no: NoProcedure) -> Findings {
     Findings {
-        outcome: TestOutcome::NotRun,
-        reason: Some(reason),
+        outcome: no.outcome,
+        reason: Some(no.reason),
         trials: Vec::new(),
         invalid_trials: 0,
         found: Found::Nothing,

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use measure::{plan::ValidPlan, sim::SimSetup};
-use report::rehearsal::{json, render, render_all, Rehearsal, Rehearsed};
+use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup};
+use report::rehearsal::{json, render, render_all, Answered, Rehearsal, Rehearsed};
 use report::write::write_atomic;
-use units::{FrameSize, Frames};
+use units::{Fps, FrameSize, Frames};
 
-use super::{ending::verdict, sim, Bench, SimRun};
+use super::{
+    ending::{found, verdict},
+    sim, Bench, SimRun,
+};
 use crate::{
     cli::{BenchArgs, PortArgs},
     cmd::output,
@@ -89,13 +92,27 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
             trials: bench.run.made(),
             seconds: bench.run.now_s(),
             verdict: verdict(&results, &bench.tests, false),
+            answers: results.iter().filter(|r| found(r.outcome)).filter_map(answered).collect(),
         });
     }
     Ok(Rehearsal {
         plan: format!("{}: {} ({})", plan.name, plan.description, Frames::list(&plan.frame_sizes)),
         dut: format!("{setup}{assumed}"),
+        capacity: capacity(&setup),
         runs,
     })
+}
+
+fn answered(size: &measure::result::SizeResult) -> Option<Answered> {
+    let (frame_size, of_device) = (size.frame_size_bytes, size.outcome == Outcome::Found);
+    Some(Answered { frame_size, throughput_fps: size.throughput_fps?, of_device })
+}
+
+/// What a simulated device forwards, where that is one figure: not of a loss that sets in softly, nor of one that drifts
+/// or depends on where the cores are.
+fn capacity(setup: &SimSetup) -> Option<Fps> {
+    let one = setup.placements.len() == 1 && setup.onset == 0.0 && setup.drift_per_min == 0.0;
+    (one && setup.inversion.is_none()).then(|| Fps::from_raw(setup.capacity(0, 0.0, 0.0)))
 }
 
 /// A device below the highest load, that loses a few frames in one trial of fifty as machines do.

@@ -120,6 +120,10 @@ impl Bed for SimRun {
         Ok(Some(record))
     }
 
+    fn event_comes(&mut self) {
+        self.dut.event_comes();
+    }
+
     fn trials(&self) -> &[TrialRecord] {
         &self.trials
     }

@@ -131,7 +131,12 @@ pub fn plan(test: &str, more: &str) -> ValidPlan {
 /// 64 bytes over 10 Gbit/s, with a throughput.
 pub fn setting(throughput: Option<f64>) -> Setting {
     let line = "10G".parse::<LinkSpeed>().unwrap().line_rate(FrameSize::MIN);
-    let known = |fps: f64| Known { fps: Fps::from_raw(fps), at_maximum: fps >= line.get(), placement: None };
+    let known = |fps: f64| Known {
+        fps: Fps::from_raw(fps),
+        at_maximum: fps >= line.get(),
+        tester_limited: false,
+        placement: None,
+    };
     Setting {
         frame_size: FrameSize::MIN.into(),
         max: line,

@@ -156,7 +156,7 @@ fn a_queue_beyond_the_limit_is_said_to_be() {
     );
     assert_eq!(findings.outcome, TestOutcome::AtMaximum, "1402 of 1488 frames is near");
     let never = for_test(Test::BackToBack, &short, &setting(Some(LINE))).unwrap_err();
-    assert!(never.starts_with("RFC 9004 §6.1: the throughput is the highest load"), "{never}");
+    assert!(never.reason.starts_with("RFC 9004 §6.1: the throughput is the highest load"), "{never:?}");
 }
 
 #[test]
@@ -275,19 +275,50 @@ fn a_soak_holds_the_loss_against_its_budget_and_sees_drift() {
 
 #[test]
 fn a_reset_is_told_from_lost_frames_and_from_the_gap() {
-    let table = plan("reset", "reset.command = ['true']");
+    assert_eq!(crate::plan::ResetPlan::default().repetitions, 3);
+    let table = plan("reset", "reset.command = ['true']\nreset.repetitions = 1");
     let mut procedure = for_test(Test::Reset, &table, &setting(Some(1e6))).unwrap();
-    assert!(matches!(procedure.wanted(), Ask::Event { at_s, .. } if at_s == 10.0));
-    let mut device = Device { dead: Some((10.0, 12.5)), ..Device::new(10e6, 0.0) };
+    assert!(matches!(procedure.wanted(), Ask::Event { at_s, .. } if at_s == 15.0));
+    let mut device = Device { dead: Some((15.0, 17.5)), ..Device::new(10e6, 0.0) };
     let (findings, _) = drive(&mut device, Test::Reset, &table, &setting(Some(1e6)));
     assert_eq!(findings.outcome, TestOutcome::Done);
     let reset = found!(findings, Reset);
     let (loss, stamps) = (reset.by_loss_s.unwrap().mean, reset.by_timestamps_s.unwrap().mean);
     assert!((loss - 2.5).abs() < 1e-6 && (stamps - 2.5).abs() < 1e-6, "{reset:?}");
 
-    let mut gone = Device { dead: Some((10.0, 1e9)), ..Device::new(10e6, 0.0) };
+    let mut gone = Device { dead: Some((15.0, 1e9)), ..Device::new(10e6, 0.0) };
     let (findings, _) = drive(&mut gone, Test::Reset, &table, &setting(Some(1e6)));
     assert_eq!(findings.outcome, TestOutcome::Failed);
     let (findings, _) = drive(&mut Device::new(10e6, 0.0), Test::Reset, &table, &setting(Some(1e6)));
     assert!(findings.reason.unwrap().contains("no frame was lost"));
+}
+
+#[test]
+fn a_reset_whose_command_fails_is_inconclusive() {
+    let table = plan("reset", "reset.command = ['true']");
+    let mut procedure = for_test(Test::Reset, &table, &setting(Some(1e6))).unwrap();
+    let Ask::Event { spec, .. } = procedure.wanted() else { panic!("an event first") };
+    let record = Device::new(10e6, 0.0).run(&spec);
+    procedure.report(&record);
+    procedure.event_failed(record.number, "exit status: 3 after 0.00 s: no such unit");
+    assert_eq!(procedure.wanted(), Ask::Done);
+    let findings = procedure.so_far();
+    assert_eq!((findings.outcome, findings.trials.len()), (TestOutcome::Inconclusive, 1));
+    assert!(findings.reason.unwrap().contains("exit status: 3 after 0.00 s: no such unit"));
+}
+
+#[test]
+fn a_tester_that_cannot_overload_the_device_is_no_device_that_cannot_be_overloaded() {
+    for (test, cites) in [(Test::BackToBack, "RFC 9004 §6.1: "), (Test::Recovery, "the throughput is")] {
+        let plan = plan(test.name(), "");
+        let most = setting(Some(14_880_952.4));
+        let by_link = for_test(test, &plan, &most).unwrap_err();
+        assert_eq!(by_link.outcome, TestOutcome::NotRun);
+        assert!(by_link.reason.starts_with(cites), "{}", by_link.reason);
+
+        let known = most.throughput.map(|known| super::super::Known { tester_limited: true, ..known });
+        let by_tester = for_test(test, &plan, &super::super::Setting { throughput: known, ..most }).unwrap_err();
+        assert_eq!(by_tester.outcome, TestOutcome::Inconclusive);
+        assert!(by_tester.reason.starts_with("the tester cannot overload the device"), "{}", by_tester.reason);
+    }
 }
