@@ -118,6 +118,16 @@ fn a_reset_is_rehearsed_with_a_device_that_dies() {
         assert_eq!(reset[way]["n"], 3, "{way}: {reset}");
     }
     assert!(result["sizes"].as_array().unwrap().is_empty(), "no search");
+    // A plan with a command is rehearsed without it.
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, ran) = (dir.path().join("plan.toml"), dir.path().join("ran"));
+    let text = format!("tests = ['reset']\nframe_sizes = [64]\nreset.command = ['touch', '{}']", ran.display());
+    std::fs::write(&plan, text).unwrap();
+    let ended =
+        bench(&[&["--plan", plan.to_str().unwrap(), "--json", "-", "--link", "10G"], &args[..2], &args[4..]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(answer(&ended.json(), "reset")["found"]["reset"]["by_loss_s"]["n"], 3);
+    assert!(!ran.exists());
 }
 
 #[test]

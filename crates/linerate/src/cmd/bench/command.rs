@@ -77,7 +77,7 @@ fn ended(argv: &[String], env: &[(String, String)], timeout: Duration, given_up:
     let begun = Instant::now();
     let child = match command.spawn() {
         Ok(child) => child,
-        Err(e) => return not(&format!("not run: {e}")),
+        Err(e) => return not(&format!("not run: {program}: {e}")),
     };
     let ended = wait(child, begun + timeout, given_up);
     let took = begun.elapsed().as_secs_f64();
@@ -147,7 +147,7 @@ mod tests {
         let long = Duration::from_secs(20);
         let done = ended(&["sh", "-c", "echo went  down >&2; exit 3"], long);
         assert!(done.starts_with("exit status: 3 after ") && done.ends_with(" s: went down"), "{done}");
-        assert!(ended(&["/nowhere/at-all"], long).starts_with("not run: "));
+        assert!(ended(&["/nowhere/at-all"], long).starts_with("not run: /nowhere/at-all: "));
         let loud = ended(&["sh", "-c", "seq 1000; printf '\\033[31mred'"], long);
         assert!(loud.len() < 400 && loud.ends_with("999 1000 [31mred"), "{loud}");
         assert_eq!(EventCommand::new(&["true".to_owned()], long).end(), None, "only a started one runs");

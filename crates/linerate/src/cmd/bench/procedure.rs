@@ -142,8 +142,11 @@ impl<B: Bed> Bench<B> {
         })
     }
 
-    /// The command that causes the event, where the plan gives one.
+    /// The command that causes the event, where the plan gives one and there is a device for it.
     fn event(&self) -> Option<EventCommand> {
+        if self.run.label_facts().simulated {
+            return None;
+        }
         let table = self.run.plan().reset.as_ref().filter(|t| !t.command.is_empty())?;
         Some(EventCommand::new(&table.command, table.command_timeout))
     }
