@@ -107,6 +107,21 @@ fn the_truth_of_a_simulated_device_is_found() {
 }
 
 #[test]
+fn a_loss_curve_with_a_device_that_was_away_is_inconclusive() {
+    for dead in ["100s-400s", "100s-100000s"] {
+        let dut = format!("sim:capacity=10M,dead={dead}");
+        let args = ["--dut", &dut, "--tests", "frame-loss", "--throughput", "5Mpps", "--link", "10G"];
+        let ended = bench(&[&args[..], &["--frame-sizes", "64", "--json", "-"]].concat());
+        assert_eq!(ended.code, 3, "{}", ended.stderr);
+        let result = ended.json();
+        let test = answer(&result, "frame-loss");
+        assert_eq!(test["outcome"], "inconclusive");
+        assert!(test["reason"].as_str().unwrap().contains("the device was away"), "{}", test["reason"]);
+        assert!(test["found"]["frame_loss"]["points"].as_array().unwrap().len() >= 8, "the curve is kept");
+    }
+}
+
+#[test]
 fn a_reset_is_rehearsed_with_a_device_that_dies() {
     let args = ["--dut", "sim:capacity=10M,dead=20s-22s", "--tests", "reset", "--throughput", "1Mpps"];
     let ended = bench(&[&args[..], &["--frame-sizes", "64", "--json", "-"]].concat());

@@ -113,6 +113,20 @@ impl Steps {
         Some(format!("no figure at {} % of the highest rate: {}{rest}", loads.join(", "), last.reason))
     }
 
+    /// Loads at which nothing came back although something did at a higher one: the device was away, in words.
+    fn silent(&self) -> Option<String> {
+        let heard = self.found.points.iter().skip_while(|p| p.forwarding_fps <= Fps::ZERO);
+        let silent = heard.filter(|p| p.forwarding_fps <= Fps::ZERO).map(|p| format!("{:.2}", p.percent));
+        let loads: Vec<String> = silent.collect();
+        (!loads.is_empty()).then(|| {
+            format!(
+                "nothing came back at {} % of the highest rate, although something did at more: the device was away, and \
+                 the loss there says nothing of the load",
+                loads.join(", ")
+            )
+        })
+    }
+
     fn end(&self) -> Want {
         if let Some(reason) = self.unsettled() {
             return Want::end(TestOutcome::Inconclusive, reason);
@@ -123,6 +137,9 @@ impl Steps {
         }
         if points.iter().all(|p| p.forwarding_fps <= Fps::ZERO) {
             return Want::end(TestOutcome::NoTraffic, "nothing came back at any load");
+        }
+        if let Some(reason) = self.silent() {
+            return Want::end(TestOutcome::Inconclusive, reason);
         }
         if self.lossless_run < 2 && points.iter().all(|p| p.loss_ratio > 0.0) {
             return Want::End(TestOutcome::Done, Some("frames were lost at every load".to_owned()));
