@@ -1,11 +1,9 @@
-use std::{
-    sync::{
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-        Arc,
-    },
-    time::SystemTime,
+use std::sync::{
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    Arc,
 };
 
+use super::udp::since_1970;
 use crate::{ipfix::Statistics, protocol::ExportTotals, Record};
 
 /// What became of the records given to a sink. Each number only grows.
@@ -60,14 +58,11 @@ impl Counters {
     }
 
     pub fn lost(&self, lost: &Lost) {
-        if self.closed.load(Relaxed) {
-            return;
-        }
-        if lost.records == 0 {
+        if self.closed.load(Relaxed) || lost.records == 0 {
             return;
         }
         self.dropped.fetch_add(lost.records, Relaxed);
-        let now = unix_ms();
+        let now = u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX);
         let _ = self.dropped_ms[0].compare_exchange(0, now, Relaxed, Relaxed);
         self.dropped_ms[1].store(now, Relaxed);
         self.dropped_packets.fetch_add(lost.packets, Relaxed);
@@ -124,9 +119,4 @@ impl Lost {
         self.packets = self.packets.wrapping_add(record.forward.packets).wrapping_add(record.back.packets);
         self.octets = self.octets.wrapping_add(record.forward.bytes).wrapping_add(record.back.bytes);
     }
-}
-
-fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -189,11 +189,15 @@ fn is_refusal(error: &io::Error) -> bool {
 
 /// The export time of a message.
 pub(super) fn unix_s() -> u32 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // The field has 32 bits, until 2106.
     #[allow(clippy::cast_possible_truncation)]
-    let seconds = now.as_secs() as u32;
+    let seconds = since_1970().as_secs() as u32;
     seconds
+}
+
+/// Since the Unix epoch; nothing before it.
+pub(super) fn since_1970() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Addresses of `HOST:PORT`. May wait for a name server.

@@ -5,6 +5,8 @@ use std::{
     io::Write,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use dpdk::PortSpec;
@@ -15,6 +17,9 @@ use rustix::{
 
 use super::private_directory;
 use crate::failure::Failure;
+
+/// How often a claim that is held is tried again, a millisecond apart.
+const TRIES: u32 = 20;
 
 /// A kernel interface taken, by a lock on a file among the control sockets. The kernel lets the lock go with the process,
 /// however that ends.
@@ -30,19 +35,29 @@ impl Claim {
     pub fn all(specs: &[PortSpec]) -> Result<Vec<Self>, Failure> {
         let kernel = specs.iter().filter(|spec| matches!(spec, PortSpec::Eth { .. }));
         let mut claims = Vec::new();
-        for spec in kernel {
+        for (n, spec) in kernel.enumerate() {
             let (Ok(dir), Some(name)) = (private_directory(), file_name(spec)) else { continue };
+            if n == 0 {
+                clear(&dir);
+            }
             claims.extend(Self::take(&dir.join(name), spec)?);
         }
         Ok(claims)
     }
 
     fn take(path: &Path, spec: &PortSpec) -> Result<Option<Self>, Failure> {
+        let mut tries = 0;
         loop {
             let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
             let Ok(mut locked) = open else { return Ok(None) };
             match flock(&locked, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
+                // Another may hold it for the moment in which it clears away what the dead have left.
+                Err(Errno::WOULDBLOCK) if tries < TRIES => {
+                    tries += 1;
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
                 Err(Errno::WOULDBLOCK) => return Err(held(path, spec)),
                 Err(_) => return Ok(None),
             }
@@ -61,6 +76,21 @@ impl Drop for Claim {
     fn drop(&mut self) {
         // While it is still locked.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Removes the files of processes that were killed: nobody takes the interfaces of a network namespace that is gone.
+fn clear(dir: &Path) {
+    for path in fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if !(name.starts_with("eth-") && name.ends_with(".lock")) {
+            continue;
+        }
+        let Ok(file) = OpenOptions::new().read(true).write(true).open(&path) else { continue };
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // While it is locked: who opened it before finds another file of that name, or none.
+            let _ = fs::remove_file(&path);
+        }
     }
 }
 
@@ -103,6 +133,22 @@ mod tests {
         assert!(!path.exists());
         assert!(Claim::take(&path, &spec).unwrap().is_some());
         assert!(Claim::take(&dir.path().join("no/where"), &spec).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_the_dead_left_is_cleared_and_what_is_held_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in ["eth-1-t0.lock", "eth-1-t1.lock", "forward.sock", "eth-1-t0.txt"] {
+            fs::write(at(name), "1").unwrap();
+        }
+        let kept = Claim::take(&at("eth-1-t1.lock"), &"eth:t1".parse().unwrap()).unwrap().unwrap();
+        clear(dir.path());
+        let there = ["eth-1-t0.lock", "eth-1-t1.lock", "forward.sock", "eth-1-t0.txt"].map(|name| at(name).exists());
+        assert_eq!(there, [false, true, true, true]);
+        assert!(Claim::take(&at("eth-1-t1.lock"), &"eth:t1".parse().unwrap()).is_err());
+        drop(kept);
+        clear(&at("no/where"));
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Rig {
         let tables_mib = if outside { 0 } else { tables_mib };
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, !outside)?;
-        check_descriptors(machine)?;
+        check_descriptors(machine.descriptors)?;
         let claims = Claim::all(&specs)?;
         let eal = start_eal(machine, tables_mib, cpus, &specs)?;
         let clock = Tsc::new(eal);
@@ -335,8 +335,8 @@ pub fn start_forward_eal(
 }
 
 /// Software rings of another size hold fewer frames than asked, or none.
-pub fn check_descriptors(machine: &MachineArgs) -> Result<(), Failure> {
-    match machine.descriptors {
+pub fn check_descriptors(descriptors: u32) -> Result<(), Failure> {
+    match descriptors {
         n if n.is_power_of_two() => Ok(()),
         n => Err(Failure::usage(format!("--descriptors {n}: must be a power of two, 64 to 32768"))),
     }

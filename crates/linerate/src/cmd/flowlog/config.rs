@@ -22,7 +22,7 @@ use crate::{
         MachineArgs, MemoryArg,
     },
     cmd::forward::config::{file, number, placement, Placement},
-    engine::{flowlog::LogSpec, Polled, NODE_SAMPLE},
+    engine::{self, flowlog::LogSpec, Polled, NODE_SAMPLE},
     failure::Failure,
 };
 
@@ -251,12 +251,7 @@ impl Config {
                 return Err(Failure::usage(format!("{key} {value}: must be {} to {}", legal.start(), legal.end())));
             }
         }
-        if !self.descriptors.is_power_of_two() {
-            return Err(Failure::usage(format!(
-                "descriptors {}: must be a power of two, 64 to 32768",
-                self.descriptors
-            )));
-        }
+        engine::check_descriptors(self.descriptors)?;
         let duration = Some(&self.duration).filter(|text| !text.is_empty());
         let duration = duration.map(|text| units::parse_duration(text).map_err(|e| format!("duration: {e}")));
         let placed = placement(&self.cpus, &self.queue_map, ports, self.rx_queues, allowed)?;

@@ -183,7 +183,7 @@ fn no_tester(machine: &MachineArgs) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
         }
     }
-    engine::check_descriptors(machine)
+    engine::check_descriptors(machine.descriptors)
 }
 
 /// Which CPUs poll, and who polls what.

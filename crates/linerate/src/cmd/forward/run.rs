@@ -83,7 +83,7 @@ pub fn poll<F: Function<Mbuf> + Send>(
     while !desk.over(stop) {
         // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
         // moment, and who came or went meanwhile is let in or out.
-        let parked = sockets.then(|| eal.park_interrupts());
+        let parked = if sockets { eal.park_interrupts() } else { None };
         let lull = AtomicBool::new(false);
         eal.scope(|s| -> Result<(), Failure> {
             // However this ends, the loops must, or the scope would wait for ever.
