@@ -35,7 +35,7 @@ setup-bench: # and what the benchmarks count with
 bench: setup-bench hugepages ## speed, as ratios against a peer run in the same minute (docs/performance.md)
 	cargo bench --locked --workspace
 	cargo bench --locked -p linerate --bench flowlog -- flows readers captures latency
-	cargo bench --locked -p linerate-flow --bench table -- ageing
+	cargo bench --locked -p flow --bench table -- ageing
 
 clean: ## remove what was built
 	cargo clean

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, process::exit};
 
 /// One line, naming what to install; a panic would bury it.
 fn fail(what: &str) -> ! {
-    eprintln!("linerate-dpdk-sys: {what}; mend it with: apt-get install libdpdk-dev libclang-dev");
+    eprintln!("dpdk-sys: {what}; mend it with: apt-get install libdpdk-dev libclang-dev");
     exit(1)
 }
 

@@ -1,4 +1,4 @@
-//! Cycles a frame of the learning bridge on heap buffers in cache: `cargo bench -p linerate-dataplane --bench bridge`.
+//! Cycles a frame of the learning bridge on heap buffers in cache: `cargo bench -p dataplane --bench bridge`.
 //!
 //! Best of many short runs, by `Instant` and the frequency the kernel states; all frames go from port 0 to port 1
 //! between known stations, as many sources as destinations.

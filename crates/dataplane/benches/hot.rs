@@ -1,4 +1,4 @@
-//! Cycles a frame of each function on heap buffers in cache: `cargo bench -p linerate-dataplane`.
+//! Cycles a frame of each function on heap buffers in cache: `cargo bench -p dataplane`.
 //!
 //! Best of many short runs, in nanoseconds by `Instant` and in cycles by the frequency the kernel states. The
 //! clock of the nodes is a free one, so that what is measured is the work; what reading the TSC adds is measured in

@@ -1,4 +1,4 @@
-//! Instructions a frame of each function, counted by callgrind: `cargo bench -p linerate-dataplane --bench instructions`.
+//! Instructions a frame of each function, counted by callgrind: `cargo bench -p dataplane --bench instructions`.
 //!
 //! What a busy machine cannot blur: the same compiler gives the same figure every time. Each case is run for two numbers of
 //! bursts, and the difference is divided by the frames, so that nothing of the set-up is in it. Needs valgrind.

@@ -1,4 +1,4 @@
-//! Cycles a frame of the MPLS function on heap buffers in cache: `cargo bench -p linerate-dataplane --bench mpls`.
+//! Cycles a frame of the MPLS function on heap buffers in cache: `cargo bench -p dataplane --bench mpls`.
 //!
 //! Best of many short runs, as in `hot`. A popped label is put back within the measured time, and what that costs by
 //! itself is a line of its own.

@@ -1,5 +1,5 @@
 //! Cycles a frame of VXLAN encapsulation and decapsulation on heap buffers in cache, as `hot` measures the others:
-//! `cargo bench -p linerate-dataplane --bench vxlan`.
+//! `cargo bench -p dataplane --bench vxlan`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use std::{

@@ -1,6 +1,6 @@
 //! Forwarding tables at full size: memory, time to load, and cycles a lookup with each of DPDK's functions.
 //!
-//! `cargo bench -p linerate-dpdk --bench fib`; random addresses inside the routes, 64 at a time, best of many.
+//! `cargo bench -p dpdk --bench fib`; random addresses inside the routes, 64 at a time, best of many.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::{

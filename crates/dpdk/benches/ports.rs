@@ -1,6 +1,6 @@
 //! What a frame costs in this layer: nanoseconds for receiving, sending, allocating and freeing on `null` and `wire`.
 //!
-//! `cargo bench -p linerate-dpdk --bench ports`; one lcore, bursts of 32, 64-byte frames. Compare within one run only.
+//! `cargo bench -p dpdk --bench ports`; one lcore, bursts of 32, 64-byte frames. Compare within one run only.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::hint::black_box;

@@ -1,5 +1,5 @@
 //! What a frame costs to decode: instructions, counted by callgrind (needs valgrind), and nanoseconds, the best of many
-//! rounds: `cargo bench -p linerate-flow --bench decode`.
+//! rounds: `cargo bench -p flow --bench decode`.
 //!
 //! The loop over the burst and putting the packet where a table would read it are counted in: some 15 instructions.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]

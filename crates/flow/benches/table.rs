@@ -1,4 +1,4 @@
-//! Clocks a packet in the flow table, by itself: `cargo bench -p linerate-flow --bench table -- [FLOWS...]`; with `ageing`,
+//! Clocks a packet in the flow table, by itself: `cargo bench -p flow --bench table -- [FLOWS...]`; with `ageing`,
 //! only how long a million flows that end at once hold up the packet path.
 //!
 //! Known flows drawn uniformly at random, new flows, ageing, and known flows while another thread reads the table without

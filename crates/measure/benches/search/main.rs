@@ -1,7 +1,7 @@
 //! MLRsearch, ours, against the PyPI package `MLRsearch` 1.2.1 and against plain binary search with 60 s trials: all of
 //! them over the same simulated DUTs, whose truth is known.
 //!
-//! `cargo bench -p linerate-measure --bench search [-- SEEDS [SCENARIO]]` prints a Markdown table; SCENARIO is part of
+//! `cargo bench -p measure --bench search [-- SEEDS [SCENARIO]]` prints a Markdown table; SCENARIO is part of
 //! a name, or a DUT as text such as `queue=64,stalls=1/s:10`. The package runs when
 //! `MLRSEARCH_PYTHON` names a Python that has it (`scripts/mlrsearch.sh` makes one and prints its path).
 //!
