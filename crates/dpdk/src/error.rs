@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use failure::Failure;
+
 use crate::log;
 
 /// What can go wrong with DPDK, each in one line: what, where, and what is legal or mends it.
@@ -201,6 +203,18 @@ impl DpdkError {
             return Self::NoMemory { what: format!("port {port}"), reason: log::errno_text(err) };
         }
         Self::Driver { port: port.to_string(), step: step.into(), reason: reason(&line, err) }
+    }
+}
+
+impl From<DpdkError> for Failure {
+    fn from(e: DpdkError) -> Self {
+        if matches!(e, DpdkError::Panicked { .. } | DpdkError::Lcore { .. }) {
+            Self::failed(e)
+        } else if e.machine_lacks() {
+            Self::machine(e)
+        } else {
+            Self::usage(e)
+        }
     }
 }
 

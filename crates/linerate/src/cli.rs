@@ -14,7 +14,9 @@ pub mod sweep;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use failure::Failure;
 use measure::plan::Test;
+use rig::{device::DeviceOptions, MachineOptions, MemoryChoice};
 use units::{FrameSize, Frames, LinkSpeed, Load, Ratio};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
@@ -377,8 +379,7 @@ pub struct MachineArgs {
 }
 
 /// Kinds of packet memory.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
 pub enum MemoryArg {
     /// Hugepages when enough are free, ordinary pages otherwise.
     #[default]
@@ -411,4 +412,42 @@ pub struct OutputArgs {
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl MemoryArg {
+    /// The choice itself.
+    pub fn choice(self) -> MemoryChoice {
+        match self {
+            Self::Auto => MemoryChoice::Auto,
+            Self::Hugepages => MemoryChoice::Hugepages,
+            Self::NoHugepages => MemoryChoice::NoHugepages,
+        }
+    }
+}
+
+impl MachineArgs {
+    /// As the rig takes them.
+    pub fn options(&self) -> MachineOptions {
+        MachineOptions {
+            tester_cpu: self.tester_cpu,
+            dut_cpu: self.dut_cpu,
+            memory: self.memory.choice(),
+            memory_mib: self.memory_mib,
+            descriptors: self.descriptors,
+        }
+    }
+}
+
+impl PortArgs {
+    /// The words that name a device.
+    pub fn options(&self) -> Result<DeviceOptions, Failure> {
+        Ok(DeviceOptions {
+            ports: self.ports.clone(),
+            dut: self.dut.clone(),
+            impair: self.impair.clone(),
+            tx_policy: self.dut_tx.clone(),
+            control: self.dut_control.clone(),
+            link_wait: units::parse_duration(&self.link_wait)?,
+        })
+    }
 }

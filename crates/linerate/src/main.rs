@@ -4,11 +4,7 @@
 
 mod cli;
 mod cmd;
-mod control;
-mod engine;
-mod failure;
 mod out;
-mod stop;
 
 use std::process::ExitCode;
 

@@ -1,5 +1,7 @@
 use std::{io, net::SocketAddr, path::PathBuf};
 
+use failure::Failure;
+
 use super::{MAX_TOKEN, MIN_TOKEN};
 
 /// Why a server does not start.
@@ -48,4 +50,13 @@ pub enum ServeError {
     /// No more threads.
     #[error("a thread for the read server: {0}: allow more processes (ulimit -u)")]
     Thread(io::Error),
+}
+
+impl From<ServeError> for Failure {
+    fn from(e: ServeError) -> Self {
+        match e {
+            ServeError::Listen { .. } | ServeError::Thread(_) => Self::machine(e),
+            _ => Self::usage(e),
+        }
+    }
 }

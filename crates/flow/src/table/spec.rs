@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -67,6 +68,15 @@ pub enum TableError {
     /// The system gives no random numbers.
     #[error("no random numbers for the key of the flow table's hash: {0}")]
     Random(getrandom::Error),
+}
+
+impl From<TableError> for Failure {
+    fn from(e: TableError) -> Self {
+        match e {
+            TableError::Random(_) => Self::machine(e),
+            _ => Self::usage(e),
+        }
+    }
 }
 
 /// Most flows of one IP version.

@@ -37,12 +37,9 @@ use super::{
     progress::{left_s, Progress},
     run::Run,
 };
-use crate::{
-    cli::BenchArgs,
-    failure::{Exit, Failure},
-    out,
-    stop::Stop,
-};
+use crate::{cli::BenchArgs, out};
+use failure::{Exit, Failure, Stop};
+use rig::Device;
 
 /// Runs the command.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
@@ -61,7 +58,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Passed);
     }
     if !args.dry_run && args.sweep.point.is_none() {
-        sweep::check_device(&plan, &args.ports)?;
+        sweep::check_device(&plan, &Device::parse(&args.ports.options()?, &plan)?)?;
     }
     if args.dry_run && plan.tests_addresses() {
         return Err(Failure::usage(
@@ -80,18 +77,19 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if plan.tests_addresses() {
         return addresses::run(args, plan);
     }
-    let simulated = sim::asked(&args.ports, &plan)?;
-    let old = layouts::old(&args.tables, &plan, simulated.is_some())?;
-    match simulated {
-        Some(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?), old.as_ref()),
-        None => {
+    let device = Device::parse(&args.ports.options()?, &plan)?;
+    let simulated = matches!(device, Device::Simulated(_));
+    let old = layouts::old(&args.tables, &plan, simulated)?;
+    match device {
+        Device::Simulated(setup) => measured(args, sizes, SimRun::new(plan, setup, Stop::on_signals()?), old.as_ref()),
+        Device::Ports(_) | Device::Plane { .. } | Device::FlowLog(_) => {
             if plan.reset.as_ref().is_some_and(|t| t.command.is_empty()) {
                 return Err(Failure::usage(
                     "reset.command: must name the program that causes the event, such as [\"systemctl\", \"restart\", \
                      \"vswitch\"]: nothing else is run (or rehearse with --dut sim:dead=FROM-TO)",
                 ));
             }
-            measured(args, sizes, Run::new(plan, &args.ports, &args.machine)?, old.as_ref())
+            measured(args, sizes, Run::new(plan, &device, &args.machine.options())?, old.as_ref())
         }
     }
 }

@@ -10,11 +10,8 @@ use measure::result::{RunResult, Verdict};
 use report::{layout::Sheet, write::write_atomic, Style};
 
 use super::runs;
-use crate::{
-    cli::OutputArgs,
-    failure::{Exit, Failure},
-    out,
-};
+use crate::{cli::OutputArgs, out};
+use failure::{Exit, Failure};
 
 /// What standard output can show.
 pub fn style() -> Style {

@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, fs, path::Path, time::Duration};
 
-use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
+use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
 use super::{bench::sweep, sets};
-use crate::{
-    cli::{flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
-    failure::Failure,
+use crate::cli::{
+    flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
+use failure::Failure;
 
 /// Plans built into the binary: name and text.
 pub const EMBEDDED: &[(&str, &str)] = &[
@@ -46,12 +46,6 @@ const RENAMED: (&str, &str) = ("small-router-", "router-");
 
 /// Largest plan file read: a plan is a page of text.
 const MAX_PLAN_BYTES: u64 = 1 << 20;
-
-impl From<PlanError> for Failure {
-    fn from(e: PlanError) -> Self {
-        Self::usage(e)
-    }
-}
 
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {

@@ -10,12 +10,8 @@ use measure::{
 use traffic::{checker::Sample, generator::Generator};
 use units::{Fps, Frames, LinkSpeed};
 
-use crate::{
-    cli::{MachineArgs, PortArgs},
-    engine::{self, facts, Attempt, Departed, Rig, RigOptions, Streams, TrialEnd},
-    failure::Failure,
-    stop::Stop,
-};
+use failure::{Failure, Stop};
+use rig::{facts, Device, MachineOptions, Rig, RigOptions, SentFlows, Streams, TrialEnd, TrialRequest};
 
 /// A rig and what was measured on it so far.
 pub struct Run {
@@ -29,35 +25,28 @@ pub struct Run {
     /// Odd frames of the last trial, by port.
     pub samples: Vec<Vec<Sample>>,
     /// What the last trial sent of a flow program.
-    pub departed: Option<Departed>,
+    pub departed: Option<SentFlows>,
     begun: (Instant, SystemTime),
 }
 
 impl Run {
-    /// Brings up the rig for this plan.
-    pub fn new(plan: ValidPlan, ports: &PortArgs, machine: &MachineArgs) -> Result<Self, Failure> {
-        Self::with(plan, ports, machine, None)
+    /// Brings up the rig for this plan and device.
+    pub fn new(plan: ValidPlan, device: &Device, machine: &MachineOptions) -> Result<Self, Failure> {
+        Self::with(plan, device, machine, None)
     }
 
     /// The same with a third port, where one is wanted: see [`RigOptions::third_port`].
     pub fn with(
         plan: ValidPlan,
-        ports: &PortArgs,
-        machine: &MachineArgs,
+        device: &Device,
+        machine: &MachineOptions,
         third_port: Option<Duration>,
     ) -> Result<Self, Failure> {
         let begun = (Instant::now(), SystemTime::now());
         let stop = Stop::on_signals()?;
         let max_frame = plan.frame_sizes.iter().map(|frames| frames.largest().without_fcs()).max().unwrap_or(1514);
-        let (dut, impair) = (
-            ports.dut.as_deref().or(plan.dut.function.as_deref()),
-            ports.impair.as_deref().or(plan.dut.impair.as_deref()),
-        );
-        let behind = |port| plan.dut.routes.filter(|_| port == 1 || plan.traffic.directions() == 2);
-        let routes = [0, 1].map(|port| behind(port).map_or(0, |n| n as u32));
         let placements = plan.trust.placements;
-        let options =
-            RigOptions { ports, dut, impair, machine, routes, max_frame, third_port, placements, stop: &stop };
+        let options = RigOptions { device, machine, max_frame, third_port, placements, stop: &stop };
         let rig = Rig::new(&options).map_err(|e| {
             // A wait for a peer that was cut short says only that it was.
             if stop.requested() {
@@ -97,18 +86,14 @@ impl Run {
         // One way, the second port only teaches its address: what varies in the first direction does not concern it.
         let back = Traffic { flows: 1, field: Vec::new(), ..t.clone() };
         let back = if directions == 2 { t } else { &back };
-        let mut specs = [engine::stream(t, frames, 0, macs)?, engine::stream(back, frames, 1, macs)?];
+        let mut specs = [rig::stream(t, frames, 0, macs)?, rig::stream(back, frames, 1, macs)?];
         if let Some(routes) = self.plan.dut.routes {
-            specs
-                .iter_mut()
-                .take(directions)
-                .zip([1, 0])
-                .for_each(|(spec, port)| engine::over_routes(spec, port, routes));
+            specs.iter_mut().take(directions).zip([1, 0]).for_each(|(spec, port)| rig::over_routes(spec, port, routes));
         }
         let template = Generator::new(&specs[0], 0, 0, false).map_err(Failure::usage)?;
         // Drivers of outside ports keep sent frames a while; these trials copy the whole frame instead.
         let prefilled = self.rig.frames.fill_all(template.template()).is_ok();
-        self.rig.taught = false;
+        self.rig.learned = false;
         Ok(Streams { specs, directions, prefilled, flows: None, replay: None })
     }
 
@@ -136,7 +121,7 @@ impl Run {
             return Ok(None);
         }
         let trust = self.plan.trust.clone();
-        let attempt = Attempt { spec, attempt, trust: &trust, selftest_max };
+        let attempt = TrialRequest { spec, attempt, trust: &trust, selftest_max };
         match self.rig.run(streams, &attempt, &self.stop, tick)? {
             TrialEnd::Stopped(cut) => {
                 self.cut = Some(cut.record);
@@ -144,7 +129,7 @@ impl Run {
             }
             TrialEnd::Done(done) => {
                 self.samples = done.samples;
-                self.departed = done.departed;
+                self.departed = done.sent_flows;
                 self.trials.push(done.record.clone());
                 // The DUT may need its rest, and so do the addresses it learned.
                 self.pause(trust.settle.max(spec.drain()));
@@ -162,7 +147,7 @@ impl Run {
 
     /// The ports whose link is down now.
     pub fn links_down(&self) -> Vec<String> {
-        self.rig.ends.iter().filter(|e| !e.port.link().up).map(|e| e.name.clone()).collect()
+        self.rig.ports.iter().filter(|e| !e.port.link().up).map(|e| e.name.clone()).collect()
     }
 
     /// The result of everything so far.

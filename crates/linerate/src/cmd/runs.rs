@@ -14,9 +14,9 @@ use crate::{
         layout::{RunsArgs, RunsCommand, ShowArgs},
         OutputArgs,
     },
-    failure::{Exit, Failure},
     out,
 };
+use failure::{Exit, Failure};
 
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {

@@ -6,11 +6,9 @@ use measure::plan::Plan;
 use report::progress::Line;
 
 use super::{output, plan, progress::Progress, run::Run};
-use crate::{
-    cli::{PortArgs, SelftestArgs},
-    failure::{Exit, Failure},
-    out,
-};
+use crate::{cli::SelftestArgs, out};
+use failure::{Exit, Failure};
+use rig::{device::DeviceOptions, Device};
 
 /// Sending time of each of the three runs a size.
 const RUN: Duration = Duration::from_millis(200);
@@ -21,8 +19,8 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     plan::traffic(&mut wanted, &args.traffic)?;
     let sizes = wanted.frame_sizes.clone();
     // The cable of the default rig is not used; it costs a few pages.
-    let mut run =
-        Run::new(wanted.validate()?, &PortArgs { link_wait: "1s".into(), ..PortArgs::default() }, &args.machine)?;
+    let device = Device::parse(&DeviceOptions::default(), &wanted)?;
+    let mut run = Run::new(wanted.validate()?, &device, &args.machine.options())?;
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {
         if run.stop.requested() {

@@ -7,7 +7,7 @@ use report::layout::Layout;
 use toml::{Table, Value};
 
 use super::plan::text_of;
-use crate::failure::Failure;
+use failure::Failure;
 
 /// Most runs of a plan.
 const MAX_RUNS: usize = 64;

@@ -7,7 +7,7 @@ use measure::{
     sweep::{SweepResult, SWEEP_SCHEMA},
 };
 
-use crate::failure::Failure;
+use failure::Failure;
 
 /// Largest result of a run: one of thousands of trials with their histograms is some ten megabytes.
 const MAX_RUN: u64 = 256 << 20;

@@ -12,11 +12,9 @@ use report::progress::Line;
 use units::{parse_duration, Fps, LinkSpeed, Load};
 
 use super::{output, plan, progress::Progress, replay, run::Run};
-use crate::{
-    cli::TrialArgs,
-    engine::Streams,
-    failure::{Exit, Failure},
-};
+use crate::cli::TrialArgs;
+use failure::{Exit, Failure};
+use rig::{Device, Streams};
 
 /// Runs the command.
 pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
@@ -57,7 +55,8 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         // What is wrong with the flags themselves is said before anything is opened.
         spec(duration_s, plan.link.speed)?;
     }
-    let mut run = Run::new(plan, &args.ports, &args.machine)?;
+    let device = Device::parse(&args.ports.options()?, &plan)?;
+    let mut run = Run::new(plan, &device, &args.machine.options())?;
     let (spec, replay) = spec(duration_s, run.link())?;
     let (load_fps, duration_s) = (spec.load_fps, spec.duration_s);
     let streams = Streams { replay, ..run.streams(frame_size)? };

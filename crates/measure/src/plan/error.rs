@@ -1,3 +1,5 @@
+use failure::Failure;
+
 /// Why a plan cannot be run: one line that says where, what, and what would be legal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -47,5 +49,11 @@ impl PlanError {
             })
             .unwrap_or_default();
         Self::Toml { place, problem }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(e: PlanError) -> Self {
+        Self::usage(e)
     }
 }

@@ -15,25 +15,26 @@ use super::{bed::Bed, ending::verdict};
 use crate::{
     cli::BenchArgs,
     cmd::{output, progress::Progress, run::Run},
-    failure::{Exit, Failure},
 };
+use failure::{Exit, Failure};
+use rig::Device;
 
 /// A device has to forget that much sooner than the plan waits; the built-in bridge does, whose clock has whole seconds.
 const SOONER: Duration = Duration::from_secs(2);
 
 /// Runs the plan's address tests, each at the smallest frame size.
 pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
-    let dut = args.ports.dut.as_deref().or(plan.dut.function.as_deref()).filter(|_| args.ports.ports.is_empty());
-    if let Some(sim) = dut.filter(|dut| *dut == "sim" || dut.starts_with("sim:")) {
+    let device = Device::parse(&args.ports.options()?, &plan)?;
+    if let Device::Simulated(setup) = &device {
         return Err(Failure::usage(format!(
-            "--dut {sim}: a simulated device learns no addresses: use --dut bridge, or three ports"
+            "--dut {setup}: a simulated device learns no addresses: use --dut bridge, or three ports"
         )));
     }
     let table = plan.addresses.clone().unwrap_or_default();
     let size = plan.smallest_size().unwrap_or(FrameSize::MIN);
     let tests = plan.tests.clone();
     let ageing = table.age.saturating_sub(SOONER).max(Duration::from_secs(1));
-    let run = Run::with(plan, &args.ports, &args.machine, Some(ageing))?;
+    let run = Run::with(plan, &device, &args.machine.options(), Some(ageing))?;
     let mut bench = Rounds { run, table, size, progress: Progress::new(args.output.quiet), capacity: None };
     let (mut results, mut ended) = (Vec::new(), Ok(()));
     for test in tests {

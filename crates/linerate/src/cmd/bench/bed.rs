@@ -12,11 +12,9 @@ use measure::{
 };
 use units::{Fps, Frames, LinkSpeed};
 
-use crate::{
-    cmd::{run::Run, samples},
-    engine::{self, End},
-    failure::Failure,
-};
+use crate::cmd::{run::Run, samples};
+use failure::Failure;
+use rig::TesterPort;
 
 /// A testbed: runs trials and keeps them.
 pub trait Bed {
@@ -58,7 +56,7 @@ pub trait Bed {
 }
 
 impl Bed for Run {
-    type Streams = engine::Streams;
+    type Streams = rig::Streams;
 
     fn plan(&self) -> &ValidPlan {
         &self.plan
@@ -105,20 +103,20 @@ impl Bed for Run {
 
     fn label_facts(&self) -> LabelFacts {
         LabelFacts {
-            software_ports: self.rig.ends.iter().all(|e| e.port.numa_node().is_none()),
-            learning_wait: self.rig.dut.is_none().then_some(engine::LEARNING_WAIT),
+            software_ports: self.rig.ports.iter().all(|e| e.port.numa_node().is_none()),
+            learning_wait: self.rig.built_in.is_none().then_some(rig::LEARNING_WAIT),
             several_placements: self.rig.classifier.classes() > 1,
             ..LabelFacts::default()
         }
     }
 
     fn port_states(&self) -> Vec<PortState> {
-        let state = |(i, e): (usize, &End)| PortState {
+        let state = |(i, e): (usize, &TesterPort)| PortState {
             name: e.name.clone(),
             link_up: Some(e.port.link().up),
             foreign_samples: self.samples.get(i).map(|s| s.iter().map(samples::words).collect()).unwrap_or_default(),
         };
-        self.rig.ends.iter().enumerate().map(state).collect()
+        self.rig.ports.iter().enumerate().map(state).collect()
     }
 
     fn result(&self, sizes: Vec<SizeResult>, warnings: Vec<Warning>, verdict: Verdict) -> RunResult {

@@ -10,7 +10,7 @@ use measure::{
 use units::Fps;
 
 use super::{bed::Bed, At, Bench};
-use crate::failure::Failure;
+use failure::Failure;
 
 /// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
 const MAX_STEPS_DOWN: u32 = 8;

@@ -7,8 +7,8 @@ use super::needs;
 use crate::{
     cli::{layout::LayoutArgs, BenchArgs},
     cmd::{output, stored},
-    failure::{Exit, Failure},
 };
+use failure::{Exit, Failure};
 
 /// The old result, read and held against the plan before anything is measured.
 pub fn old(args: &LayoutArgs, plan: &ValidPlan, simulated: bool) -> Result<Option<RunResult>, Failure> {

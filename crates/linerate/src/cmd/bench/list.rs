@@ -8,9 +8,9 @@ use crate::{
         plan::{load, EMBEDDED},
         sets,
     },
-    failure::{Exit, Failure},
     out,
 };
+use failure::{Exit, Failure};
 
 /// Where plans are looked for beside the embedded ones.
 const FOLDER: &str = "plans";

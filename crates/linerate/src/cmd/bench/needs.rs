@@ -87,10 +87,8 @@ mod tests {
     use measure::{result::Verdict, sim::SimSetup};
 
     use super::*;
-    use crate::{
-        cmd::bench::{bed::Bed, sim::SimRun},
-        stop::Stop,
-    };
+    use crate::cmd::bench::{bed::Bed, sim::SimRun};
+    use failure::Stop;
 
     #[test]
     fn what_is_not_met_or_not_seen_is_said() {

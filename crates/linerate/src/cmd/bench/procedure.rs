@@ -12,7 +12,7 @@ use report::progress::Line;
 use units::Fps;
 
 use super::{bed::Bed, command::EventCommand, Attempts, Bench};
-use crate::failure::Failure;
+use failure::Failure;
 
 /// What the trials of a test are run with.
 struct Around<'a, S> {

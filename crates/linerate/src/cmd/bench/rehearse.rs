@@ -9,15 +9,15 @@ use units::{Fps, FrameSize, Frames};
 
 use super::{
     ending::{found, verdict},
-    sim, Bench, SimRun,
+    Bench, SimRun,
 };
 use crate::{
     cli::{BenchArgs, PortArgs},
     cmd::output,
-    failure::{Exit, Failure},
     out,
-    stop::Stop,
 };
+use failure::{Exit, Failure, Stop};
+use rig::Device;
 
 /// Runs, each with a seed of its own.
 const SEEDS: u64 = 100;
@@ -73,9 +73,11 @@ fn show(text: &str, parts: &[(String, Rehearsal)], args: &BenchArgs) -> Result<(
 }
 
 fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Failure> {
-    let (setup, assumed) = match sim::asked(ports, plan)? {
-        Some(setup) => (setup, ""),
-        None => (assumed(plan), " (assumed; --dut sim:... says another)"),
+    let (setup, assumed) = match Device::parse(&ports.options()?, plan)? {
+        Device::Simulated(setup) => (setup, ""),
+        Device::Ports(_) | Device::Plane { .. } | Device::FlowLog(_) => {
+            (assumed(plan), " (assumed; --dut sim:... says another)")
+        }
     };
     let mut runs = Vec::new();
     for seed in 0..SEEDS {

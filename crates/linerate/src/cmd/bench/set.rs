@@ -24,10 +24,9 @@ use crate::{
         sets::{self, Set},
         stored,
     },
-    failure::{Exit, Failure},
     out,
-    stop::Stop,
 };
+use failure::{Exit, Failure, Stop};
 
 /// Options whose file each run has of its own: `all.json` becomes `all.router-u1.json`.
 pub(super) const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--against"];

@@ -15,27 +15,11 @@ use measure::{
 use units::{Fps, Frames, LinkSpeed};
 
 use super::bed::Bed;
-use crate::{cli::PortArgs, engine::facts, failure::Failure, stop::Stop};
+use failure::{Failure, Stop};
+use rig::facts;
 
 /// Where nothing else gives a highest load, the simulated tester offers so many times what the device forwards.
 const TESTER_FACTOR: f64 = 4.0;
-
-/// The simulated device that is asked for, if one is.
-pub fn asked(ports: &PortArgs, plan: &ValidPlan) -> Result<Option<SimSetup>, Failure> {
-    let dut = ports.dut.as_deref().or(plan.dut.function.as_deref()).filter(|_| ports.ports.is_empty());
-    let Some(text) = dut.filter(|d| *d == "sim" || d.starts_with("sim:")) else { return Ok(None) };
-    let beside =
-        [("--impair", ports.impair.is_some() || plan.dut.impair.is_some()), ("--dut-tx", ports.dut_tx.is_some())];
-    if let Some((flag, _)) = beside.iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!(
-            "{flag} with --dut {text}: changes the built-in data plane, and a simulated device has none: say it in the \
-             keys of --dut sim: (queue, onset, stalls, accidents, ...)"
-        )));
-    }
-    let mut setup: SimSetup = text.parse()?;
-    setup.directions = plan.traffic.directions();
-    Ok(Some(setup))
-}
 
 /// A simulated rig and what was measured on it so far.
 pub struct SimRun {
@@ -205,19 +189,5 @@ mod tests {
         let mut run = SimRun::new(plan, SimSetup::new(5e5, 1), Stop::simulated(true));
         assert_eq!(Bed::trial(&mut run, &(), spec(), 1, None, &mut |_| {}).unwrap(), None);
         assert!(run.trials().is_empty());
-    }
-
-    #[test]
-    fn only_sim_is_a_simulation() {
-        let plan = Plan::default().validate().unwrap();
-        let of = |dut: &str, impair: Option<&str>| {
-            let (dut, impair) = (Some(dut.to_owned()), impair.map(str::to_owned));
-            asked(&PortArgs { dut, impair, ..PortArgs::default() }, &plan)
-        };
-        assert_eq!(of("l3", None).unwrap(), None);
-        assert_eq!(of("simple", None).unwrap(), None);
-        assert_eq!(of("sim", None).unwrap().unwrap().queue, 256);
-        assert!(of("sim:speed=3", None).unwrap_err().text.contains("sim.speed"));
-        assert!(of("sim", Some("loss=1%")).unwrap_err().text.starts_with("--impair with --dut sim"));
     }
 }

@@ -19,15 +19,16 @@ use report::{layout, layout::Sheet};
 
 use super::{command, rehearse, set};
 use crate::{
-    cli::{BenchArgs, PortArgs},
+    cli::BenchArgs,
     cmd::{
         output::{self, Documents},
         runs, stored,
     },
-    failure::{Exit, Failure},
     out,
-    stop::Stop,
 };
+use dataplane::spec::FunctionKind;
+use failure::{Exit, Failure, Stop};
+use rig::Device;
 
 /// Options that concern the sweep as a whole.
 const WHOLE: [&str; 1] = ["--layout"];
@@ -61,33 +62,36 @@ pub fn over(plan: &mut Plan, args: &BenchArgs) -> Result<(), Failure> {
 }
 
 /// Refuses what this device cannot be brought to. Only a command can change a device that is not built in.
-pub fn check_device(plan: &Plan, ports: &PortArgs) -> Result<(), Failure> {
-    let dut = ports.dut.as_deref().or(plan.dut.function.as_deref()).unwrap_or("l3");
-    let outside = !ports.ports.is_empty();
-    let simulated = !outside && (dut == "sim" || dut.starts_with("sim:"));
-    let told = !plan.sweep.command.is_empty();
+pub fn check_device(plan: &Plan, device: &Device) -> Result<(), Failure> {
+    let by_command = !plan.sweep.command.is_empty();
+    let of_device = |value| match device {
+        Device::Ports(_) => None,
+        Device::Plane { .. } | Device::FlowLog(_) | Device::Simulated(_) => value,
+    };
     let of_plan =
         [(SweepKey::Cores, plan.dut.cores), (SweepKey::Queues, plan.dut.queues), (SweepKey::Routes, plan.dut.routes)];
-    let of_plan = of_plan.into_iter().filter_map(|(key, value)| Some((key, value?))).filter(|_| !outside);
+    let of_plan = of_plan.into_iter().filter_map(|(key, value)| Some((key, of_device(value)?)));
     let of_sweep = plan.sweep.axes.iter().flat_map(|axis| axis.values.iter().map(|&value| (axis.key, value)));
     for (key, value) in of_plan.chain(of_sweep) {
-        let why = match key {
-            SweepKey::Flows | SweepKey::FrameSizes => continue,
-            _ if (outside || simulated) && told => continue,
-            SweepKey::Routes if !outside && !simulated => match dut {
-                "l3" => continue,
-                _ => format!("the built-in {dut} has none: use --dut l3"),
-            },
-            _ if !outside && !simulated && value == 1 => continue,
-            _ if !outside && !simulated => {
+        if matches!(key, SweepKey::Flows | SweepKey::FrameSizes) {
+            continue;
+        }
+        let why = match device {
+            Device::Ports(_) | Device::Simulated(_) if by_command => continue,
+            Device::Plane { kind: FunctionKind::L3, .. } if key == SweepKey::Routes => continue,
+            Device::Plane { .. } | Device::FlowLog(_) if key == SweepKey::Routes => {
+                format!("the {} has none: use --dut l3", device.name())
+            }
+            Device::Plane { .. } | Device::FlowLog(_) if value == 1 => continue,
+            Device::Plane { .. } | Device::FlowLog(_) => {
                 "the built-in device of a benchmark is one lcore with one queue a port: start \
                  linerate forward --cpus ... --rx-queues ... in --sweep-command, and measure it through --port"
                     .to_owned()
             }
-            _ if simulated => {
+            Device::Simulated(_) => {
                 "a simulated device has none: leave it out, or say what would set them (--sweep-command)".to_owned()
             }
-            _ => format!(
+            Device::Ports(_) => format!(
                 "the tester cannot change them in an outside device: say what does (--sweep-command '... {{{key}}}')"
             ),
         };
@@ -255,6 +259,8 @@ fn show(result: &SweepResult, args: &BenchArgs) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use rig::device::DeviceOptions;
+
     use super::*;
 
     #[test]
@@ -269,8 +275,8 @@ mod tests {
         let check = |toml: &str, dut: Option<&str>, port: bool| {
             let plan = Plan::from_toml(toml).unwrap().validate().unwrap();
             let ports = if port { vec!["null".to_owned(); 2] } else { Vec::new() };
-            let args = PortArgs { dut: dut.map(str::to_owned), ports, ..PortArgs::default() };
-            check_device(&plan, &args).map_err(|e| e.text)
+            let options = DeviceOptions { dut: dut.map(str::to_owned), ports, ..DeviceOptions::default() };
+            check_device(&plan, &Device::parse(&options, &plan).unwrap()).map_err(|e| e.text)
         };
         let refused = |toml, dut, port, says: &str| {
             let error = check(toml, dut, port).unwrap_err();

@@ -35,10 +35,10 @@ use crate::{
         flowbench::{FlowLogger, FlowsArg},
         BenchArgs,
     },
-    engine,
-    failure::{Exit, Failure},
     out,
 };
+use failure::{Exit, Failure};
+use rig::Device;
 
 /// Sending time when none is given.
 const DURATION: Duration = Duration::from_secs(10);
@@ -105,11 +105,11 @@ impl Bench {
         wanted.traffic.seed = args.traffic.seed.unwrap_or_else(fresh::seed);
         plan::link(&mut wanted, &args.ports);
         // The smallest frames the headers allow, when none are asked for.
-        let probe = engine::stream(&wanted.traffic, FrameSize::new(1518)?, 0, Default::default())?;
+        let probe = rig::stream(&wanted.traffic, FrameSize::new(1518)?, 0, Default::default())?;
         let asked = args.frame_sizes.first().and_then(|frames| frames.size());
         let size = asked.unwrap_or_else(|| Template::min_frame_size(&probe.headers));
         // Wrong words are wrong before anything is opened.
-        Program::new(&spec, &engine::stream(&wanted.traffic, size, 0, Default::default())?).map_err(Failure::usage)?;
+        Program::new(&spec, &rig::stream(&wanted.traffic, size, 0, Default::default())?).map_err(Failure::usage)?;
         wanted.frame_sizes = vec![size.into()];
         wanted.search.duration = duration;
         wanted.trust.selftest = false;
@@ -118,7 +118,8 @@ impl Bench {
         let plan = wanted.validate()?;
         output::check(&args.output)?;
         let reader = Reader::start(logger)?;
-        let run = Run::new(plan, &args.ports, &args.machine)?;
+        let device = Device::parse(&args.ports.options()?, &plan)?;
+        let run = Run::new(plan, &device, &args.machine.options())?;
         Ok(Self {
             run,
             reader,
@@ -239,7 +240,7 @@ impl Bench {
     }
 
     /// What both ports send in the next trial, and the stream of the flows.
-    fn streams(&mut self, spec: FlowSpec) -> Result<(engine::Streams, Arc<Program>, StreamSpec), Failure> {
+    fn streams(&mut self, spec: FlowSpec) -> Result<(rig::Streams, Arc<Program>, StreamSpec), Failure> {
         self.tried += 1;
         let mut streams = self.run.streams(self.size.into())?;
         let mut stream = streams.specs[0].clone();

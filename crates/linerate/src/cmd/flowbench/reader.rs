@@ -17,7 +17,8 @@ use serde_json::json;
 use traffic::flows::Program;
 
 use super::truth::find;
-use crate::{cli::flowbench::FlowLogger, failure::Failure, stop::Stop};
+use crate::cli::flowbench::FlowLogger;
+use failure::{Failure, Stop};
 
 /// Records kept of one trial: four for each flow of the largest program at most.
 const MOST_RECORDS: usize = 4 << 24;

@@ -9,7 +9,7 @@ use flow::{
 use packet::Clock;
 use traffic::flows::{Keys, Tally, Tuple};
 
-use crate::engine::Departed;
+use rig::SentFlows;
 
 /// Readings of two clocks; the one that took least time counts.
 const READINGS: u32 = 32;
@@ -46,7 +46,7 @@ impl Moment {
 /// What a trial sent.
 pub struct Truth<'a> {
     pub tally: Tally<'a>,
-    pub departed: &'a Departed,
+    pub departed: &'a SentFlows,
     /// Before the trial and after it.
     pub moments: [Moment; 2],
     /// Bytes of a frame, without FCS.

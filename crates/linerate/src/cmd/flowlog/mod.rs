@@ -22,16 +22,10 @@ use crate::{
         flowlog::{Control, FlowlogArgs},
         forward,
     },
-    control,
-    engine::{
-        self,
-        flowlog::{LogSpec, Logger},
-        port_mac,
-    },
-    failure::{Exit, Failure},
     out,
-    stop::Stop,
 };
+use failure::{Exit, Failure, Stop};
+use rig::device::{port_mac, LogSpec, Logger};
 
 /// Runs the command.
 pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
@@ -43,14 +37,14 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
         out::print(&config.to_toml()?);
         return Ok(Exit::Passed);
     }
-    let facts = engine::facts::read();
+    let facts = rig::facts::read();
     let settings = config.check(&facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
     let specs = specs(&settings.config.ports, settings.config.once)?;
     let spec = settings.spec();
     let tables_mib = spec.tables_mib(settings.cpus.len());
-    let _claims = control::Claim::all(&specs)?;
-    let eal = engine::start_forward_eal(&settings.machine(), tables_mib, &settings.cpus, &specs)?;
+    let _claims = rig::Claim::all(&specs)?;
+    let eal = rig::start_forward_eal(&settings.machine(), tables_mib, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
     let logged = log(&settings, &specs, &spec, eal, &stop, &mut pools);
     match logged {

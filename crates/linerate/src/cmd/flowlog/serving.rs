@@ -10,7 +10,9 @@ use flow::{
 };
 
 use super::config::Settings;
-use crate::{engine::flowlog::Logged, failure::Failure, out};
+use crate::out;
+use failure::Failure;
+use rig::device::Logged;
 
 /// Clients, metrics. Export is [`Logged`]'s, to be ended before these.
 pub struct Serving {

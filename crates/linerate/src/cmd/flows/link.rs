@@ -5,7 +5,7 @@ use flow::{
     protocol::{Ask, What},
 };
 
-use crate::failure::Exit;
+use failure::Exit;
 
 /// Why a logger could not be read: one line, and what it means for the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]

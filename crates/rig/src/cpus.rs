@@ -1,6 +1,6 @@
 //! Which CPU polls for whom.
 
-use crate::failure::Failure;
+use failure::Failure;
 
 /// CPUs of the polling cores. The control thread floats over all that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn impossible_wishes_are_refused() {
-        assert_eq!(CpuPlan::choose(&[3], None, None, true).unwrap_err().exit, crate::failure::Exit::Machine);
+        assert_eq!(CpuPlan::choose(&[3], None, None, true).unwrap_err().exit, failure::Exit::Machine);
         assert_eq!(CpuPlan::choose(&[3], None, None, false).unwrap(), CpuPlan { tester: 3, other: None });
         let text = CpuPlan::choose(&[0, 1], Some(7), None, true).unwrap_err().text;
         assert!(text.contains("CPUs 0,1"), "{text}");

@@ -14,21 +14,21 @@ use flow::{
     decode::DecodeSpec,
     export::{Exporter, Records, SinkStats},
     protocol::{ExportTotals, Interface, Sink, TableTotals, Totals},
-    serve::ServeError,
-    table::{table, EndedReader, Prefetch, Reader, TableError, TableSpec, Timebase},
+    table::{table, EndedReader, Prefetch, Reader, TableSpec, Timebase},
     Record, Source,
 };
 use packet::{Captured, Clock};
 
-use super::{dut::queues, Polled};
-use crate::failure::Failure;
+use failure::Failure;
+
+use super::plane::{queues, Polled};
 
 /// A logging loop over DPDK ports.
 pub type LogLoop = Forwarder<FlowLog<Words, Fetch>, RxQueue, TxQueue, Tsc>;
 
 /// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
 /// tenth of a second.
-pub(super) const ENDED: usize = 1 << 17;
+pub(crate) const ENDED: usize = 1 << 17;
 
 /// Prefetches by the processor's instruction.
 #[derive(Debug, Clone, Copy)]
@@ -38,24 +38,6 @@ impl Prefetch for Fetch {
     #[inline(always)]
     fn prefetch<T>(&self, at: &T) {
         dpdk::prefetch(at);
-    }
-}
-
-impl From<TableError> for Failure {
-    fn from(e: TableError) -> Self {
-        match e {
-            TableError::Random(_) => Self::machine(e),
-            _ => Self::usage(e),
-        }
-    }
-}
-
-impl From<ServeError> for Failure {
-    fn from(e: ServeError) -> Self {
-        match e {
-            ServeError::Listen { .. } | ServeError::Thread(_) => Self::machine(e),
-            _ => Self::usage(e),
-        }
     }
 }
 
@@ -145,7 +127,7 @@ fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
 }
 
 /// Both clocks at one moment: the tightest of a few looks at them.
-pub(super) fn anchor(clock: &Tsc) -> Timebase {
+pub(crate) fn anchor(clock: &Tsc) -> Timebase {
     let look = || {
         let before = clock.now();
         let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -162,7 +144,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A worker's records on their way to export.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     records: EndedReader,
     /// Knows what found no room in the way here.
     reader: Reader<Words>,
@@ -171,7 +153,7 @@ pub(super) struct Ended {
 
 impl Ended {
     /// Told in times of this base, as it is then.
-    pub(super) fn new(records: EndedReader, reader: Reader<Words>, timebase: Arc<Mutex<Timebase>>) -> Self {
+    pub(crate) fn new(records: EndedReader, reader: Reader<Words>, timebase: Arc<Mutex<Timebase>>) -> Self {
         Self { records, reader, timebase }
     }
 }

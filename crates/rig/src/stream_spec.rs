@@ -12,7 +12,7 @@ use packet::{
 use traffic::stream::{Field, FieldSpec, StreamSpec, Values};
 use units::Frames;
 
-use crate::failure::Failure;
+use failure::Failure;
 
 /// The stream sent by port `direction` (0 or 1); the second swaps addresses and ports of the first.
 ///

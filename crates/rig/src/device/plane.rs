@@ -1,5 +1,6 @@
-//! The reference data plane over DPDK ports: one loop an lcore, and the control side that owns their tables. It is the
-//! built-in device under test of `bench`, and all there is of `forward`.
+//! The reference data plane over DPDK ports: one loop for each lcore, and the control side that owns their tables.
+//!
+//! It is the built-in device under test of `bench`, and what `forward` runs.
 
 use dataplane::{
     impair::{Impair, ImpairSpec},
@@ -11,7 +12,7 @@ use packet::{Clock, MacAddr};
 use std::sync::Arc;
 
 use super::fibs::RteFibs;
-use crate::failure::Failure;
+use failure::Failure;
 
 /// A forwarding loop over DPDK ports.
 pub type Loop = Forwarder<Impair<AnyFunction<PoolHandle>, PoolHandle>, RxQueue, TxQueue, Tsc>;
@@ -30,41 +31,30 @@ pub struct Polled {
     pub lcore: usize,
 }
 
-/// What is asked for: a function, what impairs it, and who does the work.
+/// How the loop of a built-in function behaves.
 #[derive(Debug, Clone)]
-pub struct DutSpec {
-    /// The function and its tables.
-    pub plane: PlaneSpec,
+pub struct LoopOptions {
     /// The impairment; one that does nothing by default.
     pub impair: ImpairSpec,
-    /// How the loops behave.
+    /// Transmit policy, and how often nodes read the clock.
     pub settings: Settings,
 }
 
-impl DutSpec {
-    /// Reads `--dut`, `--impair` and `--dut-tx` of a benchmark. Without a function: `l3`. Tables are the benchmark's, for these
-    /// stations behind the ports.
-    pub fn parse(
-        function: Option<&str>,
-        impair: Option<&str>,
-        tx: Option<&str>,
-        stations: [MacAddr; 2],
-    ) -> Result<Self, Failure> {
-        let kind = function.unwrap_or("l3").parse().map_err(Failure::usage)?;
+impl LoopOptions {
+    /// Reads `--impair` and `--dut-tx-policy`.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a text that is not one.
+    pub fn parse(impair: Option<&str>, tx_policy: Option<&str>) -> Result<Self, Failure> {
         let impair = impair.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
-        let tx_policy = tx.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
-        let settings = Settings { tx_policy, node_sample: NODE_SAMPLE, ..Settings::default() };
-        Ok(Self { plane: PlaneSpec::benchmark(kind, stations), impair, settings })
+        let tx_policy = tx_policy.map(str::parse).transpose().map_err(Failure::usage)?.unwrap_or_default();
+        Ok(Self { impair, settings: Settings { tx_policy, node_sample: NODE_SAMPLE, ..Settings::default() } })
     }
 
-    /// In words, for the report.
-    pub fn describe(&self) -> String {
-        self.describe_as(self.plane.kind.name())
-    }
-
-    /// The same for a function of this name.
-    pub fn describe_as(&self, name: &str) -> String {
-        let mut text = name.to_owned();
+    /// In words, behind the name of the function.
+    pub fn describe(&self, function: &str) -> String {
+        let mut text = function.to_owned();
         if self.impair.is_active() {
             text.push_str(&format!(" with impair {}", self.impair));
         }
@@ -73,6 +63,15 @@ impl DutSpec {
         }
         text
     }
+}
+
+/// A function with its tables, and how its loops behave.
+#[derive(Debug, Clone)]
+pub struct DataPlaneSpec {
+    /// The function and its tables.
+    pub plane: PlaneSpec,
+    /// The impairment and the loops.
+    pub options: LoopOptions,
 }
 
 /// The data plane with its ports.
@@ -91,7 +90,7 @@ impl DataPlane {
     /// Builds the function over these open ports, whose transmit queue `n` is lcore `n`'s.
     pub fn new(
         eal: &'static Eal,
-        spec: &DutSpec,
+        spec: &DataPlaneSpec,
         mut ports: Vec<Port>,
         infos: &[PortInfo],
         polled: &[Polled],
@@ -106,9 +105,9 @@ impl DataPlane {
         let mut forwarders = Vec::new();
         for lcore in 0..lcores {
             let function = plane.function(own.handle(), hz, lcore);
-            let function = Impair::new(function, &spec.impair, ports.len(), own.handle(), hz);
+            let function = Impair::new(function, &spec.options.impair, ports.len(), own.handle(), hz);
             let (inputs, tx) = queues(&mut ports, polled, lcore)?;
-            forwarders.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
+            forwarders.push(Forwarder::new(function, inputs, tx, clock, spec.options.settings));
         }
         Ok(Self { plane, forwarders, ports, own })
     }

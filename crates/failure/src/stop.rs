@@ -10,7 +10,7 @@ use signal_hook::{
     flag,
 };
 
-use crate::failure::Failure;
+use crate::Failure;
 
 /// Handle to the flag; clones share it.
 #[derive(Debug, Clone)]
@@ -29,7 +29,6 @@ impl Stop {
     }
 
     /// A flag of no signal, for tests.
-    #[cfg(test)]
     pub fn simulated(requested: bool) -> Self {
         Self(Arc::new(AtomicBool::new(requested)))
     }

@@ -1,17 +1,10 @@
-//! The control socket: where it is, who may use it, and what goes over it.
-//!
-//! A request is one line of JSON ([`Request`]), after [`Request::Load`] followed by as many lines of text as it says; the
-//! answer is one line of JSON, `{"ok": ...}` or `{"error": "..."}`. The socket lies in a directory of the user's own
-//! (mode 0700) and has mode 0600.
-
-mod claim;
-mod client;
+//! The listening end of the control socket.
 
 use std::{
     fs,
     io::{self, BufRead, BufReader, Read, Write},
     os::unix::{
-        fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+        fs::PermissionsExt,
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -24,48 +17,22 @@ use std::{
     time::Duration,
 };
 
-use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 
-pub use claim::Claim;
-pub use client::Client;
+use failure::Failure;
 
-use crate::failure::Failure;
+use crate::{
+    directory::private_directory,
+    request::{Request, MAX_LOAD},
+};
 
 /// Longest request line, and longest line of a load, in bytes.
 const MAX_LINE: u64 = 64 << 10;
-/// Most lines, and bytes, of one load.
-pub const MAX_LOAD: u64 = 8 << 20;
+/// Most bytes of one load.
 const MAX_LOAD_BYTES: usize = 1 << 30;
 /// A client that says nothing for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_CLIENTS: usize = 8;
-
-/// What a client asks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
-    /// Counters or a table.
-    Show {
-        /// Which.
-        what: String,
-        /// As data; else as text.
-        #[serde(default)]
-        json: bool,
-        /// Most rows.
-        #[serde(default)]
-        limit: Option<usize>,
-        /// Rates over the last so many seconds; 0: since the start.
-        #[serde(default)]
-        interval_s: Option<f64>,
-    },
-    /// Changes, all or none, each a line of the grammar.
-    Apply(Vec<String>),
-    /// Changes that follow, one a line: so many.
-    Load(u64),
-    /// End.
-    Stop(bool),
-}
 
 /// A request on its way to the thread that owns the tables.
 pub struct Asked {
@@ -80,50 +47,6 @@ pub struct Server {
     path: PathBuf,
     stop: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
-}
-
-/// The directory of sockets: `$XDG_RUNTIME_DIR/linerate`, else `/run/linerate` for root, else `/tmp/linerate-UID`.
-pub fn directory() -> PathBuf {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let uid = own_uid();
-    match runtime {
-        Some(dir) if dir.is_dir() => dir.join("linerate"),
-        _ if uid == 0 => PathBuf::from("/run/linerate"),
-        _ => PathBuf::from(format!("/tmp/linerate-{uid}")),
-    }
-}
-
-fn own_uid() -> u32 {
-    fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
-}
-
-/// Makes the directory, for the user alone, or says why it cannot be trusted.
-fn private_directory() -> Result<PathBuf, Failure> {
-    let dir = directory();
-    let fail = |why: String| Failure::machine(format!("the directory of control sockets, {}: {why}", dir.display()));
-    match fs::DirBuilder::new().mode(0o700).create(&dir) {
-        Ok(()) => {}
-        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(fail(format!("{e}: set XDG_RUNTIME_DIR to a directory of yours"))),
-    }
-    let meta = fs::symlink_metadata(&dir).map_err(|e| fail(e.to_string()))?;
-    if !meta.is_dir() || meta.uid() != own_uid() || meta.mode() & 0o077 != 0 {
-        return Err(fail("must be a directory of your own with mode 0700: remove it or set XDG_RUNTIME_DIR".into()));
-    }
-    Ok(dir)
-}
-
-/// Names of the data planes that answer.
-pub fn running() -> Vec<String> {
-    let Ok(entries) = fs::read_dir(directory()) else { return Vec::new() };
-    let socket = |entry: io::Result<fs::DirEntry>| {
-        let path = entry.ok()?.path();
-        let name = path.file_name()?.to_str()?.strip_suffix(".sock")?.to_owned();
-        UnixStream::connect(&path).is_ok().then_some(name)
-    };
-    let mut names: Vec<_> = entries.filter_map(socket).collect();
-    names.sort();
-    names
 }
 
 impl Server {
@@ -353,13 +276,5 @@ mod tests {
         assert_eq!(read("a\nb\n", 2).unwrap(), ["a", "b"]);
         assert_eq!(read("a\n", 2).unwrap_err(), "2 lines were announced, 1 came");
         assert!(read("", MAX_LOAD + 1).unwrap_err().contains("at most"));
-    }
-
-    #[test]
-    fn requests_have_one_form() {
-        let show: Request = serde_json::from_str(r#"{"show":{"what":"runtime"}}"#).unwrap();
-        assert_eq!(show, Request::Show { what: "runtime".into(), json: false, limit: None, interval_s: None });
-        assert!(serde_json::from_str::<Request>(r#"{"show":{"what":"runtime","more":1}}"#).is_err());
-        assert!(serde_json::from_str::<Request>("{}").is_err());
     }
 }

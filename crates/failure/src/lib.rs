@@ -1,5 +1,11 @@
 //! Why a command could not do what was asked: one line, and the exit code that says whose turn it is.
 
+#![forbid(unsafe_code)]
+
+mod stop;
+
+pub use stop::Stop;
+
 use std::fmt;
 
 /// Exit codes (`docs/exit-codes.md`).

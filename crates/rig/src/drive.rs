@@ -13,24 +13,31 @@ use traffic::{
     worker::{Receives, Sends, Worker, WorkerCounters},
 };
 
-use super::{
+use failure::{Failure, Stop};
+
+use crate::{
+    device::BuiltIn,
+    lcores::{SetOnDrop, OTHER_LCORE, TESTER_LCORE},
+    probe::PROBE_LIMIT,
     record,
-    trial::{timed, Attempt, Set, PROBE_LIMIT, SETTLE},
-    BuiltIn, OTHER_LCORE, TESTER_LCORE,
+    request::TrialRequest,
+    timed::timed,
 };
-use crate::{failure::Failure, stop::Stop};
+
+/// Copies may follow even when everything came back.
+pub(crate) const SETTLE: Duration = Duration::from_millis(5);
 
 /// How the worker of a trial is run, whatever it sends.
-pub struct Drive<'a> {
+pub struct TrialDriver<'a> {
     pub control: &'a Control,
     pub stop: &'a Stop,
-    pub attempt: &'a Attempt<'a>,
+    pub request: &'a TrialRequest<'a>,
     /// Ticks of a polling gap that counts.
     pub threshold: u64,
 }
 
 /// What was seen of the lcores.
-pub struct Drove {
+pub struct TrialCapture {
     pub counters: WorkerCounters,
     /// TSC against CLOCK_MONOTONIC; positive: too slow.
     pub drift_ppm: f64,
@@ -39,7 +46,7 @@ pub struct Drove {
     pub dut_report: Option<DutReport>,
 }
 
-impl Drive<'_> {
+impl TrialDriver<'_> {
     /// Runs worker and device to the end of the trial.
     pub fn run<S: Sends + Send, R: Receives + Send>(
         &self,
@@ -48,13 +55,13 @@ impl Drive<'_> {
         dut: &mut Option<BuiltIn>,
         worker: &mut Worker<S, R>,
         tick: &mut dyn FnMut(f64),
-    ) -> Result<Drove, Failure> {
+    ) -> Result<TrialCapture, Failure> {
         let (mut dut_gaps, mut dut_report) = (None, None);
         let (dut_stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (control, done_ref, dut_stop_ref) = (self.control, &done, &dut_stop);
         let (counters, drift_ppm) = eal.scope(|s| -> Result<_, Failure> {
             // However this ends, the DUT's loop must, or the scope would wait for ever.
-            let _dut_ends = Set(dut_stop_ref);
+            let _dut_ends = SetOnDrop(dut_stop_ref);
             let forwarder = dut.as_mut().map(BuiltIn::polling);
             let dut = match forwarder {
                 Some(forwarder) => {
@@ -66,7 +73,7 @@ impl Drive<'_> {
                 None => None,
             };
             let job = s.launch(TESTER_LCORE, move || {
-                let _told = Set(done_ref);
+                let _told = SetOnDrop(done_ref);
                 timed(worker, clock, control)
             })?;
             // The device may rest as long as it likes when nothing is sent any more: it loses nothing by that.
@@ -75,7 +82,7 @@ impl Drive<'_> {
                 let now = dut.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
                 gaps = now.map(|snapshot| snapshot.gaps);
             };
-            wait(done_ref, control, self.stop, self.attempt, tick, &mut sent);
+            wait(done_ref, control, self.stop, self.request, tick, &mut sent);
             let tester = job.join();
             dut_stop_ref.store(true, Ordering::Relaxed);
             if let Some((job, begun, _)) = dut {
@@ -86,7 +93,7 @@ impl Drive<'_> {
             }
             Ok(tester?)
         })?;
-        Ok(Drove { counters, drift_ppm, dut_gaps, dut_report })
+        Ok(TrialCapture { counters, drift_ppm, dut_gaps, dut_report })
     }
 }
 
@@ -98,12 +105,12 @@ fn wait(
     done: &AtomicBool,
     control: &Control,
     stop: &Stop,
-    attempt: &Attempt<'_>,
+    request: &TrialRequest<'_>,
     tick: &mut dyn FnMut(f64),
     sent: &mut dyn FnMut(),
 ) {
     let begun = Instant::now();
-    let sending = attempt.spec.duration_s;
+    let sending = request.spec.duration_s;
     let (mut ended, mut told) = (None, false);
     while !done.load(Ordering::Acquire) {
         if ended.is_none() && control.ended().is_some() {

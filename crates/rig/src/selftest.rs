@@ -10,12 +10,11 @@ use packet::Clock;
 use traffic::control::{Control, Timing};
 use units::{Fps, Nanos};
 
-use super::{
-    rig::Rig,
-    trial::{drain, timed, worker, Streams},
-    TESTER_LCORE,
+use failure::Failure;
+
+use crate::{
+    lcores::TESTER_LCORE, rig::Rig, streams::Streams, tester_port::drain, timed::timed, worker::tester_worker,
 };
-use crate::failure::Failure;
 
 /// Above what any core can do: the pacer always has frames due.
 const UNBOUNDED: f64 = 1e9;
@@ -38,7 +37,7 @@ impl Rig {
             let epoch = (self.number as u8).wrapping_add(self.epoch_base);
             drain(&mut self.loopback);
             let Self { loopback, frames, eal, clock, .. } = self;
-            let mut worker = worker(loopback, streams, frames, &spec, epoch, hz, ticks, hz)?;
+            let mut worker = tester_worker(loopback, streams, frames, &spec, epoch, hz, ticks, hz)?;
             let (w, c, k) = (&mut worker, &control, &*clock);
             let (counters, _) = eal.scope(|s| s.launch(TESTER_LCORE, move || timed(w, k, c))?.join())?;
             // The pacer still hands out what was due when the time was up.

@@ -19,12 +19,16 @@ use traffic::{
 };
 use units::{Fps, FrameSize};
 
-use super::{
-    stream,
-    trial::{drain, timed, Set},
-    BuiltIn, End, Rig, OTHER_LCORE, TESTER_LCORE,
+use failure::{Failure, Stop};
+
+use crate::{
+    device::BuiltIn,
+    lcores::{SetOnDrop, OTHER_LCORE, TESTER_LCORE},
+    rig::Rig,
+    stream_spec::stream,
+    tester_port::{drain, TesterPort},
+    timed::timed,
 };
-use crate::{failure::Failure, stop::Stop};
 
 /// The learning port and the test port, by their place among the ports.
 const LEARNING: usize = 0;
@@ -55,7 +59,7 @@ struct Seen {
 }
 
 impl Rig {
-    /// Runs a round: the test port's address is taught, then the addresses at their rate, then a frame is sent to each at
+    /// Runs a round: the test port's address is learned, then the addresses at their rate, then a frame is sent to each at
     /// `test_fps`. The counts, and what disturbed the tester; `None` when a signal came.
     pub fn address_round(
         &mut self,
@@ -88,21 +92,21 @@ impl Rig {
         let greeting = of(&greeting, TEST, TESTED)?;
         let (learning, tested) = (of(&offered, LEARNING, LEARN)?, of(&offered, TEST, TESTED)?);
 
-        drain(&mut self.ends);
+        drain(&mut self.ports);
         self.greet(greeting);
         let phase = Phase { from: LEARNING, stream: LEARN, generator: learning, rate: round.learning_fps };
-        let Some(taught) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
+        let Some(learned) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
         let phase = Phase { from: TEST, stream: TESTED, generator: tested, rate: test_fps };
         let Some(seen) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
         let came = |port: usize| seen.came.get(port).copied().unwrap_or(0);
         let counts = RoundCounts {
-            learned: taught.sent,
+            learned: learned.sent,
             tested: seen.sent,
             forwarded: came(LEARNING),
-            flooded: (TEST + 1..self.ends.len()).map(came).sum(),
+            flooded: (TEST + 1..self.ports.len()).map(came).sum(),
             returned: came(TEST),
         };
-        let gap = taught.gap.max(seen.gap);
+        let gap = learned.gap.max(seen.gap);
         let disturbed = (gap > GAP).then(|| format!("the tester was away for {gap:.1?}: keep its CPU free"));
         Ok(Some((counts, disturbed)))
     }
@@ -114,17 +118,17 @@ impl Rig {
     /// Tells the bridge where the test port is: a broadcast from its address.
     fn greet(&mut self, greeting: Generator) {
         let pacer = Pacer::new(Fps::ZERO, self.clock.hz(), 1, 0);
-        if let Some(end) = self.ends.get_mut(TEST) {
+        if let Some(end) = self.ports.get_mut(TEST) {
             TxTask::new(&mut end.tx, self.frames.handle(), greeting, pacer).learn(COPIES);
             end.tx.tx_done_cleanup();
         }
         self.let_through(Duration::from_millis(20));
-        drain(&mut self.ends);
+        drain(&mut self.ports);
     }
 
     /// Lets a built-in device forward for a while.
     fn let_through(&mut self, time: Duration) {
-        let Some(dut) = self.dut.as_mut() else {
+        let Some(dut) = self.built_in.as_mut() else {
             std::thread::sleep(time);
             return;
         };
@@ -151,14 +155,14 @@ impl Rig {
         let (epoch, gap, residual) = (self.epoch(), self.ticks(GAP) / 10, self.ticks(residual));
         // Exactly so many frames at the rate.
         let duration = (frames as f64 * hz as f64 / phase.rate.get().max(1e-3)).round() as u64;
-        // Each address counts: none is left out for being late, and a round in which many were is void.
+        // Each address counts: none is left out for being late, and a round in which many were is invalid.
         let pacer = Pacer::new(phase.rate, hz, duration, duration);
         // A peer that dies must not take its memory from under a poll.
-        let parked = if self.dut.is_none() { self.eal.park_interrupts() } else { None };
+        let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
         let control = Control::new(Timing { residual, settle: residual / 10 }, 1);
-        let Self { ends, dut, frames: pool, eal, clock, .. } = self;
+        let Self { ports, built_in, frames: pool, eal, clock, .. } = self;
         let (mut txs, mut rxs, mut generator) = (Vec::new(), Vec::new(), Some(phase.generator));
-        for (i, End { tx, rx, .. }) in ends.iter_mut().enumerate() {
+        for (i, TesterPort { tx, rx, .. }) in ports.iter_mut().enumerate() {
             if let Some(generator) = generator.take_if(|_| i == phase.from) {
                 txs.push(TxTask::new(tx, pool.handle(), generator, pacer.clone()));
             }
@@ -169,8 +173,8 @@ impl Rig {
         let (worker_ref, control_ref, clock_ref, dut_stop_ref) = (&mut worker, &control, &*clock, &dut_stop);
         let counters = eal.scope(|s| -> Result<_, Failure> {
             // However this ends, the device's loop must, or the scope would wait for ever.
-            let _dut_ends = Set(dut_stop_ref);
-            let forwarder = dut.as_mut().map(BuiltIn::polling);
+            let _dut_ends = SetOnDrop(dut_stop_ref);
+            let forwarder = built_in.as_mut().map(BuiltIn::polling);
             let forwarding = match forwarder {
                 Some(forwarder) => Some(s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?),
                 None => None,

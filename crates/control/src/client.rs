@@ -9,8 +9,12 @@ use std::{
 
 use serde_json::Value;
 
-use super::{directory, running, Request};
-use crate::failure::Failure;
+use failure::Failure;
+
+use crate::{
+    directory::{directory, running},
+    request::Request,
+};
 
 /// How long an answer may take; a load is given more, by its lines. Silence between its parts counts, not their sum.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -166,7 +170,7 @@ mod tests {
         let (mut asking, mut other) = client();
         other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
         let failure = asking.stop(Duration::from_millis(20)).unwrap_err();
-        assert_eq!(failure.exit, crate::failure::Exit::Failed);
+        assert_eq!(failure.exit, failure::Exit::Failed);
         assert!(failure.text.starts_with("there: was told to end and has not ended within 20ms"), "{failure}");
 
         let (mut asking, mut other) = client();
@@ -195,7 +199,7 @@ mod tests {
         for (request, lines) in [(show, &[][..]), (Request::Load(1), &many)] {
             let (mut asking, _other) = client();
             let failure = asking.ask_within(&request, lines, Duration::from_millis(20)).unwrap_err();
-            assert_eq!(failure.exit, crate::failure::Exit::Failed);
+            assert_eq!(failure.exit, failure::Exit::Failed);
             assert!(
                 failure.text.starts_with("there: the data plane did not answer: nothing came for 20ms"),
                 "{failure}"

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use measure::trial::{DutReport, NodeReport};
 use serde_json::Value;
 
-use crate::{
-    control::{Client, Request},
-    failure::Failure,
-};
+use control::{Client, Request};
+use failure::Failure;
 
 /// A data plane that is asked before and after each trial, each time over a connection of its own: it does not keep
 /// clients that say nothing for long.

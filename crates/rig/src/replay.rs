@@ -14,12 +14,15 @@ use traffic::{
 };
 use units::Nanos;
 
-use super::{record, rig::End};
-use crate::failure::Failure;
+use failure::Failure;
+
+use crate::{record, tester_port::TesterPort};
 
 /// A capture, and how it is to be sent. Each loaded port sends it.
 pub struct Replayable {
+    /// The capture.
     pub capture: Arc<Capture>,
+    /// When its frames are due.
     pub timing: Timing,
     /// Over all passes.
     pub frames: u64,
@@ -32,7 +35,7 @@ impl Replayable {
     /// The tester's tasks: the capture out of so many ports, a tally at every port.
     pub fn worker<'a>(
         &self,
-        ends: &'a mut [End],
+        ends: &'a mut [TesterPort],
         directions: usize,
         frames: &Mempool,
         hz: u64,

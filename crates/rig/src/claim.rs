@@ -9,14 +9,13 @@ use std::{
     time::Duration,
 };
 
+use control::private_directory;
 use dpdk::PortSpec;
+use failure::Failure;
 use rustix::{
     fs::{flock, FlockOperation},
     io::Errno,
 };
-
-use super::private_directory;
-use crate::failure::Failure;
 
 /// How often a claim that is held is tried again, a millisecond apart.
 const TRIES: u32 = 20;
@@ -124,7 +123,7 @@ mod tests {
         fs::write(&path, "1").unwrap();
         let first = Claim::take(&path, &spec).unwrap().unwrap();
         let refused = Claim::take(&path, &spec).unwrap_err();
-        assert_eq!(refused.exit, crate::failure::Exit::Machine);
+        assert_eq!(refused.exit, failure::Exit::Machine);
         assert!(refused.text.contains("port eth:t0: another --port of this command has"), "{refused}");
         fs::write(&path, "4194305").unwrap();
         let refused = Claim::take(&path, &spec).unwrap_err();
