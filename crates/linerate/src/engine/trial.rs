@@ -13,7 +13,7 @@ use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
     plan::{Placements, Trust},
     shape::{self, LoadShape},
-    trial::{DirectionCounts, Interference, Rule, TrialRecord, TrialSpec, Violation},
+    trial::{DirectionCounts, Interference, LcoreRole, Rule, TrialRecord, TrialSpec, Violation},
     validity::{self, Evidence},
 };
 use packet::{Buffer, Burst, Clock, Rx};
@@ -170,8 +170,8 @@ impl Rig {
         let stopped = stop.requested();
         let kernel = self.kernel_since(&kernel_before);
         let mut lcores =
-            vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
-        lcores.extend(dut_gaps.map(|g| record::lcore("dut", OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
+            vec![record::lcore(LcoreRole::Tester, TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
+        lcores.extend(dut_gaps.map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
         let times = record::Times { hz, started: counters.started };
         let (mut directions, samples, departed) = counted.directions(&attempt.spec, times);
         for (i, d) in directions.iter_mut().enumerate() {
