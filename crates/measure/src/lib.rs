@@ -11,10 +11,9 @@ pub mod metrics;
 pub mod placement;
 pub mod plan;
 pub mod procedure;
-pub mod result;
+pub mod schema;
 pub mod search;
-pub mod shape;
 pub mod sim;
-pub mod sweep;
-pub mod trial;
 pub mod validity;
+
+pub use schema::{result, shape, sweep, trial};

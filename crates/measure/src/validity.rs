@@ -8,7 +8,7 @@ use units::{Fps, Nanos, Ratio};
 use crate::{
     plan::Trust,
     shape::{LoadShape, LATE_DEPARTURE_NS},
-    trial::{LcoreInterference, Rule, TrialRecord, Violation},
+    trial::{DirectionCounts, LcoreInterference, LcoreRole, Rule, TrialRecord, Violation},
 };
 
 /// Largest disagreement of TSC and CLOCK_MONOTONIC over a trial, parts per million, at which delays are believed.
@@ -58,7 +58,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
 pub fn beyond_tester(trial: &TrialRecord) -> bool {
     let short = trial.violations.iter().any(|v| v.rule == Rule::TesterShort);
     let skipped: u64 = trial.directions.iter().map(|d| d.skipped).sum();
-    short && frames_in_gaps(trial, |l| l.role != "dut") < skipped as f64 / 2.0
+    short && frames_in_gaps(trial, |l| l.role == LcoreRole::Tester) < skipped as f64 / 2.0
 }
 
 /// Frames that may have been due while lcores were away, summed over lcores and directions.
@@ -102,9 +102,8 @@ fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
     if failed_anyway(e.trial) {
         return None;
     }
-    let short = |d: &&crate::trial::DirectionCounts| {
-        d.skipped > 0 && d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get()
-    };
+    let short =
+        |d: &&DirectionCounts| d.skipped > 0 && d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get();
     let d = e.trial.directions.iter().filter(short).max_by_key(|d| d.skipped)?;
     let text = format!(
         "the tester did not offer {} of {} frames due from {} ({}, allowed {}): its core is too slow or was taken away; \
@@ -282,7 +281,7 @@ fn moved(e: &Evidence<'_>) -> Option<(Rule, String)> {
 
 /// `the tester's lcore 1 (CPU 3)`.
 fn place(l: &LcoreInterference) -> String {
-    let whose = if l.role == "dut" { "the data plane's" } else { "the tester's" };
+    let whose = if l.role == LcoreRole::Dut { "the data plane's" } else { "the tester's" };
     let cpu = l.cpu.map(|c| format!(" (CPU {c})")).unwrap_or_default();
     format!("{whose} lcore {}{cpu}", l.lcore)
 }

@@ -5,7 +5,7 @@ use host::CpuSnapshot;
 use measure::{
     metrics::{self, Distribution},
     shape::{LastLost, Outage, WindowSummary},
-    trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, NodeReport},
+    trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, LcoreRole, NodeReport},
 };
 use packet::Gaps;
 use traffic::{
@@ -142,10 +142,17 @@ fn distribution(h: &LogHistogram) -> Distribution {
 }
 
 /// One polling lcore, as its loop and the kernel saw it.
-pub fn lcore(role: &str, lcore: u32, cpu: Option<u32>, gaps: Gaps, kernel: CpuSnapshot, hz: u64) -> LcoreInterference {
+pub fn lcore(
+    role: LcoreRole,
+    lcore: u32,
+    cpu: Option<u32>,
+    gaps: Gaps,
+    kernel: CpuSnapshot,
+    hz: u64,
+) -> LcoreInterference {
     let ns = |ticks| Nanos::from_ticks(ticks, hz).0;
     LcoreInterference {
-        role: role.to_owned(),
+        role,
         lcore,
         cpu,
         largest_gap_ns: ns(gaps.largest),

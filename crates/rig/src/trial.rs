@@ -6,7 +6,7 @@ use dpdk::PortStats;
 use failure::{Failure, Stop};
 use measure::{
     plan::Placements,
-    trial::{Interference, Rule, TrialRecord, Violation},
+    trial::{Interference, LcoreRole, Rule, TrialRecord, Violation},
     validity::{self, Evidence},
 };
 use packet::Clock;
@@ -82,8 +82,8 @@ impl Rig {
         let stopped = stop.requested();
         let kernel = self.kernel_since(&kernel_before);
         let mut lcores =
-            vec![record::lcore("tester", TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
-        lcores.extend(dut_gaps.map(|g| record::lcore("dut", OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
+            vec![record::lcore(LcoreRole::Tester, TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
+        lcores.extend(dut_gaps.map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
         let times = record::Times { hz, started: counters.started };
         let (mut directions, samples, sent_flows) = counted.directions(&request.spec, times);
         for (i, d) in directions.iter_mut().enumerate() {

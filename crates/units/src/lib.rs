@@ -7,6 +7,7 @@
 
 pub mod derived;
 mod error;
+mod fps;
 mod frame;
 mod frames;
 mod imix;
@@ -19,11 +20,12 @@ mod rng;
 mod si;
 
 pub use error::UnitError;
+pub use fps::Fps;
 pub use frame::{FrameSize, FCS_BYTES, WIRE_OVERHEAD_BYTES};
 pub use frames::Frames;
 pub use imix::Imix;
 pub use link::LinkSpeed;
-pub use load::{Fps, Load};
+pub use load::Load;
 pub use nanos::{parse_duration, Nanos};
 pub use ratio::Ratio;
 pub use rng::SplitMix64;

@@ -1,3 +1,5 @@
+//! Link speeds and the line rates that follow from them.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::LabelFacts;
-use crate::result::{Compliance, StandardLabel};
+use super::facts::LabelFacts;
+use crate::schema::outcome::{Compliance, StandardLabel};
 
 /// Time for what was learned to settle (RFC 2544 §23 b).
 const LEARNING_WAIT: Duration = Duration::from_secs(2);

@@ -2,12 +2,15 @@
 
 use units::{Fps, FrameSize, Frames, Ratio};
 
-use super::{draft::Draft, LabelFacts};
+use super::{
+    common::{mixed, sizes_left_out, trust},
+    draft::Draft,
+    facts::LabelFacts,
+};
 use crate::{
-    plan::{BackToBackPlan, Method, Plan, ResetEvent, Test},
+    plan::{BackToBackPlan, GoalSet, Method, Plan, ResetEvent, Test},
     procedure::{Found, Setting},
     result::{Compliance, StandardLabel},
-    search::mlr::GoalSet,
 };
 
 /// Loads that differ by less, relatively, are the same: what is asked for and what is offered are rounded apart.
@@ -65,7 +68,7 @@ pub fn addresses(test: Test, plan: &Plan, facts: &LabelFacts) -> (StandardLabel,
 /// What depends on the rig and on how trials are made.
 fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: &LabelFacts) {
     if let Some(mix) = setting.frame_size.mix() {
-        label.should(true, super::mixed(mix));
+        label.should(true, mixed(mix));
     }
     if plan.needs_throughput(test) {
         match plan.throughput {
@@ -87,7 +90,7 @@ fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: 
     let text = "the host moved the cores: trials of one placement only are behind the figures";
     label.should(facts.several_placements, text);
     label.should(facts.software_ports, "software ports instead of a physical link");
-    for text in super::trust(plan) {
+    for text in trust(plan) {
         label.should(true, text);
     }
 }
@@ -119,7 +122,7 @@ fn going_by(label: &mut Draft, plan: &Plan) {
 }
 
 fn sizes(label: &mut Draft, plan: &Plan) {
-    let missing = super::sizes_left_out(plan);
+    let missing = sizes_left_out(plan);
     let text = format!("frame sizes {} of RFC 2544 §9.1 left out", missing.as_deref().unwrap_or_default());
     label.should(missing.is_some(), text);
 }

@@ -1,7 +1,11 @@
 //! Labels of throughput and latency.
 
+use std::time::Duration;
+
+use units::*;
+
 use super::*;
-use crate::{plan::Goals, search::mlr::SearchGoal};
+use crate::{plan::*, result::*, schema::goal::SearchGoal};
 
 const ROUTING: &str = "no routing update before each trial, which a router is to get (RFC 2544 §23 a)";
 

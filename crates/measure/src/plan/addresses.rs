@@ -5,15 +5,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, LinkSpeed, Load, Ratio};
 
-use super::{
-    percent, text,
-    validate::{between, span, within, Check},
-    Plan, PlanError, Test,
+use super::limits::percent;
+use crate::{
+    addresses::Goal,
+    schema::{test::Test, text},
 };
-use crate::addresses::Goal;
-
-/// Most addresses that may be offered.
-const MOST: u64 = 1 << 24;
 
 /// `[addresses]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,13 +53,6 @@ impl Default for AddressesPlan {
 }
 
 impl AddressesPlan {
-    /// Short waits and few addresses.
-    pub(super) fn quick(&mut self) {
-        let rate = |fps| Load::Frames(Fps::from_raw(fps));
-        (self.most, self.age, self.precision) = (4096, Duration::from_secs(4), percent(10.0));
-        (self.learning_rate, self.test_rate) = (rate(20e3), rate(20e3));
-    }
-
     /// What the test looks for at this frame size, and the rate of its test frames. `capacity` is what was found before.
     pub fn goal(
         &self,
@@ -83,45 +72,5 @@ impl AddressesPlan {
             _ => Goal::Capacity { most: self.most, initial: self.initial, learning_fps },
         };
         Ok((goal, self.test_rate.resolve(size, link)?))
-    }
-}
-
-impl Plan {
-    /// Whether the plan's tests are those between three ports.
-    pub fn tests_addresses(&self) -> bool {
-        self.tests.iter().any(|t| t.is_of_addresses())
-    }
-
-    /// That tests between three ports have no others beside them.
-    pub(super) fn check_company(&self) -> Check {
-        match self.tests.iter().find(|t| !t.is_of_addresses()) {
-            Some(other) if self.tests_addresses() => {
-                let legal = "is between two ports, and the address tests are between three: run them by themselves";
-                Err(PlanError::value("tests", other, legal))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn check_addresses(&self) -> Check {
-        let Some(t) = &self.addresses else { return Ok(()) };
-        within("addresses.most", t.most, 1, MOST)?;
-        within("addresses.initial", t.initial, 1, t.most)?;
-        between("addresses.precision", t.precision, 0.0001, 0.5)?;
-        span("addresses.age", t.age, Duration::from_secs(1))?;
-        let size = self.smallest_size().unwrap_or(FrameSize::MIN);
-        let rates = [
-            ("addresses.learning_rate", t.learning_rate),
-            ("addresses.most_rate", t.most_rate),
-            ("addresses.test_rate", t.test_rate),
-        ];
-        for (key, rate) in rates {
-            // A share of a link whose speed nobody gave is looked at when the ports have told.
-            let Ok(fps) = rate.resolve(size, self.link.speed) else { continue };
-            if fps.get() < 1.0 {
-                return Err(PlanError::value(key, rate, "must be at least 1 frame/s"));
-            }
-        }
-        Ok(())
     }
 }

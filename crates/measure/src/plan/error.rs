@@ -1,3 +1,5 @@
+//! Why a plan cannot be run.
+
 use failure::Failure;
 
 /// Why a plan cannot be run: one line that says where, what, and what would be legal.
@@ -29,7 +31,7 @@ impl PlanError {
     }
 
     /// The same, its key under a section.
-    pub(super) fn within(self, section: &str) -> Self {
+    pub(crate) fn within(self, section: &str) -> Self {
         match self {
             Self::Value { key, value, legal } => Self::Value { key: format!("{section}.{key}"), value, legal },
             other => other,
@@ -37,7 +39,7 @@ impl PlanError {
     }
 
     /// The library's own message is a picture of several lines; this is the same in one.
-    pub(super) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().trim().replace('\n', ": ");
         let place = error
             .span()

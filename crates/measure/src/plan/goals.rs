@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{de, Deserialize, Deserializer, Serialize};
 
-use super::PlanError;
-use crate::search::mlr::{GoalSet, SearchGoal};
+use super::{error::PlanError, goal_set::GoalSet};
+use crate::schema::goal::SearchGoal;
 
 /// The search goals of an MLRsearch, as written. [`Goals::set`] says whether they make sense.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,3 +1,5 @@
+//! `[needs]`: what the testbed of the plan's document has.
+
 use serde::{Deserialize, Serialize};
 
 /// `[needs]`: what the testbed of the plan's document has beside what the other sections say. Nothing here changes a

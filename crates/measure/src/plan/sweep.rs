@@ -1,56 +1,28 @@
 //! `[sweep]`: keys of a plan that take several values; the plan is run once for each combination of them.
 
-use std::{collections::BTreeMap, fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{de, ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
-use units::{FrameSize, Frames};
 
-use super::{text, Plan, PlanError};
+use super::{
+    error::PlanError,
+    limits::{span, MAX_FLOWS, MAX_ROUTES},
+};
+pub use crate::schema::sweep::{Point, SweepKey};
+use crate::schema::text;
 
 /// Most points of a sweep.
 pub const MAX_POINTS: usize = 64;
-/// Most routes behind a port of the built-in device: its host routes and their addresses lie in half of 10.0.0.0/8.
-pub(super) const MAX_ROUTES: u64 = 1 << 20;
 /// How long the command between points may take unless told.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a sweep can vary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SweepKey {
-    /// Forwarding cores of the device.
-    Cores,
-    /// Receive queues of each of its ports.
-    Queues,
-    /// Routes behind each port that frames are sent to.
-    Routes,
-    /// Distinct 5-tuples per direction.
-    Flows,
-    /// Frame size in bytes, FCS included.
-    FrameSizes,
-}
-
 impl SweepKey {
-    /// Every key.
-    pub const ALL: [Self; 5] = [Self::Cores, Self::Queues, Self::Routes, Self::Flows, Self::FrameSizes];
-
-    /// As a plan has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cores => "cores",
-            Self::Queues => "queues",
-            Self::Routes => "routes",
-            Self::Flows => "flows",
-            Self::FrameSizes => "frame_sizes",
-        }
-    }
-
     /// Least and largest legal value.
     fn range(self) -> (u64, u64) {
         match self {
             Self::Cores | Self::Queues => (1, 1024),
             Self::Routes => (1, MAX_ROUTES),
-            Self::Flows => (1, super::validate::MAX_FLOWS),
+            Self::Flows => (1, MAX_FLOWS),
             Self::FrameSizes => (64, 9216),
         }
     }
@@ -73,12 +45,6 @@ impl SweepKey {
             }
         };
         Ok(value)
-    }
-}
-
-impl fmt::Display for SweepKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -202,8 +168,8 @@ impl SweepPlan {
         })
     }
 
-    /// The product of the values must be small, and every point a plan.
-    pub(super) fn check(&self, plan: &Plan) -> Result<(), PlanError> {
+    /// The product of the values must be small, and the command one that can be run.
+    pub(super) fn check(&self) -> Result<(), PlanError> {
         let count = self.axes.iter().map(|a| a.values.len() as u128).product::<u128>();
         if count > MAX_POINTS as u128 {
             let axes: Vec<_> = self.axes.iter().map(|a| format!("{} of {}", a.values.len(), a.key)).collect();
@@ -226,13 +192,7 @@ impl SweepPlan {
             );
             return Err(PlanError::value("sweep.command", format!("{{{bad}}}"), legal));
         }
-        super::validate::span("sweep.command_timeout", self.command_timeout, Duration::from_millis(10))?;
-        for point in self.points() {
-            let mut at = plan.clone();
-            point.apply(&mut at);
-            at.validate()?;
-        }
-        Ok(())
+        span("sweep.command_timeout", self.command_timeout, Duration::from_millis(10))
     }
 }
 
@@ -245,56 +205,6 @@ fn placeholders(word: &str) -> impl Iterator<Item = &str> {
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain);
         (is_name && !before.ends_with('$')).then_some(name)
     })
-}
-
-/// One combination of values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Point(pub Vec<(SweepKey, u64)>);
-
-impl Point {
-    /// As part of names: `cores-2.flows-1000`.
-    pub fn name(&self) -> String {
-        self.0.iter().map(|(key, value)| format!("{key}-{value}")).collect::<Vec<_>>().join(".")
-    }
-
-    /// The values by key, as a result has them.
-    pub fn values(&self) -> BTreeMap<SweepKey, u64> {
-        self.0.iter().copied().collect()
-    }
-
-    /// A text with `{cores}` and the like replaced by this point's values.
-    pub fn fill(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, (key, value)| {
-            // `frame-sizes` as on the command line, too.
-            let names = [key.name().to_owned(), key.name().replace('_', "-")];
-            names.iter().fold(text, |text, name| text.replace(&format!("{{{name}}}"), &value.to_string()))
-        })
-    }
-
-    /// Makes a plan that of this point: with its values and without a sweep.
-    pub fn apply(&self, plan: &mut Plan) {
-        plan.sweep = SweepPlan::default();
-        plan.name.push_str(&format!(":{}", self.name()));
-        for &(key, value) in &self.0 {
-            match key {
-                SweepKey::Flows => plan.traffic.flows = value,
-                SweepKey::FrameSizes => {
-                    plan.frame_sizes = FrameSize::new(value as u32).map(Frames::from).into_iter().collect()
-                }
-                SweepKey::Routes => plan.dut.routes = Some(value),
-                SweepKey::Cores => plan.dut.cores = Some(value),
-                SweepKey::Queues => plan.dut.queues = Some(value),
-            }
-        }
-    }
-}
-
-impl fmt::Display for Point {
-    /// `cores 2, flows 1000`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<_> = self.0.iter().map(|(key, value)| format!("{key} {value}")).collect();
-        f.write_str(&values.join(", "))
-    }
 }
 
 impl FromStr for Point {
@@ -394,6 +304,7 @@ impl Serialize for SweepPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Plan;
 
     fn axis(text: &str) -> Result<Axis, String> {
         text.parse().map_err(|e: PlanError| e.to_string())

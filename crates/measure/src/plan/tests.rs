@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use units::Load;
+
 use super::*;
 
 fn error(toml: &str) -> String {

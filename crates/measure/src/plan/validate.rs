@@ -1,14 +1,20 @@
+//! What makes a plan valid: each value legal, and all of them in agreement.
+
 use std::{fmt, net::IpAddr, ops::Deref, time::Duration};
 
-use units::{Frames, Ratio, FCS_BYTES};
+use units::{Frames, FCS_BYTES};
 
-use super::{text::span_text, FieldMode, FieldPlan, IpVersion, Method, Plan, PlanError, SearchPlan, Traffic, L4};
+use super::{
+    document::Plan,
+    error::PlanError,
+    limits::{between, span, within, Check, MAX_FLOWS, MAX_ROUTES},
+    search::{Method, SearchPlan},
+    traffic::{FieldMode, FieldPlan, IpVersion, Traffic, L4},
+};
+use crate::schema::text::span_text;
 
 /// Bytes of the stamp at the end of every test frame.
 const STAMP_BYTES: u32 = 18;
-/// Most distinct 5-tuples per direction.
-pub(super) const MAX_FLOWS: u64 = 1 << 24;
-const MAX_SPAN: Duration = Duration::from_secs(30 * 86_400);
 
 /// A plan whose values are each legal and agree with each other. Made by [`Plan::validate`] only.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +34,6 @@ impl Deref for ValidPlan {
     }
 }
 
-pub(super) type Check = Result<(), PlanError>;
-
 impl Plan {
     /// Checks everything that can be checked without ports, and writes out the defaults that depend on other keys.
     ///
@@ -41,7 +45,7 @@ impl Plan {
         self.check_trust()?;
         self.settle_tests()?;
         self.check_dut()?;
-        self.sweep.check(&self)?;
+        self.check_sweep()?;
         let (src, dst) = self.traffic.addresses();
         self.traffic.src_ip = Some(src);
         self.traffic.dst_ip = Some(dst);
@@ -50,6 +54,12 @@ impl Plan {
         }
         self.search.max_trials = Some(self.search.max_trials());
         Ok(ValidPlan(self))
+    }
+
+    /// Every point of the sweep must be a plan.
+    fn check_sweep(&self) -> Check {
+        self.sweep.check()?;
+        self.sweep.points().iter().try_for_each(|point| point.at(self).validate().map(drop))
     }
 
     fn check_frame_sizes(&self) -> Check {
@@ -115,7 +125,7 @@ impl Plan {
 
     fn check_dut(&self) -> Check {
         let Some(routes) = self.dut.routes else { return Ok(()) };
-        within("dut.routes", routes, 1, super::sweep::MAX_ROUTES)?;
+        within("dut.routes", routes, 1, MAX_ROUTES)?;
         let refused = |legal| Err(PlanError::value("dut.routes", routes, legal));
         match &self.traffic {
             t if t.ip != IpVersion::V4 => refused("are IPv4 routes: they contradict traffic.ip = \"v6\""),
@@ -316,29 +326,6 @@ fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
             let legal = format!("must be {length} characters 0, 1 or X, one a bit");
             return Err(PlanError::value(key("mask"), format!("{mask:?}"), legal));
         }
-    }
-    Ok(())
-}
-
-pub(super) fn within<T: PartialOrd + fmt::Display>(key: &str, value: T, low: T, high: T) -> Check {
-    // What is no number lies in no range.
-    if !(&low..=&high).contains(&&value) {
-        return Err(PlanError::value(key, value, format!("must be {low} to {high}")));
-    }
-    Ok(())
-}
-
-pub(super) fn between(key: &str, value: Ratio, low: f64, high: f64) -> Check {
-    if value.get() < low || value.get() > high {
-        let legal = format!("must be {}% to {}%", low * 100.0, high * 100.0);
-        return Err(PlanError::value(key, value, legal));
-    }
-    Ok(())
-}
-
-pub(super) fn span(key: &str, value: Duration, low: Duration) -> Check {
-    if value < low || value > MAX_SPAN {
-        return Err(PlanError::value(key, span_text(value), format!("must be {} to 30 days", span_text(low))));
     }
     Ok(())
 }

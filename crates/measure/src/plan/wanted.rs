@@ -5,10 +5,11 @@ use std::time::Duration;
 use units::{FrameSize, Frames, LinkSpeed, Load};
 
 use super::{
-    percent,
-    validate::{between, span, within, Check},
-    Plan, PlanError, Test,
+    document::Plan,
+    error::PlanError,
+    limits::{between, span, within, Check, MOST_ADDRESSES},
 };
+use crate::schema::{test::Test, text::span_text};
 
 /// Most time for a test where the plan says none, and at least so many times what a soak sends: beside it, segments have
 /// their waits, and invalid ones are repeated.
@@ -97,7 +98,7 @@ impl Plan {
         }
     }
 
-    fn fill_tables(&mut self) {
+    pub(super) fn fill_tables(&mut self) {
         fn keep<T: Default>(table: &mut Option<T>, runs: bool) {
             *table = runs.then(|| table.take().unwrap_or_default());
         }
@@ -155,7 +156,7 @@ impl Plan {
             span("back_to_back.limit", t.limit, Duration::from_micros(10))?;
             if t.limit > Duration::from_secs(30) {
                 let legal = "must be at most 30s (RFC 9004 §6.2)";
-                return Err(PlanError::value("back_to_back.limit", super::text::span_text(t.limit), legal));
+                return Err(PlanError::value("back_to_back.limit", span_text(t.limit), legal));
             }
             within("back_to_back.step", t.step, 1, 1_000_000)?;
             within("back_to_back.repetitions", t.repetitions, 1, 1000)?;
@@ -191,7 +192,7 @@ impl Plan {
         }
         if t.at.is_zero() || t.at >= t.duration {
             let legal = "must be above 0 and before the end of reset.duration";
-            return Err(PlanError::value("reset.at", super::text::span_text(t.at), legal));
+            return Err(PlanError::value("reset.at", span_text(t.at), legal));
         }
         Ok(())
     }
@@ -216,9 +217,9 @@ impl Plan {
         if let Some(timeout) = self.test_timeout.filter(|&timeout| timeout < soak) {
             let legal = format!(
                 "must be at least soak.duration = {}, and some more for its waits: or leave it out",
-                super::text::span_text(soak)
+                span_text(soak)
             );
-            return Err(PlanError::value("test_timeout", super::text::span_text(timeout), legal));
+            return Err(PlanError::value("test_timeout", span_text(timeout), legal));
         }
         let pairs = [
             self.pdv.as_ref().map(|t| ("pdv.window", t.window, "pdv.duration", t.duration)),
@@ -227,52 +228,15 @@ impl Plan {
         ];
         for (part, a, whole, b) in pairs.into_iter().flatten() {
             if a > b {
-                return Err(PlanError::value(part, super::text::span_text(a), format!("must be at most {whole}")));
+                return Err(PlanError::value(part, span_text(a), format!("must be at most {whole}")));
             }
             // The windows of a trial are kept in its record.
             if b.as_secs_f64() / a.as_secs_f64() > 100_000.0 {
                 let legal = format!("must be at least a hundred-thousandth of {whole}");
-                return Err(PlanError::value(part, super::text::span_text(a), legal));
+                return Err(PlanError::value(part, span_text(a), legal));
             }
         }
         Ok(())
-    }
-
-    /// Short trials and few repetitions for the tests that run; each label says so.
-    pub(super) fn quick_tests(&mut self) {
-        self.test_timeout = Some(Duration::from_secs(60));
-        self.fill_tables();
-        let ms = Duration::from_millis;
-        if let Some(t) = &mut self.frame_loss {
-            t.duration = ms(100);
-        }
-        if let Some(t) = &mut self.back_to_back {
-            (t.limit, t.repetitions) = (ms(20), 3);
-        }
-        if let Some(t) = &mut self.recovery {
-            (t.overload, t.watch, t.repetitions) = (ms(250), ms(250), 3);
-        }
-        if let Some(t) = &mut self.reset {
-            (t.at, t.duration, t.repetitions) = (ms(500), Duration::from_secs(5), 1);
-        }
-        if let Some(t) = &mut self.bursty {
-            (t.duration, t.precision) = (ms(100), percent(5.0));
-        }
-        if let Some(t) = &mut self.forwarding_rate {
-            (t.duration, t.step) = (ms(100), percent(10.0));
-        }
-        if let Some(t) = &mut self.latency_profile {
-            (t.duration, t.repetitions) = (ms(200), 3);
-        }
-        if let Some(t) = &mut self.pdv {
-            (t.duration, t.window) = (ms(500), ms(50));
-        }
-        if let Some(t) = &mut self.soak {
-            (t.duration, t.segment, t.window) = (Duration::from_secs(3), ms(500), ms(50));
-        }
-        if let Some(t) = &mut self.addresses {
-            t.quick();
-        }
     }
 }
 
@@ -281,5 +245,45 @@ fn above_zero(key: &str, load: Load, sizes: &[Frames], link: Option<LinkSpeed>) 
     match sizes.iter().filter_map(|&s| load.resolve(s, link).ok()).find(|fps| fps.get() <= 0.0) {
         Some(_) => Err(PlanError::value(key, load, "must be above 0 frames/s")),
         None => Ok(()),
+    }
+}
+
+impl Plan {
+    /// Whether the plan's tests are those between three ports.
+    pub fn tests_addresses(&self) -> bool {
+        self.tests.iter().any(|t| t.is_of_addresses())
+    }
+
+    /// That tests between three ports have no others beside them.
+    fn check_company(&self) -> Check {
+        match self.tests.iter().find(|t| !t.is_of_addresses()) {
+            Some(other) if self.tests_addresses() => {
+                let legal = "is between two ports, and the address tests are between three: run them by themselves";
+                Err(PlanError::value("tests", other, legal))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_addresses(&self) -> Check {
+        let Some(t) = &self.addresses else { return Ok(()) };
+        within("addresses.most", t.most, 1, MOST_ADDRESSES)?;
+        within("addresses.initial", t.initial, 1, t.most)?;
+        between("addresses.precision", t.precision, 0.0001, 0.5)?;
+        span("addresses.age", t.age, Duration::from_secs(1))?;
+        let size = self.smallest_size().unwrap_or(FrameSize::MIN);
+        let rates = [
+            ("addresses.learning_rate", t.learning_rate),
+            ("addresses.most_rate", t.most_rate),
+            ("addresses.test_rate", t.test_rate),
+        ];
+        for (key, rate) in rates {
+            // A share of a link whose speed nobody gave is looked at when the ports have told.
+            let Ok(fps) = rate.resolve(size, self.link.speed) else { continue };
+            if fps.get() < 1.0 {
+                return Err(PlanError::value(key, rate, "must be at least 1 frame/s"));
+            }
+        }
+        Ok(())
     }
 }

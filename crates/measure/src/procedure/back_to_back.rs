@@ -1,68 +1,30 @@
 //! Back-to-back frames (RFC 9004, which updates RFC 2544 §26.4): the longest burst at the minimum gap that loses nothing,
 //! by the searches of TST009 over its length, and the buffer time that follows from it.
 
-use serde::{Deserialize, Serialize};
 use units::{Fps, Frames};
 
 use super::{
-    guard::{self, Want},
-    Found, NoProcedure, Setting, Spread, TestOutcome,
+    setting::{NoProcedure, Setting},
+    steps::{self, Want},
 };
 use crate::{
     plan::BackToBackPlan,
     result::Outcome,
+    schema::{
+        found::{BackToBack, Found, Spread},
+        outcome::TestOutcome,
+    },
     search::{self, LossVerification, Strategy},
     shape::LoadShape,
     trial::{Purpose, TrialRecord, TrialSpec},
 };
 
-/// A mean so near the limit is likely the limit's and not the device's (RFC 9004 §6.2).
-const NEAR: f64 = 0.9;
 /// Bursts that take longer to send need a longer idle time behind them, seconds (RFC 9004 §6.2).
 const LONG_BURST_S: f64 = 2.0;
 /// Longest that a burst is waited for beyond the usual, seconds: twice the longest that RFC 9004 §6.2 asks for.
 const LONGEST_DRAIN_S: f64 = 60.0;
 
-/// Burst lengths, and the buffer behind them (RFC 9004 §6.4, §7).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct BackToBack {
-    /// Rate of the bursts: back to back.
-    pub rate_fps: Fps,
-    /// The throughput that the correction goes by.
-    pub throughput_fps: Fps,
-    /// Smallest step of the burst length, frames.
-    pub step_frames: u64,
-    /// Longest burst tried, frames.
-    pub limit_frames: u64,
-    /// Longest burst without loss of each search, frames; 0: even the shortest lost some.
-    pub bursts: Vec<u64>,
-    /// The same summed up, frames: its mean is the benchmark.
-    pub frames: Option<Spread>,
-    /// Mean length over the rate back to back, seconds.
-    pub implied_buffer_s: Option<f64>,
-    /// Without the frames forwarded while the burst came, seconds.
-    pub corrected_buffer_s: Option<f64>,
-    /// The frames that the corrected time stands for.
-    pub corrected_buffer_frames: Option<f64>,
-    /// Buffer time at the throughput, seconds (§7, actual buffer time).
-    pub actual_buffer_s: Option<f64>,
-    /// Longest time that a burst was given to leave the buffer again, beyond the waits of every trial, seconds.
-    #[serde(default)]
-    pub longest_drain_s: f64,
-    /// A burst would have needed longer than is waited.
-    #[serde(default)]
-    pub drain_cut: bool,
-}
-
 impl BackToBack {
-    /// Whether a burst is the longest tried, or their mean near it: the device holds at least this, and the test has to be
-    /// repeated with a higher limit (RFC 9004 §6.2).
-    pub fn at_limit(&self) -> bool {
-        let limit = self.limit_frames;
-        self.bursts.iter().any(|&burst| burst >= limit)
-            || self.frames.is_some_and(|frames| frames.mean >= NEAR * limit as f64)
-    }
-
     fn sum_up(&mut self) {
         let bursts: Vec<f64> = self.bursts.iter().map(|&b| b as f64).collect();
         self.frames = Spread::of(&bursts);
@@ -141,9 +103,8 @@ impl Steps {
         if (self.found.bursts.len() as u32) < self.plan.repetitions {
             return None;
         }
-        let mean = self.found.frames.map_or(0.0, |f| f.mean);
         let none = self.found.bursts.iter().filter(|&&b| b == 0).count();
-        Some(if mean >= NEAR * self.found.limit_frames as f64 {
+        Some(if self.found.mean_near_limit() {
             let reason =
                 format!("near the longest burst of {limit}: repeat with a higher back_to_back.limit (RFC 9004 §6.2)");
             Want::end(TestOutcome::AtMaximum, reason)
@@ -158,7 +119,7 @@ impl Steps {
     }
 }
 
-impl guard::Steps for Steps {
+impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
         loop {
             match self.search.next() {

@@ -1,15 +1,18 @@
 //! Bursty traffic (RFC 2544 §21): for each burst size the smallest interval between bursts at which nothing is lost.
 
-use serde::{Deserialize, Serialize};
 use units::{Fps, Frames};
 
 use super::{
-    guard::{self, Want},
-    Found, Setting, TestOutcome,
+    setting::Setting,
+    steps::{self, Want},
 };
 use crate::{
     plan::BurstyPlan,
     result::Outcome,
+    schema::{
+        found::{BurstPoint, Bursty, Found},
+        outcome::TestOutcome,
+    },
     search::{self, Bisection, Strategy},
     shape::LoadShape,
     trial::{Purpose, TrialRecord, TrialSpec},
@@ -17,30 +20,6 @@ use crate::{
 
 /// The lowest mean load tried, as a share of the rate back to back: an interval of ten thousand bursts.
 const FLOOR: f64 = 1e-4;
-
-/// The smallest interval for each burst size.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Bursty {
-    /// Rate within a burst: back to back.
-    pub burst_fps: Fps,
-    /// One entry a burst size.
-    pub bursts: Vec<BurstPoint>,
-}
-
-/// The smallest interval at one burst size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct BurstPoint {
-    /// Frames of a burst.
-    pub burst_frames: u32,
-    /// How its search ended.
-    pub outcome: TestOutcome,
-    /// From the end of a burst to the next, seconds, beyond the minimum gap; 0: back to back without end.
-    pub interval_s: Option<f64>,
-    /// Mean load at that interval.
-    pub load_fps: Option<Fps>,
-    /// Lowest mean load above it that lost frames.
-    pub upper_bound_fps: Option<Fps>,
-}
 
 #[derive(Debug)]
 pub(super) struct Steps {
@@ -108,7 +87,7 @@ impl Steps {
     }
 }
 
-impl guard::Steps for Steps {
+impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
         while let Some(frames) = self.frames() {
             match self.search.next() {

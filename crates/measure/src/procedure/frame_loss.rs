@@ -1,58 +1,20 @@
 //! The frame-loss curve (RFC 2544 §26.3): from the highest rate down in equal steps, until two trials in a row lose
 //! nothing.
 
-use serde::{Deserialize, Serialize};
 use units::{Fps, Frames};
 
 use super::{
-    guard::{self, Want},
-    Found, Setting, TestOutcome,
+    setting::Setting,
+    steps::{self, Want},
 };
 use crate::{
     plan::FrameLossPlan,
+    schema::{
+        found::{Found, FrameLoss, LossPoint, NoPoint},
+        outcome::TestOutcome,
+    },
     trial::{Purpose, TrialRecord, TrialSpec},
 };
-
-/// The loss at each load of the curve.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct FrameLoss {
-    /// The rate that percentages are of: the line rate, or the highest load where that is not known.
-    pub theoretical_fps: Fps,
-    /// From the highest load down.
-    pub points: Vec<LossPoint>,
-    /// Loads of the curve that the tester cannot offer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_offered_fps: Vec<Fps>,
-    /// Loads of the curve at which no trial was valid.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without_figure: Vec<NoPoint>,
-}
-
-/// A load at which no trial was valid.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct NoPoint {
-    /// Intended load.
-    pub load_fps: Fps,
-    /// The same in percent of the theoretical rate.
-    pub percent: f64,
-    /// Why there is no figure: one line.
-    pub reason: String,
-}
-
-/// The loss at one load.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct LossPoint {
-    /// Intended load.
-    pub load_fps: Fps,
-    /// The same in percent of the theoretical rate.
-    pub percent: f64,
-    /// Frames lost or refused over frames due.
-    pub loss_ratio: f64,
-    /// Frames/s that came back.
-    pub forwarding_fps: Fps,
-    /// Number of the trial.
-    pub trial: u32,
-}
 
 /// So many loads in a row without a valid trial are a tester that has no rest.
 const HOPELESS: u32 = 3;
@@ -149,7 +111,7 @@ impl Steps {
     }
 }
 
-impl guard::Steps for Steps {
+impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
         let over = self.lossless_run >= 2 || self.void_run >= HOPELESS;
         while let Some(share) = self.share(self.at).filter(|_| !over) {

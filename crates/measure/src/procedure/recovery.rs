@@ -1,48 +1,24 @@
 //! System recovery (RFC 2544 §26.5): an overload, then half of it, and the time until the last frame is lost. The text
 //! subtracts the two moments the wrong way round; this is the time from A to B.
 
-use serde::{Deserialize, Serialize};
 use units::{Fps, Frames};
 
 use super::{
-    guard::{self, Want},
-    Found, NoProcedure, Setting, Spread, TestOutcome,
+    setting::{NoProcedure, Setting},
+    steps::{self, Want},
 };
 use crate::{
     plan::RecoveryPlan,
+    schema::{
+        found::{Found, Recovery, RecoveryTrial, Spread},
+        outcome::TestOutcome,
+    },
     shape::LoadShape,
     trial::{Purpose, TrialRecord, TrialSpec},
 };
 
 /// A last loss within this share of the watched time before its end is loss that has not ended.
 const TAIL: f64 = 0.02;
-
-/// Recovery times.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Recovery {
-    /// The throughput.
-    pub throughput_fps: Fps,
-    /// The overload: the least of its multiple of the throughput and the highest load.
-    pub overload_fps: Fps,
-    /// The load after it: half of the overload.
-    pub after_fps: Fps,
-    /// Each trial.
-    pub trials: Vec<RecoveryTrial>,
-    /// Recovery times summed up, seconds; of the trials in which it recovered.
-    pub recovery_s: Option<Spread>,
-}
-
-/// One overload.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct RecoveryTrial {
-    /// Number of the trial.
-    pub trial: u32,
-    /// From the drop of the load to the last lost frame, seconds; 0 when none was lost any more; `None` when frames were
-    /// lost to the end.
-    pub recovery_s: Option<f64>,
-    /// Frames lost in all.
-    pub lost: u64,
-}
 
 #[derive(Debug)]
 pub(super) struct Steps {
@@ -86,7 +62,7 @@ impl Steps {
     }
 }
 
-impl guard::Steps for Steps {
+impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
         if self.untold || self.found.trials.len() as u32 >= self.plan.repetitions {
             return self.end();

@@ -1,55 +1,20 @@
 //! Reset (RFC 2544 §26.6, RFC 6201): an event is caused while frames flow at the throughput of the smallest frames, and
 //! the reset time told from the frames lost and from the gap in their arrival.
 
-use serde::{Deserialize, Serialize};
-use units::{Fps, Frames};
+use units::Frames;
 
 use super::{
-    guard::{self, Want},
-    Found, Setting, Spread, TestOutcome,
+    setting::Setting,
+    steps::{self, Want},
 };
 use crate::{
-    plan::{ResetEvent, ResetPlan},
+    plan::ResetPlan,
+    schema::{
+        found::{Found, Reset, ResetTrial, Spread},
+        outcome::TestOutcome,
+    },
     trial::{Purpose, TrialRecord, TrialSpec},
 };
-
-/// Reset times.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Reset {
-    /// What was reset.
-    pub event: ResetEvent,
-    /// When the event was to be caused, seconds from the first frame.
-    pub at_s: f64,
-    /// The throughput, which is the load.
-    pub load_fps: Fps,
-    /// Each trial.
-    pub trials: Vec<ResetTrial>,
-    /// Reset time by frame loss summed up, seconds (RFC 6201 §1.3, method 1: preferred).
-    pub by_loss_s: Option<Spread>,
-    /// Reset time by time stamps summed up, seconds (§1.3, method 2).
-    pub by_timestamps_s: Option<Spread>,
-}
-
-/// One reset.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ResetTrial {
-    /// Number of the trial.
-    pub trial: u32,
-    /// Frames lost.
-    pub lost: u64,
-    /// Of those, in the longest run of lost frames.
-    pub lost_in_outage: u64,
-    /// Lost frames over the offered rate, seconds; the longest of the directions.
-    pub by_loss_s: f64,
-    /// From the last frame before the longest run of lost frames to the first behind it, seconds; `None` when no frame
-    /// came back, or none was lost.
-    pub by_timestamps_s: Option<f64>,
-    /// Whether frames came back after it.
-    pub recovered: bool,
-    /// How the command ended, in words; `None` when none was run (a simulated device).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-}
 
 #[derive(Debug)]
 pub(super) struct Steps {
@@ -68,7 +33,7 @@ impl Steps {
     }
 }
 
-impl guard::Steps for Steps {
+impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
         let trials = &self.found.trials;
         if (trials.len() as u32) < self.repetitions {

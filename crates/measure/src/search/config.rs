@@ -1,10 +1,12 @@
+//! What a search for one frame size is told.
+
 use units::{Fps, Frames, LinkSpeed, Ratio};
 
-use super::{
-    mlr::{GoalSet, SearchGoal},
-    Answer, MlrSearch, Rfc2544Search, Search, Tst009Search,
+use super::step::Answer;
+use crate::{
+    plan::{check_bounds, GoalSet, Method, PlanError, ValidPlan},
+    schema::goal::SearchGoal,
 };
-use crate::plan::{check_bounds, Method, PlanError, ValidPlan};
 
 /// Everything a search for one frame size needs to know.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,15 +110,6 @@ impl SearchConfig {
             goals,
             warmup_s: s.warmup.as_secs_f64(),
         })
-    }
-
-    /// A fresh search.
-    pub fn search(&self) -> Box<dyn Search + Send> {
-        match self.method {
-            Method::Rfc2544 => Box::new(Rfc2544Search::new(self.clone())),
-            Method::Tst009 => Box::new(Tst009Search::new(self.clone())),
-            Method::Mlrsearch => Box::new(MlrSearch::new(self.clone(), self.goals.clone(), self.warmup_s)),
-        }
     }
 
     /// The lowest load a search tries: `lower`, or with none given the smallest that tells anything: a trial of it holds

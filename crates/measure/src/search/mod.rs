@@ -1,97 +1,46 @@
 //! Searches as state machines: asked for the next trial, told what it gave, no I/O and no clock.
 //!
 //! A search moves its bounds on valid trials only. An invalid one is asked for again, a bounded number of times; a
-//! search that cannot get valid trials ends [`Outcome::Inconclusive`].
+//! search that cannot get valid trials ends [`Outcome::Inconclusive`](crate::result::Outcome::Inconclusive).
 
 mod config;
-mod guarded;
 pub mod mlr;
 mod placed;
+mod retrying;
 mod rfc2544;
 mod silence;
+mod step;
+mod strategy;
 mod tst009;
 
-use units::Fps;
-
-use crate::{
-    result::Outcome,
-    trial::{TrialRecord, TrialSpec},
-};
-
 pub use config::SearchConfig;
-pub use guarded::Guarded;
-pub(crate) use guarded::{Strategy, Want};
 pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
+pub use retrying::Retrying;
 pub use rfc2544::{Bisection, Rfc2544Search};
+pub use step::{Answer, Search, Step};
+pub(crate) use strategy::{Strategy, Want};
 pub use tst009::{LossVerification, Tst009Search};
 
-/// A search for the highest load that meets a goal.
-pub trait Search {
-    /// The trial wanted now. The same again until it is reported.
-    fn next(&mut self) -> Step;
-    /// Tells what a trial gave. A record of another trial than the one wanted is ignored.
-    fn report(&mut self, trial: &TrialRecord);
-    /// The bounds as they stand, with [`Outcome::Interrupted`] until it is done:
-    /// for progress, and for what is kept when a run is stopped.
-    fn so_far(&self) -> Answer;
-}
-
-impl<S: Search + ?Sized> Search for Box<S> {
-    fn next(&mut self) -> Step {
-        (**self).next()
-    }
-    fn report(&mut self, trial: &TrialRecord) {
-        (**self).report(trial);
-    }
-    fn so_far(&self) -> Answer {
-        (**self).so_far()
-    }
-}
-
-/// What a search wants.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Run this trial and report it.
-    Run(TrialSpec),
-    /// Nothing more.
-    Done(Answer),
-}
-
-/// What a search found. Loads are intended loads per direction.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Highest load that met the goal in a valid trial.
-    pub throughput: Option<Fps>,
-    /// Lowest load above it that did not, in a valid trial.
-    pub upper_bound: Option<Fps>,
-    /// Number of the trial that passed at `throughput`.
-    pub best_trial: Option<u32>,
-    /// Numbers of the valid trials behind the answer, in order.
-    pub trials: Vec<u32>,
-    /// Trials thrown away.
-    pub invalid_trials: u32,
-    /// Lossy loads tried again, and how often (TST009 loss verification).
-    pub retries: Vec<(Fps, u32)>,
-    /// Placement class the answer holds for; `None` when no placed trial was seen.
-    pub placement: Option<u32>,
-    /// Why it ended as it did, when the outcome alone does not say: one line.
-    pub reason: Option<String>,
-    /// What was found for each goal of an MLRsearch, in the order given; empty for other searches.
-    pub goals: Vec<mlr::GoalResult>,
-}
+use crate::plan::Method;
 
 /// The search a configuration asks for, one instance a placement class.
 pub fn for_config(config: SearchConfig) -> PlacementSearch<Box<dyn Search + Send>> {
     let bounds = config.clone();
-    PlacementSearch::new(&bounds, move || config.search())
+    PlacementSearch::new(&bounds, move || fresh(&config))
 }
 
-/// Whether a record is of the trial asked for: why it was run does not change what it shows.
-fn same_trial(asked: &TrialSpec, run: &TrialSpec) -> bool {
-    (asked.frame_size_bytes, asked.load_fps, asked.duration_s) == (run.frame_size_bytes, run.load_fps, run.duration_s)
+/// A fresh search, for one placement of the cores.
+fn fresh(config: &SearchConfig) -> Box<dyn Search + Send> {
+    let config = config.clone();
+    match config.method {
+        Method::Rfc2544 => Box::new(Rfc2544Search::new(config)),
+        Method::Tst009 => Box::new(Tst009Search::new(config)),
+        Method::Mlrsearch => {
+            let (goals, warmup_s) = (config.goals.clone(), config.warmup_s);
+            Box::new(MlrSearch::new(config, goals, warmup_s))
+        }
+    }
 }
 
 #[cfg(test)]

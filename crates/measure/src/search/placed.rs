@@ -1,6 +1,11 @@
+//! One search for each placement of the cores.
+
 use std::collections::BTreeMap;
 
-use super::{Answer, Search, SearchConfig, Step};
+use super::{
+    config::SearchConfig,
+    step::{Answer, Search, Step},
+};
 use crate::{
     placement::PlacementClassifier,
     result::{Outcome, PlacementAnswer},

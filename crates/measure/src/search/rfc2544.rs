@@ -1,8 +1,11 @@
+//! Binary search for the throughput (RFC 2544 §26.1).
+
 use units::Fps;
 
 use super::{
-    guarded::{Bounds, Strategy, Want},
-    Guarded, SearchConfig,
+    config::SearchConfig,
+    retrying::Retrying,
+    strategy::{Bounds, Strategy, Want},
 };
 use crate::{
     result::Outcome,
@@ -13,7 +16,7 @@ use crate::{
 ///
 /// The first trial is at the upper bound; then the interval is halved until it is narrower than the precision. The
 /// load answered with was measured, valid and met the goal. Without any such load, the lower bound itself is tried.
-pub type Rfc2544Search = Guarded<Bisection>;
+pub type Rfc2544Search = Retrying<Bisection>;
 
 impl Rfc2544Search {
     /// A fresh search.

@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use units::{FrameSize, LinkSpeed};
+use units::{Fps, FrameSize, LinkSpeed};
 
 use super::*;
 use crate::{
     plan::{Method, Placements, Plan},
+    result::Outcome,
     sim::{SimDut, SimPlacement, SimSetup},
-    trial::{Purpose, Rule, Violation},
+    trial::{Purpose, Rule, TrialRecord, TrialSpec, Violation},
 };
 
 fn config(method: Method) -> SearchConfig {
@@ -22,7 +23,7 @@ fn config(method: Method) -> SearchConfig {
 }
 
 fn run(config: &SearchConfig, dut: &mut SimDut) -> (Answer, Vec<TrialRecord>) {
-    let (answer, trials) = dut.drive(&mut config.search(), 2 * config.max_trials);
+    let (answer, trials) = dut.drive(&mut fresh(config), 2 * config.max_trials);
     (answer.expect("searches end"), trials)
 }
 
@@ -187,7 +188,7 @@ proptest! {
 #[test]
 fn a_device_that_forwards_nothing_in_overload_is_no_dead_one() {
     for config in all_methods() {
-        let mut search = config.search();
+        let mut search = fresh(&config);
         let (mut dut, mut made) = (SimDut::new(4e6, 1), Vec::new());
         let answer = loop {
             let spec = match search.next() {
@@ -275,7 +276,7 @@ fn invalid_trials_are_repeated_within_a_bound_then_inconclusive() {
 #[test]
 fn a_machine_that_disturbs_every_trial_is_given_up_soon() {
     for method in [Method::Rfc2544, Method::Tst009] {
-        let mut search = config(method).search();
+        let mut search = fresh(&config(method));
         let (mut dut, mut made) = (SimDut::new(3e6, 1), 0);
         let answer = loop {
             let spec = match search.next() {
@@ -319,7 +320,7 @@ fn trials_and_time_are_bounded() {
 
 #[test]
 fn asking_again_is_the_same_and_strange_reports_are_ignored() {
-    let mut search = config(Method::Rfc2544).search();
+    let mut search = fresh(&config(Method::Rfc2544));
     let Step::Run(spec) = search.next() else { panic!("a trial first") };
     assert_eq!(search.next(), Step::Run(spec));
     let other = TrialSpec { load_fps: Fps::new(5.0).unwrap(), ..spec };
@@ -332,7 +333,7 @@ fn asking_again_is_the_same_and_strange_reports_are_ignored() {
 fn the_trials_left_are_those_made() {
     for method in [Method::Rfc2544, Method::Tst009] {
         let (config, mut dut) = (config(method), SimDut::new(3.3e6, 1));
-        let mut search = config.search();
+        let mut search = fresh(&config);
         let mut left = Vec::new();
         while let Step::Run(spec) = search.next() {
             left.push(config.trials_left(&search.so_far()));

@@ -1,8 +1,11 @@
+//! Binary search with loss verification (ETSI GS NFV-TST 009).
+
 use units::Fps;
 
 use super::{
-    guarded::{Bounds, Strategy, Want},
-    Guarded, SearchConfig,
+    config::SearchConfig,
+    retrying::Retrying,
+    strategy::{Bounds, Strategy, Want},
 };
 use crate::{
     result::Outcome,
@@ -14,7 +17,7 @@ use crate::{
 /// The array of loads is `S[i] = (i + 1) * step`, its last entry held to the highest load. `m = (L + R) / 2` is tried:
 /// when it passes `L = m + 1`, otherwise `R = max(m - 1, L)`, until `L = R`. The published loop stops there, with S\[L\]
 /// never tried and the answer possibly one step low; one last trial at S\[L\] settles that.
-pub type Tst009Search = Guarded<LossVerification>;
+pub type Tst009Search = Retrying<LossVerification>;
 
 impl Tst009Search {
     /// A fresh search.

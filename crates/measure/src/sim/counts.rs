@@ -1,10 +1,12 @@
+//! What is counted in a simulated trial.
+
 use units::Nanos;
 
 use super::{
     delay::{Delays, Waits},
-    dut::SimDut,
-    flow::{whole, Flow, Server, Span},
-    Rng,
+    flow::{whole, Flow, Part, Server, Span},
+    rng::Rng,
+    state::SimDut,
 };
 use crate::{
     shape::{self, LoadShape, WindowSummary},
@@ -139,7 +141,7 @@ impl SimDut {
         if self.setup.onset <= 0.0 {
             return 0;
         }
-        let of = |p: &super::flow::Part| {
+        let of = |p: &Part| {
             let capacity = (server.capacity)(p.from_s, p.to_s);
             let onset = self.setup.onset * capacity;
             let dead = server.dead.map_or(0.0, |(from, to)| (to.min(p.to_s) - from.max(p.from_s)).max(0.0));

@@ -1,3 +1,5 @@
+//! Delays of a simulated trial.
+
 use std::collections::BTreeMap;
 
 use crate::{

@@ -1,32 +1,19 @@
+//! Trials of a simulated device.
+
 use units::Nanos;
 
 use super::{
     counts::{Chances, AWAY},
-    Rng, SimPlacement, SimSetup,
+    setup::{SimPlacement, SimSetup},
+    state::SimDut,
 };
 use crate::{
     placement::PlacementClassifier,
     plan::{Placements, Trust},
     search::{Answer, Search, Step},
-    trial::{DirectionCounts, Interference, LcoreInterference, TrialRecord, TrialSpec},
+    trial::{DirectionCounts, Interference, LcoreInterference, LcoreRole, TrialRecord, TrialSpec},
     validity::{gap_threshold_ns, judge, Evidence},
 };
-
-/// A tester and a DUT, simulated.
-#[derive(Debug, Clone)]
-pub struct SimDut {
-    pub(super) setup: SimSetup,
-    pub(super) now_s: f64,
-    pub(super) trials: u32,
-    pub(super) rng: Rng,
-    pub(super) at: usize,
-    pub(super) classifier: PlacementClassifier,
-    pub(super) patience_s: Option<f64>,
-    /// When it is dead as it was asked for, once an event came.
-    pub(super) dead: Option<Option<(f64, f64)>>,
-    /// Frames that the last trial left in the queue.
-    pub(super) queued: f64,
-}
 
 impl SimDut {
     /// A quiet DUT that forwards this many frames/s one way and holds 256.
@@ -104,7 +91,7 @@ impl SimDut {
         self.now_s += time;
         self.trials += 1;
         let tester = LcoreInterference {
-            role: "tester".to_owned(),
+            role: LcoreRole::Tester,
             lcore: 1,
             largest_gap_ns: away.0.max(3_000),
             total_gap_ns: away.0,
@@ -133,22 +120,6 @@ impl SimDut {
         let violations = judge(&evidence);
         record.violations = violations;
         record
-    }
-
-    /// How often the DUT stalls within so many seconds, and the frames that loses.
-    pub(super) fn stalled(&mut self, time: f64) -> (u64, u64) {
-        let (mut times, mut frames) = (0, 0);
-        for stalls in &self.setup.stalls {
-            let now = self.rng.events(stalls.rate * time);
-            times += now;
-            frames += now.saturating_mul(stalls.frames);
-        }
-        (times, frames)
-    }
-
-    pub(super) fn inverted(&self, load: f64, sent: u64) -> u64 {
-        let inversion = self.setup.inversion.filter(|i| i.band.0 <= load && load <= i.band.1);
-        inversion.map_or(0, |i| (sent as f64 * i.loss).round() as u64)
     }
 
     /// Runs a search to its end, or for `limit` trials. Returns its answer and every trial made.

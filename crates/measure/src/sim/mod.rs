@@ -9,11 +9,12 @@ mod dut;
 mod flow;
 mod rng;
 mod setup;
+mod state;
 mod text;
 
-pub use dut::SimDut;
 pub use rng::Rng;
 pub use setup::{Inversion, SimPlacement, SimSetup, Stalls};
+pub use state::SimDut;
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,6 @@
-use units::Nanos;
+//! What to simulate: a device of known truth, and a tester with the faults that testers have.
 
-use super::{Rng, SimDut};
-use crate::placement::PlacementClassifier;
+use units::Nanos;
 
 /// A placement of the cores: how far apart they are, and what the DUT forwards there.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,22 +87,6 @@ impl SimSetup {
             tester_max: f64::INFINITY,
             directions: 1,
             seed,
-        }
-    }
-
-    /// The DUT, at virtual time zero.
-    pub fn start(self) -> SimDut {
-        let rng = Rng::new(self.seed);
-        SimDut {
-            setup: self,
-            now_s: 0.0,
-            trials: 0,
-            rng,
-            at: 0,
-            classifier: PlacementClassifier::default(),
-            patience_s: None,
-            dead: None,
-            queued: 0.0,
         }
     }
 

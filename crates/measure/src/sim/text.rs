@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use units::{parse_duration, si_short, Load, Nanos, Ratio};
 
-use super::{Inversion, SimSetup, Stalls};
+use super::setup::{Inversion, SimSetup, Stalls};
 use crate::plan::PlanError;
 
 /// The capacity of a DUT whose text does not give one.

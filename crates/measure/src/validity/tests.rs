@@ -20,7 +20,7 @@ fn clean() -> TrialRecord {
             ..DirectionCounts::default()
         }],
         interference: Interference {
-            lcores: vec![lcore("tester", 0, 0)],
+            lcores: vec![lcore(LcoreRole::Tester, 0, 0)],
             placement: Some(0),
             core_to_core_before_ns: Some(60.0),
             core_to_core_after_ns: Some(62.0),
@@ -31,9 +31,9 @@ fn clean() -> TrialRecord {
     }
 }
 
-fn lcore(role: &str, largest_gap_ns: u64, total_gap_ns: u64) -> LcoreInterference {
+fn lcore(role: LcoreRole, largest_gap_ns: u64, total_gap_ns: u64) -> LcoreInterference {
     LcoreInterference {
-        role: role.to_owned(),
+        role,
         lcore: 2,
         cpu: Some(5),
         largest_gap_ns,
@@ -79,7 +79,7 @@ fn each_rule_breaks_on_its_evidence_and_not_below_it() {
     assert_eq!(rules(|t| t.real_duration_s = 1.0101), [Rule::Stretched]);
     assert_eq!(rules(|t| t.real_duration_s = 0.98), [Rule::Stretched]);
     assert_eq!(rules(|t| t.real_duration_s = f64::NAN), [Rule::Stretched]);
-    for role in ["tester", "dut"] {
+    for role in [LcoreRole::Tester, LcoreRole::Dut] {
         assert_eq!(rules(|t| t.interference.lcores.push(lcore(role, 10_000_000, 0))), []);
         assert_eq!(rules(|t| t.interference.lcores.push(lcore(role, 10_000_001, 0))), [Rule::Stalled]);
     }
@@ -101,7 +101,7 @@ fn gaps_excuse_only_the_loss_they_explain() {
             t.interference.lcores = gaps.to_vec();
         })
     };
-    let (tester, dut) = (lcore("tester", 500_000, 600_000), lcore("dut", 300_000, 400_000));
+    let (tester, dut) = (lcore(LcoreRole::Tester, 500_000, 600_000), lcore(LcoreRole::Dut, 300_000, 400_000));
     assert_eq!(lost_with(1_000, &[tester.clone(), dut.clone()]), [Rule::Interrupted]);
     assert_eq!(lost_with(1_001, &[tester.clone(), dut.clone()]), []);
     assert_eq!(lost_with(0, &[tester.clone(), dut]), []);
@@ -111,7 +111,7 @@ fn gaps_excuse_only_the_loss_they_explain() {
     let both = |t: &mut TrialRecord| {
         t.directions.push(t.directions[0].clone());
         lose(t, 1_200);
-        t.interference.lcores = vec![lcore("tester", 500_000, 600_000)];
+        t.interference.lcores = vec![lcore(LcoreRole::Tester, 500_000, 600_000)];
     };
     assert_eq!(rules(both), [Rule::Interrupted]);
 }
@@ -122,7 +122,7 @@ fn a_trial_that_passes_with_all_it_lost_is_not_voided_by_gaps_that_explain_it() 
         rules(|t| {
             t.spec.passing_loss = passing.map(|r| Ratio::new(r).unwrap());
             lose(t, lost);
-            t.interference.lcores = vec![lcore("dut", 100_000, 9_000_000)];
+            t.interference.lcores = vec![lcore(LcoreRole::Dut, 100_000, 9_000_000)];
         })
     };
     assert_eq!(lost_with(Some(0.005), 5_000), []);
@@ -138,7 +138,7 @@ fn a_load_offered_in_part_counts_when_even_that_was_lost_beyond_what_is_tolerate
             t.spec.tolerated_loss = tolerated.map(|r| Ratio::new(r).unwrap());
             skip(t, 50_000);
             lose(t, lost);
-            t.interference.lcores = vec![lcore("tester", 100_000, away_ns)];
+            t.interference.lcores = vec![lcore(LcoreRole::Tester, 100_000, away_ns)];
         })
     };
     assert_eq!(short(Some(0.005), 5_001, 0), []);
@@ -215,7 +215,7 @@ fn gaps_excuse_what_was_due_in_them_and_no_more() {
         })
     };
     // Three gaps of 0.6 ms in all at 1 Mpps.
-    let gaps = lcore("tester", 500_000, 600_000);
+    let gaps = lcore(LcoreRole::Tester, 500_000, 600_000);
     let fast = Fps::new(10e6).unwrap();
     for (shape, explained) in [
         (LoadShape::Steady, 600),
@@ -268,7 +268,7 @@ fn texts_are_one_line_with_figures_cause_and_remedy() {
         t.real_duration_s = 1.05;
         t.interference
             .lcores
-            .push(LcoreInterference { largest_gap_at_ns: 12_000_000, ..lcore("dut", 50_000_000, 50_100_000) });
+            .push(LcoreInterference { largest_gap_at_ns: 12_000_000, ..lcore(LcoreRole::Dut, 50_000_000, 50_100_000) });
         t.interference.clock_drift_ppm = 1e4;
         t.interference.placement = None;
         t.directions.push(DirectionCounts { sent: 5, received: 6, ..t.directions[0].clone() });
@@ -307,7 +307,7 @@ fn a_short_trial_is_beyond_the_tester_unless_its_gaps_explain_it() {
     let trial = |total_gap_ns: u64, largest_gap_ns: u64| {
         let mut t = clean();
         skip(&mut t, 5_000);
-        t.interference.lcores = vec![lcore("tester", largest_gap_ns, total_gap_ns)];
+        t.interference.lcores = vec![lcore(LcoreRole::Tester, largest_gap_ns, total_gap_ns)];
         let trust = Trust::default();
         t.violations = judge(&Evidence { trial: &t, trust: &trust, tsc_invariant: true, selftest_max: None });
         t

@@ -178,7 +178,7 @@ fn interference(trial: &TrialRecord) -> Table {
     for l in &trial.interference.lcores {
         let us = |ns: u64| num::us(ns as f64);
         t.row(vec![
-            text::clip(&text::clean(&l.role), 12).into(),
+            l.role.name().into(),
             l.lcore.to_string().into(),
             l.cpu.map(|c| c.to_string()).into(),
             us(l.largest_gap_ns).into(),

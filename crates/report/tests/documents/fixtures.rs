@@ -87,7 +87,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
         interference: Interference {
             lcores: vec![
                 LcoreInterference {
-                    role: "tester".into(),
+                    role: LcoreRole::Tester,
                     lcore: 1,
                     cpu: Some(0),
                     largest_gap_ns: 12_400,
@@ -102,7 +102,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
                     throttles: None,
                 },
                 LcoreInterference {
-                    role: "dut".into(),
+                    role: LcoreRole::Dut,
                     lcore: 2,
                     cpu: Some(1),
                     largest_gap_ns: 3_100,
@@ -353,7 +353,6 @@ pub fn hostile() -> RunResult {
     r.sizes[0].diagnosis = Some(evil.into());
     r.sizes[0].at_throughput[0].from = evil.into();
     r.trials[0].directions[0].to = evil.into();
-    r.trials[0].interference.lcores[0].role = evil.into();
     r.trials[0].violations.push(Violation { rule: Rule::Interrupted, text: evil.into() });
     r
 }

@@ -1,7 +1,7 @@
 //! Sequences of sizes that are not written out (RFC 6985 §6.2 to §6.5). A text means the same sequence on every machine
 //! and forever, so nothing here may change: `docs/units.md` says it in words.
 
-use super::MAX_FRAMES;
+use super::text::MAX_FRAMES;
 use crate::{FrameSize, SplitMix64};
 
 /// Sizes from one to another by equal steps.

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use super::{
-    cut,
     order::{frames_of, shuffled, spread, Range},
-    Imix, Sequence, Way, ERROR_CHARS, MAX_FRAMES,
+    sequence::{Imix, Sequence, Way},
+    text::{cut, wrong, ERROR_CHARS, MAX_FRAMES},
 };
 use crate::{FrameSize, UnitError};
 
@@ -217,11 +217,6 @@ fn genome(text: &str) -> Result<Counts, UnitError> {
         Ok((1, given.or_else(known).ok_or_else(|| err(why()))?))
     };
     letters.chars().map(size).collect()
-}
-
-/// An error that names a mix, cut short when it is long.
-pub(super) fn wrong(text: &str, legal: impl Into<String>) -> UnitError {
-    UnitError::new("IMIX", cut(text, ERROR_CHARS), legal)
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@ use super::{
     hints::{Hints, Prior},
     ladder::Ladder,
     table::{LoadTable, Row},
-    SearchGoal,
 };
+use crate::schema::goal::SearchGoal;
 
 /// How often trials far below the threshold may be high-loss ones, at an exceed ratio of one half, and how likely that
 /// is held to be: from a quiet DUT to one that stalls every other second.

@@ -3,7 +3,7 @@
 
 use units::Fps;
 
-use super::SearchGoal;
+use crate::schema::goal::SearchGoal;
 
 /// Sums of durations such as 0.1 s are not exact in binary: they are equal within a nanosecond.
 const ROUNDING_S: f64 = 1e-9;

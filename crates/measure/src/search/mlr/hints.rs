@@ -3,8 +3,8 @@
 use super::{
     ladder::Ladder,
     table::{LoadTable, Row},
-    SearchGoal,
 };
+use crate::schema::goal::SearchGoal;
 
 /// Spread of the threshold around where forwarding rates point to, in rungs.
 const CORE: f64 = 0.7;

@@ -15,25 +15,26 @@
 
 mod belief;
 pub mod classify;
-mod goal;
 mod hints;
 mod ladder;
 mod result;
 mod strategy;
 mod table;
 
-pub use goal::{GoalSet, SearchGoal};
-pub use result::{GoalResult, Regularity};
 pub use strategy::Mlr;
 
-use super::{Guarded, SearchConfig};
+use super::{config::SearchConfig, retrying::Retrying};
+pub use crate::{
+    plan::GoalSet,
+    schema::goal::{GoalResult, Regularity, SearchGoal},
+};
 
 /// A search for all goals of a set at once (RFC 9971).
 ///
 /// Of the configuration it takes frame size, lowest and highest load (Min Load, Max Load), and the bounds on trials, time
 /// and repeats; duration, tolerated loss and precision are the goals' own. Its answer holds a
 /// [`GoalResult`] for each goal in the order given; its other fields speak of the first goal.
-pub type MlrSearch = Guarded<Mlr>;
+pub type MlrSearch = Retrying<Mlr>;
 
 impl MlrSearch {
     /// A fresh search. With `warmup_s` above zero, its first trial of so many seconds is at the highest load and counts

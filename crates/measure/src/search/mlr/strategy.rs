@@ -1,17 +1,22 @@
+//! MLRsearch's choice of trials.
+
 use units::{Fps, Ratio};
 
 use super::{
     belief::Belief,
     classify::{Seen, Sums},
     ladder::Ladder,
-    result::{GoalResult, Regularity},
+    result::goal_result,
     table::{LoadTable, RelevantBounds},
-    GoalSet, SearchGoal,
 };
 use crate::{
-    result::Outcome,
-    search::guarded::{Bounds, Strategy, Want},
-    trial::{Purpose, TrialRecord},
+    plan::GoalSet,
+    schema::{
+        goal::{GoalResult, Regularity, SearchGoal},
+        outcome::Outcome,
+        trial::{Purpose, TrialRecord},
+    },
+    search::strategy::{Bounds, Strategy, Want},
 };
 
 /// A window less likely than this is not measured yet: first the threshold is looked for.
@@ -190,7 +195,7 @@ impl Mlr {
     }
 
     fn results(&self, otherwise: Regularity) -> Vec<GoalResult> {
-        let of = |goal| GoalResult::new(goal, &self.table, self.regularity(goal).unwrap_or(otherwise));
+        let of = |goal| goal_result(goal, &self.table, self.regularity(goal).unwrap_or(otherwise));
         self.goals.goals().iter().map(of).collect()
     }
 }

@@ -1,7 +1,7 @@
 use units::Fps;
 
 use super::classify::{classify, conditional_throughput, Class, Seen, Sums};
-use super::SearchGoal;
+use crate::schema::goal::SearchGoal;
 
 /// One load and the trials made at it.
 #[derive(Debug, Clone)]

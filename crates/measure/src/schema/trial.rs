@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, Nanos, Ratio};
 
-use crate::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
+use super::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
+pub use super::{
+    delay::{IpdvSummary, LatencySummary},
+    interference::{Interference, LcoreInterference, LcoreRole},
+};
 
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -215,102 +219,6 @@ impl DirectionCounts {
             (self.lost + self.refused) as f64 / self.intended as f64
         }
     }
-}
-
-/// One-way delay of every frame received, and its variation (RFC 5481). Nanoseconds.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LatencySummary {
-    /// Frames measured.
-    pub frames: u64,
-    /// Smallest delay.
-    pub min_ns: u64,
-    /// Mean delay.
-    pub avg_ns: f64,
-    /// Largest delay.
-    pub max_ns: u64,
-    /// Median.
-    pub p50_ns: u64,
-    /// 90th percentile.
-    pub p90_ns: u64,
-    /// 99th percentile.
-    pub p99_ns: u64,
-    /// 99.9th percentile.
-    pub p99_9_ns: u64,
-    /// 99.99th percentile.
-    pub p99_99_ns: u64,
-    /// 99.999th percentile.
-    pub p99_999_ns: u64,
-    /// PDV p99.9: the 99.9th percentile less the minimum of the same interval (RFC 5481 §4.2).
-    pub pdv_p99_9_ns: u64,
-    /// IPDV over consecutive frames of a stream (RFC 5481 §4.1).
-    pub ipdv: Option<IpdvSummary>,
-    /// The distribution: `[upper edge in ns, frames]` for each bin that holds any, rising.
-    pub histogram: Vec<(u64, u64)>,
-}
-
-/// Inter-packet delay variation: delay less the delay of the frame sent just before. Nanoseconds, signed.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct IpdvSummary {
-    /// Pairs measured; pairs whose earlier frame was lost or reordered are left out.
-    pub pairs: u64,
-    /// Smallest (most negative).
-    pub min_ns: i64,
-    /// 5th percentile.
-    pub p5_ns: i64,
-    /// Median.
-    pub p50_ns: i64,
-    /// 95th percentile.
-    pub p95_ns: i64,
-    /// Largest.
-    pub max_ns: i64,
-    /// Mean of the absolute values.
-    pub mean_abs_ns: f64,
-}
-
-/// What disturbed the lcores in use during a trial.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Interference {
-    /// One entry a polling lcore.
-    pub lcores: Vec<LcoreInterference>,
-    /// Core-to-core latency just before, one way, nanoseconds; `None` when only one core is in use.
-    pub core_to_core_before_ns: Option<f64>,
-    /// Core-to-core latency just after, one way, nanoseconds.
-    pub core_to_core_after_ns: Option<f64>,
-    /// Number of the placement class (from 0) this trial was made in; `None` when it changed during the trial.
-    pub placement: Option<u32>,
-    /// TSC against CLOCK_MONOTONIC over the trial, parts per million; large means a clock lies.
-    pub clock_drift_ppm: f64,
-}
-
-/// What disturbed one polling lcore.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LcoreInterference {
-    /// `tester` or `dut`.
-    pub role: String,
-    /// EAL lcore id.
-    pub lcore: u32,
-    /// CPU it is pinned to, when it is pinned to one.
-    pub cpu: Option<u32>,
-    /// Largest time between two polls.
-    pub largest_gap_ns: u64,
-    /// When the largest gap began, from the start of the trial.
-    pub largest_gap_at_ns: u64,
-    /// Sum of gaps long enough to lose frames (see `gap_threshold_ns`).
-    pub total_gap_ns: u64,
-    /// Number of such gaps.
-    pub gaps: u64,
-    /// The shortest polling gap counted.
-    pub gap_threshold_ns: u64,
-    /// Steal time of its CPU over the trial, when the kernel reports it.
-    pub steal_ns: Option<u64>,
-    /// Involuntary context switches of its thread.
-    pub involuntary_switches: Option<u64>,
-    /// Interrupts taken by its CPU.
-    pub interrupts: Option<u64>,
-    /// CPU frequency seen at the end of the trial, when the kernel reports it.
-    pub frequency_mhz: Option<f64>,
-    /// Thermal throttle events of its CPU, when the kernel reports them.
-    pub throttles: Option<u64>,
 }
 
 /// A validity rule that a trial broke, with its evidence.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Fps;
 
-use crate::trial::IpdvSummary;
+use super::delay::IpdvSummary;
 
 /// How the frames of a trial are spread over its duration.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
+//! The goals of an MLRsearch: named sets, and what makes goals sound.
+
 use std::{str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 use units::Ratio;
 
-use crate::plan::{
-    text::{self, span_text},
-    PlanError,
-};
+use super::error::PlanError;
+use crate::schema::{goal::SearchGoal, text::span_text};
 
 /// Sending time of a full-length trial with `--quick`, seconds.
 const QUICK_S: f64 = 0.1;
@@ -14,141 +14,42 @@ const QUICK_WIDTH: f64 = 0.01;
 /// Most goals of one search.
 const MAX_GOALS: usize = 16;
 
-/// A Search Goal (RFC 9971, Goal Terms), as written; [`GoalSet::new`] says whether it makes sense.
-///
-/// Its default is CSIT's goal without loss.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SearchGoal {
-    /// Short name, one of its kind in a search: `NDR`.
-    pub name: String,
-    /// Goal Final Trial Duration: trials shorter than this are short ones.
-    #[serde(with = "text::span")]
-    pub final_duration: Duration,
-    /// Goal Duration Sum: trials of so much in all settle a load at the latest, when they are full-length.
-    #[serde(with = "text::span")]
-    pub duration_sum: Duration,
-    /// Goal Loss Ratio: a trial that loses more is a high-loss one.
-    #[serde(with = "text::ratio")]
-    pub loss_ratio: Ratio,
-    /// Goal Exceed Ratio: the share of the duration sum that high-loss trials may take at a lower bound.
-    #[serde(with = "text::ratio")]
-    pub exceed_ratio: Ratio,
-    /// Goal Initial Trial Duration: no trial for this goal's sake is shorter. Absent: the final one.
-    #[serde(with = "text::opt_span", skip_serializing_if = "Option::is_none")]
-    pub initial_duration: Option<Duration>,
-    /// Goal Width: the bounds are close enough when `(upper - lower) / upper` is no more than this.
-    #[serde(with = "text::ratio")]
-    pub width: Ratio,
-}
-
-impl Default for SearchGoal {
-    fn default() -> Self {
-        Self::of("NDR", (1, 21), (0.0, 0.5), 0.005)
-    }
-}
-
-impl SearchGoal {
-    /// Durations in seconds: final, sum. Ratios: loss, exceed.
-    fn of(name: &str, durations: (u64, u64), ratios: (f64, f64), width: f64) -> Self {
-        let ratio = |r| Ratio::new(r).unwrap_or(Ratio::ZERO);
-        Self {
-            name: name.to_owned(),
-            final_duration: Duration::from_secs(durations.0),
-            duration_sum: Duration::from_secs(durations.1),
-            loss_ratio: ratio(ratios.0),
-            exceed_ratio: ratio(ratios.1),
-            initial_duration: None,
-            width: ratio(width),
+/// The first thing wrong with it: key, value, and what is legal.
+fn check(goal: &SearchGoal) -> Result<(), PlanError> {
+    let bad = |key: &str, value: String, legal: String| {
+        Err(PlanError::value(format!("goal {:?}: {key}", goal.name), value, legal))
+    };
+    let spans = [("final_duration", goal.final_duration), ("duration_sum", goal.duration_sum)];
+    let initial = goal.initial_duration.map(|d| ("initial_duration", d));
+    for (key, span) in spans.into_iter().chain(initial) {
+        if span.is_zero() {
+            return bad(key, span_text(span), "must be above zero".to_owned());
         }
     }
-
-    fn tried_for_a_second(self) -> Self {
-        Self { initial_duration: Some(Duration::from_secs(1)), ..self }
-    }
-
-    /// Goal Final Trial Duration, seconds.
-    pub fn final_s(&self) -> f64 {
-        self.final_duration.as_secs_f64()
-    }
-
-    /// Goal Duration Sum, seconds.
-    pub fn sum_s(&self) -> f64 {
-        self.duration_sum.as_secs_f64()
-    }
-
-    /// Goal Initial Trial Duration, seconds.
-    pub fn initial_s(&self) -> f64 {
-        self.initial_duration.unwrap_or(self.final_duration).as_secs_f64()
-    }
-
-    /// Whether two loads are within the goal's width of each other.
-    pub fn narrow(&self, lower: f64, upper: f64) -> bool {
-        upper - lower <= upper * self.width.get() * (1.0 + 1e-9)
-    }
-
-    /// Whether a result of this goal is unconditionally compliant with RFC 2544 (RFC 9971, MLRsearch Compliant with RFC
-    /// 2544).
-    pub fn is_rfc2544(&self) -> bool {
-        self.is_lossless() && self.final_s() >= 60.0
-    }
-
-    /// Whether no trial at a lower bound may lose a frame: enough to be conditionally compliant (ibid.).
-    pub fn is_lossless(&self) -> bool {
-        self.loss_ratio == Ratio::ZERO && self.exceed_ratio == Ratio::ZERO
-    }
-
-    /// Every attribute, in words: `NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %)`.
-    pub fn describe(&self) -> String {
-        format!(
-            "{} (loss {}, exceed {}, final {}, sum {}, initial {}, width {})",
-            self.name,
-            self.loss_ratio,
-            self.exceed_ratio,
-            span_text(self.final_duration),
-            span_text(self.duration_sum),
-            span_text(self.initial_duration.unwrap_or(self.final_duration)),
-            self.width
-        )
-    }
-
-    /// The first thing wrong with it: key, value, and what is legal.
-    fn check(&self) -> Result<(), PlanError> {
-        let bad = |key: &str, value: String, legal: String| {
-            Err(PlanError::value(format!("goal {:?}: {key}", self.name), value, legal))
-        };
-        let spans = [("final_duration", self.final_duration), ("duration_sum", self.duration_sum)];
-        let initial = self.initial_duration.map(|d| ("initial_duration", d));
-        for (key, span) in spans.into_iter().chain(initial) {
-            if span.is_zero() {
-                return bad(key, span_text(span), "must be above zero".to_owned());
-            }
+    for (key, ratio) in [("loss_ratio", goal.loss_ratio), ("exceed_ratio", goal.exceed_ratio)] {
+        if ratio.get() >= 1.0 {
+            return bad(key, ratio.to_string(), "must be from 0% to below 100%".to_owned());
         }
-        for (key, ratio) in [("loss_ratio", self.loss_ratio), ("exceed_ratio", self.exceed_ratio)] {
-            if ratio.get() >= 1.0 {
-                return bad(key, ratio.to_string(), "must be from 0% to below 100%".to_owned());
-            }
+    }
+    let width = goal.width;
+    if !(1e-6..=0.5).contains(&width.get()) {
+        return bad("width", width.to_string(), "must be 0.0001% to 50%".to_owned());
+    }
+    if width < goal.loss_ratio {
+        let legal =
+            format!("must be no less than loss_ratio = {}: the goals' throughputs could cross", goal.loss_ratio);
+        return bad("width", width.to_string(), legal);
+    }
+    if goal.duration_sum < goal.final_duration {
+        let legal = format!("must be no less than final_duration = {}", span_text(goal.final_duration));
+        return bad("duration_sum", span_text(goal.duration_sum), legal);
+    }
+    match goal.initial_duration {
+        Some(initial) if initial > goal.final_duration => {
+            let legal = format!("must be no more than final_duration = {}", span_text(goal.final_duration));
+            bad("initial_duration", span_text(initial), legal)
         }
-        let width = self.width;
-        if !(1e-6..=0.5).contains(&width.get()) {
-            return bad("width", width.to_string(), "must be 0.0001% to 50%".to_owned());
-        }
-        if width < self.loss_ratio {
-            let legal =
-                format!("must be no less than loss_ratio = {}: the goals' throughputs could cross", self.loss_ratio);
-            return bad("width", width.to_string(), legal);
-        }
-        if self.duration_sum < self.final_duration {
-            let legal = format!("must be no less than final_duration = {}", span_text(self.final_duration));
-            return bad("duration_sum", span_text(self.duration_sum), legal);
-        }
-        match self.initial_duration {
-            Some(initial) if initial > self.final_duration => {
-                let legal = format!("must be no more than final_duration = {}", span_text(self.final_duration));
-                bad("initial_duration", span_text(initial), legal)
-            }
-            _ => Ok(()),
-        }
+        _ => Ok(()),
     }
 }
 
@@ -167,7 +68,7 @@ impl GoalSet {
             return Err(PlanError::value("goals", goals.len(), format!("must be 1 to {MAX_GOALS} search goals")));
         }
         for (i, goal) in goals.iter().enumerate() {
-            goal.check()?;
+            check(goal)?;
             for earlier in &goals[..i] {
                 if earlier.name == goal.name {
                     let legal = "must be another name for each goal";

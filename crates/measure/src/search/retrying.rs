@@ -1,14 +1,18 @@
-use units::{Fps, Ratio};
+//! What every search has around its strategy: repeats, loads beyond the tester, a silent device, bounds.
+
+use units::Fps;
 
 use super::{
-    mlr::GoalResult,
-    same_trial,
+    config::SearchConfig,
     silence::{Sign, Silence},
-    Answer, Search, SearchConfig, Step,
+    step::{same_trial, Answer, Search, Step},
+    strategy::{Strategy, Want},
 };
 use crate::{
-    result::Outcome,
-    trial::{Purpose, Rule, TrialRecord, TrialSpec},
+    schema::{
+        outcome::Outcome,
+        trial::{Purpose, Rule, TrialRecord, TrialSpec},
+    },
     validity::beyond_tester,
 };
 
@@ -20,52 +24,10 @@ const HEADROOM: f64 = 0.93;
 /// are taken away in every trial offers none in full, however low.
 const GIVEN_UP: u32 = 3;
 
-/// What a strategy wants next.
-pub(crate) enum Want {
-    /// A trial at this load, as long as the configuration says.
-    Load(Fps, Purpose),
-    /// A trial at this load for so many seconds.
-    Trial(Fps, f64, Purpose),
-    End(Outcome),
-}
-
-/// The bounds of a strategy.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Bounds {
-    /// Highest load passed, and the trial that did.
-    pub lower: Option<(Fps, u32)>,
-    /// Lowest load failed above it.
-    pub upper: Option<Fps>,
-    pub retries: Vec<(Fps, u32)>,
-}
-
-/// The part of a search that only sees valid trials of the load it asked for.
-pub(crate) trait Strategy: Clone {
-    fn next(&mut self) -> Want;
-    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
-    /// The tester cannot offer more than `top`.
-    fn cap(&mut self, top: Fps);
-    fn bounds(&self) -> Bounds;
-    /// The least and the most loss that its goals tolerate, when it has goals of its own.
-    fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {
-        None
-    }
-    /// The load nearest to this one that it could try itself.
-    fn near(&self, load: Fps) -> Fps {
-        load
-    }
-    /// A valid trial that it did not ask for, at such a load.
-    fn aside(&mut self, _load: Fps, _trial: &TrialRecord) {}
-    /// What stands for each goal, when there are several.
-    fn goals(&self) -> Vec<GoalResult> {
-        Vec::new()
-    }
-}
-
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
 #[derive(Debug, Clone)]
-pub struct Guarded<S> {
+pub struct Retrying<S> {
     config: SearchConfig,
     strategy: S,
     pending: Option<TrialSpec>,
@@ -91,7 +53,7 @@ pub struct Guarded<S> {
     spent_s: f64,
 }
 
-impl<S> Guarded<S> {
+impl<S> Retrying<S> {
     pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
         Self {
             config,
@@ -115,7 +77,7 @@ impl<S> Guarded<S> {
 }
 
 #[allow(private_bounds)]
-impl<S: Strategy> Guarded<S> {
+impl<S: Strategy> Retrying<S> {
     fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
         let bounds = self.strategy.bounds();
         let reason = [reason, self.silence.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
@@ -227,7 +189,7 @@ fn reason(outcome: Outcome) -> Option<String> {
 }
 
 #[allow(private_bounds)]
-impl<S: Strategy> Search for Guarded<S> {
+impl<S: Strategy> Search for Retrying<S> {
     fn next(&mut self) -> Step {
         if let Some(answer) = &self.done {
             return Step::Done(answer.clone());

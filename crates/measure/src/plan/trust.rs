@@ -1,0 +1,62 @@
+//! `[trust]`: when a trial counts.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use units::Ratio;
+
+use super::limits::percent;
+use crate::schema::text;
+
+/// `[trust]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Trust {
+    /// Invalid trials are repeated at most this often at one load; then the search is inconclusive.
+    pub max_repeats: u32,
+    /// Share of the intended load that the tester may fail to offer.
+    #[serde(with = "text::ratio")]
+    pub offered_tolerance: Ratio,
+    /// Share by which the real duration may be off.
+    #[serde(with = "text::ratio")]
+    pub duration_tolerance: Ratio,
+    /// Longest time a lcore of ours may be away before the trial is void, lossy or not.
+    #[serde(with = "text::span")]
+    pub max_gap: Duration,
+    /// Whether each placement of the cores has a search of its own.
+    pub placements: Placements,
+    /// Whether to measure first what the tester can do with no DUT.
+    pub selftest: bool,
+    /// Wait for frames still under way after the last was sent (RFC 2544 §23 d: 2 s).
+    #[serde(with = "text::span")]
+    pub residual: Duration,
+    /// Wait between trials (RFC 2544 §23 e: 5 s).
+    #[serde(with = "text::span")]
+    pub settle: Duration,
+}
+
+impl Default for Trust {
+    fn default() -> Self {
+        Self {
+            max_repeats: 10,
+            offered_tolerance: percent(0.1),
+            duration_tolerance: percent(1.0),
+            max_gap: Duration::from_millis(10),
+            placements: Placements::Apart,
+            selftest: true,
+            residual: Duration::from_secs(2),
+            settle: Duration::from_secs(5),
+        }
+    }
+}
+
+/// What becomes of trials that the host made with the cores in different places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placements {
+    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is void.
+    #[default]
+    Apart,
+    /// All count as one: the answer is what held wherever the cores were.
+    Together,
+}

@@ -1,0 +1,49 @@
+//! The steps of a test: what it wants next, and what it makes of a valid trial.
+
+use units::Fps;
+
+use crate::schema::{
+    found::Found,
+    outcome::TestOutcome,
+    trial::{TrialRecord, TrialSpec},
+};
+
+/// So many valid trials in a row of which nothing came back are a device that is gone.
+const SILENT: u32 = 3;
+
+/// What the steps of a procedure want next.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Want {
+    Trial(TrialSpec),
+    /// A trial in which an event is to be caused so many seconds after the first frame.
+    Event(TrialSpec, f64),
+    End(TestOutcome, Option<String>),
+}
+
+impl Want {
+    /// The end, with something to say.
+    pub(super) fn end(outcome: TestOutcome, reason: impl Into<String>) -> Self {
+        Self::End(outcome, Some(reason.into()))
+    }
+}
+
+/// The part of a procedure that only sees valid trials of what it asked for.
+pub(super) trait Steps: std::fmt::Debug + Send {
+    fn next(&mut self) -> Want;
+    fn verdict(&mut self, trial: &TrialRecord);
+    /// The tester cannot offer what was asked for, at most `most`. Whether the procedure goes on without.
+    fn beyond(&mut self, _most: Fps) -> bool {
+        false
+    }
+    /// No trial of what was asked for was valid: why. Whether the procedure goes on without.
+    fn without(&mut self, _why: &str) -> bool {
+        false
+    }
+    /// Valid trials in a row without any frame back that end it.
+    fn patience(&self) -> u32 {
+        SILENT
+    }
+    fn found(&self) -> Found;
+    /// Valid trials that it takes in all, about.
+    fn expected(&self) -> u32;
+}

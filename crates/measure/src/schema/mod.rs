@@ -1,0 +1,19 @@
+//! The data that a run is made of and leaves: trials, figures, outcomes, results.
+//!
+//! Plain structures with serde and small accessors. They know nothing but `units`: every algorithm (search, procedure,
+//! validity rule, label, report) stands above them. `docs/results-schema.md` describes what is written.
+
+pub mod delay;
+pub mod facts;
+pub mod found;
+pub mod goal;
+pub mod interference;
+pub mod outcome;
+pub mod placement;
+pub mod result;
+pub mod shape;
+pub mod sweep;
+pub mod test;
+pub(crate) mod text;
+pub mod trial;
+pub mod warning;
