@@ -6,21 +6,22 @@ use std::collections::BTreeMap;
 /// a crate stands below all that it depends on. Test dependencies are free.
 pub const TABLE: &str = "
 units:
-failure:
+failure: units
 dpdk-sys:
 house:
 packet: units
 host: units
 net: units
-measure: units
+control: failure
+measure: failure units
 traffic: packet units
-flow: net packet units
+flow: failure net packet units
 dataplane: flow packet units
-dpdk: dpdk-sys packet units
+dpdk: dpdk-sys failure packet units
 report: measure units
-rig: dataplane dpdk failure flow host measure net packet traffic units
-campaign: dataplane dpdk failure flow host measure net packet report rig traffic units
-runner: dataplane dpdk failure flow host measure net packet report rig traffic units
+rig: control dataplane dpdk failure flow host measure net packet traffic units
+campaign: control dataplane dpdk failure flow host measure net packet report rig traffic units
+runner: control dataplane dpdk failure flow host measure net packet report rig traffic units
 linerate: *
 ";
 
