@@ -1,3 +1,5 @@
+//! Opening a port from its text form.
+
 use std::{
     ffi::CString,
     path::{Path, PathBuf},
@@ -8,8 +10,13 @@ use std::{
 use dpdk_sys as sys;
 
 use super::{
-    capture::Capture, check_config, control, eth, init, made_vdev, named_vdev, numbered, pcap, socket, vdev, Device,
-    Port, PortConfig, Started, Traits,
+    capture::Capture,
+    config::{check_config, PortConfig},
+    eth,
+    handle::Port,
+    pcap, socket,
+    started::{control, Device, Started, Traits},
+    vdev::{init, made_vdev, named_vdev, numbered, vdev},
 };
 use crate::{
     log,
@@ -101,8 +108,7 @@ impl Port {
                 named_vdev(eal, text, name.clone(), args, config, traits)?
             }
         };
-        let progress = capture.as_ref().map(Capture::progress);
-        Ok(Self { capture, progress, ..started.into_port(fallback) })
+        Ok(Self::new(started, fallback, capture))
     }
 }
 

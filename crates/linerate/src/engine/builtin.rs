@@ -8,7 +8,7 @@ use std::{
 use dataplane::{
     flowlog::FlowLog, impair::Impair, spec::FunctionKind, Control, Forwarder, Function, PortInfo, Snapshot,
 };
-use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, Tsc, TxQueue, Words};
+use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use flow::{
     decode::DecodeSpec,
     export::Records,
@@ -168,7 +168,7 @@ impl BuiltIn {
     fn logger(eal: &'static Eal, spec: &DutSpec, mut ports: Vec<Port>, polled: &[Polled]) -> Result<Self, Failure> {
         let (clock, log) = (Tsc::new(eal), log_spec(spec));
         let timebase = anchor(&clock);
-        let memory = Words::new(eal, log.table.words())?;
+        let memory = SharedWords::new(eal, log.table.words())?;
         let (worker, reader, records) = table(&log.table, memory, timebase, ENDED)?;
         let function = FlowLog::new(ports.len(), log.reflect, log.decode, worker, Fetch);
         // For copies that the impairment makes.
