@@ -56,7 +56,13 @@ impl Port {
                 let rsize = config.rx_desc.clamp(2, 16384).next_power_of_two().trailing_zeros();
                 let bsize = (u32::from(config.mtu) + 22).next_multiple_of(64).max(2048);
                 let fixed = with_defaults(fixed, options, &[("rsize", rsize), ("bsize", bsize)]);
-                let mut started = vdev(eal, text, "net_memif", &fixed, config, serves)?;
+                let mut started = vdev(eal, text, "net_memif", &fixed, config, serves).map_err(|e| {
+                    if client {
+                        socket::stale_or(text, path, "role=server", e)
+                    } else {
+                        e
+                    }
+                })?;
                 if client {
                     memif_connect(&mut started, config)?;
                 }
@@ -78,7 +84,8 @@ impl Port {
                 let size = config.rx_desc.max(config.tx_desc).clamp(64, 32768).next_power_of_two();
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into()), ("queue_size", size.into())]);
                 match role {
-                    Role::Client => vdev(eal, text, "virtio_user", &fixed, config, serves)?,
+                    Role::Client => vdev(eal, text, "virtio_user", &fixed, config, serves)
+                        .map_err(|e| socket::stale_or(text, path, "server=1", e))?,
                     Role::Server => virtio_server(eal, text, path, &fixed, config, serves)?,
                 }
             }
