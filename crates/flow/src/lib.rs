@@ -9,7 +9,6 @@ pub mod export;
 pub mod ipfix;
 mod key;
 pub mod metrics;
-mod net;
 mod packed;
 pub mod protocol;
 mod record;

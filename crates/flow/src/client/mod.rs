@@ -15,23 +15,20 @@ mod again;
 mod error;
 mod flows;
 mod subscription;
-mod trust;
 
 use std::{
     net::{TcpStream, ToSocketAddrs},
-    path::PathBuf,
     time::{Duration, Instant},
 };
 
 pub use again::BackOff;
 pub use error::ClientError;
 pub use flows::Flows;
+pub use net::TlsTrust;
+use net::{client_tls, timed_out, within, Line, Lines, Stream};
 pub use subscription::{Subscription, Update};
 
-use crate::{
-    net::{timed_out, within, Line, Lines, Stream},
-    protocol::{Answer, Ask, By, Filter, Hello, Page, Request, Totals, What, SERVER, VERSION},
-};
+use crate::protocol::{Answer, Ask, By, Filter, Hello, Page, Request, Totals, What, SERVER, VERSION};
 
 /// Longest answer line that is read, in bytes; a page of 1,000 flows has about a tenth of it.
 const MAX_ANSWER: usize = 8 << 20;
@@ -47,15 +44,6 @@ pub struct ClientSpec {
     pub tls: Option<TlsTrust>,
     /// Longest wait for a connection or an answer. Lists of the largest flows of large tables take seconds.
     pub timeout: Duration,
-}
-
-/// Whom to trust over TLS.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsTrust {
-    /// PEM file with the authority's certificate, or a self-signed server's own.
-    pub ca: PathBuf,
-    /// The name in the server's certificate; the host of the address when absent.
-    pub name: Option<String>,
 }
 
 impl ClientSpec {
@@ -78,7 +66,7 @@ pub struct Client {
 impl Client {
     /// Connects, checks that a logger answers, and shows the token if it asks for one.
     pub fn connect(spec: &ClientSpec) -> Result<Self, ClientError> {
-        let tls = spec.tls.as_ref().map(|trust| trust::connection(trust, &spec.address)).transpose()?;
+        let tls = spec.tls.as_ref().map(|trust| client_tls(trust, &spec.address)).transpose()?;
         let connect = |why: String| ClientError::Connect { address: spec.address.clone(), why };
         let addresses = spec.address.to_socket_addrs().map_err(|e| connect(e.to_string()))?;
         let mut tcp = Err(connect("no such host".into()));
@@ -116,7 +104,7 @@ impl Client {
         let mut client = Self { stream, lines, hello, timeout: spec.timeout, last: 0 };
         match (&spec.token, auth) {
             (Some(token), true) => client.ask(Ask::Auth { token: token.clone() }).map(|_| client),
-            (None, true) => Err(ClientError::Refused("it asks for a token: give one".into())),
+            (None, true) => Err(ClientError::NeedsToken),
             (_, false) => Ok(client),
         }
     }
@@ -158,7 +146,7 @@ impl Client {
     /// The next answer to whatever was asked, if one comes in that time.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Answer>, ClientError> {
         // What is here already is read however short the wait.
-        self.stream.deadline(within(wait.max(Duration::from_millis(1))));
+        self.stream.set_deadline(within(wait.max(Duration::from_millis(1))));
         match self.lines.next(&mut self.stream) {
             Ok(Line::Text(line)) => {
                 serde_json::from_slice(&line).map(Some).map_err(|e| ClientError::NotAnAnswer(e.to_string()))

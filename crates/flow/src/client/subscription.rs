@@ -1,10 +1,9 @@
 use std::time::{Duration, Instant};
 
+use net::within;
+
 use super::{unexpected, Client, ClientError};
-use crate::{
-    net::within,
-    protocol::{Answer, Ask, Page, Totals, What},
-};
+use crate::protocol::{Answer, Ask, Page, Totals, What};
 
 /// What a subscription brings, one after another.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,7 +11,7 @@ use dataplane::{
     spec::{FunctionKind, PlaneSpec},
     Control, Forwarder, Function, PortInfo, Snapshot,
 };
-use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, Tsc, TxQueue, Words};
+use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use failure::Failure;
 use flow::{
     decode::DecodeSpec,
@@ -180,7 +180,7 @@ impl BuiltIn {
     ) -> Result<Self, Failure> {
         let (clock, log) = (Tsc::new(eal), log_spec(options));
         let timebase = anchor(&clock);
-        let memory = Words::new(eal, log.table.words())?;
+        let memory = SharedWords::new(eal, log.table.words())?;
         let (worker, reader, records) = table(&log.table, memory, timebase, ENDED)?;
         let function = FlowLog::new(ports.len(), log.reflect, log.decode, worker, Fetch);
         // For copies that the impairment makes.

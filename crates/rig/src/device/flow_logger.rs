@@ -9,7 +9,7 @@ use dataplane::{
     flowlog::{FlowLog, PortCounters, PortCounts},
     Forwarder, Settings, Snapshot,
 };
-use dpdk::{Eal, Port, RxQueue, Tsc, TxQueue, Words};
+use dpdk::{Eal, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use flow::{
     decode::DecodeSpec,
     export::{Exporter, Records, SinkStats},
@@ -24,7 +24,7 @@ use failure::Failure;
 use super::plane::{queues, Polled};
 
 /// A logging loop over DPDK ports.
-pub type LogLoop = Forwarder<FlowLog<Words, Fetch>, RxQueue, TxQueue, Tsc>;
+pub type LogLoop = Forwarder<FlowLog<SharedWords, Fetch>, RxQueue, TxQueue, Tsc>;
 
 /// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
 /// tenth of a second.
@@ -91,7 +91,7 @@ impl Logger {
         let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         let mut ended: Vec<Box<dyn Records>> = Vec::new();
         for lcore in 0..polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1) {
-            let memory = Words::new(eal, spec.table.words())?;
+            let memory = SharedWords::new(eal, spec.table.words())?;
             let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
             let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
             if let Some((port, times)) = &captured {
@@ -147,13 +147,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(crate) struct Ended {
     records: EndedReader,
     /// Knows what found no room in the way here.
-    reader: Reader<Words>,
+    reader: Reader<SharedWords>,
     timebase: Arc<Mutex<Timebase>>,
 }
 
 impl Ended {
     /// Told in times of this base, as it is then.
-    pub(crate) fn new(records: EndedReader, reader: Reader<Words>, timebase: Arc<Mutex<Timebase>>) -> Self {
+    pub(crate) fn new(records: EndedReader, reader: Reader<SharedWords>, timebase: Arc<Mutex<Timebase>>) -> Self {
         Self { records, reader, timebase }
     }
 }
@@ -186,7 +186,7 @@ pub struct Logged {
     is_captured: bool,
     begun: Instant,
     names: Vec<String>,
-    readers: Mutex<Vec<Reader<Words>>>,
+    readers: Mutex<Vec<Reader<SharedWords>>>,
     /// By lcore, by port.
     counters: Vec<Vec<Arc<PortCounters>>>,
     seen: Mutex<Vec<PortSeen>>,

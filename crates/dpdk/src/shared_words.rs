@@ -1,3 +1,5 @@
+//! Memory of DPDK that threads share as atomic words.
+
 use std::{fmt, ops::Deref, ptr::NonNull, sync::atomic::AtomicU64};
 
 use dpdk_sys as sys;
@@ -6,18 +8,18 @@ use crate::{eal::Alive, log, DpdkError, Eal};
 
 /// Words of DPDK's memory, zero at first, shared by threads: a table in hugepages where there are any, in ordinary pages
 /// otherwise. The first lies at the start of a cache line. Given back when dropped.
-pub struct Words {
+pub struct SharedWords {
     words: NonNull<AtomicU64>,
     len: usize,
     _alive: Alive,
 }
 
 // SAFETY: the memory belongs to this value alone and has no thread affinity.
-unsafe impl Send for Words {}
+unsafe impl Send for SharedWords {}
 // SAFETY: it is only ever seen as atomics.
-unsafe impl Sync for Words {}
+unsafe impl Sync for SharedWords {}
 
-impl Words {
+impl SharedWords {
     /// So many words. Errors when DPDK's memory does not hold them in one piece: it has what the EAL was started with, and
     /// with hugepages what else of them is free.
     pub fn new(eal: &'static Eal, len: usize) -> Result<Self, DpdkError> {
@@ -38,7 +40,7 @@ impl Words {
     }
 }
 
-impl Deref for Words {
+impl Deref for SharedWords {
     type Target = [AtomicU64];
 
     #[inline]
@@ -48,16 +50,16 @@ impl Deref for Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for SharedWords {
     fn drop(&mut self) {
         // SAFETY: allocated by `lr_zalloc` and not freed before; nobody borrows it any more.
         unsafe { sys::lr_free(self.words.as_ptr().cast()) }
     }
 }
 
-impl fmt::Debug for Words {
+impl fmt::Debug for SharedWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Words({})", self.len)
+        write!(f, "SharedWords({})", self.len)
     }
 }
 

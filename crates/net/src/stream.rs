@@ -1,3 +1,5 @@
+//! TCP and TLS streams with deadlines.
+
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
@@ -6,13 +8,16 @@ use std::{
 
 use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
-/// What a goodbye may take, and how much is read of what the other side still sends, bytes.
+use crate::deadline::within;
+
+/// Longest time that [`Stream::finish`] takes.
 const GOODBYE: Duration = Duration::from_millis(200);
+/// Most bytes that [`Stream::finish`] reads and discards.
 const UNREAD: usize = 1 << 20;
 
-/// A TCP stream whose every read and write ends by a deadline, however slowly the other side moves.
+/// A TCP stream. Each read and write ends at the deadline, however slow the other side is.
 #[derive(Debug)]
-pub(crate) struct Timed {
+pub struct Timed {
     tcp: TcpStream,
     deadline: Instant,
 }
@@ -20,7 +25,7 @@ pub(crate) struct Timed {
 impl Timed {
     fn left(&self) -> io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        // The kernel counts in microseconds, and zero means for ever.
+        // The kernel counts in microseconds, and zero means no time-out.
         if left < Duration::from_micros(1) {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -28,7 +33,7 @@ impl Timed {
     }
 }
 
-/// Linux says "would block" when a time-out has passed.
+/// Linux reports "would block" after a time-out.
 fn late(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::ErrorKind::TimedOut.into(),
@@ -36,8 +41,8 @@ fn late(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether the deadline passed, and nothing else is wrong.
-pub(crate) fn timed_out(error: &io::Error) -> bool {
+/// Whether the error is a passed deadline.
+pub fn timed_out(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
 }
 
@@ -61,30 +66,33 @@ impl Write for Timed {
 
 /// A stream, plain or over TLS, with a deadline.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub enum Stream {
+    /// TCP.
     Plain(Timed),
+    /// TLS, as the server.
     Server(Box<StreamOwned<ServerConnection, Timed>>),
+    /// TLS, as the client.
     Client(Box<StreamOwned<ClientConnection, Timed>>),
 }
 
 impl Stream {
-    /// A plain one.
-    pub(crate) fn plain(tcp: TcpStream, deadline: Instant) -> Self {
-        // Answers are whole lines: none has to wait for another.
+    /// A TCP stream with this deadline.
+    pub fn plain(tcp: TcpStream, deadline: Instant) -> Self {
+        // Answers are whole lines: the kernel need not wait for more.
         let _ = tcp.set_nodelay(true);
         Self::Plain(Timed { tcp, deadline })
     }
 
-    /// The server's side of TLS over a plain one; the handshake comes with the first read or write.
-    pub(crate) fn server(self, tls: ServerConnection) -> Self {
+    /// Makes a plain stream the server side of TLS. The handshake happens at the first read or write.
+    pub fn server(self, tls: ServerConnection) -> Self {
         match self {
             Self::Plain(timed) => Self::Server(Box::new(StreamOwned::new(tls, timed))),
             other => other,
         }
     }
 
-    /// The client's side of TLS over a plain one.
-    pub(crate) fn client(self, tls: ClientConnection) -> Self {
+    /// Makes a plain stream the client side of TLS.
+    pub fn client(self, tls: ClientConnection) -> Self {
         match self {
             Self::Plain(timed) => Self::Client(Box::new(StreamOwned::new(tls, timed))),
             other => other,
@@ -99,23 +107,23 @@ impl Stream {
         }
     }
 
-    /// Reads and writes from now on end by then, with [`timed_out`].
-    pub(crate) fn deadline(&mut self, deadline: Instant) {
+    /// Sets the deadline of reads and writes. Past it they fail with an error for which [`timed_out`] holds.
+    pub fn set_deadline(&mut self, deadline: Instant) {
         self.timed().deadline = deadline;
     }
 
-    /// Writes all of it within so long.
-    pub(crate) fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<()> {
-        self.deadline(super::within(patience));
+    /// Writes all `bytes` within `patience`. Errors: the deadline passed, or the connection broke.
+    pub fn send(&mut self, bytes: &[u8], patience: Duration) -> io::Result<()> {
+        self.set_deadline(within(patience));
         self.write_all(bytes)?;
         self.flush()
     }
 
-    /// Says goodbye and waits a moment for the other side to have read it: a socket closed with unread bytes in it is
-    /// reset, and the last line would be lost. Who goes on sending meanwhile is read no further, and made to wait.
-    pub(crate) fn finish(mut self) {
+    /// Closes the stream so that the other side can read the last line: it sends the end of the stream and reads and
+    /// discards what still arrives, for at most 200 ms and 1 MiB. A socket closed with unread bytes would be reset.
+    pub fn finish(mut self) {
         let moment = Instant::now() + GOODBYE;
-        self.deadline(moment);
+        self.set_deadline(moment);
         match &mut self {
             Self::Plain(_) => {}
             Self::Server(tls) => {

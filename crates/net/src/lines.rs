@@ -1,40 +1,42 @@
+//! Lines of limited length from a stream.
+
 use std::io::{self, Read};
 
-/// Lines out of a stream, each of at most so many bytes. What came of a line is kept over errors and time-outs.
+/// Reads lines of limited length from a stream. Part of a line is kept over errors and time-outs.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub struct Lines {
     buffer: Vec<u8>,
     /// Where the next line starts.
     start: usize,
-    /// So far no end of line was found.
+    /// Up to here, there is no end of line.
     seen: usize,
     max: usize,
 }
 
-/// What came.
+/// What [`Lines::next`] found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// One line, without its end.
     Text(Vec<u8>),
-    /// More bytes than a line may have, and no end.
+    /// More bytes than a line may have, without an end of line.
     TooLong,
-    /// The other side has no more; half a line is none.
+    /// The other side closed the stream. A line without its end is discarded.
     End,
 }
 
 impl Lines {
-    /// Lines of at most `max` bytes, their end included.
-    pub(crate) fn new(max: usize) -> Self {
+    /// For lines of at most `max` bytes, the end of line included.
+    pub fn new(max: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, seen: 0, max }
     }
 
-    /// Whether part of a line is here.
-    pub(crate) fn begun(&self) -> bool {
+    /// Whether part of a line has arrived.
+    pub fn begun(&self) -> bool {
         self.buffer.len() > self.start
     }
 
-    /// The next line.
-    pub(crate) fn next(&mut self, from: &mut impl Read) -> io::Result<Line> {
+    /// Reads the next line. Errors are those of the stream; a time-out loses nothing, and the next call goes on.
+    pub fn next(&mut self, from: &mut impl Read) -> io::Result<Line> {
         loop {
             let unseen = self.buffer.get(self.seen..).unwrap_or_default();
             if let Some(at) = unseen.iter().position(|&b| b == b'\n') {
@@ -56,7 +58,7 @@ impl Lines {
             let mut more = [0; 8 << 10];
             let n = match from.read(&mut more) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                // TLS says so when the other side leaves without a goodbye.
+                // TLS reports this when the other side closes without a close_notify.
                 Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => 0,
                 other => other?,
             };
@@ -72,7 +74,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    /// Gives its parts one a read, and a time-out between them.
+    /// Gives one part for each read, with a time-out between two parts.
     struct Parts(Vec<Vec<u8>>, bool);
 
     impl Read for Parts {
