@@ -8,8 +8,11 @@ pub use stop::Stop;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Exit codes (`docs/exit-codes.md`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Exit {
     /// Done, criteria met.
@@ -27,7 +30,7 @@ pub enum Exit {
 }
 
 /// A failure with its exit code. Its text is one line: what, where, what is legal or what mends it.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,

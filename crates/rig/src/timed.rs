@@ -1,8 +1,6 @@
 //! A worker run between two looks at both clocks.
 
-use std::time::Instant;
-
-use packet::Clock;
+use packet::{Clock, ClockPair};
 use traffic::{
     control::Control,
     worker::{Receives, Sends, Worker, WorkerCounters},
@@ -12,26 +10,14 @@ use units::Nanos;
 /// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
 pub fn timed<S: Sends, R: Receives>(
     worker: &mut Worker<S, R>,
-    clock: &dpdk::Tsc,
+    clock: &impl Clock,
     control: &Control,
 ) -> (WorkerCounters, f64) {
-    let begun = both_clocks(clock);
+    let begun = ClockPair::monotonic(clock);
     control.start_at(clock.now() + clock.hz() / 10_000);
     let counters = worker.run(clock, control);
-    let ended = both_clocks(clock);
-    let real = (ended.0 - begun.0).as_secs_f64();
-    let ticked = Nanos::from_ticks(ended.1.saturating_sub(begun.1), clock.hz()).seconds();
+    let ended = ClockPair::monotonic(clock);
+    let real = (ended.time - begun.time).as_secs_f64();
+    let ticked = Nanos::from_ticks(ended.ticks.saturating_sub(begun.ticks), clock.hz()).seconds();
     (counters, if ticked > 0.0 { (real / ticked - 1.0) * 1e6 } else { 0.0 })
-}
-
-/// The time by both clocks: of five readings the one that the least time passed between, since a trial of a few
-/// microseconds would otherwise blame the clocks for an interrupt.
-fn both_clocks(clock: &dpdk::Tsc) -> (Instant, u64) {
-    let read = || {
-        let before = clock.now();
-        let time = Instant::now();
-        let after = clock.now();
-        (after.saturating_sub(before), (time, before + after.saturating_sub(before) / 2))
-    };
-    (0..4).map(|_| read()).fold(read(), |best, next| if next.0 < best.0 { next } else { best }).1
 }

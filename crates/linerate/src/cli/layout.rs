@@ -35,15 +35,12 @@ impl LayoutArg {
 #[command(next_help_heading = "Output")]
 pub struct LayoutArgs {
     /// Print the table of a source document too; in --markdown it is added, in --csv it stands alone.
-    #[arg(long, value_enum, value_name = "LAYOUT", conflicts_with = "flow_logger")]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
     pub layout: Option<LayoutArg>,
     /// Compare with an earlier result (JSON) of the same plan: improvement in percent; printed and written as
     /// --layout is.
-    #[arg(long, value_name = "OLD.json", conflicts_with = "flow_logger")]
+    #[arg(long, value_name = "OLD.json")]
     pub against: Option<PathBuf>,
-    /// Where a plan of several runs keeps each result until its table is made.
-    #[arg(long, hide = true, value_name = "FILE")]
-    pub keep: Option<PathBuf>,
 }
 
 /// `linerate runs`

@@ -6,7 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use measure::result::{RunResult, Verdict};
+use campaign::suite::path_for_run;
+use measure::result::RunResult;
 use report::{layout::Sheet, write::write_atomic, Style};
 
 use super::runs;
@@ -59,6 +60,19 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The files of one run of a suite, each with the run's name in its own: see [`path_for_run`].
+pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
+    let file = |path: &Option<PathBuf>| path.as_deref().map(|path| path_for_run(path, run));
+    OutputArgs {
+        json: file(&args.json),
+        markdown: file(&args.markdown),
+        svg: file(&args.svg),
+        csv: file(&args.csv),
+        csv_tests: file(&args.csv_tests),
+        quiet: args.quiet,
+    }
+}
+
 fn to_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -87,7 +101,7 @@ pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> R
         },
         args,
     )?;
-    Ok(exit(result.verdict))
+    Ok(campaign::exit_of(result.verdict))
 }
 
 /// Makes one document.
@@ -133,13 +147,4 @@ pub fn write(documents: &Documents<'_>, args: &OutputArgs) -> Result<(), Failure
     let kept = (documents.json)().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
     let kept = if kept.is_some() { format!("; the result is kept in {}", rescue.display()) } else { String::new() };
     Err(Failure::machine(format!("{}{kept}", failed.join("; "))))
-}
-
-fn exit(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Passed => Exit::Passed,
-        Verdict::Failed => Exit::Failed,
-        Verdict::Inconclusive => Exit::Untrusted,
-        Verdict::Stopped => Exit::Stopped,
-    }
 }

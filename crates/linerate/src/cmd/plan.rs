@@ -4,9 +4,9 @@ use std::{borrow::Cow, fs, path::Path, time::Duration};
 
 use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
-use super::{bench::sweep, sets};
+use super::{sets, sweep_flags};
 use crate::cli::{
-    flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
+    flows_arg::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
 use failure::Failure;
 
@@ -73,7 +73,7 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     traffic(&mut plan, &args.traffic)?;
     search(&mut plan, &args.search)?;
     link(&mut plan, &args.ports);
-    sweep::over(&mut plan, args)?;
+    sweep_flags::over(&mut plan, args)?;
     Ok(plan.validate()?)
 }
 
@@ -125,7 +125,7 @@ pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
         Some(FlowsArg::Program(program)) => {
             return Err(Failure::usage(format!(
                 "--flows {program}: a flow program is for scoring a flow logger: say where its records are read \
-                 (--flow-logger ipfix=udp://0.0.0.0:4739, with linerate bench), or give a number of flows"
+                 (linerate flowlog score --logger ipfix=udp://0.0.0.0:4739), or give a number of flows"
             )))
         }
     }

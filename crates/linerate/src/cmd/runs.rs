@@ -2,13 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use campaign::stored::{self, Stored};
 use measure::{result::RunResult, sweep::SweepResult};
 use report::{layout, layout::Sheet, write::write_atomic};
 
-use super::{
-    output,
-    stored::{self, Stored},
-};
+use super::output;
 use crate::{
     cli::{
         layout::{RunsArgs, RunsCommand, ShowArgs},

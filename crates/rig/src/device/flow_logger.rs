@@ -2,7 +2,7 @@
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use dataplane::{
@@ -17,7 +17,7 @@ use flow::{
     table::{table, EndedReader, Prefetch, Reader, TableSpec, Timebase},
     Record, Source,
 };
-use packet::{Captured, Clock};
+use packet::{since_1970, Captured, Clock, ClockPair};
 
 use failure::Failure;
 
@@ -126,16 +126,10 @@ fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Both clocks at one moment: the tightest of a few looks at them.
+/// Both clocks at one moment.
 pub(crate) fn anchor(clock: &Tsc) -> Timebase {
-    let look = || {
-        let before = clock.now();
-        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let took = clock.now().saturating_sub(before);
-        let unix_ns = u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX);
-        (took, Timebase::new(before + took / 2, unix_ns, clock.hz()))
-    };
-    (0..8).map(|_| look()).min_by_key(|l| l.0).unwrap_or_else(look).1
+    let pair = ClockPair::wall(clock);
+    Timebase::new(pair.ticks, u64::try_from(pair.time.as_nanos()).unwrap_or(u64::MAX), clock.hz())
 }
 
 /// Nothing done under a lock panics.
@@ -301,9 +295,8 @@ impl Source for Logged {
         }
         let sinks = lock(&self.exporter).as_ref().map_or_else(|| lock(&self.exported).clone(), Exporter::stats);
         let sum = |of: fn(&ExportTotals) -> u64| sinks.iter().map(|sink| of(&sink.totals)).sum::<u64>();
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Totals {
-            at: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+            at: u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX),
             uptime_s: self.begun.elapsed().as_secs_f64(),
             interfaces: self.names.iter().enumerate().map(|(port, name)| self.interface(port, name)).collect(),
             table,

@@ -6,6 +6,8 @@ use dataplane::spec::FunctionKind;
 use failure::Failure;
 use measure::{plan::Plan, sim::SimSetup};
 
+use serde::{Deserialize, Serialize};
+
 use super::plane::LoopOptions;
 
 /// What `--dut` calls the flow logger.
@@ -16,7 +18,8 @@ const SIMULATED: &str = "sim";
 const DEFAULT: FunctionKind = FunctionKind::L3;
 
 /// The words of a command line that name a device. They go before the plan's `[dut]`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DeviceOptions {
     /// `--port`: ports of an outside device. None: a built-in or a simulated device.
     pub ports: Vec<String>,

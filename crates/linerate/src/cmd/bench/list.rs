@@ -2,7 +2,6 @@
 
 use std::{fs, path::Path};
 
-use super::needs;
 use crate::{
     cmd::{
         plan::{load, EMBEDDED},
@@ -10,6 +9,7 @@ use crate::{
     },
     out,
 };
+use campaign::requirements;
 use failure::{Exit, Failure};
 
 /// Where plans are looked for beside the embedded ones.
@@ -46,13 +46,16 @@ fn found(folder: &Path) -> Vec<String> {
 fn entry(name: &str) -> Result<String, Failure> {
     let (plan, more) = match sets::of(name)? {
         Some(set) => {
-            let needs =
-                if set.base.needs.is_empty() { "what its runs need".to_owned() } else { needs::words(&set.base) };
+            let needs = if set.base.needs.is_empty() {
+                "what its runs need".to_owned()
+            } else {
+                requirements::describe(&set.base)
+            };
             (set.base, format!("    needs {needs}\n    runs  {}", set.runs.join(", ")))
         }
         None => {
             let plan = load(name)?;
-            let mut more = format!("    needs {}", needs::words(&plan));
+            let mut more = format!("    needs {}", requirements::describe(&plan));
             if !plan.sweep.is_empty() {
                 let axes: Vec<_> = plan.sweep.axes.iter().map(ToString::to_string).collect();
                 more.push_str(&format!("\n    sweep {}", axes.join("; ")));

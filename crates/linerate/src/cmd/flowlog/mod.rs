@@ -22,6 +22,7 @@ use crate::{
         flowlog::{Control, FlowlogArgs},
         forward,
     },
+    cmd::score,
     out,
 };
 use failure::{Exit, Failure, Stop};
@@ -62,11 +63,16 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
 
 /// Asks or ends a logger that runs: it answers as any data plane does.
 fn ask(control: &Control) -> Result<Exit, Failure> {
-    client::run(&match control.clone() {
-        Control::Show { what, json, interval, target } => {
-            forward::Control::Show { what: what.into(), json, interval, limit: usize::MAX, target }
-        }
-        Control::Stop { target } => forward::Control::Stop { target },
+    client::run(&match control {
+        Control::Show { what, json, interval, target } => forward::Control::Show {
+            what: (*what).into(),
+            json: *json,
+            interval: interval.clone(),
+            limit: usize::MAX,
+            target: target.clone(),
+        },
+        Control::Stop { target } => forward::Control::Stop { target: target.clone() },
+        Control::Score(args) => return score::run(args),
     })
 }
 

@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use failure::{Failure, Stop};
 use flow::{
     ipfix::{Collector, CollectorSpec, Counts},
     protocol::{Answer, What},
@@ -16,9 +17,7 @@ use serde::Serialize;
 use serde_json::json;
 use traffic::flows::Program;
 
-use super::truth::find;
-use crate::cli::flowbench::FlowLogger;
-use failure::{Failure, Stop};
+use super::{logger::FlowLogger, truth::find};
 
 /// Records kept of one trial: four for each flow of the largest program at most.
 const MOST_RECORDS: usize = 4 << 24;

@@ -1,8 +1,9 @@
 //! Keys that no other run has: a logger that goes on running still holds the flows of the last one.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use packet::frame::{HeaderSpec, IpSpec, L4Spec};
+use packet::{
+    frame::{HeaderSpec, IpSpec, L4Spec},
+    since_1970,
+};
 
 /// VXLAN's port: a logger may look inside.
 const VXLAN: u16 = 4789;
@@ -14,7 +15,7 @@ const TRIALS: u64 = 32;
 /// The seed of a run that was given none: the seconds since 1970. Runs have no key in common for half an hour, longer
 /// than flows stay.
 pub fn seed() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
+    since_1970().as_secs()
 }
 
 /// Makes these headers the own ones of a trial of the run with this seed; trials count from 1. The destination port tells

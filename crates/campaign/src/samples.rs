@@ -1,9 +1,9 @@
-//! A few words on a frame that was not as expected, for the diagnosis of a run in which nothing came back.
+//! One line on a frame that was not as expected, for the diagnosis of a run in which nothing came back.
 
 use traffic::checker::{Odd, Sample};
 
 /// Such as `foreign ARP, 60 bytes from 02:00:00:00:00:01`.
-pub fn words(sample: &Sample) -> String {
+pub(crate) fn describe(sample: &Sample) -> String {
     let what = match sample.what {
         Odd::Foreign => "foreign",
         Odd::Misdirected => "misdirected",
@@ -35,8 +35,8 @@ mod tests {
         let mut bytes = vec![0xff; 6];
         bytes.extend([2, 0, 0, 0, 0, 9, 0x08, 0x06]);
         let sample = Sample { what: Odd::Foreign, frame_len: 42, bytes };
-        assert_eq!(words(&sample), "foreign ARP, 42 bytes from 02:00:00:00:00:09");
+        assert_eq!(describe(&sample), "foreign ARP, 42 bytes from 02:00:00:00:00:09");
         let short = Sample { what: Odd::Foreign, frame_len: 3, bytes: vec![1, 2, 3] };
-        assert_eq!(words(&short), "foreign other, 3 bytes");
+        assert_eq!(describe(&short), "foreign other, 3 bytes");
     }
 }

@@ -1,13 +1,8 @@
-//! `linerate bench --flow-logger`: sends flows that are known one by one, reads what the logger recorded, and scores it.
-
-mod fresh;
-mod reader;
-mod result;
-mod search;
-mod truth;
+//! Sends flows that are known one by one, reads what a flow logger recorded, and scores it.
 
 use std::{sync::Arc, time::Duration};
 
+use failure::{Failure, Stop};
 use flow::truth::{Difference, Expected, Score};
 use measure::{
     plan::{Direction, Plan, Traffic},
@@ -17,28 +12,22 @@ use measure::{
 };
 use packet::frame::Template;
 use report::progress::Line;
+use rig::{device::DeviceOptions, Device, MachineOptions};
 use traffic::{
     flows::{FlowSpec, Program, MOST_FLOWS},
     stream::StreamSpec,
 };
-use units::{Fps, FrameSize};
+use units::{Fps, FrameSize, Frames, Load, Ratio};
 
-use self::{
+use super::{
+    fresh,
+    logger::FlowLogger,
     reader::{Reader, Reading},
-    result::{conclusion, FlowResult, Highest, TrialScore},
+    result::{conclusion, FlowResult, Highest, ScoredRun, TrialScore},
     search::Search,
     truth::{Moment, Truth},
 };
-use super::{output, plan, progress::Progress, run::Run};
-use crate::{
-    cli::{
-        flowbench::{FlowLogger, FlowsArg},
-        BenchArgs,
-    },
-    out,
-};
-use failure::{Exit, Failure};
-use rig::Device;
+use crate::{controller::Controller, display::Display, rig_testbed::RigTestbed};
 
 /// Sending time when none is given.
 const DURATION: Duration = Duration::from_secs(10);
@@ -51,28 +40,56 @@ const LOWEST: f64 = 1000.0;
 /// Invalid trials of a search are tried again this often.
 const TRIES: u32 = 3;
 
-/// Runs the command.
-pub fn run(args: &BenchArgs, logger: &FlowLogger) -> Result<Exit, Failure> {
-    let Some(FlowsArg::Program(program)) = args.traffic.flows else {
-        return Err(Failure::usage(
-            "--flow-logger needs the flows to send: --flows constant:1M, zipf:100k,s=1.1, churn:1M,packets=4 or \
-             scan:256,1024",
-        ));
+/// What is asked of a score.
+#[derive(Debug, Clone)]
+pub struct ScoreOptions {
+    /// Where records are read.
+    pub logger: FlowLogger,
+    /// What is sent.
+    pub program: FlowSpec,
+    /// Traffic, link and `[trust]`; the rest of it is not used.
+    pub plan: Plan,
+    /// Makes the keys of this run its own; absent: one that no other run has.
+    pub seed: Option<u64>,
+    /// How fast frames are sent, unless the program says so itself.
+    pub load: Option<Load>,
+    /// Sending time of a trial; absent: ten seconds.
+    pub duration: Option<Duration>,
+    /// How long to wait for records; absent: 90 s.
+    pub wait: Option<Duration>,
+    /// At most one frame size; none: the smallest that the headers allow.
+    pub frame_sizes: Vec<Frames>,
+    /// Of a search: where it begins.
+    pub lower: Option<Load>,
+    /// Of a search: where it ends.
+    pub upper: Option<Load>,
+    /// Of a search: relative distance of the bounds at its end.
+    pub precision: Option<Ratio>,
+    /// The device under test, which is or leads to the logger.
+    pub device: DeviceOptions,
+    /// Cores and memory.
+    pub machine: MachineOptions,
+}
+
+/// Sends the flows and scores what was recorded; for a churn without a rate, searches the highest rate that is held.
+///
+/// # Errors
+///
+/// Words that do not go together, a logger that cannot be read, or a rig that fails.
+pub fn run(options: &ScoreOptions, stop: &Stop, display: &dyn Display) -> Result<ScoredRun, Failure> {
+    let mut score = FlowScore::new(options, stop, display)?;
+    let (verdict, flows) = match options.program {
+        FlowSpec::Churn { rate: None, .. } => score.search(options)?,
+        _ => score.once(options)?,
     };
-    let mut bench = Bench::new(args, logger, program)?;
-    let (verdict, result) = match program {
-        FlowSpec::Churn { rate: None, .. } => bench.search(args)?,
-        _ => bench.once(args)?,
-    };
-    bench.progress.clear();
-    bench.finish(args, verdict, &result)
+    let result = score.controller.result(Vec::new(), Vec::new(), verdict);
+    Ok(ScoredRun { result, flows, frame_bytes: score.size.bytes() })
 }
 
 /// What stays the same from trial to trial.
-struct Bench {
-    run: Run,
+struct FlowScore<'a> {
+    controller: Controller<'a, RigTestbed>,
     reader: Reader,
-    progress: Progress,
     spec: FlowSpec,
     logger: String,
     size: FrameSize,
@@ -85,11 +102,10 @@ struct Bench {
     beyond: bool,
 }
 
-impl Bench {
-    fn new(args: &BenchArgs, logger: &FlowLogger, spec: FlowSpec) -> Result<Self, Failure> {
-        let wait = args.flow_logger.flow_wait.as_deref().map(units::parse_duration).transpose()?.unwrap_or(WAIT);
-        let duration = args.search.duration.as_deref().map(units::parse_duration).transpose()?.unwrap_or(DURATION);
-        let Plan { traffic, link, trust, .. } = plan::load(&args.plan)?;
+impl<'a> FlowScore<'a> {
+    fn new(options: &ScoreOptions, stop: &Stop, display: &'a dyn Display) -> Result<Self, Failure> {
+        let Plan { traffic, link, trust, .. } = options.plan.clone();
+        refuse(&options.frame_sizes, &traffic)?;
         let mut wanted = Plan {
             name: "flow-logger".to_owned(),
             description: "What a flow logger recorded against what was sent".to_owned(),
@@ -99,35 +115,30 @@ impl Bench {
             trust,
             ..Plan::default()
         };
-        plan::headers(&mut wanted, &args.traffic)?;
-        refuse(args, &wanted.traffic)?;
         // A second run against a logger that goes on is not to meet the flows of the first.
-        wanted.traffic.seed = args.traffic.seed.unwrap_or_else(fresh::seed);
-        plan::link(&mut wanted, &args.ports);
-        // The smallest frames the headers allow, when none are asked for.
+        wanted.traffic.seed = options.seed.unwrap_or_else(fresh::seed);
         let probe = rig::stream(&wanted.traffic, FrameSize::new(1518)?, 0, Default::default())?;
-        let asked = args.frame_sizes.first().and_then(|frames| frames.size());
+        let asked = options.frame_sizes.first().and_then(|frames| frames.size());
         let size = asked.unwrap_or_else(|| Template::min_frame_size(&probe.headers));
         // Wrong words are wrong before anything is opened.
-        Program::new(&spec, &rig::stream(&wanted.traffic, size, 0, Default::default())?).map_err(Failure::usage)?;
+        Program::new(&options.program, &rig::stream(&wanted.traffic, size, 0, Default::default())?)
+            .map_err(Failure::usage)?;
         wanted.frame_sizes = vec![size.into()];
-        wanted.search.duration = duration;
+        wanted.search.duration = options.duration.unwrap_or(DURATION);
         wanted.trust.selftest = false;
         wanted.trust.settle = Duration::ZERO;
         wanted.latency.enabled = false;
         let plan = wanted.validate()?;
-        output::check(&args.output)?;
-        let reader = Reader::start(logger)?;
-        let device = Device::parse(&args.ports.options()?, &plan)?;
-        let run = Run::new(plan, &device, &args.machine.options())?;
+        let reader = Reader::start(&options.logger)?;
+        let device = Device::parse(&options.device, &plan)?;
+        let testbed = RigTestbed::new(plan.clone(), &device, &options.machine, stop)?;
         Ok(Self {
-            run,
+            controller: Controller::new(testbed, plan, display),
             reader,
-            progress: Progress::new(args.output.quiet),
-            spec,
-            logger: logger.to_string(),
+            spec: options.program,
+            logger: options.logger.to_string(),
             size,
-            wait,
+            wait: options.wait.unwrap_or(WAIT),
             tried: 0,
             scores: Vec::new(),
             last: None,
@@ -136,18 +147,18 @@ impl Bench {
     }
 
     fn duration_s(&self) -> f64 {
-        self.run.plan.search.duration.as_secs_f64()
+        self.controller.plan.search.duration.as_secs_f64()
     }
 
     /// One trial at the load asked for.
-    fn once(&mut self, args: &BenchArgs) -> Result<(Verdict, FlowResult), Failure> {
+    fn once(&mut self, options: &ScoreOptions) -> Result<(Verdict, FlowResult), Failure> {
         let own = match self.spec {
             FlowSpec::Churn { rate: Some(rate), .. } => self.spec.load(rate).map(Fps::from_raw),
             _ => None,
         };
-        let load = match (own, args.flow_logger.load) {
+        let load = match (own, options.load) {
             (Some(own), None) => own,
-            (None, Some(load)) => load.resolve(self.size, self.run.link())?,
+            (None, Some(load)) => load.resolve(self.size, self.controller.testbed.link())?,
             (Some(own), Some(load)) => {
                 return Err(Failure::usage(format!(
                     "--load {load}: --flows {} says itself how fast it sends ({own}): leave --load out",
@@ -169,16 +180,16 @@ impl Bench {
     }
 
     /// The highest rate of new flows at which no packet record is lost.
-    fn search(&mut self, args: &BenchArgs) -> Result<(Verdict, FlowResult), Failure> {
+    fn search(&mut self, options: &ScoreOptions) -> Result<(Verdict, FlowResult), Failure> {
         let FlowSpec::Churn { packets, .. } = self.spec else {
             return Err(Failure::usage(format!("--flows {}: only a churn is searched", self.spec)));
         };
         let per_flow = packets as f64;
         let rate = |load: units::Load| -> Result<f64, Failure> {
-            Ok(load.resolve(self.size, self.run.link())?.get() / per_flow)
+            Ok(load.resolve(self.size, self.controller.testbed.link())?.get() / per_flow)
         };
-        let lower = args.search.lower.map(rate).transpose()?.unwrap_or(LOWEST);
-        let upper = args.search.upper.map(rate).transpose()?;
+        let lower = options.lower.map(rate).transpose()?.unwrap_or(LOWEST);
+        let upper = options.upper.map(rate).transpose()?;
         let most = MOST_FLOWS as f64 / self.duration_s() * 0.99;
         let upper = match upper {
             Some(upper) if upper > most => {
@@ -191,12 +202,14 @@ impl Bench {
             Some(upper) => upper,
             None => {
                 let streams = self.streams(self.spec)?.0;
-                let able = self.run.rig.selftest(&streams, Duration::from_millis(100))?.max_fps.get() / per_flow;
-                let link = self.run.link().map_or(f64::INFINITY, |l| l.line_rate(self.size).get() / per_flow);
+                let able = self.controller.testbed.rig.selftest(&streams, Duration::from_millis(100))?.max_fps.get()
+                    / per_flow;
+                let link =
+                    self.controller.testbed.link().map_or(f64::INFINITY, |l| l.line_rate(self.size).get() / per_flow);
                 (0.9 * able).min(link).min(most)
             }
         };
-        let precision = args.search.precision.map_or(PRECISION, |p| p.get());
+        let precision = options.precision.map_or(PRECISION, |p| p.get());
         let mut search = Search::new(lower, upper, precision);
         let (mut unsure, mut stopped, mut limited) = (None, false, false);
         'rates: while let Some(rate) = search.next() {
@@ -242,9 +255,9 @@ impl Bench {
     /// What both ports send in the next trial, and the stream of the flows.
     fn streams(&mut self, spec: FlowSpec) -> Result<(rig::Streams, Arc<Program>, StreamSpec), Failure> {
         self.tried += 1;
-        let mut streams = self.run.streams(self.size.into())?;
+        let mut streams = self.controller.testbed.make_streams(self.size.into())?;
         let mut stream = streams.specs[0].clone();
-        // What was taught before the trial is not of it: the learning frames keep the plan's headers.
+        // What was learned before the trial is not of it: the learning frames keep the plan's headers.
         fresh::own(&mut stream.headers, stream.seed, self.tried);
         stream.seed = stream.seed.wrapping_add(u64::from(self.tried));
         let program = Arc::new(Program::new(&spec, &stream).map_err(Failure::usage)?);
@@ -266,22 +279,26 @@ impl Bench {
             )));
         }
         self.reader.expect(&program);
-        let before = Moment::now(&self.run.rig.clock);
+        let before = Moment::now(&self.controller.testbed.rig.clock);
         let trial_spec = TrialSpec::steady(self.size, load, duration_s, Purpose::Single);
         let mut line = self.line("trial", Some(load));
-        let progress = &self.progress;
-        let record = self.run.trial(&streams, trial_spec, attempt, None, &mut |elapsed| {
+        self.controller.testbed.streams = Some(streams);
+        let display = self.controller.display;
+        let record = self.controller.measure(trial_spec, attempt, None, &mut |elapsed| {
             line.left_s = Some((duration_s - elapsed).max(0.0));
-            progress.show(&line);
+            display.show(&line);
         })?;
-        let (Some(record), Some(departed)) = (record, self.run.departed.take()) else { return Ok(None) };
-        let moments = [before, Moment::now(&self.run.rig.clock)];
-        let (mut line, progress) = (self.line("", Some(load)), &self.progress);
-        let (recorded, reading) = self.reader.finish(departed.frames, self.wait, &self.run.stop, &mut |so_far| {
-            line.phase = format!("reading records: {so_far} of {} packets", departed.frames);
-            progress.show(&line);
-        })?;
-        if self.run.stop.requested() {
+        let (Some(record), Some(departed)) = (record, self.controller.testbed.sent_flows.take()) else {
+            return Ok(None);
+        };
+        let moments = [before, Moment::now(&self.controller.testbed.rig.clock)];
+        let mut line = self.line("", Some(load));
+        let (recorded, reading) =
+            self.reader.finish(departed.frames, self.wait, &self.controller.testbed.stop, &mut |so_far| {
+                line.phase = format!("reading records: {so_far} of {} packets", departed.frames);
+                display.show(&line);
+            })?;
+        if self.controller.testbed.stop.requested() {
             return Ok(None);
         }
         let template = Template::new(&stream.headers, self.size).map_err(Failure::usage)?;
@@ -308,7 +325,7 @@ impl Bench {
             load,
             bounds: (None, None),
             trials: self.scores.len() as u32,
-            invalid: self.run.trials.iter().filter(|t| !t.valid()).count() as u32,
+            invalid: self.controller.trials.iter().filter(|t| !t.valid()).count() as u32,
             left_s: None,
         }
     }
@@ -317,58 +334,26 @@ impl Bench {
         FlowResult {
             logger: self.logger.clone(),
             program: self.spec.to_string(),
-            seed: self.run.plan.traffic.seed,
+            seed: self.controller.plan.traffic.seed,
             scores: std::mem::take(&mut self.scores),
             highest,
             conclusion,
         }
     }
-
-    /// Writes the JSON, prints the text.
-    fn finish(&self, args: &BenchArgs, verdict: Verdict, result: &FlowResult) -> Result<Exit, Failure> {
-        let whole = self.run.result(Vec::new(), Vec::new(), verdict);
-        let mut json = serde_json::to_value(&whole).map_err(Failure::failed)?;
-        json["flow_logger"] = serde_json::to_value(result).map_err(Failure::failed)?;
-        let json = serde_json::to_string_pretty(&json).map_err(Failure::failed)?;
-        match args.output.json.as_deref() {
-            Some(path) if path == std::path::Path::new("-") => out::print(&json),
-            path => {
-                out::print(&result::text(result, &self.run.trials, &whole.dut, self.size.bytes()));
-                if let Some(path) = path {
-                    report::write::write_atomic(path, json.as_bytes()).map_err(Failure::machine)?;
-                }
-            }
-        }
-        Ok(match verdict {
-            Verdict::Passed => Exit::Passed,
-            Verdict::Failed => Exit::Failed,
-            Verdict::Inconclusive => Exit::Untrusted,
-            Verdict::Stopped => Exit::Stopped,
-        })
-    }
 }
 
-/// What a plan's benchmark takes, and this does not.
-fn refuse(args: &BenchArgs, traffic: &Traffic) -> Result<(), Failure> {
-    let not = |flag: &str, why: &str| Err(Failure::usage(format!("{flag} with --flow-logger: {why}")));
-    if traffic.direction == Direction::BothWays {
-        let flag = if args.traffic.both_ways { "--both-ways" } else { "a plan of direction both-ways" };
-        return not(flag, "flows are sent from the first port to the second");
-    }
-    if !traffic.field.is_empty() {
-        let flag = if args.traffic.fields.is_empty() { "a plan of [[traffic.field]]" } else { "--field" };
-        return not(flag, "the flow program says what varies");
-    }
-    if args.frame_sizes.len() > 1 || args.frame_sizes.iter().any(|frames| frames.mix().is_some()) {
-        return not("--frame-sizes", "one size a run");
-    }
-    let output = &args.output;
-    for (flag, given) in [("--markdown", &output.markdown), ("--svg", &output.svg), ("--csv", &output.csv)] {
-        if given.is_some() {
-            return not(flag, "results are text and --json");
-        }
-    }
-    Ok(())
+/// What the plan of a benchmark may have, and the score of a flow logger has no use for.
+fn refuse(frame_sizes: &[Frames], traffic: &Traffic) -> Result<(), Failure> {
+    let why = if traffic.direction == Direction::BothWays {
+        "traffic.direction both-ways: a score sends flows from the first port to the second only"
+    } else if !traffic.field.is_empty() {
+        "traffic.field: the flow program (--flows) says what varies in a score: leave the fields out"
+    } else if frame_sizes.len() > 1 || frame_sizes.iter().any(|frames| frames.mix().is_some()) {
+        "--frame-sizes: a score has one frame size: name one"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(why))
 }
 
 fn scored(score: Score, reading: Reading, trial: &TrialRecord, truth: &Truth<'_>) -> TrialScore {

@@ -1,5 +1,6 @@
 //! How a benchmark ended, and what its reader should know.
 
+use failure::Exit;
 use measure::{
     procedure::TestOutcome,
     result::{Outcome, SizeResult, TestResult, Verdict, Warning, WarningKind},
@@ -7,20 +8,20 @@ use measure::{
     trial::TrialRecord,
 };
 
-use super::{bed::Bed, Bench};
+use crate::{controller::Controller, testbed::Testbed};
 
-impl<B: Bed> Bench<B> {
-    pub(super) fn warnings(&self, quick: bool) -> Vec<Warning> {
+impl<T: Testbed> Controller<'_, T> {
+    pub(crate) fn warnings(&self, quick: bool) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let mut warn = |kind, text: String| warnings.push(Warning { kind, text });
-        if self.run.stopped() {
+        if self.testbed.stopped() {
             warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
         }
         if quick {
             let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
             warn(WarningKind::ShortTrials, text.to_owned());
         }
-        let classes = self.run.classifier().classes();
+        let classes = self.testbed.facts().placements.classes();
         if classes > 1 {
             warn(
                 WarningKind::PlacementChanged,
@@ -30,7 +31,7 @@ impl<B: Bed> Bench<B> {
                 ),
             );
         }
-        for disagreement in port_disagreements(self.run.trials()) {
+        for disagreement in port_disagreements(&self.trials) {
             warn(WarningKind::PortCounters, disagreement);
         }
         warnings
@@ -58,16 +59,26 @@ fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
 }
 
 /// Outcomes that carry a figure.
-pub(super) fn found(outcome: Outcome) -> bool {
+pub(crate) fn has_figure(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
 }
 
+/// The exit code of a result.
+pub fn exit_of(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Passed => Exit::Passed,
+        Verdict::Failed => Exit::Failed,
+        Verdict::Inconclusive => Exit::Untrusted,
+        Verdict::Stopped => Exit::Stopped,
+    }
+}
+
 /// How all of them together ended.
-pub(super) fn verdict(results: &[SizeResult], tests: &[TestResult], stopped: bool) -> Verdict {
+pub(crate) fn verdict(results: &[SizeResult], tests: &[TestResult], stopped: bool) -> Verdict {
     let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
     let test = |outcomes: &[TestOutcome]| tests.iter().any(|t| outcomes.contains(&t.outcome));
     // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
-    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
+    let goal = |how| results.iter().any(|r| has_figure(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
     if stopped {
         Verdict::Stopped
     } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) || test(&[TestOutcome::Inconclusive]) {

@@ -1,5 +1,6 @@
 //! The tests of a frame size beside its search.
 
+use failure::Failure;
 use measure::{
     label::{self, LabelFacts},
     plan::Test,
@@ -11,48 +12,49 @@ use measure::{
 use report::progress::Line;
 use units::Fps;
 
-use super::{bed::Bed, command::EventCommand, Attempts, Bench};
-use failure::Failure;
+use crate::{
+    command::EventCommand,
+    controller::{Attempts, Controller},
+    testbed::{links_down, Testbed},
+};
 
-/// What the trials of a test are run with.
-struct Around<'a, S> {
-    streams: &'a S,
+/// What the trials of a test have in common.
+struct TestTrial {
     most: Option<Fps>,
     test: Test,
     index: usize,
 }
 
-impl<B: Bed> Bench<B> {
+impl<T: Testbed> Controller<'_, T> {
     /// Every test of this frame size in turn, by the throughput found or given.
-    pub(super) fn procedures(
+    pub(crate) fn procedures(
         &mut self,
         config: &SearchConfig,
-        streams: &B::Streams,
         index: usize,
         most: Option<Fps>,
         known: Option<Known>,
     ) -> Result<(), Failure> {
-        let line_rate = self.run.link().map(|link| link.line_rate(config.frame_size));
-        let known = match self.run.plan().throughput {
-            Some(load) => Some(given(load.resolve(config.frame_size, self.run.link())?, config)?),
+        let line_rate = self.testbed.facts().link.map(|link| link.line_rate(config.frame_size));
+        let known = match self.plan.throughput {
+            Some(load) => Some(given(load.resolve(config.frame_size, self.testbed.facts().link)?, config)?),
             None => known,
         };
-        let setting = Setting::new(self.run.plan(), config, line_rate, known);
-        let tests: Vec<Test> = self.run.plan().procedures().collect();
+        let setting = Setting::new(&self.plan, config, line_rate, known);
+        let tests: Vec<Test> = self.plan.procedures().collect();
         for test in tests {
-            if self.run.stopped() {
+            if self.testbed.stopped() {
                 break;
             }
-            if let Some(load) = self.run.plan().soak.as_ref().and_then(|t| t.load).filter(|_| test == Test::Soak) {
-                at_most("soak.load", load.resolve(config.frame_size, self.run.link())?, config)?;
+            if let Some(load) = self.plan.soak.as_ref().and_then(|t| t.load).filter(|_| test == Test::Soak) {
+                at_most("soak.load", load.resolve(config.frame_size, self.testbed.facts().link)?, config)?;
             }
-            let findings = match for_test(test, self.run.plan(), &setting) {
+            let findings = match for_test(test, &self.plan, &setting) {
                 Err(no) => not_run(no),
-                Ok(procedure) => self.procedure(procedure, &setting, &Around { streams, most, test, index })?,
+                Ok(procedure) => self.procedure(procedure, &setting, &TestTrial { most, test, index })?,
             };
             let result = self.answer(test, &setting, findings);
-            self.say_test(&result);
-            let gone = result.outcome == TestOutcome::Interrupted && !self.run.stopped();
+            self.keep_line(&result);
+            let gone = result.outcome == TestOutcome::Interrupted && !self.testbed.stopped();
             let reason = result.reason.clone();
             self.tests.push(result);
             if gone {
@@ -67,7 +69,7 @@ impl<B: Bed> Bench<B> {
         &mut self,
         mut procedure: Procedure,
         setting: &Setting,
-        around: &Around<'_, B::Streams>,
+        around: &TestTrial,
     ) -> Result<Findings, Failure> {
         let mut attempts = Attempts::default();
         let mut commands: Vec<(u32, String)> = Vec::new();
@@ -84,7 +86,7 @@ impl<B: Bed> Bench<B> {
             let attempt = attempts.next(&spec);
             let mut event = at_s.and_then(|at_s| Some((at_s, self.event()?)));
             if at_s.is_some() {
-                self.run.event_comes();
+                self.testbed.cause_event();
             }
             let asked = event.is_some();
             let trial = self.trial_with(around, spec, attempt, &line, event.as_mut());
@@ -102,7 +104,7 @@ impl<B: Bed> Bench<B> {
                 None if asked && trial.valid() => procedure.event_failed(trial.number, "not started"),
                 None => {}
             }
-            let down = self.run.links_down();
+            let down = links_down(&self.testbed);
             // A link that the event took down may come back; one that is down after any other trial is gone.
             if at_s.is_none() && trial.loss_ratio() > 0.0 && !down.is_empty() {
                 gone = Some(format!("port {}: its link went down during trial {}", down.join(" and "), trial.number));
@@ -124,18 +126,18 @@ impl<B: Bed> Bench<B> {
 
     fn trial_with(
         &mut self,
-        around: &Around<'_, B::Streams>,
+        around: &TestTrial,
         spec: TrialSpec,
         attempt: u32,
         line: &Line,
         mut event: Option<&mut (f64, EventCommand)>,
     ) -> Result<Option<TrialRecord>, Failure> {
-        let Self { run, progress, .. } = self;
+        let display = self.display;
         let mut line = line.clone();
         let left = line.left_s.unwrap_or(0.0);
-        run.trial(around.streams, spec, attempt, around.most, &mut |elapsed| {
+        self.measure(spec, attempt, around.most, &mut |elapsed| {
             line.left_s = Some((left - elapsed).max(0.0));
-            progress.show(&line);
+            display.show(&line);
             if let Some((_, command)) = event.as_deref_mut().filter(|(at_s, _)| elapsed >= *at_s) {
                 command.start();
             }
@@ -144,16 +146,16 @@ impl<B: Bed> Bench<B> {
 
     /// The command that causes the event, where the plan gives one and there is a device for it.
     fn event(&self) -> Option<EventCommand> {
-        if self.run.label_facts().simulated {
+        if self.testbed.facts().labels.simulated {
             return None;
         }
-        let table = self.run.plan().reset.as_ref().filter(|t| !t.command.is_empty())?;
+        let table = self.plan.reset.as_ref().filter(|t| !t.command.is_empty())?;
         Some(EventCommand::new(&table.command, table.command_timeout))
     }
 
     fn answer(&self, test: Test, setting: &Setting, findings: Findings) -> TestResult {
-        let facts = LabelFacts { repeated: findings.invalid_trials, ..self.run.label_facts() };
-        let (standard, compliance) = label::procedure(test, self.run.plan(), setting, &findings.found, &facts);
+        let facts = LabelFacts { repeated: findings.invalid_trials, ..self.testbed.facts().labels };
+        let (standard, compliance) = label::procedure(test, &self.plan, setting, &findings.found, &facts);
         TestResult {
             test,
             frame_size_bytes: setting.frame_size,
@@ -167,11 +169,9 @@ impl<B: Bed> Bench<B> {
         }
     }
 
-    fn say_test(&self, result: &TestResult) {
-        if !self.quiet && crate::out::watched() {
-            let (size, trials) = (result.frame_size_bytes, result.trials.len());
-            self.progress.println(&format!("{:>7}  {:<15}  {trials} trials", size.with_unit("B"), result.test.name()));
-        }
+    fn keep_line(&self, result: &TestResult) {
+        let (size, trials) = (result.frame_size_bytes, result.trials.len());
+        self.display.keep(&format!("{:>7}  {:<15}  {trials} trials", size.with_unit("B"), result.test.name()));
     }
 }
 

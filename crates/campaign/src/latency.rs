@@ -1,5 +1,6 @@
 //! The latency trial at the throughput found.
 
+use failure::Failure;
 use measure::{
     plan::Method,
     result::Outcome,
@@ -9,8 +10,11 @@ use measure::{
 };
 use units::Fps;
 
-use super::{bed::Bed, At, Bench};
-use failure::Failure;
+use crate::{
+    controller::Controller,
+    testbed::{links_down, Testbed},
+    throughput::SearchPlace,
+};
 
 /// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
 const MAX_STEPS_DOWN: u32 = 8;
@@ -22,19 +26,18 @@ const PLACEMENT_TRIES: u32 = 20;
 /// Trials in which nothing came back say that the device is gone, not what it forwards: so many end it.
 const MAX_SILENT: u32 = 5;
 
-impl<B: Bed> Bench<B> {
+impl<T: Testbed> Controller<'_, T> {
     /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
     /// is lowered by the precision and tried again, and the notes say so.
-    pub(super) fn confirm(
+    pub(crate) fn confirm(
         &mut self,
         answer: &mut Answer,
-        streams: &B::Streams,
-        at: &At,
+        at: &SearchPlace,
         most: Option<Fps>,
         notes: &mut Vec<String>,
     ) -> Result<Option<TrialRecord>, Failure> {
         let Some(found) = answer.throughput else { return Ok(None) };
-        let plan = self.run.plan();
+        let plan = self.plan.clone();
         // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
         let goals = plan.search.method == Method::Mlrsearch;
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
@@ -58,9 +61,9 @@ impl<B: Bed> Bench<B> {
                 }
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
-                let Some(trial) = self.one(streams, spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
+                let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 spent_s += trial.real_duration_s.max(0.0) + waits_s;
-                if trial.loss_ratio() > 0.0 && !self.run.links_down().is_empty() {
+                if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
                     // What the search found stands; this trial says nothing of it.
                     answer.outcome = Outcome::Interrupted;
                     return Ok(None);

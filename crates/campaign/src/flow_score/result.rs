@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use flow::truth::{Score, Spread};
 use measure::{
-    result::Verdict,
+    result::{RunResult, Verdict},
     trial::{Rule, TrialRecord, Violation},
 };
 use serde::Serialize;
@@ -28,6 +28,35 @@ pub struct FlowResult {
     pub highest: Option<Highest>,
     /// What the verdict rests on, one line.
     pub conclusion: String,
+}
+
+/// A score with the result of its trials.
+#[derive(Debug)]
+pub struct ScoredRun {
+    /// The trials.
+    pub result: RunResult,
+    /// The score.
+    pub flows: FlowResult,
+    /// Bytes of a frame, FCS included.
+    pub frame_bytes: u32,
+}
+
+impl ScoredRun {
+    /// As `--json` writes it: the result with `flow_logger` beside its other fields.
+    ///
+    /// # Errors
+    ///
+    /// A figure that JSON cannot hold.
+    pub fn json(&self) -> serde_json::Result<String> {
+        let mut json = serde_json::to_value(&self.result)?;
+        json["flow_logger"] = serde_json::to_value(&self.flows)?;
+        serde_json::to_string_pretty(&json)
+    }
+
+    /// As text.
+    pub fn text(&self) -> String {
+        text(&self.flows, &self.result.trials, &self.result.dut, self.frame_bytes)
+    }
 }
 
 /// What a search found, in new flows a second.

@@ -1,32 +1,6 @@
-//! What `linerate bench --flow-logger` takes.
+//! Where a flow logger's records are read.
 
 use std::{fmt, net::SocketAddr, str::FromStr};
-
-use clap::Args;
-use traffic::flows::FlowSpec;
-use units::Load;
-
-/// A flow logger to be scored.
-#[derive(Debug, Args, Default)]
-#[command(next_help_heading = "Flow logger under test")]
-pub struct FlowLoggerArgs {
-    /// Score a flow logger against the flows sent (--flows), instead of running a plan (of which only the traffic, link
-    /// and trust are taken). Where its records are read: ipfix=udp://ADDRESS:PORT or ipfix=tcp://ADDRESS:PORT (listen
-    /// here; point the exporter at it), or ours=HOST:PORT[,token=TOKEN] (a `linerate flowlog`, asked when the trial is
-    /// over).
-    #[arg(long, value_name = "WHERE", conflicts_with_all = [
-        "tests", "throughput", "quick", "print_config", "method", "goals", "warmup", "tolerated_loss", "retries",
-        "max_repeats", "latency_duration", "no_latency", "csv_tests",
-    ])]
-    pub flow_logger: Option<FlowLogger>,
-    /// Load: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%). A churn says itself
-    /// how fast it sends.
-    #[arg(long, value_name = "LOAD", requires = "flow_logger")]
-    pub load: Option<Load>,
-    /// How long to wait for records after the last frame, at most: longer than the logger's timeouts. Default: 90s.
-    #[arg(long, value_name = "TIME", requires = "flow_logger")]
-    pub flow_wait: Option<String>,
-}
 
 /// Where records are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,30 +57,6 @@ impl fmt::Display for FlowLogger {
     }
 }
 
-/// `--flows`: a number, or a program.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum FlowsArg {
-    /// So many distinct 5-tuples.
-    Count(u64),
-    /// Flows that are known one by one.
-    Program(FlowSpec),
-}
-
-impl FromStr for FlowsArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text.contains(':') {
-            return text.parse().map(Self::Program).map_err(|e: traffic::flows::FlowSpecError| e.to_string());
-        }
-        text.parse().map(Self::Count).map_err(|_| {
-            format!(
-                "{text:?} is neither a whole number nor a program (constant:N, zipf:N, churn:RATE, scan:HOSTS,PORTS)"
-            )
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,12 +80,5 @@ mod tests {
             let text = bad.parse::<FlowLogger>().unwrap_err();
             assert!(text.contains(why) && text.contains("ipfix=udp://0.0.0.0:4739"), "{text}");
         }
-    }
-
-    #[test]
-    fn flows_are_a_number_or_a_program() {
-        assert_eq!("1000".parse(), Ok(FlowsArg::Count(1000)));
-        assert_eq!("constant:1k".parse(), Ok(FlowsArg::Program(FlowSpec::Constant { flows: 1000 })));
-        assert!("many".parse::<FlowsArg>().is_err());
     }
 }

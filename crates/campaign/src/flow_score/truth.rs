@@ -1,18 +1,15 @@
 //! What was sent, as the score wants it: keys by arithmetic, times from the tester's clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use flow::{
     truth::{Expected, Sent},
     Addresses, Key,
 };
-use packet::Clock;
+use packet::{since_1970, Clock, ClockPair};
+use rig::SentFlows;
 use traffic::flows::{Keys, Tally, Tuple};
 
-use rig::SentFlows;
-
-/// Readings of two clocks; the one that took least time counts.
-const READINGS: u32 = 32;
+/// Readings of two clocks; the closest counts.
+const READINGS: usize = 32;
 
 /// A moment on both clocks.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +22,8 @@ pub struct Moment {
 impl Moment {
     /// Now.
     pub fn now(clock: &impl Clock) -> Self {
-        let read = |_| {
-            let before = clock.now();
-            let ns = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64);
-            let after = clock.now();
-            (after.saturating_sub(before), Self { tick: before + after.saturating_sub(before) / 2, ns })
-        };
-        (0..READINGS).map(read).min_by_key(|(took, _)| *took).map_or(Self { tick: 0, ns: 0 }, |(_, moment)| moment)
+        let pair = ClockPair::best_of(READINGS, clock, since_1970);
+        Self { tick: pair.ticks, ns: u64::try_from(pair.time.as_nanos()).unwrap_or(u64::MAX) }
     }
 
     /// Time at a tick, on the line from this moment to a later one.

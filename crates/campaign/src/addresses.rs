@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use failure::{Failure, Stop};
 use measure::{
     addresses::{AddressSearch, Addresses, End, RoundRecord, RoundVerdict},
     label::{self, LabelFacts},
@@ -9,23 +10,27 @@ use measure::{
     procedure::{Found, TestOutcome},
     result::{TestResult, Warning, WarningKind},
 };
+use rig::{Device, MachineOptions};
 use units::FrameSize;
 
-use super::{bed::Bed, ending::verdict};
 use crate::{
-    cli::BenchArgs,
-    cmd::{output, progress::Progress, run::Run},
+    controller::Controller, display::Display, ending::verdict, job_answer::JobAnswer, rig_testbed::RigTestbed,
+    testbed::Testbed,
 };
-use failure::{Exit, Failure};
-use rig::Device;
 
 /// A device has to forget that much sooner than the plan waits; the built-in bridge does, whose clock has whole seconds.
 const SOONER: Duration = Duration::from_secs(2);
 
 /// Runs the plan's address tests, each at the smallest frame size.
-pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
-    let device = Device::parse(&args.ports.options()?, &plan)?;
-    if let Device::Simulated(setup) = &device {
+pub(crate) fn run(
+    plan: ValidPlan,
+    device: &Device,
+    machine: &MachineOptions,
+    quick: bool,
+    stop: &Stop,
+    display: &dyn Display,
+) -> Result<JobAnswer, Failure> {
+    if let Device::Simulated(setup) = device {
         return Err(Failure::usage(format!(
             "--dut {setup}: a simulated device learns no addresses: use --dut bridge, or three ports"
         )));
@@ -34,58 +39,54 @@ pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
     let size = plan.smallest_size().unwrap_or(FrameSize::MIN);
     let tests = plan.tests.clone();
     let ageing = table.age.saturating_sub(SOONER).max(Duration::from_secs(1));
-    let run = Run::with(plan, &device, &args.machine.options(), Some(ageing))?;
-    let mut bench = Rounds { run, table, size, progress: Progress::new(args.output.quiet), capacity: None };
-    let (mut results, mut ended) = (Vec::new(), Ok(()));
+    let testbed = RigTestbed::with_third_port(plan.clone(), device, machine, Some(ageing), stop)?;
+    let mut rounds = Rounds { controller: Controller::new(testbed, plan, display), table, size, capacity: None };
+    let mut failure = None;
     for test in tests {
-        match bench.test(test) {
-            Ok(result) => results.push(result),
+        match rounds.test(test) {
+            Ok(result) => rounds.controller.tests.push(result),
             Err(e) => {
-                ended = Err(e);
+                failure = Some(e);
                 break;
             }
         }
-        if bench.run.stopped() {
+        if stop.requested() {
             break;
         }
     }
-    bench.progress.clear();
-    if results.is_empty() {
-        return ended.map(|()| Exit::Failed);
+    let controller = rounds.controller;
+    if controller.tests.is_empty() {
+        return Ok(JobAnswer { result: None, failure });
     }
-    let stopped = bench.run.stopped();
     let mut warnings = Vec::new();
-    if stopped {
+    if stop.requested() {
         let text = "stopped before the end: what was measured until then is here".to_owned();
         warnings.push(Warning { kind: WarningKind::Stopped, text });
     }
-    if args.quick {
+    if quick {
         let text = "quick: few addresses and short waits; leave out --quick for figures to publish".to_owned();
         warnings.push(Warning { kind: WarningKind::ShortTrials, text });
     }
-    let mut result = Bed::result(&bench.run, Vec::new(), warnings, verdict(&[], &results, stopped));
-    result.tests = results;
-    let exit = output::finish(&result, &args.output)?;
-    ended.map(|()| exit)
+    let verdict = verdict(&[], &controller.tests, stop.requested());
+    Ok(JobAnswer { result: Some(controller.result(Vec::new(), warnings, verdict)), failure })
 }
 
-struct Rounds {
-    run: Run,
+struct Rounds<'a> {
+    controller: Controller<'a, RigTestbed>,
     table: AddressesPlan,
     size: FrameSize,
-    progress: Progress,
     /// What the capacity test found.
     capacity: Option<u64>,
 }
 
-impl Rounds {
+impl Rounds<'_> {
     fn test(&mut self, test: Test) -> Result<TestResult, Failure> {
-        let (goal, test_fps) = self.table.goal(test, self.size, self.run.link(), self.capacity)?;
-        let trust = self.run.plan.trust.clone();
+        let (goal, test_fps) = self.table.goal(test, self.size, self.controller.testbed.link(), self.capacity)?;
+        let trust = self.controller.plan.trust.clone();
         let residual = trust.residual.max(Duration::from_millis(20));
         let mut search = AddressSearch::new(goal, trust.max_repeats)
             .ok_or_else(|| Failure::usage("addresses: no round is possible: the highest rate is below 1 frame/s"))?;
-        let (since, most) = (Instant::now(), self.run.plan.time_of_a_test());
+        let (since, most) = (Instant::now(), self.controller.plan.time_of_a_test());
         let mut late = false;
         while let Some(round) = search.wanted() {
             if since.elapsed() >= most {
@@ -95,14 +96,15 @@ impl Rounds {
             let n = round.addresses as f64;
             let least = Duration::from_secs_f64((n / round.learning_fps.get() + n / test_fps.get()).min(1e9));
             self.check(round.addresses, least)?;
-            self.progress.note(&format!(
+            self.controller.display.note(&format!(
                 "{test}: {} addresses at {}, after {:?} of ageing",
                 round.addresses, round.learning_fps, self.table.age
             ));
-            // Even the first: the device may know them from before.
-            self.rest();
+            // Until every address is forgotten; before the first round too: the device may know them from before.
+            self.controller.testbed.pause(self.table.age);
             let begun = Instant::now();
-            let counted = self.run.rig.address_round(&round, test_fps, self.size, residual, &self.run.stop)?;
+            let RigTestbed { rig, stop, .. } = &mut self.controller.testbed;
+            let counted = rig.address_round(&round, test_fps, self.size, residual, stop)?;
             let Some((counts, disturbed)) = counted else { break };
             self.check(round.addresses, begun.elapsed())?;
             search.report(RoundRecord::judge(round, counts, disturbed));
@@ -130,19 +132,11 @@ impl Rounds {
         )))
     }
 
-    /// Until every address is forgotten, or a signal comes.
-    fn rest(&self) {
-        let end = Instant::now() + self.table.age;
-        while Instant::now() < end && !self.run.stop.requested() {
-            std::thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
-        }
-    }
-
     /// `late`: why it was ended before its end, when its time was up.
     fn answer(&self, test: Test, found: Addresses, ended: Option<End>, late: Option<String>) -> TestResult {
         let invalid = found.rounds.iter().filter(|r| r.verdict == RoundVerdict::Invalid).count() as u32;
-        let facts = LabelFacts { repeated: invalid, ..self.run.label_facts() };
-        let (standard, compliance) = label::addresses(test, &self.run.plan, &facts);
+        let facts = LabelFacts { repeated: invalid, ..self.controller.testbed.facts().labels };
+        let (standard, compliance) = label::addresses(test, &self.controller.plan, &facts);
         let nothing = found.rounds.iter().all(|r| r.counts.forwarded == 0) && !found.rounds.is_empty();
         let (outcome, reason) = match ended {
             None if late.is_some() => (TestOutcome::Inconclusive, late),
