@@ -2,47 +2,15 @@
 
 use std::{borrow::Cow, fs, path::Path, time::Duration};
 
-use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4};
+use measure::plan::{
+    library, Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4,
+};
 
 use super::{bench::sweep, sets};
 use crate::{
     cli::{flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
     failure::Failure,
 };
-
-/// Plans built into the binary: name and text.
-pub const EMBEDDED: &[(&str, &str)] = &[
-    ("rfc2544", include_str!("../../../../plans/rfc2544.toml")),
-    ("ci", include_str!("../../../../plans/ci.toml")),
-    ("nfvi-two-vm-1q2pmd", include_str!("../../../../plans/nfvi-two-vm-1q2pmd.toml")),
-    ("nfvi-two-vm-2q4pmd", include_str!("../../../../plans/nfvi-two-vm-2q4pmd.toml")),
-    ("router-u1", include_str!("../../../../plans/router-u1.toml")),
-    ("router-u2", include_str!("../../../../plans/router-u2.toml")),
-    ("router-u3", include_str!("../../../../plans/router-u3.toml")),
-    ("router-u4", include_str!("../../../../plans/router-u4.toml")),
-    ("router-b1", include_str!("../../../../plans/router-b1.toml")),
-    ("router-b2", include_str!("../../../../plans/router-b2.toml")),
-    ("router-b3", include_str!("../../../../plans/router-b3.toml")),
-    ("router-b4", include_str!("../../../../plans/router-b4.toml")),
-    ("router-all", include_str!("../../../../plans/router-all.toml")),
-    ("onp-phy-phy", include_str!("../../../../plans/onp-phy-phy.toml")),
-    ("onp-phy-ovs-phy", include_str!("../../../../plans/onp-phy-ovs-phy.toml")),
-    ("onp-phy-vm-phy", include_str!("../../../../plans/onp-phy-vm-phy.toml")),
-    ("onp-phy-vm-vm-phy", include_str!("../../../../plans/onp-phy-vm-vm-phy.toml")),
-    ("onp-vxlan", include_str!("../../../../plans/onp-vxlan.toml")),
-    ("onp-core-scaling", include_str!("../../../../plans/onp-core-scaling.toml")),
-    ("onp-40g-scenario-1", include_str!("../../../../plans/onp-40g-scenario-1.toml")),
-    ("onp-40g-scenario-2", include_str!("../../../../plans/onp-40g-scenario-2.toml")),
-    ("onp-40g-scenario-3", include_str!("../../../../plans/onp-40g-scenario-3.toml")),
-    ("rfc2544-all", include_str!("../../../../plans/rfc2544-all.toml")),
-    ("rfc9004", include_str!("../../../../plans/rfc9004.toml")),
-    ("rfc2889-addresses", include_str!("../../../../plans/rfc2889-addresses.toml")),
-    ("soak", include_str!("../../../../plans/soak.toml")),
-    ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
-];
-
-/// What plans were called before: the start of a name, and what stands for it now.
-const RENAMED: (&str, &str) = ("small-router-", "router-");
 
 /// Largest plan file read: a plan is a page of text.
 const MAX_PLAN_BYTES: u64 = 1 << 20;
@@ -95,24 +63,18 @@ pub fn load(name: &str) -> Result<Plan, Failure> {
     }
     let text = text_of(name)?;
     let plan = Plan::from_toml(&text);
-    plan.map_err(|e| if embedded(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
-}
-
-fn embedded(name: &str) -> Option<&'static str> {
-    let now = name.strip_prefix(RENAMED.0).map(|rest| format!("{}{rest}", RENAMED.1));
-    let name = now.as_deref().unwrap_or(name);
-    EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
+    plan.map_err(|e| if library::text(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
 }
 
 /// The text of a plan, embedded or in a file.
 pub fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
-    if let Some(text) = embedded(name) {
+    if let Some(text) = library::text(name) {
         return Ok(text.into());
     }
     let path = Path::new(name);
     let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
     if !path.exists() {
-        let names: Vec<&str> = EMBEDDED.iter().map(|(n, _)| *n).collect();
+        let names: Vec<&str> = library::names().collect();
         return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
     }
     match fs::metadata(path) {
@@ -334,7 +296,7 @@ mod tests {
 
     #[test]
     fn every_embedded_plan_is_valid_and_named_as_listed() {
-        for (name, text) in EMBEDDED {
+        for (name, text) in library::PLANS {
             if let Some(set) = sets::of(name).unwrap() {
                 assert_eq!(set.base.name, *name);
                 for run in set.runs {

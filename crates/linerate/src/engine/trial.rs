@@ -13,8 +13,8 @@ use host::{CpuSnapshot, PingPong, Roots};
 use measure::{
     plan::{Placements, Trust},
     shape::{self, LoadShape},
-    trial::{DirectionCounts, Interference, LcoreRole, Rule, TrialRecord, TrialSpec, Violation},
-    validity::{self, Evidence},
+    trial::{DirectionCounts, Interference, LcoreRole, TrialRecord, TrialSpec},
+    validity::{self, Conditions},
 };
 use packet::{Buffer, Burst, Clock, Rx};
 use traffic::{
@@ -208,29 +208,16 @@ impl Rig {
             violations: Vec::new(),
         };
         if stopped {
-            let asked = attempt.spec.duration_s;
-            let text = format!(
-                "interrupted by a signal after {real:.3} s of {asked} s: frames that were under way count as lost"
-            );
-            record.violations.push(Violation { rule: Rule::Stretched, text });
+            record.violations.push(validity::cut_short(&record));
             return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, departed })));
         }
-        record.violations = validity::judge(&Evidence {
-            trial: &record,
+        let conditions = Conditions {
             trust: attempt.trust,
             tsc_invariant: self.facts.tsc_invariant,
             selftest_max: attempt.selftest_max,
-        });
-        let unprobed = self.cpus.other.is_some() && (probe_before.is_none() || probe_after.is_none());
-        if unprobed && self.classifier.classes() > 0 && !together {
-            record.interference.placement = None;
-            let text =
-                "the other core did not answer the probe, so nobody knows where the cores were: keep its CPU free";
-            record.violations.push(Violation { rule: Rule::Moved, text: text.to_owned() });
-        }
-        if record.violations.iter().any(|v| v.rule == Rule::Clock) {
-            record.directions.iter_mut().for_each(|d| (d.latency, d.windows) = (None, Vec::new()));
-        }
+            probes_expected: self.cpus.other.is_some() && self.classifier.classes() > 0 && !together,
+        };
+        validity::settle(&mut record, &conditions);
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, departed })))
     }
 

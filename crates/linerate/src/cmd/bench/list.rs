@@ -2,12 +2,11 @@
 
 use std::{fs, path::Path};
 
+use measure::plan::library;
+
 use super::needs;
 use crate::{
-    cmd::{
-        plan::{load, EMBEDDED},
-        sets,
-    },
+    cmd::{plan::load, sets},
     failure::{Exit, Failure},
     out,
 };
@@ -17,7 +16,7 @@ const FOLDER: &str = "plans";
 
 /// Prints the embedded plans, then those of `plans/` here that are not embedded.
 pub fn print() -> Result<Exit, Failure> {
-    for (name, _) in EMBEDDED {
+    for name in library::names() {
         out::print(&entry(name)?);
     }
     for path in found(Path::new(FOLDER)) {
@@ -35,7 +34,7 @@ fn found(folder: &Path) -> Vec<String> {
     let path = |entry: fs::DirEntry| {
         let path = entry.path();
         let stem = path.file_stem()?.to_str()?.to_owned();
-        let plan = path.extension().is_some_and(|e| e == "toml") && !EMBEDDED.iter().any(|(name, _)| *name == stem);
+        let plan = path.extension().is_some_and(|e| e == "toml") && library::names().all(|name| name != stem);
         plan.then(|| path.to_str().map(str::to_owned)).flatten()
     };
     let mut paths: Vec<String> = entries.filter_map(Result::ok).filter_map(path).collect();
