@@ -2,11 +2,11 @@
 
 use failure::Failure;
 use measure::{
+    attempts::{Confirmation, GivenUp, Ruling, STEPS_DOWN, TESTER_STEP},
     plan::Method,
     result::Outcome,
     search::Answer,
     trial::{Purpose, TrialRecord, TrialSpec},
-    validity::beyond_tester,
 };
 use units::Fps;
 
@@ -15,16 +15,6 @@ use crate::{
     testbed::{links_down, Testbed},
     throughput::SearchPlace,
 };
-
-/// Loads below the throughput found that the longer latency trial may fall back to, each a precision lower.
-const MAX_STEPS_DOWN: u32 = 8;
-/// A throughput that only the tester limits is lowered by this when so many latency trials fell short of it.
-const TESTER_STEP: f64 = 0.9;
-const MAX_SHORT: u32 = 6;
-/// A trial of an answer in another placement, or none, is tried again this often.
-const PLACEMENT_TRIES: u32 = 20;
-/// Trials in which nothing came back say that the device is gone, not what it forwards: so many end it.
-const MAX_SILENT: u32 = 5;
 
 impl<T: Testbed> Controller<'_, T> {
     /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
@@ -42,15 +32,16 @@ impl<T: Testbed> Controller<'_, T> {
         let goals = plan.search.method == Method::Mlrsearch;
         let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
         let duration_s = plan.latency.duration.as_secs_f64();
-        let tries = plan.trust.max_repeats.max(PLACEMENT_TRIES);
+        let max_repeats = plan.trust.max_repeats;
         let waits_s = (plan.trust.residual + plan.trust.settle).as_secs_f64();
         let (most_s, mut spent_s) = (plan.time_of_a_test().as_secs_f64(), 0.0);
         let mut load = found;
-        for step in 0..=MAX_STEPS_DOWN {
+        for step in 0..=STEPS_DOWN {
             let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
             let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), ..spec };
-            let (mut valid, mut short, mut silent) = (None, 0, 0);
-            for attempt in 1..=tries {
+            let tester_limited = answer.outcome == Outcome::TesterLimited;
+            let mut attempts = Confirmation::new(max_repeats, answer.placement, tester_limited);
+            let valid = loop {
                 if spent_s >= most_s {
                     notes.push(format!("no latency: not measured within test_timeout = {most_s} s"));
                     if step > 0 && !goals && answer.outcome != Outcome::TesterLimited {
@@ -61,6 +52,7 @@ impl<T: Testbed> Controller<'_, T> {
                 }
                 let mut line = self.line("latency", at.size, at.index);
                 line.load = Some(load);
+                let attempt = attempts.attempt();
                 let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 spent_s += trial.real_duration_s.max(0.0) + waits_s;
                 if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
@@ -68,42 +60,27 @@ impl<T: Testbed> Controller<'_, T> {
                     answer.outcome = Outcome::Interrupted;
                     return Ok(None);
                 }
-                // With one core there is nothing to probe, and one place to be.
-                let seen = &trial.interference;
-                let unprobed = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
-                let here = unprobed || answer.placement.is_none() || seen.placement == answer.placement;
-                if trial.valid() && here {
-                    if trial.directions.iter().any(|d| d.received > 0) {
-                        valid = Some(trial);
-                        break;
-                    }
-                    silent += 1;
-                    if silent >= MAX_SILENT {
-                        notes.push(format!(
-                            "the device fell silent after the search: nothing came back in {silent} trials of \
-                             {duration_s} s, the last number {}; see whether it still runs",
-                            trial.number
-                        ));
-                        answer.outcome = Outcome::Inconclusive;
+                match attempts.rule(&trial) {
+                    Ruling::Counts => break Some(trial),
+                    Ruling::Repeat => {}
+                    Ruling::BeyondTester { .. } => break None,
+                    Ruling::GiveUp(why) => {
+                        if matches!(why, GivenUp::GoneAfterSearch { .. }) {
+                            answer.outcome = Outcome::Inconclusive;
+                        }
+                        notes.push(why.to_string());
                         return Ok(None);
                     }
                 }
-                short += u32::from(beyond_tester(&trial));
-                if answer.outcome == Outcome::TesterLimited && short >= MAX_SHORT {
-                    break;
+            };
+            let Some(trial) = valid else {
+                if goals {
+                    notes.push(GivenUp::Unconfirmed { trials: attempts.attempt() - 1, duration_s }.to_string());
+                    return Ok(None);
                 }
-            }
-            if !goals && valid.is_none() && short >= MAX_SHORT && answer.outcome == Outcome::TesterLimited {
                 // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
                 load = Fps::from_raw(load.get() * TESTER_STEP);
                 continue;
-            }
-            let Some(trial) = valid else {
-                notes.push(format!(
-                    "no latency: {tries} trials of {duration_s} s at the throughput were all invalid or in another \
-                     placement of the cores"
-                ));
-                return Ok(None);
             };
             if goals || trial.loss_ratio() <= tolerated.get() {
                 if step > 0 && answer.outcome == Outcome::TesterLimited {
@@ -129,7 +106,7 @@ impl<T: Testbed> Controller<'_, T> {
             return Ok(None);
         }
         notes.push(format!(
-            "trials of {duration_s} s lost frames at {found} and at {MAX_STEPS_DOWN} loads below it, where shorter ones \
+            "trials of {duration_s} s lost frames at {found} and at {STEPS_DOWN} loads below it, where shorter ones \
              of the search did not"
         ));
         answer.outcome = Outcome::Inconclusive;

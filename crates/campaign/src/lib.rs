@@ -14,6 +14,7 @@ pub mod flow_score;
 mod job;
 mod job_answer;
 mod latency;
+pub mod plans;
 mod procedures;
 mod process;
 pub mod requirements;

@@ -7,6 +7,7 @@
 
 use units::Fps;
 
+use crate::bisection::{is_narrow, middle, Bracket};
 pub use crate::schema::found::addresses::{Addresses, Round, RoundCounts, RoundRecord, RoundVerdict};
 
 impl RoundRecord {
@@ -77,9 +78,8 @@ const MOST_ROUNDS: u32 = 200;
 #[derive(Debug, Clone)]
 pub struct AddressSearch {
     goal: Goal,
-    /// Highest that was held, lowest that was not: addresses, or frames/s.
-    low: f64,
-    high: Option<f64>,
+    /// Of addresses, or of frames/s.
+    bounds: Bracket,
     at: f64,
     invalid: u32,
     max_repeats: u32,
@@ -105,7 +105,7 @@ impl AddressSearch {
         }
         let at = initial.clamp(least, most);
         let found = Addresses::default();
-        Some(Self { goal, low: 0.0, high: None, at, invalid: 0, max_repeats, asked: 0, end: None, found })
+        Some(Self { goal, bounds: Bracket::default(), at, invalid: 0, max_repeats, asked: 0, end: None, found })
     }
 
     /// The round wanted now; `None` when the search has ended.
@@ -135,8 +135,8 @@ impl AddressSearch {
                 }
                 return;
             }
-            RoundVerdict::Held => self.low = self.at,
-            RoundVerdict::Overflowed => self.high = Some(self.at),
+            RoundVerdict::Held => self.bounds.report(self.at, true),
+            RoundVerdict::Overflowed => self.bounds.report(self.at, false),
         }
         self.invalid = 0;
         self.settle();
@@ -144,32 +144,33 @@ impl AddressSearch {
 
     /// Where the next round is, or how it ends.
     fn settle(&mut self) {
+        let (low, high) = (self.bounds.passed().unwrap_or(0.0), self.bounds.failed());
         let (most, close) = match self.goal {
-            Goal::Capacity { most, .. } => (most as f64, self.high.is_some_and(|high| high - self.low < 2.0)),
+            Goal::Capacity { most, .. } => (most as f64, high.is_some_and(|high| high - low < 2.0)),
             Goal::Rate { most_fps, precision, .. } => {
-                let close = self.high.is_some_and(|high| (high - self.low) / high <= precision || high <= LEAST_FPS);
+                let close = high.is_some_and(|high| is_narrow(low, high, precision) || high <= LEAST_FPS);
                 (most_fps.get(), close)
             }
         };
-        self.end = match self.high {
-            None if self.low >= most => Some(End::AtMaximum),
-            Some(_) if close && self.low == 0.0 => Some(End::BelowMinimum),
+        self.end = match high {
+            None if low >= most => Some(End::AtMaximum),
+            Some(_) if close && low == 0.0 => Some(End::BelowMinimum),
             Some(_) if close => Some(End::Found),
             _ => None,
         };
         let whole = matches!(self.goal, Goal::Capacity { .. });
-        self.at = match self.high {
+        self.at = match high {
             // With all of them held there is nothing to search.
             None if whole => most,
             None => {
-                if most / self.low <= 2.0 {
+                if most / low <= 2.0 {
                     most
                 } else {
-                    self.low * 2.0
+                    low * 2.0
                 }
             }
-            Some(high) if whole => (self.low + (high - self.low) / 2.0).floor(),
-            Some(high) => (self.low + (high - self.low) / 2.0).max(LEAST_FPS),
+            Some(high) if whole => middle(low, high).floor(),
+            Some(high) => middle(low, high).max(LEAST_FPS),
         };
     }
 
@@ -180,7 +181,7 @@ impl AddressSearch {
 
     /// What stands so far.
     pub fn found(&self) -> Addresses {
-        let (low, high) = (Some(self.low).filter(|low| *low > 0.0), self.high);
+        let (low, high) = (self.bounds.passed(), self.bounds.failed());
         let mut found = self.found.clone();
         match self.goal {
             Goal::Capacity { learning_fps, .. } => {

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 pub mod addresses;
+pub mod attempts;
+pub mod bisection;
 pub mod diagnose;
 pub mod label;
 pub mod metrics;

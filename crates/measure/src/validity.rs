@@ -31,6 +31,19 @@ pub struct Evidence<'a> {
     pub selftest_max: Option<Fps>,
 }
 
+/// What a trial was made under.
+#[derive(Debug, Clone, Copy)]
+pub struct Conditions<'a> {
+    /// The thresholds.
+    pub trust: &'a Trust,
+    /// Whether the TSC is invariant.
+    pub tsc_invariant: bool,
+    /// The tester's self-test maximum for this frame size per direction, when it was measured.
+    pub selftest_max: Option<Fps>,
+    /// Two cores were in use, and placements of theirs are known: both probes should have given a latency.
+    pub probes_expected: bool,
+}
+
 /// The shortest time between two polls that can lose frames: a quarter of what the receive ring holds at this rate,
 /// within 20 to 100 us. Shorter ones are the ring's to absorb. At low rates it is not the ring that sets the limit but
 /// the burst that follows: the tester makes up for at most 100 us, and a policer or a shaper may take less than a ring.
@@ -51,6 +64,32 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
     let checks: [Check; 9] =
         [tester_short, late, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
     checks.iter().filter_map(|check| check(evidence)).map(|(rule, text)| Violation { rule, text }).collect()
+}
+
+/// Judges a trial: records its violations, and takes out what they make worthless. Delays go with a clock that cannot be
+/// trusted, the placement goes with a probe that got no answer.
+pub fn settle(trial: &mut TrialRecord, conditions: &Conditions<'_>) {
+    let Conditions { trust, tsc_invariant, selftest_max, probes_expected } = *conditions;
+    let mut violations = judge(&Evidence { trial, trust, tsc_invariant, selftest_max });
+    let seen = &mut trial.interference;
+    if probes_expected && (seen.core_to_core_before_ns.is_none() || seen.core_to_core_after_ns.is_none()) {
+        seen.placement = None;
+        let text =
+            "the other core did not answer the probe, so the placement of the cores is unknown: keep its CPU free";
+        violations.push(Violation { rule: Rule::Moved, text: text.to_owned() });
+    }
+    if violations.iter().any(|v| v.rule == Rule::Clock) {
+        trial.directions.iter_mut().for_each(|d| (d.latency, d.windows) = (None, Vec::new()));
+    }
+    trial.violations = violations;
+}
+
+/// The violation of a trial that a signal ended before its time.
+pub fn cut_short(trial: &TrialRecord) -> Violation {
+    let (real, asked) = (trial.real_duration_s, trial.spec.duration_s);
+    let text =
+        format!("interrupted by a signal after {real:.3} s of {asked} s: frames that were under way count as lost");
+    Violation { rule: Rule::Stretched, text }
 }
 
 /// Whether an invalid trial shows that the tester cannot offer the load: it fell short, and its own polling gaps

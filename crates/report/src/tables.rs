@@ -203,7 +203,7 @@ pub(crate) fn trials(result: &RunResult) -> Table {
 /// `valid`, `valid, latency withheld`, or `invalid: ` and the rules broken.
 pub(crate) fn validity(trial: &TrialRecord) -> String {
     let mut rules: Vec<&str> = vec![];
-    for v in trial.violations.iter().filter(|v| v.rule.voids_trial()) {
+    for v in trial.violations.iter().filter(|v| v.rule.invalidates()) {
         if !rules.contains(&words::rule(v.rule)) {
             rules.push(words::rule(v.rule));
         }

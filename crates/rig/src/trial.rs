@@ -6,8 +6,8 @@ use dpdk::PortStats;
 use failure::{Failure, Stop};
 use measure::{
     plan::Placements,
-    trial::{Interference, LcoreRole, Rule, TrialRecord, Violation},
-    validity::{self, Evidence},
+    trial::{Interference, LcoreRole, TrialRecord},
+    validity::{self, Conditions},
 };
 use packet::Clock;
 use traffic::control::{Control, Timing};
@@ -120,29 +120,16 @@ impl Rig {
             violations: Vec::new(),
         };
         if stopped {
-            let asked = request.spec.duration_s;
-            let text = format!(
-                "interrupted by a signal after {real:.3} s of {asked} s: frames that were under way count as lost"
-            );
-            record.violations.push(Violation { rule: Rule::Stretched, text });
+            record.violations.push(validity::cut_short(&record));
             return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, sent_flows })));
         }
-        record.violations = validity::judge(&Evidence {
-            trial: &record,
+        let conditions = Conditions {
             trust: request.trust,
             tsc_invariant: self.facts.tsc_invariant,
             selftest_max: request.selftest_max,
-        });
-        let unprobed = self.cpus.other.is_some() && (probe_before.is_none() || probe_after.is_none());
-        if unprobed && self.classifier.classes() > 0 && !combined {
-            record.interference.placement = None;
-            let text =
-                "the other core did not answer the probe, so the placement of the cores is unknown: keep its CPU free";
-            record.violations.push(Violation { rule: Rule::Moved, text: text.to_owned() });
-        }
-        if record.violations.iter().any(|v| v.rule == Rule::Clock) {
-            record.directions.iter_mut().for_each(|d| (d.latency, d.windows) = (None, Vec::new()));
-        }
+            probes_expected: self.cpus.other.is_some() && self.classifier.classes() > 0 && !combined,
+        };
+        validity::settle(&mut record, &conditions);
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, sent_flows })))
     }
 

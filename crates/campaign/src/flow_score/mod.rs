@@ -5,7 +5,6 @@ mod logger;
 mod reader;
 mod result;
 mod score;
-mod search;
 mod truth;
 
 pub use logger::FlowLogger;

@@ -89,7 +89,7 @@ pub struct TrialScore {
 /// moved) excuses what is missing, and takes nothing from what is complete.
 fn voided(violations: &[Violation], complete: bool) -> Option<&Violation> {
     let excuse = |rule| matches!(rule, Rule::Interrupted | Rule::Moved);
-    violations.iter().find(|v| v.rule.voids_trial() && !(complete && excuse(v.rule)))
+    violations.iter().find(|v| v.rule.invalidates() && !(complete && excuse(v.rule)))
 }
 
 /// One line on one trial's score.

@@ -5,6 +5,8 @@ use std::{sync::Arc, time::Duration};
 use failure::{Failure, Stop};
 use flow::truth::{Difference, Expected, Score};
 use measure::{
+    attempts::{GivenUp, SCORES},
+    bisection::Descent,
     plan::{Direction, Plan, Traffic},
     result::Verdict,
     trial::{Purpose, TrialRecord, TrialSpec},
@@ -24,7 +26,6 @@ use super::{
     logger::FlowLogger,
     reader::{Reader, Reading},
     result::{conclusion, FlowResult, Highest, ScoredRun, TrialScore},
-    search::Search,
     truth::{Moment, Truth},
 };
 use crate::{controller::Controller, display::Display, rig_testbed::RigTestbed};
@@ -37,8 +38,6 @@ const WAIT: Duration = Duration::from_secs(90);
 const PRECISION: f64 = 0.05;
 /// The lowest rate of new flows a search tries, when none is given.
 const LOWEST: f64 = 1000.0;
-/// Invalid trials of a search are tried again this often.
-const TRIES: u32 = 3;
 
 /// What is asked of a score.
 #[derive(Debug, Clone)]
@@ -210,11 +209,11 @@ impl<'a> FlowScore<'a> {
             }
         };
         let precision = options.precision.map_or(PRECISION, |p| p.get());
-        let mut search = Search::new(lower, upper, precision);
+        let mut search = Descent::new(lower, upper, precision);
         let (mut unsure, mut stopped, mut limited) = (None, false, false);
         'rates: while let Some(rate) = search.next() {
             let mut held = false;
-            for attempt in 1..=TRIES {
+            for attempt in 1..=SCORES {
                 let load = Fps::from_raw(rate * per_flow);
                 let Some(score_held) = self.trial(self.spec.at_rate(rate), load, attempt)? else {
                     stopped = true;
@@ -235,10 +234,11 @@ impl<'a> FlowScore<'a> {
             }
             search.report(held);
         }
-        let highest = Highest { held_per_s: search.held, not_held_per_s: search.not_held };
-        let (verdict, text) = match (stopped, unsure, search.held, search.not_held) {
+        let (held, not_held) = (search.bounds().passed(), search.bounds().failed());
+        let highest = Highest { held_per_s: held, not_held_per_s: not_held };
+        let (verdict, text) = match (stopped, unsure, held, not_held) {
             (true, ..) => (Verdict::Stopped, "stopped before the end".to_owned()),
-            (_, Some(why), ..) => (Verdict::Inconclusive, format!("{TRIES} tries at one rate say nothing: {why}")),
+            (_, Some(last), ..) => (Verdict::Inconclusive, GivenUp::Unscored { last }.to_string()),
             (_, _, Some(_), None) => {
                 (Verdict::Passed, "the logger holds the highest rate tried; it may hold more (--upper)".to_owned())
             }

@@ -12,6 +12,5 @@ pub mod replay;
 pub mod runs;
 pub mod score;
 pub mod selftest;
-pub mod sets;
 pub mod sweep_flags;
 pub mod trial;

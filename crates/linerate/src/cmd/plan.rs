@@ -1,51 +1,15 @@
 //! From what was typed to a validated plan: a plan by name or file, then flags over it.
 
-use std::{borrow::Cow, fs, path::Path, time::Duration};
+use std::time::Duration;
 
+use campaign::plans::load;
+use failure::Failure;
 use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
-use super::{sets, sweep_flags};
+use super::sweep_flags;
 use crate::cli::{
     flows_arg::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
-use failure::Failure;
-
-/// Plans built into the binary: name and text.
-pub const EMBEDDED: &[(&str, &str)] = &[
-    ("rfc2544", include_str!("../../../../plans/rfc2544.toml")),
-    ("ci", include_str!("../../../../plans/ci.toml")),
-    ("nfvi-two-vm-1q2pmd", include_str!("../../../../plans/nfvi-two-vm-1q2pmd.toml")),
-    ("nfvi-two-vm-2q4pmd", include_str!("../../../../plans/nfvi-two-vm-2q4pmd.toml")),
-    ("router-u1", include_str!("../../../../plans/router-u1.toml")),
-    ("router-u2", include_str!("../../../../plans/router-u2.toml")),
-    ("router-u3", include_str!("../../../../plans/router-u3.toml")),
-    ("router-u4", include_str!("../../../../plans/router-u4.toml")),
-    ("router-b1", include_str!("../../../../plans/router-b1.toml")),
-    ("router-b2", include_str!("../../../../plans/router-b2.toml")),
-    ("router-b3", include_str!("../../../../plans/router-b3.toml")),
-    ("router-b4", include_str!("../../../../plans/router-b4.toml")),
-    ("router-all", include_str!("../../../../plans/router-all.toml")),
-    ("onp-phy-phy", include_str!("../../../../plans/onp-phy-phy.toml")),
-    ("onp-phy-ovs-phy", include_str!("../../../../plans/onp-phy-ovs-phy.toml")),
-    ("onp-phy-vm-phy", include_str!("../../../../plans/onp-phy-vm-phy.toml")),
-    ("onp-phy-vm-vm-phy", include_str!("../../../../plans/onp-phy-vm-vm-phy.toml")),
-    ("onp-vxlan", include_str!("../../../../plans/onp-vxlan.toml")),
-    ("onp-core-scaling", include_str!("../../../../plans/onp-core-scaling.toml")),
-    ("onp-40g-scenario-1", include_str!("../../../../plans/onp-40g-scenario-1.toml")),
-    ("onp-40g-scenario-2", include_str!("../../../../plans/onp-40g-scenario-2.toml")),
-    ("onp-40g-scenario-3", include_str!("../../../../plans/onp-40g-scenario-3.toml")),
-    ("rfc2544-all", include_str!("../../../../plans/rfc2544-all.toml")),
-    ("rfc9004", include_str!("../../../../plans/rfc9004.toml")),
-    ("rfc2889-addresses", include_str!("../../../../plans/rfc2889-addresses.toml")),
-    ("soak", include_str!("../../../../plans/soak.toml")),
-    ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
-];
-
-/// What plans were called before: the start of a name, and what stands for it now.
-const RENAMED: (&str, &str) = ("small-router-", "router-");
-
-/// Largest plan file read: a plan is a page of text.
-const MAX_PLAN_BYTES: u64 = 1 << 20;
 
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
@@ -75,46 +39,6 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     link(&mut plan, &args.ports);
     sweep_flags::over(&mut plan, args)?;
     Ok(plan.validate()?)
-}
-
-/// A plan by its name or file, as written; `PLAN:RUN` is one run of a plan that has several.
-pub fn load(name: &str) -> Result<Plan, Failure> {
-    match (text_of(name), name.rsplit_once(':')) {
-        (Ok(_), _) | (Err(_), None) => {}
-        (Err(_), Some((plan, run))) => return sets::member(plan, run),
-    }
-    if let Some(set) = sets::of(name)? {
-        let runs: Vec<_> = set.runs.iter().map(|run| format!("{name}:{run}")).collect();
-        return Err(Failure::usage(format!("plan {name}: has several runs: name one of {}", runs.join(", "))));
-    }
-    let text = text_of(name)?;
-    let plan = Plan::from_toml(&text);
-    plan.map_err(|e| if embedded(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
-}
-
-fn embedded(name: &str) -> Option<&'static str> {
-    let now = name.strip_prefix(RENAMED.0).map(|rest| format!("{}{rest}", RENAMED.1));
-    let name = now.as_deref().unwrap_or(name);
-    EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| *text)
-}
-
-/// The text of a plan, embedded or in a file.
-pub fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
-    if let Some(text) = embedded(name) {
-        return Ok(text.into());
-    }
-    let path = Path::new(name);
-    let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
-    if !path.exists() {
-        let names: Vec<&str> = EMBEDDED.iter().map(|(n, _)| *n).collect();
-        return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
-    }
-    match fs::metadata(path) {
-        Ok(m) if m.is_file() && m.len() <= MAX_PLAN_BYTES => {}
-        Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
-        Err(e) => return Err(at(e.to_string())),
-    }
-    fs::read_to_string(path).map(Into::into).map_err(|e| at(e.to_string()))
 }
 
 /// Flags of `TrafficArgs` over a plan.
@@ -325,34 +249,6 @@ fn split_brackets(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_embedded_plan_is_valid_and_named_as_listed() {
-        for (name, text) in EMBEDDED {
-            if let Some(set) = sets::of(name).unwrap() {
-                assert_eq!(set.base.name, *name);
-                for run in set.runs {
-                    load(&format!("{name}:{run}")).unwrap().validate().unwrap();
-                }
-                assert!(load(name).unwrap_err().text.contains(&format!("name one of {name}:")));
-                continue;
-            }
-            let plan = Plan::from_toml(text).unwrap();
-            assert_eq!(plan.name, *name);
-            if *name == "rfc2544" {
-                assert_eq!(plan, Plan::default(), "the embedded default is the default");
-            }
-            plan.validate().unwrap();
-        }
-    }
-
-    #[test]
-    fn old_names_still_work() {
-        assert_eq!(load("small-router-b4").unwrap(), load("router-b4").unwrap());
-        assert!(load("router-b4:x").unwrap_err().text.contains("has no runs"));
-        assert!(load("onp-phy-ovs-phy:x").unwrap_err().text.contains("must be one of 1-flow, 1000-flows"));
-        assert!(load("nope:x").unwrap_err().text.contains("no such file"));
-    }
 
     #[test]
     fn fields_read_as_documented() {

@@ -57,7 +57,7 @@ pub fn run(args: &ScoreArgs) -> Result<Exit, Failure> {
 
 /// The plan's traffic, link and trust, with the flags over them.
 fn plan(args: &ScoreArgs) -> Result<Plan, Failure> {
-    let mut plan = plan::load(&args.plan)?;
+    let mut plan = campaign::plans::load(&args.plan)?;
     if args.traffic.both_ways {
         return Err(Failure::usage("--both-ways: a score sends flows from the first port to the second only"));
     }

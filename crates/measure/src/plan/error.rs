@@ -23,6 +23,14 @@ pub enum PlanError {
         /// The legal range, or what it contradicts.
         legal: String,
     },
+    /// Something wrong with the runs of a plan that has several.
+    #[error("plan {plan}: {problem}")]
+    Suite {
+        /// The plan, or `PLAN:RUN`.
+        plan: String,
+        /// What is wrong, and what is legal.
+        problem: String,
+    },
 }
 
 impl PlanError {

@@ -7,6 +7,7 @@ use super::{
     steps::{self, Want},
 };
 use crate::{
+    attempts::SILENT_LOADS,
     plan::BurstyPlan,
     result::Outcome,
     schema::{
@@ -115,7 +116,7 @@ impl steps::Steps for Steps {
 
     /// The device may lose whole bursts above some load.
     fn patience(&self) -> u32 {
-        20
+        SILENT_LOADS
     }
 
     fn found(&self) -> Found {

@@ -8,6 +8,7 @@ use super::{
     steps::{self, Want},
 };
 use crate::{
+    attempts::LOADS_IN_A_ROW,
     plan::FrameLossPlan,
     schema::{
         found::{Found, FrameLoss, LossPoint, NoPoint},
@@ -15,9 +16,6 @@ use crate::{
     },
     trial::{Purpose, TrialRecord, TrialSpec},
 };
-
-/// So many loads in a row without a valid trial are a tester that has no rest.
-const HOPELESS: u32 = 3;
 
 #[derive(Debug)]
 pub(super) struct Steps {
@@ -29,7 +27,7 @@ pub(super) struct Steps {
     at: u32,
     lossless_run: u32,
     /// Loads in a row without a valid trial.
-    void_run: u32,
+    invalid_run: u32,
     found: FrameLoss,
 }
 
@@ -43,7 +41,7 @@ impl Steps {
             max: setting.max,
             at: 0,
             lossless_run: 0,
-            void_run: 0,
+            invalid_run: 0,
             found: FrameLoss { theoretical_fps, ..FrameLoss::default() },
         }
     }
@@ -64,11 +62,11 @@ impl Steps {
 
     /// The loads without a figure, in words.
     fn unsettled(&self) -> Option<String> {
-        let void = &self.found.without_figure;
-        let last = void.last()?;
-        let loads: Vec<String> = void.iter().map(|p| format!("{:.2}", p.percent)).collect();
-        let rest = match (self.void_run >= HOPELESS, self.found.points.len()) {
-            (true, _) => format!("; loads below were not tried after {HOPELESS} in a row"),
+        let missing = &self.found.without_figure;
+        let last = missing.last()?;
+        let loads: Vec<String> = missing.iter().map(|p| format!("{:.2}", p.percent)).collect();
+        let rest = match (self.invalid_run >= LOADS_IN_A_ROW, self.found.points.len()) {
+            (true, _) => format!("; loads below were not tried after {LOADS_IN_A_ROW} in a row"),
             (false, 0) => String::new(),
             (false, n) => format!("; {n} other loads have one"),
         };
@@ -113,7 +111,7 @@ impl Steps {
 
 impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
-        let over = self.lossless_run >= 2 || self.void_run >= HOPELESS;
+        let over = self.lossless_run >= 2 || self.invalid_run >= LOADS_IN_A_ROW;
         while let Some(share) = self.share(self.at).filter(|_| !over) {
             let load = self.load(share);
             // A rounding above the highest load is none.
@@ -136,7 +134,7 @@ impl steps::Steps for Steps {
             trial: trial.number,
         });
         self.lossless_run = if trial.lost() == 0 { self.lossless_run + 1 } else { 0 };
-        self.void_run = 0;
+        self.invalid_run = 0;
         self.at += 1;
     }
 
@@ -146,7 +144,7 @@ impl steps::Steps for Steps {
             let (percent, reason) = (self.percent(load_fps), why.to_owned());
             self.found.without_figure.push(NoPoint { load_fps, percent, reason });
         }
-        (self.lossless_run, self.void_run) = (0, self.void_run + 1);
+        (self.lossless_run, self.invalid_run) = (0, self.invalid_run + 1);
         self.at += 1;
         true
     }

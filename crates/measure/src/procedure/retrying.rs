@@ -8,15 +8,13 @@ use super::{
     steps::{Steps, Want},
 };
 use crate::{
-    schema::{found::Found, outcome::TestOutcome},
-    trial::{Rule, TrialRecord, TrialSpec},
-    validity::beyond_tester,
+    attempts::{broken, Attempts, GivenUp, Ruling},
+    schema::{
+        found::Found,
+        outcome::TestOutcome,
+        trial::{TrialRecord, TrialSpec},
+    },
 };
-
-/// So many trials in a row that the tester could not offer put a load beyond it.
-const SHORT_REPEATS: u32 = 3;
-/// So many trials in a row made in another placement of the cores end a test: the host does not move them back.
-const ELSEWHERE: u32 = 20;
 
 /// What a procedure wants.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,16 +55,11 @@ pub struct Procedure {
     ended: Option<(TestOutcome, Option<String>)>,
     /// Placement of the cores that trials have to be in; settled by the first.
     home: Option<u32>,
-    max_repeats: u32,
     timeout_s: f64,
     overhead_s: f64,
     spent_s: f64,
-    /// Of the pending trial: invalid ones, those not offered in full, those in a row that could not be, those elsewhere.
-    void: u32,
-    fell_short: u32,
-    short: u32,
-    elsewhere: u32,
-    most_offered: f64,
+    /// At the pending trial.
+    attempts: Attempts,
     silent: u32,
     trials: Vec<u32>,
     invalid: u32,
@@ -79,15 +72,10 @@ impl Procedure {
             pending: None,
             ended: None,
             home: setting.placement,
-            max_repeats: setting.max_repeats,
+            attempts: Attempts::new(setting.max_repeats),
             timeout_s: setting.timeout_s,
             overhead_s: setting.overhead_s,
             spent_s: 0.0,
-            void: 0,
-            fell_short: 0,
-            short: 0,
-            elsewhere: 0,
-            most_offered: 0.0,
             silent: 0,
             trials: Vec::new(),
             invalid: 0,
@@ -102,12 +90,12 @@ impl Procedure {
         let want = match self.pending.take() {
             Some(want) => want,
             None => {
-                (self.void, self.fell_short, self.short, self.elsewhere, self.most_offered) = (0, 0, 0, 0, 0.0);
+                self.attempts.restart();
                 self.steps.next()
             }
         };
         if !matches!(want, Want::End(..)) && self.spent_s >= self.timeout_s {
-            self.end(TestOutcome::Inconclusive, format!("did not end within test_timeout = {} s", self.timeout_s));
+            self.end(TestOutcome::Inconclusive, GivenUp::TooLong { key: "test_timeout", most_s: self.timeout_s });
             return Ask::Done;
         }
         let ask = match &want {
@@ -129,36 +117,17 @@ impl Procedure {
             _ => return,
         };
         self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s + spec.drain_s;
-        if !trial.valid() {
-            return self.report_void(&spec, trial);
+        match self.attempts.rule(trial, self.home) {
+            Ruling::Counts => {}
+            other => return self.discard(&spec, trial, other),
         }
-        let seen = &trial.interference;
-        let probed = seen.core_to_core_before_ns.is_some() || seen.core_to_core_after_ns.is_some();
-        if probed && self.home.is_some() && seen.placement != self.home {
-            self.invalid += 1;
-            self.elsewhere += 1;
-            if self.elsewhere >= ELSEWHERE {
-                self.end(
-                    TestOutcome::Inconclusive,
-                    format!("{ELSEWHERE} trials in a row were made in another placement of the cores than the first"),
-                );
-            }
-            return;
-        }
-        self.home = self.home.or(seen.placement);
+        self.home = self.home.or(trial.interference.placement);
         self.pending = None;
         self.trials.push(trial.number);
-        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
-        self.silent = if received == 0 { self.silent + 1 } else { 0 };
+        self.silent = if trial.received() == 0 { self.silent + 1 } else { 0 };
         self.steps.verdict(trial);
         if self.silent >= self.steps.patience() {
-            self.end(
-                TestOutcome::NoTraffic,
-                match self.silent {
-                    1 => "nothing came back in the trial".to_owned(),
-                    n => format!("nothing came back in {n} trials in a row"),
-                },
-            );
+            self.end(TestOutcome::NoTraffic, GivenUp::Silent { trials: self.silent });
         }
     }
 
@@ -170,38 +139,32 @@ impl Procedure {
         );
     }
 
-    fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+    /// What follows from a trial that does not count.
+    fn discard(&mut self, spec: &TrialSpec, trial: &TrialRecord, ruling: Ruling) {
         self.invalid += 1;
-        self.void += 1;
-        if trial.violations.iter().any(|v| v.rule == Rule::TesterShort) {
-            let offered = trial.directions.iter().map(|d| d.sent + d.refused).max().unwrap_or(0);
-            self.fell_short += 1;
-            self.most_offered = self.most_offered.max(Fps::from_count(offered, trial.real_duration_s).get());
-        }
-        self.short = if beyond_tester(trial) { self.short + 1 } else { 0 };
-        let hopeless = self.fell_short > self.max_repeats / 2 && self.fell_short == self.void;
-        let limited = trial.violations.iter().any(|v| v.rule == Rule::TesterLimited);
-        if self.short >= SHORT_REPEATS.min(self.max_repeats + 1) || hopeless || limited {
-            let most = Fps::from_raw(self.most_offered.min(spec.load_fps.get() * 0.999));
-            self.pending = None;
-            if !self.steps.beyond(most) {
-                let last = trial.violations.first().map_or("", |v| v.text.as_str());
-                let reason = format!("{} for {} s was not offered: {last}", spec.load_fps, spec.duration_s);
-                self.end(TestOutcome::TesterLimited, reason);
+        match ruling {
+            Ruling::Counts | Ruling::Repeat => {}
+            Ruling::BeyondTester { most_offered, .. } => {
+                let most = Fps::from_raw(most_offered.get().min(spec.load_fps.get() * 0.999));
+                self.pending = None;
+                if !self.steps.beyond(most) {
+                    let (load, duration_s, last) = (spec.load_fps, spec.duration_s, broken(trial));
+                    self.end(TestOutcome::TesterLimited, GivenUp::NotOffered { load, duration_s, last });
+                }
             }
-        } else if self.void > self.max_repeats {
-            let last = trial.violations.first().map_or("", |v| v.text.as_str());
-            let reason = format!("all {} trials at {} were invalid, the last: {last}", self.void, spec.load_fps);
-            self.pending = None;
-            if !self.steps.without(&reason) {
-                self.end(TestOutcome::Inconclusive, reason);
+            Ruling::GiveUp(why @ GivenUp::Invalid { .. }) => {
+                self.pending = None;
+                if !self.steps.without(&why.to_string()) {
+                    self.end(TestOutcome::Inconclusive, why);
+                }
             }
+            Ruling::GiveUp(why) => self.end(TestOutcome::Inconclusive, why),
         }
     }
 
-    fn end(&mut self, outcome: TestOutcome, reason: String) {
+    fn end(&mut self, outcome: TestOutcome, why: impl ToString) {
         self.pending = None;
-        self.ended = Some((self.told(outcome), Some(reason)));
+        self.ended = Some((self.told(outcome), Some(why.to_string())));
     }
 
     /// A tester that offered nothing in full says nothing of the device.

@@ -2,14 +2,14 @@
 
 use units::Fps;
 
-use crate::schema::{
-    found::Found,
-    outcome::TestOutcome,
-    trial::{TrialRecord, TrialSpec},
+use crate::{
+    attempts::SILENT_TRIALS,
+    schema::{
+        found::Found,
+        outcome::TestOutcome,
+        trial::{TrialRecord, TrialSpec},
+    },
 };
-
-/// So many valid trials in a row of which nothing came back are a device that is gone.
-const SILENT: u32 = 3;
 
 /// What the steps of a procedure want next.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,9 +39,9 @@ pub(super) trait Steps: std::fmt::Debug + Send {
     fn without(&mut self, _why: &str) -> bool {
         false
     }
-    /// Valid trials in a row without any frame back that end it.
+    /// Valid trials in a row without a received frame that end it.
     fn patience(&self) -> u32 {
-        SILENT
+        SILENT_TRIALS
     }
     fn found(&self) -> Found;
     /// Valid trials that it takes in all, about.

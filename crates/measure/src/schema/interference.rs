@@ -48,6 +48,13 @@ pub struct LcoreInterference {
     pub throttles: Option<u64>,
 }
 
+impl Interference {
+    /// Whether the way from core to core was probed, before or after: not with one core.
+    pub fn is_probed(&self) -> bool {
+        self.core_to_core_before_ns.is_some() || self.core_to_core_after_ns.is_some()
+    }
+}
+
 /// Whose polling lcore it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

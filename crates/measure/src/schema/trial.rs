@@ -253,8 +253,8 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Whether a trial that broke this rule is no evidence at all (a lying clock only withholds latency).
-    pub fn voids_trial(self) -> bool {
+    /// Whether a trial that broke this rule is invalid. A clock that cannot be trusted only withholds delays.
+    pub fn invalidates(self) -> bool {
         self != Self::Clock
     }
 }
@@ -262,7 +262,7 @@ impl Rule {
 impl TrialRecord {
     /// Whether the trial is evidence about the DUT.
     pub fn valid(&self) -> bool {
-        !self.violations.iter().any(|v| v.rule.voids_trial())
+        !self.violations.iter().any(|v| v.rule.invalidates())
     }
 
     /// Loss ratio over all directions, refused frames counted as lost (RFC 9971: aggregated over all outputs). Skipped
@@ -275,6 +275,11 @@ impl TrialRecord {
         } else {
             lost as f64 / intended as f64
         }
+    }
+
+    /// Frames received in all directions.
+    pub fn received(&self) -> u64 {
+        self.directions.iter().map(|d| d.received).sum()
     }
 
     /// Frames lost or refused in all directions.

@@ -31,8 +31,6 @@ pub struct SearchConfig {
     pub overhead_s: f64,
     /// Invalid trials repeated at one load.
     pub max_repeats: u32,
-    /// So many trials in a row that the tester could not offer put a load beyond the tester.
-    pub short_repeats: u32,
     /// TST009 max(r) - 1.
     pub retries: u32,
     /// TST009 z: more frames lost than this are not tried again.
@@ -102,7 +100,6 @@ impl SearchConfig {
             duration_s,
             overhead_s: (plan.trust.residual + plan.trust.settle).as_secs_f64(),
             max_repeats: plan.trust.max_repeats,
-            short_repeats: 3,
             retries: s.retries,
             retry_max_lost: s.retry_max_lost,
             max_trials: s.max_trials(),

@@ -4,11 +4,11 @@
 //! search that cannot get valid trials ends [`Outcome::Inconclusive`](crate::result::Outcome::Inconclusive).
 
 mod config;
+mod liveness;
 pub mod mlr;
 mod placed;
 mod retrying;
 mod rfc2544;
-mod silence;
 mod step;
 mod strategy;
 mod tst009;

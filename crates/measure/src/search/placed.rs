@@ -7,6 +7,7 @@ use super::{
     step::{Answer, Search, Step},
 };
 use crate::{
+    attempts::{broken, GivenUp},
     placement::PlacementClassifier,
     result::{Outcome, PlacementAnswer},
     trial::TrialRecord,
@@ -25,9 +26,9 @@ pub struct PlacementSearch<S> {
     searches: BTreeMap<u32, S>,
     latest: Option<u32>,
     invalid: u32,
-    /// Trials in a row that were in no one placement, and why the last was not.
+    /// Trials in a row during which the cores were moved, and what the last of them broke.
     unplaced_run: u32,
-    last_unplaced: Option<String>,
+    last_unplaced: String,
     max_unplaced: u32,
     made: u32,
     max_trials: u32,
@@ -47,7 +48,7 @@ impl<S: Search> PlacementSearch<S> {
             latest: None,
             invalid: 0,
             unplaced_run: 0,
-            last_unplaced: None,
+            last_unplaced: String::new(),
             max_unplaced: config.max_repeats,
             made: 0,
             max_trials: config.max_trials,
@@ -84,7 +85,7 @@ impl<S: Search> PlacementSearch<S> {
     }
 
     fn placed(&self, class: Option<u32>, answer: Answer) -> Answer {
-        // What one search threw away is not all: trials without a placement, and those of other placements.
+        // Of all placements, and of none.
         Answer { invalid_trials: self.invalid, placement: class, ..answer }
     }
 
@@ -97,8 +98,8 @@ impl<S: Search> PlacementSearch<S> {
         }
     }
 
-    fn give_up(&mut self, reason: String) {
-        let answer = Answer { outcome: Outcome::Inconclusive, reason: Some(reason), ..self.leader() };
+    fn give_up(&mut self, why: &GivenUp) {
+        let answer = Answer { outcome: Outcome::Inconclusive, reason: Some(why.to_string()), ..self.leader() };
         self.ended = Some(answer);
     }
 }
@@ -114,12 +115,12 @@ impl<S: Search> Search for PlacementSearch<S> {
             }
             Step::Run(spec) => {
                 if self.unplaced_run > self.max_unplaced {
-                    let last = self.last_unplaced.clone().unwrap_or_default();
-                    self.give_up(format!("{} trials in a row were in no one placement: {last}", self.unplaced_run));
+                    let last = self.last_unplaced.clone();
+                    self.give_up(&GivenUp::Unplaced { trials: self.unplaced_run, last });
                 } else if self.made >= self.max_trials {
-                    self.give_up(format!("not settled within search.max_trials = {}", self.max_trials));
+                    self.give_up(&GivenUp::TooManyTrials { most: self.max_trials });
                 } else if self.spent_s >= self.timeout_s {
-                    self.give_up(format!("not settled within search.timeout = {} s", self.timeout_s));
+                    self.give_up(&GivenUp::TooLong { key: "search.timeout", most_s: self.timeout_s });
                 } else {
                     return Step::Run(spec);
                 }
@@ -136,10 +137,9 @@ impl<S: Search> Search for PlacementSearch<S> {
         self.invalid += u32::from(!trial.valid());
         self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
         let seen = &trial.interference;
-        let one_core = seen.core_to_core_before_ns.is_none() && seen.core_to_core_after_ns.is_none();
-        let Some(class) = seen.placement.or(one_core.then_some(0)) else {
+        let Some(class) = seen.placement.or((!seen.is_probed()).then_some(0)) else {
             self.unplaced_run += 1;
-            self.last_unplaced = trial.violations.first().map(|v| v.text.clone());
+            self.last_unplaced = broken(trial);
             return;
         };
         self.unplaced_run = 0;

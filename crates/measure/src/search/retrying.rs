@@ -4,25 +4,17 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
-    silence::{Sign, Silence},
+    liveness::{Liveness, Sign},
     step::{same_trial, Answer, Search, Step},
     strategy::{Strategy, Want},
 };
 use crate::{
+    attempts::{Attempts, GivenUp, Ruling, HEADROOM, LOADS_IN_A_ROW},
     schema::{
         outcome::Outcome,
-        trial::{Purpose, Rule, TrialRecord, TrialSpec},
+        trial::{Purpose, TrialRecord, TrialSpec},
     },
-    validity::beyond_tester,
 };
-
-/// How much of the most it offered the tester is then asked for: a core without a few percent to spare cannot make up
-/// for a timer's tick, and every trial would be void.
-const HEADROOM: f64 = 0.93;
-
-/// Loads given up one after the other, without a valid trial between, before nothing more is tried: a machine whose cores
-/// are taken away in every trial offers none in full, however low.
-const GIVEN_UP: u32 = 3;
 
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
@@ -32,21 +24,16 @@ pub struct Retrying<S> {
     strategy: S,
     pending: Option<TrialSpec>,
     done: Option<Answer>,
-    silence: Silence,
+    liveness: Liveness,
     /// The strategy before its last verdict where that was of a lossy trial, with the trial's load and number: a DUT
     /// that is then silent may have died in it.
     before: Option<(S, Fps, u32)>,
     /// Loads whose verdict was once taken back.
     taken_back: Vec<Fps>,
-    /// Invalid trials at the pending load, those of them that the tester did not offer in full, and those in a row
-    /// that it could not.
-    void: u32,
-    fell_short: u32,
-    short: u32,
-    /// Loads in a row that were never offered for the tester's own gaps.
-    given_up: u32,
-    /// Largest rate attempted among the latter, frames/s.
-    most_offered: f64,
+    /// At the pending load.
+    attempts: Attempts,
+    /// Loads in a row that the tester never offered for its own gaps.
+    disturbed: u32,
     trials: Vec<u32>,
     valid: u32,
     invalid: u32,
@@ -55,19 +42,17 @@ pub struct Retrying<S> {
 
 impl<S> Retrying<S> {
     pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
+        let attempts = Attempts::new(config.max_repeats);
         Self {
             config,
             strategy,
             pending: None,
             done: None,
-            silence: Silence::default(),
+            liveness: Liveness::default(),
             before: None,
             taken_back: Vec::new(),
-            void: 0,
-            fell_short: 0,
-            short: 0,
-            given_up: 0,
-            most_offered: 0.0,
+            attempts,
+            disturbed: 0,
             trials: Vec::new(),
             valid: 0,
             invalid: 0,
@@ -80,7 +65,7 @@ impl<S> Retrying<S> {
 impl<S: Strategy> Retrying<S> {
     fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
         let bounds = self.strategy.bounds();
-        let reason = [reason, self.silence.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let reason = [reason, self.liveness.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -109,7 +94,7 @@ impl<S: Strategy> Retrying<S> {
 
     /// Gives a trial of the load that the strategy asked for to it.
     fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
-        let received: u64 = trial.directions.iter().map(|d| d.received).sum();
+        let received = trial.received();
         let passed = received > 0 && trial.loss_ratio() <= self.config.tolerated_loss.get();
         // Where nothing came back at all it was made sure that it is the load.
         let doubtful = !self.clean(spec, trial) && received > 0 && !self.taken_back.contains(&spec.load_fps);
@@ -141,36 +126,24 @@ impl<S: Strategy> Retrying<S> {
         true
     }
 
-    fn report_void(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+    /// What follows from an invalid trial.
+    fn discard(&mut self, spec: &TrialSpec, ruling: Ruling) {
         self.invalid += 1;
-        self.void += 1;
-        if trial.violations.iter().any(|v| v.rule == Rule::TesterShort) {
-            let rate: u64 = trial.directions.iter().map(|d| d.sent + d.refused).max().unwrap_or(0);
-            self.fell_short += 1;
-            self.most_offered = self.most_offered.max(Fps::from_count(rate, trial.real_duration_s).get());
-        }
-        self.short = if beyond_tester(trial) { self.short + 1 } else { 0 };
-        let enough = self.config.short_repeats.clamp(1, self.config.max_repeats + 1);
-        // Disturbed or not, a load that the tester never managed to offer is none to insist on.
-        let hopeless = self.fell_short > self.config.max_repeats / 2 && self.fell_short == self.void;
-        let limited = self.short >= enough || trial.violations.iter().any(|v| v.rule == Rule::TesterLimited);
-        self.given_up += u32::from(hopeless && !limited);
-        if self.given_up >= GIVEN_UP {
-            let reason = format!(
-                "the tester offered none of {GIVEN_UP} loads in full, its own gaps to blame each time: send for a shorter \
-                 time, or give it a core that nothing else takes"
-            );
-            self.end(Outcome::Inconclusive, Some(reason));
-        } else if limited || hopeless {
-            // Lower by the precision at least, so that it ends.
-            let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
-            let top = if self.most_offered > 0.0 { (self.most_offered * HEADROOM).min(most) } else { most };
-            self.strategy.cap(Fps::from_raw(top.floor()));
-            self.pending = None;
-        } else if self.void > self.config.max_repeats {
-            let last = trial.violations.first().map_or("", |v| v.text.as_str());
-            let reason = format!("all {} trials at {} were invalid, the last: {last}", self.void, spec.load_fps);
-            self.end(Outcome::Inconclusive, Some(reason));
+        match ruling {
+            Ruling::Counts | Ruling::Repeat => {}
+            Ruling::BeyondTester { most_offered, disturbed } => {
+                self.disturbed += u32::from(disturbed);
+                if self.disturbed >= LOADS_IN_A_ROW {
+                    return self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.to_string()));
+                }
+                // Lower by the precision at least, so that it ends.
+                let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
+                let offered = most_offered.get() * HEADROOM;
+                let top = if offered > 0.0 { offered.min(most) } else { most };
+                self.strategy.cap(Fps::from_raw(top.floor()));
+                self.pending = None;
+            }
+            Ruling::GiveUp(why) => self.end(Outcome::Inconclusive, Some(why.to_string())),
         }
     }
 }
@@ -196,8 +169,8 @@ impl<S: Strategy> Search for Retrying<S> {
         }
         let made = self.valid + self.invalid;
         if self.pending.is_none() {
-            let want = match self.silence.checks() {
-                true => Want::Load(self.silence.check_at(self.strategy.near(self.low_load())), Purpose::Search),
+            let want = match self.liveness.checks() {
+                true => Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search),
                 false => self.strategy.next(),
             };
             let (load_fps, duration_s, purpose) = match want {
@@ -208,21 +181,18 @@ impl<S: Strategy> Search for Retrying<S> {
                     return Step::Done(self.so_far());
                 }
             };
-            self.void = 0;
-            self.fell_short = 0;
-            self.short = 0;
-            self.most_offered = 0.0;
+            self.attempts.restart();
             let spec = TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose);
             let one = self.config.tolerated_loss;
             let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
             self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
         if self.pending.is_some() && made >= self.config.max_trials {
-            let reason = format!("not settled within search.max_trials = {}", self.config.max_trials);
-            self.end(Outcome::Inconclusive, Some(reason));
+            let why = GivenUp::TooManyTrials { most: self.config.max_trials };
+            self.end(Outcome::Inconclusive, Some(why.to_string()));
         } else if self.pending.is_some() && self.spent_s >= self.config.timeout_s {
-            let reason = format!("not settled within search.timeout = {} s", self.config.timeout_s);
-            self.end(Outcome::Inconclusive, Some(reason));
+            let why = GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s };
+            self.end(Outcome::Inconclusive, Some(why.to_string()));
         }
         match (&self.done, self.pending) {
             (None, Some(spec)) => Step::Run(spec),
@@ -234,30 +204,32 @@ impl<S: Strategy> Search for Retrying<S> {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
-        if !trial.valid() {
-            return self.report_void(&spec, trial);
+        // Which placement it was made in, `PlacementSearch` sees to.
+        match self.attempts.rule(trial, None) {
+            Ruling::Counts => {}
+            other => return self.discard(&spec, other),
         }
-        self.given_up = 0;
+        self.disturbed = 0;
         self.valid += 1;
         self.pending = None;
-        let asked_for = !self.silence.checks();
-        match self.silence.sign(trial) {
+        let asked_for = !self.liveness.checks();
+        match self.liveness.sign(trial) {
             Sign::Load => self.judge(&spec, trial),
-            Sign::Lives if self.clean(&spec, trial) => self.aside(&spec, trial),
-            Sign::Nothing | Sign::Lives => {}
-            Sign::WasAway => {
+            Sign::Alive if self.clean(&spec, trial) => self.aside(&spec, trial),
+            Sign::Nothing | Sign::Alive => {}
+            Sign::WasDown => {
                 if !self.take_back() && asked_for {
                     self.judge(&spec, trial);
                 }
             }
             Sign::NoTraffic => {
                 self.aside(&spec, trial);
-                let reason = format!("nothing came back at the first load nor at {}", spec.load_fps);
-                self.end(Outcome::NoTraffic, Some(reason));
+                let why = GivenUp::NoTraffic { low: spec.load_fps };
+                self.end(Outcome::NoTraffic, Some(why.to_string()));
             }
-            Sign::Gone(reason) => {
+            Sign::Gone(why) => {
                 self.take_back();
-                self.end(Outcome::Inconclusive, Some(reason));
+                self.end(Outcome::Inconclusive, Some(why.to_string()));
             }
         }
     }

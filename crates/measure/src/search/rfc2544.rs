@@ -8,6 +8,7 @@ use super::{
     strategy::{Bounds, Strategy, Want},
 };
 use crate::{
+    bisection::{is_narrow, whole_middle},
     result::Outcome,
     trial::{Purpose, TrialRecord},
 };
@@ -58,8 +59,13 @@ impl Bisection {
         }
     }
 
+    /// The middle of an interval in whole frames/s where that is strictly inside.
+    fn middle(lower: Fps, upper: Fps) -> Option<Fps> {
+        whole_middle(lower.get(), upper.get()).map(Fps::from_raw)
+    }
+
     fn narrow(&self, lower: Fps, upper: Fps) -> bool {
-        upper.get() - lower.get() <= upper.get() * self.precision
+        is_narrow(lower.get(), upper.get(), self.precision)
     }
 }
 
@@ -84,10 +90,10 @@ impl Strategy for Bisection {
         }
         let upper = self.upper.unwrap_or(self.top);
         match self.lower {
-            Some((lower, _)) => middle(lower, upper).map_or(Want::End(Outcome::Found), try_at),
+            Some((lower, _)) => Self::middle(lower, upper).map_or(Want::End(Outcome::Found), try_at),
             None if self.floor_failed || upper <= self.floor => Want::End(Outcome::BelowMinimum),
             None if self.narrow(self.floor, upper) => try_at(self.floor),
-            None => try_at(middle(self.floor, upper).unwrap_or(self.floor)),
+            None => try_at(Self::middle(self.floor, upper).unwrap_or(self.floor)),
         }
     }
 
@@ -114,11 +120,4 @@ impl Strategy for Bisection {
     fn bounds(&self) -> Bounds {
         Bounds { lower: self.lower, upper: self.upper, retries: Vec::new() }
     }
-}
-
-/// The middle of an interval in whole frames/s where that is strictly inside, otherwise exactly; `None` when empty.
-fn middle(lower: Fps, upper: Fps) -> Option<Fps> {
-    let exact = lower.get() + (upper.get() - lower.get()) / 2.0;
-    let inside = |v: f64| v > lower.get() && v < upper.get();
-    [exact.round(), exact].into_iter().find(|&v| inside(v)).map(Fps::from_raw)
 }

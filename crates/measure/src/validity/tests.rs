@@ -326,3 +326,39 @@ fn the_gap_threshold_follows_the_ring() {
     assert_eq!(gap_threshold_ns(1e3, 2048), 100_000);
     assert_eq!(gap_threshold_ns(0.0, 2048), 100_000);
 }
+
+#[test]
+fn a_probe_without_an_answer_leaves_no_placement() {
+    let trust = Trust::default();
+    let settled = |probes_expected, after: Option<f64>| {
+        let mut trial = clean();
+        let seen = &mut trial.interference;
+        (seen.core_to_core_before_ns, seen.core_to_core_after_ns, seen.placement) = (Some(60.0), after, Some(0));
+        let conditions = Conditions { trust: &trust, tsc_invariant: true, selftest_max: None, probes_expected };
+        settle(&mut trial, &conditions);
+        (trial.violations.iter().map(|v| v.rule).collect::<Vec<_>>(), trial.interference.placement)
+    };
+    assert_eq!(settled(true, None), (vec![Rule::Moved], None));
+    assert_eq!(settled(true, Some(60.0)), (vec![], Some(0)));
+    assert_eq!(settled(false, None), (vec![], Some(0)), "one core, or combined placements");
+}
+
+#[test]
+fn delays_go_with_a_clock_that_cannot_be_trusted() {
+    let trust = Trust::default();
+    let conditions =
+        |tsc_invariant| Conditions { trust: &trust, tsc_invariant, selftest_max: None, probes_expected: false };
+    let mut trial = clean();
+    trial.directions[0].latency = Some(crate::trial::LatencySummary::default());
+    settle(&mut trial, &conditions(true));
+    assert!(trial.valid() && trial.directions[0].latency.is_some());
+    settle(&mut trial, &conditions(false));
+    assert!(trial.valid() && trial.directions[0].latency.is_none(), "the counts stand");
+}
+
+#[test]
+fn a_trial_cut_short_is_stretched() {
+    let mut trial = clean();
+    trial.violations.push(cut_short(&trial));
+    assert!(!trial.valid() && trial.violations[0].rule == Rule::Stretched);
+}

@@ -66,7 +66,7 @@ fn trials(result: &RunResult) -> Fact {
     let by_rule: Vec<String> = tally
         .by_rule
         .iter()
-        .filter(|(rule, _)| rule.voids_trial())
+        .filter(|(rule, _)| rule.invalidates())
         .map(|(rule, n)| format!("{} {n}", words::rule(*rule)))
         .collect();
     if tally.invalid > 0 {

@@ -2,22 +2,18 @@
 
 use std::{fs, path::Path};
 
-use crate::{
-    cmd::{
-        plan::{load, EMBEDDED},
-        sets,
-    },
-    out,
-};
-use campaign::requirements;
+use campaign::{plans, requirements};
 use failure::{Exit, Failure};
+use measure::plan::library;
+
+use crate::out;
 
 /// Where plans are looked for beside the embedded ones.
 const FOLDER: &str = "plans";
 
 /// Prints the embedded plans, then those of `plans/` here that are not embedded.
 pub fn print() -> Result<Exit, Failure> {
-    for (name, _) in EMBEDDED {
+    for name in library::names() {
         out::print(&entry(name)?);
     }
     for path in found(Path::new(FOLDER)) {
@@ -35,7 +31,7 @@ fn found(folder: &Path) -> Vec<String> {
     let path = |entry: fs::DirEntry| {
         let path = entry.path();
         let stem = path.file_stem()?.to_str()?.to_owned();
-        let plan = path.extension().is_some_and(|e| e == "toml") && !EMBEDDED.iter().any(|(name, _)| *name == stem);
+        let plan = path.extension().is_some_and(|e| e == "toml") && library::names().all(|name| name != stem);
         plan.then(|| path.to_str().map(str::to_owned)).flatten()
     };
     let mut paths: Vec<String> = entries.filter_map(Result::ok).filter_map(path).collect();
@@ -44,7 +40,7 @@ fn found(folder: &Path) -> Vec<String> {
 }
 
 fn entry(name: &str) -> Result<String, Failure> {
-    let (plan, more) = match sets::of(name)? {
+    let (plan, more) = match plans::suite(name)? {
         Some(set) => {
             let needs = if set.base.needs.is_empty() {
                 "what its runs need".to_owned()
@@ -54,7 +50,7 @@ fn entry(name: &str) -> Result<String, Failure> {
             (set.base, format!("    needs {needs}\n    runs  {}", set.runs.join(", ")))
         }
         None => {
-            let plan = load(name)?;
+            let plan = plans::load(name)?;
             let mut more = format!("    needs {}", requirements::describe(&plan));
             if !plan.sweep.is_empty() {
                 let axes: Vec<_> = plan.sweep.axes.iter().map(ToString::to_string).collect();

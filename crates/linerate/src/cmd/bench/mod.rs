@@ -6,12 +6,15 @@ mod list;
 mod suite;
 mod sweep;
 
-use campaign::{Job, JobAnswer};
+use campaign::{
+    plans::{self, SuitePlan},
+    Job, JobAnswer,
+};
 use failure::{Exit, Failure, Stop};
 use measure::plan::Plan;
 use rig::Device;
 
-use super::{output, plan, progress::Progress, sets};
+use super::{output, plan, progress::Progress};
 use crate::{cli::BenchArgs, out};
 
 /// Runs the command.
@@ -53,8 +56,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 }
 
 /// The suite that the plan's name stands for, if it does.
-fn suite_of(args: &BenchArgs) -> Result<Option<sets::Set>, Failure> {
-    match sets::of(&args.plan) {
+fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
+    match plans::suite(&args.plan) {
         // `PLAN:RUN` names one run, which is loaded as any plan is.
         Err(_) if args.plan.contains(':') => Ok(None),
         found => found,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use campaign::{
+    plans::SuitePlan,
     suite::{path_for_run, Member, SuiteView},
     JobAnswer, Launcher,
 };
@@ -17,12 +18,12 @@ use rig::Device;
 use super::{baseline, dry_run, job};
 use crate::{
     cli::{layout::LayoutArgs, BenchArgs},
-    cmd::{output, plan, runs, sets::Set},
+    cmd::{output, plan, runs},
     out,
 };
 
 /// Runs every run of the suite.
-pub fn run(args: &BenchArgs, set: &Set) -> Result<Exit, Failure> {
+pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     refuse(args, set)?;
     output::check(&args.output)?;
     let named = |run: &String| Ok((run.clone(), plan::named(&format!("{}:{run}", args.plan), args)?));
@@ -57,7 +58,7 @@ pub fn run(args: &BenchArgs, set: &Set) -> Result<Exit, Failure> {
 }
 
 /// What is for one run only.
-fn refuse(args: &BenchArgs, set: &Set) -> Result<(), Failure> {
+fn refuse(args: &BenchArgs, set: &SuitePlan) -> Result<(), Failure> {
     let first = set.runs.first().map_or("", String::as_str);
     if !args.dry_run && args.output.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage(format!(

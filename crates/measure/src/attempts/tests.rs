@@ -1,0 +1,113 @@
+//! When trials are repeated and when something is given up.
+
+use units::FrameSize;
+
+use super::*;
+use crate::schema::trial::{Purpose, TrialSpec, Violation};
+
+/// A trial of a simulated device that broke these rules.
+fn trial(rules: &[Rule]) -> TrialRecord {
+    let spec = TrialSpec::steady(FrameSize::MIN, Fps::from_raw(1e6), 1.0, Purpose::Test);
+    let mut trial = crate::sim::SimDut::new(2e6, 1).run(&spec);
+    trial.violations = rules.iter().map(|&rule| Violation { rule, text: "the rule".to_owned() }).collect();
+    trial
+}
+
+/// One that the tester offered only in part, and did not have the gaps for.
+fn short() -> TrialRecord {
+    let mut trial = trial(&[Rule::TesterShort]);
+    let d = &mut trial.directions[0];
+    (d.sent, d.skipped) = (800_000, 200_000);
+    trial
+}
+
+/// In this placement.
+fn placed(placement: u32) -> TrialRecord {
+    let mut trial = trial(&[]);
+    (trial.interference.core_to_core_before_ns, trial.interference.placement) = (Some(60.0), Some(placement));
+    trial
+}
+
+#[test]
+fn an_invalid_trial_is_repeated_within_the_bound() {
+    let mut attempts = Attempts::new(2);
+    let rulings: Vec<Ruling> = (0..3).map(|_| attempts.rule(&trial(&[Rule::Stalled]), None)).collect();
+    let given_up = GivenUp::Invalid { trials: 3, load: Fps::from_raw(1e6), last: "the rule".to_owned() };
+    assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, Ruling::GiveUp(given_up)]);
+    attempts.restart();
+    assert_eq!(attempts.rule(&trial(&[Rule::Stalled]), None), Ruling::Repeat);
+    assert_eq!(attempts.rule(&trial(&[Rule::Clock]), None), Ruling::Counts, "a clock withholds delays only");
+}
+
+#[test]
+fn a_load_that_is_not_offered_is_beyond_the_tester() {
+    let mut attempts = Attempts::new(10);
+    let last = (0..SHORT_IN_A_ROW).map(|_| attempts.rule(&short(), None)).last();
+    let most_offered = Fps::from_raw(8e5);
+    assert_eq!(last, Some(Ruling::BeyondTester { most_offered, disturbed: false }));
+    // Its own gaps explain it: more patience.
+    let mut disturbed = short();
+    disturbed.interference.lcores[0].total_gap_ns = 400_000_000;
+    let mut attempts = Attempts::new(10);
+    let rulings: Vec<Ruling> = (0..6).map(|_| attempts.rule(&disturbed, None)).collect();
+    assert!(rulings[..5].iter().all(|r| *r == Ruling::Repeat));
+    assert_eq!(rulings[5], Ruling::BeyondTester { most_offered, disturbed: true });
+    let beyond = Attempts::new(10).rule(&trial(&[Rule::TesterLimited]), None);
+    assert_eq!(beyond, Ruling::BeyondTester { most_offered: Fps::ZERO, disturbed: false });
+}
+
+#[test]
+fn a_placement_that_does_not_come_back_ends_it() {
+    let mut attempts = Attempts::new(1000);
+    assert_eq!(attempts.rule(&placed(0), Some(0)), Ruling::Counts);
+    assert_eq!(attempts.rule(&placed(1), None), Ruling::Counts, "the first settles where it is");
+    assert_eq!(attempts.rule(&trial(&[]), Some(1)), Ruling::Counts, "nothing to probe");
+    let rulings: Vec<Ruling> = (0..ELSEWHERE).map(|_| attempts.rule(&placed(1), Some(0))).collect();
+    assert_eq!(rulings.iter().filter(|r| **r == Ruling::Repeat).count(), ELSEWHERE as usize - 1);
+    assert_eq!(rulings.last(), Some(&Ruling::GiveUp(GivenUp::Elsewhere)));
+}
+
+#[test]
+fn a_confirmation_ends() {
+    let until_end = |mut confirmation: Confirmation, trial: &TrialRecord| loop {
+        match confirmation.rule(trial) {
+            Ruling::Repeat => {}
+            other => break (confirmation.attempt() - 1, other),
+        }
+    };
+    let new = |tester_limited| Confirmation::new(10, Some(0), tester_limited);
+    assert_eq!(until_end(new(false), &placed(0)), (1, Ruling::Counts));
+    let (trials, duration_s) = (20, 1.0);
+    let unconfirmed = Ruling::GiveUp(GivenUp::Unconfirmed { trials, duration_s });
+    assert_eq!(until_end(new(false), &placed(1)), (20, unconfirmed.clone()));
+    assert_eq!(until_end(new(false), &short()), (20, unconfirmed));
+    let (made, beyond) = until_end(new(true), &short());
+    assert!(made == SHORT_CONFIRMATIONS && matches!(beyond, Ruling::BeyondTester { .. }), "{beyond:?}");
+    let mut silent = placed(0);
+    silent.directions[0].received = 0;
+    let gone = GivenUp::GoneAfterSearch { trials: SILENT_CHECKS, duration_s, last: silent.number };
+    assert_eq!(until_end(new(false), &silent), (SILENT_CHECKS, Ruling::GiveUp(gone)));
+}
+
+#[test]
+fn each_reason_is_one_sentence_with_a_remedy() {
+    let (load, last) = (Fps::from_raw(1e6), "the tester was interrupted".to_owned());
+    let all = [
+        GivenUp::Invalid { trials: 11, load, last: last.clone() },
+        GivenUp::Disturbed,
+        GivenUp::NotOffered { load, duration_s: 60.0, last: last.clone() },
+        GivenUp::Elsewhere,
+        GivenUp::Unplaced { trials: 11, last: last.clone() },
+        GivenUp::Unconfirmed { trials: 20, duration_s: 120.0 },
+        GivenUp::TooManyTrials { most: 100 },
+        GivenUp::TooLong { key: "search.timeout", most_s: 7200.0 },
+        GivenUp::NoTraffic { low: Fps::from_raw(1e4) },
+        GivenUp::Silent { trials: 1 },
+        GivenUp::Silent { trials: 3 },
+        GivenUp::Gone { first: 4, last: 9 },
+        GivenUp::GoneAfterSearch { trials: 5, duration_s: 120.0, last: 23 },
+        GivenUp::Unscored { last },
+    ];
+    let sentences: Vec<String> = all.iter().map(GivenUp::to_string).collect();
+    insta::assert_snapshot!(sentences.join("\n"));
+}
