@@ -7,10 +7,10 @@
 use std::{hint::black_box, sync::Arc, time::Instant};
 
 use dataplane::{
-    mpls::{LabelAction, LabelRoute, Labels, Mpls, Stack, MAX_PUSH},
+    model::{Hop, LabelAction, LabelRoute, Path, MAX_PUSH},
+    mpls::Mpls,
     node::Laps,
-    router::{Hop, Path},
-    tables::{Adjacency, Group, Tables, GROUP},
+    tables::{Adjacency, Group, Labels, Stack, Tables, GROUP},
     Function, Null, Outputs, PortMap, Shared, Verdict,
 };
 use packet::{

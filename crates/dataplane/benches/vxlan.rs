@@ -11,10 +11,10 @@ use std::{
 
 use dataplane::{
     fdb::Fdb,
+    model::{Link, Network, OverlayConfig, Remote},
     node::Laps,
-    router::Link,
-    tables::{Adjacency, Tables},
-    vxlan::{Network, Overlay, OverlayConfig, Remote, Vxlan},
+    tables::{Adjacency, Overlay, Tables},
+    vxlan::Vxlan,
     Function, Null, Outputs, PortMap, Shared, Verdict,
 };
 use packet::{

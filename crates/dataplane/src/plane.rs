@@ -19,15 +19,13 @@ use crate::{
     fdb::{Entry, Fdb},
     fib::{FibError, FibMaker},
     l3::L3,
-    local::{Event, Events, Local},
+    local::Local,
+    model::{BridgeEntry, Event, Events, Item, Key, Op, OpError, PortInfo},
     mpls::Mpls,
-    router::{
-        BridgeEntry, Counts, Item, Key, NeighbourRow, Op, OpError, PortInfo, RouteRow, Router, EVENTS, IS_LEARNED,
-        NOT_THERE,
-    },
+    router::{Counts, NeighbourRow, RouteRow, Router, EVENTS, IS_LEARNED, NOT_THERE},
     spec::{FunctionKind, PlaneSpec},
-    tables::Tables,
-    vxlan::{Overlay, Vxlan},
+    tables::{Overlay, Tables},
+    vxlan::Vxlan,
     Null, PortMap, Reader, SpecError, L2,
 };
 

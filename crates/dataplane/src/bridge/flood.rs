@@ -1,6 +1,6 @@
 use packet::{Alloc, Buffer, Burst};
 
-use super::{scratch::Scratch, BridgeCounters};
+use super::{counters::BridgeCounters, scratch::Scratch};
 use crate::{Outputs, Verdict};
 
 impl Scratch {

@@ -1,5 +1,6 @@
 //! A learning bridge: a simple one, as IEEE 802.1Q describes it, without spanning tree.
 
+mod counters;
 mod flood;
 mod scratch;
 mod seconds;
@@ -8,6 +9,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use counters::BridgeCounters;
 use packet::{Alloc, Burst, Clock};
 use scratch::Scratch;
 use seconds::Seconds;
@@ -17,22 +19,6 @@ use crate::{
     node::{Laps, NodeStats},
     DropReason, Function, Outputs, Verdict,
 };
-
-/// What a bridge counts beside drops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BridgeCounters {
-    /// Stations not known before, or forgotten since.
-    pub learned: u64,
-    /// Times that a station was heard at another port than before.
-    pub moved: u64,
-    /// Frames to a group address, or to a station not known: sent to every other port.
-    pub flooded: u64,
-    /// Times that a station was not learned for want of room in the [`Fdb`]; frames from it one after another in a
-    /// burst count once.
-    pub fdb_full: u64,
-    /// Copies of flooded frames that were not made for want of a buffer.
-    pub copies_missing: u64,
-}
 
 /// The bridge function: three nodes, `bridge-input` (checks, learning), `bridge-lookup` (forwarding database) and
 /// `bridge-flood` (frames to all other ports, and whatever else is in their bursts; not called without any).

@@ -1,6 +1,6 @@
 use packet::{headers::ethertype, Buffer, Burst, BURST};
 
-use super::BridgeCounters;
+use super::counters::BridgeCounters;
 use crate::{
     fdb::{Fdb, Learned, Place},
     pass::PREFETCH_AHEAD,

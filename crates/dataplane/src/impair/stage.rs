@@ -4,10 +4,10 @@ use packet::{Alloc, Buffer, Burst};
 
 use super::{
     bucket::Bucket,
+    counters::ImpairCounters,
     dice::Dice,
     hold::{Held, Hold},
     spec::ImpairSpec,
-    ImpairCounters,
 };
 use crate::{DropReason, Trash};
 

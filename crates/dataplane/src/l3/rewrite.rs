@@ -6,8 +6,7 @@ use super::{
 };
 use crate::{
     local::Fault,
-    mpls::Stack,
-    tables::{Adjacency, Next, Tables, Tag},
+    tables::{Adjacency, Next, Stack, Tables, Tag},
     DropReason, Outputs, Trash,
 };
 

@@ -9,7 +9,8 @@ use packet::{
 
 use super::{
     l2::{self, Layer2},
-    own, Cx, Fate, Local,
+    own,
+    state::{Cx, Fate, Local},
 };
 use crate::{
     tables::{Interface, Next},

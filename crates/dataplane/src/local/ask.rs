@@ -7,7 +7,16 @@ use packet::{
     Alloc, Buffer, MacAddr,
 };
 
-use super::{arp, error::Cause, l2::Layer2, limit::Said, nd, own, waiting::Held, Cx, Fault, Local};
+use super::{
+    arp,
+    error::Cause,
+    ingress::Fault,
+    l2::Layer2,
+    limit::Said,
+    nd, own,
+    state::{Cx, Local},
+    waiting::Held,
+};
 use crate::{
     tables::{Next, Tables},
     DropReason, Outputs,

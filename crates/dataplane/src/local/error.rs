@@ -16,12 +16,13 @@ use packet::{
 
 use super::{
     icmp::{write_icmp, write_ip4, TTL},
+    ingress::Fault,
     l2::{encapsulate, Layer2},
-    own, Cx, Fault, Local,
+    own,
+    state::{Cx, Local},
 };
 use crate::{
-    mpls::Stack,
-    tables::{Adjacency, Next, Tables},
+    tables::{Adjacency, Next, Stack, Tables},
     DropReason, Outputs,
 };
 

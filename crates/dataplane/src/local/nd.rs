@@ -15,7 +15,8 @@ use packet::{
 
 use super::{
     l2::{self, Layer2, TAGGED},
-    own, Cx, Fate, Local,
+    own,
+    state::{Cx, Fate, Local},
 };
 use crate::{tables::Interface, DropReason};
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use packet::{Buffer, Burst};
 
-use super::Ingress;
+use super::ingress::Ingress;
 use crate::tables::{Next, Tables, GROUP};
 
 /// Most frames held at once.

@@ -20,7 +20,6 @@
 
 mod input;
 mod rewrite;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -28,13 +27,11 @@ use packet::{Buffer, Burst, Clock, BURST};
 
 use input::Kind;
 use rewrite::{plain, Fate};
-use table::{Action, Entry};
-pub use table::{LabelAction, LabelRoute, Labels, Stack, MAX_PUSH};
 
 use crate::{
     node::{Laps, NodeStats},
     pass::PREFETCH_AHEAD,
-    tables::{Adjacency, PortTable, Tables, GROUP},
+    tables::{Action, Adjacency, Entry, PortTable, Tables, GROUP},
     DropReason, Function, Outputs, Reader, Verdict,
 };
 

@@ -4,12 +4,10 @@ use packet::{
     Buffer, Burst, BURST,
 };
 
-use super::{
-    input::{flow_hash, Parsed, BOTTOM, ENTRY, ETHERNET, VLAN},
-    table::{Action, Entry, FIRST_LABEL, MAX_PUSH},
-};
+use super::input::{flow_hash, Parsed, BOTTOM, ENTRY, ETHERNET, VLAN};
 use crate::{
-    tables::{Adjacency, Next, PortTable, Tables, Tag, GROUP},
+    model::MAX_PUSH,
+    tables::{Action, Adjacency, Entry, Next, PortTable, Tables, Tag, FIRST_LABEL, GROUP},
     DropReason,
 };
 

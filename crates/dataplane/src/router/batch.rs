@@ -10,13 +10,15 @@ use std::{
 use super::{
     derived::Derived,
     fibs::{Changes, Table},
-    neighbours::view,
-    Op, OpError, Router,
+    hops::view,
+    rib::{Dirty, Slot},
+    state::Router,
 };
 use crate::{
     fib::FibError,
+    model::{Op, OpError},
     tables::{Tables, GROUP},
-    Prefix, Shared, SpecError,
+    Prefix, Shared,
 };
 
 /// How long readers have to let go of a table before another one is made in its place.
@@ -44,12 +46,12 @@ impl Router {
         let _ = self.readdress();
         self.hops.refresh_all(&view(&self.links, &self.derived, &self.neighbours));
         let touched = std::mem::take(&mut self.dirty.touched);
-        self.dirty = super::rib::Dirty { touched, ..Default::default() };
+        self.dirty = Dirty { touched, ..Default::default() };
         let op = ops.get(index).map(ToString::to_string).unwrap_or_default();
         Err(OpError { index, op, why })
     }
 
-    fn attempt(&mut self, ops: &[Op], undo: &mut Vec<super::rib::Slot>) -> Result<(), Failure> {
+    fn attempt(&mut self, ops: &[Op], undo: &mut Vec<Slot>) -> Result<(), Failure> {
         let mut new = Vec::new();
         let mut sets = Vec::new();
         for (index, op) in ops.iter().enumerate() {
@@ -216,12 +218,5 @@ fn let_go<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut Arc<T>) ->
             return false;
         }
         sleep(Duration::from_millis(1));
-    }
-}
-
-impl OpError {
-    /// As an error of the setting that the change came from.
-    pub fn into_spec(self, what: impl Into<String>) -> SpecError {
-        SpecError::new(what, self.op, self.why)
     }
 }

@@ -2,21 +2,23 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    net::IpAddr,
     sync::Arc,
 };
 
 use packet::MacAddr;
 
-use super::{derived::Derived, links::Links, neighbours::Neighbours, pool::Pool, weights::spread, Hop, Path};
+use super::{
+    derived::Derived,
+    links::Links,
+    neighbours::{Host, Neighbours},
+    pool::Pool,
+    weights::spread,
+};
 use crate::{
-    mpls::{Stack, MAX_PUSH},
-    tables::{Adjacency, Group, Next, ADJ_NO_ROUTE, GROUP},
+    model::{Hop, Link, Path, MAX_PUSH},
+    tables::{Adjacency, Group, Next, Stack, ADJ_NO_ROUTE, GROUP},
     DropReason, SpecError,
 };
-
-/// A neighbour: its address and the interface it is on.
-pub(super) type Host = (IpAddr, u16);
 
 /// What an adjacency is; two that are the same share a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,6 +40,11 @@ pub(super) struct View<'a> {
     pub(super) links: &'a Links,
     pub(super) derived: &'a Derived,
     pub(super) neighbours: &'a Neighbours,
+}
+
+/// What adjacencies are made from, of the parts of a router.
+pub(super) fn view<'a>(links: &'a Links, derived: &'a Derived, neighbours: &'a Neighbours) -> View<'a> {
+    View { links, derived, neighbours }
 }
 
 /// A compiled set of paths.
@@ -368,7 +375,7 @@ impl Hops {
     }
 }
 
-fn link_of(path: &Path) -> Option<super::Link> {
+fn link_of(path: &Path) -> Option<Link> {
     match path.hop {
         Hop::Via { link, .. } => link,
         Hop::Station { link, .. } | Hop::Connected { link } => Some(link),

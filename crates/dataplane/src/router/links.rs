@@ -1,7 +1,9 @@
+//! Links and their interface numbers.
+
 use std::collections::BTreeMap;
 
-use super::{Link, PortInfo};
 use crate::{
+    model::{Link, PortInfo},
     tables::{Interface, MacFilter, PortTable, Tag, NO_INTERFACE},
     SpecError,
 };

@@ -2,7 +2,11 @@
 
 use packet::{Alloc, Buffer};
 
-use super::{flow, switch::Exit, Context, Work};
+use super::{
+    flow,
+    switch::Exit,
+    work::{Context, Work},
+};
 use crate::{DropReason, Outputs};
 
 impl<A: Alloc> Work<A> {

@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use crate::local::{Event, Events};
+use crate::model::{Event, Events};
 
 /// Tunnel ends told apart; also the most that are told of in a second.
 const SLOTS: usize = 64;

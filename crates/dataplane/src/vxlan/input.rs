@@ -6,11 +6,10 @@ use packet::{
 };
 
 use super::{
-    overlay::NOWHERE,
     parse::{self, Kind, Plain, Tunnelled},
-    Context, Work,
+    work::{Context, Work},
 };
-use crate::{pass::PREFETCH_AHEAD, DropReason};
+use crate::{pass::PREFETCH_AHEAD, tables::NOWHERE, DropReason};
 
 /// Where the last plain frame of a burst belonged whose tunnel is known.
 struct Last<const N: usize> {

@@ -14,9 +14,9 @@ use packet::{
     },
 };
 
-use super::outer::{sum, ETHERNET, I_FLAG, UDP_VXLAN};
+use super::outer::sum;
 use crate::{
-    tables::{MacFilter, PortTable, NO_INTERFACE},
+    tables::{MacFilter, PortTable, ETHERNET, I_FLAG, NO_INTERFACE, UDP_VXLAN},
     DropReason,
 };
 

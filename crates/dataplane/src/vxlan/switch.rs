@@ -7,14 +7,14 @@ use packet::{
 
 use super::{
     flow,
-    outer::{Outer, ETHERNET},
-    overlay::{Access, Domain, Tunnel, NOWHERE, TUNNEL},
-    recent, Context, Work,
+    outer::Outer,
+    recent,
+    work::{Context, Work},
 };
 use crate::{
     fdb::Learned,
     pass::PREFETCH_AHEAD,
-    tables::{Next, GROUP},
+    tables::{Access, Domain, Next, Tunnel, ETHERNET, GROUP, NOWHERE, TUNNEL},
     DropReason, Outputs, Verdict,
 };
 

@@ -14,10 +14,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    local::Event,
-    router::Link,
-    tables::{Adjacency, Group, MacFilter, Next, Tag, GROUP, NO_INTERFACE},
-    DropCounters, Null, PortMap, Shared,
+    model::{Event, Link, Network, OverlayConfig, Remote, StaticEntry},
+    tables::{Adjacency, Endpoint, Group, MacFilter, Next, Overlay, Tag, GROUP, NO_INTERFACE},
+    DropCounters, DropReason, Null, PortMap, Shared,
 };
 
 const NEIGHBOUR: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
@@ -426,7 +425,7 @@ fn the_underlay_decides_at_every_burst() {
         publish(&mut rig, &|tables| tables.adjacencies[3].next = next);
         assert_eq!(rig.run(0, &[inner(FAR, NEAR)]).dropped(), [(reason, 1)], "{next:?}");
         let now = rig.shared.current();
-        assert_eq!(now.overlay.unresolved(&now).count(), if next == Next::Glean { 3 } else { 0 });
+        assert_eq!(now.unresolved_tunnels().count(), if next == Next::Glean { 3 } else { 0 });
     }
     // An outer tag, and labels.
     publish(&mut rig, &|tables| tables.adjacencies[3].tag = Tag::Vid(33));
@@ -434,8 +433,8 @@ fn the_underlay_decides_at_every_burst() {
     assert_eq!(ran.out[UNDER][0][12..18], [0x81, 0, 0, 33, 8, 0]);
     check_outer(&ran.out[UNDER][0], "192.0.2.1", "192.0.2.2", 7, &inner(FAR, NEAR));
     let labelled = |tables: &mut Tables| {
-        let stack = crate::mpls::Stack { entries: [[0, 1, 0, 0], [0, 1, 0x10, 0], [0; 4], [0; 4]], len: 2 };
-        tables.labels = Arc::new(crate::mpls::Labels::new(&[], vec![stack], &mut |_| 0));
+        let stack = crate::tables::Stack { entries: [[0, 1, 0, 0], [0, 1, 0x10, 0], [0; 4], [0; 4]], len: 2 };
+        tables.labels = Arc::new(crate::tables::Labels::new(&[], vec![stack], &mut |_| 0));
         tables.adjacencies[3].push = 1;
     };
     publish(&mut rig, &labelled);

@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::local::Fault;
 
 #[test]
 fn each_fault_moves_its_own_counter_alone() {
@@ -117,8 +116,8 @@ fn busy_tables(tag: Tag, push: u16, mtu: u16, vlans: bool) -> Tables {
 }
 
 use crate::{
-    mpls::{Labels, Stack},
-    tables::{Group, Tag, GROUP},
+    local::Fault,
+    tables::{Group, Labels, Stack, Tag, GROUP},
 };
 
 proptest! {

@@ -5,8 +5,7 @@ use std::{collections::HashSet, net::IpAddr};
 use super::*;
 use crate::{
     local::Fault,
-    mpls::{Labels, Stack},
-    tables::{Group, Tag, GROUP},
+    tables::{Group, Labels, Stack, Tag, GROUP},
 };
 
 /// [`tables`] with these routes alone.

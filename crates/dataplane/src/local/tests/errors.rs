@@ -1,7 +1,7 @@
 //! ICMP errors: their bytes, when none may be sent, and how many.
 
 use super::*;
-use crate::mpls::{Labels, Stack};
+use crate::tables::{Labels, Stack};
 
 /// Type, code and the word after the checksum.
 type Message = (u8, u8, u32);

@@ -19,7 +19,8 @@ use packet::{
 use super::*;
 use crate::{
     fib::{Fib4, Fib6},
-    tables::{Adjacency, Next, Tag},
+    model::Event,
+    tables::{Adjacency, Interface, Next, Tag},
     DropCounters, Prefix,
 };
 

@@ -13,8 +13,8 @@ use packet::{
 
 use super::*;
 use crate::{
-    router::{Hop, Path},
-    tables::{Group, MacFilter, Tag, NO_INTERFACE},
+    model::{Hop, LabelAction, LabelRoute, Path},
+    tables::{Group, Labels, MacFilter, Stack, Tag, NO_INTERFACE},
     DropCounters, Shared,
 };
 

@@ -7,9 +7,10 @@ use std::{sync::Arc, time::Duration};
 
 use packet::MacAddr;
 
-use super::{Op, OpError, Policy, PortInfo, Router};
+use super::{Policy, Router};
 use crate::{
     fib::{FibError, FibMaker, Linear, Lookup4, Lookup6, Small},
+    model::{Op, OpError, PortInfo},
     tables::{Adjacency, MacFilter, Next, Tables, Tag},
     DropReason,
 };

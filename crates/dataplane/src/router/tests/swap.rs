@@ -113,7 +113,7 @@ fn a_neighbour_that_the_table_refuses_is_tried_again() {
     load(&mut router, 0, 5000).unwrap();
     let (sender, events) = std::sync::mpsc::sync_channel(4);
     let (addr, mac_addr) = ("192.0.2.2".parse().unwrap(), MacAddr([2, 0, 0, 0, 0, 2]));
-    sender.send(crate::local::Event::Neighbour { interface: 0, addr, mac: mac_addr }).unwrap();
+    sender.send(crate::model::Event::Neighbour { interface: 0, addr, mac: mac_addr }).unwrap();
     watched.refuse.store(REFUSE_TABLE, Ordering::Relaxed);
     router.tick(SECOND, &events);
     assert_eq!((router.trouble(), to(&router, "192.0.2.2").next), (Some(&full()), Next::Glean));

@@ -1,11 +1,16 @@
+//! Text forms of VXLAN networks, remote ends and stations.
+
 use std::fmt;
 
 use packet::MacAddr;
 
-use super::{join, text_form, Words};
+use super::words::{join, text_form, Words};
 use crate::{
-    router::{BridgeEntry, Fdb, Link},
-    vxlan::{Network, Remote, StaticEntry},
+    model::{
+        entry::{BridgeEntry, Fdb},
+        overlay::{Network, Remote, StaticEntry},
+        path::Link,
+    },
     SpecError,
 };
 
@@ -20,7 +25,7 @@ const FDB: &str = "VNI MAC ADDR (vxlan) or MAC LINK (bridge)";
 const UDP_PORT: u16 = 4789;
 
 /// Reads a network identifier.
-pub(in crate::router) fn vni(words: &mut Words<'_>) -> Result<u32, SpecError> {
+pub(in crate::model) fn vni(words: &mut Words<'_>) -> Result<u32, SpecError> {
     words.number("VNI", 0, (1 << 24) - 1)
 }
 
@@ -50,7 +55,7 @@ fn network(words: &mut Words<'_>) -> Result<Network, SpecError> {
 }
 
 /// Reads a remote end.
-pub(in crate::router) fn remote(words: &mut Words<'_>) -> Result<Remote, SpecError> {
+pub(in crate::model) fn remote(words: &mut Words<'_>) -> Result<Remote, SpecError> {
     Ok(Remote { vni: vni(words)?, addr: words.addr("remote address")? })
 }
 
@@ -63,7 +68,7 @@ fn bridge(words: &mut Words<'_>) -> Result<BridgeEntry, SpecError> {
 }
 
 /// Reads what an entry is found by: the network, none for the bridge, and the station.
-pub(in crate::router) fn station_key(words: &mut Words<'_>) -> Result<(Option<u32>, MacAddr), SpecError> {
+pub(in crate::model) fn station_key(words: &mut Words<'_>) -> Result<(Option<u32>, MacAddr), SpecError> {
     let network = if is_mac(words) { None } else { Some(vni(words)?) };
     Ok((network, words.mac("MAC address")?))
 }

@@ -1,11 +1,13 @@
+//! Text forms of label routes.
+
 use std::fmt;
 
 use super::{
     path::{path, LABEL_MAX},
-    text_form, Words,
+    words::{text_form, Words},
 };
 use crate::{
-    mpls::{LabelAction, LabelRoute},
+    model::label::{LabelAction, LabelRoute},
     SpecError,
 };
 
@@ -17,7 +19,7 @@ const OUT: &str = "must be 0, 2, 3 (implicit-null) or 16 to 1048575";
 const IMPLICIT_NULL: u32 = 3;
 
 /// Reads the incoming label.
-pub(in crate::router) fn label(words: &mut Words<'_>) -> Result<u32, SpecError> {
+pub(in crate::model) fn label(words: &mut Words<'_>) -> Result<u32, SpecError> {
     words.number("label", 16, LABEL_MAX)
 }
 

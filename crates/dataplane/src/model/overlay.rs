@@ -1,8 +1,10 @@
+//! VXLAN networks, their remote ends and stations, as they are configured or learned.
+
 use std::net::IpAddr;
 
 use packet::MacAddr;
 
-use crate::router::Link;
+use super::path::Link;
 
 /// One VXLAN network, written `VNI local ADDR access LINK[,LINK...] [port UDP] [learn on|off]`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,29 +1,20 @@
-//! The text forms of everything an operator configures: one line of words each.
-
-mod item;
-mod label;
-mod overlay;
-mod path;
-#[cfg(test)]
-mod tests;
+//! Reading a text word by word.
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use packet::MacAddr;
 
-pub(super) use item::{address, neighbour_key, prefix};
-pub(super) use label::label;
-pub(super) use overlay::{remote, station_key, vni};
+use crate::{model::path::Link, SpecError};
 
-use super::Link;
-use crate::SpecError;
+/// The form of a link.
+pub(super) const LINK: &str = "must be PORT or PORT.VID, like 0 or 1.100: ports from 0, VIDs 1 to 4094";
 
 /// Longest text an error shows.
 const SHOWN: usize = 120;
 
 /// The words of a text, one after the other; no allocation but for errors.
 #[derive(Debug, Clone)]
-pub(super) struct Words<'a> {
+pub(in crate::model) struct Words<'a> {
     what: &'static str,
     form: &'static str,
     whole: &'a str,
@@ -32,17 +23,17 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     /// The words of `text`, which is a `what` and is written like `form`.
-    pub(super) fn new(what: &'static str, form: &'static str, text: &'a str) -> Self {
+    pub(in crate::model) fn new(what: &'static str, form: &'static str, text: &'a str) -> Self {
         let text = text.trim_ascii();
         Self { what, form, whole: text, rest: text }
     }
 
     /// What has not been read yet.
-    pub(super) fn rest(&self) -> &'a str {
+    pub(in crate::model) fn rest(&self) -> &'a str {
         self.rest
     }
 
-    pub(super) fn peek(&self) -> Option<&'a str> {
+    pub(in crate::model) fn peek(&self) -> Option<&'a str> {
         let end = self.rest.bytes().position(|b| b.is_ascii_whitespace()).unwrap_or(self.rest.len());
         self.rest.get(..end).filter(|word| !word.is_empty())
     }
@@ -52,14 +43,14 @@ impl<'a> Words<'a> {
     }
 
     /// The next word.
-    pub(super) fn next(&mut self) -> Option<&'a str> {
+    pub(in crate::model) fn next(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
         self.skip(word);
         Some(word)
     }
 
     /// Takes the next word if it is this one.
-    pub(super) fn eat(&mut self, keyword: &str) -> bool {
+    pub(in crate::model) fn eat(&mut self, keyword: &str) -> bool {
         let found = self.peek() == Some(keyword);
         if found {
             self.skip(keyword);
@@ -68,7 +59,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, read as a `T` that is called `name` and must be `legal`.
-    pub(super) fn read<T: FromStr>(&mut self, name: &str, legal: &str) -> Result<T, SpecError> {
+    pub(in crate::model) fn read<T: FromStr>(&mut self, name: &str, legal: &str) -> Result<T, SpecError> {
         let Some(word) = self.next() else {
             return Err(self.missing(name));
         };
@@ -76,7 +67,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as a number in a range.
-    pub(super) fn number(&mut self, name: &str, least: u32, most: u32) -> Result<u32, SpecError> {
+    pub(in crate::model) fn number(&mut self, name: &str, least: u32, most: u32) -> Result<u32, SpecError> {
         let word = self.peek().unwrap_or_default();
         let number = self.read(name, &span(least, most))?;
         match number {
@@ -86,12 +77,12 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as an address.
-    pub(super) fn addr(&mut self, name: &str) -> Result<IpAddr, SpecError> {
+    pub(in crate::model) fn addr(&mut self, name: &str) -> Result<IpAddr, SpecError> {
         self.read(name, "must be an IPv4 or IPv6 address")
     }
 
     /// The next word as the MAC address of a station.
-    pub(super) fn mac(&mut self, name: &str) -> Result<MacAddr, SpecError> {
+    pub(in crate::model) fn mac(&mut self, name: &str) -> Result<MacAddr, SpecError> {
         const LEGAL: &str = "must be a unicast MAC address, like 02:00:00:00:00:01";
         let mac: MacAddr = self.read(name, LEGAL)?;
         if mac.is_group() || mac == MacAddr::default() {
@@ -101,12 +92,12 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as a link.
-    pub(super) fn link(&mut self) -> Result<Link, SpecError> {
-        self.read("link", path::LINK)
+    pub(in crate::model) fn link(&mut self) -> Result<Link, SpecError> {
+        self.read("link", LINK)
     }
 
     /// An error about one word.
-    pub(super) fn bad(&self, name: &str, word: &str, legal: &str) -> SpecError {
+    pub(in crate::model) fn bad(&self, name: &str, word: &str, legal: &str) -> SpecError {
         // The address of an address is the address.
         let own = self.what.split(' ').any(|word| word == name);
         let what = if own { self.what.to_owned() } else { format!("{} {name}", self.what) };
@@ -114,18 +105,18 @@ impl<'a> Words<'a> {
     }
 
     /// An error about a word that should follow.
-    pub(super) fn missing(&self, name: &str) -> SpecError {
+    pub(in crate::model) fn missing(&self, name: &str) -> SpecError {
         SpecError::new(self.what, cut(self.whole), format!("{name} is missing: must be {}", self.form))
     }
 
     /// An error about what follows, or about the text that ends before its time.
-    pub(super) fn unexpected(&self) -> SpecError {
+    pub(in crate::model) fn unexpected(&self) -> SpecError {
         let shown = if self.rest.is_empty() { self.whole } else { self.rest };
         SpecError::new(self.what, cut(shown), format!("must be {}", self.form))
     }
 
     /// Nothing may follow.
-    pub(super) fn end(self) -> Result<(), SpecError> {
+    pub(in crate::model) fn end(self) -> Result<(), SpecError> {
         if self.rest.is_empty() {
             Ok(())
         } else {
@@ -139,12 +130,16 @@ fn span(least: u32, most: u32) -> String {
 }
 
 /// A text short enough to be shown.
-fn cut(text: &str) -> &str {
+pub(super) fn cut(text: &str) -> &str {
     text.char_indices().nth(SHOWN).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
 /// Writes a list with something between.
-fn join<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: impl IntoIterator<Item = T>, between: &str) -> fmt::Result {
+pub(super) fn join<T: fmt::Display>(
+    f: &mut fmt::Formatter<'_>,
+    items: impl IntoIterator<Item = T>,
+    between: &str,
+) -> fmt::Result {
     for (i, item) in items.into_iter().enumerate() {
         write!(f, "{}{item}", if i == 0 { "" } else { between })?;
     }
@@ -157,7 +152,7 @@ macro_rules! text_form {
         impl std::str::FromStr for $type {
             type Err = $crate::SpecError;
             fn from_str(text: &str) -> Result<Self, $crate::SpecError> {
-                let mut words = $crate::router::text::Words::new($what, $form, text);
+                let mut words = $crate::model::text::words::Words::new($what, $form, text);
                 let item = $read(&mut words)?;
                 words.end()?;
                 Ok(item)

@@ -1,6 +1,11 @@
+//! Links, and the paths that routes and labels take over them.
+
 use std::net::IpAddr;
 
 use packet::MacAddr;
+
+/// Most labels that one path pushes.
+pub const MAX_PUSH: usize = 4;
 
 /// A link a router is attached to, written `PORT` or `PORT.VID`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -40,7 +45,7 @@ pub enum Hop {
     Drop,
 }
 
-/// One way to a destination: a hop, MPLS labels to push (top first, at most [`crate::mpls::MAX_PUSH`]), and a weight
+/// One way to a destination: a hop, MPLS labels to push (top first, at most [`MAX_PUSH`]), and a weight
 /// among the other ways. Written `HOP [labels L[/L...]] [weight N]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {

@@ -1,9 +1,14 @@
+//! Addresses, routes, neighbours and stations, as they are configured.
+
 use std::net::IpAddr;
 
 use packet::MacAddr;
 
-use super::{Link, Path};
-use crate::{vxlan::StaticEntry, Prefix};
+use super::{
+    overlay::StaticEntry,
+    path::{Link, Path},
+    prefix::Prefix,
+};
 
 /// One of the router's own addresses, written `LINK ADDR/LEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,10 +1,6 @@
 use proptest::prelude::*;
 
-use crate::{
-    mpls::LabelRoute,
-    router::{Address, Fdb, Hop, Link, Neighbour, Op, Path, Route},
-    vxlan::{Network, Remote, StaticEntry},
-};
+use crate::model::{Address, Fdb, Hop, LabelRoute, Link, Neighbour, Network, Op, Path, Remote, Route, StaticEntry};
 
 /// Reads a text as what it is and shows it again.
 fn again(kind: &str, text: &str) -> String {

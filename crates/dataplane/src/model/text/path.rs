@@ -1,13 +1,13 @@
+//! Text forms of links and paths.
+
 use std::{fmt, str::FromStr};
 
-use super::{join, text_form, Words};
+use super::words::{cut, join, text_form, Words, LINK};
 use crate::{
-    mpls::MAX_PUSH,
-    router::{Hop, Link, Path},
+    model::path::{Hop, Link, Path, MAX_PUSH},
     SpecError,
 };
 
-pub(super) const LINK: &str = "must be PORT or PORT.VID, like 0 or 1.100: ports from 0, VIDs 1 to 4094";
 const PATH: &str = "via ADDR [port LINK], port LINK mac MAC [from MAC], port LINK or drop, \
                     then [labels L[/L...]] [weight N]";
 const LABEL: &str = "must be one to four labels like 16/17: each 0, 2 or 16 to 1048575";
@@ -27,7 +27,7 @@ impl FromStr for Link {
         };
         match (number(port).flatten(), vlan) {
             (Some(port), Ok(vlan)) => Ok(Self { port: usize::from(port), vlan }),
-            _ => Err(SpecError::new("link", super::cut(text), LINK)),
+            _ => Err(SpecError::new("link", cut(text), LINK)),
         }
     }
 }

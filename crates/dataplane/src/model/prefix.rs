@@ -1,3 +1,5 @@
+//! IPv4 and IPv6 prefixes.
+
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

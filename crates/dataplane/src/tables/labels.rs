@@ -1,12 +1,11 @@
+//! The label table.
+
 use packet::headers::mpls::MAX_LABEL;
 
-use crate::router::Path;
-
-/// Most labels one path pushes.
-pub const MAX_PUSH: usize = 4;
+use crate::model::{LabelAction, LabelRoute, Path, MAX_PUSH};
 
 /// The first label that is not reserved (RFC 3032 2.1).
-pub(super) const FIRST_LABEL: u32 = 16;
+pub(crate) const FIRST_LABEL: u32 = 16;
 /// Implicit null: as an outgoing label, pop; never in a frame (RFC 3032 2.1).
 const IMPLICIT_NULL: u32 = 3;
 
@@ -19,40 +18,10 @@ pub struct Stack {
     pub len: u8,
 }
 
-/// What is done with a label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LabelAction {
-    /// `swap OUT PATH`: another label, and on. OUT may be `implicit-null` (3), which pops.
-    Swap {
-        /// The outgoing label.
-        out: u32,
-        /// Where to.
-        path: Path,
-    },
-    /// `pop PATH`: the label goes, and what is below is forwarded unseen (penultimate hop popping).
-    Pop {
-        /// Where to.
-        path: Path,
-    },
-    /// `lookup`: the label goes, and what is below is looked up: the next label, or the IP destination.
-    Lookup,
-    /// `drop`.
-    Drop,
-}
-
-/// One entry of the label table, written `LABEL ACTION`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabelRoute {
-    /// The incoming label, 16 to 1048575; 0 and 2 (explicit null) are always there.
-    pub label: u32,
-    /// What is done with it.
-    pub action: LabelAction,
-}
-
 /// The label table that lcores read.
 #[derive(Debug, Clone, Default)]
 pub struct Labels {
-    /// Stacks that adjacencies push, by index ([`Adjacency::push`](crate::tables::Adjacency::push) less one).
+    /// Stacks that adjacencies push, by index ([`Adjacency::push`](super::adjacency::Adjacency::push) less one).
     pub stacks: Vec<Stack>,
     /// By label, as far as the largest in use: one load finds everything there is to know.
     entries: Box<[Entry]>,
@@ -85,12 +54,12 @@ impl Labels {
 
     /// The entry of a label; an empty one when there is none.
     #[inline(always)]
-    pub(super) fn entry(&self, label: u32) -> Entry {
+    pub(crate) fn entry(&self, label: u32) -> Entry {
         self.entries.get(label as usize).copied().unwrap_or_default()
     }
 
     /// The labels that an adjacency with this `push` pushes, top first.
-    pub(super) fn pushed(&self, push: u16) -> Option<&[[u8; 4]]> {
+    pub(crate) fn pushed(&self, push: u16) -> Option<&[[u8; 4]]> {
         match usize::from(push).checked_sub(1) {
             Some(index) => self.stacks.get(index).and_then(|stack| stack.entries.get(..usize::from(stack.len))),
             None => Some(&[]),
@@ -100,7 +69,7 @@ impl Labels {
 
 /// What an entry says is to be done, in its lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     None,
     Swap,
     Pop,
@@ -111,7 +80,7 @@ pub(super) enum Action {
 /// One label's entry in one word: the next hop number, the outgoing label where it stands in a label stack entry, and
 /// the action. Zero is no entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Entry(u64);
+pub(crate) struct Entry(u64);
 
 impl Entry {
     /// The bits of the outgoing label.
@@ -122,7 +91,7 @@ impl Entry {
     }
 
     #[inline(always)]
-    pub(super) fn action(self) -> Action {
+    pub(crate) fn action(self) -> Action {
         match self.0 & 7 {
             1 => Action::Swap,
             2 => Action::Pop,
@@ -134,19 +103,19 @@ impl Entry {
 
     /// The next hop number.
     #[inline(always)]
-    pub(super) fn hop(self) -> u32 {
+    pub(crate) fn hop(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
     /// The label stack entry that takes the place of `word`: the outgoing label, EXP and bottom bit kept, `ttl`.
     #[inline(always)]
-    pub(super) fn swapped(self, word: u32, ttl: u8) -> u32 {
+    pub(crate) fn swapped(self, word: u32, ttl: u8) -> u32 {
         (self.0 & Self::OUT) as u32 | word & 0xf00 | u32::from(ttl)
     }
 
     /// Bits that are not zero when two entries differ in more than their outgoing label.
     #[inline(always)]
-    pub(super) fn differs(self, other: Self) -> u64 {
+    pub(crate) fn differs(self, other: Self) -> u64 {
         (self.0 ^ other.0) & !Self::OUT
     }
 }
@@ -154,7 +123,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::router::Hop;
+    use crate::{model::Hop, tables::adjacency::GROUP};
 
     fn route(label: u32, action: LabelAction) -> LabelRoute {
         LabelRoute { label, action }
@@ -174,7 +143,7 @@ mod tests {
             route(21, LabelAction::Swap { out: MAX_LABEL + 1, path: path(5) }),
             route(MAX_LABEL + 1, LabelAction::Drop),
         ];
-        let mut hop = |path: &Path| crate::tables::GROUP | u32::from(path.weight);
+        let mut hop = |path: &Path| GROUP | u32::from(path.weight);
         let labels = Labels::new(&routes, Vec::new(), &mut hop);
         let want = [
             (0, Action::None, 0),
@@ -192,7 +161,7 @@ mod tests {
             assert_eq!((entry.action(), entry.hop() & 0xff), (action, hop), "{label}");
         }
         assert_eq!(labels.entry(16).swapped(0x1234_5f40, 7), 0xffff_ff07);
-        assert_eq!(labels.entry(16).hop(), crate::tables::GROUP | 2);
+        assert_eq!(labels.entry(16).hop(), GROUP | 2);
         assert_eq!(labels.entries.len(), 22);
         assert_eq!(Labels::default().entry(0), Entry::default());
     }

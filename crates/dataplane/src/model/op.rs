@@ -1,16 +1,23 @@
+//! Changes of the configuration, and what they change.
+
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use packet::MacAddr;
 
 use super::{
-    text::{address, label, neighbour_key, prefix, remote, station_key, vni, Words},
-    Address, Fdb, Link, Neighbour, Route,
+    entry::{Address, Fdb, Neighbour, Route},
+    label::LabelRoute,
+    overlay::{Network, Remote},
+    path::Link,
+    prefix::Prefix,
+    text::{
+        entry::{address, neighbour_key, prefix},
+        label::label,
+        overlay::{remote, station_key, vni},
+        words::Words,
+    },
 };
-use crate::{
-    mpls::LabelRoute,
-    vxlan::{Network, Remote},
-    Prefix, SpecError,
-};
+use crate::SpecError;
 
 /// Something that is configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -220,5 +227,12 @@ impl fmt::Display for Op {
             Self::Replace(item) => write!(f, "{} replace {item}", item.noun()),
             Self::Del(key) => write!(f, "{} del {key}", key.noun()),
         }
+    }
+}
+
+impl OpError {
+    /// As an error of the setting that the change came from.
+    pub fn into_spec(self, what: impl Into<String>) -> SpecError {
+        SpecError::new(what, self.op, self.why)
     }
 }

@@ -1,3 +1,5 @@
+//! What lcores report to the control side.
+
 use std::{net::IpAddr, sync::mpsc::SyncSender};
 
 use packet::MacAddr;

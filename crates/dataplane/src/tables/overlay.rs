@@ -2,23 +2,21 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::Hash,
     net::IpAddr,
 };
 
 use packet::{headers::vlan::MAX_VID, MacAddr};
 
-use super::{outer::Template, seeded::Seeded, Network, OverlayConfig};
+use super::{numbers::Numbers, seeded::Seeded, tunnel::Template};
 use crate::{
     fdb::{Fdb, Flush},
-    router::Link,
-    tables::{Next, Tables},
+    model::{Link, Network, OverlayConfig},
 };
 
 /// The endpoint number of the first tunnel; those of access links are below.
-pub(super) const TUNNEL: u16 = 0x8000;
+pub(crate) const TUNNEL: u16 = 0x8000;
 /// No endpoint.
-pub(super) const NOWHERE: u16 = u16::MAX;
+pub(crate) const NOWHERE: u16 = u16::MAX;
 /// Networks that a table of stations tells apart.
 const MAX_NETWORKS: u16 = 4096;
 
@@ -33,7 +31,7 @@ pub struct Overlay {
     tunnels: Vec<Option<Tunnel>>,
     ports: Vec<Role>,
     /// Our own tunnel addresses with their UDP ports.
-    pub(super) ends: Vec<(IpAddr, u16)>,
+    pub(crate) ends: Vec<(IpAddr, u16)>,
     /// Networks by VNI and place in `ends`.
     vnis: HashMap<(u32, usize), u16, Seeded>,
     /// Tunnels by network and other end ([`bits`]).
@@ -46,7 +44,7 @@ pub struct Overlay {
 
 /// A network.
 #[derive(Debug)]
-pub(super) struct Domain {
+pub(crate) struct Domain {
     pub learn: bool,
     /// Its access links.
     pub access: Box<[u16]>,
@@ -56,7 +54,7 @@ pub(super) struct Domain {
 
 impl Domain {
     /// Its access link, when there is only one: all frames out of tunnels go there, known or not.
-    pub(super) fn sole(&self) -> Option<u16> {
+    pub(crate) fn sole(&self) -> Option<u16> {
         match *self.access {
             [link] => Some(link),
             _ => None,
@@ -66,7 +64,7 @@ impl Domain {
 
 /// A link whose frames belong to a network.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
+pub(crate) struct Access {
     pub domain: u16,
     pub port: u16,
     pub vlan: Option<u16>,
@@ -74,7 +72,7 @@ pub(super) struct Access {
 
 /// A way to another end of a network.
 #[derive(Debug)]
-pub(super) struct Tunnel {
+pub(crate) struct Tunnel {
     pub domain: u16,
     addr: IpAddr,
     /// Adjacency or group.
@@ -84,7 +82,7 @@ pub(super) struct Tunnel {
 
 /// What frames of a port are.
 #[derive(Debug, Clone, Default)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// All of the underlay.
     #[default]
     Underlay,
@@ -259,46 +257,41 @@ impl Overlay {
         }
     }
 
-    /// Tunnel ends that are on a link of the router's own and whose MAC address is not known: frames to them are dropped
-    /// until it is, so the control side asks for it. (The gateways of the others it asks for anyway.)
-    pub fn unresolved<'a>(&'a self, tables: &'a Tables) -> impl Iterator<Item = IpAddr> + 'a {
-        let glean = |tunnel: &&Tunnel| {
-            let adjacency = tables.adjacencies.get(tables.pick(tunnel.next_hop, 0) as usize);
-            adjacency.is_some_and(|a| a.next == Next::Glean)
-        };
-        self.tunnels.iter().flatten().filter(glean).map(|tunnel| tunnel.addr)
+    /// The tunnels: next hop number and other end of each.
+    pub(super) fn tunnel_ends(&self) -> impl Iterator<Item = (u32, IpAddr)> + '_ {
+        self.tunnels.iter().flatten().map(|tunnel| (tunnel.next_hop, tunnel.addr))
     }
 
     #[inline]
-    pub(super) fn role(&self, port: usize) -> &Role {
+    pub(crate) fn role(&self, port: usize) -> &Role {
         self.ports.get(port).unwrap_or(&Role::Underlay)
     }
 
     #[inline]
-    pub(super) fn domain(&self, number: u16) -> Option<&Domain> {
+    pub(crate) fn domain(&self, number: u16) -> Option<&Domain> {
         self.domains.get(usize::from(number))?.as_ref()
     }
 
     #[inline]
-    pub(super) fn access(&self, number: u16) -> Option<Access> {
+    pub(crate) fn access(&self, number: u16) -> Option<Access> {
         *self.access.get(usize::from(number))?
     }
 
     /// The tunnel with this endpoint number.
     #[inline]
-    pub(super) fn tunnel(&self, number: u16) -> Option<&Tunnel> {
+    pub(crate) fn tunnel(&self, number: u16) -> Option<&Tunnel> {
         self.tunnels.get(usize::from(number.checked_sub(TUNNEL)?))?.as_ref()
     }
 
     /// The network with this VNI at one of our ends.
     #[inline]
-    pub(super) fn network(&self, vni: u32, end: usize) -> Option<u16> {
+    pub(crate) fn network(&self, vni: u32, end: usize) -> Option<u16> {
         self.vnis.get(&(vni, end)).copied()
     }
 
     /// The endpoint number of the tunnel to this address.
     #[inline]
-    pub(super) fn peer(&self, domain: u16, addr: IpAddr) -> Option<u16> {
+    pub(crate) fn peer(&self, domain: u16, addr: IpAddr) -> Option<u16> {
         self.peers.get(&(domain, bits(addr))).copied()
     }
 }
@@ -310,53 +303,6 @@ pub enum Endpoint {
     Access(Link),
     /// The tunnel to this address.
     Tunnel(IpAddr),
-}
-
-/// Numbers given to keys: a key keeps its number while it is there, and a number given back is the last to be given again.
-#[derive(Debug, Clone)]
-struct Numbers<K> {
-    of: HashMap<K, u16>,
-    next: u16,
-}
-
-impl<K> Default for Numbers<K> {
-    fn default() -> Self {
-        Self { of: HashMap::new(), next: 0 }
-    }
-}
-
-impl<K: Copy + Eq + Hash> Numbers<K> {
-    /// Numbers for these keys below `limit`; keys beyond get none.
-    fn renew(before: Option<&Self>, keys: impl Iterator<Item = K>, limit: u16) -> Self {
-        let keys: Vec<K> = keys.collect();
-        let known = |key: &K| before.and_then(|b| b.get(key));
-        let mut of: HashMap<K, u16> = keys.iter().filter_map(|key| Some((*key, known(key)?))).collect();
-        let mut used: HashSet<u16> = of.values().copied().collect();
-        let mut next = before.map_or(0, |b| b.next);
-        for key in keys {
-            if used.len() >= usize::from(limit) {
-                break;
-            }
-            if of.contains_key(&key) {
-                continue;
-            }
-            while !used.insert(next) {
-                next = (next + 1) % limit;
-            }
-            of.insert(key, next);
-            next = (next + 1) % limit;
-        }
-        Self { of, next }
-    }
-
-    fn get(&self, key: &K) -> Option<u16> {
-        self.of.get(key).copied()
-    }
-
-    /// The numbers of keys that `after` has no more.
-    fn gone<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = u16> + 'a {
-        self.of.iter().filter(|(key, _)| !after.of.contains_key(key)).map(|(_, number)| *number)
-    }
 }
 
 /// An address of either family.

@@ -1,12 +1,18 @@
+//! Text forms of addresses, routes and neighbours.
+
 use std::{fmt, net::IpAddr};
 
 use super::{
     path::{begins, path},
-    text_form, Words,
+    words::{text_form, Words},
 };
 use crate::{
-    router::{Address, Hop, Link, Neighbour, Path, Route},
-    Prefix, SpecError,
+    model::{
+        entry::{Address, Neighbour, Route},
+        path::{Hop, Link, Path},
+        prefix::Prefix,
+    },
+    SpecError,
 };
 
 const ADDRESS: &str = "LINK ADDR/LEN, like 0 192.0.2.1/24";
@@ -20,7 +26,7 @@ const PREFIX: &str =
 const MAX_PATHS: usize = 64;
 
 /// Reads an address.
-pub(in crate::router) fn address(words: &mut Words<'_>) -> Result<Address, SpecError> {
+pub(in crate::model) fn address(words: &mut Words<'_>) -> Result<Address, SpecError> {
     const LEGAL: &str = "must be a host's address and a length like 192.0.2.1/24 or 2001:db8::1/64";
     let link = words.link()?;
     let word = words.next().ok_or_else(|| words.missing("address"))?;
@@ -50,7 +56,7 @@ fn is_host(address: &Address) -> bool {
 }
 
 /// Reads a prefix.
-pub(in crate::router) fn prefix(words: &mut Words<'_>) -> Result<Prefix, SpecError> {
+pub(in crate::model) fn prefix(words: &mut Words<'_>) -> Result<Prefix, SpecError> {
     words.read("prefix", PREFIX)
 }
 
@@ -65,7 +71,7 @@ fn route(words: &mut Words<'_>) -> Result<Route, SpecError> {
 }
 
 /// Reads what a neighbour is found by.
-pub(in crate::router) fn neighbour_key(words: &mut Words<'_>) -> Result<(Link, IpAddr), SpecError> {
+pub(in crate::model) fn neighbour_key(words: &mut Words<'_>) -> Result<(Link, IpAddr), SpecError> {
     let link = words.link()?;
     let addr = words.addr("address")?;
     if addr.is_multicast() || addr.is_unspecified() || addr.is_loopback() {
