@@ -19,8 +19,8 @@ pub use spec::{ImpairSpec, Limit, Place, Policer};
 use stage::Stage;
 
 use crate::{
-    node::{Laps, NodeStats},
-    DropReason, Function, Outputs, Verdict,
+    node::{NodeStats, NodeTimer},
+    Dispatch, DropReason, Function, Outputs,
 };
 
 /// A function with an impairment before or after it.
@@ -79,31 +79,31 @@ impl<F, A: Alloc> Impair<F, A> {
     /// Impairs what the function inside has sent on its way.
     fn after<C: Clock>(
         &mut self,
-        verdict: Verdict,
+        dispatch: Dispatch,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        let now = laps.fresh();
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        let now = timer.read_clock();
         let mut n = 0;
-        match verdict {
-            Verdict::All(port) => {
+        match dispatch {
+            Dispatch::All(port) => {
                 n += burst.len();
                 if let Some(stage) = self.stages.get_mut(port) {
-                    out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                    out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.drops);
                 }
             }
-            Verdict::Split => {
+            Dispatch::Split => {
                 for (stage, burst) in self.stages.iter_mut().zip(&mut out.ports) {
                     if !burst.is_empty() {
                         n += burst.len();
-                        out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                        out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.drops);
                     }
                 }
             }
         }
-        laps.lap(&mut self.node, n);
-        verdict
+        timer.end_node(&mut self.node, n);
+        dispatch
     }
 }
 
@@ -118,26 +118,26 @@ where
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         if !self.active {
-            return self.inner.process(ingress, burst, out, laps);
+            return self.inner.process(ingress, burst, out, timer);
         }
         if self.place == Place::Before {
             let n = burst.len();
             let Some(stage) = self.stages.get_mut(ingress) else {
-                out.trash.drop_all(burst, DropReason::NoPort);
-                return Verdict::Split;
+                out.drops.drop_all(burst, DropReason::NoPort);
+                return Dispatch::Split;
             };
-            out.originated += stage.apply(laps.fresh(), burst, &mut self.alloc, &mut out.trash);
-            laps.lap(&mut self.node, n);
+            out.originated += stage.apply(timer.read_clock(), burst, &mut self.alloc, &mut out.drops);
+            timer.end_node(&mut self.node, n);
             if burst.is_empty() {
-                return Verdict::Split;
+                return Dispatch::Split;
             }
-            return self.inner.process(ingress, burst, out, laps);
+            return self.inner.process(ingress, burst, out, timer);
         }
-        let verdict = self.inner.process(ingress, burst, out, laps);
-        self.after(verdict, burst, out, laps)
+        let dispatch = self.inner.process(ingress, burst, out, timer);
+        self.after(dispatch, burst, out, timer)
     }
 
     #[inline]
@@ -152,27 +152,27 @@ where
         &mut self,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         for _ in 0..self.stages.len() {
             let port = self.turn;
             self.turn = if port + 1 < self.stages.len() { port + 1 } else { 0 };
             let Some(stage) = self.stages.get_mut(port).filter(|stage| stage.held() > 0) else { continue };
-            stage.pull(laps.fresh(), burst);
+            stage.pull(timer.read_clock(), burst);
             if !burst.is_empty() {
                 return match self.place {
-                    Place::Before => self.inner.process(port, burst, out, laps),
+                    Place::Before => self.inner.process(port, burst, out, timer),
                     Place::After => out.all(port, burst),
                 };
             }
         }
         if !std::mem::take(&mut self.inner_due) && self.inner.held() == 0 {
-            return Verdict::Split;
+            return Dispatch::Split;
         }
-        let verdict = self.inner.poll(burst, out, laps);
+        let dispatch = self.inner.poll(burst, out, timer);
         match self.place {
-            Place::Before => verdict,
-            Place::After => self.after(verdict, burst, out, laps),
+            Place::Before => dispatch,
+            Place::After => self.after(dispatch, burst, out, timer),
         }
     }
 

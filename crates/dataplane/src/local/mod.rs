@@ -2,7 +2,6 @@
 //! (RFC 792, RFC 4443, RFC 1812 4.3), all from the packet path and all bounded.
 
 mod arp;
-mod ask;
 mod counts;
 mod error;
 mod icmp;
@@ -11,6 +10,7 @@ pub(crate) mod l2;
 mod limit;
 mod nd;
 mod own;
+mod requests;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use packet::{headers::ethertype, Alloc, Buffer, Burst};
 use self::{
     error::Cause,
     l2::Layer2,
-    state::{Cx, Fate},
+    state::{Cx, LocalOutcome},
 };
 pub use self::{
     ingress::{Fault, Ingress},
@@ -36,26 +36,26 @@ impl<A: Alloc> Local<A> {
     /// A frame that is ARP, neighbour discovery, or to one of our own addresses: answered, learned from, or dropped.
     #[inline(never)]
     pub fn deliver(&mut self, mut frame: A::Buf, at: Ingress, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
-        let Some(l2) = Layer2::parse(frame.data()) else { return out.trash.drop(frame, DropReason::Runt) };
+        let Some(l2) = Layer2::parse(frame.data()) else { return out.drops.drop(frame, DropReason::Runt) };
         let Some(interface) = tables.interfaces.get(usize::from(at.interface)) else {
-            return out.trash.drop(frame, DropReason::VlanUnknown);
+            return out.drops.drop(frame, DropReason::VlanUnknown);
         };
         if l2.src.is_group() {
-            return out.trash.drop(frame, DropReason::BridgeSource);
+            return out.drops.drop(frame, DropReason::BridgeSource);
         }
         let cx = Cx { at, interface, tables, now };
         let fate = match l2.ethertype {
             ethertype::ARP => self.arp(frame.data_mut(), &l2, &cx),
             ethertype::IPV4 => self.ip4(&mut frame, &l2, &cx),
             ethertype::IPV6 => self.ip6(&mut frame, &l2, &cx),
-            _ => Fate::Drop(DropReason::NotIp),
+            _ => LocalOutcome::Drop(DropReason::NotIp),
         };
         match fate {
-            Fate::Answer(len) if frame.set_len(len) => out.answer(at.port.into(), frame),
-            Fate::Answer(_) => out.trash.drop(frame, DropReason::NoBuffer),
-            Fate::Punt => out.punt(frame),
-            Fate::Drop(reason) => out.trash.drop(frame, reason),
-            Fate::NoPort => self.complain(frame, DropReason::NotListening, Cause::NoPort, &cx, out),
+            LocalOutcome::Answer(len) if frame.set_len(len) => out.answer(at.port.into(), frame),
+            LocalOutcome::Answer(_) => out.drops.drop(frame, DropReason::NoBuffer),
+            LocalOutcome::Punt => out.punt(frame),
+            LocalOutcome::Drop(reason) => out.drops.drop(frame, reason),
+            LocalOutcome::NoPort => self.complain(frame, DropReason::NotListening, Cause::NoPort, &cx, out),
         }
     }
 
@@ -77,7 +77,7 @@ impl<A: Alloc> Local<A> {
             Some(interface) => {
                 self.complain(frame, reason, Cause::Fault(fault), &Cx { at, interface, tables, now }, out);
             }
-            None => out.trash.drop(frame, reason),
+            None => out.drops.drop(frame, reason),
         }
     }
 
@@ -100,7 +100,7 @@ impl<A: Alloc> Local<A> {
     ) {
         match tables.interfaces.get(usize::from(at.interface)) {
             Some(interface) => self.wait(frame, dst, adjacency, &Cx { at, interface, tables, now }, out),
-            None => out.trash.drop(frame, DropReason::NoNeighbour),
+            None => out.drops.drop(frame, DropReason::NoNeighbour),
         }
     }
 
@@ -130,7 +130,7 @@ impl<A: Alloc> Local<A> {
                 return port;
             }
             self.look = now.saturating_add((self.hz / 1000).max(1));
-            self.ask_again(tables, out, now);
+            self.repeat_requests(tables, out, now);
             return None;
         }
         if self.round != tables.probe_round {

@@ -7,7 +7,7 @@ use packet::{Alloc, Burst, MacAddr};
 use super::{
     counts::Counts,
     ingress::Ingress,
-    limit::{Bucket, Recent, Said},
+    limit::{Bucket, Mention, Recent},
     own,
     waiting::Waiting,
 };
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// What becomes of a frame that was delivered.
-pub(super) enum Fate {
+pub(super) enum LocalOutcome {
     /// It was made the answer, of this length, and goes back.
     Answer(usize),
     /// It was read, and ends here.
@@ -46,10 +46,10 @@ pub struct Local<A: Alloc> {
     pub(super) prober: bool,
     pub(super) hz: u64,
     /// Tokens for ICMP errors, and for requests to neighbours.
-    pub(super) errors: Bucket,
-    pub(super) asks: Bucket,
-    pub(super) told: Recent,
-    pub(super) asked: Recent,
+    pub(super) error_tokens: Bucket,
+    pub(super) request_tokens: Bucket,
+    pub(super) reported: Recent,
+    pub(super) requested: Recent,
     pub(super) waiting: Waiting<A::Buf>,
     /// When the frames that wait are looked at again.
     pub(super) look: u64,
@@ -74,10 +74,10 @@ impl<A: Alloc> Local<A> {
             events,
             prober,
             hz,
-            errors: Bucket::new(hz),
-            asks: Bucket::new(hz),
-            told: Recent::new(hz),
-            asked: Recent::new(hz),
+            error_tokens: Bucket::new(hz),
+            request_tokens: Bucket::new(hz),
+            reported: Recent::new(hz),
+            requested: Recent::new(hz),
             waiting: Waiting::new(),
             look: 0,
             round: 0,
@@ -113,19 +113,19 @@ impl<A: Alloc> Local<A> {
 
     /// Tells the control side of a neighbour, if it can be one and was not just told; returns how many were told.
     pub(super) fn learn(&mut self, addr: IpAddr, mac: MacAddr, cx: &Cx<'_>) -> u64 {
-        let said = Said { interface: cx.at.interface, addr, mac };
+        let mention = Mention { interface: cx.at.interface, addr, mac };
         let station = !mac.is_group() && mac != MacAddr::default() && mac != cx.interface.mac;
-        if !station || self.told.has(&said, cx.now) {
+        if !station || self.reported.has(&mention, cx.now) {
             return 0;
         }
         if own::owns(cx.interface, addr) || !own::on_link(cx.at, cx.interface, cx.tables, addr) {
             return 0;
         }
         if self.events.try_send(Event::Neighbour { interface: cx.at.interface, addr, mac }).is_err() {
-            self.counts.untold += 1;
+            self.counts.events_lost += 1;
             return 0;
         }
-        self.told.note(said, cx.now);
+        self.reported.note(mention, cx.now);
         1
     }
 }

@@ -1,7 +1,7 @@
 use packet::{heap::HeapPool, Burst, FakeClock, MacAddr};
 
 use super::*;
-use crate::{fib::Small, node::Laps, tables::Next, Function, Outputs, Verdict};
+use crate::{fib::Small, node::NodeTimer, tables::Next, Dispatch, Function, Outputs};
 
 const STATIONS: [MacAddr; 2] = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
 
@@ -98,8 +98,8 @@ fn functions_are_of_their_kind() {
         let mut burst: Burst<_> = pool.frame(&frame).into_iter().collect();
         let clock = FakeClock::new(1_000);
         let mut out = Outputs::new(2);
-        let verdict = function.process(0, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
-        assert_eq!(verdict, Verdict::All(1));
+        let dispatch = function.process(0, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
+        assert_eq!(dispatch, Dispatch::All(1));
         assert_eq!(packet::Buffer::data(&burst[0])[0] == 2, swapped);
     }
     assert_eq!(pool.in_use(), 0);
@@ -126,10 +126,10 @@ fn the_benchmarks_forward() {
         let mut out = Outputs::new(2);
         let mut burst: Burst<_> = pool.frame(&udp([198, 19, 0, 9])).into_iter().collect();
         Function::<packet::heap::HeapBuf>::due(&mut function);
-        let verdict = function.process(0, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
-        let frame = match verdict {
-            Verdict::All(1) => burst.pop().unwrap(),
-            _ => out.port(1).unwrap().pop().unwrap_or_else(|| panic!("{kind}: {:?}", out.trash.counters())),
+        let dispatch = function.process(0, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
+        let frame = match dispatch {
+            Dispatch::All(1) => burst.pop().unwrap(),
+            _ => out.port(1).unwrap().pop().unwrap_or_else(|| panic!("{kind}: {:?}", out.drops.counters())),
         };
         assert_eq!(packet::Buffer::data(&frame)[5], 2, "{kind}: to station 1");
     }
@@ -146,12 +146,12 @@ fn a_neighbour_that_answers_is_learned_and_forwarded_to() {
     let mut run = |function: &mut AnyFunction<HeapPool>, ingress, frame: &[u8]| {
         let mut burst: Burst<_> = pool.frame(frame).into_iter().collect();
         Function::<packet::heap::HeapBuf>::due(function);
-        let verdict = function.process(ingress, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
+        let dispatch = function.process(ingress, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
         let mut sent: Vec<Vec<u8>> = burst.drain(..).map(|f| packet::Buffer::data(&f).to_vec()).collect();
         for port in 0..2 {
             sent.extend(out.port(port).unwrap().drain(..).map(|f| packet::Buffer::data(&f).to_vec()));
         }
-        (verdict, sent)
+        (dispatch, sent)
     };
     let (_, asked) = run(&mut function, 0, &udp([198, 19, 0, 9]));
     assert_eq!(asked.len(), 1, "an ARP request");

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long readers have to let go of a table before another one is made in its place.
-const LET_GO: Duration = Duration::from_millis(200);
+const UNUSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// What is wrong, and with which change.
 type Failure = (usize, String);
@@ -39,7 +39,7 @@ impl Router {
         };
         let readdressed = self.dirty.addresses;
         for slot in undo.into_iter().rev() {
-            self.put(slot);
+            self.set_slot(slot);
         }
         // Compiling what was there before cannot fail: it is what it was.
         self.dirty.addresses |= readdressed;
@@ -56,7 +56,7 @@ impl Router {
         let mut sets = Vec::new();
         for (index, op) in ops.iter().enumerate() {
             let slot = self.plan(op, &mut new).map_err(|e| (index, e.to_string()))?;
-            undo.push(self.put(slot));
+            undo.push(self.set_slot(slot));
             sets.extend(new.drain(..).map(|set| (set, index)));
         }
         let last = ops.len().saturating_sub(1);
@@ -185,10 +185,12 @@ impl Router {
         };
         let mut made4 = None;
         if !four.is_empty() {
-            made4 = Some(fib4.prepare(four, (*n4, || all(true)), &**maker, &mut |table| let_go(shared, table))?);
+            made4 =
+                Some(fib4.prepare(four, (*n4, || all(true)), &**maker, &mut |table| wait_until_unused(shared, table))?);
         }
         if !six.is_empty() {
-            let made6 = fib6.prepare(six, (*n6, || all(false)), &**maker, &mut |table| let_go(shared, table))?;
+            let made6 =
+                fib6.prepare(six, (*n6, || all(false)), &**maker, &mut |table| wait_until_unused(shared, table))?;
             fib6.commit(made6);
         }
         made4.into_iter().for_each(|made| fib4.commit(made));
@@ -207,14 +209,14 @@ impl Router {
 }
 
 /// Waits, but not for long, until no snapshot has a table.
-fn let_go<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut Arc<T>) -> bool {
+fn wait_until_unused<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut Arc<T>) -> bool {
     let start = Instant::now();
     loop {
         shared.reap();
         if Arc::get_mut(table).is_some() {
             return true;
         }
-        if start.elapsed() > LET_GO {
+        if start.elapsed() > UNUSED_WITHIN {
             return false;
         }
         sleep(Duration::from_millis(1));

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 use packet::MacAddr;
 
 use super::{
-    rib::{put, Slot, IS_LEARNED, NOT_THERE},
+    rib::{set_entry, Slot, IS_LEARNED, NOT_THERE},
     state::Router,
 };
 use crate::{
@@ -15,18 +15,18 @@ use crate::{
 
 impl Router {
     /// Sets one entry; returns it as it was, to be put back if need be.
-    pub(super) fn put(&mut self, slot: Slot) -> Slot {
+    pub(super) fn set_slot(&mut self, slot: Slot) -> Slot {
         let (rib, dirty) = (&mut self.rib, &mut self.dirty);
         match slot {
             Slot::Address(addr, number, len) => {
-                let before = put(&mut rib.addresses, (addr, number), len);
+                let before = set_entry(&mut rib.addresses, (addr, number), len);
                 self.links.exchange(number, before.is_some(), len.is_some());
                 dirty.addresses = true;
                 Slot::Address(addr, number, before)
             }
             Slot::Route(prefix, set) => {
                 set.into_iter().for_each(|set| self.hops.retain_set(set));
-                let before = put(&mut rib.routes, prefix, set);
+                let before = set_entry(&mut rib.routes, prefix, set);
                 before.into_iter().for_each(|set| self.hops.release_set(set));
                 dirty.touched.push(prefix);
                 Slot::Route(prefix, before)
@@ -38,7 +38,7 @@ impl Router {
             }
             Slot::Label(label, entry) => {
                 entry.iter().filter_map(|entry| entry.1).for_each(|set| self.hops.retain_set(set));
-                let before = put(&mut rib.labels, label, entry);
+                let before = set_entry(&mut rib.labels, label, entry);
                 before.iter().filter_map(|entry| entry.1).for_each(|set| self.hops.release_set(set));
                 dirty.labels = true;
                 Slot::Label(label, before)
@@ -60,9 +60,9 @@ impl Router {
             }
             Slot::Station(vni, mac, addr) => {
                 dirty.overlay = true;
-                Slot::Station(vni, mac, put(&mut rib.stations, (vni, mac), addr))
+                Slot::Station(vni, mac, set_entry(&mut rib.stations, (vni, mac), addr))
             }
-            Slot::Bridge(mac, link) => Slot::Bridge(mac, put(&mut rib.bridge, mac, link)),
+            Slot::Bridge(mac, link) => Slot::Bridge(mac, set_entry(&mut rib.bridge, mac, link)),
         }
     }
 

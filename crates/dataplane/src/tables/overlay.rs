@@ -148,7 +148,7 @@ impl Overlay {
             let (Some(network), Some(domain)) = (by_vni.get(&vni), overlay.domain_numbers.get(&vni)) else { continue };
             let Some(template) = Template::new(network.local, addr, network.udp_port, vni) else { continue };
             let next_hop = *hops.entry(addr).or_insert_with(|| resolve(addr));
-            put(&mut overlay.tunnels, number, Tunnel { domain, addr, next_hop, template });
+            set_at(&mut overlay.tunnels, number, Tunnel { domain, addr, next_hop, template });
             overlay.peers.insert((domain, bits(addr)), TUNNEL + number);
         }
         let mut flood = HashSet::new();
@@ -173,7 +173,7 @@ impl Overlay {
             self.ends.len() - 1
         });
         self.vnis.insert((network.vni, place), domain);
-        put(&mut self.domains, domain, Domain { learn: network.learn, access: [].into(), flood: [].into() });
+        set_at(&mut self.domains, domain, Domain { learn: network.learn, access: [].into(), flood: [].into() });
     }
 
     fn add_access(&mut self, link: Link, vni: u32) {
@@ -184,7 +184,7 @@ impl Overlay {
         if link.vlan.is_some_and(|vid| vid > MAX_VID) {
             return;
         }
-        put(&mut self.access, number, Access { domain, port, vlan: link.vlan });
+        set_at(&mut self.access, number, Access { domain, port, vlan: link.vlan });
         if let Some(Some(network)) = self.domains.get_mut(usize::from(domain)) {
             append(&mut network.access, number);
         }
@@ -314,7 +314,7 @@ fn bits(addr: IpAddr) -> u128 {
     }
 }
 
-fn put<T>(to: &mut Vec<Option<T>>, number: u16, item: T) {
+fn set_at<T>(to: &mut Vec<Option<T>>, number: u16, item: T) {
     let at = usize::from(number);
     if to.len() <= at {
         to.resize_with(at + 1, || None);

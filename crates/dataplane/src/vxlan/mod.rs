@@ -17,11 +17,11 @@
 
 mod flood;
 mod flow;
-mod heard;
 mod input;
 mod outer;
 mod parse;
 mod recent;
+mod reporter;
 mod switch;
 #[cfg(test)]
 mod tests;
@@ -35,9 +35,9 @@ use work::{Context, Nodes, Work};
 use crate::{
     fdb::Fdb,
     model::Events,
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     tables::{Role, Tables},
-    Function, Outputs, Reader, Verdict,
+    Dispatch, Function, Outputs, Reader,
 };
 
 /// A VXLAN tunnel end point around a router `I`: nodes `vxlan-input` (whose frame is it), `vxlan-decap`, `vxlan-encap`
@@ -79,33 +79,33 @@ impl<A: Alloc, I: Function<A::Buf>> Vxlan<A, I> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let n = burst.len();
         let mine = work.classify(cx, ingress, burst);
         if mine == 0 {
-            laps.lap(&mut nodes.input, n);
-            return inner.process(ingress, burst, out, laps);
+            timer.end_node(&mut nodes.input, n);
+            return inner.process(ingress, burst, out, timer);
         }
         if mine.count_ones() as usize == n {
-            laps.lap(&mut nodes.input, n);
-            return work.decapsulate(cx, burst, out, nodes, laps);
+            timer.end_node(&mut nodes.input, n);
+            return work.decapsulate(cx, burst, out, nodes, timer);
         }
         work.part(mine, burst, own);
-        laps.lap(&mut nodes.input, n);
+        timer.end_node(&mut nodes.input, n);
         // The router first: it may count on empty outputs.
-        let verdict = inner.process(ingress, burst, out, laps);
-        sort(verdict, burst, out);
-        let verdict = work.decapsulate(cx, own, out, nodes, laps);
-        sort(verdict, own, out);
-        Verdict::Split
+        let dispatch = inner.process(ingress, burst, out, timer);
+        sort(dispatch, burst, out);
+        let dispatch = work.decapsulate(cx, own, out, nodes, timer);
+        sort(dispatch, own, out);
+        Dispatch::Split
     }
 }
 
-/// Moves what a verdict left in the burst to the outputs.
+/// Moves what a dispatch left in the burst to the outputs.
 #[inline]
-fn sort<B: Buffer>(verdict: Verdict, burst: &mut Burst<B>, out: &mut Outputs<B>) {
-    if let Verdict::All(port) = verdict {
+fn sort<B: Buffer>(dispatch: Dispatch, burst: &mut Burst<B>, out: &mut Outputs<B>) {
+    if let Dispatch::All(port) = dispatch {
         burst.drain(..).for_each(|frame| out.push(port, frame));
     }
 }
@@ -117,37 +117,37 @@ impl<A: Alloc, I: Function<A::Buf>> Function<A::Buf> for Vxlan<A, I> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let Self { tables, inner, fdb, work, own, nodes } = self;
         let tables = tables.get();
         let overlay = &*tables.overlay;
         if overlay.is_empty() {
-            return inner.process(ingress, burst, out, laps);
+            return inner.process(ingress, burst, out, timer);
         }
-        let cx = Context { tables, overlay, fdb, now_s: work.tick(laps.now()) };
+        let cx = Context { tables, overlay, fdb, now_s: work.tick(timer.now()) };
         match overlay.role(ingress) {
-            Role::Underlay => Self::underlay(inner, work, own, nodes, cx, ingress, burst, out, laps),
+            Role::Underlay => Self::underlay(inner, work, own, nodes, cx, ingress, burst, out, timer),
             Role::Access(link) => {
                 work.label(cx, *link);
-                laps.lap(&mut nodes.input, burst.len());
-                work.encapsulate(cx, burst, out, nodes, laps)
+                timer.end_node(&mut nodes.input, burst.len());
+                work.encapsulate(cx, burst, out, nodes, timer)
             }
             Role::Vlans(untagged, by_vid) => {
                 input::part_vlans(*untagged, by_vid, burst, own);
                 if !burst.is_empty() {
                     let mut tunnelled = Burst::new();
-                    let verdict = Self::underlay(inner, work, &mut tunnelled, nodes, cx, ingress, burst, out, laps);
-                    sort(verdict, burst, out);
+                    let dispatch = Self::underlay(inner, work, &mut tunnelled, nodes, cx, ingress, burst, out, timer);
+                    sort(dispatch, burst, out);
                 }
                 let n = own.len();
                 if n > 0 {
                     work.label_vlans(cx, *untagged, by_vid, own);
-                    laps.lap(&mut nodes.input, n);
-                    let verdict = work.encapsulate(cx, own, out, nodes, laps);
-                    sort(verdict, own, out);
+                    timer.end_node(&mut nodes.input, n);
+                    let dispatch = work.encapsulate(cx, own, out, nodes, timer);
+                    sort(dispatch, own, out);
                 }
-                Verdict::Split
+                Dispatch::Split
             }
         }
     }
@@ -163,9 +163,9 @@ impl<A: Alloc, I: Function<A::Buf>> Function<A::Buf> for Vxlan<A, I> {
         &mut self,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        self.inner.poll(burst, out, laps)
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        self.inner.poll(burst, out, timer)
     }
 
     fn release(&mut self) {

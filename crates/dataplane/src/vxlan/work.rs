@@ -2,13 +2,13 @@
 
 use packet::{Alloc, Burst, Clock, BURST};
 
-use super::{heard::Heard, outer::Outer, recent::Recent};
+use super::{outer::Outer, recent::Recent, reporter::RemoteReporter};
 use crate::{
     fdb::{Fdb, Place},
     model::Events,
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     tables::{Overlay, Tables, NOWHERE},
-    DropReason, Outputs, Verdict,
+    Dispatch, DropReason, Outputs,
 };
 
 /// The four nodes.
@@ -38,7 +38,7 @@ impl Nodes {
 pub(super) struct Work<A: Alloc> {
     pub(super) alloc: A,
     pub(super) time: Time,
-    pub(super) heard: Heard,
+    pub(super) reporter: RemoteReporter,
     /// The network.
     pub(super) domains: [u16; BURST],
     /// The endpoint it came from, and the one it goes to.
@@ -107,7 +107,7 @@ impl<A: Alloc> Work<A> {
         Self {
             alloc,
             time: Time { hz: hz.max(1), now_s: 0, read_at: None },
-            heard: Heard::new(events),
+            reporter: RemoteReporter::new(events),
             domains: [0; BURST],
             from: [NOWHERE; BURST],
             to: [NOWHERE; BURST],
@@ -165,13 +165,13 @@ impl<A: Alloc> Work<A> {
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
         nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let n = burst.len();
-        let verdict = self.switch::<false>(cx, burst, out);
-        laps.lap(&mut nodes.encap, n);
-        self.flood_all::<false, C>(cx, out, nodes, laps);
-        verdict
+        let dispatch = self.switch::<false>(cx, burst, out);
+        timer.end_node(&mut nodes.encap, n);
+        self.flood_all::<false, C>(cx, out, nodes, timer);
+        dispatch
     }
 
     /// Frames out of tunnels: `inner`, `from`, `domains` and `learn` say where and which.
@@ -182,14 +182,14 @@ impl<A: Alloc> Work<A> {
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
         nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let n = burst.len();
         self.strip(burst);
-        let verdict = self.switch::<true>(cx, burst, out);
-        laps.lap(&mut nodes.decap, n);
-        self.flood_all::<true, C>(cx, out, nodes, laps);
-        verdict
+        let dispatch = self.switch::<true>(cx, burst, out);
+        timer.end_node(&mut nodes.decap, n);
+        self.flood_all::<true, C>(cx, out, nodes, timer);
+        dispatch
     }
 
     #[inline]
@@ -198,12 +198,12 @@ impl<A: Alloc> Work<A> {
         cx: Context<'_>,
         out: &mut Outputs<A::Buf>,
         nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
+        timer: &mut NodeTimer<'_, C>,
     ) {
         let n = self.floods.len();
         if n > 0 {
             self.flood::<TUNNELLED>(cx, out);
-            laps.lap(&mut nodes.flood, n);
+            timer.end_node(&mut nodes.flood, n);
         }
     }
 }

@@ -7,19 +7,19 @@ const SLOTS: usize = 64;
 
 /// Tells the control side of tunnel ends that are not known, each about once a second and few at all, whatever comes in.
 #[derive(Debug)]
-pub(super) struct Heard {
+pub(super) struct RemoteReporter {
     events: Events,
     /// The second in which an end that falls into the slot was told of.
     told: Box<[Option<u32>; SLOTS]>,
 }
 
-impl Heard {
+impl RemoteReporter {
     pub(super) fn new(events: Events) -> Self {
         Self { events, told: Box::new([None; SLOTS]) }
     }
 
     /// A frame of this network came from this end.
-    pub(super) fn from(&mut self, vni: u32, addr: IpAddr, now_s: u32) {
+    pub(super) fn report(&mut self, vni: u32, addr: IpAddr, now_s: u32) {
         let low = match addr {
             IpAddr::V4(addr) => addr.to_bits(),
             IpAddr::V6(addr) => addr.to_bits() as u32,

@@ -12,7 +12,7 @@ use super::{
     error::Cause,
     ingress::Fault,
     l2::Layer2,
-    limit::Said,
+    limit::Mention,
     nd, own,
     state::{Cx, Local},
     waiting::Held,
@@ -34,54 +34,54 @@ impl<A: Alloc> Local<A> {
     pub(super) fn wait(&mut self, frame: A::Buf, dst: IpAddr, adjacency: u32, cx: &Cx<'_>, out: &mut Outputs<A::Buf>) {
         let glean = match cx.tables.adjacencies.get(adjacency as usize) {
             Some(to) => (to.next == Next::Glean).then_some(to.interface),
-            None => return out.trash.drop(frame, DropReason::NoNeighbour),
+            None => return out.drops.drop(frame, DropReason::NoNeighbour),
         };
         if let Some(interface) = glean {
             // A network's broadcast address is nobody's, and not forwarded to (RFC 2644).
             let link = cx.tables.interfaces.get(usize::from(interface));
             if matches!((dst, link), (IpAddr::V4(dst), Some(link)) if own::is_broadcast(link, dst)) {
-                return out.trash.drop(frame, DropReason::MartianDestination);
+                return out.drops.drop(frame, DropReason::MartianDestination);
             }
         }
         let until = cx.now.saturating_add(PATIENCE_SECONDS.saturating_mul(self.hz));
         let mut held = Held { frame, at: cx.at, dst, adjacency, glean, ask: cx.now.saturating_add(self.hz), until };
-        match (self.waiting.next_ask(&held), glean) {
+        match (self.waiting.next_request(&held), glean) {
             (Some(ask), _) => held.ask = ask,
-            (None, Some(interface)) => self.ask(interface, dst, cx.tables, out, cx.now),
+            (None, Some(interface)) => self.request(interface, dst, cx.tables, out, cx.now),
             (None, None) => {}
         }
         if let Some(displaced) = self.waiting.hold(held) {
-            out.trash.drop(displaced, DropReason::NoNeighbour);
+            out.drops.drop(displaced, DropReason::NoNeighbour);
         }
     }
 
     /// Asks for a neighbour, unless it was asked for within the last second or too many were.
-    fn ask(&mut self, interface: u16, addr: IpAddr, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
-        let said = Said { interface, addr, mac: MacAddr::default() };
-        if self.asked.has(&said, now) {
+    fn request(&mut self, interface: u16, addr: IpAddr, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
+        let mention = Mention { interface, addr, mac: MacAddr::default() };
+        if self.requested.has(&mention, now) {
             return;
         }
-        if self.asks.take(now, ASKS_PER_SECOND) {
-            self.solicit(said, tables, out, now);
+        if self.request_tokens.take(now, ASKS_PER_SECOND) {
+            self.solicit(mention, tables, out, now);
         } else {
-            self.counts.unasked += 1;
+            self.counts.requests_withheld += 1;
         }
     }
 
     /// Sends a request for a neighbour.
-    fn solicit(&mut self, said: Said, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
-        self.asked.note(said, now);
-        let Some(interface) = tables.interfaces.get(usize::from(said.interface)) else { return };
-        let len = match said.addr {
+    fn solicit(&mut self, mention: Mention, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
+        self.requested.note(mention, now);
+        let Some(interface) = tables.interfaces.get(usize::from(mention.interface)) else { return };
+        let len = match mention.addr {
             IpAddr::V4(_) => arp::REQUEST_LEN,
             IpAddr::V6(_) => nd::SOLICITATION_LEN,
         };
         self.alloc.alloc(&mut self.made, 1, len);
         let Some(mut frame) = self.made.pop() else {
-            self.counts.unasked += 1;
+            self.counts.requests_withheld += 1;
             return;
         };
-        let (made, sent) = match said.addr {
+        let (made, sent) = match mention.addr {
             IpAddr::V4(addr) => {
                 (arp::request(frame.data_mut(), interface, addr).then_some(len), &mut self.counts.arp_sent)
             }
@@ -94,10 +94,10 @@ impl<A: Alloc> Local<A> {
     }
 
     /// Asks again for what frames wait for.
-    pub(super) fn ask_again(&mut self, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
+    pub(super) fn repeat_requests(&mut self, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
         for i in 0..self.waiting.len() {
-            if let Some((interface, addr)) = self.waiting.ask(i, now, now.saturating_add(self.hz)) {
-                self.ask(interface, addr, tables, out, now);
+            if let Some((interface, addr)) = self.waiting.take_request(i, now, now.saturating_add(self.hz)) {
+                self.request(interface, addr, tables, out, now);
             }
         }
     }
@@ -115,7 +115,7 @@ impl<A: Alloc> Local<A> {
                     let cause = Cause::Fault(Fault::HostUnreachable);
                     self.complain(frame, DropReason::NoNeighbour, cause, &cx, out);
                 }
-                None => out.trash.drop(frame, DropReason::NoNeighbour),
+                None => out.drops.drop(frame, DropReason::NoNeighbour),
             }
         }
         any
@@ -129,8 +129,8 @@ impl<A: Alloc> Local<A> {
         }
         let rest = tables.probes.get(self.probed..).filter(|_| self.prober).unwrap_or_default();
         for probe in rest.iter().take(PROBES_A_POLL) {
-            let said = Said { interface: probe.interface, addr: probe.addr, mac: MacAddr::default() };
-            self.solicit(said, tables, out, now);
+            let mention = Mention { interface: probe.interface, addr: probe.addr, mac: MacAddr::default() };
+            self.solicit(mention, tables, out, now);
             self.probed += 1;
         }
         if rest.len() <= PROBES_A_POLL {
