@@ -70,7 +70,22 @@ pub enum Op {
     Del(Key),
 }
 
-/// A change that cannot be made; nothing was changed.
+/// Why a change was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OpErrorKind {
+    /// A value is not legal, here or together with the rest of the configuration.
+    Invalid,
+    /// `add` of an entry that is already configured.
+    AlreadyThere,
+    /// `del` of an entry that is not configured.
+    NotThere,
+    /// `del` of an entry that was learned, not configured.
+    Learned,
+    /// The forwarding table did not take the routes.
+    Table,
+}
+
+/// A change that was refused; nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{op}: {why}")]
 pub struct OpError {
@@ -78,8 +93,50 @@ pub struct OpError {
     pub index: usize,
     /// Its text.
     pub op: String,
-    /// What is wrong with it.
+    /// The kind of error.
+    pub kind: OpErrorKind,
+    /// What is wrong with it, and how to mend it.
     pub why: String,
+}
+
+/// What is wrong with a change, where its place in the batch is not known yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) kind: OpErrorKind,
+    pub(crate) why: String,
+}
+
+impl Refusal {
+    /// An entry that is already configured.
+    pub(crate) fn already_there(item: &Item) -> Self {
+        let why = SpecError::new(item.noun(), item, "is already configured: use replace").to_string();
+        Self { kind: OpErrorKind::AlreadyThere, why }
+    }
+
+    /// An entry that is not configured.
+    pub(crate) fn not_there(key: &Key) -> Self {
+        Self { kind: OpErrorKind::NotThere, why: SpecError::new(key.noun(), key, "is not configured").to_string() }
+    }
+
+    /// An entry that was learned.
+    pub(crate) fn learned(key: &Key) -> Self {
+        let legal = match key {
+            Key::Remote(_) => "is learned, not configured: set `learn off` on its network to remove it",
+            _ => "is learned, not configured: it ages out when no more frames come from it",
+        };
+        Self { kind: OpErrorKind::Learned, why: SpecError::new(key.noun(), key, legal).to_string() }
+    }
+
+    /// The error of change number `index`, which is `op`.
+    pub(crate) fn of_op(self, index: usize, op: &Op) -> OpError {
+        OpError { index, op: op.to_string(), kind: self.kind, why: self.why }
+    }
+}
+
+impl From<SpecError> for Refusal {
+    fn from(error: SpecError) -> Self {
+        Self { kind: OpErrorKind::Invalid, why: error.to_string() }
+    }
 }
 
 const FORM: &str = "{address|route|neighbour|label|network|remote|fdb} {add|replace|del} TEXT";

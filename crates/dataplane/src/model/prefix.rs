@@ -121,14 +121,15 @@ mod tests {
             assert_eq!(text.parse::<Prefix>().unwrap().to_string(), text);
         }
         for bad in ["", "1.2.3.4", "1.2.3.0/33", "1.2.3/24", "::/129", "2001:2::/-1", "1.2.3.0/x"] {
-            assert!(bad.parse::<Prefix>().unwrap_err().to_string().contains("0 to 128"), "{bad}");
+            let error = bad.parse::<Prefix>().unwrap_err();
+            assert_eq!((error.what.as_str(), error.value.as_str()), ("prefix", bad));
         }
     }
 
     #[test]
     fn stray_host_bits_are_shown_cleared() {
-        let err = "198.19.1.1/24".parse::<Prefix>().unwrap_err().to_string();
-        assert!(err.ends_with("write 198.19.1.0/24"), "{err}");
+        let error = "198.19.1.1/24".parse::<Prefix>().unwrap_err();
+        insta::assert_snapshot!(error, @r#"prefix "198.19.1.1/24": has bits beyond its length: write 198.19.1.0/24"#);
     }
 
     #[test]

@@ -16,23 +16,23 @@ use super::{
 };
 use crate::{
     fib::FibError,
-    model::{Op, OpError},
+    model::{Op, OpError, OpErrorKind, Refusal},
     tables::{Tables, GROUP},
-    Prefix, Shared,
+    Prefix, Shared, SpecError,
 };
 
 /// How long readers have to let go of a table before another one is made in its place.
 const UNUSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// What is wrong, and with which change.
-type Failure = (usize, String);
+type Failure = (usize, Refusal);
 
 impl Router {
     /// Makes all these changes, or, with an error, none of them. What a change needs may come later in the batch.
     pub fn apply(&mut self, ops: &[Op]) -> Result<(), OpError> {
         let mut undo = Vec::with_capacity(ops.len());
         let result = self.attempt(ops, &mut undo);
-        let Err((index, why)) = result else {
+        let Err((index, refusal)) = result else {
             (self.trouble, self.retry) = (None, Duration::ZERO);
             self.publish();
             return Ok(());
@@ -47,41 +47,44 @@ impl Router {
         self.hops.refresh_all(&view(&self.links, &self.derived, &self.neighbours));
         let touched = std::mem::take(&mut self.dirty.touched);
         self.dirty = Dirty { touched, ..Default::default() };
-        let op = ops.get(index).map(ToString::to_string).unwrap_or_default();
-        Err(OpError { index, op, why })
+        // An empty batch has no change to blame, but may bring to light that a table refuses what was learned.
+        Err(match ops.get(index) {
+            Some(op) => refusal.of_op(index, op),
+            None => OpError { index, op: String::new(), kind: refusal.kind, why: refusal.why },
+        })
     }
 
     fn attempt(&mut self, ops: &[Op], undo: &mut Vec<Slot>) -> Result<(), Failure> {
         let mut new = Vec::new();
         let mut sets = Vec::new();
         for (index, op) in ops.iter().enumerate() {
-            let slot = self.plan(op, &mut new).map_err(|e| (index, e.to_string()))?;
+            let slot = self.plan(op, &mut new).map_err(|e| (index, e))?;
             undo.push(self.set_slot(slot));
             sets.extend(new.drain(..).map(|set| (set, index)));
         }
         let last = ops.len().saturating_sub(1);
         let culprit = |set| sets.iter().find(|(new, _)| *new == set).map_or(last, |&(_, index)| index);
-        self.readdress().map_err(|(set, why)| (culprit(set), why))?;
+        self.readdress().map_err(|(set, error)| (culprit(set), error.into()))?;
         for (set, index) in sets {
             if !self.hops.used(set) {
                 continue;
             }
             let view = view(&self.links, &self.derived, &self.neighbours);
-            self.hops.compile(set, &view).map_err(|e| (index, e.to_string()))?;
+            self.hops.compile(set, &view).map_err(|e| (index, e.into()))?;
         }
         for (index, op) in ops.iter().enumerate() {
-            self.check_after(op).map_err(|e| (index, e.to_string()))?;
+            self.check_after(op).map_err(|e| (index, e.into()))?;
         }
         if self.dirty.overlay || self.dirty.addresses {
-            self.check_networks().map_err(|e| (last, e.to_string()))?;
+            self.check_networks().map_err(|e| (last, e.into()))?;
         }
         self.dirty.addresses = false;
-        self.settle().map_err(|e| (last, e.to_string()))?;
+        self.settle().map_err(|e| (last, e.into()))?;
         Ok(())
     }
 
     /// After a change of addresses or links: what follows from them.
-    fn readdress(&mut self) -> Result<(), (u32, String)> {
+    fn readdress(&mut self) -> Result<(), (u32, SpecError)> {
         let relinked = self.links.take_changed();
         if self.dirty.addresses || self.links.count_all() != self.derived.interfaces.len() {
             let derived = Derived::new(&self.rib.addresses, &self.links);
@@ -97,8 +100,8 @@ impl Router {
                     Ok(true) => moved.push(set),
                     Ok(false) => {}
                     Err(e) => {
-                        let user = self.user_of(set).unwrap_or_default();
-                        return Err((set, format!("{user} has no way any more: {e}")));
+                        let (noun, name) = self.user_of(set).unwrap_or_default();
+                        return Err((set, SpecError::new(noun, name, format!("would have no path left: {e}"))));
                     }
                 }
             }
@@ -116,9 +119,10 @@ impl Router {
     }
 
     /// A route or label with this set of paths.
-    fn user_of(&self, set: u32) -> Option<String> {
-        let route = self.rib.routes.iter().find(|&(_, &s)| s == set).map(|(prefix, _)| format!("route {prefix}"));
-        let label = || self.rib.labels.iter().find(|(_, (_, s))| *s == Some(set)).map(|(l, _)| format!("label {l}"));
+    fn user_of(&self, set: u32) -> Option<(&'static str, String)> {
+        let route = self.rib.routes.iter().find(|&(_, &s)| s == set).map(|(prefix, _)| ("route", prefix.to_string()));
+        let label =
+            || self.rib.labels.iter().find(|(_, (_, s))| *s == Some(set)).map(|(l, _)| ("label", l.to_string()));
         route.or_else(label)
     }
 
@@ -220,5 +224,11 @@ fn wait_until_unused<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut
             return false;
         }
         sleep(Duration::from_millis(1));
+    }
+}
+
+impl From<FibError> for Refusal {
+    fn from(error: FibError) -> Self {
+        Self { kind: OpErrorKind::Table, why: error.to_string() }
     }
 }

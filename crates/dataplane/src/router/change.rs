@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, net::IpAddr};
 use packet::MacAddr;
 
 use super::{
-    rib::{set_entry, Slot, IS_LEARNED, NOT_THERE},
+    rib::{set_entry, Slot},
     state::Router,
 };
 use crate::{
-    model::{BridgeEntry, Fdb, Hop, Item, Key, LabelAction, Op, StaticEntry},
+    model::{BridgeEntry, Fdb, Hop, Item, Key, LabelAction, Op, Refusal, StaticEntry},
     SpecError,
 };
 
@@ -67,7 +67,7 @@ impl Router {
     }
 
     /// The entry that a change asks for. A set of paths seen for the first time goes into `new`.
-    pub(super) fn plan(&mut self, op: &Op, new: &mut Vec<u32>) -> Result<Slot, SpecError> {
+    pub(super) fn plan(&mut self, op: &Op, new: &mut Vec<u32>) -> Result<Slot, Refusal> {
         let (item, replace) = match op {
             Op::Del(key) => return self.plan_del(key),
             Op::Add(item) => (item, false),
@@ -97,7 +97,8 @@ impl Router {
                 let mut set = None;
                 if let Some(path) = path {
                     if matches!(path.hop, Hop::Connected { .. }) {
-                        return Err(SpecError::new("label path", path, "must be via ADDR, port LINK mac MAC or drop"));
+                        let legal = "must be via ADDR, port LINK mac MAC or drop";
+                        return Err(SpecError::new("label path", path, legal).into());
                     }
                     let (number, fresh) = self.hops.set(std::slice::from_ref(path), &mut self.links)?;
                     new.extend(fresh.then_some(number));
@@ -121,12 +122,12 @@ impl Router {
             }
         };
         if there && !replace {
-            return Err(SpecError::new(item.noun(), item, "is there already: use replace"));
+            return Err(Refusal::already_there(item));
         }
         Ok(slot)
     }
 
-    fn plan_del(&mut self, key: &Key) -> Result<Slot, SpecError> {
+    fn plan_del(&mut self, key: &Key) -> Result<Slot, Refusal> {
         let rib = &self.rib;
         let number = |link| self.links.find(link);
         let slot = match *key {
@@ -145,14 +146,11 @@ impl Router {
         };
         slot.ok_or_else(|| {
             let known = |link, addr| number(link).is_some_and(|number| self.neighbours.has((addr, number)));
-            let why = match *key {
-                Key::Neighbour(link, addr) if known(link, addr) => IS_LEARNED,
-                Key::Remote(remote) if self.remotes.contains(&remote) => {
-                    "is learned, not configured: it goes when its network has `learn off`"
-                }
-                _ => NOT_THERE,
-            };
-            SpecError::new(key.noun(), key, why)
+            match *key {
+                Key::Neighbour(link, addr) if known(link, addr) => Refusal::learned(key),
+                Key::Remote(remote) if self.remotes.contains(&remote) => Refusal::learned(key),
+                _ => Refusal::not_there(key),
+            }
         })
     }
 
@@ -160,19 +158,27 @@ impl Router {
     pub(super) fn check_after(&self, op: &Op) -> Result<(), SpecError> {
         let rib = &self.rib;
         let end = |vni: u32, addr: IpAddr| match rib.networks.get(&vni) {
-            None => Err(SpecError::new("VNI", vni, "is no network here: add the network first")),
-            Some(network) if network.local.is_ipv4() != addr.is_ipv4() => {
-                Err(SpecError::new("remote address", addr, format!("must be of the family of {}", network.local)))
-            }
-            Some(network) if network.local == addr => {
-                Err(SpecError::new("remote address", addr, format!("is this end of network {vni}: must be another's")))
-            }
+            None => Err(SpecError::new("VNI", vni, "is not a configured network: add the network first")),
+            Some(network) if network.local.is_ipv4() != addr.is_ipv4() => Err(SpecError::new(
+                "remote address",
+                addr,
+                format!("must be of the same address family as {}", network.local),
+            )),
+            Some(network) if network.local == addr => Err(SpecError::new(
+                "remote address",
+                addr,
+                format!("is the local address of network {vni}: must be the address of another tunnel end"),
+            )),
             Some(_) => Ok(()),
         };
         match op {
-            Op::Add(Item::Neighbour(n)) | Op::Replace(Item::Neighbour(n)) if self.derived.is_own(n.addr) => Err(
-                SpecError::new("neighbour address", n.addr, "is one of our own, or the broadcast address of a network"),
-            ),
+            Op::Add(Item::Neighbour(n)) | Op::Replace(Item::Neighbour(n)) if self.derived.is_own(n.addr) => {
+                Err(SpecError::new(
+                    "neighbour address",
+                    n.addr,
+                    "is an address of this router or the broadcast address of a network: must be another host's",
+                ))
+            }
             Op::Add(Item::Network(n)) | Op::Replace(Item::Network(n)) if rib.networks.contains_key(&n.vni) => {
                 let ends = rib.remotes_of(n.vni).map(|r| r.addr);
                 let stations = rib.stations.range((n.vni, MacAddr::default())..=(n.vni, MacAddr::BROADCAST));
@@ -186,7 +192,11 @@ impl Router {
                 let remotes = rib.remotes_of(*vni).next().is_some();
                 let stations = rib.stations.range((*vni, MacAddr::default())..=(*vni, MacAddr::BROADCAST));
                 if remotes || stations.count() > 0 {
-                    return Err(SpecError::new("network", vni, "has remotes or fdb entries: delete them too"));
+                    return Err(SpecError::new(
+                        "network",
+                        vni,
+                        "has remotes or fdb entries: delete them in the same batch",
+                    ));
                 }
                 Ok(())
             }
@@ -199,13 +209,17 @@ impl Router {
         let mut taken = BTreeMap::new();
         for (vni, network) in &self.rib.networks {
             if !self.rib.addresses.range((network.local, 0)..=(network.local, u16::MAX)).any(|_| true) {
-                let legal =
-                    format!("of network {vni} must be one of the router's own: add address LINK {}/LEN", network.local);
+                let legal = format!(
+                    "of network {vni} must be an address of this router: add address LINK {}/LEN",
+                    network.local
+                );
                 return Err(SpecError::new("local address", network.local, legal));
             }
             for link in &network.access {
                 if let Some(other) = taken.insert(*link, vni) {
-                    let legal = format!("is the access link of network {other} and of {vni}: one network a link");
+                    let legal = format!(
+                        "is an access link of network {other} and of network {vni}: a link belongs to one network"
+                    );
                     return Err(SpecError::new("link", link, legal));
                 }
             }

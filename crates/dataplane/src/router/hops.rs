@@ -182,15 +182,19 @@ impl Hops {
     }
 
     fn adjacency_of(&mut self, path: &Path, view: &View<'_>) -> Result<u32, SpecError> {
-        let number = |link| view.links.find(link).ok_or_else(|| SpecError::new("link", link, "is not there"));
+        let number = |link| {
+            view.links
+                .find(link)
+                .ok_or_else(|| SpecError::new("link", link, "is not configured: must be a port or VLAN in use"))
+        };
         let kind = match path.hop {
             Hop::Via { addr, link } => {
                 let error = |legal: &str| Err(SpecError::new("gateway", addr, legal));
                 if addr.is_multicast() || addr.is_unspecified() || addr.is_loopback() {
-                    return error("must be a host's address");
+                    return error("must be the address of a host");
                 }
                 if view.derived.is_own(addr) {
-                    return error("is an address of our own");
+                    return error("is an address of this router: must be another host's");
                 }
                 let interface = match link {
                     Some(link) => number(link)?,
@@ -225,7 +229,8 @@ impl Hops {
             self.restacked = true;
             self.stacks.insert(labels.to_vec(), stack)
         });
-        u16::try_from(number + 1).map_err(|_| SpecError::new("labels", number, "are one stack too many: at most 65535"))
+        u16::try_from(number + 1)
+            .map_err(|_| SpecError::new("labels", number, "is one label stack too many: at most 65535 different ones"))
     }
 
     fn intern(&mut self, kind: AdjacencyKind, view: &View<'_>) -> u32 {

@@ -21,6 +21,5 @@ mod weights;
 
 pub use fibs::{FibMemory, SMALL as SMALL_FIB};
 pub use neighbours::NeighbourState;
-pub(crate) use rib::{IS_LEARNED, NOT_THERE};
 pub use rows::{Counts, NeighbourRow, Origin, RouteRow};
 pub use state::{Policy, Router, EVENTS};

@@ -12,12 +12,6 @@ use crate::{
     Prefix,
 };
 
-/// What is said of an entry to be deleted that is not configured.
-pub(crate) const NOT_THERE: &str = "is not there";
-
-/// The same, of one that was learned.
-pub(crate) const IS_LEARNED: &str = "is learned, not configured: it goes by itself when nothing more is heard of it";
-
 /// What was configured. Neighbours are with those that were learned.
 #[derive(Debug, Default)]
 pub(super) struct Rib {

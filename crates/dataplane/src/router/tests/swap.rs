@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use crate::{router::FibMemory, Prefix};
+use crate::{model::OpErrorKind, router::FibMemory, Prefix};
 
 /// What a maker has been asked for, and whether it refuses.
 #[derive(Debug, Clone, Default)]
@@ -85,8 +85,8 @@ fn a_table_that_refuses_changes_nothing() {
     let mut router = with_maker(Box::new(watched.clone()));
     load(&mut router, 0, 4000).unwrap();
     watched.refuse.store(REFUSE_TABLE, Ordering::Relaxed);
-    let error = load(&mut router, 4000, 1000).unwrap_err().to_string();
-    assert!(error.ends_with("the IPv4 forwarding table: no memory left: give --socket-mem more"), "{error}");
+    let error = load(&mut router, 4000, 1000).unwrap_err();
+    assert_eq!((error.kind, error.why), (OpErrorKind::Table, full().to_string()));
     assert_eq!((router.counts().routes, router.counts().ip4, mac(&router, "16.15.170.1")), (4000, 4004, None));
     watched.refuse.store(0, Ordering::Relaxed);
     load(&mut router, 4000, 1000).unwrap();
