@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dataplane::{router::Op, runtime::Runtime, Control, OutputStats, Plane, Snapshot};
+use dataplane::{model::Op, runtime::Runtime, Control, OutputStats, Plane, Snapshot};
 use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
