@@ -12,7 +12,7 @@ use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, SharedWords, Tsc, TxQu
 use flow::{
     decode::DecodeSpec,
     export::Records,
-    table::{table, Full, TableSpec},
+    table::{table, TableFull, TableSpec},
     Record,
 };
 use packet::{Clock, MacAddr};
@@ -126,8 +126,9 @@ impl BuiltInSpec {
 /// As `linerate flowlog` is unless told.
 fn log_spec(spec: &DutSpec) -> LogSpec {
     let seconds = Duration::from_secs;
-    let table = TableSpec { idle: seconds(30), active: seconds(300), full: Full::Refuse, ..TableSpec::new(FLOWS) };
-    let decode = DecodeSpec { joined: table.joined, ..DecodeSpec::default() };
+    let table =
+        TableSpec { idle: seconds(30), active: seconds(300), full: TableFull::DropNew, ..TableSpec::new(FLOWS) };
+    let decode = DecodeSpec { biflow: table.biflow, ..DecodeSpec::default() };
     LogSpec { table, decode, reflect: false, settings: spec.settings }
 }
 
