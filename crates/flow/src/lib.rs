@@ -16,6 +16,7 @@ pub mod serve;
 mod source;
 pub mod table;
 pub mod truth;
+mod unix_time;
 
 pub use key::{Addresses, Distinguish, Key};
 pub use packed::{Key4, Key6};

@@ -1,3 +1,5 @@
+//! Why a logger cannot be read.
+
 use std::time::Duration;
 
 /// Why a logger cannot be read.

@@ -16,7 +16,7 @@ use failure::Failure;
 use flow::{
     decode::DecodeSpec,
     export::Records,
-    table::{table, Full, TableSpec},
+    table::{table, TableFull, TableSpec},
     Record,
 };
 use packet::{Clock, MacAddr};
@@ -55,8 +55,9 @@ impl<F: Function<Mbuf> + Send> Polling for Forwarder<F, RxQueue, TxQueue, Tsc> {
 /// The defaults of `linerate flowlog`.
 fn log_spec(options: &LoopOptions) -> LogSpec {
     let seconds = Duration::from_secs;
-    let table = TableSpec { idle: seconds(30), active: seconds(300), full: Full::Refuse, ..TableSpec::new(FLOWS) };
-    let decode = DecodeSpec { joined: table.joined, ..DecodeSpec::default() };
+    let table =
+        TableSpec { idle: seconds(30), active: seconds(300), full: TableFull::DropNew, ..TableSpec::new(FLOWS) };
+    let decode = DecodeSpec { biflow: table.biflow, ..DecodeSpec::default() };
     LogSpec { table, decode, reflect: false, settings: options.settings }
 }
 

@@ -320,15 +320,15 @@ impl Settings {
             Layer::Outer => decode::Layer::Outer,
         };
         let full = match self.config.full {
-            Full::Refuse => table::Full::Refuse,
-            Full::Evict => table::Full::Evict,
+            Full::Refuse => table::TableFull::DropNew,
+            Full::Evict => table::TableFull::Evict,
         };
         LogSpec {
             table: TableSpec {
                 idle: self.idle,
                 active: self.active,
                 full,
-                joined: self.joined(),
+                biflow: self.joined(),
                 ..TableSpec::new(self.flows)
             },
             decode: DecodeSpec {
@@ -336,7 +336,7 @@ impl Settings {
                 vxlan: layer(self.config.vxlan),
                 vxlan_port: self.config.vxlan_port,
                 distinguish: self.distinguish(),
-                joined: self.joined(),
+                biflow: self.joined(),
             },
             reflect: self.config.reflect,
             settings: dataplane::Settings {

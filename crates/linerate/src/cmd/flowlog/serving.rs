@@ -48,7 +48,7 @@ impl Serving {
         let spec = ExportSpec {
             sinks: settings.sinks.clone(),
             domain: config.domain.unwrap_or_else(|| domain(name)),
-            joined: settings.joined(),
+            biflow: settings.joined(),
             distinguish: settings.distinguish(),
             queue: (settings.flows * settings.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()
