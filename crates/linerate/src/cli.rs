@@ -408,6 +408,12 @@ pub struct OutputArgs {
     /// Write one line a figure of each test beside the throughput as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv_tests: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile. The files hold them anyway.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What tables, pictures and files call the device.
+    #[arg(long, value_name = "NAME")]
+    pub dut_name: Option<String>,
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,

@@ -181,6 +181,7 @@ impl Run {
                 packet::Clock::hz(&self.rig.clock),
             ),
             dut: self.rig.dut_text.clone(),
+            dut_name: None,
             ports: self.rig.port_facts(),
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),

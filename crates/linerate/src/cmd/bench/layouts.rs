@@ -1,7 +1,7 @@
 //! The tables a bench prints beside its own: a document's layout, and the result against an old one.
 
 use measure::{plan::ValidPlan, result::RunResult};
-use report::{layout, layout::Sheet};
+use report::{layout, sheet};
 
 use super::needs;
 use crate::{
@@ -27,6 +27,7 @@ pub fn finish(
     old: Option<&RunResult>,
     args: &BenchArgs,
 ) -> Result<Exit, Failure> {
+    result.dut_name.clone_from(&args.output.dut_name);
     let unmet = needs::unmet(plan, &result);
     result.warnings.extend(unmet);
     let mut sheets = Vec::new();
@@ -36,7 +37,7 @@ pub fn finish(
     if let Some(old) = old {
         sheets.push(match layout::compare(&result, old) {
             Ok(sheet) => sheet,
-            Err(why) => Sheet::words("Not compared with the old result", why),
+            Err(why) => sheet::words("Not compared with the old result", why),
         });
     }
     if let Some(path) = &args.tables.keep {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup};
-use report::rehearsal::{json, render, render_all, Answered, Rehearsal, Rehearsed};
+use report::dry_run::{json, render, render_all, DryRun, DryRunAnswer, DryRunOutcome};
 use report::write::write_atomic;
 use units::{Fps, FrameSize, Frames};
 
@@ -39,7 +39,7 @@ pub fn run(plan: &ValidPlan, args: &BenchArgs) -> Result<Exit, Failure> {
 pub fn all(plans: &[(String, ValidPlan)], args: &BenchArgs) -> Result<Exit, Failure> {
     check(args)?;
     let stop = Stop::on_signals()?;
-    let mut parts: Vec<(String, Rehearsal)> = Vec::new();
+    let mut parts: Vec<(String, DryRun)> = Vec::new();
     for (name, plan) in plans {
         if !stop.requested() {
             parts.push((name.clone(), one(plan, &args.ports, &stop)?));
@@ -50,17 +50,19 @@ pub fn all(plans: &[(String, ValidPlan)], args: &BenchArgs) -> Result<Exit, Fail
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }
 
-/// A rehearsal has figures of time, not of a device: there is one document of it.
+/// A dry run measures time, not a device: its one document is JSON.
 fn check(args: &BenchArgs) -> Result<(), Failure> {
     let o = &args.output;
     let others = [("--markdown", &o.markdown), ("--svg", &o.svg), ("--csv", &o.csv), ("--csv-tests", &o.csv_tests)];
     if let Some((flag, _)) = others.iter().find(|(_, file)| file.is_some()) {
-        return Err(Failure::usage(format!("{flag}: a rehearsal measures nothing: what it takes is in --json FILE")));
+        return Err(Failure::usage(format!(
+            "{flag}: a dry run measures nothing: write its durations with --json FILE"
+        )));
     }
     output::check(o)
 }
 
-fn show(text: &str, parts: &[(String, Rehearsal)], args: &BenchArgs) -> Result<(), Failure> {
+fn show(text: &str, parts: &[(String, DryRun)], args: &BenchArgs) -> Result<(), Failure> {
     match args.output.json.as_deref() {
         Some(path) if path == Path::new("-") => out::print(&json(parts)),
         Some(path) => {
@@ -72,7 +74,7 @@ fn show(text: &str, parts: &[(String, Rehearsal)], args: &BenchArgs) -> Result<(
     Ok(())
 }
 
-fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Failure> {
+fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<DryRun, Failure> {
     let (setup, assumed) = match sim::asked(ports, plan)? {
         Some(setup) => (setup, ""),
         None => (assumed(plan), " (assumed; --dut sim:... says another)"),
@@ -88,14 +90,14 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
         if stop.requested() {
             break;
         }
-        runs.push(Rehearsed {
+        runs.push(DryRunOutcome {
             trials: bench.run.made(),
             seconds: bench.run.now_s(),
             verdict: verdict(&results, &bench.tests, false),
             answers: results.iter().filter(|r| found(r.outcome)).filter_map(answered).collect(),
         });
     }
-    Ok(Rehearsal {
+    Ok(DryRun {
         plan: format!("{}: {} ({})", plan.name, plan.description, Frames::list(&plan.frame_sizes)),
         dut: format!("{setup}{assumed}"),
         capacity: capacity(&setup),
@@ -103,9 +105,9 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
     })
 }
 
-fn answered(size: &measure::result::SizeResult) -> Option<Answered> {
+fn answered(size: &measure::result::SizeResult) -> Option<DryRunAnswer> {
     let (frame_size, of_device) = (size.frame_size_bytes, size.outcome == Outcome::Found);
-    Some(Answered { frame_size, throughput_fps: size.throughput_fps?, of_device })
+    Some(DryRunAnswer { frame_size, throughput_fps: size.throughput_fps?, of_device })
 }
 
 /// What a simulated device forwards, where that is one figure: not of a loss that sets in softly, nor of one that drifts

@@ -20,7 +20,7 @@ use super::rehearse;
 use crate::{
     cli::BenchArgs,
     cmd::{
-        output, plan, runs,
+        output, plan,
         sets::{self, Set},
         stored,
     },
@@ -94,7 +94,8 @@ fn all(args: &BenchArgs, set: &Set) -> Result<Exit, Failure> {
     }
     if !results.is_empty() {
         let layout = args.tables.layout.map_or(set.layout, crate::cli::layout::LayoutArg::layout);
-        out::print(&runs::text(&[layout::sheet(&results.iter().collect::<Vec<_>>(), layout)]));
+        let sheet = layout::sheet(&results.iter().collect::<Vec<_>>(), layout);
+        out::print(&report::sheet::text(&[sheet], &output::style()));
     }
     Ok(exit)
 }

@@ -162,6 +162,7 @@ impl Bed for SimRun {
             elapsed_s: self.begun.0.elapsed().as_secs_f64(),
             host: facts::for_result(&facts::read(), "not used".to_owned(), String::new(), 0),
             dut: format!("simulated {}", self.setup),
+            dut_name: None,
             ports: vec![port("a"), port("b")],
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
