@@ -133,6 +133,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
             elapsed_s: self.begun.0.elapsed().as_secs_f64(),
             host: facts.host,
             dut: facts.dut,
+            dut_name: None,
             ports: facts.ports,
             link_bps: facts.link,
             directions: self.plan.traffic.directions(),

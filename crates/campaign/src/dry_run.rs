@@ -2,7 +2,7 @@
 
 use failure::{Failure, Stop};
 use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup};
-use report::rehearsal::{Answered, Rehearsal, Rehearsed};
+use report::dry_run::{DryRun, DryRunAnswer, DryRunOutcome};
 use rig::Device;
 use units::{Fps, FrameSize, Frames};
 
@@ -25,7 +25,7 @@ const CAPACITY: f64 = 5e6;
 /// # Errors
 ///
 /// (usage) for a plan that no device can be simulated for, or what a run of it says.
-pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<Rehearsal, Failure> {
+pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<DryRun, Failure> {
     if plan.tests_addresses() {
         return Err(Failure::usage(
             "--dry-run: the address tests are rounds between three ports, each after addresses.age: no simulated device can \
@@ -48,14 +48,14 @@ pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<Rehearsal, 
         if stop.requested() {
             break;
         }
-        runs.push(Rehearsed {
+        runs.push(DryRunOutcome {
             trials: controller.trials.len(),
             seconds: controller.testbed.now_s(),
             verdict: verdict(&results, &controller.tests, false),
             answers: results.iter().filter(|r| has_figure(r.outcome)).filter_map(answered).collect(),
         });
     }
-    Ok(Rehearsal {
+    Ok(DryRun {
         plan: format!("{}: {} ({})", plan.name, plan.description, Frames::list(&plan.frame_sizes)),
         dut: format!("{setup}{assumed}"),
         capacity: capacity(&setup),
@@ -63,9 +63,9 @@ pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<Rehearsal, 
     })
 }
 
-fn answered(size: &measure::result::SizeResult) -> Option<Answered> {
+fn answered(size: &measure::result::SizeResult) -> Option<DryRunAnswer> {
     let (frame_size, of_device) = (size.frame_size_bytes, size.outcome == Outcome::Found);
-    Some(Answered { frame_size, throughput_fps: size.throughput_fps?, of_device })
+    Some(DryRunAnswer { frame_size, throughput_fps: size.throughput_fps?, of_device })
 }
 
 /// What a simulated device forwards, where that is one figure: not of a loss that sets in softly, nor of one that drifts

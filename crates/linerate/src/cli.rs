@@ -391,7 +391,7 @@ pub enum MemoryArg {
 }
 
 /// Where results go.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Write the whole result, every trial with raw counts, as JSON (`-` for standard output, without tables).
@@ -409,6 +409,12 @@ pub struct OutputArgs {
     /// Write one line a figure of each test beside the throughput as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv_tests: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile. The files hold them anyway.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What tables, pictures and files call the device.
+    #[arg(long, value_name = "NAME")]
+    pub dut_name: Option<String>,
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,

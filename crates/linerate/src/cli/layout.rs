@@ -70,10 +70,20 @@ pub struct ShowArgs {
     /// Compare with an earlier result of the same plan: improvement in percent.
     #[arg(long, value_name = "OLD.json")]
     pub against: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Write what is shown as Markdown.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write what is shown as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the pictures of the result as SVG; of one result, or of a sweep.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the result again as JSON of this version (`-` for standard output, without tables); of one result, or of a
+    /// sweep.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }

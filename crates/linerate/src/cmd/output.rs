@@ -7,12 +7,11 @@ use std::{
 };
 
 use campaign::suite::path_for_run;
-use measure::result::RunResult;
-use report::{layout::Sheet, write::write_atomic, Style};
-
-use super::runs;
-use crate::{cli::OutputArgs, out};
 use failure::{Exit, Failure};
+use measure::result::RunResult;
+use report::{write::write_atomic, Detail, Section, Style};
+
+use crate::{cli::OutputArgs, out};
 
 /// What standard output can show.
 pub fn style() -> Style {
@@ -69,7 +68,7 @@ pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
         svg: file(&args.svg),
         csv: file(&args.csv),
         csv_tests: file(&args.csv_tests),
-        quiet: args.quiet,
+        ..args.clone()
     }
 }
 
@@ -86,22 +85,31 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
     finish_with(result, &[], args)
 }
 
-/// The same with tables in other layouts: after the usual ones, and as the CSV.
-pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> Result<Exit, Failure> {
-    let json = || report::json::render(result).map_err(|e| e.to_string());
-    let csv = || if sheets.is_empty() { report::csv::figures(result) } else { runs::csv(sheets) };
+/// The same with tables in other layouts: after the usual ones, and alone as the CSV.
+pub fn finish_with(result: &RunResult, sheets: &[Section], args: &OutputArgs) -> Result<Exit, Failure> {
+    let named = args.dut_name.as_ref().map(|name| RunResult { dut_name: Some(name.clone()), ..result.clone() });
+    let result = named.as_ref().unwrap_or(result);
+    let document = report::run::document(result, sheets.to_vec());
     write(
         &Documents {
-            json: &json,
-            markdown: &|| Ok(report::markdown::render(result) + &runs::markdown(sheets)),
+            json: &|| report::json::render(result).map_err(|e| e.to_string()),
+            markdown: &|| Ok(report::markdown::render(&document)),
             svg: &|| report::svg::render(result).map_err(|e| e.to_string()),
-            csv: &|| Ok(csv()),
-            csv_tests: &|| Ok(report::csv::tests(result)),
-            table: &|written| report::terminal::render(result, &style(), written) + &runs::text(sheets),
+            csv: &|| Ok(report::csv::figures(&document)),
+            csv_tests: &|| Ok(report::csv::tests(&document)),
+            table: &|written| report::terminal::render(&document, detail(args.verbose), &style(), written),
         },
         args,
     )?;
     Ok(campaign::exit_of(result.verdict))
+}
+
+/// How much is printed.
+pub fn detail(verbose: bool) -> Detail {
+    match verbose {
+        true => Detail::Verbose,
+        false => Detail::Short,
+    }
 }
 
 /// Makes one document.

@@ -36,6 +36,9 @@ pub struct RunResult {
     pub host: HostFacts,
     /// What was measured, in words: `built-in l3 over wire`, `eth:t0 -> eth:t1`.
     pub dut: String,
+    /// What the user calls the device, for tables and pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dut_name: Option<String>,
     /// The tester's ports in order, as named by the user.
     pub ports: Vec<PortFacts>,
     /// Link speed used for percentages, when known or given.

@@ -3,7 +3,7 @@
 use campaign::stored;
 use failure::{Exit, Failure};
 use measure::{plan::ValidPlan, result::RunResult};
-use report::{layout, layout::Sheet};
+use report::{layout, sheet};
 use rig::Device;
 
 use crate::{
@@ -38,7 +38,7 @@ pub fn finish(
     if let Some(old) = baseline {
         sheets.push(match layout::compare(result, old) {
             Ok(sheet) => sheet,
-            Err(why) => Sheet::words("Not compared with the old result", why),
+            Err(why) => sheet::words("Not compared with the old result", why),
         });
     }
     output::finish_with(result, &sheets, files)

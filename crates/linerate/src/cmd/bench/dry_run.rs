@@ -5,7 +5,7 @@ use std::path::Path;
 use campaign::dry_run;
 use failure::{Exit, Failure, Stop};
 use measure::plan::ValidPlan;
-use report::rehearsal::{json, render, render_all, Rehearsal};
+use report::dry_run::{json, render, render_all, DryRun};
 use report::write::write_atomic;
 use rig::Device;
 
@@ -33,7 +33,7 @@ pub fn points(plan: &ValidPlan, device: &Device, args: &BenchArgs) -> Result<Exi
 pub fn all(plans: &[(String, Device, ValidPlan)], args: &BenchArgs) -> Result<Exit, Failure> {
     check(args)?;
     let stop = Stop::on_signals()?;
-    let mut parts: Vec<(String, Rehearsal)> = Vec::new();
+    let mut parts: Vec<(String, DryRun)> = Vec::new();
     for (name, device, plan) in plans {
         if !stop.requested() {
             parts.push((name.clone(), dry_run::run(plan, device, &stop)?));
@@ -49,12 +49,14 @@ fn check(args: &BenchArgs) -> Result<(), Failure> {
     let o = &args.output;
     let others = [("--markdown", &o.markdown), ("--svg", &o.svg), ("--csv", &o.csv), ("--csv-tests", &o.csv_tests)];
     if let Some((flag, _)) = others.iter().find(|(_, file)| file.is_some()) {
-        return Err(Failure::usage(format!("{flag}: a dry run measures nothing: what it takes is in --json FILE")));
+        return Err(Failure::usage(format!(
+            "{flag}: a dry run measures nothing: write its durations with --json FILE"
+        )));
     }
     output::check(o)
 }
 
-fn show(text: &str, parts: &[(String, Rehearsal)], args: &BenchArgs) -> Result<(), Failure> {
+fn show(text: &str, parts: &[(String, DryRun)], args: &BenchArgs) -> Result<(), Failure> {
     match args.output.json.as_deref() {
         Some(path) if path == Path::new("-") => out::print(&json(parts)),
         Some(path) => {

@@ -18,7 +18,7 @@ use rig::Device;
 use super::{baseline, dry_run, job};
 use crate::{
     cli::{layout::LayoutArgs, BenchArgs},
-    cmd::{output, plan, runs},
+    cmd::{output, plan},
     out,
 };
 
@@ -52,7 +52,8 @@ pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     let (exit, results) = campaign::suite::run(&members, &Launcher::new()?, &Stop::on_signals()?, &mut view)?;
     if !results.is_empty() {
         let layout = args.tables.layout.map_or(set.layout, crate::cli::layout::LayoutArg::layout);
-        out::print(&runs::text(&[layout::sheet(&results.iter().collect::<Vec<_>>(), layout)]));
+        let sheet = layout::sheet(&results.iter().collect::<Vec<_>>(), layout);
+        out::print(&report::sheet::text(&[sheet], &output::style()));
     }
     Ok(exit)
 }

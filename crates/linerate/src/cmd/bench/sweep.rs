@@ -12,15 +12,12 @@ use measure::{
     result::RunResult,
     sweep::SweepResult,
 };
-use report::{layout, layout::Sheet};
+use report::{layout, Document};
 
 use super::job;
 use crate::{
     cli::BenchArgs,
-    cmd::{
-        output::{self, Documents},
-        runs,
-    },
+    cmd::output::{self, Documents},
     out,
 };
 
@@ -81,22 +78,22 @@ fn show(result: &SweepResult, args: &BenchArgs) -> Result<(), Failure> {
     let results: Vec<_> = result.points.iter().map(|p| &p.result).collect();
     let mut sheets = vec![report::sweep::sheet(result)];
     sheets.extend(args.tables.layout.map(|layout| layout::sheet(&results, layout.layout())));
-    let json = || report::sweep::json(result).map_err(|e| e.to_string());
+    let json = || report::json::sweep(result).map_err(|e| e.to_string());
     let csv = || match sheets.get(1..) {
-        Some(layouts @ [_, ..]) => runs::csv(layouts),
+        Some(layouts @ [_, ..]) => report::sheet::csv(layouts),
         _ => report::sweep::csv(result),
     };
-    let markdown = || Ok(sheets.iter().map(Sheet::markdown).collect::<String>().trim_start().to_owned());
+    let document = Document::of(sheets.clone());
     output::write(
         &Documents {
             json: &json,
-            markdown: &markdown,
+            markdown: &|| Ok(report::markdown::render(&document)),
             svg: &|| report::svg::sweep(result).map_err(|e| e.to_string()),
             csv: &|| Ok(csv()),
             csv_tests: &|| Ok(report::sweep::csv_tests(result)),
             table: &|written| {
-                let files: String = written.iter().map(|p| format!("\nwritten {}", p.display())).collect();
-                runs::text(&sheets) + &files
+                let detail = output::detail(args.output.verbose);
+                format!("\n{}", report::terminal::render(&document, detail, &output::style(), written))
             },
         },
         &args.output,

@@ -7,7 +7,7 @@ use measure::{
     result::TestResult,
 };
 
-use super::frame;
+use super::cells::frame;
 use crate::{
     num,
     style::Paint,
@@ -42,7 +42,7 @@ pub(super) fn rounds(all: &[&TestResult]) -> Table {
                 count(counts.forwarded),
                 count(counts.flooded),
                 count(counts.returned),
-                Cell { text: word.into(), paint },
+                Cell::painted(word, paint),
             ]);
         }
     }

@@ -7,7 +7,7 @@ use measure::{
 };
 use units::Fps;
 
-use super::{bold, frame, outcome, spread, spread_columns};
+use super::cells::{frame, outcome, spread, spread_columns};
 use crate::{
     num,
     table::{Cell, Table},
@@ -140,7 +140,7 @@ pub(super) fn reset(all: &[&TestResult]) -> Table {
             event.into(),
             num::pps(f.load_fps).into(),
             num::thousands(f.trials.iter().map(|t| t.lost).sum()).into(),
-            f.by_loss_s.map_or_else(Cell::default, |s| bold(ms(s.mean))),
+            f.by_loss_s.map_or_else(Cell::default, |s| Cell::bold(ms(s.mean))),
             f.by_timestamps_s.map(|s| ms(s.mean)).into(),
             f.trials.len().to_string().into(),
             outcome(test.outcome),
@@ -172,7 +172,7 @@ pub(super) fn bursty(all: &[&TestResult]) -> Table {
             t.row(vec![
                 frame(test),
                 num::thousands(burst.burst_frames.into()).into(),
-                burst.interval_s.map_or_else(|| "-".into(), |s| bold(us(s))),
+                burst.interval_s.map_or_else(|| "-".into(), |s| Cell::bold(us(s))),
                 rate(burst.load_fps),
                 rate(burst.upper_bound_fps),
                 outcome(burst.outcome),
@@ -197,8 +197,8 @@ pub(super) fn forwarding_rate(all: &[&TestResult]) -> Table {
             frame(test),
             num::pps(f.throughput_fps).into(),
             num::pps(f.mol_fps).into(),
-            f.frmol_fps.map_or_else(Cell::default, |fps| bold(num::pps(fps))),
-            f.mfr_fps.map_or_else(Cell::default, |fps| bold(num::pps(fps))),
+            f.frmol_fps.map_or_else(Cell::default, |fps| Cell::bold(num::pps(fps))),
+            f.mfr_fps.map_or_else(Cell::default, |fps| Cell::bold(num::pps(fps))),
             rate(f.mfr_iload_fps),
             outcome(test.outcome),
         ]);

@@ -5,11 +5,11 @@ use measure::{
     result::TestResult,
 };
 
-use super::{bold, frame, outcome};
+use super::cells::{frame, outcome};
 use crate::{
+    names::Names,
     num,
     table::{Cell, Table},
-    text,
 };
 
 fn us(ns: Option<u64>) -> Cell {
@@ -78,14 +78,14 @@ pub(super) fn pdv(all: &[&TestResult]) -> Table {
     t.right(2, "IPDV range", "mean us");
     for test in all {
         let Found::Pdv(f) = &test.found else { continue };
+        let names = Names::of_pairs(f.directions.iter().map(|d| (d.from.as_str(), d.to.as_str())));
         for d in &f.directions {
             let (ipdv, w) = (d.ipdv.as_ref(), d.windows.as_ref());
-            let clip = |name: &str| text::clip(&text::clean(name), 20);
             t.row(vec![
                 frame(test),
-                format!("{} -> {}", clip(&d.from), clip(&d.to)).into(),
+                names.pair(&d.from, &d.to).into(),
                 num::us(d.min_ns as f64).into(),
-                bold(num::us(d.pdv_p99_9_ns as f64)),
+                Cell::bold(num::us(d.pdv_p99_9_ns as f64)),
                 ipdv.map(|i| num::us(i.p5_ns as f64)).into(),
                 ipdv.map(|i| num::us(i.p95_ns as f64)).into(),
                 w.map(|w| w.min_ns.n.to_string()).into(),
@@ -118,7 +118,7 @@ pub(super) fn soak(all: &[&TestResult]) -> Table {
             num::pps(f.load_fps).into(),
             num::duration(f.sent_s).into(),
             f.segments.len().to_string().into(),
-            bold(num::thousands(f.lost)),
+            Cell::bold(num::thousands(f.lost)),
             f.budget.to_string().into(),
             f.delay_ns.map(|t| drift(&t, 1e-3)).into(),
             f.rate_fps.map(|t| drift(&t, 1.0)).into(),

@@ -1,3 +1,5 @@
+//! One trial: what was counted, and what disturbed it.
+
 use measure::{
     result::RunResult,
     shape::{Outage, ReplayCounts},
@@ -5,62 +7,66 @@ use measure::{
 };
 use units::{Fps, Ratio, WIRE_OVERHEAD_BYTES};
 
-use super::paragraph;
+use super::{delay, windows};
 use crate::{
-    figures::{self, Rates},
+    document::{Audience, Block, Note, Section, Topic},
+    figures::Rates,
+    names::Names,
     num,
     style::Paint,
     table::{Cell, Table},
-    tables, text, windows, words, Style,
+    words,
 };
 
-/// One trial: counts and rates a direction, delay, validity, and what disturbed the tester.
-pub fn render(result: &RunResult, trial: &TrialRecord, style: &Style) -> String {
+/// One trial: counts and rates of each direction, delay, validity, and what disturbed the tester.
+pub(crate) fn sections(result: &RunResult, trial: &TrialRecord) -> Vec<Section> {
     let each = if trial.directions.len() > 1 { " each way" } else { "" };
     let asked = num::duration(trial.spec.duration_s);
     let really = num::duration(trial.real_duration_s);
     let really = if really == asked { String::new() } else { format!(", really {really}") };
     let shape = words::shape(&trial.spec.shape).map_or_else(String::new, |shape| format!(", {shape}"));
     let tries = if trial.attempt > 1 { format!(", try {}", trial.attempt) } else { String::new() };
-    let mut out = style.heading(&format!(
+    let title = format!(
         "Trial {}: {} at {}{each} for {asked}{shape}{really}{tries}",
         trial.number,
         words::size(&trial.spec),
         trial.spec.load_fps,
-    ));
-    out.push_str(&counts(result, trial).text(style));
-    out.push_str(&style.heading("One-way delay, and its variation"));
-    if trial.directions.iter().any(|d| d.latency.is_some()) {
-        out.push_str(&extremes(trial).text(style));
-        out.push('\n');
-        out.push_str(&tables::trial_latency(trial).text(style));
-    } else if trial.directions.iter().any(|d| d.replay.is_some()) {
-        out.push_str(&paragraph("", words::NO_STAMP, Paint::Plain, style));
-    } else {
-        out.push_str(&paragraph("", "none: nothing came back, or the clock cannot be trusted", Paint::Warn, style));
-    }
-    let windows = windows::table(trial);
-    if !windows.is_empty() {
-        out.push_str(&style.heading(&windows::title(trial)));
-        out.push_str(&windows.text(style));
-    }
-    out.push_str(&style.heading("Validity"));
+    );
     let paint = if trial.valid() { Paint::Good } else { Paint::Bad };
-    out.push_str(&paragraph("", &tables::validity(trial), paint, style));
-    for violation in &trial.violations {
-        out.push_str(&paragraph("", &text::styled(&violation.text, style), Paint::Plain, style));
-    }
-    out.push_str(&style.heading("Interference"));
-    out.push_str(&interference(trial).text(style));
-    out.push_str(&paragraph("", &cores(trial), Paint::Plain, style));
-    out
+    let mut validity = vec![Note::new(words::validity(trial), paint)];
+    validity.extend(trial.violations.iter().map(|violation| Note::plain(&violation.text)));
+    vec![
+        Section::new(Topic::Trial, title).with(Audience::READERS, Block::Table(counts(result, trial))),
+        delay(trial),
+        windows::section(trial),
+        Section::new(Topic::Trial, "Validity").with(Audience::READERS, Block::Notes(validity)),
+        Section::new(Topic::Interference, "Interference")
+            .with(Audience::DETAILS, Block::Table(interference(trial)))
+            .with(Audience::DETAILS, Block::Notes(vec![Note::plain(cores(trial))])),
+    ]
 }
 
-pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
+fn delay(trial: &TrialRecord) -> Section {
+    let section = Section::new(Topic::Delay, "One-way delay, and its variation");
+    let any = |has: fn(&DirectionCounts) -> bool| trial.directions.iter().any(has);
+    if any(|d| d.latency.is_some()) {
+        section
+            .with(Audience::READERS, Block::Table(extremes(trial)))
+            .with(Audience::READERS, Block::Table(delay::of_trial(trial)))
+    } else if any(|d| d.replay.is_some()) {
+        section.with(Audience::READERS, Block::Notes(vec![Note::plain(words::NO_STAMP)]))
+    } else {
+        let none = "none: no frame came back, or the clock cannot be trusted";
+        section.with(Audience::READERS, Block::Notes(vec![Note::new(none, Paint::Warn)]))
+    }
+}
+
+fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     let mut t = Table::default();
     t.left(0, "", "");
+    let names = Names::of_trial(trial);
     for d in &trial.directions {
-        t.right(1, &tables::direction(d), "");
+        t.right(1, &names.direction(d), "");
     }
     let mut row = |name: &str, value: &dyn Fn(&DirectionCounts) -> Cell| {
         let cells: Vec<Cell> = trial.directions.iter().map(value).collect();
@@ -69,7 +75,7 @@ pub(crate) fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
         }
     };
     let frames = |n: u64| Cell::from(num::thousands(n));
-    let bad = |n: u64| Cell { text: num::thousands(n), paint: if n > 0 { Paint::Warn } else { Paint::Plain } };
+    let bad = |n: u64| Cell::painted(num::thousands(n), if n > 0 { Paint::Warn } else { Paint::Plain });
     let optional = |n: Option<u64>| Cell::from(n.map(num::thousands));
     row("intended frames", &|d| frames(d.intended));
     row("sent", &|d| frames(d.sent));
@@ -145,10 +151,11 @@ fn extremes(trial: &TrialRecord) -> Table {
     }
     t.right(1, "IPDV mean", "abs us");
     t.right(1, "measured", "frames");
+    let names = Names::of_trial(trial);
     for d in &trial.directions {
         if let Some(l) = &d.latency {
             t.row(vec![
-                tables::direction(d).into(),
+                names.direction(d).into(),
                 num::us(l.min_ns as f64).into(),
                 num::us(l.avg_ns).into(),
                 num::us(l.max_ns as f64).into(),
@@ -207,25 +214,4 @@ fn cores(trial: &TrialRecord) -> String {
     }
     parts.push(format!("TSC against the monotonic clock {:+.1} ppm", i.clock_drift_ppm));
     parts.join("; ")
-}
-
-/// One line about a trial for the progress output, with the bounds after it when a search has any:
-/// `#12 64 B 12.30 Mpps 0.3 s  lost 0  [8.100 M .. 14.20 Mpps]  valid`.
-pub fn trial_line(trial: &TrialRecord, bounds: (Option<Fps>, Option<Fps>), style: &Style) -> String {
-    let lost = num::thousands(trial.lost());
-    let ratio =
-        figures::loss(&trial.directions).filter(|l| l.get() > 0.0).map_or_else(String::new, |l| format!(" ({l})"));
-    let bounds = match bounds {
-        (None, None) => String::new(),
-        (low, high) => format!("  {}", crate::progress::bounds(low, high)),
-    };
-    let paint = if trial.valid() { Paint::Good } else { Paint::Warn };
-    format!(
-        "#{} {} {} {}  lost {lost}{ratio}{bounds}  {}",
-        trial.number,
-        trial.spec.frame_size_bytes.with_unit("B"),
-        trial.spec.load_fps,
-        num::duration(trial.spec.duration_s),
-        style.paint(paint, &tables::validity(trial)),
-    )
 }

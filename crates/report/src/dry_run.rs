@@ -1,14 +1,14 @@
-//! What a plan may be expected to take: `linerate bench --dry-run`.
+//! What a plan is expected to take: `linerate bench --dry-run`.
 
 use measure::result::Verdict;
 use serde_json::json;
 use units::{Fps, Frames};
 
-use crate::{num, table::Table, text, Style};
+use crate::{num, style::Style, table::Table, text};
 
 /// A plan driven against simulated devices, once a seed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rehearsal {
+pub struct DryRun {
     /// The plan and what it searches, in words.
     pub plan: String,
     /// The simulated device, in words.
@@ -16,12 +16,12 @@ pub struct Rehearsal {
     /// What the device forwards without loss, where that is one figure.
     pub capacity: Option<Fps>,
     /// One entry a seed.
-    pub runs: Vec<Rehearsed>,
+    pub runs: Vec<DryRunOutcome>,
 }
 
 /// One run of the plan.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rehearsed {
+pub struct DryRunOutcome {
     /// Trials made, latency trials counted.
     pub trials: usize,
     /// Virtual seconds, waits counted.
@@ -29,12 +29,12 @@ pub struct Rehearsed {
     /// How it ended.
     pub verdict: Verdict,
     /// The throughput at each frame size where one was found, in the order of the plan.
-    pub answers: Vec<Answered>,
+    pub answers: Vec<DryRunAnswer>,
 }
 
 /// A throughput that a run found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answered {
+pub struct DryRunAnswer {
     /// At this frame size.
     pub frame_size: Frames,
     /// Per direction.
@@ -54,7 +54,7 @@ struct Precision {
     from_capacity: Option<f64>,
 }
 
-impl Rehearsal {
+impl DryRun {
     /// Each frame size, in the order of the plan.
     fn precision(&self) -> Vec<Precision> {
         let mut sizes: Vec<Frames> = Vec::new();
@@ -81,10 +81,10 @@ impl Rehearsal {
     }
 }
 
-/// What was rehearsed, run by run, as indented JSON: each plan by its name, which is empty for a plan alone.
-pub fn json(parts: &[(String, Rehearsal)]) -> String {
-    let run = |r: &Rehearsed| json!({ "trials": r.trials, "duration_s": r.seconds, "verdict": r.verdict });
-    let part = |(name, part): &(String, Rehearsal)| {
+/// The outcome of each run, as indented JSON: each plan by its name, which is empty for a plan alone.
+pub fn json(parts: &[(String, DryRun)]) -> String {
+    let run = |r: &DryRunOutcome| json!({ "trials": r.trials, "duration_s": r.seconds, "verdict": r.verdict });
+    let part = |(name, part): &(String, DryRun)| {
         let runs: Vec<_> = part.runs.iter().map(run).collect();
         let size = |p: Precision| {
             json!({
@@ -98,24 +98,24 @@ pub fn json(parts: &[(String, Rehearsal)]) -> String {
         })
     };
     let plans: Vec<_> = parts.iter().map(part).collect();
-    format!("{:#}\n", json!({ "schema": "linerate-rehearsal/1", "plans": plans }))
+    format!("{:#}\n", json!({ "schema": "linerate-dry-run/1", "plans": plans }))
 }
 
 /// The figures of all seeds: median, 90th percentile and extremes.
-pub fn render(rehearsal: &Rehearsal, style: &Style) -> String {
-    let runs = &rehearsal.runs;
-    let mut out = format!("plan       {}\n", text::styled(&rehearsal.plan, style));
-    out.push_str(&format!("device     {}\n", text::styled(&rehearsal.dut, style)));
+pub fn render(dry_run: &DryRun, style: &Style) -> String {
+    let runs = &dry_run.runs;
+    let mut out = format!("plan       {}\n", text::styled(&dry_run.plan, style));
+    out.push_str(&format!("device     {}\n", text::styled(&dry_run.dut, style)));
     let passed = runs.iter().filter(|r| r.verdict == Verdict::Passed).count();
     let others = |verdict, word: &str| match runs.iter().filter(|r| r.verdict == verdict).count() {
         0 => String::new(),
         n => format!(", {n} {word}"),
     };
     out.push_str(&format!(
-        "runs       {}, one a seed: {passed} passed{}{}\n",
+        "runs       {}, one for each seed: {passed} completed{}{}\n",
         runs.len(),
-        others(Verdict::Failed, "failed"),
-        others(Verdict::Inconclusive, "inconclusive")
+        others(Verdict::Failed, "missed a criterion"),
+        others(Verdict::Inconclusive, "not trustworthy")
     ));
     if runs.is_empty() {
         return out;
@@ -125,7 +125,7 @@ pub fn render(rehearsal: &Rehearsal, style: &Style) -> String {
     for name in ["median", "p90", "least", "most"] {
         t.right(1, name, "");
     }
-    let mut row = |name: &str, of: &dyn Fn(&Rehearsed) -> f64, shown: &dyn Fn(f64) -> String| {
+    let mut row = |name: &str, of: &dyn Fn(&DryRunOutcome) -> f64, shown: &dyn Fn(f64) -> String| {
         let mut all: Vec<f64> = runs.iter().map(of).collect();
         all.sort_by(f64::total_cmp);
         let figures = [0.5, 0.9, 0.0, 1.0].map(|share| shown(nearest_rank(&all, share)).into());
@@ -135,13 +135,13 @@ pub fn render(rehearsal: &Rehearsal, style: &Style) -> String {
     row("duration", &|r| r.seconds, &num::duration);
     out.push('\n');
     out.push_str(&t.text(style));
-    out.push_str(&precision(rehearsal, style));
+    out.push_str(&precision(dry_run, style));
     out
 }
 
 /// What the runs answered at each frame size: how far a measured figure may be off by chance alone.
-fn precision(rehearsal: &Rehearsal, style: &Style) -> String {
-    let sizes = rehearsal.precision();
+fn precision(dry_run: &DryRun, style: &Style) -> String {
+    let sizes = dry_run.precision();
     if sizes.is_empty() {
         return String::new();
     }
@@ -158,22 +158,22 @@ fn precision(rehearsal: &Rehearsal, style: &Style) -> String {
             Fps::from_raw(p.median_fps).to_string().into(),
             percent(p.spread).into(),
             p.from_capacity.map_or_else(|| "-".to_owned(), |off| format!("{:+.2} %", off * 100.0)).into(),
-            format!("{}/{}", p.answers, rehearsal.runs.len()).into(),
+            format!("{}/{}", p.answers, dry_run.runs.len()).into(),
         ]);
     }
     format!("\n{}", t.text(style))
 }
 
-/// Several rehearsals, run one after the other: a row each, and their sum seed by seed.
-pub fn render_all(parts: &[(String, Rehearsal)], style: &Style) -> String {
+/// Several plans, run one after the other: a row each, and their sum seed by seed.
+pub fn render_all(parts: &[(String, DryRun)], style: &Style) -> String {
     let mut t = Table::default();
     t.left(0, "", "");
     t.right(1, "trials", "median");
     t.right(1, "duration", "median");
     t.right(1, "duration", "p90");
-    t.right(1, "passed", "of the runs");
-    let mut row = |name: &str, runs: &[Rehearsed]| {
-        let sorted = |of: fn(&Rehearsed) -> f64| {
+    t.right(1, "completed", "of the runs");
+    let mut row = |name: &str, runs: &[DryRunOutcome]| {
+        let sorted = |of: fn(&DryRunOutcome) -> f64| {
             let mut all: Vec<f64> = runs.iter().map(of).collect();
             all.sort_by(f64::total_cmp);
             all
@@ -193,7 +193,7 @@ pub fn render_all(parts: &[(String, Rehearsal)], style: &Style) -> String {
     let sum = |seed: usize| {
         let of_seed = || parts.iter().filter_map(|(_, part)| part.runs.get(seed));
         let all_passed = of_seed().all(|r| r.verdict == Verdict::Passed);
-        Rehearsed {
+        DryRunOutcome {
             trials: of_seed().map(|r| r.trials).sum(),
             seconds: of_seed().map(|r| r.seconds).sum(),
             verdict: if all_passed { Verdict::Passed } else { Verdict::Failed },
@@ -218,17 +218,17 @@ mod tests {
 
     #[test]
     fn the_spread_of_all_seeds() {
-        let run = |n: u32| Rehearsed {
+        let run = |n: u32| DryRunOutcome {
             trials: 10 * n as usize,
             seconds: f64::from(n) * 60.0,
             verdict: if n == 10 { Verdict::Inconclusive } else { Verdict::Passed },
             answers: Vec::new(),
         };
-        let all = Rehearsal { plan: "ci".into(), dut: "sim".into(), capacity: None, runs: (1..=10).map(run).collect() };
+        let all = DryRun { plan: "ci".into(), dut: "sim".into(), capacity: None, runs: (1..=10).map(run).collect() };
         insta::assert_snapshot!(render(&all, &Style::PIPE), @r"
         plan       ci
         device     sim
-        runs       10, one a seed: 9 passed, 1 inconclusive
+        runs       10, one for each seed: 9 completed, 1 not trustworthy
 
                       median         p90  least         most
         ────────  ──────────  ──────────  ─────  ───────────
@@ -237,7 +237,7 @@ mod tests {
         ");
         let two = [("a".to_owned(), all.clone()), ("b".to_owned(), all.clone())];
         insta::assert_snapshot!(render_all(&two, &Style::PIPE), @r"
-                  trials     duration     duration       passed
+                  trials     duration     duration    completed
                   median       median          p90  of the runs
         ────────  ──────  ───────────  ───────────  ───────────
         a             50   5 min 00 s   9 min 00 s         9/10
@@ -247,23 +247,23 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json(&two)).unwrap();
         let last = json!({ "trials": 100, "duration_s": 600.0, "verdict": "inconclusive" });
         assert_eq!((&json["plans"][1]["name"], &json["plans"][1]["runs"][9]), (&"b".into(), &last));
-        assert!(render(&Rehearsal { runs: vec![], ..all }, &Style::PIPE).contains("0, one a seed: 0 passed"));
+        assert!(render(&DryRun { runs: vec![], ..all }, &Style::PIPE).contains("0, one for each seed: 0 completed"));
     }
 
     #[test]
     fn the_precision_to_expect_is_the_spread_of_the_answers() {
         let run = |n: u32| {
-            let answer = |size: u16, fps: f64, of_device| Answered {
+            let answer = |size: u16, fps: f64, of_device| DryRunAnswer {
                 frame_size: units::FrameSize::new(size.into()).unwrap().into(),
                 throughput_fps: Fps::from_raw(fps),
                 of_device,
             };
             let mut answers = vec![answer(64, 9.8e6 + 1e5 * f64::from(n), true), answer(1518, 812_744.0, false)];
             answers.truncate(if n == 3 { 1 } else { 2 });
-            Rehearsed { trials: 10, seconds: 60.0, verdict: Verdict::Passed, answers }
+            DryRunOutcome { trials: 10, seconds: 60.0, verdict: Verdict::Passed, answers }
         };
         let capacity = Some(Fps::from_raw(10e6));
-        let all = Rehearsal { plan: "p".into(), dut: "sim".into(), capacity, runs: (1..=3).map(run).collect() };
+        let all = DryRun { plan: "p".into(), dut: "sim".into(), capacity, runs: (1..=3).map(run).collect() };
         let text = render(&all, &Style::PIPE);
         let row = |size: &str| {
             let line = text.lines().find(|l| l.starts_with(size)).unwrap_or_else(|| panic!("no {size} in {text}"));

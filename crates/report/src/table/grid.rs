@@ -1,7 +1,11 @@
-//! A table that becomes text or Markdown. On a narrow terminal it falls apart into panels with the same key columns
-//! rather than wrapping a line.
+//! The only table: it becomes text, Markdown or CSV. On a narrow terminal it falls apart into panels with the same key
+//! columns rather than wrapping a line.
 
-use crate::{style::Paint, text, Style};
+use super::cell::Cell;
+use crate::{
+    style::{Paint, Style},
+    text,
+};
 
 /// One column: a name over a unit.
 #[derive(Debug, Clone)]
@@ -10,58 +14,61 @@ struct Column {
     unit: String,
     /// Columns of one group stay in one panel when they can.
     group: u8,
-    left: bool,
+    kind: Kind,
 }
 
-/// One value; an empty one is nothing to show.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Cell {
-    pub(crate) text: String,
-    pub(crate) paint: Paint,
-}
-
-impl From<String> for Cell {
-    fn from(text: String) -> Self {
-        Self { text, paint: Paint::Plain }
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
-}
-
-impl From<Option<String>> for Cell {
-    fn from(text: Option<String>) -> Self {
-        text.unwrap_or_default().into()
-    }
+/// What a column holds: where its values stand, and how CSV writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Words, to the left.
+    Words,
+    /// Figures, to the right; CSV writes them bare.
+    Figures,
+    /// Values that CSV writes as they are.
+    Data,
 }
 
 /// Columns and rows. A column without a value in any row is left out.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
     /// A column of figures; group 0 holds the keys, repeated in each panel.
-    pub(crate) fn right(&mut self, group: u8, name: &str, unit: &str) {
-        self.columns.push(Column { name: name.into(), unit: unit.into(), group, left: false });
+    pub fn right(&mut self, group: u8, name: &str, unit: &str) {
+        self.columns.push(Column { name: name.into(), unit: unit.into(), group, kind: Kind::Figures });
     }
 
     /// A column of words.
-    pub(crate) fn left(&mut self, group: u8, name: &str, unit: &str) {
-        self.columns.push(Column { name: name.into(), unit: unit.into(), group, left: true });
+    pub fn left(&mut self, group: u8, name: &str, unit: &str) {
+        self.columns.push(Column { name: name.into(), unit: unit.into(), group, kind: Kind::Words });
     }
 
-    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+    /// A column of exact values for CSV, under the schema's own name. Text from outside goes through [`text::field`] first.
+    pub fn data(&mut self, name: &str) {
+        self.columns.push(Column { name: name.into(), unit: String::new(), group: 0, kind: Kind::Data });
+    }
+
+    /// Columns of exact values, from a list with commas between the names.
+    pub fn data_columns(&mut self, names: &str) {
+        names.split(',').for_each(|name| self.data(name));
+    }
+
+    /// A row of exact values.
+    pub fn data_row(&mut self, values: Vec<String>) {
+        self.row(values.into_iter().map(Cell::from).collect());
+    }
+
+    /// Adds a row, a cell for each column.
+    pub fn row(&mut self, cells: Vec<Cell>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
@@ -113,7 +120,7 @@ impl Table {
     }
 
     /// As text for a style, each line ending in a newline.
-    pub(crate) fn text(&self, style: &Style) -> String {
+    pub fn text(&self, style: &Style) -> String {
         if self.is_empty() {
             return String::new();
         }
@@ -128,7 +135,7 @@ impl Table {
             for (i, (cell, paint)) in cells.iter().enumerate() {
                 let Some(&column) = columns.get(i) else { continue };
                 let pad = " ".repeat(self.width(column).saturating_sub(chars(cell)));
-                let left = self.columns.get(column).is_some_and(|c| c.left);
+                let left = self.columns.get(column).is_some_and(|c| c.kind == Kind::Words);
                 text.push_str(if i > 0 { "  " } else { "" });
                 let painted = style.paint(*paint, cell);
                 text.push_str(&if left { painted + &pad } else { pad + &painted });
@@ -155,7 +162,7 @@ impl Table {
     }
 
     /// As a Markdown table; cells are escaped here.
-    pub(crate) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let used: Vec<(usize, &Column)> = self.used().collect();
         let mut out = String::from("|");
         for (_, c) in &used {
@@ -163,7 +170,7 @@ impl Table {
         }
         out.push_str("\n|");
         for (_, c) in &used {
-            out.push_str(if c.left { " :-- |" } else { " --: |" });
+            out.push_str(if c.kind == Kind::Words { " :-- |" } else { " --: |" });
         }
         for row in 0..self.rows.len() {
             out.push_str("\n|");
@@ -177,16 +184,44 @@ impl Table {
     }
 
     /// As comma-separated values (RFC 4180), every column, a header line of names with their units.
-    pub(crate) fn csv(&self) -> String {
-        let head = self.columns.iter().map(|c| crate::csv::field(format!("{} {}", c.name, c.unit).trim()));
+    pub fn csv(&self) -> String {
+        let head = self.columns.iter().map(|c| text::field(format!("{} {}", c.name, c.unit).trim()));
         let mut out = head.collect::<Vec<_>>().join(",") + "\n";
         for row in &self.rows {
-            let cells = self.columns.iter().zip(row);
-            let cells = cells.map(|(column, c)| if column.left { crate::csv::field(&c.text) } else { figure(&c.text) });
+            let cells = self.columns.iter().zip(row).map(|(column, cell)| match column.kind {
+                Kind::Words => text::field(&cell.text),
+                Kind::Figures => figure(&cell.text),
+                Kind::Data => cell.text.clone(),
+            });
             out.push_str(&cells.collect::<Vec<_>>().join(","));
             out.push('\n');
         }
         out
+    }
+
+    /// As plain columns with one line of names and no rule, for the counters of a program that runs.
+    pub fn plain(&self) -> String {
+        let name = |c: &Column| format!("{} {}", c.name, c.unit).trim().to_owned();
+        let wide = |column: usize, name: &str| {
+            let cells = (0..self.rows.len()).filter_map(|r| self.cell(r, column)).map(|c| chars(&c.text));
+            cells.fold(chars(name), usize::max)
+        };
+        let names: Vec<String> = self.columns.iter().map(name).collect();
+        let widths: Vec<usize> = names.iter().enumerate().map(|(i, name)| wide(i, name)).collect();
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            let cell = |((c, width), text): ((&Column, &usize), &str)| {
+                let pad = " ".repeat(width.saturating_sub(chars(text)));
+                if c.kind == Kind::Words {
+                    text.to_owned() + &pad
+                } else {
+                    pad + text
+                }
+            };
+            let cells: Vec<String> = self.columns.iter().zip(&widths).zip(cells).map(cell).collect();
+            cells.join("  ").trim_end().to_owned() + "\n"
+        };
+        let rows = self.rows.iter().map(|row| line(&mut row.iter().map(|c| c.text.as_str())));
+        line(&mut names.iter().map(String::as_str)) + &rows.collect::<String>()
     }
 }
 
@@ -196,7 +231,7 @@ fn figure(text: &str) -> String {
     match units::parse_si(&digits.replace(',', "")) {
         Some((value, "")) => format!("{least}{}", (value * 1e3).round() / 1e3),
         _ if text == "-" => String::new(),
-        _ => crate::csv::field(text),
+        _ => text::field(text),
     }
 }
 
@@ -221,8 +256,13 @@ mod tests {
 
     #[test]
     fn a_column_with_nothing_in_it_is_left_out() {
-        let text = table().text(&Style::PIPE);
-        assert_eq!(text, "frame  throughput   min   max\n    B         pps    us    us\n─────  ──────────  ────  ────\n   64  14,880,952  1.20  99.9\n");
+        insta::assert_snapshot!(table().text(&Style::PIPE), @r"
+        frame  throughput   min   max
+            B         pps    us    us
+        ─────  ──────────  ────  ────
+           64  14,880,952  1.20  99.9
+        ");
+        assert_eq!(table().csv(), "frame B,throughput pps,never,min us,max us\n64,14880952,,1.2,99.9\n");
     }
 
     #[test]

@@ -2,13 +2,23 @@
 
 use measure::{shape::WindowSummary, trial::TrialRecord};
 
-use crate::{num, table::Cell, table::Table, tables};
+use crate::{
+    document::{Audience, Block, Section, Topic},
+    names::Names,
+    num,
+    table::{Cell, Table},
+};
 
 /// Most windows shown; the result holds all.
 const SHOWN: usize = 30;
 
+/// The windows that the trial asked for.
+pub(crate) fn section(trial: &TrialRecord) -> Section {
+    Section::new(Topic::Windows, title(trial)).with(Audience::READERS, Block::Table(table(trial)))
+}
+
 /// What stands over the table.
-pub(crate) fn title(trial: &TrialRecord) -> String {
+fn title(trial: &TrialRecord) -> String {
     let all = trial.directions.iter().map(|d| d.windows.len()).max().unwrap_or(0);
     if all > SHOWN {
         format!("Windows: the {SHOWN} of {all} with the most frames missing, then the largest PDV")
@@ -18,7 +28,7 @@ pub(crate) fn title(trial: &TrialRecord) -> String {
 }
 
 /// The windows, the worst of them where they are many, in order of time. Empty without any.
-pub(crate) fn table(trial: &TrialRecord) -> Table {
+fn table(trial: &TrialRecord) -> Table {
     let mut t = Table::default();
     t.right(0, "from", "s");
     t.right(0, "to", "s");
@@ -31,6 +41,7 @@ pub(crate) fn table(trial: &TrialRecord) -> Table {
     t.right(3, "PDV", "p99.9 us");
     t.right(3, "IPDV", "p5 us");
     t.right(3, "IPDV", "p95 us");
+    let names = Names::of_trial(trial);
     for d in &trial.directions {
         let mut worst: Vec<&WindowSummary> = d.windows.iter().collect();
         if worst.len() > SHOWN {
@@ -38,7 +49,7 @@ pub(crate) fn table(trial: &TrialRecord) -> Table {
             worst.truncate(SHOWN);
             worst.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
         }
-        let named = if trial.directions.len() > 1 { tables::direction(d) } else { String::new() };
+        let named = if trial.directions.len() > 1 { names.direction(d) } else { String::new() };
         for w in worst {
             // Without frames there is no delay.
             let us = |ns: u64| Cell::from((w.received > 0).then(|| num::us(ns as f64)));

@@ -6,10 +6,30 @@ use measure::{
     trial::{DutReport, TrialRecord},
 };
 
-use crate::{num, table::Table};
+use crate::{
+    document::{Audience, Block, Note, Section, Topic},
+    num,
+    table::Table,
+};
 
 /// Most loads shown of one frame size.
 const LOADS: usize = 12;
+
+/// Nodes at the throughput: of the smallest frames, which have the least to do with memory; in a file of all.
+pub(crate) fn section(result: &RunResult) -> Section {
+    let least = || result.sizes.iter().min_by_key(|s| s.frame_size_bytes);
+    let notes = |lines: Vec<String>| Block::Notes(lines.into_iter().map(Note::plain).collect());
+    Section::new(Topic::DataPlane, "Inside the data plane, at the throughput")
+        .with(Audience::VERBOSE, Block::Table(nodes(result, least())))
+        .with(Audience::VERBOSE, notes(sums(result, least())))
+        .with(Audience::FILE, Block::Table(nodes(result, &result.sizes)))
+        .with(Audience::FILE, notes(sums(result, &result.sizes)))
+}
+
+/// How the work of the data plane changes with the load.
+pub(crate) fn load_section(result: &RunResult) -> Section {
+    Section::new(Topic::DataPlaneByLoad, "The data plane by load").with(Audience::FILE, Block::Table(by_load(result)))
+}
 
 /// Frames a second that the data plane took in over a trial.
 fn rate(trial: &TrialRecord, dut: &DutReport) -> f64 {
@@ -48,7 +68,7 @@ fn trial_of<'a>(result: &'a RunResult, size: &SizeResult) -> Option<(&'a TrialRe
 }
 
 /// A row a node and frame size: calls, vectors, clocks a vector, vectors a call, and the node's share of the core.
-pub(crate) fn nodes<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a SizeResult>) -> Table {
+fn nodes<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a SizeResult>) -> Table {
     let mut t = Table::default();
     t.right(0, "frame", "B");
     t.left(0, "node", "");
@@ -76,7 +96,7 @@ pub(crate) fn nodes<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a 
 }
 
 /// One line a frame size: that clocks a frame times frames a second, and what was idle, add up to the core.
-pub(crate) fn sums<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a SizeResult>) -> Vec<String> {
+fn sums<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a SizeResult>) -> Vec<String> {
     let line = |size: &SizeResult| {
         let (trial, dut) = trial_of(result, size)?;
         let seconds = (dut.busy_clocks + dut.idle_clocks) as f64 / result.host.tsc_hz.max(1) as f64;
@@ -97,7 +117,7 @@ pub(crate) fn sums<'a>(result: &RunResult, sizes: impl IntoIterator<Item = &'a S
 }
 
 /// A row a load: how the data plane's work changes with it. Valid trials only, at most a dozen loads a frame size.
-pub(crate) fn by_load(result: &RunResult) -> Table {
+fn by_load(result: &RunResult) -> Table {
     let mut t = Table::default();
     t.right(0, "frame", "B");
     t.right(0, "load", "pps");
