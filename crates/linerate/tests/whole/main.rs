@@ -8,7 +8,7 @@ mod builtin;
 mod captures;
 mod cli;
 mod duts;
-mod flowbench;
+mod flow_score;
 mod imix;
 mod lcores;
 mod procedures;

@@ -1,4 +1,4 @@
-//! `linerate bench --flow-logger` as a whole: softflowd on a veth as the logger, and loggers that do not answer.
+//! `linerate flowlog score` as a whole: softflowd on a veth as the logger, and loggers that do not answer.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used, missing_docs)]
 
 use crate::support;
@@ -55,7 +55,8 @@ fn other_traffic(ns: &Netns, dir: &std::path::Path) -> Process {
 
 fn bench(ns: &Netns, port: u16, more: &[&str]) -> Ended {
     let logger = format!("ipfix=udp://127.0.0.1:{port}");
-    let common = ["bench", "--flow-logger", &logger, "--port", "eth:t0", "--port", "eth:t1", "--json", "-", "--quiet"];
+    let common =
+        ["flowlog", "score", "--logger", &logger, "--port", "eth:t0", "--port", "eth:t1", "--json", "-", "--quiet"];
     linerate_in(ns, &[&common[..], &["--memory", "no-hugepages"], more].concat())
 }
 
@@ -123,29 +124,30 @@ fn a_logger_that_says_nothing_is_no_verdict() {
 
 #[test]
 fn wrong_words_are_answered_before_anything_is_opened() {
-    let logger = ["bench", "--flow-logger", "ipfix=udp://127.0.0.1:0"];
+    let logger = ["flowlog", "score", "--logger", "ipfix=udp://127.0.0.1:0"];
     for (more, text) in [
         (&[][..], "needs the flows to send"),
         (&["--flows", "100"][..], "needs the flows to send"),
         (&["--flows", "constant:0", "--load", "1kpps"][..], "1 to 16777216"),
         (&["--flows", "constant:9", "--l4", "none"][..], "no transport header"),
-        (&["--flows", "constant:9", "--both-ways"][..], "--both-ways with --flow-logger"),
-        (&["--flows", "constant:9", "--csv", "x.csv"][..], "--csv with --flow-logger"),
-        (&["--flows", "constant:9", "--plan", "flowlog-64b"][..], "a plan of direction both-ways with --flow-logger"),
-        (&["--flows", "constant:9", "--quick"][..], "cannot be used with"),
-        (&["--flows", "constant:9", "--method", "mlrsearch"][..], "cannot be used with"),
+        (&["--flows", "constant:9", "--both-ways"][..], "--both-ways: a score"),
+        (&["--flows", "constant:9", "--csv", "x.csv"][..], "unexpected argument"),
+        (&["--flows", "constant:9", "--plan", "flowlog-64b"][..], "traffic.direction both-ways"),
+        (&["--flows", "constant:9", "--quick"][..], "unexpected argument"),
+        (&["--flows", "constant:9", "--method", "mlrsearch"][..], "unexpected argument"),
         (&["--flows", "constant:9", "--frame-sizes", "64", "--l4", "tcp", "--load", "1kpps"][..], "at least"),
     ] {
         let ended = linerate(&[&logger[..], more].concat());
         assert!(ended.code == 2 && ended.stderr.contains(text), "{more:?}: {} {}", ended.code, ended.stderr);
     }
     let ended = linerate(&["trial", "--load", "1kpps", "--flows", "constant:9"]);
-    assert!(ended.code == 2 && ended.stderr.contains("--flow-logger ipfix=udp://"), "{}", ended.stderr);
+    assert!(ended.code == 2 && ended.stderr.contains("flowlog score --logger ipfix=udp://"), "{}", ended.stderr);
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = format!("ipfix=udp://{}", taken.local_addr().unwrap());
-    let ended = linerate(&["bench", "--flow-logger", &at, "--flows", "constant:9", "--load", "1kpps"]);
+    let ended = linerate(&["flowlog", "score", "--logger", &at, "--flows", "constant:9", "--load", "1kpps"]);
     assert!(ended.code == 4 && ended.stderr.contains("cannot listen there"), "{}", ended.stderr);
-    let ended = linerate(&["bench", "--flow-logger", "ours=127.0.0.1:1", "--flows", "constant:9", "--load", "1kpps"]);
+    let ended =
+        linerate(&["flowlog", "score", "--logger", "ours=127.0.0.1:1", "--flows", "constant:9", "--load", "1kpps"]);
     assert!(ended.code == 4 && ended.stderr.contains("start the logger"), "{}", ended.stderr);
 }
 
@@ -174,7 +176,7 @@ fn our_own_logger_records_every_flow_exactly() {
     let read = format!("ours={address}");
     let sockets = ["x", "y"].map(|name| format!("memif:{}", dir.path().join(name).display()));
     let score_of = |logger: &str, program: &[&str]| {
-        let fixed = ["bench", "--flow-logger", logger, "--port", &sockets[0], "--port", &sockets[1], "--quiet"];
+        let fixed = ["flowlog", "score", "--logger", logger, "--port", &sockets[0], "--port", &sockets[1], "--quiet"];
         let rest = ["--json", "-", "--memory", "no-hugepages", "--tester-cpu", "1", "--flow-wait", "60s"];
         let result = linerate(&[&fixed[..], &rest, program].concat()).json();
         let score = score(&result).clone();
