@@ -58,8 +58,8 @@ pub struct Vxlan<A: Alloc, I> {
 }
 
 impl<A: Alloc, I> Vxlan<A, I> {
-    /// `fdb` is the table of stations, shared by all lcores; `alloc` makes the copies of flooded frames; `events` is told
-    /// of tunnel ends not configured; `hz` is the rate of the clock.
+    /// `fdb` is the table of stations, shared by all lcores; `alloc` makes the copies of flooded frames; `events` takes
+    /// reports of tunnel ends that are not configured; `hz` is the rate of the clock.
     pub fn new(tables: Reader<Tables>, inner: I, fdb: Arc<Fdb>, alloc: A, events: Events, hz: u64) -> Self {
         let (work, nodes) = (Work::new(alloc, events, hz), Nodes::new());
         Self { tables, inner, fdb, work, own: Burst::new(), nodes }
