@@ -8,9 +8,9 @@
 //!
 //! VLAN tags of the inner frame are kept both ways (RFC 7348 6.1 leaves that to configuration; the kernel keeps them, too);
 //! the tag of a `PORT.VID` access link is not part of the frame. The outer packet is never fragmented: one longer than
-//! the link takes is dropped as [`DropReason::VxlanMtu`]. While a gateway's or a remote's MAC address is not
-//! known, frames to it are dropped as [`DropReason::NoNeighbour`] rather than held: the control side keeps asking for the
-//! addresses of configured gateways and of [`Tables::unresolved_tunnels`].
+//! the link takes is dropped as [`VxlanMtu`](crate::DropReason::VxlanMtu). While the MAC address of a gateway or a remote is
+//! not known, frames to it are dropped as [`NoNeighbour`](crate::DropReason::NoNeighbour), not held; the control side sends
+//! requests for the addresses of configured gateways and of [`Tables::unresolved_tunnels`].
 //!
 //! The outer TTL is 64 and the outer DSCP zero, as the kernel's are by default. The outer ECN field is zero as well (the
 //! compatibility mode of RFC 6040 4.3) and is not looked at when the headers come off.
