@@ -1,3 +1,5 @@
+//! The handle of another thread on a loop: its counters, and its end.
+
 use std::{
     sync::{
         atomic::{fence, AtomicBool, AtomicU64, Ordering},
@@ -10,14 +12,16 @@ use crate::Snapshot;
 
 /// The lcore did not answer in time: it is not running, or it is stuck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the forwarder did not answer within {0:?}: its lcore is not running, or was taken away for that long")]
+#[error(
+    "the forwarder did not answer within {0:?}: its loop is not running, or the host took its core away for that long"
+)]
 pub struct NotRunning(pub Duration);
 
 const KEEP_GAPS: u64 = u64::MAX;
 
 /// The other thread's handle on a running [`Forwarder`](crate::Forwarder): asks it to stop, and for its counters.
 ///
-/// The loop pays one load a poll, of a line that nobody writes while nobody asks. Counters are written by the lcore
+/// The loop pays one load a poll, of a cache line that is written only on a request. Counters are written by the lcore
 /// itself between two polls, so a snapshot is consistent: what came in is out, dropped or held.
 ///
 /// A loop that rests between two runs, or has ended, has published its counters before; they are read at once.
@@ -108,18 +112,18 @@ impl Control {
         (version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version).then_some(snapshot)
     }
 
-    /// The number of the latest question; a change means that one waits.
+    /// The number of the latest request; a change means that one waits.
     #[inline]
     pub(crate) fn request(&self) -> u64 {
         self.request.load(Ordering::Acquire)
     }
 
-    /// The gap threshold to start again with, if that was asked for since the last call.
+    /// The gap threshold to start again with, if it was requested since the last call.
     pub(crate) fn take_gap_threshold(&self) -> Option<u64> {
         Some(self.gap_threshold.swap(KEEP_GAPS, Ordering::Relaxed)).filter(|&threshold| threshold != KEEP_GAPS)
     }
 
-    /// Answers question number `request`. Called by the loop alone.
+    /// Answers request number `request`. Called only by the loop.
     pub(crate) fn publish(&self, request: u64, mut snapshot: Snapshot) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version + 1, Ordering::Relaxed);

@@ -1,3 +1,5 @@
+//! Why frames are dropped: the reasons and their counters.
+
 use std::ops::Index;
 
 macro_rules! reasons {

@@ -1,3 +1,5 @@
+//! The error of a setting.
+
 /// A setting that cannot be what it was given as: which, what was read, and what is legal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?}: {legal}")]

@@ -19,7 +19,7 @@ pub trait Lookup4: fmt::Debug + Send + Sync {
     /// Writes the next hop of each destination (host byte order), or [`NO_ROUTE`], as far as both slices reach.
     fn lookup(&self, dst: &[u32], next_hop: &mut [u64]);
 
-    /// Adds or replaces (`Some`) and removes (`None`) IPv4 routes; those of IPv6 are passed over. Nobody looks anything up
+    /// Adds or replaces (`Some`) and removes (`None`) IPv4 routes; those of IPv6 are passed over. There are no lookups
     /// meanwhile. After an error the table is in no particular state and must not be used.
     fn update(&mut self, changes: &[(Prefix, Option<u32>)]) -> Result<(), FibError>;
 }

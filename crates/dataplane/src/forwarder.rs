@@ -1,3 +1,5 @@
+//! The loop of one lcore: receive, function, transmit.
+
 use std::sync::{
     atomic::{AtomicBool, Ordering},
     Arc,
@@ -23,7 +25,7 @@ pub struct Input<R> {
     pub queue: R,
 }
 
-/// How often a function is told at the end to let go of what it holds.
+/// How often a function is asked at the end to release what it holds.
 const RELEASES: usize = 4;
 
 /// How a loop behaves.
@@ -31,7 +33,7 @@ const RELEASES: usize = 4;
 pub struct Settings {
     /// How often a full transmit queue is tried again at once before the frames are dropped.
     pub tx_retries: u32,
-    /// Whether a handful of frames waits for company before it is sent.
+    /// Whether small bursts are held for a few polls before they are sent.
     pub tx_policy: TxPolicy,
     /// Whether the clock is read at every node. Off, nodes count calls and vectors only, and all time is the loop's.
     pub node_clocks: bool,
@@ -232,8 +234,8 @@ where
             let Self { function, tx, clock, burst, out, counts, sampling, .. } = self;
             let mut timer = NodeTimer::start(&*clock, now, sampling.outside());
             let mut sent = 0;
-            // What one part lets out another may take in, and has to be told to let go: a frame delayed before a router may
-            // then wait for a neighbour. The bounds are for a function that breaks its word.
+            // A frame that one part releases may be held by another: a frame delayed before a router may then wait for a
+            // neighbour. The bounds are for a function that counts wrong.
             for _ in 0..if drain { RELEASES } else { 0 } {
                 function.release();
                 for _ in 0..function.held() {
@@ -384,7 +386,7 @@ fn send<B: Buffer, T: Tx<Buf = B>, C: Clock>(
     let held = tx.held();
     let mut sent = match dispatch {
         Dispatch::All(port) if !burst.is_empty() => tx.send_or_hold(port, burst, &mut out.drops),
-        // A function that leaves frames behind has broken its word; they must not meet the next burst.
+        // A function must not leave frames behind: they would mix with the next burst.
         Dispatch::Split if !burst.is_empty() => {
             out.drops.drop_all(burst, DropReason::NoPort);
             0

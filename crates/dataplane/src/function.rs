@@ -1,3 +1,5 @@
+//! The trait of a network function, and where its frames go.
+
 use packet::{Buffer, Burst, Clock};
 
 use crate::{
@@ -41,7 +43,7 @@ pub trait Function<B: Buffer> {
         &mut self,
         _burst: &mut Burst<B>,
         _out: &mut Outputs<B>,
-        _laps: &mut NodeTimer<'_, C>,
+        _timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
         Dispatch::Split
     }
@@ -62,7 +64,7 @@ pub trait Function<B: Buffer> {
     fn counters(&self, _visit: &mut dyn FnMut(&'static str, u64)) {}
 }
 
-/// Frames on their way to be discarded, all at once, and the counters of why.
+/// Dropped frames, to be given back together, and the counters of the reasons.
 #[derive(Debug)]
 pub struct DropBatch<B: Buffer> {
     frames: Burst<B>,
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn more_trash_than_a_burst_is_no_trouble() {
+    fn more_drops_than_a_burst_are_counted() {
         let pool = HeapPool::new(200, 64);
         let mut out = Outputs::new(1);
         for i in 0..130u8 {

@@ -42,8 +42,8 @@ impl NodeStats {
     }
 }
 
-/// A stopwatch handed from node to node through one poll: the clock is read once where a node ends, and that reading
-/// is where the next one starts.
+/// The timer of one poll, handed from node to node: the clock is read once where a node ends, and the next node starts at
+/// that reading.
 #[derive(Debug)]
 pub struct NodeTimer<'a, C> {
     clock: &'a C,
@@ -58,7 +58,7 @@ impl<'a, C: Clock> NodeTimer<'a, C> {
         Self { clock, last: now, timed }
     }
 
-    /// The clock now, read for this. For what must not be early: a frame's arrival, from which its delay counts.
+    /// Reads the clock. For times that must not be early, such as the arrival of a frame that is delayed.
     #[inline]
     pub fn read_clock(&self) -> u64 {
         self.clock.now()
@@ -71,7 +71,7 @@ impl<'a, C: Clock> NodeTimer<'a, C> {
         self.last
     }
 
-    /// Ends a node's turn: its burst of `vectors` frames and the time since the last lap are added to its counters.
+    /// Ends a node: adds its burst of `vectors` frames and the time since the last reading to its counters.
     #[inline]
     pub fn end_node(&mut self, node: &mut NodeStats, vectors: usize) {
         node.calls += 1;
@@ -79,7 +79,7 @@ impl<'a, C: Clock> NodeTimer<'a, C> {
         self.charge(node);
     }
 
-    /// Adds the time since the last lap to a node that had nothing to do, or is not done yet: no call, no vectors.
+    /// Adds the time since the last reading to a node without a call or vectors: one that had nothing to do, or goes on.
     #[inline]
     pub fn charge(&mut self, node: &mut NodeStats) {
         if self.timed {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn laps_share_their_readings() {
+    fn nodes_share_readings() {
         let clock = FakeClock::new(1_000);
         let (mut a, mut b) = (NodeStats::new("a"), NodeStats::new("b"));
         let mut timer = NodeTimer::start(&clock, clock.now(), true);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn untimed_laps_still_count() {
+    fn untimed_nodes_still_count() {
         let clock = FakeClock::new(1_000);
         let mut node = NodeStats::new("a");
         let mut timer = NodeTimer::start(&clock, 0, false);

@@ -1,3 +1,5 @@
+//! Functions without tables: pass frames from port to port, with or without new MAC addresses.
+
 use packet::{Buffer, Burst, Clock};
 
 use crate::{
@@ -62,7 +64,7 @@ impl<B: Buffer> Function<B> for Null {
     }
 }
 
-/// Layer-2 cross-connect, with the MAC addresses swapped if asked, so that a reply finds its way through a switch.
+/// Layer-2 cross-connect, with the MAC addresses swapped if configured, so that a reply finds its way through a switch.
 #[derive(Debug, Clone)]
 pub struct L2 {
     map: PortMap,

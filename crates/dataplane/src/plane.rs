@@ -29,8 +29,8 @@ use crate::{
     Null, PortMap, Reader, SpecError, L2,
 };
 
-/// The control side of a running data plane. It makes the functions, one for each lcore, and changes under them what they
-/// forward by; no frame waits for it.
+/// The control side of a running data plane. It makes the functions, one for each lcore, and changes the tables that
+/// they read; it never blocks forwarding.
 #[derive(Debug)]
 pub struct Plane {
     kind: FunctionKind,
@@ -39,7 +39,7 @@ pub struct Plane {
     events: mpsc::Receiver<Event>,
     sender: Events,
     fdb: Arc<Fdb>,
-    /// The overlay and the stations of the bridge that `fdb` has been told of.
+    /// The overlay and the stations of the bridge that are in `fdb`.
     overlay: Arc<Overlay>,
     bridge: BTreeSet<BridgeEntry>,
 }
@@ -100,7 +100,7 @@ impl Plane {
         self.router.reader()
     }
 
-    /// Where an lcore tells what it learns.
+    /// The queue in which an lcore reports what it learns.
     pub fn events(&self) -> Events {
         self.sender.clone()
     }
@@ -115,7 +115,7 @@ impl Plane {
         Ok(())
     }
 
-    /// Tells a station that was learned from one that is not known at all: only the table of stations has the former.
+    /// Changes the kind of the error if the station was learned: the router does not know that, the table of stations does.
     fn explain(&self, ops: &[Op], error: OpError) -> OpError {
         let Some(op @ Op::Del(key @ Key::Fdb(vni, mac))) = ops.get(error.index) else { return error };
         let domain = vni.and_then(|vni| self.overlay.domain_of(vni));
@@ -167,7 +167,7 @@ impl Plane {
         }
     }
 
-    /// Takes in what lcores have learned, lets it grow old and asks for neighbours. `now` is the time since any fixed
+    /// Takes in what lcores have learned, ages it, and sends requests for neighbours. `now` is the time since any fixed
     /// moment; to be called some times a second.
     pub fn tick(&mut self, now: Duration) {
         self.router.tick(now, &self.events);

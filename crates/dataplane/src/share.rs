@@ -40,7 +40,7 @@ impl<T> Shared<T> {
 
     /// Frees the replaced snapshots that no reader has any more; `true` when none is left.
     pub fn reap(&mut self) -> bool {
-        // A count of one is ours; nobody can take another reference of a snapshot that is not current.
+        // A count of one is ours; no further references can be taken to a snapshot that is not current.
         self.retired.retain(|old| Arc::strong_count(old) > 1);
         self.retired.is_empty()
     }
@@ -62,7 +62,7 @@ impl<T> fmt::Debug for Reader<T> {
 
 impl<T> Reader<T> {
     /// The current snapshot: one load and a comparison when it has not changed. Call it once a burst, and in polls
-    /// without frames too, so that replaced snapshots are let go.
+    /// without frames too, so that replaced snapshots are released.
     #[inline]
     pub fn get(&mut self) -> &T {
         self.0.load()

@@ -1,3 +1,5 @@
+//! The counters of a loop at one moment.
+
 use std::iter;
 
 use packet::{Gaps, BURST};
@@ -5,7 +7,7 @@ use serde::Serialize;
 
 use crate::{node::NodeStats, DropCounters};
 
-/// Everything one lcore counted up to one moment between two polls. Frames unless said.
+/// Everything one lcore counted up to one moment between two polls. Counts are frames unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Snapshot {
     /// When its first poll began, in ticks of the lcore's clock.
@@ -46,7 +48,7 @@ pub struct Snapshot {
     pub counters: Vec<(&'static str, u64)>,
 }
 
-/// How many sizes of bursts are told apart: 1, 2 to 3, 4 to 7, ..., 64.
+/// Classes of burst sizes: 1, 2 to 3, 4 to 7, ..., 64.
 pub const BURST_SIZES: usize = BURST.ilog2() as usize + 1;
 
 /// What came in by one receive queue.
@@ -108,7 +110,7 @@ impl OutputStats {
 /// A ledger of frames that does not add up: a fault of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "frames are missing or too many: received {received} + originated {originated}, but sent {sent} + dropped {dropped} \
+    "frames do not add up: received {received} + originated {originated}, but sent {sent} + dropped {dropped} \
      + punted {punted} + held {held}"
 )]
 #[allow(missing_docs)]

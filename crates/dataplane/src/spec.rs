@@ -17,7 +17,7 @@ use crate::{
     Prefix, SpecError,
 };
 
-/// A data plane as asked for: its function and everything configured, all in the text forms of [`crate::router`].
+/// A data plane to be made: its function and everything configured, all in the text forms of [`crate::model`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlaneSpec {
@@ -29,7 +29,7 @@ pub struct PlaneSpec {
     /// Routes: `PREFIX PATH [PATH...]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
-    /// Neighbours that need not be asked for: `LINK ADDR MAC`.
+    /// Neighbours whose MAC address is given: `LINK ADDR MAC`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighbours: Vec<Neighbour>,
     /// MPLS labels: `LABEL swap OUT PATH` and others.
@@ -51,7 +51,7 @@ pub struct PlaneSpec {
     /// Most ICMP errors an lcore sends in a second; 1000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub icmp_errors_per_second: Option<u32>,
-    /// After how long a learned neighbour is asked whether it is still there; `5m` by default.
+    /// Age at which requests are sent to a learned neighbour; `5m` by default.
     #[serde(default, with = "kind::span", skip_serializing_if = "Option::is_none")]
     pub neighbour_age: Option<Duration>,
     /// After how long a station that is silent is forgotten; `300s` by default (IEEE 802.1Q 8.8.3).
@@ -66,7 +66,7 @@ pub struct PlaneSpec {
 const BRIDGE_AGEING: Duration = Duration::from_secs(300);
 /// The default of `bridge_entries`.
 const BRIDGE_ENTRIES: u32 = 16_384;
-/// Most stations that may be asked for.
+/// Most stations of a table.
 const MAX_BRIDGE_ENTRIES: u32 = 1 << 24;
 
 impl PlaneSpec {

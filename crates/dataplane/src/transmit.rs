@@ -1,3 +1,5 @@
+//! The transmit queues of an lcore, and when the frames for them leave.
+
 use std::{fmt, ops::RangeInclusive, str::FromStr};
 
 use packet::{Buffer, Burst, Tx, BURST};
@@ -10,9 +12,9 @@ const WAIT_POLLS: RangeInclusive<u32> = 0..=1000;
 
 /// When the frames for an egress port leave.
 ///
-/// A network card is told of new frames by a write over PCIe, and a second write waits for the first: telling it of
-/// one frame at a time stalls the core, waiting for 32 makes latency large and loses the last frames of a test. So a
-/// handful waits a poll or two for company, and no longer.
+/// The driver announces new frames to a network card by a write over PCIe, and a second write waits for the first. A
+/// write for each frame stalls the core; waiting for 32 frames makes latency large and loses the last frames of a test.
+/// So a small burst is held for up to a few polls (the hold-off), until there are more frames for its port.
 ///
 /// Written `now` or `small=4,polls=2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +27,7 @@ impl TxPolicy {
     /// Every burst leaves at once.
     pub const NOW: Self = Self { small: 1, wait_polls: 0 };
 
-    /// Fewer than `small` frames (1 to 64) for a port wait up to `wait_polls` polls (0 to 1000) for more.
+    /// Bursts of fewer than `small` frames (1 to 64) for a port are held for up to `wait_polls` polls (0 to 1000).
     pub fn new(small: usize, wait_polls: u32) -> Result<Self, SpecError> {
         if !SMALL.contains(&small) {
             return Err(SpecError::new("transmit small", small, range(&SMALL)));
@@ -36,7 +38,7 @@ impl TxPolicy {
         Ok(Self { small, wait_polls })
     }
 
-    /// So many frames leave at once.
+    /// Bursts of at least this many frames leave at once.
     pub fn small(self) -> usize {
         self.small
     }
@@ -161,7 +163,7 @@ impl<T: Tx<Buf = B>, B: Buffer> Transmit<T, B> {
         self.gather(port, frames, drops)
     }
 
-    /// A handful of frames, or frames that have others of their port before them.
+    /// A small burst, or one whose port has frames waiting already.
     #[inline(never)]
     fn gather(&mut self, port: usize, frames: &mut Burst<B>, drops: &mut DropBatch<B>) -> usize {
         let Some(Egress { queue, stats, since, pending }) = self.egress.get_mut(port) else { return 0 };

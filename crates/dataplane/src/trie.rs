@@ -1,3 +1,5 @@
+//! A multibit trie for longest-prefix match.
+
 use std::collections::BTreeMap;
 
 /// An entry: a next hop, or where a block begins with this bit set.
@@ -109,7 +111,7 @@ fn fill(entries: &mut [u32], index: usize, free: usize, hop: u32) {
     entries[from..from + (1 << free)].fill(hop);
 }
 
-/// The block below an entry, made if need be: it then starts out with what the entry said.
+/// The block below an entry, made if need be: it starts with copies of the entry.
 fn descend(entry: &mut u32, blocks: &mut Vec<u32>) -> usize {
     if *entry & BLOCK == 0 {
         let at = blocks.len();

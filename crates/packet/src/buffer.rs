@@ -1,3 +1,5 @@
+//! The trait of a buffer, and bursts of buffers.
+
 use std::sync::{atomic::AtomicU64, Arc};
 
 use arrayvec::ArrayVec;

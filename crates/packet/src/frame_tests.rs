@@ -1,3 +1,5 @@
+//! Templates of frames, against another implementation.
+
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 

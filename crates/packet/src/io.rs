@@ -1,3 +1,5 @@
+//! The traits of queues and pools.
+
 use crate::{Buffer, Burst};
 
 /// Where frames come from: a port's receive queue.

@@ -1,3 +1,5 @@
+//! MAC addresses.
+
 use std::{fmt, str::FromStr};
 
 /// A 48-bit Ethernet address.

@@ -1,4 +1,4 @@
-//! What the workers of a trial and whoever waits for them share.
+//! What the workers of a trial share with the thread that waits for them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 

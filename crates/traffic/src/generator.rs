@@ -127,8 +127,8 @@ impl Generator {
         self.departures.as_ref()
     }
 
-    /// The same frames from number 0 with a stamp that every checker takes for foreign, to teach a DUT addresses
-    /// before the trial (RFC 2544 §23 b).
+    /// Learning frames: the same frames from number 0 with a stamp that every checker takes for foreign, so that the DUT
+    /// learns addresses before the trial (RFC 2544 §23 b).
     pub fn learning(&self) -> Self {
         let mut learning = self.clone();
         learning.next = 0;

@@ -3,6 +3,7 @@
 //! [`stream`] says what frames look like and which fields vary, [`generator`] writes them, [`pacer`] says when they
 //! are due, [`checker`] counts and times what comes back, and [`worker`] is the loop of one lcore that joins them.
 //! [`replay`] sends a capture instead.
+//!
 //! Everything is generic over `packet`'s [`Buffer`](packet::Buffer), [`Rx`](packet::Rx), [`Tx`](packet::Tx),
 //! [`Alloc`](packet::Alloc) and [`Clock`](packet::Clock): no I/O here, and no clock of its own.
 #![forbid(unsafe_code)]

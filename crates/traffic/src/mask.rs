@@ -1,3 +1,5 @@
+//! Bit masks of random fields.
+
 use std::{fmt, str::FromStr};
 
 /// Bits of which some are fixed and some random, written as DPPD-PROX writes them: one `0`, `1` or `X` a bit, most
@@ -9,7 +11,7 @@ pub struct Mask {
     bits: u32,
 }
 
-/// A text that is no mask.
+/// A text that is not a mask.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("mask {text:?}: {what}; must be 8, 16 or 32 of the characters 0, 1 and X, most significant bit first")]
 pub struct MaskError {
@@ -41,19 +43,19 @@ impl FromStr for Mask {
         let mut mask = Self { fixed: 0, random: 0, bits: 0 };
         for c in text.chars() {
             if mask.bits == 32 {
-                return Err(err(format!("{} characters", text.chars().count())));
+                return Err(err(format!("has {} characters", text.chars().count())));
             }
             let (fixed, random) = match c {
                 '0' => (0, 0),
                 '1' => (1, 0),
                 'X' | 'x' => (0, 1),
-                other => return Err(err(format!("{other:?} at bit {}", mask.bits))),
+                other => return Err(err(format!("has {other:?} at bit {}", mask.bits))),
             };
             mask = Self { fixed: mask.fixed << 1 | fixed, random: mask.random << 1 | random, bits: mask.bits + 1 };
         }
         match mask.bits {
             8 | 16 | 32 => Ok(mask),
-            n => Err(err(format!("{n} characters"))),
+            n => Err(err(format!("has {n} characters"))),
         }
     }
 }

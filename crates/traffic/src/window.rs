@@ -1,4 +1,6 @@
-/// How far back a duplicate is told from a late first arrival, in frames.
+//! A window of sequence numbers seen.
+
+/// How many frames back a duplicate can be distinguished from a late first arrival.
 pub(crate) const WINDOW: u64 = 1 << 16;
 
 // Twice the window, so that a word may be cleared whole when its first frame comes while all of the window stands.

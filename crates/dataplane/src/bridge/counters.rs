@@ -5,7 +5,7 @@
 pub struct BridgeCounters {
     /// Stations not known before, or forgotten since.
     pub learned: u64,
-    /// Times that a station was heard at another port than before.
+    /// Times that a station moved to another port.
     pub moved: u64,
     /// Frames to a group address, or to a station not known: sent to every other port.
     pub flooded: u64,

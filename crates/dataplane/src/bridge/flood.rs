@@ -1,3 +1,5 @@
+//! Frames copied to all other ports.
+
 use packet::{Alloc, Buffer, Burst};
 
 use super::{counters::BridgeCounters, scratch::BridgeScratch};

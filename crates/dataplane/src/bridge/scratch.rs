@@ -1,3 +1,5 @@
+//! What the nodes of the bridge pass on to each other about a burst.
+
 use packet::{headers::ethertype, Buffer, Burst, BURST};
 
 use super::counters::BridgeCounters;
@@ -7,14 +9,14 @@ use crate::{
     Dispatch, DropReason, Outputs,
 };
 
-/// The bits of a MAC address in a key, and the one that says it is of a group.
+/// The bits of a MAC address in a key, and its group bit.
 const MAC: u64 = 0xffff_ffff_ffff;
 const GROUP: u64 = 1 << 40;
 
 /// 01:80:c2:00:00:00 to 0f, without its last four bits (IEEE 802.1Q table 8-1).
 const RESERVED: u64 = 0x0180_c200_0000 >> 4;
 
-/// What the nodes tell each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
+/// What the nodes pass on to each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
 #[derive(Debug)]
 pub(super) struct BridgeScratch {
     src: [Place; BURST],

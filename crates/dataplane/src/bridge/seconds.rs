@@ -1,3 +1,5 @@
+//! The time in seconds.
+
 /// Whole seconds of a clock, without a division a burst.
 #[derive(Debug)]
 pub(super) struct Seconds {

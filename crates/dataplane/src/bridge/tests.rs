@@ -1,3 +1,5 @@
+//! The bridge: learning, forwarding and flooding.
+
 use packet::{
     heap::{HeapBuf, HeapPool},
     Buffer, FakeClock,

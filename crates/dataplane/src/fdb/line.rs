@@ -1,4 +1,4 @@
-//! A cache line of entries: how a word says which station it is and where.
+//! A cache line of entries: the layout of a word, with its station and its endpoint.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 

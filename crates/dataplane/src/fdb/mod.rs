@@ -1,7 +1,7 @@
 //! The forwarding database: where stations are, shared by all lcores and the control side without a lock.
 //!
 //! A bucket is a pair of cache lines of five entries each; a station's bucket is found by hashing. One 64-bit word
-//! says which station and where it is, so that nothing can be read half old, half new: the word holds the endpoint and
+//! holds the station and where it is, so that no reader sees half an update: the word holds the endpoint and
 //! those bits of the key that the bucket's number does not already give. When a station was last seen stands beside it
 //! and only ever makes an entry a little older or younger than it is.
 

@@ -1,3 +1,5 @@
+//! The forwarding database: learning, ageing, moving, and many threads.
+
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},

@@ -1,3 +1,5 @@
+//! Counters of a port that any thread may read.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What one lcore counted on one port. The lcore alone writes, once a burst; any thread reads.
@@ -17,7 +19,7 @@ pub struct PortCounts {
     pub packets: u64,
     /// Their bytes, without FCS.
     pub bytes: u64,
-    /// Frames that are no IP.
+    /// Frames other than IP.
     pub not_ip: u64,
     /// Frames that claim to be IP but cannot be read.
     pub malformed: u64,

@@ -1,3 +1,5 @@
+//! The flow logger: frames are counted and passed on whole.
+
 use std::cell::RefCell;
 
 use flow::{

@@ -1,3 +1,5 @@
+//! The token bucket of a policer.
+
 use units::{FCS_BYTES, WIRE_OVERHEAD_BYTES};
 
 use super::spec::{Limit, Policer};
@@ -55,7 +57,7 @@ mod tests {
     use super::*;
 
     fn passed(limit: Limit, burst: Option<u32>, len: usize) -> usize {
-        // A second of a 1 GHz clock, asked a thousand times a millisecond for as much as it gives.
+        // A second of a 1 GHz clock; a thousand times a millisecond all tokens are taken.
         let mut bucket = Bucket::new(&Policer { limit, burst_frames: burst }, 1_000_000_000);
         bucket.refill(0);
         while bucket.take(len) {}

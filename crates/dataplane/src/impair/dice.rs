@@ -1,6 +1,8 @@
+//! Seeded random numbers for impairments.
+
 use units::Ratio;
 
-/// A seeded random sequence (SplitMix64) that says yes with a given probability.
+/// A seeded random sequence (SplitMix64) that draws true with a given probability.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice {
     state: u64,

@@ -1,3 +1,5 @@
+//! The queue of frames that are delayed.
+
 use std::{
     cmp::{Ordering, Reverse},
     collections::{BinaryHeap, VecDeque},

@@ -1,4 +1,4 @@
-//! Known harm: a policer, seeded loss, duplication, reordering, delay and jitter, every frame of it counted.
+//! Impairments of known size: a policer, seeded loss, duplication, reordering, delay and jitter, every frame of it counted.
 //!
 //! The truth a tester is checked against. Each port has its own policer, queue and random sequence, so that what
 //! happens to one direction does not depend on the other.
@@ -31,9 +31,9 @@ pub struct Impair<F, A: Alloc> {
     place: Place,
     active: bool,
     stages: Vec<Stage<A::Buf>>,
-    /// The stage asked first at the next poll.
+    /// The stage whose turn it is at the next poll.
     turn: usize,
-    /// The function inside has said that it has something to do, and has not been let.
+    /// The function inside is due, and has not been polled since.
     inner_due: bool,
     node: NodeStats,
 }
@@ -142,7 +142,7 @@ where
 
     #[inline]
     fn due(&mut self) -> bool {
-        // Asked once a poll: some count how often they are.
+        // Called exactly once a poll: some functions count the calls.
         self.inner_due |= self.inner.due();
         self.inner_due || self.stages.iter().any(|stage| stage.held() > 0)
     }

@@ -1,3 +1,5 @@
+//! The text form of an impairment.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -165,12 +167,12 @@ impl FromStr for ImpairSpec {
             };
             let key = key.trim();
             if seen.contains(&key) {
-                return Err(SpecError::new("impair key", key, "is there twice: keep one"));
+                return Err(SpecError::new("impair key", key, "is given twice: keep one"));
             }
             seen.push(key);
             spec.set(key, value.trim(), &mut burst)?;
         }
-        let needs = |key, other| Err(SpecError::new("impair key", key, format!("means nothing without {other}=")));
+        let needs = |key, other| Err(SpecError::new("impair key", key, format!("needs {other}=, which is missing")));
         match (&mut spec.police, burst) {
             (Some(police), burst) => police.burst_frames = burst,
             (None, Some(_)) => return needs("burst", "rate"),

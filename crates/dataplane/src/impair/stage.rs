@@ -1,3 +1,5 @@
+//! The impairment of one port: policer, loss, duplication, reordering and delay, in this order.
+
 use std::collections::VecDeque;
 
 use packet::{Alloc, Buffer, Burst};
@@ -209,7 +211,7 @@ impl<B: Buffer> Stage<B> {
     }
 }
 
-/// One bit for each frame that `pick` says yes to.
+/// One bit for each frame for which `pick` is true.
 #[inline]
 fn mask<B>(burst: &Burst<B>, mut pick: impl FnMut(&B) -> bool) -> u64 {
     burst.iter().enumerate().fold(0, |mask, (i, frame)| mask | u64::from(pick(frame)) << i)

@@ -1,3 +1,5 @@
+//! Impairments: each does what its spec says, exactly counted.
+
 use packet::{
     heap::{HeapBuf, HeapPool},
     Buffer, FakeClock,

@@ -5,7 +5,7 @@ const MULTIPLIERS: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xbf58_476d_1ce4_e5b9];
 
 /// A hash of what makes packets a flow: addresses, protocol, the IPv6 flow label (RFC 6438), and the ports of TCP, UDP
 /// and SCTP. IPv4 fragments are hashed without ports, since only the first one has them; behind IPv6 extension headers
-/// none are looked for. Zero for what is no IP packet. All 32 bits are good.
+/// none are looked for. Zero for other packets than IP. All 32 bits are good.
 #[inline]
 pub(crate) fn flow_hash(packet: &[u8]) -> u32 {
     match packet.first().map(|byte| byte >> 4) {

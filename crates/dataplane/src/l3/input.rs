@@ -47,8 +47,8 @@ pub(super) enum Dst {
     V6([u8; 16]),
 }
 
-/// The destination and the length of an untagged IPv4 packet without options in which nothing is wrong. `None` says
-/// nothing: the frame may be another kind or a bad one, [`parse`] tells which.
+/// The destination and the length of an untagged IPv4 packet without options in which nothing is wrong. On `None`
+/// the frame may be of another kind or bad: [`parse`] decides.
 #[inline(always)]
 pub(super) fn plain_ip4(data: &[u8], macs: MacFilter) -> Option<(u32, u16)> {
     plain_ip4_if(data, |head| macs.takes(head))
@@ -57,7 +57,7 @@ pub(super) fn plain_ip4(data: &[u8], macs: MacFilter) -> Option<(u32, u16)> {
 #[inline(always)]
 fn plain_ip4_if(data: &[u8], takes: impl Fn([u8; 8]) -> bool) -> Option<(u32, u16)> {
     let frame: &[u8; PLAIN] = data.first_chunk()?;
-    let header = Header::of(frame);
+    let header = Header::from_frame(frame);
     // Nearly every frame passes all of these.
     let good = takes(*frame.first_chunk()?)
         & (frame[12..14] == [8, 0])
@@ -79,7 +79,7 @@ pub(super) struct Header {
 
 impl Header {
     #[inline(always)]
-    pub(super) fn of(frame: &[u8; PLAIN]) -> Self {
+    pub(super) fn from_frame(frame: &[u8; PLAIN]) -> Self {
         let word = |at: usize| frame[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
         let third = frame.last_chunk().copied().map_or(0, u32::from_le_bytes);
         Self { first: word(ETHERNET), second: word(ETHERNET + 8), third }
@@ -290,7 +290,7 @@ mod tests {
     fn plain(header: &[u8; 20]) -> bool {
         let mut frame = [0; PLAIN];
         frame[ETHERNET..].copy_from_slice(header);
-        all_ones(Header::of(&frame).sum())
+        all_ones(Header::from_frame(&frame).sum())
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl<A: Alloc> Function<A::Buf> for L3<A> {
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
         let ingress = self.local.poll(self.tables.get(), burst, out, timer.now());
-        // A look in vain takes time, but is no call.
+        // A poll without frames takes time, but is not counted as a call.
         match burst.len() {
             0 => timer.charge(self.local.node_mut()),
             n => timer.end_node(self.local.node_mut(), n),
@@ -149,7 +149,7 @@ fn hand_over<A: Alloc>(
 ) {
     for (i, frame) in scratch.set_aside().zip(aside.drain(..)) {
         let at = Ingress { port: ingress as u16, interface: scratch::interface(&frame, ingress, tables) };
-        match scratch.fate(i) {
+        match scratch.outcome(i) {
             RouteOutcome::Drop(reason) => out.drops.drop(frame, reason),
             RouteOutcome::Deliver => local.deliver(frame, at, tables, out, now),
             RouteOutcome::Refuse(reason, fault) => local.refuse(frame, reason, fault, at, tables, out, now),

@@ -1,5 +1,5 @@
-//! The checks of [`plain_ip4`](super::input::plain_ip4) for a whole burst at once: what speaks against its frames is gathered,
-//! not branched upon, and told at the end. It takes a little over half the instructions for the usual burst, in which
+//! The checks of [`plain_ip4`](super::input::plain_ip4) for a whole burst at once: faults of its frames are gathered
+//! without branches and checked at the end. It takes a little over half the instructions for the usual burst, in which
 //! nothing does; any other is looked at frame by frame.
 
 use packet::{Buffer, Burst, BURST};
@@ -17,7 +17,7 @@ const STRIDE: usize = 8;
 /// Of a stride of frames: destinations, lengths in network byte order, bytes that there are.
 type Places<'a> = (&'a mut [u32; STRIDE], &'a mut [u16; STRIDE], &'a mut [u16; STRIDE]);
 
-/// What speaks against the frames seen so far.
+/// The faults of the frames so far.
 struct Doubts {
     /// The first 16 bytes: bits that differ from what is wanted.
     differ: u8x16,
@@ -54,7 +54,7 @@ impl Doubts {
         self.least = self.least.min(header);
         self.largest = self.largest.max(header);
         self.loopback |= header.cmp_eq(u8x16::splat(127));
-        let header = Header::of(frame);
+        let header = Header::from_frame(frame);
         self.sum = self.sum.max(quotient(header.sum()));
         (header.dst(), (header.first >> 16) as u16)
     }

@@ -1,3 +1,5 @@
+//! Frames rewritten for their adjacency and sent on their way.
+
 use packet::{headers::ethertype, Buffer, Burst};
 
 use super::{
@@ -39,7 +41,7 @@ impl RouteScratch {
             let to = *adjacency(tables, first);
             if plain(&to, self.longest) & !matches!(to.tag, Tag::Vid(_)) {
                 if self.ip6 == 0 {
-                    let macs = Macs::of(&to);
+                    let macs = Macs::from_adjacency(&to);
                     burst.iter_mut().for_each(|frame| plain_ip4(frame.data_mut(), macs));
                 } else {
                     for (i, frame) in burst.iter_mut().enumerate() {
@@ -105,8 +107,8 @@ impl RouteScratch {
             }
             let doubtful = self.rough & bit != 0 || !plain(to, self.longest);
             if doubtful && self.gone & bit == 0 {
-                if let Some(fate) = self.fate_of(i, frame.data(), tables) {
-                    self.seal(i, fate);
+                if let Some(outcome) = self.outcome_of(i, frame.data(), tables) {
+                    self.seal(i, outcome);
                 }
             }
         }
@@ -114,7 +116,7 @@ impl RouteScratch {
 
     /// In the order of a host's stack: the route, then the TTL, then the length (RFC 1812 5.2.1). `None`: it leaves.
     #[inline(never)]
-    fn fate_of(&self, i: usize, data: &[u8], tables: &Tables) -> Option<RouteOutcome> {
+    fn outcome_of(&self, i: usize, data: &[u8], tables: &Tables) -> Option<RouteOutcome> {
         let hop = self.hops[i];
         let to = adjacency(tables, hop);
         let ip6 = self.ip6 >> i & 1 != 0;
@@ -173,7 +175,7 @@ impl RouteScratch {
                 } else {
                     out.drops.drop(frame, DropReason::NoBuffer);
                 }
-            } else if let RouteOutcome::Drop(reason) = self.fate(i) {
+            } else if let RouteOutcome::Drop(reason) = self.outcome(i) {
                 out.drops.drop(frame, reason);
             } else {
                 aside.push(frame);
@@ -248,7 +250,7 @@ struct Macs(u64, u32);
 
 impl Macs {
     #[inline(always)]
-    fn of(to: &Adjacency) -> Self {
+    fn from_adjacency(to: &Adjacency) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = to.macs;
         Self(u64::from_le_bytes([a, b, c, d, e, f, g, h]), u32::from_le_bytes([i, j, k, l]))
     }
@@ -282,7 +284,7 @@ fn raised(sum: u16) -> u16 {
 #[inline(always)]
 fn plain_either(data: &mut [u8], to: &Adjacency, ip6: bool) {
     if !ip6 {
-        return plain_ip4(data, Macs::of(to));
+        return plain_ip4(data, Macs::from_adjacency(to));
     }
     if let Some(frame) = data.first_chunk_mut::<{ ETHERNET + 40 }>() {
         frame[..12].copy_from_slice(&to.macs);

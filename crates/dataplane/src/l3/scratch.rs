@@ -1,4 +1,4 @@
-//! What the nodes tell each other about the frames of a burst, by their place in it.
+//! What the nodes pass on to each other about the frames of a burst, by their place in it.
 
 use std::net::IpAddr;
 
@@ -36,10 +36,10 @@ pub(super) struct RouteScratch {
     hops6: [u64; BURST],
     /// Lengths of the packets in bytes, zero for what is none.
     pub(super) lens: [u16; BURST],
-    fates: [RouteOutcome; BURST],
+    outcomes: [RouteOutcome; BURST],
     /// Frames that need a closer look before they leave, if they do.
     pub(super) rough: u64,
-    /// Of these, the frames whose fate is known.
+    /// Of these, the frames whose outcome is known.
     pub(super) gone: u64,
     /// Frames that leave with more done to them than [`super::rewrite`] does to plain ones.
     pub(super) edited: u64,
@@ -68,7 +68,7 @@ impl Default for RouteScratch {
             hops: [0; BURST],
             hops6: [0; BURST],
             lens: [0; BURST],
-            fates: [RouteOutcome::Drop(DropReason::NoRoute); BURST],
+            outcomes: [RouteOutcome::Drop(DropReason::NoRoute); BURST],
             rough: 0,
             gone: 0,
             edited: 0,
@@ -184,24 +184,24 @@ impl RouteScratch {
         }
     }
 
-    /// Says what becomes of a frame that does not leave.
+    /// Decides what becomes of a frame that does not leave.
     #[inline]
-    pub(super) fn seal(&mut self, i: usize, fate: RouteOutcome) {
+    pub(super) fn seal(&mut self, i: usize, outcome: RouteOutcome) {
         self.rough |= 1 << i;
         self.gone |= 1 << i;
-        self.fates[i] = fate;
+        self.outcomes[i] = outcome;
     }
 
     /// What becomes of a frame whose bit is set in `gone`.
     #[inline]
-    pub(super) fn fate(&self, i: usize) -> RouteOutcome {
-        self.fates.get(i).copied().unwrap_or(RouteOutcome::Drop(DropReason::NoRoute))
+    pub(super) fn outcome(&self, i: usize) -> RouteOutcome {
+        self.outcomes.get(i).copied().unwrap_or(RouteOutcome::Drop(DropReason::NoRoute))
     }
 
     /// The places of the frames that `local` gets.
     pub(super) fn set_aside(&self) -> impl Iterator<Item = usize> + '_ {
         let gone = (0..BURST).filter(|i| self.gone >> i & 1 != 0);
-        gone.filter(|&i| !matches!(self.fate(i), RouteOutcome::Drop(_)))
+        gone.filter(|&i| !matches!(self.outcome(i), RouteOutcome::Drop(_)))
     }
 
     /// The destination of a frame that was looked up.

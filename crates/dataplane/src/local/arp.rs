@@ -25,7 +25,7 @@ impl<A: Alloc> Local<A> {
         let Some((arp, _)) = data.get(l2.len..).and_then(arp::Arp::parse) else {
             return LocalOutcome::Drop(DropReason::Arp);
         };
-        // A probe (RFC 5227 2.1.1) comes from nobody: it is answered, and nothing learned from it.
+        // A probe (RFC 5227 2.1.1) has no source address: it is answered, and nothing is learned from it.
         let nobody = arp.sender.is_unspecified();
         let station = !arp.sender_mac.is_group() && arp.sender_mac != MacAddr::default();
         if !station || !matches!(arp.op, arp::REQUEST | arp::REPLY) || !(nobody || own::is_host4(arp.sender)) {
@@ -37,7 +37,7 @@ impl<A: Alloc> Local<A> {
             return LocalOutcome::Drop(DropReason::Arp);
         }
         if !own::owns(cx.interface, IpAddr::V4(arp.target)) {
-            // Nobody is learned from what is sent to others; but a neighbour that is known already may announce that
+            // Nothing is learned from what is sent to others; but a neighbour that is known already may announce that
             // it has moved (RFC 826, "merge"; RFC 5227 3).
             if arp.sender != arp.target || !known(arp.sender, cx) {
                 return LocalOutcome::Drop(DropReason::Arp);

@@ -19,16 +19,16 @@ macro_rules! counts {
 counts! {
     arp_answered = "arp-requests-answered";
     arp_sent = "arp-requests-sent";
-    /// Neighbours told to the control side.
+    /// Neighbours reported to the control side.
     arp_learned = "arp-learned";
-    /// Another station says that it has an address of ours (RFC 5227 2.4).
+    /// Another station announced an address of ours (RFC 5227 2.4).
     arp_conflicts = "arp-conflicts";
     nd_answered = "nd-solicitations-answered";
     nd_sent = "nd-solicitations-sent";
     nd_learned = "nd-learned";
-    /// Neighbours not told to the control side, because it did not keep up.
+    /// Neighbours not reported, because the queue to the control side was full.
     events_lost = "neighbour-events-lost";
-    /// Neighbours not asked for: too many at once, or no buffer.
+    /// Requests not sent: too many at once, or no buffer.
     requests_withheld = "neighbour-requests-withheld";
     echo_replies = "echo-replies";
     errors_sent = "icmp-errors-sent";

@@ -88,7 +88,7 @@ enum Ends {
 }
 
 impl<A: Alloc> Local<A> {
-    /// Drops a frame for `reason` and tells its source, if that may be done.
+    /// Drops a frame for `reason` and sends its source an ICMP error, if that is allowed.
     pub(super) fn complain(
         &mut self,
         mut frame: A::Buf,

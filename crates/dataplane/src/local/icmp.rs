@@ -161,7 +161,7 @@ fn ip6_header(packet: &[u8]) -> Result<Ipv6, DropReason> {
     Ok(ip)
 }
 
-/// UDP: nothing listens, and the sender hears of it when the datagram arrived whole (RFC 1122 4.1.3.1). IPv6 has no
+/// UDP: nothing listens, and the sender gets an ICMP error when the datagram arrived whole (RFC 1122 4.1.3.1). IPv6 has no
 /// datagrams without a checksum (RFC 8200 8.1).
 fn to_no_port(body: &[u8], may_lack_sum: bool, pseudo: impl FnOnce(u16) -> u64) -> LocalOutcome {
     let Some((header, _)) = udp::Udp::parse(body) else { return LocalOutcome::Drop(DropReason::NotListening) };

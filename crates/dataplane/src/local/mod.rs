@@ -1,4 +1,4 @@
-//! What a router does itself rather than forward: ARP (RFC 826), neighbour discovery (RFC 4861), echo, and ICMP errors
+//! What a router does itself instead of forwarding: ARP (RFC 826), neighbour discovery (RFC 4861), echo, and ICMP errors
 //! (RFC 792, RFC 4443, RFC 1812 4.3), all from the packet path and all bounded.
 
 mod arp;
@@ -44,13 +44,13 @@ impl<A: Alloc> Local<A> {
             return out.drops.drop(frame, DropReason::BridgeSource);
         }
         let cx = Cx { at, interface, tables, now };
-        let fate = match l2.ethertype {
+        let outcome = match l2.ethertype {
             ethertype::ARP => self.arp(frame.data_mut(), &l2, &cx),
             ethertype::IPV4 => self.ip4(&mut frame, &l2, &cx),
             ethertype::IPV6 => self.ip6(&mut frame, &l2, &cx),
             _ => LocalOutcome::Drop(DropReason::NotIp),
         };
-        match fate {
+        match outcome {
             LocalOutcome::Answer(len) if frame.set_len(len) => out.answer(at.port.into(), frame),
             LocalOutcome::Answer(_) => out.drops.drop(frame, DropReason::NoBuffer),
             LocalOutcome::Punt => out.punt(frame),
@@ -82,7 +82,7 @@ impl<A: Alloc> Local<A> {
     }
 
     /// A frame whose next hop has no MAC address yet (an adjacency with `Glean` or `Unresolved`; `dst` is the frame's IP
-    /// destination): it is held, the neighbour is asked for, and the frame leaves when the answer has reached the tables.
+    /// destination): it is held, a request is sent, and the frame leaves when the answer has reached the tables.
     ///
     /// The frame is as it came in, and will be handed back so. For one in a tunnel, `dst` is the tunnel's other end; for
     /// one whose way does not depend on an IP destination (labelled), it is an unspecified address.
@@ -110,7 +110,7 @@ impl<A: Alloc> Local<A> {
         self.waiting.len() != 0 || self.round != tables.probe_round
     }
 
-    /// Sends probes that are asked for. Frames held whose neighbour has become known go into `burst`, to be routed once
+    /// Sends the probes of the control side. Frames held whose neighbour has become known go into `burst`, to be routed once
     /// more as if they had just come in by the port that is returned; those held too long are dropped.
     #[inline(never)]
     pub fn poll(

@@ -34,7 +34,7 @@ const SOLICITED: u32 = 1 << 30;
 const OVERRIDE: u32 = 1 << 29;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// What a message says.
+/// The content of a message.
 struct Message {
     icmp: Icmp,
     target: Ipv6Addr,

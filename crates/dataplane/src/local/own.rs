@@ -60,8 +60,8 @@ pub(super) fn is_broadcast(interface: &Interface, addr: Ipv4Addr) -> bool {
     })
 }
 
-/// Whether the address may be that of a neighbour: in a prefix of the interface, routed to the link as a whole, or asked
-/// for by the control side.
+/// Whether the address may be that of a neighbour: in a prefix of the interface, routed to the link as a whole, or probed
+/// by the control side.
 pub(super) fn on_link(at: Ingress, interface: &Interface, tables: &Tables, addr: IpAddr) -> bool {
     let (covered, hop) = match addr {
         IpAddr::V4(addr) => {
@@ -95,7 +95,7 @@ pub(super) fn is_host6(addr: Ipv6Addr) -> bool {
     addr.to_bits() > 1 && !addr.is_multicast()
 }
 
-/// The interface's address to speak to `peer` with: one whose prefix covers it, or the first.
+/// The interface's source address towards `peer`: one whose prefix covers it, or the first.
 pub(super) fn source4(interface: &Interface, peer: Ipv4Addr) -> Option<Ipv4Addr> {
     let covering = interface.ip4.iter().find(|&&prefix| inside4(peer, prefix));
     covering.or(interface.ip4.first()).map(|&(addr, _)| addr)

@@ -1,4 +1,4 @@
-//! Asking for neighbours, and the frames that wait meanwhile.
+//! Requests for neighbours, and the frames that wait for the answers.
 
 use std::net::IpAddr;
 
@@ -24,20 +24,20 @@ use crate::{
 
 /// How long a frame waits.
 const PATIENCE_SECONDS: u64 = 3;
-/// Most neighbours asked for in a second because of frames.
+/// Most requests for neighbours in a second because of frames.
 const ASKS_PER_SECOND: u32 = 1000;
 /// Most probes sent in one poll: they go out with what else the poll sends to that port.
 const PROBES_A_POLL: usize = 32;
 
 impl<A: Alloc> Local<A> {
-    /// Holds a frame until its next hop is known, and asks for it.
+    /// Holds a frame until its next hop is known, and sends a request for it.
     pub(super) fn wait(&mut self, frame: A::Buf, dst: IpAddr, adjacency: u32, cx: &Cx<'_>, out: &mut Outputs<A::Buf>) {
         let glean = match cx.tables.adjacencies.get(adjacency as usize) {
             Some(to) => (to.next == Next::Glean).then_some(to.interface),
             None => return out.drops.drop(frame, DropReason::NoNeighbour),
         };
         if let Some(interface) = glean {
-            // A network's broadcast address is nobody's, and not forwarded to (RFC 2644).
+            // No host has the broadcast address of a network, and frames to it are not forwarded (RFC 2644).
             let link = cx.tables.interfaces.get(usize::from(interface));
             if matches!((dst, link), (IpAddr::V4(dst), Some(link)) if own::is_broadcast(link, dst)) {
                 return out.drops.drop(frame, DropReason::MartianDestination);
@@ -55,7 +55,7 @@ impl<A: Alloc> Local<A> {
         }
     }
 
-    /// Asks for a neighbour, unless it was asked for within the last second or too many were.
+    /// Sends a request for a neighbour, unless one was sent in the last second or the rate limit is reached.
     fn request(&mut self, interface: u16, addr: IpAddr, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
         let mention = Mention { interface, addr, mac: MacAddr::default() };
         if self.requested.has(&mention, now) {
@@ -93,7 +93,7 @@ impl<A: Alloc> Local<A> {
         }
     }
 
-    /// Asks again for what frames wait for.
+    /// Repeats the requests that frames wait for.
     pub(super) fn repeat_requests(&mut self, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
         for i in 0..self.waiting.len() {
             if let Some((interface, addr)) = self.waiting.take_request(i, now, now.saturating_add(self.hz)) {
@@ -102,13 +102,13 @@ impl<A: Alloc> Local<A> {
         }
     }
 
-    /// Drops the frames that have waited long enough, and tells their sources; `true` when there were any.
+    /// Drops the frames that have waited too long and sends ICMP errors to their sources; `true` when there were any.
     pub(super) fn give_up(&mut self, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) -> bool {
         let mut any = false;
         while let Some(Held { frame, at, dst, until, .. }) = self.waiting.expired(now) {
             any = true;
             let interface = tables.interfaces.get(usize::from(at.interface));
-            // The source of a frame in a tunnel has no business with the tunnel's other end.
+            // The source of a frame in a tunnel does not know the other end of the tunnel.
             match interface.filter(|_| until > 0 && destination(frame.data()) == Some(dst)) {
                 Some(interface) => {
                     let cx = Cx { at, interface, tables, now };

@@ -25,7 +25,7 @@ pub(super) enum LocalOutcome {
     /// It was read, and ends here.
     Punt,
     Drop(DropReason),
-    /// Nothing listens to its port, and the source is told.
+    /// Nothing listens to its port; its source gets an ICMP error.
     NoPort,
 }
 
@@ -100,7 +100,7 @@ impl<A: Alloc> Local<A> {
         &self.node
     }
 
-    /// The node's counters, to add a lap to.
+    /// The node's counters, to add time to.
     pub fn node_mut(&mut self) -> &mut NodeStats {
         &mut self.node
     }
@@ -111,7 +111,8 @@ impl<A: Alloc> Local<A> {
         visit("frames-waiting", self.waiting.len() as u64);
     }
 
-    /// Tells the control side of a neighbour, if it can be one and was not just told; returns how many were told.
+    /// Reports a neighbour to the control side, if it can be one and was not reported just now. Returns the number of reports
+    /// sent: 0 or 1.
     pub(super) fn learn(&mut self, addr: IpAddr, mac: MacAddr, cx: &Cx<'_>) -> u64 {
         let mention = Mention { interface: cx.at.interface, addr, mac };
         let station = !mac.is_group() && mac != MacAddr::default() && mac != cx.interface.mac;

@@ -18,15 +18,15 @@ const MOST_EACH: usize = 3;
 pub(super) struct Held<B> {
     pub(super) frame: B,
     pub(super) at: Ingress,
-    /// What its route is looked up by; unspecified when nothing but the adjacency says where it goes.
+    /// What its route is looked up by; unspecified when the adjacency alone decides where it goes.
     pub(super) dst: IpAddr,
     /// The adjacency it waits for.
     pub(super) adjacency: u32,
-    /// The interface to ask on, when it is the destination itself that is asked for.
+    /// The interface for requests, when they are for the destination itself.
     pub(super) glean: Option<u16>,
-    /// When its neighbour is asked for again, in ticks.
+    /// When the next request is due, in ticks.
     pub(super) ask: u64,
-    /// When it has waited long enough, in ticks; 0 when it was told to go.
+    /// When it has waited too long, in ticks; 0 when it was released.
     pub(super) until: u64,
 }
 
@@ -35,7 +35,7 @@ impl<B> Held<B> {
         self.adjacency == other.adjacency && (self.glean.is_none() || self.dst == other.dst)
     }
 
-    /// Whether there is no longer anything to wait for: routed once more, the frame leaves or is dropped.
+    /// Whether the wait is over: routed once more, the frame leaves or is dropped.
     fn settled(&self, tables: &Tables) -> bool {
         let waits = |hop: u32| {
             let next = tables.adjacencies.get(hop as usize).map(|to| to.next);
@@ -111,12 +111,12 @@ impl<B: Buffer> Waiting<B> {
         port
     }
 
-    /// When the neighbour this frame waits for is asked for again, if others wait for it already.
+    /// When the next request for this frame's neighbour is due, if other frames wait for it already.
     pub(super) fn next_request(&self, held: &Held<B>) -> Option<u64> {
         self.frames.iter().find(|other| other.same_next_hop(held)).map(|other| other.ask)
     }
 
-    /// The interface and address to ask for now on behalf of the i-th frame; the next time is `again`.
+    /// The interface and address of the request due now for the i-th frame; the one after it is due at `again`.
     pub(super) fn take_request(&mut self, i: usize, now: u64, again: u64) -> Option<(u16, IpAddr)> {
         let held = self.frames.get(i).filter(|held| held.ask <= now)?;
         let (interface, dst, adjacency) = (held.glean?, held.dst, held.adjacency);

@@ -4,8 +4,8 @@ use std::{net::IpAddr, sync::mpsc::SyncSender};
 
 use packet::MacAddr;
 
-/// What an lcore tells the control side. Lossy: when the queue is full the event is not sent, and the next frame of the
-/// same kind tells it again.
+/// What an lcore reports to the control side. When the queue is full the event is lost; the next frame of the same kind
+/// reports it again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A neighbour has this MAC address.

@@ -2,7 +2,7 @@
 
 use packet::MacAddr;
 
-/// What a router must know of a port.
+/// What a router needs to know about a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PortInfo {
     /// Its MAC address.

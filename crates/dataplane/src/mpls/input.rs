@@ -26,7 +26,7 @@ pub(super) enum FrameKind {
     Other,
 }
 
-/// Tells frames of labels, right or wrong, from all others.
+/// Whether a frame has labels, correct or not.
 #[inline(always)]
 pub(super) fn kind(data: &[u8]) -> FrameKind {
     match data.get(12..14) {
@@ -52,8 +52,8 @@ fn ether_type(data: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// The top label stack entry of an untagged frame with one label or two in which nothing is wrong. `None` says nothing:
-/// [`kind`] and [`Parsed::new`] tell.
+/// The top label stack entry of an untagged frame with one label or two in which nothing is wrong. On `None`,
+/// [`kind`] and [`Parsed::new`] decide.
 #[inline(always)]
 pub(super) fn plain(data: &[u8], macs: MacFilter) -> Option<u32> {
     let frame: &[u8; ETHERNET + 2 * ENTRY] = data.first_chunk()?;
@@ -79,7 +79,7 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    /// Takes a frame of labels apart, or says why not.
+    /// Takes a frame of labels apart, or returns why it is dropped.
     pub(super) fn new(data: &[u8], port: &PortTable) -> Result<Self, DropReason> {
         let head: &[u8; 8] = data.first_chunk().ok_or(DropReason::Runt)?;
         let (kind, stack) = ether_type(data).ok_or(DropReason::Runt)?;

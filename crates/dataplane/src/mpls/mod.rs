@@ -3,7 +3,7 @@
 //! What [`Mpls`] does with a frame of EtherType 0x8847, by the entry of its top label:
 //!
 //! - **swap**: another label; EXP and the bottom bit are kept. Labels the path pushes go on top, with the same EXP.
-//! - **pop**: the label goes. Below the bottom one there must be IPv4 or IPv6, told by the version.
+//! - **pop**: the label goes. Below the bottom one there must be IPv4 or IPv6, as its version field says.
 //! - **lookup**, and explicit null (0 and 2, also above the bottom: RFC 4182): the label goes and what is below is looked
 //!   up: the next label, or by the inner function the IP destination. At most eight labels of a frame are looked at.
 //!
@@ -45,13 +45,13 @@ pub struct Mpls<I> {
     nodes: [NodeStats; 3],
 }
 
-/// What the nodes tell each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
+/// What the nodes pass on to each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
 #[derive(Debug)]
 struct LabelScratch {
     /// Top label stack entries of plain frames.
     words: [u32; BURST],
     entries: [Entry; BURST],
-    fates: [LabelOutcome; BURST],
+    outcomes: [LabelOutcome; BURST],
     /// Frames of labels that are not plain: with a VLAN tag, more than two labels, or something wrong.
     odd: u64,
     /// Frames for the inner function.
@@ -66,7 +66,7 @@ impl<I> Mpls<I> {
         let scratch = LabelScratch {
             words: [0; BURST],
             entries: [Entry::default(); BURST],
-            fates: [LabelOutcome::Inner; BURST],
+            outcomes: [LabelOutcome::Inner; BURST],
             odd: 0,
             foreign: 0,
             longest: 0,
@@ -82,7 +82,7 @@ fn all(frames: usize) -> u64 {
 }
 
 impl LabelScratch {
-    /// Tells the kinds of frames apart and gathers the top labels.
+    /// Sorts the frames by kind and gathers the top labels.
     #[inline]
     fn input<B: Buffer>(&mut self, burst: &Burst<B>, port: &PortTable) {
         let (mut odd, mut foreign, mut longest) = (0, 0, 0);
@@ -142,11 +142,11 @@ impl LabelScratch {
         (rewrite::is_simple(to) && rewrite::fits(self.longest, to)).then_some(to)
     }
 
-    /// Decides about every frame and rewrites it. `Some` when all have the same fate, and it is not to be dropped.
+    /// Decides about every frame and rewrites it. `Some` when all have the same outcome, and it is not to be dropped.
     fn rewrite<B: Buffer>(&mut self, burst: &mut Burst<B>, tables: &Tables, port: &PortTable) -> Option<LabelOutcome> {
         let mut differ = false;
         for (i, frame) in burst.iter_mut().enumerate() {
-            let fate = if self.foreign >> i & 1 != 0 {
+            let outcome = if self.foreign >> i & 1 != 0 {
                 LabelOutcome::Inner
             } else {
                 let done = match self.odd >> i & 1 {
@@ -155,10 +155,10 @@ impl LabelScratch {
                 };
                 done.unwrap_or_else(|| rewrite::any(frame, tables, port).unwrap_or_else(LabelOutcome::Drop))
             };
-            self.fates[i] = fate;
-            differ |= fate != self.fates[0];
+            self.outcomes[i] = outcome;
+            differ |= outcome != self.outcomes[0];
         }
-        (!differ && !matches!(self.fates[0], LabelOutcome::Drop(_))).then_some(self.fates[0])
+        (!differ && !matches!(self.outcomes[0], LabelOutcome::Drop(_))).then_some(self.outcomes[0])
     }
 }
 
@@ -175,10 +175,10 @@ impl<I> Mpls<I> {
     where
         I: Function<B>,
     {
-        let fates = &self.scratch.fates;
-        if !fates.iter().take(burst.len()).any(|fate| *fate == LabelOutcome::Inner) {
-            for (frame, &fate) in burst.drain(..).zip(fates) {
-                match fate {
+        let outcomes = &self.scratch.outcomes;
+        if !outcomes.iter().take(burst.len()).any(|outcome| *outcome == LabelOutcome::Inner) {
+            for (frame, &outcome) in burst.drain(..).zip(outcomes) {
+                match outcome {
                     LabelOutcome::Port(port) => out.push(usize::from(port), frame),
                     LabelOutcome::Drop(reason) => out.drops.drop(frame, reason),
                     LabelOutcome::Inner => {}
@@ -188,8 +188,8 @@ impl<I> Mpls<I> {
         }
         // The inner function must find the outputs empty, so the others wait.
         let (mut inner, mut labelled) = (Burst::new(), Burst::<(u16, B)>::new());
-        for (frame, &fate) in burst.drain(..).zip(fates) {
-            match fate {
+        for (frame, &outcome) in burst.drain(..).zip(outcomes) {
+            match outcome {
                 LabelOutcome::Port(port) => labelled.push((port, frame)),
                 LabelOutcome::Drop(reason) => out.drops.drop(frame, reason),
                 LabelOutcome::Inner => inner.push(frame),
@@ -232,13 +232,13 @@ impl<B: Buffer, I: Function<B>> Function<B> for Mpls<I> {
         let labelled = n - scratch.foreign.count_ones() as usize;
         let one_way = scratch.lookup(n, tables);
         timer.end_node(lookup, labelled);
-        let fate = match one_way {
+        let outcome = match one_way {
             Some((to, true)) => Some(rewrite::swap_one(burst, &scratch.words, scratch.entries[0], to)),
             Some((to, false)) => Some(rewrite::swap_all(burst, &scratch.words, &scratch.entries, to)),
             None => scratch.rewrite(burst, tables, port),
         };
         timer.end_node(rewrite, labelled);
-        match fate {
+        match outcome {
             Some(LabelOutcome::Port(port)) => out.all(usize::from(port), burst),
             Some(_) => inner.process(ingress, burst, out, timer),
             None => self.sort(ingress, burst, out, timer),

@@ -1,3 +1,5 @@
+//! Labels swapped, popped and pushed.
+
 use packet::{
     checksum,
     headers::{ethertype, ipv4, ipv6},

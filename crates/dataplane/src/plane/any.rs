@@ -1,3 +1,5 @@
+//! A function of any kind, statically dispatched.
+
 use std::fmt;
 
 use packet::{Alloc, Burst, Clock};

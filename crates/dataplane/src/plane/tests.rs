@@ -1,3 +1,5 @@
+//! Whole data planes: specs, changes and functions together.
+
 use packet::{heap::HeapPool, Burst, FakeClock, MacAddr};
 
 use super::*;

@@ -21,7 +21,7 @@ use crate::{
     Prefix, Shared, SpecError,
 };
 
-/// How long readers have to let go of a table before another one is made in its place.
+/// How long to wait for readers to release a table before another one is made in its place.
 const UNUSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// What is wrong, and with which change.
@@ -47,7 +47,7 @@ impl Router {
         self.hops.refresh_all(&view(&self.links, &self.derived, &self.neighbours));
         let touched = std::mem::take(&mut self.dirty.touched);
         self.dirty = Dirty { touched, ..Default::default() };
-        // An empty batch has no change to blame, but may bring to light that a table refuses what was learned.
+        // An empty batch has no change, but a table may refuse what was learned.
         Err(match ops.get(index) {
             Some(op) => refusal.of_op(index, op),
             None => OpError { index, op: String::new(), kind: refusal.kind, why: refusal.why },

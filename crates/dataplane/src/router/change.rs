@@ -210,7 +210,7 @@ impl Router {
         for (vni, network) in &self.rib.networks {
             if !self.rib.addresses.range((network.local, 0)..=(network.local, u16::MAX)).any(|_| true) {
                 let legal = format!(
-                    "of network {vni} must be an address of this router: add address LINK {}/LEN",
+                    "is the local address of network {vni}, so it must be an address of this router: add address LINK {}/LEN",
                     network.local
                 );
                 return Err(SpecError::new("local address", network.local, legal));

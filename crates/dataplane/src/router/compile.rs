@@ -68,22 +68,22 @@ impl Router {
 
     /// Makes the overlay anew if it, or the way to one of its tunnels' ends, has changed.
     fn lay_over(&mut self) {
-        let moved = self.asked.iter().any(|&(addr, hop)| self.lookup(addr) != hop);
+        let moved = self.overlay_hops.iter().any(|&(addr, hop)| self.lookup(addr) != hop);
         if !std::mem::take(&mut self.dirty.overlay) && !moved {
             return;
         }
         self.remotes.retain(|remote| self.rib.networks.get(&remote.vni).is_some_and(|network| network.learn));
         let config = self.overlay_config();
-        let mut asked = Vec::new();
+        let mut looked_up = Vec::new();
         let mut resolve = |addr| {
             let hop = self.lookup(addr);
-            asked.push((addr, hop));
+            looked_up.push((addr, hop));
             hop
         };
         let overlay = Overlay::new(&config, &mut resolve, Some(&self.overlay));
-        asked.sort_unstable();
-        asked.dedup();
-        (self.overlay, self.asked) = (Arc::new(overlay), asked);
+        looked_up.sort_unstable();
+        looked_up.dedup();
+        (self.overlay, self.overlay_hops) = (Arc::new(overlay), looked_up);
     }
 
     /// The overlay as configured and learned.

@@ -90,8 +90,8 @@ impl<T: Table + ?Sized> Pair<T> {
         (self.memory, self.capacity)
     }
 
-    /// Makes the changes in a copy that nobody reads. `count` is the number of routes after them, `all` what these
-    /// are, and `free` waits until nobody has a table and says whether it came to that. After an error everything is as
+    /// Makes the changes in a copy without readers. `count` is the number of routes after them, `all` what these
+    /// are, and `free` waits until a table has no readers and returns whether that happened. After an error everything is as
     /// it was, and so it is when what was prepared is thrown away.
     pub(super) fn prepare<I: Iterator<Item = (Prefix, Option<u32>)>>(
         &mut self,

@@ -29,7 +29,7 @@ enum AdjacencyKind {
     Neighbour(Host, u16),
     /// To a station whose MAC address is given.
     Station { interface: u16, mac: MacAddr, from: Option<MacAddr>, push: u16 },
-    /// To whoever has the destination address.
+    /// To the host that has the destination address.
     Glean(u16, u16),
     /// Nowhere.
     BlackHole,
@@ -61,7 +61,7 @@ struct NextHopSet {
 pub(super) struct Hops {
     adjacencies: Pool<AdjacencyKind, Adjacency>,
     by_host: HashMap<Host, BTreeSet<u32>>,
-    /// Neighbours that an adjacency waits for.
+    /// Neighbours without a MAC address that an adjacency needs.
     unresolved: BTreeSet<Host>,
     stacks: Pool<Vec<u32>, Stack>,
     sets: Pool<Arc<[Path]>, NextHopSet>,
@@ -201,7 +201,7 @@ impl Hops {
                     None => match view.derived.interface_of(addr) {
                         Some(interface) => interface,
                         None => return error(
-                            "is in no connected network: name its link (via ADDR port LINK) or add an address there",
+                            "is not in a connected network: name its link (via ADDR port LINK) or add an address on its link",
                         ),
                     },
                 };
@@ -264,7 +264,7 @@ impl Hops {
         number
     }
 
-    /// The adjacency to whoever is on an interface, in use from now on.
+    /// The adjacency to the hosts on an interface, in use from now on.
     pub(super) fn use_glean(&mut self, interface: u16, view: &View<'_>) -> u32 {
         let number = self.intern(AdjacencyKind::Glean(interface, 0), view);
         self.adjacencies.retain(number);
@@ -299,7 +299,7 @@ impl Hops {
         }
     }
 
-    /// Frees what nobody uses. Only when no table leads there.
+    /// Frees what has no users. Call it only when no table leads there.
     pub(super) fn sweep(&mut self, links: &mut Links) {
         for (_, paths, set) in self.sets.sweep() {
             paths.iter().filter_map(link_of).for_each(|link| links.mention(link, false));
@@ -369,7 +369,7 @@ impl Hops {
         &self.groups
     }
 
-    /// All stacks by number, and whether there are others than when this was last asked.
+    /// All stacks by number, and whether they changed since the last call.
     pub(super) fn take_stacks(&mut self) -> (Vec<Stack>, bool) {
         let mut table = vec![Stack { entries: [[0; 4]; MAX_PUSH], len: 0 }; self.stacks.bound()];
         for (number, _, stack) in self.stacks.iter() {

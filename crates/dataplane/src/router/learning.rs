@@ -1,4 +1,4 @@
-//! Neighbours and tunnel ends: configured, learned, aged, and asked for.
+//! Neighbours and tunnel ends: configured, learned, aged, and probed.
 
 use std::{collections::BTreeSet, net::IpAddr, time::Duration};
 
@@ -19,11 +19,11 @@ use crate::{
 const LEARNED: usize = 65_536;
 /// Most tunnel ends learned.
 pub(super) const REMOTES: usize = 4096;
-/// Most neighbours asked for in one round.
+/// Most requests in one round.
 const ROUND: usize = 256;
-/// How often a neighbour is asked for.
+/// Time between two requests for a neighbour.
 const GAP: Duration = Duration::from_secs(1);
-/// The longest between two questions to a gateway that does not answer.
+/// Longest time between two requests for a gateway that does not answer.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
 /// How long a neighbour grown old has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ impl Router {
         before
     }
 
-    /// A neighbour has been heard.
+    /// Learns a neighbour from a frame it sent.
     pub(super) fn learn(&mut self, host: Host, mac: MacAddr) {
         let (addr, number) = host;
         let host_like = !addr.is_multicast() && !addr.is_unspecified() && !mac.is_group() && mac != MacAddr::default();
@@ -81,10 +81,10 @@ impl Router {
             return;
         }
         let seen = self.now;
-        self.set_neighbour(host, |_, learned| *learned = Some(Learned { mac, seen, asked: None }));
+        self.set_neighbour(host, |_, learned| *learned = Some(Learned { mac, seen, requested: None }));
     }
 
-    /// A tunnel end has been heard.
+    /// Learns a tunnel end from a frame it sent.
     pub(super) fn learn_remote(&mut self, remote: Remote) {
         let learns =
             self.rib.networks.get(&remote.vni).is_some_and(|n| n.learn && n.local.is_ipv4() == remote.addr.is_ipv4());
@@ -94,7 +94,7 @@ impl Router {
         }
     }
 
-    /// Forgets those that did not answer; returns whom to ask now.
+    /// Forgets neighbours that did not answer; returns the requests to send now.
     pub(super) fn age(&mut self) -> Vec<Probe> {
         let (now, age) = (self.now, self.neighbours.age);
         let (mut probes, mut gone) = (Vec::new(), Vec::new());
@@ -111,12 +111,12 @@ impl Router {
             let Some(learned) = entry.learned.as_mut().filter(|learned| now.saturating_sub(learned.seen) > age) else {
                 continue;
             };
-            match learned.asked {
+            match learned.requested {
                 _ if entry.fixed.is_some() => gone.push(host),
                 Some((since, _)) if now.saturating_sub(since) > PATIENCE => gone.push(host),
                 Some((_, last)) if now.saturating_sub(last) < GAP => {}
-                asked if probes.len() < ROUND => {
-                    learned.asked = Some((asked.map_or(now, |(since, _)| since), now));
+                requested if probes.len() < ROUND => {
+                    learned.requested = Some((requested.map_or(now, |(since, _)| since), now));
                     probes.push(probe(host));
                 }
                 _ => {}
@@ -130,10 +130,10 @@ impl Router {
             let to = self.hops.adjacency(hop);
             (to.next == Next::Glean).then_some((addr, to.interface))
         };
-        // What was let go of just now is still there, but nobody waits for it.
+        // What was released just now is still in the table, but has no users.
         let gateways = self.hops.unresolved().iter().copied().filter(|&host| self.hops.users_of(host) > 0);
         let mut wanted: BTreeSet<Host> = gateways.collect();
-        wanted.extend(self.asked.iter().filter_map(end));
+        wanted.extend(self.overlay_hops.iter().filter_map(end));
         let pending = &mut self.neighbours.pending;
         pending.retain(|host, _| wanted.contains(host));
         for host in wanted {

@@ -104,7 +104,7 @@ impl Links {
         }
     }
 
-    /// Whether the interfaces in use have changed since this was last asked.
+    /// Whether the interfaces in use have changed since the last call.
     pub(super) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }

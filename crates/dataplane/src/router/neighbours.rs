@@ -14,11 +14,11 @@ pub(super) type Host = (IpAddr, u16);
 pub enum NeighbourState {
     /// Configured.
     Static,
-    /// It said so lately.
+    /// Its MAC address was announced recently.
     Reachable,
-    /// It said so too long ago, and will be asked.
+    /// Its announcement is too old; a request follows.
     Stale,
-    /// It is being asked.
+    /// Requests are being sent.
     Probing,
     /// A gateway whose MAC address is not known.
     Incomplete,
@@ -48,8 +48,8 @@ pub(super) struct Entry {
 pub(super) struct Learned {
     pub(super) mac: MacAddr,
     pub(super) seen: Duration,
-    /// Asked since then, and last then.
-    pub(super) asked: Option<(Duration, Duration)>,
+    /// Times of the first and the last request.
+    pub(super) requested: Option<(Duration, Duration)>,
 }
 
 impl Entry {
@@ -62,9 +62,9 @@ impl Entry {
 pub(super) struct Neighbours {
     pub(super) table: BTreeMap<Host, Entry>,
     pub(super) learned: usize,
-    /// When each unknown gateway is asked for next, and how long after that.
+    /// When the next request for each unknown gateway is due, and the time to the one after it.
     pub(super) pending: BTreeMap<Host, (Duration, Duration)>,
-    /// After how long a learned one is asked whether it is still there.
+    /// Age at which requests are sent to a learned neighbour.
     pub(super) age: Duration,
 }
 

@@ -1,8 +1,10 @@
+//! Numbered values that are shared and counted.
+
 use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 
 /// Numbered things that are shared: equal ones have one number, which stays while anybody uses it.
 ///
-/// A thing that nobody uses any more keeps its number until [`Pool::sweep`], so that a change that is taken back finds
+/// An unused value keeps its number until [`Pool::sweep`], so that a change that is taken back finds
 /// everything under the number it had.
 #[derive(Debug)]
 pub(super) struct Pool<K, V> {
@@ -32,7 +34,7 @@ impl<K: Hash + Eq + Clone, V> Pool<K, V> {
         self.numbers.get(key).copied()
     }
 
-    /// Numbers a new thing, which nobody uses yet.
+    /// Numbers a new value, without users yet.
     pub(super) fn insert(&mut self, key: K, value: V) -> u32 {
         let number = self.free.pop().unwrap_or(self.slots.len() as u32);
         self.numbers.insert(key.clone(), number);
@@ -76,7 +78,7 @@ impl<K: Hash + Eq + Clone, V> Pool<K, V> {
         self.slots.get(number as usize).and_then(Option::as_ref).map_or(0, |slot| slot.users)
     }
 
-    /// Takes out what nobody uses; the numbers are free for others.
+    /// Removes values without users; their numbers are free for others.
     pub(super) fn sweep(&mut self) -> Vec<(u32, K, V)> {
         let mut gone = Vec::new();
         for number in std::mem::take(&mut self.idle) {

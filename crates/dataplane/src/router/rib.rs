@@ -26,7 +26,7 @@ pub(super) struct Rib {
     pub(super) bridge: BTreeMap<MacAddr, Link>,
 }
 
-/// One entry of one table, with what it holds or shall hold; nothing is no entry.
+/// One entry of one table with its value; without a value there is no such entry.
 #[derive(Debug)]
 pub(super) enum Slot {
     Address(IpAddr, u16, Option<u8>),

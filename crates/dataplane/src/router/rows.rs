@@ -63,7 +63,7 @@ pub struct NeighbourRow {
     pub link: Link,
     /// How sure that is.
     pub state: NeighbourState,
-    /// How long ago it was heard; only of one that was learned.
+    /// Time since its last announcement; only if it was learned.
     pub age: Option<Duration>,
 }
 

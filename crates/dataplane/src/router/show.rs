@@ -25,27 +25,27 @@ impl Router {
         })
     }
 
-    /// The neighbours that are known, in the order of their addresses, then those that are asked for.
+    /// The neighbours that are known, in the order of their addresses, then those that requests are sent for.
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourRow> + '_ {
         let known = self.neighbours.table.iter().map(|(&(addr, number), entry)| {
             let age = entry.learned.map(|learned| self.now.saturating_sub(learned.seen));
             let (state, mac) = match (entry.fixed, entry.learned) {
                 (Some(mac), _) => (NeighbourState::Static, Some(mac)),
-                (None, Some(learned)) if learned.asked.is_some() => (NeighbourState::Probing, Some(learned.mac)),
+                (None, Some(learned)) if learned.requested.is_some() => (NeighbourState::Probing, Some(learned.mac)),
                 (None, Some(learned)) if age > Some(self.neighbours.age) => (NeighbourState::Stale, Some(learned.mac)),
                 (None, learned) => (NeighbourState::Reachable, learned.map(|learned| learned.mac)),
             };
             let age = age.filter(|_| entry.fixed.is_none());
             NeighbourRow { addr, mac, link: self.links.link(number), state, age }
         });
-        let asked = self.hops.unresolved().iter().map(|&(addr, number)| NeighbourRow {
+        let incomplete = self.hops.unresolved().iter().map(|&(addr, number)| NeighbourRow {
             addr,
             mac: None,
             link: self.links.link(number),
             state: NeighbourState::Incomplete,
             age: None,
         });
-        known.chain(asked)
+        known.chain(incomplete)
     }
 
     /// The labels that were configured, in their order.

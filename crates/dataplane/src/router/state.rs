@@ -22,7 +22,7 @@ pub struct Policy {
     pub check_mac: Option<bool>,
     /// Most ICMP errors an lcore sends in a second.
     pub icmp_errors_per_second: u32,
-    /// After how long a learned neighbour is asked whether it is still there.
+    /// Age at which requests are sent to a learned neighbour.
     pub neighbour_age: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Policy {
 /// Most events read in one [`Router::tick`].
 pub const EVENTS: usize = 4096;
 
-/// How long a table that refused what was learned is left alone: it may be filled anew each time.
+/// How long to wait before a table that refused what was learned is tried again: each try may fill it anew.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// The routing configuration, what was learned, and the tables made of both.
@@ -59,8 +59,8 @@ pub struct Router {
     pub(super) maker: Box<dyn FibMaker>,
     pub(super) labels: Arc<Labels>,
     pub(super) overlay: Arc<Overlay>,
-    /// What the overlay asked for, and was told.
-    pub(super) asked: Vec<(IpAddr, u32)>,
+    /// Tunnel ends that the overlay looked up, with the next hop number of each.
+    pub(super) overlay_hops: Vec<(IpAddr, u32)>,
     pub(super) probes: Vec<Probe>,
     pub(super) probe_round: u64,
     pub(super) now: Duration,
@@ -68,7 +68,7 @@ pub struct Router {
     /// Neighbours that were learned may not be on a link any more.
     pub(super) recheck: bool,
     pub(super) trouble: Option<FibError>,
-    /// Not before then is a table asked again that refused.
+    /// A table that refused is not tried again before this time.
     pub(super) retry: Duration,
     pub(super) shared: Shared<Tables>,
 }
@@ -94,7 +94,7 @@ impl Router {
             maker,
             labels: Arc::default(),
             overlay: Arc::default(),
-            asked: Vec::new(),
+            overlay_hops: Vec::new(),
             probes: Vec::new(),
             probe_round: 0,
             now: Duration::ZERO,
@@ -119,7 +119,7 @@ impl Router {
         self.shared.current()
     }
 
-    /// Reads what lcores have learned, lets neighbours grow old, asks for those that are wanted, and publishes the result,
+    /// Reads what lcores have learned, ages neighbours, sends requests for those that are needed, and publishes the result
     /// once. `now` is the time since any fixed moment. To be called some times a second.
     pub fn tick(&mut self, now: Duration, events: &Receiver<Event>) {
         self.now = now.max(self.now);

@@ -1,3 +1,5 @@
+//! Weights of equal-cost paths, spread over the slots of a group.
+
 /// Most slots of a group.
 const SLOTS: u32 = 256;
 
@@ -9,7 +11,7 @@ pub(super) fn spread(paths: impl Iterator<Item = (u32, u8)>) -> Box<[u32]> {
     let sum: u32 = paths.iter().map(|&(_, weight)| weight / divisor).sum();
     // Three equal paths in four slots would be 2:1:1; in 256 they are as good as equal.
     let slots = if sum.is_power_of_two() && sum <= SLOTS { sum } else { SLOTS };
-    // Every path has one slot; the rest go, one by one, to whoever is furthest below its share.
+    // Every path has one slot; the rest go, one by one, to the path furthest below its share.
     let mut counts = vec![1u32; paths.len()];
     for _ in paths.len()..slots as usize {
         let lacking = |&i: &usize| {

@@ -1,3 +1,5 @@
+//! The functions that a data plane can have, and which keys of a spec each of them uses.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -71,8 +73,8 @@ impl FunctionKind {
         if keys.contains(&key) {
             return Ok(());
         }
-        let what = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
-        Err(SpecError::new("key", key, format!("kind {self} does not use it; it uses {what}")))
+        let legal = if keys.is_empty() { "no keys but kind".to_owned() } else { keys.join(", ") };
+        Err(SpecError::new("key", key, format!("is not used by {self}: remove it; {self} uses {legal}")))
     }
 
     /// Errors on an entry of the other kind of forwarding database.

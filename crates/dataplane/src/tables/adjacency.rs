@@ -56,7 +56,7 @@ pub struct Adjacency {
     pub tag: Tag,
     /// What becomes of the frame.
     pub next: Next,
-    /// MPLS labels to push: index into [`Labels::stacks`] plus one, or zero for none.
+    /// MPLS labels to push: index into [`Labels::stacks`](super::labels::Labels::stacks) plus one, or zero for none.
     pub push: u16,
 }
 

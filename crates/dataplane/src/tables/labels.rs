@@ -23,7 +23,7 @@ pub struct Stack {
 pub struct Labels {
     /// Stacks that adjacencies push, by index ([`Adjacency::push`](super::adjacency::Adjacency::push) less one).
     pub stacks: Vec<Stack>,
-    /// By label, as far as the largest in use: one load finds everything there is to know.
+    /// By label, as far as the largest in use: one load finds the whole entry.
     entries: Box<[Entry]>,
 }
 
@@ -67,7 +67,7 @@ impl Labels {
     }
 }
 
-/// What an entry says is to be done, in its lowest bits.
+/// The action of an entry, in its lowest bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     None,

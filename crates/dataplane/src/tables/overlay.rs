@@ -17,7 +17,7 @@ use crate::{
 pub(crate) const TUNNEL: u16 = 0x8000;
 /// No endpoint.
 pub(crate) const NOWHERE: u16 = u16::MAX;
-/// Networks that a table of stations tells apart.
+/// Most networks that a table of stations can hold.
 const MAX_NETWORKS: u16 = 4096;
 
 /// The overlay tables that lcores read.
@@ -88,7 +88,7 @@ pub(crate) enum Role {
     Underlay,
     /// All of this access link.
     Access(u16),
-    /// Those with some VIDs of access links (by VID; [`NOWHERE`] elsewhere); the others as the first says.
+    /// Those with some VIDs of access links (by VID; [`NOWHERE`] elsewhere); the number is the access link of the other frames.
     Vlans(u16, Box<[u16; 4096]>),
 }
 

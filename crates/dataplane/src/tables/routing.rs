@@ -37,7 +37,7 @@ pub struct Tables {
     pub labels: Arc<Labels>,
     /// VXLAN networks and tunnels.
     pub overlay: Arc<Overlay>,
-    /// Neighbours to ask for, once each time `probe_round` changes.
+    /// Neighbours to send requests for, once each time `probe_round` changes.
     pub probes: Vec<Probe>,
     /// Counts the times that `probes` was made.
     pub probe_round: u64,
@@ -45,7 +45,7 @@ pub struct Tables {
     pub icmp_errors_per_second: u32,
 }
 
-/// A neighbour to be asked for: a gateway not yet resolved, or an entry grown old.
+/// A neighbour to send a request for: a gateway that is not resolved, or an entry that has aged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     /// On this interface.

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// Makes hashers that differ from run to run, so that nobody can choose addresses that collide.
+/// Makes hashers that differ from run to run, so that addresses that collide cannot be chosen in advance.
 #[derive(Debug, Clone)]
 pub(super) struct Seeded(u64);
 

@@ -53,7 +53,7 @@ impl<A: Alloc> Work<A> {
         mine
     }
 
-    /// As [`Self::classify`], for a plain frame that is ours if its addresses are; `sound` tells of its checksum.
+    /// As [`Self::classify`], for a plain frame that is ours if its addresses are; `sound` checks its checksum.
     #[inline(always)]
     fn classify_plain<const N: usize>(
         &mut self,

@@ -8,9 +8,9 @@
 //!
 //! VLAN tags of the inner frame are kept both ways (RFC 7348 6.1 leaves that to configuration; the kernel keeps them, too);
 //! the tag of a `PORT.VID` access link is not part of the frame. The outer packet is never fragmented: one longer than
-//! the link takes is dropped as [`DropReason::VxlanMtu`]. While a gateway's or a remote's MAC address is not
-//! known, frames to it are dropped as [`DropReason::NoNeighbour`] rather than held: the control side keeps asking for the
-//! addresses of configured gateways and of [`Tables::unresolved_tunnels`].
+//! the link takes is dropped as [`VxlanMtu`](crate::DropReason::VxlanMtu). While the MAC address of a gateway or a remote is
+//! not known, frames to it are dropped as [`NoNeighbour`](crate::DropReason::NoNeighbour), not held; the control side sends
+//! requests for the addresses of configured gateways and of [`Tables::unresolved_tunnels`].
 //!
 //! The outer TTL is 64 and the outer DSCP zero, as the kernel's are by default. The outer ECN field is zero as well (the
 //! compatibility mode of RFC 6040 4.3) and is not looked at when the headers come off.
@@ -58,8 +58,8 @@ pub struct Vxlan<A: Alloc, I> {
 }
 
 impl<A: Alloc, I> Vxlan<A, I> {
-    /// `fdb` is the table of stations, shared by all lcores; `alloc` makes the copies of flooded frames; `events` is told
-    /// of tunnel ends not configured; `hz` is the rate of the clock.
+    /// `fdb` is the table of stations, shared by all lcores; `alloc` makes the copies of flooded frames; `events` takes
+    /// reports of tunnel ends that are not configured; `hz` is the rate of the clock.
     pub fn new(tables: Reader<Tables>, inner: I, fdb: Arc<Fdb>, alloc: A, events: Events, hz: u64) -> Self {
         let (work, nodes) = (Work::new(alloc, events, hz), Nodes::new());
         Self { tables, inner, fdb, work, own: Burst::new(), nodes }

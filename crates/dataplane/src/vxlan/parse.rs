@@ -40,7 +40,7 @@ pub(super) enum UnderlayKind {
     Underlay,
     /// VXLAN for us.
     Tunnelled(Tunnelled),
-    /// VXLAN for us, of which nothing can be made.
+    /// VXLAN for us that cannot be taken apart.
     Bad(DropReason),
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Plain<const N: usize> {
 }
 
 impl<const N: usize> Plain<N> {
-    /// What no frame says.
+    /// A value that no frame has.
     pub(super) const NONE: Self = Self { addresses: [0; N], port_vni: u64::MAX };
 
     /// Where the inner frame begins.
@@ -87,7 +87,7 @@ fn addr(bytes: &[u8]) -> Option<IpAddr> {
 
 /// The plain case in which nothing is wrong: an untagged IPv4 frame without options, not a fragment, UDP without checksum,
 /// the I flag set, at least an Ethernet header inside. Returns with it the length of the frame without padding. Whether
-/// it is ours is for the caller to see. `None` says nothing; [`parse`] tells.
+/// it is ours, the caller decides. On `None`, [`parse`] decides.
 #[inline(always)]
 pub(super) fn plain4(data: &[u8], macs: MacFilter) -> Option<(Plain<8>, usize)> {
     let head: &[u8; 50] = data.first_chunk()?;
@@ -110,7 +110,7 @@ pub(super) fn plain4(data: &[u8], macs: MacFilter) -> Option<(Plain<8>, usize)> 
     good.then_some((Plain { addresses: [a, b, c, d, e, f, g, h], port_vni }, total + ETHERNET))
 }
 
-/// The same for an untagged IPv6 frame; of the UDP checksum [`sound6`] tells.
+/// The same for an untagged IPv6 frame; [`sound6`] checks its UDP checksum.
 #[inline(always)]
 pub(super) fn plain6(data: &[u8], macs: MacFilter) -> Option<(Plain<32>, usize)> {
     let head: &[u8; 70] = data.first_chunk()?;

@@ -1,5 +1,4 @@
-//! What the table of stations said a moment ago, kept by each lcore for itself: most frames are from and to stations that
-//! others were just now from and to.
+//! A small cache of the table of stations, one for each lcore: most frames are from and to stations of recent frames.
 
 use packet::MacAddr;
 
@@ -8,7 +7,7 @@ const SLOTS: usize = 1024;
 /// The key of no station: no network has so high a number.
 const NONE: u64 = u64::MAX;
 
-/// Endpoints by station. Forgotten all at once, so often that nobody sees the age.
+/// Endpoints by station. All are forgotten together, about once a millisecond.
 #[derive(Debug)]
 pub(super) struct Recent {
     keys: Box<[u64; SLOTS]>,

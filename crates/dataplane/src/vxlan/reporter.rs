@@ -1,21 +1,23 @@
+//! Reports of tunnel ends to the control side, limited in number.
+
 use std::net::IpAddr;
 
 use crate::model::{Event, Events};
 
-/// Tunnel ends told apart; also the most that are told of in a second.
+/// Slots that tunnel ends share; also the most reports in a second.
 const SLOTS: usize = 64;
 
-/// Tells the control side of tunnel ends that are not known, each about once a second and few at all, whatever comes in.
+/// Reports tunnel ends that are not known to the control side: each about once a second, and at most [`SLOTS`] of them.
 #[derive(Debug)]
 pub(super) struct RemoteReporter {
     events: Events,
-    /// The second in which an end that falls into the slot was told of.
-    told: Box<[Option<u32>; SLOTS]>,
+    /// The second of the last report of an end that falls into the slot.
+    reported_in: Box<[Option<u32>; SLOTS]>,
 }
 
 impl RemoteReporter {
     pub(super) fn new(events: Events) -> Self {
-        Self { events, told: Box::new([None; SLOTS]) }
+        Self { events, reported_in: Box::new([None; SLOTS]) }
     }
 
     /// A frame of this network came from this end.
@@ -26,10 +28,10 @@ impl RemoteReporter {
         };
         // Another share of the slots each second, so that no two ends always meet.
         let slot = (low ^ vni).wrapping_add(now_s).wrapping_mul(0x9e37_79b9) >> 26;
-        let Some(told) = self.told.get_mut(slot as usize) else { return };
-        if *told != Some(now_s) {
-            *told = Some(now_s);
-            // Lossy by contract: another second tells it again.
+        let Some(reported_in) = self.reported_in.get_mut(slot as usize) else { return };
+        if *reported_in != Some(now_s) {
+            *reported_in = Some(now_s);
+            // When the queue is full, the report is lost and sent again in another second.
             let _ = self.events.try_send(Event::Remote { vni, addr });
         }
     }

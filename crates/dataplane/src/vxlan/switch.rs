@@ -64,7 +64,7 @@ impl<A: Alloc> Work<A> {
         }
     }
 
-    /// Fills in `to`. Returns the length of the longest frame; of `TUNNELLED` ones nobody asks for it.
+    /// Fills in `to`. Returns the length of the longest frame; it means nothing for `TUNNELLED` frames.
     #[inline]
     fn stations<const TUNNELLED: bool>(&mut self, cx: Context<'_>, burst: &Burst<A::Buf>) -> usize {
         let mut longest = 0;
@@ -86,7 +86,7 @@ impl<A: Alloc> Work<A> {
         longest
     }
 
-    /// Fills in `to` when source and destination are remembered, or else notes that the table is to be asked. The frame
+    /// Fills in `to` when source and destination are remembered, or else notes that the table is to be looked up. The frame
     /// begins at `at`.
     #[inline(always)]
     pub(super) fn look<const TUNNELLED: bool>(&mut self, i: usize, data: &[u8], at: usize) {

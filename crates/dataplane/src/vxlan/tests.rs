@@ -1,3 +1,5 @@
+//! The tunnel end point: frames in, frames out, and the counters that moved.
+
 mod sole;
 
 use std::{

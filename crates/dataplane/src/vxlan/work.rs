@@ -32,7 +32,7 @@ impl Nodes {
     }
 }
 
-/// What the nodes work with, and what they tell each other about the frames of a burst, by their place in it; masks have
+/// What the nodes work with and pass on to each other about the frames of a burst, by their place in it; masks have
 /// bit 0 for the first.
 #[derive(Debug)]
 pub(super) struct Work<A: Alloc> {
@@ -46,7 +46,7 @@ pub(super) struct Work<A: Alloc> {
     pub(super) to: [u16; BURST],
     /// Where the inner frame begins and ends.
     pub(super) inner: [(u16, u16); BURST],
-    /// Source and destination station, of frames for which the table is asked.
+    /// Source and destination station, of frames to be looked up in the table.
     pub(super) keys: [[u64; 2]; BURST],
     pub(super) places: [[Place; 2]; BURST],
     /// Sources learned, and destinations looked up, in the last millisecond.
@@ -58,7 +58,7 @@ pub(super) struct Work<A: Alloc> {
     pub(super) bad: u64,
     /// Those whose source is learned.
     pub(super) learn: u64,
-    /// Those for which the table of stations is to be asked.
+    /// Those to be looked up in the table of stations.
     pub(super) unknown: u64,
     /// Frames to flood, with network and origin.
     pub(super) floods: Burst<A::Buf>,
@@ -67,7 +67,7 @@ pub(super) struct Work<A: Alloc> {
     /// The headers last put together in this burst, with tunnel and adjacency.
     pub(super) outer: Outer,
     pub(super) outer_of: Option<(u16, u32)>,
-    /// IPv4 identification, so that fragments made on the way can be told apart (RFC 6864 4.3).
+    /// IPv4 identification, so that fragments of different packets are not mixed up (RFC 6864 4.3).
     pub(super) id: u16,
     pub(super) counts: Counts,
 }
@@ -102,7 +102,8 @@ pub(super) struct Time {
 }
 
 impl<A: Alloc> Work<A> {
-    /// `alloc` makes the copies of flooded frames; `events` is told of tunnel ends not configured; `hz` is the rate of the clock.
+    /// `alloc` makes the copies of flooded frames; `events` takes reports of tunnel ends that are not configured; `hz` is the
+    /// rate of the clock.
     pub(super) fn new(alloc: A, events: Events, hz: u64) -> Self {
         Self {
             alloc,

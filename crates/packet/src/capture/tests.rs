@@ -1,3 +1,5 @@
+//! Captures: what is read, and what is refused.
+
 use std::{borrow::Cow, time::Duration};
 
 use pcap_file::{

@@ -1,3 +1,5 @@
+//! When the frames of a flow program left.
+
 /// The most marks kept: twice as far apart whenever they are full.
 const MARKS: usize = 1 << 16;
 
@@ -27,7 +29,7 @@ impl Default for Departures {
 }
 
 impl Departures {
-    /// Frames `from..from + n` leave at this tick. What was said of them and later ones before is forgotten: the port
+    /// Frames `from..from + n` leave at this tick. Earlier times of them and of later ones are forgotten: the port
     /// had refused them.
     #[inline]
     pub fn sent(&mut self, from: u64, n: u64, tick: u64) {

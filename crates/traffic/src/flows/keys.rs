@@ -1,3 +1,5 @@
+//! The 5-tuples of flows.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::frame::{HeaderSpec, IpSpec, L4Spec};

@@ -1,3 +1,5 @@
+//! Flow programs: the flow of each frame, and its fields.
+
 use std::ops::ControlFlow;
 
 use packet::{
@@ -40,7 +42,7 @@ pub(crate) enum Column {
     TcpFlags,
 }
 
-/// The fields that flows may differ in, and the flags that tell how far a flow is.
+/// The fields that flows may differ in, and the TCP flags.
 pub(crate) const COLUMNS: [Column; 5] = [
     Column::Field(Field::SrcIp),
     Column::Field(Field::DstIp),
@@ -139,7 +141,7 @@ impl Program {
     }
 
     /// TCP flags of frames `n`, `n + 1`, ...: SYN on the first frame of a flow, FIN on its last, where the program
-    /// knows them; drawn flows are seen in their midst.
+    /// knows them; drawn flows have neither.
     fn flags(&self, n: u64, out: &mut [u64]) {
         const ACK: u64 = tcp::ACK as u64;
         const SYN: u64 = tcp::SYN as u64;

@@ -1,3 +1,5 @@
+//! The text form of a flow program.
+
 use std::{fmt, str::FromStr, time::Duration};
 
 use units::{parse_duration, si_short};
@@ -45,7 +47,7 @@ pub enum FlowSpec {
     },
 }
 
-/// A text that is no flow program.
+/// A text that is not a flow program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "flows {text:?}: {what}; must be constant:N, zipf:N[,s=S], churn:RATE[,packets=K][,life=TIME] or \
@@ -57,7 +59,7 @@ pub struct FlowSpecError {
 }
 
 impl FlowSpec {
-    /// Frames a second that this many new flows a second take, where the program itself says how fast it sends.
+    /// Frames a second that this many new flows a second take, where the program sets its own rate.
     pub fn load(&self, flows_per_second: f64) -> Option<f64> {
         match *self {
             Self::Churn { packets, .. } => Some(flows_per_second * packets as f64),
@@ -80,14 +82,14 @@ impl FromStr for FlowSpec {
 
     fn from_str(text: &str) -> Result<Self, FlowSpecError> {
         let err = |what: String| FlowSpecError { text: text.to_owned(), what };
-        let (kind, rest) = text.split_once(':').ok_or_else(|| err("no program".to_owned()))?;
+        let (kind, rest) = text.split_once(':').ok_or_else(|| err("the program is missing".to_owned()))?;
         let mut parts = rest.split(',').map(str::trim);
         let first = parts.next().unwrap_or_default();
         let whole = |name: &str, text: &str, most: u64| match number(text) {
             Some(n) if n.fract() == 0.0 && n >= 1.0 && n <= most as f64 => Ok(n as u64),
-            _ => Err(err(format!("{name} {text:?}: must be a whole number of 1 to {most}"))),
+            _ => Err(err(format!("{name} {text:?}: must be a whole number from 1 to {most}"))),
         };
-        let unknown = |part: &str| err(format!("{part:?} is nothing that {kind} takes"));
+        let unknown = |part: &str| err(format!("{kind} does not take {part:?}"));
         let spec = match kind {
             "constant" => Self::Constant { flows: whole("number of flows", first, MOST_FLOWS)? },
             "zipf" => {
@@ -120,11 +122,11 @@ impl FromStr for FlowSpec {
                 Self::Churn { rate, packets, life }
             }
             "scan" => {
-                let second = parts.next().ok_or_else(|| err("no number of ports".to_owned()))?;
+                let second = parts.next().ok_or_else(|| err("the number of ports is missing".to_owned()))?;
                 let hosts = whole("number of hosts", first, MOST_SCANNED)?;
                 Self::Scan { hosts, ports: whole("number of ports", second, MOST_SCANNED - 1)? }
             }
-            other => return Err(err(format!("there is no program {other:?}"))),
+            other => return Err(err(format!("unknown program {other:?}"))),
         };
         match parts.next() {
             Some(part) => Err(unknown(part)),

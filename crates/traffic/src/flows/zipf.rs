@@ -1,3 +1,5 @@
+//! Flows drawn by a Zipf distribution.
+
 /// Draws from weights in constant time: Vose's alias method, with the coin in 32 bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Draw {

@@ -26,9 +26,9 @@ pub(super) struct Mix {
     kinds: Box<[Kind]>,
     /// Which of them frame `n` is: entry `n mod len`.
     order: Box<[u16]>,
-    /// Where the IP header says how long the packet is.
+    /// Offset of the length in the IP header.
     ip_len_at: usize,
-    /// Where the UDP header does.
+    /// Offset of the length in the UDP header.
     udp_len_at: Option<usize>,
 }
 

@@ -1,3 +1,5 @@
+//! Frames due: never early, none lost.
+
 use packet::{Clock, FakeClock};
 use proptest::prelude::*;
 

@@ -1,6 +1,8 @@
+//! The frames of a capture, to be known again.
+
 use packet::capture::Capture;
 
-/// Bytes at the end of a frame that tell it from others: routers and tunnels change what stands before.
+/// Bytes at the end of a frame by which it is known: routers and tunnels change what stands before.
 const TAIL: usize = 24;
 /// Places for each frame: of 32 foreign frames one is mistaken for one of a large capture, of a small one's none.
 const PLACES: usize = 32;

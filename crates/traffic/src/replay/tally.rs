@@ -1,3 +1,5 @@
+//! What came back of a replayed capture.
+
 use std::sync::Arc;
 
 use packet::{Buffer, Burst, Clock, Rx};
@@ -6,7 +8,7 @@ use units::FCS_BYTES;
 use super::Known;
 use crate::worker::{take_in, Receives};
 
-/// One receive queue whose frames are counted, whatever they are, and told from foreign ones.
+/// One receive queue: all its frames are counted, and the foreign ones among them.
 pub struct Tally<R: Rx> {
     rx: R,
     burst: Burst<R::Buf>,
@@ -17,12 +19,12 @@ pub struct Tally<R: Rx> {
 }
 
 impl<R: Rx> Tally<R> {
-    /// A tally of what the queue brings.
+    /// Counts what this queue receives.
     pub fn new(rx: R, known: Arc<Known>) -> Self {
         Self { rx, burst: Burst::new(), frames: 0, bytes: 0, known, foreign: 0 }
     }
 
-    /// Frames since the start that are none of the capture's. They are among those received.
+    /// Frames since the start that are not in the capture. They are among those received.
     pub fn foreign(&self) -> u64 {
         self.foreign
     }

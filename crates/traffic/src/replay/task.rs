@@ -1,3 +1,5 @@
+//! Sending and receiving a capture.
+
 use std::sync::Arc;
 
 use packet::{capture::Capture, Alloc, Buffer, Burst, Tx, BURST};
@@ -11,8 +13,8 @@ use crate::{
 
 /// A capture going out of one transmit queue.
 ///
-/// Each frame is offered to the port once, in the order of the file. One that comes late is sent none the less, since a
-/// hole is no replay, and how late is told; one that the port refuses is lost.
+/// Each frame is offered to the port once, in the order of the file. A frame that is late is still sent, and its lateness is
+/// counted; a frame that the port refuses is lost.
 pub struct Replay<T: Tx, A: Alloc<Buf = T::Buf>> {
     tx: T,
     alloc: A,

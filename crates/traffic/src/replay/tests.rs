@@ -1,3 +1,5 @@
+//! Replays: times, passes and what came back.
+
 use std::{sync::Arc, time::Duration};
 
 use packet::{

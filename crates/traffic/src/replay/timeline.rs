@@ -1,3 +1,5 @@
+//! When each frame of a capture is due.
+
 use std::time::Duration;
 
 use units::Fps;

@@ -68,7 +68,7 @@ fn refused_frames_reach_ip_local_with_their_fault_after_the_route() {
         (to([203, 0, 113, 1], 1), refuse(DropReason::Ip4Ttl, Fault::TimeExceeded)),
         (to([198, 19, 1, 2], 2), None),
     ] {
-        assert_eq!(fate(&tables, &frame), want, "{frame:02x?}");
+        assert_eq!(outcome(&tables, &frame), want, "{frame:02x?}");
         let ran = run(0, &[good4(), frame]);
         let drops = match want {
             Some(RouteOutcome::Refuse(reason, _) | RouteOutcome::Drop(reason)) => vec![(reason, 1)],

@@ -78,7 +78,7 @@ fn what_is_for_the_router_is_delivered_whatever_its_ttl() {
         group(icmp6("fe80::2", "ff02::1", 136)),
         tagged(group(icmp6("fe80::2", "ff02::1", 136))),
     ] {
-        assert_eq!(fate(&tables, &frame), Some(RouteOutcome::Deliver), "{frame:02x?}");
+        assert_eq!(outcome(&tables, &frame), Some(RouteOutcome::Deliver), "{frame:02x?}");
     }
     for (frame, reason) in [
         (group(icmp6("fe80::2", "ff02::1", 128)), DropReason::LinkGroup),
@@ -88,7 +88,7 @@ fn what_is_for_the_router_is_delivered_whatever_its_ttl() {
         (group(icmp6("fe80::2", "ff02::1", 136))[..54].to_vec(), DropReason::LinkGroup),
         (tagged(udp6("fe80::2", "fe80::1", 64)), DropReason::MartianDestination),
     ] {
-        assert_eq!(fate(&tables, &frame), Some(RouteOutcome::Drop(reason)), "{frame:02x?}");
+        assert_eq!(outcome(&tables, &frame), Some(RouteOutcome::Drop(reason)), "{frame:02x?}");
     }
 }
 

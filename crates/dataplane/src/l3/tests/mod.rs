@@ -197,7 +197,7 @@ fn run(ingress: usize, frames: &[Vec<u8>]) -> Ran {
 }
 
 /// What is decided on a lone frame from port 0: `None` when it leaves.
-fn fate(tables: &Tables, frame: &[u8]) -> Option<RouteOutcome> {
+fn outcome(tables: &Tables, frame: &[u8]) -> Option<RouteOutcome> {
     let pool = HeapPool::new(1, 2048);
     let mut burst: Burst<_> = [pool.frame(frame).unwrap()].into_iter().collect();
     let (mut scratch, mut out) = (RouteScratch::default(), Outputs::new(2));
@@ -205,7 +205,7 @@ fn fate(tables: &Tables, frame: &[u8]) -> Option<RouteOutcome> {
     scratch.lookup(&burst, tables);
     match scratch.rewrite(&mut burst, tables, &mut out.drops) {
         Some(_) => None,
-        None => Some(scratch.fate(0)),
+        None => Some(scratch.outcome(0)),
     }
 }
 

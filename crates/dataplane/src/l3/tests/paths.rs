@@ -52,7 +52,7 @@ fn each_path_of_a_group_does_what_it_says() {
     ] {
         let mut tables = routes(&[("198.19.0.0/16", GROUP)]);
         tables.groups.push(Group { paths: Box::new([path]) });
-        assert_eq!(fate(&tables, &good4()), Some(want));
+        assert_eq!(outcome(&tables, &good4()), Some(want));
     }
 }
 
@@ -62,7 +62,7 @@ fn unknown_neighbours_are_resolved_with_the_destination() {
     let glean6 = udp6("2001:2:0:1::2", "2001:db8:1::77", 64);
     let gateway = udp4([198, 18, 1, 2], [203, 0, 113, 5], 64);
     for (frame, hop) in [(&glean, GLEAN), (&glean6, GLEAN), (&gateway, UNRESOLVED)] {
-        assert_eq!(fate(&tables(), frame), Some(RouteOutcome::Resolve(hop)));
+        assert_eq!(outcome(&tables(), frame), Some(RouteOutcome::Resolve(hop)));
     }
     let frames = [good6(), glean, good4(), glean6, gateway];
     assert_eq!(run(0, &frames).local, 3);
@@ -91,7 +91,7 @@ fn the_mtu_counts_the_packet_and_neither_header_nor_padding() {
         for (mtu, want) in [(len, None), (len - 1, beyond)] {
             let mut tables = tables();
             tables.adjacencies[TO as usize + 1].mtu = mtu;
-            assert_eq!(fate(&tables, &padded), want, "{frame:02x?} over {mtu}");
+            assert_eq!(outcome(&tables, &padded), want, "{frame:02x?} over {mtu}");
         }
     }
     // A long one in the burst costs the others nothing.
@@ -140,9 +140,9 @@ fn labels_go_between_the_headers_with_the_packets_ttl_and_precedence() {
 fn labels_count_for_the_mtu_and_missing_ones_drop() {
     let mut tables = pushing(1);
     tables.adjacencies[TO as usize + 1].mtu = 73;
-    assert_eq!(fate(&tables, &good6()), Some(RouteOutcome::Refuse(DropReason::Mtu, Fault::TooBig(65))));
+    assert_eq!(outcome(&tables, &good6()), Some(RouteOutcome::Refuse(DropReason::Mtu, Fault::TooBig(65))));
     tables.adjacencies[TO as usize + 1].mtu = 74;
-    assert_eq!(fate(&tables, &good6()), None);
+    assert_eq!(outcome(&tables, &good6()), None);
     assert_eq!(Rig::new(pushing(3)).run(0, &[good6()]).drops, [(DropReason::NoRoute, 1)]);
 }
 

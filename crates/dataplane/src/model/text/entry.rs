@@ -20,14 +20,14 @@ const ROUTE: &str =
     "PREFIX PATH [PATH...], like 10.0.0.0/8 via 192.0.2.1, ... port 1 mac 02:00:00:00:00:01 or ... drop";
 const NEIGHBOUR: &str = "LINK ADDR MAC, like 0 192.0.2.7 02:00:00:00:00:07";
 const PREFIX: &str =
-    "must be an address and a length like 198.19.0.0/16 (0 to 32) or 2001:2::/48 (0 to 128), no bits beyond it";
+    "must be an address and a length like 198.19.0.0/16 (0 to 32) or 2001:2::/48 (0 to 128), with no bits set beyond the length";
 
 /// Most paths of one route.
 const MAX_PATHS: usize = 64;
 
 /// Reads an address.
 pub(in crate::model) fn address(words: &mut Words<'_>) -> Result<Address, SpecError> {
-    const LEGAL: &str = "must be a host's address and a length like 192.0.2.1/24 or 2001:db8::1/64";
+    const LEGAL: &str = "must be a unicast address and a length like 192.0.2.1/24 or 2001:db8::1/64";
     let link = words.link()?;
     let word = words.next().ok_or_else(|| words.missing("address"))?;
     let read = || {
@@ -75,7 +75,7 @@ pub(in crate::model) fn neighbour_key(words: &mut Words<'_>) -> Result<(Link, Ip
     let link = words.link()?;
     let addr = words.addr("address")?;
     if addr.is_multicast() || addr.is_unspecified() || addr.is_loopback() {
-        return Err(words.bad("address", &addr.to_string(), "must be a host's"));
+        return Err(words.bad("address", &addr.to_string(), "must be a unicast address, not unspecified or loopback"));
     }
     Ok((link, addr))
 }

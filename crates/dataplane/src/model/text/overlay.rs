@@ -41,7 +41,7 @@ fn network(words: &mut Words<'_>) -> Result<Network, SpecError> {
     let links: String = words.read("access links", "must be links like 0,1.100")?;
     let access = links.split(',').map(str::parse).collect::<Result<Vec<Link>, _>>()?;
     if (1..access.len()).any(|i| access[..i].contains(&access[i])) {
-        return Err(words.bad("access links", &links, "hold a link twice: keep one"));
+        return Err(words.bad("access links", &links, "name a link twice: name each link once"));
     }
     let udp_port = if words.eat("port") { words.number("port", 1, 65_535)? as u16 } else { UDP_PORT };
     let mut learn = true;

@@ -1,3 +1,5 @@
+//! Text forms: each survives its text; errors name the word.
+
 use proptest::prelude::*;
 
 use crate::{

@@ -98,7 +98,7 @@ impl<'a> Words<'a> {
 
     /// An error about one word.
     pub(in crate::model) fn bad(&self, name: &str, word: &str, legal: &str) -> SpecError {
-        // The address of an address is the address.
+        // Not `address address`.
         let own = self.what.split(' ').any(|word| word == name);
         let what = if own { self.what.to_owned() } else { format!("{} {name}", self.what) };
         SpecError::new(what, cut(word), legal)
@@ -120,7 +120,7 @@ impl<'a> Words<'a> {
         if self.rest.is_empty() {
             Ok(())
         } else {
-            Err(SpecError::new(self.what, cut(self.rest), format!("is too much: must be {}", self.form)))
+            Err(SpecError::new(self.what, cut(self.rest), format!("was not expected here: must be {}", self.form)))
         }
     }
 }

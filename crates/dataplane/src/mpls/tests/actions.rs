@@ -1,3 +1,5 @@
+//! What each entry of the label table does, byte by byte.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Bursts of frames that do not all go the same way.
+
 use super::*;
 
 #[test]

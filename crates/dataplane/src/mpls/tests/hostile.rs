@@ -1,3 +1,5 @@
+//! Frames of labels that are cut short or wrong.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -114,11 +116,11 @@ proptest! {
         if input::kind(&bytes) == FrameKind::Other {
             return Ok(());
         }
-        let fate = rewrite::any(&mut slow, &tables, &tables.ports[ingress]);
+        let outcome = rewrite::any(&mut slow, &tables, &tables.ports[ingress]);
         let frames = if same { vec![bytes] } else { vec![bytes, vec![0; 14]] };
         let mut function = mpls();
         let ran = run(&mut function, ingress, &frames);
-        match fate {
+        match outcome {
             Ok(LabelOutcome::Port(port)) if usize::from(port) < 3 => {
                 prop_assert_eq!(ran.out[usize::from(port)].last().map(Vec::as_slice), Some(slow.data()));
             }

@@ -1,3 +1,5 @@
+//! Label switching: the tables and frames that the tests share.
+
 mod actions;
 mod bursts;
 mod hostile;

@@ -1,3 +1,5 @@
+//! Many routes at once.
+
 use super::*;
 use crate::{fib::NO_ROUTE, router::FibMemory, tables::GROUP, Prefix};
 

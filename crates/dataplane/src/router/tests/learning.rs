@@ -1,3 +1,5 @@
+//! Neighbours that are learned, age and are asked for.
+
 use std::{net::IpAddr, sync::mpsc};
 
 use super::*;

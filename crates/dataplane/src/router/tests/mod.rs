@@ -1,3 +1,5 @@
+//! The router: changes, all or nothing, and the tables that follow from them.
+
 mod bulk;
 mod learning;
 mod model;

@@ -1,3 +1,5 @@
+//! Forwarding tables that are made anew, changed in turn, or refuse.
+
 use std::{
     sync::{
         atomic::{AtomicUsize, Ordering},
