@@ -40,7 +40,7 @@ fn link(dpdk: &pkg_config::Library) {
     let shared = match env::var("LINERATE_DPDK").as_deref() {
         Ok("shared") => true,
         Ok("static") => false,
-        Ok(other) => fail(&format!("LINERATE_DPDK={other} is not static or shared")),
+        Ok(other) => fail(&format!("LINERATE_DPDK={other}: must be static or shared")),
         Err(_) => !is_there("librte_eal.a"),
     };
     if shared {

@@ -1,3 +1,5 @@
+//! DPDK's environment: started once, cleaned up at the end.
+
 use std::{
     collections::BTreeSet,
     ffi::{c_char, CStr, CString},
@@ -9,7 +11,7 @@ use dpdk_sys as sys;
 
 use crate::{error::reason, log, DpdkError, Memory, MemoryKind};
 
-/// What the names of our run directories begin with; the pid follows.
+/// Prefix of the names of our run directories; the pid follows.
 const PREFIX: &str = "linerate";
 
 /// A worker lcore and the CPU it is pinned to.
@@ -21,14 +23,14 @@ pub struct Lcore {
     pub cpu: u32,
 }
 
-/// What DPDK is started with.
+/// Options of DPDK's start.
 #[derive(Debug, Clone)]
 pub struct EalOptions {
     /// The worker lcores. The main lcore 0 is the calling thread, which stays free to run on every CPU it may.
     pub lcores: Vec<Lcore>,
     /// Which memory, and how much.
     pub memory: Memory,
-    /// Addresses of the PCI devices that will be opened. Empty: the PCI bus is not even looked at.
+    /// Addresses of the PCI devices that will be opened. Empty: the PCI bus is not scanned.
     pub pci: Vec<String>,
 }
 
@@ -38,7 +40,7 @@ impl Default for EalOptions {
     }
 }
 
-/// DPDK's environment. There is one in a process, and it can be started only once.
+/// DPDK's environment. A process has one and can start it only once.
 #[derive(Debug)]
 pub struct Eal {
     kind: MemoryKind,
@@ -70,9 +72,9 @@ fn global() -> MutexGuard<'static, Global> {
 }
 
 impl Eal {
-    /// Starts DPDK. Errors when it runs already, when the options are wrong, and when the machine lacks what they ask.
+    /// Starts DPDK. Errors when it runs already, when the options are wrong, and when the machine lacks what they ask for.
     ///
-    /// Nothing DPDK says reaches the terminal; [`crate::log_tail`] has it.
+    /// DPDK's log does not reach the terminal; [`crate::log_tail`] returns it.
     pub fn init(options: EalOptions) -> Result<&'static Self, DpdkError> {
         let mut global = global();
         match global.state {
@@ -115,11 +117,11 @@ impl Eal {
         Ok(eal)
     }
 
-    /// Ends DPDK: last thing before the process exits. Leaves no run directory, file or huge page.
+    /// Ends DPDK. Call it last before the process exits. It leaves no run directory, file or huge page. A normal exit calls
+    /// it, an abort does not.
     ///
-    /// A normal exit calls it if nobody did; an abort does not.
-    /// When pools, ports or tables still live, or lcores are at work, their memory is not pulled from under them: only
-    /// the files go, and the kernel takes the rest at exit.
+    /// While pools, ports or tables exist, or lcores run, their memory stays mapped: only the files are removed, and the
+    /// kernel frees the rest at exit.
     pub fn cleanup() {
         let mut global = global();
         let State::Running(eal) = global.state else { return };
@@ -174,7 +176,7 @@ extern "C" fn at_exit() {
     Eal::cleanup();
 }
 
-/// Held by everything whose memory is DPDK's; while one lives, cleaning up leaves the memory mapped.
+/// Held by every object in DPDK's memory. While one exists, [`Eal::cleanup`] leaves the memory mapped.
 pub(crate) struct Alive {
     leaked: bool,
 }
@@ -225,11 +227,11 @@ fn check_lcores(lcores: &[Lcore]) -> Result<(), DpdkError> {
     let mut seen = BTreeSet::new();
     for &Lcore { id, cpu } in lcores {
         let why = if id == 0 || id >= sys::LR_MAX_LCORE {
-            format!("is not a worker's number; legal are 1 to {}", sys::LR_MAX_LCORE - 1)
+            format!("not a worker: must be 1 to {}", sys::LR_MAX_LCORE - 1)
         } else if !seen.insert(id) {
-            "is given twice".to_string()
+            "given twice".to_string()
         } else if !cpus(&allowed).any(|c| c == cpu) {
-            format!("cannot run on CPU {cpu}; this process may use CPUs {allowed}")
+            format!("cannot run on CPU {cpu}: this process may use CPUs {allowed}")
         } else {
             continue;
         };
@@ -290,12 +292,14 @@ mod tests {
 
     #[test]
     fn lcores_are_checked_before_dpdk_sees_them() {
-        let bad = |id, cpu| check_lcores(&[Lcore { id: 1, cpu: first() }, Lcore { id, cpu }]).unwrap_err().to_string();
+        let bad = |id, cpu| check_lcores(&[Lcore { id: 1, cpu: first() }, Lcore { id, cpu }]).unwrap_err();
         fn first() -> u32 {
             cpus(&allowed_cpus()).next().unwrap()
         }
-        assert!(bad(0, first()).contains("legal are 1 to"));
-        assert!(bad(1, first()).contains("given twice"));
-        assert!(bad(2, 4000).contains("cannot run on CPU 4000; this process may use CPUs"));
+        for (id, cpu) in [(0, first()), (1, first()), (2, 4000)] {
+            assert!(matches!(bad(id, cpu), DpdkError::Lcore { lcore, .. } if lcore == id), "{id}");
+        }
+        insta::assert_snapshot!(bad(0, first()).to_string(), @"lcore 0: not a worker: must be 1 to 127");
+        insta::assert_snapshot!(bad(1, first()).to_string(), @"lcore 1: given twice");
     }
 }

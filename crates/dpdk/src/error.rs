@@ -1,3 +1,5 @@
+//! What can go wrong with DPDK.
+
 use std::path::PathBuf;
 
 use failure::Failure;
@@ -9,21 +11,21 @@ use crate::log;
 #[non_exhaustive]
 pub enum DpdkError {
     /// The EAL is started once per process.
-    #[error("DPDK is already initialised in this process; it can be started only once")]
+    #[error("DPDK is already initialised in this process: it can be started only once")]
     AlreadyInitialised,
-    /// The EAL was cleaned up, or nothing may be made any more.
+    /// The EAL was cleaned up; nothing can be made any more.
     #[error("DPDK was already cleaned up in this process")]
     CleanedUp,
     /// `rte_eal_init` failed.
     #[error("DPDK did not start: {reason} (arguments: {args})")]
     EalInit {
-        /// DPDK's own words, or the errno.
+        /// DPDK's log line, or the errno.
         reason: String,
         /// The arguments it was given.
         args: String,
     },
     /// The shared library is another version than the headers.
-    #[error("DPDK {runtime} is installed, but this program was built for {built}; rebuild it or install that version")]
+    #[error("DPDK {runtime} is installed, but this program was built for {built}: rebuild it or install that version")]
     Version {
         /// The version found at run time.
         runtime: String,
@@ -31,7 +33,7 @@ pub enum DpdkError {
         built: String,
     },
     /// Not enough huge pages, and they were asked for.
-    #[error("{needed} huge pages of 2 MiB are needed, {free} are free ({reason}); get them with: sysctl -w vm.nr_hugepages={needed}")]
+    #[error("{needed} huge pages of 2 MiB are needed, {free} are free ({reason}): reserve them with: sysctl -w vm.nr_hugepages={needed}")]
     NoHugepages {
         /// Pages needed.
         needed: u64,
@@ -41,7 +43,7 @@ pub enum DpdkError {
         reason: String,
     },
     /// DPDK's memory is used up, or the machine's.
-    #[error("no memory for {what}: {reason}; give DPDK more with --memory-mib")]
+    #[error("no memory for {what}: {reason}: give DPDK more with --memory-mib")]
     NoMemory {
         /// What was to be made.
         what: String,
@@ -56,8 +58,8 @@ pub enum DpdkError {
         /// What is legal.
         why: String,
     },
-    /// An lcore that does not exist, is the main one, or is at work.
-    #[error("lcore {lcore} {why}")]
+    /// An lcore that does not exist, is the main one, or is busy.
+    #[error("lcore {lcore}: {why}")]
     Lcore {
         /// The lcore's number.
         lcore: u32,
@@ -81,13 +83,13 @@ pub enum DpdkError {
         why: String,
     },
     /// A PCI device that is not there.
-    #[error("port {address}: no such PCI device; list them with: dpdk-devbind.py --status-dev net")]
+    #[error("port {address}: no such PCI device: list them with: dpdk-devbind.py --status-dev net")]
     NoPciDevice {
         /// The address.
         address: String,
     },
     /// A PCI device that belongs to the kernel.
-    #[error("port {address}: bound to {driver}, not to vfio-pci; bind it with: dpdk-devbind.py -b vfio-pci {address}")]
+    #[error("port {address}: bound to {driver}, not to vfio-pci: bind it with: dpdk-devbind.py -b vfio-pci {address}")]
     PciNotBound {
         /// The address.
         address: String,
@@ -95,15 +97,15 @@ pub enum DpdkError {
         driver: String,
     },
     /// A network interface that is not there.
-    #[error("port eth:{name}: no such interface; there are {there}")]
+    #[error("port eth:{name}: no such interface: the interfaces are {there}")]
     NoInterface {
         /// The interface asked for.
         name: String,
         /// Those that exist.
         there: String,
     },
-    /// Something listens on the socket already.
-    #[error("port {port}: another process listens on {path}; stop it or choose another path")]
+    /// Another process listens on the socket already.
+    #[error("port {port}: another process listens on {path}: stop it or choose another path")]
     SocketBusy {
         /// The port's text.
         port: String,
@@ -111,7 +113,7 @@ pub enum DpdkError {
         path: PathBuf,
     },
     /// Nothing listens on the socket.
-    #[error("port {port}: {why}; start the other side first, or listen here with {server}")]
+    #[error("port {port}: {why}: start the other side first, or listen here with {server}")]
     SocketMissing {
         /// The port's text.
         port: String,
@@ -132,8 +134,8 @@ pub enum DpdkError {
         /// The option that makes us the server.
         server: &'static str,
     },
-    /// We listened, and nobody came.
-    #[error("port {port}: no peer connected to {path} ({after}); start the other side, with that path, as the client")]
+    /// We listened, and no peer connected.
+    #[error("port {port}: no peer connected to {path} ({after}): start the other side with this path as the client")]
     NoPeer {
         /// The port's text.
         port: String,
@@ -153,7 +155,7 @@ pub enum DpdkError {
         why: String,
     },
     /// A right is missing.
-    #[error("{what}: not permitted; {mend}")]
+    #[error("{what}: not permitted: {mend}")]
     NoPermission {
         /// What was tried.
         what: String,
@@ -179,7 +181,7 @@ pub enum DpdkError {
         port: String,
         /// What was being done.
         step: String,
-        /// DPDK's own words, or the errno.
+        /// DPDK's log line, or the errno.
         reason: String,
     },
     /// A forwarding table refused.
@@ -212,7 +214,7 @@ impl DpdkError {
         }
     }
 
-    /// A driver's refusal, in DPDK's own words when it logged any since the last mark.
+    /// A driver's error, with DPDK's log line if there was one since the last mark.
     pub(crate) fn driver(port: &str, step: impl Into<String>, err: i32) -> Self {
         const NO_MEMORY: i32 = 12;
         let line = log::error_line();

@@ -1,3 +1,5 @@
+//! DPDK's forwarding tables for IPv4 and IPv6.
+
 use std::{
     ffi::CString,
     net::{Ipv4Addr, Ipv6Addr},
@@ -130,16 +132,16 @@ macro_rules! fib {
                     Err(DpdkError::Config { what: format!("the {} table for {routes} routes", $table), why })
                 };
                 if routes == 0 || routes > 1 << 24 {
-                    return refuse("legal are 1 to 16777216 routes".into());
+                    return refuse("must be 1 to 16777216 routes".into());
                 }
                 // A bit of an entry tells groups from next hops.
                 let most = bytes.largest().min(1 << 30);
                 let groups = config.groups.unwrap_or($groups(routes).min(most));
                 if groups == 0 || groups > most {
-                    return refuse(format!("{groups} groups do not fit its entries; legal are 1 to {most}"));
+                    return refuse(format!("{groups} groups: must be 1 to {most} with this size of entries"));
                 }
                 if no_route > bytes.largest() {
-                    return refuse(format!("no_route {no_route} is too large; legal are 0 to {}", bytes.largest()));
+                    return refuse(format!("no_route {no_route}: must be 0 to {}", bytes.largest()));
                 }
                 let fib = std::ptr::null_mut();
                 let mut table = Self { fib, config: *config, groups, lookup: $fastest, removed: 0, _alive: alive };
@@ -192,7 +194,7 @@ macro_rules! fib {
             pub fn add(&mut self, prefix: $std, len: u8, next_hop: u32) -> Result<(), DpdkError> {
                 let largest = self.config.bytes.largest();
                 if next_hop > largest {
-                    let reason = format!("next hop {next_hop} is too large; legal are 0 to {largest}");
+                    let reason = format!("next hop {next_hop}: must be 0 to {largest}");
                     return Err(DpdkError::Fib { table: $table, what: format!("route {prefix}/{len}"), reason });
                 }
                 let mut err = self.try_add(prefix, len, next_hop);

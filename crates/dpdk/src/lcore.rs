@@ -1,3 +1,5 @@
+//! Closures on worker lcores.
+
 use std::{
     any::Any,
     ffi::{c_int, c_void},
@@ -68,11 +70,12 @@ impl<'scope> Scope<'scope, '_> {
         // SAFETY: these read EAL's configuration.
         let (main, enabled) = unsafe { (sys::lr_lcore_main(), sys::lr_lcore_enabled(lcore) != 0) };
         if lcore == main {
-            return Err(refuse("is the main lcore; call the work there".into()));
+            return Err(refuse("the main lcore: call the function directly".into()));
         }
-        let busy = busy::flag(lcore).filter(|_| enabled).ok_or_else(|| refuse("is not one DPDK runs".into()))?;
+        let busy =
+            busy::flag(lcore).filter(|_| enabled).ok_or_else(|| refuse("DPDK was not started with it".into()))?;
         if busy.swap(true, Ordering::AcqRel) {
-            return Err(refuse("is at work already".into()));
+            return Err(refuse("busy".into()));
         }
         let slot =
             Arc::new(Slot { lcore, state: Mutex::new(Progress { done: false, result: None }), done: Condvar::new() });

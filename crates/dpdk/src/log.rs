@@ -1,3 +1,5 @@
+//! What DPDK logs, and its error numbers.
+
 use dpdk_sys as sys;
 
 /// The last few KiB DPDK logged. It never reaches the terminal by itself.

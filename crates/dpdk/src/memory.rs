@@ -1,3 +1,5 @@
+//! Which memory DPDK uses: huge pages or ordinary memory.
+
 use dpdk_sys as sys;
 
 use crate::{log, DpdkError};

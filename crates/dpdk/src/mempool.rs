@@ -1,3 +1,5 @@
+//! Pools of mbufs.
+
 use std::{
     ffi::CString,
     fmt,

@@ -1,3 +1,5 @@
+//! Parking DPDK's interrupt thread while lcores poll.
+
 use std::{
     ffi::c_void,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},

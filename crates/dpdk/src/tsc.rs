@@ -1,3 +1,5 @@
+//! The time stamp counter as a clock.
+
 use std::{
     sync::OnceLock,
     time::{Duration, Instant},

@@ -63,10 +63,7 @@ fn the_scope_waits_for_what_nobody_joined() {
 fn a_busy_missing_or_main_lcore_is_refused() {
     let (eal, _turn) = test_eal();
     let stop = AtomicBool::new(false);
-    fn says(r: Result<dpdk::JobHandle<'_, ()>, DpdkError>) -> String {
-        r.err().map_or("launched".into(), |e| e.to_string())
-    }
-    eal.scope(|s| {
+    let refused = eal.scope(|s| {
         let _job = s
             .launch(1, || {
                 while !stop.load(Ordering::Relaxed) {
@@ -74,19 +71,30 @@ fn a_busy_missing_or_main_lcore_is_refused() {
                 }
             })
             .unwrap();
-        assert_eq!(says(s.launch(1, || ())), "lcore 1 is at work already");
-        assert_eq!(says(s.launch(0, || ())), "lcore 0 is the main lcore; call the work there");
-        assert_eq!(says(s.launch(7, || ())), "lcore 7 is not one DPDK runs");
-        assert_eq!(says(s.launch(u32::MAX, || ())), format!("lcore {} is not one DPDK runs", u32::MAX));
+        let refused = [1, 0, 7, u32::MAX].map(|lcore| s.launch(lcore, || ()).err());
+        // Before anything is asserted: the scope waits for the job.
         stop.store(true, Ordering::Relaxed);
+        refused
     });
+    let lcores = refused.each_ref().map(|error| match error {
+        Some(DpdkError::Lcore { lcore, .. }) => Some(*lcore),
+        _ => None,
+    });
+    assert_eq!(lcores, [Some(1), Some(0), Some(7), Some(u32::MAX)], "{refused:?}");
+    let lines: Vec<_> = refused.iter().flatten().take(3).map(ToString::to_string).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    lcore 1: busy
+    lcore 0: the main lcore: call the function directly
+    lcore 7: DPDK was not started with it
+    ");
 }
 
 #[test]
 fn a_panic_on_a_worker_is_an_error_at_the_join_or_a_panic_of_the_scope() {
     let (eal, _turn) = test_eal();
     let joined = eal.scope(|s| s.launch(1, || -> u32 { panic!("frame {} is bad", 7) }).unwrap().join());
-    assert_eq!(joined.unwrap_err().to_string(), "the work on lcore 1 panicked: frame 7 is bad");
+    let error = joined.unwrap_err();
+    assert!(matches!(&error, DpdkError::Panicked { lcore: 1, message } if message == "frame 7 is bad"), "{error}");
 
     let other = AtomicBool::new(false);
     let caught = catch_unwind(AssertUnwindSafe(|| {

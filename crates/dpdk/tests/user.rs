@@ -9,7 +9,7 @@ use std::{
 };
 
 use common::{eal_with, full, open, pass, pool, refused};
-use dpdk::{Memory, PortConfig, Wire};
+use dpdk::{DpdkError, Memory, PortConfig, Wire};
 use packet::{Buffer, Burst, Rx, Tx};
 
 #[test]
@@ -52,7 +52,7 @@ fn inside() {
     assert_eq!(null.take_tx(0).unwrap().tx(&mut burst), 64);
     assert!(burst.iter().all(|f: &dpdk::Mbuf| !f.is_empty()));
     // What needs a right says which.
-    let (line, lacks) = refused(eal, "eth:lo", &pool);
-    assert!(lacks && line.contains("raw sockets: not permitted; run as root, or: sudo setcap"), "{line}");
+    let error = refused(eal, "eth:lo", &pool);
+    assert!(error.machine_lacks() && matches!(error, DpdkError::NoPermission { .. }), "{error}");
     full(&pool);
 }

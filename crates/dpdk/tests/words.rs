@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use common::eal_with;
-use dpdk::{prefetch, Memory, SharedWords};
+use dpdk::{prefetch, DpdkError, Memory, SharedWords};
 
 #[test]
 fn words_are_zero_aligned_shared_and_given_back() {
@@ -26,9 +26,8 @@ fn words_are_zero_aligned_shared_and_given_back() {
         assert!(words.iter().all(|w| w.load(Relaxed) == u64::MAX));
     }
     let refused = SharedWords::new(eal, (1 << 30) / 8).unwrap_err();
-    assert!(refused.machine_lacks() && refused.to_string().contains("a table of 1024 MiB"), "{refused}");
-    assert!(refused.to_string().contains("--memory-mib"), "{refused}");
+    assert!(refused.machine_lacks() && matches!(refused, DpdkError::NoMemory { .. }), "{refused}");
     for bad in [0, usize::MAX / 8, usize::MAX] {
-        assert!(SharedWords::new(eal, bad).unwrap_err().to_string().contains("at least one word"), "{bad}");
+        assert!(matches!(SharedWords::new(eal, bad), Err(DpdkError::Config { .. })), "{bad}");
     }
 }

@@ -1,3 +1,5 @@
+//! The key of a flow.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
@@ -40,9 +42,9 @@ impl Addresses {
     }
 }
 
-/// What tells flows apart: the 5-tuple, where it was seen, and by choice what it was wrapped in.
+/// What identifies a flow: the 5-tuple, the port it was seen on, and optionally its encapsulation.
 ///
-/// The ports are zero for protocols without any and for fragments behind the first. ICMP has its type and code in
+/// The ports are zero for protocols without any and for fragments after the first. ICMP has its type and code in
 /// `dport` (type * 256 + code), as IPFIX collectors expect, and zero in `sport`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
@@ -57,11 +59,11 @@ pub struct Key {
     pub protocol: u8,
     /// Where it was seen: the ingress port, or for a biflow the lower port of the pair.
     pub port: u8,
-    /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] says; zero when nothing is told apart by it.
+    /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] selects; otherwise zero.
     pub scope: u32,
 }
 
-/// What besides the 5-tuple tells flows apart.
+/// What identifies a flow besides the 5-tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distinguish {

@@ -4,7 +4,7 @@
 
 use crate::{Addresses, Key};
 
-/// ICMP and ICMPv6: what they have in the place of the destination port is no port, and stays where it is.
+/// ICMP and ICMPv6 have their type and code in the place of the destination port; it does not change with the direction.
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;
 
@@ -21,7 +21,7 @@ pub struct Key6(pub [u64; 6]);
 
 impl Key4 {
     /// Packs a key; `None` when it is not of IPv4.
-    pub fn of(key: &Key) -> Option<Self> {
+    pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V4 { src, dst } = key.addresses else { return None };
         Some(Self([u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), tail(key), key.scope.into()]))
     }
@@ -36,7 +36,7 @@ impl Key4 {
 
 impl Key6 {
     /// Packs a key; `None` when it is not of IPv6.
-    pub fn of(key: &Key) -> Option<Self> {
+    pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V6 { src, dst } = key.addresses else { return None };
         let ([s0, s1], [d0, d1]) = (halves(src.to_bits()), halves(dst.to_bits()));
         Some(Self([s0, s1, d0, d1, tail(key), key.scope.into()]))
@@ -108,13 +108,13 @@ mod tests {
             port: 3,
             scope: 0xabcde,
         };
-        assert_eq!(Key4::of(&key), Some(Key4([0x0a00_0001_c000_0209, 0x1234_5678_0603_0000, 0xabcde])));
-        assert_eq!(Key6::of(&key), None);
+        assert_eq!(Key4::from_key(&key), Some(Key4([0x0a00_0001_c000_0209, 0x1234_5678_0603_0000, 0xabcde])));
+        assert_eq!(Key6::from_key(&key), None);
         let addresses = Addresses::V6 { src: "2001:db8::1".parse().unwrap(), dst: "2001:db8:0:7::2".parse().unwrap() };
         let six = Key { addresses, ..key };
         let words = [0x2001_0db8_0000_0000, 1, 0x2001_0db8_0000_0007, 2, 0x1234_5678_0603_0000, 0xabcde];
-        assert_eq!(Key6::of(&six), Some(Key6(words)));
-        assert_eq!(Key4::of(&six), None);
+        assert_eq!(Key6::from_key(&six), Some(Key6(words)));
+        assert_eq!(Key4::from_key(&six), None);
     }
 
     #[test]
@@ -140,11 +140,11 @@ mod tests {
             };
             let key = Key { addresses, sport, dport, protocol, port, scope };
             if six {
-                let packed = Key6::of(&key).unwrap();
+                let packed = Key6::from_key(&key).unwrap();
                 prop_assert_eq!(Key::from(packed), key);
                 prop_assert_eq!(packed.flipped().flipped(), packed);
             } else {
-                let packed = Key4::of(&key).unwrap();
+                let packed = Key4::from_key(&key).unwrap();
                 prop_assert_eq!(Key::from(packed), key);
                 prop_assert_eq!(packed.flipped().flipped(), packed);
                 let other = Key::from(packed.flipped());

@@ -1,14 +1,14 @@
 //! The read protocol: newline-delimited JSON over TCP. One request a line, one or more answers a line each.
 //!
-//! An answer to request `id` carries that `id`. A server speaks first: one [`Hello`] line (or, when it is full, one
-//! [`What::Error`] and the end). Unknown fields in requests are errors, unknown fields in answers are to be ignored.
+//! An answer to request `id` carries that `id`. The server sends the first line: a [`Hello`], or a
+//! [`What::Error`] before it closes the connection. Unknown fields in requests are errors. Clients ignore unknown fields.
 
 use serde::{de::Error as _, Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::Record;
 
-/// What [`Hello::server`] says.
+/// The value of [`Hello::server`].
 pub const SERVER: &str = "linerate-flowlog";
 /// The protocol's version, [`Hello::version`].
 pub const VERSION: u32 = 1;
@@ -32,12 +32,12 @@ pub struct Hello {
     pub auth: bool,
 }
 
-/// One line of a client's.
+/// A line that a client sends.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Request {
     /// Chosen by the client, repeated in the answer; zero when absent.
     pub id: u64,
-    /// What is asked.
+    /// The request.
     #[serde(flatten)]
     pub ask: Ask,
 }
@@ -61,21 +61,21 @@ impl<'de> Deserialize<'de> for Request {
     }
 }
 
-/// What can be asked.
+/// The requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
-    /// Shows the token; answered by [`What::Ok`].
+    /// Shows the token. The answer is [`What::Ok`].
     Auth {
         /// The token.
         token: String,
     },
     /// [`Totals`].
     Totals,
-    /// A [`Page`] of flows in no particular order. It may hold fewer than `limit`, even none, and still have a next:
-    /// only so much of the table is walked for one page.
+    /// A [`Page`] of flows in no particular order. A page may hold fewer flows than `limit`, even none, and still have a
+    /// next one: only a part of the table is read for a page.
     Flows {
-        /// Where to go on: [`Page::next`] of the page before; from the start when absent.
+        /// [`Page::next`] of the page before; absent: from the start.
         #[serde(default)]
         cursor: Option<String>,
         /// Most flows in the page; at most 1,000.
@@ -84,17 +84,17 @@ pub enum Ask {
         /// Only these.
         #[serde(default)]
         filter: Filter,
-        /// With their rates; zero without.
+        /// Whether to fill in rates; they are zero otherwise.
         #[serde(default)]
         rates: bool,
     },
-    /// A [`Page`] of the largest flows, largest first, with their rates. It takes up to a second and the time to walk the
-    /// table, twice that when nobody asked in the last seconds.
+    /// A [`Page`] of the largest flows, largest first, with their rates. The answer takes up to one second plus
+    /// the time to read the table; twice as long when no client has asked for some seconds.
     Top {
-        /// Largest in what.
+        /// What the flows are sorted by.
         #[serde(default)]
         by: By,
-        /// How many; at most 1,000.
+        /// Number of flows, at most 1,000.
         #[serde(default = "limit")]
         limit: usize,
         /// Only these.
@@ -103,22 +103,22 @@ pub enum Ask {
     },
     /// [`Totals`] and, when `top` is given, a [`Page`] of the largest flows, the first at once (the page as soon as rates
     /// are known) and then once every interval, until the connection ends or [`Ask::Unsubscribe`]. A connection has one
-    /// subscription: another takes its place.
+    /// subscription; a new one replaces it.
     Subscribe {
-        /// Seconds between, 1 to 3600.
+        /// Interval in seconds, 1 to 3600.
         #[serde(default = "second")]
         every_s: u32,
-        /// With so many largest flows; at most 1,000.
+        /// Number of largest flows, at most 1,000.
         #[serde(default)]
         top: Option<usize>,
-        /// Largest in what.
+        /// What the flows are sorted by.
         #[serde(default)]
         by: By,
         /// Only these flows.
         #[serde(default)]
         filter: Filter,
     },
-    /// Ends the subscription; answered by [`What::Ok`].
+    /// Ends the subscription. The answer is [`What::Ok`].
     Unsubscribe,
 }
 
@@ -130,7 +130,7 @@ fn second() -> u32 {
     1
 }
 
-/// What a flow is large in.
+/// What flows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
@@ -145,7 +145,7 @@ pub enum By {
     BitRate,
 }
 
-/// Which flows; every part given must hold.
+/// Which flows; all given parts must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filter {
@@ -159,17 +159,17 @@ pub struct Filter {
     pub ingress: Option<u8>,
 }
 
-/// One line of a server's, after the hello.
+/// A line that a server sends after the hello.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Of the request; zero for one that could not be read.
+    /// The `id` of the request; zero for a request that could not be read.
     pub id: u64,
-    /// What.
+    /// The answer.
     #[serde(flatten)]
     pub what: What,
 }
 
-/// What is answered.
+/// The answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -177,9 +177,9 @@ pub enum What {
     Totals(Totals),
     /// Flows.
     Page(Page),
-    /// Done; nothing to tell.
+    /// Done.
     Ok(bool),
-    /// Why not: one line.
+    /// Why the request was refused: one line.
     Error(String),
 }
 
@@ -206,19 +206,19 @@ pub struct Totals {
 pub struct Interface {
     /// Its number, as in [`Record::ingress`].
     pub port: u8,
-    /// What it is: its devargs or kernel name.
+    /// Its devargs or kernel name.
     pub name: String,
     /// Frames received, exact.
     pub packets: u64,
     /// Their bytes without FCS, exact.
     pub bytes: u64,
-    /// Frames received that are no IP.
+    /// Frames received that are not IP.
     pub not_ip: u64,
-    /// Frames that claim to be IP but cannot be read.
+    /// Frames with an IP EtherType that cannot be read.
     pub malformed: u64,
-    /// Frames the port had no room for.
+    /// Frames that the port dropped because its receive queue was full.
     pub missed: u64,
-    /// Frames received that could not be passed on.
+    /// Frames received that could not be transmitted.
     pub tx_dropped: u64,
     /// Packets a second over the last full second.
     pub packet_rate: f64,
@@ -233,7 +233,7 @@ pub struct Interface {
 pub struct TableTotals {
     /// Flows in it now.
     pub flows: u64,
-    /// Flows it has room for.
+    /// Flows that the table has room for.
     pub capacity: u64,
     /// Memory it takes, in bytes.
     pub memory: u64,
@@ -241,7 +241,7 @@ pub struct TableTotals {
     pub created: u64,
     /// Flows ended since the start, by reason: idle, active, end of flow, forced, lack of resources.
     pub ended: [u64; 5],
-    /// Packets of flows that found no place (policy `refuse`).
+    /// Packets of flows that found no place (policy `drop-new`).
     pub refused_packets: u64,
     /// Flows evicted for others (policy `evict`).
     pub evicted: u64,
@@ -249,46 +249,46 @@ pub struct TableTotals {
     pub new_rate: f64,
 }
 
-/// What became of the records of ended flows.
+/// What happened to the records of ended flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ExportTotals {
     /// Given to export.
     pub records: u64,
     /// Sent or written.
     pub sent: u64,
-    /// Lost: no room on the way, the collector down or slow, the disk full.
+    /// Lost: a queue was full, the collector down or slow, or the disk full.
     pub dropped: u64,
 }
 
-/// What became of the records given to one collector or file.
+/// What happened to the records given to one collector or file.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sink {
-    /// Which, as it was given: `udp:HOST:PORT`.
+    /// Its text form: `udp:HOST:PORT`.
     pub name: String,
     /// Whether it takes records now, as far as is known.
     pub up: bool,
-    /// Records that wait for it.
+    /// Records in its queue.
     pub queued: u64,
     /// Its records.
     #[serde(flatten)]
     pub totals: ExportTotals,
 }
 
-/// Some flows.
+/// A list of flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Page {
-    /// They.
+    /// The flows.
     pub flows: Vec<Row>,
-    /// Where the next page goes on; none after the last.
+    /// The cursor of the next page; none after the last.
     pub next: Option<String>,
-    /// How many flows match in all, where it is known (top lists).
+    /// How many flows match in all; known for top lists only.
     pub matching: Option<u64>,
 }
 
 /// One flow, with its rates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// It.
+    /// What was counted of it.
     #[serde(flatten)]
     pub record: Record,
     /// Packets a second, both ways, between the last two walks of the table: about a second, longer for tables of

@@ -1,11 +1,13 @@
+//! What was counted of a flow.
+
 use serde::{Deserialize, Serialize};
 
 use crate::Key;
 
 /// What was counted of a flow, while it goes on or when it has ended.
 ///
-/// For a biflow, `forward` is the way of the first frame seen, from the key's source to its destination, and
-/// `back` the other; otherwise `back` stays zero. Bytes are those of the frames on the wire without FCS. Times are
+/// For a biflow, `forward` is the direction of the first frame seen, from the key's source to its destination, and
+/// `back` the other direction; otherwise `back` stays zero. Bytes are those of the frames on the wire without FCS. Times are
 /// nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -20,17 +22,17 @@ pub struct Record {
     pub tcp_flags: u8,
     /// From the source to the destination.
     pub forward: Way,
-    /// The other way.
+    /// From the destination to the source.
     pub back: Way,
     /// Time of the first frame, in ns since the Unix epoch.
     pub first: u64,
     /// Time of the last frame, in ns since the Unix epoch.
     pub last: u64,
-    /// Why it was recorded; none while it goes on.
+    /// Why it was recorded; none while the flow goes on.
     pub end: Option<EndReason>,
 }
 
-/// Frames and bytes one way.
+/// Frames and bytes in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Way {
     /// Frames.
@@ -44,14 +46,14 @@ pub struct Way {
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum EndReason {
-    /// Nothing was seen of it for the idle timeout.
+    /// No frame for the idle timeout.
     Idle = 1,
-    /// It has gone on for the active timeout; it is counted on from zero.
+    /// The flow lasted for the active timeout; its counts start again from zero.
     Active = 2,
-    /// TCP said so: both sides sent FIN, or one RST.
+    /// TCP ended it: both sides sent FIN, or one sent RST.
     EndOfFlow = 3,
     /// The logger ends.
     Forced = 4,
-    /// Its place was needed for another.
+    /// Its place was given to another flow.
     LackOfResources = 5,
 }

@@ -1,6 +1,8 @@
+//! What servers read flows and totals from.
+
 use crate::{protocol::Totals, Record};
 
-/// Where the flows are read from, by many readers at once, while they are counted. Nothing here makes the packet path wait.
+/// Flows and totals for many readers at once, while they are counted. Readers never block the packet path.
 pub trait Source: Send + Sync {
     /// Everything counted so far.
     fn totals(&self) -> Totals;
@@ -8,6 +10,6 @@ pub trait Source: Send + Sync {
     /// Places a flow can be in, over all tables: `0..places()`.
     fn places(&self) -> u64;
 
-    /// Shows the flows in places `from..to`, each as it is at one instant.
+    /// Calls `visit` with each flow in places `from..to`. Each record is consistent: it is read at one instant.
     fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record));
 }

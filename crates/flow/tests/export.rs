@@ -187,7 +187,7 @@ fn a_slow_collector_costs_itself_only() {
     let held = stuck.accept().unwrap();
     // Far more than the kernel's buffers and the queue hold.
     let mut sent = 0;
-    while lines_with(&lines, "full; dropping") == 0 {
+    while lines_with(&lines, "is full") == 0 {
         given.put(some(10_000));
         sent += 10_000;
         wait_for("the other", || flows.lock().unwrap().len() == sent);
@@ -349,7 +349,7 @@ fn killed_it_leaves_whole_lines() {
     let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
     given.put(some(7));
     assert_eq!(exporter.finish(SECONDS)[0].totals, totals(7, 7, 0));
-    assert_eq!(lines_with(&lines, &format!("cut {half} bytes")), 1, "{lines:?}");
+    assert_eq!(lines_with(&lines, &format!("removed {half} bytes")), 1, "{lines:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), before - 1 + 7);
     assert!(text.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()));
@@ -430,7 +430,7 @@ fn the_end_lifts_the_pace() {
     given.put(some(2000));
     wait_for("the first message", || exporter.stats()[0].messages > 1);
     let lines = exporter.hasten(2000, Duration::from_secs(4));
-    assert!(lines.len() == 1 && lines[0].contains("not 1/s"), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].contains("1/s"), "{lines:?}");
     assert_eq!(exporter.hasten(2000, SECONDS), Vec::<String>::new());
     assert_eq!(exporter.finish(SECONDS)[0].totals, totals(2000, 2000, 0));
 

@@ -19,7 +19,7 @@ use crate::{
     stop::{lock, Stop},
 };
 
-/// Connections over a limit that are answered at once; further ones are closed without an answer.
+/// Connections over a limit that are served a refusal at the same time; further ones are closed without an answer.
 const MAX_REFUSALS: usize = 8;
 
 /// An accepted connection.

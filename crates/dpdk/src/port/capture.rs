@@ -1,5 +1,5 @@
-//! A capture that is read once, by ourselves: the driver goes through libpcap one frame at a time and takes several times
-//! as long.
+//! A capture that is read once, without the driver: that reads through libpcap frame by frame and takes several times as
+//! long.
 
 use std::{
     fs::File,
@@ -167,7 +167,7 @@ impl Capture {
 
     /// The frame before which `whole` stopped: a large one. Returns how many frames that made: one, or none.
     #[cold]
-    fn odd(&mut self, burst: &mut Burst<Mbuf>) -> usize {
+    fn take_large(&mut self, burst: &mut Burst<Mbuf>) -> usize {
         let Some(len) = self.record(self.at) else { return 0 };
         if len > MOST {
             self.stop(Some(format!(
@@ -243,7 +243,7 @@ impl Rx for Capture {
             whole = self.whole(lens);
         }
         let n = match lens.get(..whole) {
-            Some([]) | None => self.odd(burst),
+            Some([]) | None => self.take_large(burst),
             Some(lens) => self.fill(burst, lens),
         };
         self.progress.frames.store(self.frames, Ordering::Relaxed);
@@ -277,7 +277,7 @@ impl Capture {
 
 /// The byte order of a classic capture of Ethernet frames; `None` when it is another kind of file.
 fn of_ethernet(head: &[u8; HEADER]) -> Option<ByteOrder> {
-    let order = ByteOrder::of(head)?;
+    let order = ByteOrder::from_header(head)?;
     // The upper bits say how long the FCS is, if frames have one; those are the driver's.
     (order.number(*head.last_chunk()?) == 1).then_some(order)
 }

@@ -25,9 +25,9 @@ pub struct PortConfig {
     pub tx_desc: u16,
     /// The largest L2 payload in bytes: frame size less 18. Default 1500.
     pub mtu: u16,
-    /// Take frames for any MAC, where the driver can. Default true.
+    /// Receive frames for any MAC address, if the driver can. Default true.
     pub promiscuous: bool,
-    /// Read captures once, to their end, instead of for ever. Default false.
+    /// Read captures once instead of in a loop. Default false.
     pub read_once: bool,
     /// How long opening `virtio:…,server=1` waits for its peer: DPDK needs it to set the device up. Default 30 s.
     pub peer_timeout: Duration,
@@ -63,7 +63,7 @@ pub(super) fn check_config(text: &str, config: &PortConfig) -> Result<(), DpdkEr
     let refuse = |why: String| Err(DpdkError::Config { what: format!("port {text}"), why });
     let most = sys::LR_MAX_QUEUES as u16;
     if config.rx_queues > most || config.tx_queues > most || config.rx_queues + config.tx_queues == 0 {
-        return refuse(format!("needs a queue, and at most {most} in each direction"));
+        return refuse(format!("must have 1 to {most} queues in a direction"));
     }
     check_mtu(text, config.mtu, &config.pool)
 }
@@ -73,7 +73,7 @@ pub(super) fn check_mtu(text: &str, mtu: u16, pool: &Mempool) -> Result<(), Dpdk
     // Header and FCS; drivers with a VLAN tag in the frame need its four bytes too.
     let most = pool.max_frame_len().saturating_sub(22);
     if mtu < 68 || usize::from(mtu) > most {
-        let why = format!("MTU {mtu} does not fit; legal is 68 to {most} with this pool's data room");
+        let why = format!("MTU {mtu}: must be 68 to {most} with the data room of this pool");
         return Err(DpdkError::Config { what: format!("port {text}"), why });
     }
     Ok(())

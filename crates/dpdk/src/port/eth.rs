@@ -86,12 +86,12 @@ fn check(request: &Request<'_>, config: &PortConfig) -> Result<(), DpdkError> {
     }
     let refuse = |reason: String| DpdkError::Driver { port: text.to_string(), step: "opening".into(), reason };
     if state.up == 0 {
-        return Err(refuse(format!("the interface is down; bring it up with: ip link set {iface} up")));
+        return Err(refuse(format!("the interface is down: bring it up with: ip link set {iface} up")));
     }
     if state.mtu < u32::from(config.mtu) {
         let (has, wants) = (state.mtu, config.mtu);
         return Err(refuse(format!(
-            "its MTU is {has}, {wants} is needed; set it with: ip link set {iface} mtu {wants}"
+            "its MTU is {has}, {wants} is needed: set it with: ip link set {iface} mtu {wants}"
         )));
     }
     Ok(())

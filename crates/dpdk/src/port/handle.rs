@@ -49,12 +49,12 @@ impl Port {
         &self.started.driver
     }
 
-    /// Why this is not what was asked for: AF_PACKET where AF_XDP could not be opened, a part of a capture.
+    /// Why the port is not what was asked for: AF_PACKET because AF_XDP could not be opened, or a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
     }
 
-    /// How far the capture is that this port reads once; `None` where it reads none, or leaves it to the driver.
+    /// Progress of the capture that this port reads once; `None` when it reads none, or when the driver reads it.
     pub fn progress(&self) -> Option<&Arc<Progress>> {
         self.progress.as_ref()
     }
@@ -74,10 +74,9 @@ impl Port {
         self.started.max_queues
     }
 
-    /// What received frames are spread by over the receive queues; nothing is on when there is one queue, or the
-    /// device cannot.
+    /// The fields by which frames are spread over the receive queues. Off with one queue, or when the device cannot.
     pub fn rss(&self) -> Rss {
-        Rss::of(self.started.info().map_or(0, |i| i.rss.into()))
+        Rss::from_bits(self.started.info().map_or(0, |i| i.rss.into()))
     }
 
     /// The largest L2 payload in bytes. Errors when the driver cannot say.
@@ -117,7 +116,7 @@ impl Port {
         Ok(TxQueue::new(Arc::clone(&self.started), q))
     }
 
-    /// Gives the port up. It goes at once when no queue of it is left.
+    /// Gives the port up. It is closed at once when none of its queues is left.
     pub fn close(self) {}
 }
 
@@ -129,7 +128,7 @@ fn take(taken: &mut [bool], started: &Started, direction: &'static str, queue: u
             return Ok(());
         }
         Some(true) => "is already taken".to_string(),
-        None => format!("does not exist; the port has {count}"),
+        None => format!("does not exist: the port has {count}"),
     };
     Err(DpdkError::Queue { port: started.text.clone(), direction, queue, why })
 }

@@ -1,4 +1,4 @@
-//! Captures: replayed for ever out of the pool, or read once while what is sent is written.
+//! Captures: replayed in a loop out of the pool, or read once while what is sent is written.
 //!
 //! For replaying, the driver loads the whole file into mbufs at start, once for each receive queue, and copies from
 //! there. A large capture gets a pool of its own for that, with mbufs no longer than its frames.
@@ -105,7 +105,7 @@ pub(super) enum ByteOrder {
 
 impl ByteOrder {
     /// That of a capture with microseconds or nanoseconds; `None` when it is another kind of file.
-    pub(super) fn of(head: &[u8; HEADER]) -> Option<Self> {
+    pub(super) fn from_header(head: &[u8; HEADER]) -> Option<Self> {
         match head {
             [0xd4, 0xc3, 0xb2, 0xa1, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => Some(Self::Little),
             [0xa1, 0xb2, 0xc3, 0xd4, ..] | [0xa1, 0xb2, 0x3c, 0x4d, ..] => Some(Self::Big),
@@ -150,7 +150,7 @@ struct Measured {
 fn measure(mut from: impl Read) -> io::Result<Measured> {
     let (mut found, mut head) = (Measured::default(), Vec::new());
     from.by_ref().take(HEADER as u64).read_to_end(&mut head)?;
-    let Some(order) = head.first_chunk().and_then(ByteOrder::of) else { return Ok(found) };
+    let Some(order) = head.first_chunk().and_then(ByteOrder::from_header) else { return Ok(found) };
     loop {
         head.clear();
         from.by_ref().take(RECORD as u64).read_to_end(&mut head)?;

@@ -32,7 +32,7 @@ pub(super) const SYMMETRIC_KEY: [u8; sys::LR_RSS_KEY as usize] = {
 };
 
 impl Rss {
-    pub(super) fn of(bits: u32) -> Self {
+    pub(super) fn from_bits(bits: u32) -> Self {
         let has = |bit: u32| bits & bit != 0;
         Self {
             ip: has(sys::LR_RSS_IP),

@@ -1,4 +1,4 @@
-//! What can be known about a unix socket before DPDK is asked to use it.
+//! Unix sockets of ports: checked before DPDK uses them, and after it failed.
 
 use std::{
     io::ErrorKind,
@@ -8,16 +8,17 @@ use std::{
 
 use crate::DpdkError;
 
-/// We are to listen: the directory must exist and nobody else may listen. A socket nobody listens on is removed.
+/// Checks a path to listen on: the directory must exist, and nobody else may listen. Removes a socket on which nobody
+/// listens.
 pub(super) fn check_server(port: &str, path: &Path) -> Result<(), DpdkError> {
     let file = |why: String| DpdkError::File { port: port.to_string(), path: path.to_path_buf(), why };
     let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
-        return Err(file(format!("the directory {} does not exist; make it first", parent.display())));
+        return Err(file(format!("the directory {} does not exist: make it first", parent.display())));
     }
     let Ok(meta) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !meta.file_type().is_socket() {
-        return Err(file("exists and is not a socket; choose another path".into()));
+        return Err(file("exists and is not a socket: choose another path".into()));
     }
     if is_listening(path) {
         return Err(DpdkError::SocketBusy { port: port.to_string(), path: path.to_path_buf() });

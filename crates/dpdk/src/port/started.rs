@@ -121,8 +121,7 @@ impl Started {
         let (rx, tx) = (config.rx_queues, config.tx_queues);
         if rx > max_queues.0 || tx > max_queues.1 {
             let (most_rx, most_tx) = max_queues;
-            let why =
-                format!("has {most_rx} receive and {most_tx} transmit queues at most; {rx} and {tx} are asked for");
+            let why = format!("{rx} receive and {tx} transmit queues: the device has at most {most_rx} and {most_tx}");
             return Err(DpdkError::Config { what: format!("port {text}"), why });
         }
         let mut step = std::ptr::null();

@@ -32,13 +32,13 @@ impl Wire {
     pub fn pair(eal: &'static Eal, name: &str, depth: u32, config: &PortConfig) -> Result<(Port, Port), DpdkError> {
         if !(1..=65536).contains(&depth) {
             let what = format!("wire {name:?} of depth {depth}");
-            return Err(DpdkError::Config { what, why: "the depth must be 1 to 65536 frames".into() });
+            return Err(DpdkError::Config { what, why: "must be 1 to 65536 frames deep".into() });
         }
         let queues = config.rx_queues.max(config.tx_queues);
         let most = sys::LR_MAX_QUEUES as u16;
         if !(1..=most).contains(&queues) {
             let what = format!("wire {name:?} of {queues} queues");
-            return Err(DpdkError::Config { what, why: format!("legal are 1 to {most} queues") });
+            return Err(DpdkError::Config { what, why: format!("must have 1 to {most} queues") });
         }
         let rings = Arc::new(Rings::new(eal, queues, depth)?);
         let near = wire_end(eal, name, Arc::clone(&rings), 0, config)?;

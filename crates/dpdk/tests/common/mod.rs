@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dpdk::{Eal, EalOptions, Lcore, Mbuf, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, TxQueue};
+use dpdk::{DpdkError, Eal, EalOptions, Lcore, Mbuf, Memory, Mempool, Port, PortConfig, PortSpec, RxQueue, TxQueue};
 use packet::{Alloc, Buffer, Burst, Rx, Tx};
 
 /// Ordinary memory, two workers, no PCI.
@@ -37,7 +37,8 @@ pub fn open(eal: &'static Eal, text: &str, pool: &Mempool) -> Port {
     Port::open(eal, &text.parse::<PortSpec>().unwrap(), &PortConfig::new(pool)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-pub fn refused(eal: &'static Eal, text: &str, pool: &Mempool) -> (String, bool) {
+/// The error of a port that cannot be opened; its text is one line.
+pub fn refused(eal: &'static Eal, text: &str, pool: &Mempool) -> DpdkError {
     let error = match text.parse::<PortSpec>() {
         Ok(spec) => Port::open(eal, &spec, &PortConfig::new(pool)).unwrap_err(),
         Err(e) => e,
@@ -45,7 +46,7 @@ pub fn refused(eal: &'static Eal, text: &str, pool: &Mempool) -> (String, bool) 
     let line = error.to_string();
     assert!(!line.contains('\n'), "{line:?}");
     println!("{line}");
-    (line, error.machine_lacks())
+    error
 }
 
 /// Frame number `i`: its length varies and every byte is known.

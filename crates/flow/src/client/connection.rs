@@ -13,14 +13,14 @@ use crate::protocol::{Answer, Ask, By, Filter, Hello, Page, Request, Totals, Wha
 /// Longest answer line that is read, in bytes; a page of 1,000 flows has about a tenth of it.
 const MAX_ANSWER: usize = 8 << 20;
 
-/// Which logger, and how.
+/// Which logger to connect to, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSpec {
     /// `HOST:PORT`.
     pub address: String,
-    /// What is shown if it asks for a token.
+    /// The token, if the logger asks for one.
     pub token: Option<String>,
-    /// Speak TLS.
+    /// Use TLS, and trust this authority.
     pub tls: Option<TlsTrust>,
     /// Longest wait for a connection or an answer. Lists of the largest flows of large tables take seconds.
     pub timeout: Duration,
@@ -44,7 +44,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, checks that a logger answers, and shows the token if it asks for one.
+    /// Connects, checks that a logger answers, and shows the token if the logger asks for one.
     pub fn connect(spec: &ClientSpec) -> Result<Self, ClientError> {
         let tls = spec.tls.as_ref().map(|trust| client_tls(trust, &spec.address)).transpose()?;
         let connect = |why: String| ClientError::Connect { address: spec.address.clone(), why };
@@ -64,17 +64,17 @@ impl Client {
         let mut lines = Lines::new(MAX_ANSWER);
         let line = match lines.next(&mut stream) {
             Ok(Line::Text(line)) => line,
-            Ok(Line::TooLong) => return Err(ClientError::NotALogger("its first line has no end".into())),
-            Ok(Line::End) => return Err(ClientError::Lost("it closed the connection without a word".into())),
+            Ok(Line::TooLong) => return Err(ClientError::NotALogger("its first line is too long".into())),
+            Ok(Line::End) => return Err(ClientError::Lost("it closed the connection without a greeting".into())),
             Err(e) if timed_out(&e) => {
-                return Err(ClientError::NotALogger("it says nothing: is it one that speaks TLS?".into()))
+                return Err(ClientError::NotALogger("it sends no greeting: does it use TLS?".into()))
             }
             Err(e) => return Err(ClientError::Lost(e.to_string())),
         };
         let hello: Hello = match (serde_json::from_slice(&line), serde_json::from_slice(&line)) {
             (Ok(hello), _) => hello,
             (_, Ok(Answer { what: What::Error(why), .. })) => return Err(ClientError::Refused(why)),
-            (Err(e), _) => return Err(ClientError::NotALogger(format!("its first line is no greeting: {e}"))),
+            (Err(e), _) => return Err(ClientError::NotALogger(format!("its first line is not a greeting: {e}"))),
         };
         if hello.server != SERVER || hello.version != VERSION {
             let what = format!("it is {:.40?} version {}", hello.server, hello.version);
@@ -89,8 +89,7 @@ impl Client {
         }
     }
 
-    /// Connects, again and again until it succeeds: `wait` is told why not and for how long to wait, and says whether to
-    /// go on.
+    /// Connects, and tries again after errors: `wait` gets the error and how long to wait, and returns whether to try again.
     pub fn connect_patiently(
         spec: &ClientSpec,
         back_off: &mut BackOff,
@@ -108,12 +107,12 @@ impl Client {
         }
     }
 
-    /// What the logger said of itself.
+    /// The greeting of the logger.
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// Sends a request and does not wait; returns its `id`, which its answers carry.
+    /// Sends a request without waiting; returns its `id`, which its answers carry.
     pub fn send(&mut self, ask: Ask) -> Result<u64, ClientError> {
         self.last += 1;
         let id = self.last;
@@ -123,7 +122,7 @@ impl Client {
         Ok(id)
     }
 
-    /// The next answer to whatever was asked, if one comes in that time.
+    /// The next answer to any request, if one comes within `wait`.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Answer>, ClientError> {
         // What is here already is read however short the wait.
         self.stream.set_deadline(within(wait.max(Duration::from_millis(1))));
@@ -138,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Asks and waits for the answer. Answers to anything else that come before are let go.
+    /// Sends a request and waits for its answer. Answers to other requests that come before are dropped.
     pub fn ask(&mut self, ask: Ask) -> Result<What, ClientError> {
         let id = self.send(ask)?;
         let patience = within(self.timeout);
@@ -189,5 +188,5 @@ pub(super) fn unexpected(what: &What) -> ClientError {
         What::Ok(_) => "ok",
         What::Error(_) => "an error",
     };
-    ClientError::NotAnAnswer(format!("{kind}, to another question"))
+    ClientError::NotAnAnswer(format!("{kind} was not asked for"))
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody answers there.
-    #[error("{address}: {why}: start a logger there (linerate flowlog --listen) or name another HOST:PORT")]
+    /// No connection.
+    #[error("{address}: {why}: start a logger there with linerate flowlog --listen, or name another HOST:PORT")]
     Connect {
         /// Where.
         address: String,
@@ -17,8 +17,8 @@ pub enum ClientError {
     /// The server's certificate cannot be checked.
     #[error(transparent)]
     Trust(#[from] net::TrustError),
-    /// Somebody else answers there.
-    #[error("no flow logger answers there: {0}")]
+    /// Another program answers.
+    #[error("not a flow logger: {0}")]
     NotALogger(String),
     /// The logger asks for a token, and none was given.
     #[error("the logger asks for a token: give one")]
@@ -29,10 +29,10 @@ pub enum ClientError {
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Lost(String),
-    /// The logger does not answer.
-    #[error("no answer in {} s", .0.as_secs_f64())]
+    /// The logger does not answer in time.
+    #[error("no answer within {} s", .0.as_secs_f64())]
     Late(Duration),
-    /// It answers what cannot be understood.
-    #[error("not an answer: {0}")]
+    /// An answer cannot be read.
+    #[error("not an answer of this protocol: {0}")]
     NotAnAnswer(String),
 }

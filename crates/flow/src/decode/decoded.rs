@@ -9,9 +9,9 @@ pub enum Decoded {
     Ip4(Packet4),
     /// IPv6.
     Ip6(Packet6),
-    /// Not IP, or nothing that is looked into.
+    /// Not IP, or IP inside something that is not decoded.
     NotIp,
-    /// Claims to be IP and cannot be read.
+    /// Marked as IP, but cannot be read.
     Malformed,
 }
 
@@ -26,7 +26,7 @@ pub struct Packet4 {
     pub tos: u8,
     /// TCP flags (RFC 9293 3.1, the low eight); zero for all but TCP.
     pub tcp_flags: u8,
-    /// Whether it goes from the key's destination to its source; never when directions are apart.
+    /// Whether it goes from the key's destination to its source; never without biflows.
     pub reversed: bool,
 }
 

@@ -30,7 +30,7 @@ impl Decoder {
                 _ => break,
             }
             let Some(&[c0, c1]) = packet.first_chunk() else { break };
-            seen.tell(self.spec.distinguish == Distinguish::Vlan, (u32::from(c0) << 8 | u32::from(c1)) & 0xfff);
+            seen.set_scope(self.spec.distinguish == Distinguish::Vlan, (u32::from(c0) << 8 | u32::from(c1)) & 0xfff);
             // Less four bytes in front, the rest is like an untagged frame but for its addresses.
             frame = frame.get(4..).unwrap_or_default();
         }
@@ -44,7 +44,7 @@ impl Decoder {
         for depth in 0..LABELS {
             let Some((entry, rest)) = stack.split_first_chunk() else { break };
             let entry = u32::from_be_bytes(*entry);
-            seen.tell(self.spec.distinguish == Distinguish::Label && depth == 0, entry >> 12);
+            seen.set_scope(self.spec.distinguish == Distinguish::Label && depth == 0, entry >> 12);
             if entry & 0x100 == 0 {
                 stack = rest;
                 continue;
@@ -79,7 +79,7 @@ impl Decoder {
         if flags & VNI_VALID == 0 {
             return None;
         }
-        seen.tell(self.spec.distinguish == Distinguish::Vni, u32::from_be_bytes([0, v0, v1, v2]));
+        seen.set_scope(self.spec.distinguish == Distinguish::Vni, u32::from_be_bytes([0, v0, v1, v2]));
         let inside = seen.inside().filter(|_| self.spec.vxlan == Layer::Inner)?;
         Some(self.layered(frame, inside))
     }

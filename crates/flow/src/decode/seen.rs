@@ -19,9 +19,9 @@ impl Seen {
         Self { bytes: frame.len() as u32, port, tunnels: TUNNELS, scope: 0 }
     }
 
-    /// Takes the first number of the kind that tells flows apart; zero is none (a priority tag, IEEE 802.1Q 9.6).
-    pub(super) fn tell(&mut self, told: bool, scope: u32) {
-        if told && self.scope == 0 {
+    /// Keeps the first identifier of the kind that flows are distinguished by. Zero is none (a priority tag, IEEE 802.1Q 9.6).
+    pub(super) fn set_scope(&mut self, applies: bool, scope: u32) {
+        if applies && self.scope == 0 {
             self.scope = scope;
         }
     }

@@ -4,19 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Distinguish;
 
-/// Tunnels looked into, one in the other: VXLAN and Ethernet pseudowires.
+/// Depth to which nested tunnels are decoded: VXLAN and Ethernet pseudowires.
 pub const TUNNELS: u8 = 3;
 
 /// UDP port of VXLAN (RFC 7348 5).
 pub const VXLAN_PORT: u16 = 4789;
 
-/// What is looked at of a packet in a tunnel.
+/// Which packet of a tunnel is the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
-    /// The tunnel.
+    /// The outer one.
     Outer,
-    /// What is in it.
+    /// The inner one.
     Inner,
 }
 
@@ -24,14 +24,14 @@ pub enum Layer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DecodeSpec {
-    /// What of MPLS; the inner packet unless told. Outer: not IP.
+    /// For MPLS. Default: the inner packet; with outer, MPLS is not IP.
     pub mpls: Layer,
-    /// What of VXLAN; the outer packet unless told.
+    /// For VXLAN. Default: the outer packet.
     pub vxlan: Layer,
     /// UDP destination port of VXLAN.
     pub vxlan_port: u16,
-    /// What besides the 5-tuple tells flows apart. The outermost in the frame counts; a VNI also when the outer packet is
-    /// looked at.
+    /// What identifies a flow besides the 5-tuple. The outermost in the frame counts; a VNI also when the outer packet is the
+    /// key.
     pub distinguish: Distinguish,
     /// Whether both directions are one flow, a biflow (RFC 5103).
     pub biflow: bool,

@@ -1,3 +1,5 @@
+//! Tests of the decoder.
+
 mod build;
 mod every_kind;
 mod hostile;

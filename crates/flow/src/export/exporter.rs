@@ -26,9 +26,9 @@ use crate::{ipfix::EncodeSpec, protocol::ExportTotals, Record};
 
 /// Records pulled at once.
 const BATCH: usize = 4096;
-/// How long to wait when there was nothing to pull. The sources are rings without a bell.
-const NAP: Duration = Duration::from_millis(2);
-/// What finishing may take beyond its deadline: a sink's last system call.
+/// How long to wait when there was nothing to pull: the sources do not notify.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// Time that finishing may take beyond its deadline, for the last system call of a sink.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Where records of ended flows come from.
@@ -42,12 +42,12 @@ pub trait Records: Send {
     }
 }
 
-/// What became of the records given to a sink.
+/// What happened to the records given to a sink.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkStats {
-    /// Which, as it is written: `udp:HOST:PORT`.
+    /// Its text form: `udp:HOST:PORT`.
     pub name: String,
-    /// Records; those neither sent nor dropped are under way. For UDP and TCP sent means given to the network.
+    /// Records; those neither sent nor dropped are waiting. For UDP and TCP, sent means handed to the kernel.
     pub totals: ExportTotals,
     /// Whether it takes records now, as far as is known.
     pub up: bool,
@@ -82,7 +82,7 @@ struct Running {
 }
 
 impl Exporter {
-    /// Starts all threads. Sinks come up, or do not, on their own: see `log` and [`Exporter::stats`].
+    /// Starts all threads. Whether a sink is up is logged to `log` and in [`Exporter::stats`].
     ///
     /// # Errors
     ///
@@ -112,9 +112,8 @@ impl Exporter {
         pulling.patient = Some(Instant::now() + within);
     }
 
-    /// Has what is left leave within about `within`, if the pace of a collector is slower: records that leave faster than
-    /// it may like can still arrive, those that wait too long cannot. `in_all` is how many records each sink will have been
-    /// given by then. One line for each sink that is hastened.
+    /// Raises the rate of paced sinks so that all records are sent within about `within`. `in_all` is how many records each
+    /// sink gets in all. Returns one line for each sink whose rate was raised.
     pub fn hasten(&self, in_all: u64, within: Duration) -> Vec<String> {
         self.sinks.iter().filter_map(|sink| sink.hasten(in_all, within)).collect()
     }
@@ -157,7 +156,7 @@ impl Exporter {
 }
 
 impl Drop for Exporter {
-    /// As [`Exporter::finish`] with no time given; nothing is left to do behind that.
+    /// As [`Exporter::finish`] with a deadline of zero.
     fn drop(&mut self) {
         self.end(Duration::ZERO);
     }
@@ -201,10 +200,7 @@ impl Running {
         let rate = (left as f64 / (0.8 * within.as_secs_f64()).max(1e-3)).ceil() as u64;
         let before = self.floor.fetch_max(rate, Ordering::Relaxed);
         (rate > pace.max(before)).then(|| {
-            format!(
-                "export to {}: {left} records left at the end: sent at {rate}/s, not {pace}/s, to be done",
-                self.name
-            )
+            format!("export to {}: {left} records left at the end: rate raised from {pace}/s to {rate}/s", self.name)
         })
     }
 
@@ -253,7 +249,7 @@ impl Gate {
             self.counters.dropped(rest);
             let room = self.queue.room();
             if self.dropping.is_none() {
-                (self.log)(&format!("export to {}: its queue of {room} records is full; dropping records", self.name));
+                (self.log)(&format!("export to {}: its queue of {room} records is full: dropping records", self.name));
             }
             *self.dropping.get_or_insert(0) += rest.len() as u64;
         } else if let Some(n) = self.dropping.filter(|_| queued <= self.queue.room() / 2) {
@@ -289,7 +285,7 @@ fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, missed: &Atomi
                 any = true;
                 gates.iter_mut().for_each(|gate| gate.give(&batch));
             } else if most == 0 {
-                thread::sleep(NAP);
+                thread::sleep(POLL_INTERVAL);
             }
         }
         missed.store(sources.iter().map(|source| source.missed()).sum(), Ordering::Relaxed);
@@ -299,7 +295,7 @@ fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, missed: &Atomi
         if !any {
             // So that a queue that has emptied meanwhile is noticed.
             gates.iter_mut().for_each(|gate| gate.give(&[]));
-            thread::sleep(NAP);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }

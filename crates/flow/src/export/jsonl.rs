@@ -53,7 +53,7 @@ impl JsonLines {
             if whole < length {
                 file.set_len(whole)?;
                 let (path, cut) = (self.spec.path.display(), length - whole);
-                (self.log)(&format!("export to json:{path}: cut {cut} bytes of a line that was left half written"));
+                (self.log)(&format!("export to json:{path}: removed {cut} bytes of an incomplete last line"));
             }
             self.size = whole;
         }

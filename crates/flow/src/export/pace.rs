@@ -1,3 +1,5 @@
+//! Sending records at a limited rate.
+
 use std::{
     sync::{
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,8 +13,8 @@ use std::{
 /// it is 400 records, a quarter of what the socket buffer that Linux gives a collector holds in messages of 1400 bytes (25
 /// of them) and a sixth of what it holds in the 16 KiB of loopback (three).
 const CREDIT: Duration = Duration::from_millis(2);
-/// The longest wait at once: the end is not to be overlooked.
-const NAP: Duration = Duration::from_millis(50);
+/// Longest wait at once, so that the end of the exporter is noticed.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Records a second at least, whatever the pace: set once, when what is left has to leave in a given time.
 pub(super) type Floor = Arc<AtomicU64>;
@@ -40,7 +42,7 @@ impl Pace {
 
     /// Waits a little for the next message's time; says whether it has come.
     pub fn ready(&self) -> bool {
-        thread::sleep(self.next().saturating_duration_since(Instant::now()).min(NAP));
+        thread::sleep(self.next().saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         Instant::now() >= self.next()
     }
 

@@ -1,3 +1,5 @@
+//! The bounded queue in front of a sink.
+
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, MutexGuard, PoisonError},

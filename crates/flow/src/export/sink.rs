@@ -26,7 +26,7 @@ const STEADY: Duration = Duration::from_secs(10);
 /// The longest.
 const BACK_OFF_MOST: Duration = Duration::from_secs(5);
 
-/// A queue's end: keeps its output open and the records going.
+/// A sink: takes records from its queue and sends them to its output, which it opens again after errors.
 pub(super) struct Sink {
     name: String,
     queue: Arc<Queue>,
@@ -35,8 +35,8 @@ pub(super) struct Sink {
     output: Box<dyn Output>,
     state: State,
     back_off: Duration,
-    /// The reason last logged, until it is up again: a sink that stays down for it says so once.
-    told: Option<Trouble>,
+    /// The trouble that was logged last, until the sink is up again: each is logged once.
+    logged: Option<Trouble>,
     ending: bool,
 }
 
@@ -49,7 +49,7 @@ enum State {
 impl Sink {
     pub fn new(name: String, queue: Arc<Queue>, counters: Arc<Counters>, log: Log, output: Box<dyn Output>) -> Self {
         let state = State::Down { until: Instant::now() };
-        Self { name, queue, counters, log, output, state, back_off: BACK_OFF, told: None, ending: false }
+        Self { name, queue, counters, log, output, state, back_off: BACK_OFF, logged: None, ending: false }
     }
 
     /// Until the queue has ended and is empty, or its deadline has passed.
@@ -119,7 +119,7 @@ impl Sink {
                 self.state = State::Up { since: Instant::now() };
             }
             // What was down is believed to be up when something has gone through.
-            let believed = self.told.is_none();
+            let believed = self.logged.is_none();
             self.check(result.map(|()| believed));
         }
     }
@@ -131,7 +131,7 @@ impl Sink {
                 let believed = matches!(self.state, State::Up { since } if through || since.elapsed() >= BELIEVED);
                 if believed && !self.counters.up.swap(true, Ordering::Relaxed) {
                     self.counters.down.store(false, Ordering::Relaxed);
-                    self.told = None;
+                    self.logged = None;
                     (self.log)(&format!("export to {}: up", self.name));
                 }
                 return;
@@ -143,9 +143,9 @@ impl Sink {
         }
         self.counters.up.store(false, Ordering::Relaxed);
         self.counters.down.store(true, Ordering::Relaxed);
-        if self.told.as_ref() != Some(&trouble) {
-            (self.log)(&format!("export to {}: down: {trouble}; trying again", self.name));
-            self.told = Some(trouble);
+        if self.logged.as_ref() != Some(&trouble) {
+            (self.log)(&format!("export to {}: down: {trouble}; retrying", self.name));
+            self.logged = Some(trouble);
         }
         self.state = State::Down { until: Instant::now() + self.back_off };
         self.back_off = (self.back_off * 2).min(BACK_OFF_MOST);

@@ -1,3 +1,5 @@
+//! Where records are exported to, and how.
+
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use crate::Distinguish;
@@ -5,7 +7,7 @@ use crate::Distinguish;
 /// Where records go, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportSpec {
-    /// Each gets every record.
+    /// Sinks; each gets every record.
     pub sinks: Vec<SinkSpec>,
     /// Observation domain ID of IPFIX messages.
     pub domain: u32,
@@ -39,7 +41,7 @@ impl Default for ExportSpec {
     }
 }
 
-/// One place records go to: `udp:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
+/// A place that records are exported to: `udp:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SinkSpec {
     /// IPFIX over UDP.
@@ -55,7 +57,7 @@ pub enum SinkSpec {
 pub struct UdpSpec {
     /// `HOST:PORT`, looked up whenever the session begins.
     pub address: String,
-    /// Most records a second; a collector that is overrun loses what nobody counts. None: no bound.
+    /// Most records a second. A collector that gets more loses records without a count. None: no limit.
     pub records_per_s: Option<u64>,
     /// Instead of [`ExportSpec::message_bytes`].
     pub message_bytes: Option<usize>,
@@ -64,8 +66,8 @@ pub struct UdpSpec {
 }
 
 impl UdpSpec {
-    /// What a collector as it is installed takes: its socket has room for some 1500 records (2200 in the large messages of
-    /// loopback), and what takes it off the CPU for a few milliseconds is not to fill that (docs/flowlog.md).
+    /// What a collector with default settings takes: its socket buffer holds about 1500 records (2200 in the large messages of
+    /// loopback), and an interruption of a few milliseconds must not fill it (docs/flowlog.md).
     pub const RECORDS_PER_S: u64 = 200_000;
 
     /// Paced at [`Self::RECORDS_PER_S`].
@@ -98,7 +100,8 @@ impl FileSpec {
         Self { path: path.into(), max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 3600), keep: 8 }
     }
 
-    /// Whether a file that is there already is one of JSON lines, so that it can be gone on with. Changes nothing.
+    /// Checks that records can be appended to the file, if it exists. Changes nothing. Errors when it does not hold JSON lines
+    /// or another process writes to it.
     pub fn check(&self) -> std::io::Result<()> {
         super::json_file::check(&self.path)
     }
@@ -114,9 +117,9 @@ impl fmt::Display for SinkSpec {
     }
 }
 
-/// A sink that cannot be read from text.
+/// The text is not a sink.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("export \"{0}\": not one of udp:HOST:PORT, tcp:HOST:PORT, json:FILE")]
+#[error("export \"{0}\": must be udp:HOST:PORT, tcp:HOST:PORT or json:FILE")]
 pub struct SinkError(String);
 
 impl FromStr for SinkSpec {

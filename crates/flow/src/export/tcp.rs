@@ -29,8 +29,8 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// IPFIX over TCP (RFC 7011 10.4): a connection is a session, with templates at its begin.
 ///
-/// Records are counted as sent when the kernel has the whole message; of what it has not delivered when a connection
-/// breaks, nobody knows. A message cut off by that is sent again whole, in the next session.
+/// Records count as sent when the kernel has the whole message. When a connection breaks, it is not known what was
+/// delivered. A message that was cut off is sent again as a whole in the next session.
 pub(super) struct Tcp {
     to: String,
     encoder: Encoder,
@@ -97,13 +97,13 @@ impl Tcp {
         Ok(Some(self.message.records))
     }
 
-    /// Collectors say nothing over TCP; they can only hang up.
+    /// Checks whether the collector has closed the connection; collectors send nothing.
     fn look(&mut self) -> Result<(), Trouble> {
         let stream = self.stream.as_mut().ok_or("not open")?;
         let mut bytes = [0; 512];
-        let said = stream.set_nonblocking(true).and_then(|()| io::Read::read(stream, &mut bytes));
+        let read = stream.set_nonblocking(true).and_then(|()| io::Read::read(stream, &mut bytes));
         stream.set_nonblocking(false).map_err(|error| error.to_string())?;
-        match said {
+        match read {
             Ok(0) => Err("closed by the collector".into()),
             Ok(_) => Ok(()),
             Err(error) if is_wait(&error) => Ok(()),

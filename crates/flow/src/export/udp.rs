@@ -31,13 +31,13 @@ const LOOPBACK_BYTES: usize = 16_384;
 /// The templates come with so many more of the first messages: should the first be lost, nothing could be read for a minute
 /// (RFC 7011 8.4).
 const TEMPLATES_AGAIN: u32 = 2;
-/// How long a refusal may take to come back: a message is counted as sent this long after it was, or at the next one.
+/// Time in which an ICMP refusal arrives: a message counts as sent after this time, or with the next message.
 const REFUSAL: Duration = Duration::from_millis(100);
 
 /// IPFIX over UDP (RFC 7011 10.3).
 ///
-/// Whether anybody listens is told by ICMP alone: the kernel reports it at a later call. So a session begins with the
-/// templates and a short wait, and each message is counted when the next one has not been refused.
+/// Only ICMP tells whether a collector listens, and the kernel reports it at a later call. So a session begins with the
+/// templates and a short wait, and each message counts as sent when the next one is not refused.
 pub(super) struct Udp {
     to: String,
     message_bytes: Option<usize>,
@@ -83,7 +83,7 @@ impl Udp {
         let message = self.encoder.message(unix_s(), templates, statistics.as_ref(), records, &mut self.out);
         let socket = self.socket.as_ref().ok_or("not open")?;
         if let Err(error) = socket.send(&self.out) {
-            // This message did not leave. Nor did the one before arrive, when it is that one's refusal that we hear.
+            // This message was not sent. If the error is an ICMP refusal, the message before did not arrive either.
             self.settle(!is_refusal(&error));
             return Err(error.to_string());
         }
@@ -185,8 +185,7 @@ impl Output for Udp {
     }
 }
 
-/// Whether it is the answer of the network to a message sent before (ICMP), and not our own kernel's to the one that is being
-/// sent: no buffer, no route, a firewall.
+/// Whether the error is an ICMP answer to an earlier message, not a local error of this one (no buffer, no route, a firewall).
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable)
 }

@@ -20,15 +20,15 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long what has arrived is still read after the stop.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Where a collector listens, and what it may be made to keep.
+/// Where a collector listens, and its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CollectorSpec {
     /// UDP address.
     pub udp: Option<SocketAddr>,
     /// TCP address.
     pub tcp: Option<SocketAddr>,
-    /// Exporters at once, over each of UDP and TCP. Over UDP the one silent longest makes room, over TCP the new one is
-    /// shut out.
+    /// Exporters at once, over each of UDP and TCP. Over UDP a new exporter replaces the one that was silent longest;
+    /// over TCP it is refused.
     pub sessions: usize,
     /// What each session may hold.
     pub limits: Limits,
@@ -51,7 +51,7 @@ pub struct Collector {
     tcp: Option<SocketAddr>,
 }
 
-/// Takes the flows of a message, from whichever thread read it; the address is the exporter's.
+/// Receives the flows of a message, on the thread that read it, with the exporter's address.
 type Take = dyn FnMut(SocketAddr, &[Record]) + Send;
 
 struct Shared {

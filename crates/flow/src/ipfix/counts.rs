@@ -1,3 +1,5 @@
+//! What a decoder has read.
+
 /// What a decoder has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {

@@ -1,3 +1,5 @@
+//! IPFIX messages as flow records.
+
 use std::collections::HashMap;
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::Record;
 
-/// How much a sender may make us keep.
+/// How much memory a sender may make a session use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Templates of one session.
@@ -24,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a message was not read, or not to its end.
+/// Why a message could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Fewer bytes than a header has.
@@ -34,11 +36,11 @@ pub enum DecodeError {
     #[error("version {0}, not 10 (IPFIX)")]
     Version(u16),
     /// The header's length is not that of the message.
-    #[error("says it has {says} bytes, and has {has}")]
+    #[error("the header gives a length of {says} bytes, but the message has {has}")]
     Length {
         /// In the header.
         says: usize,
-        /// There.
+        /// Bytes received.
         has: usize,
     },
     /// A set is shorter than its header or longer than the message.

@@ -1,3 +1,5 @@
+//! Flow records as IPFIX messages.
+
 use super::{
     element::{self as e, Element},
     template::{specify, Field, Shape},
@@ -25,7 +27,7 @@ pub struct EncodeSpec {
     pub message_bytes: usize,
 }
 
-/// Totals of an exporter, as its options data reports them (RFC 7011 4.1 and 4.3). Of [`Encoder::message`]'s caller's keeping.
+/// Totals of an exporter, as its options data reports them (RFC 7011 4.1 and 4.3). The caller of [`Encoder::message`] keeps them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Messages sent.
@@ -55,7 +57,7 @@ pub struct Message {
 
 /// Makes the messages of one transport session.
 ///
-/// A message is first made, then sent, then told to be [`Encoder::sent`]: the sequence number counts what was sent.
+/// Call [`Encoder::message`], send the message, then call [`Encoder::sent`]: the sequence number counts sent messages only.
 #[derive(Debug)]
 pub struct Encoder {
     spec: EncodeSpec,
@@ -193,7 +195,7 @@ impl Encoder {
                 out.extend(layout.shape.id().to_be_bytes());
                 out.extend([0; 2]);
             }
-            layout.fields.iter().for_each(|field| field.item.put(record, out));
+            layout.fields.iter().for_each(|field| field.item.write(record, out));
             taken += 1;
         }
         if let Some((_, start)) = open {

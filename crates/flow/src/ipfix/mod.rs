@@ -1,11 +1,11 @@
 //! IPFIX (RFC 7011): flow records as messages that collectors take, and back.
 //!
 //! [`Encoder`] makes the messages of one transport session, [`Decoder`] reads those of one, and [`Collector`] listens
-//! for exporters of any make. Two things to know of what is sent:
+//! for exporters of any make. Of the messages sent:
 //!
 //! - `octetDeltaCount` carries [`Way::bytes`](crate::Way), bytes of the frames without FCS, not of the IP packets alone.
 //! - Times are sent twice, in milliseconds and in nanoseconds: nfcapd before 1.7.5 or so does not read the latter, and
-//!   milliseconds alone would lose what we know.
+//!   milliseconds alone would lose precision.
 mod collector;
 mod counts;
 mod decode;

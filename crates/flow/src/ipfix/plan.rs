@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Addresses, EndReason, Key, Record, Way};
 
-/// What a field of a record is to us.
+/// What a field of a record means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Skip,
@@ -56,7 +56,7 @@ enum Time {
 }
 
 impl Meaning {
-    fn of(element: Element) -> Self {
+    fn from_element(element: Element) -> Self {
         match (element.enterprise, element.id) {
             (0, e::OCTETS | e::OCTETS_TOTAL | e::INITIATOR_OCTETS) => Self::Octets,
             (0, e::PACKETS | e::PACKETS_TOTAL | e::INITIATOR_PACKETS) => Self::Packets,
@@ -132,7 +132,7 @@ impl Plan {
     pub fn push(&mut self, element: Element, length: u16) {
         if length == VARIABLE {
             self.least += 1;
-            self.steps.push(Step { meaning: Meaning::of(element), length: Length::Carried });
+            self.steps.push(Step { meaning: Meaning::from_element(element), length: Length::Carried });
             return;
         }
         // An empty field says nothing, and many of them would make short records costly to read.
@@ -141,7 +141,7 @@ impl Plan {
         }
         let length = usize::from(length);
         self.least += length;
-        let meaning = Meaning::of(element);
+        let meaning = Meaning::from_element(element);
         if let (Meaning::Skip, Some(Step { meaning: Meaning::Skip, length: Length::Fixed(before) })) =
             (meaning, self.steps.last_mut())
         {

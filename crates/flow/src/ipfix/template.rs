@@ -146,8 +146,8 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// Writes it, in the length that [`Shape::fields`] says.
-    pub fn put(self, r: &Record, out: &mut Vec<u8>) {
+    /// Writes the field, in the length that [`Shape::fields`] says.
+    pub fn write(self, r: &Record, out: &mut Vec<u8>) {
         let address = |address, out: &mut Vec<u8>| match address {
             IpAddr::V4(address) => out.extend(address.octets()),
             IpAddr::V6(address) => out.extend(address.octets()),

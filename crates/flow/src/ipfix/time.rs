@@ -1,3 +1,5 @@
+//! Times as NTP has them.
+
 /// Seconds from 1900, where NTP counts from, to 1970.
 const NTP_EPOCH: u64 = 2_208_988_800;
 const NS: u64 = 1_000_000_000;

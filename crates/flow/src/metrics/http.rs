@@ -1,3 +1,5 @@
+//! One HTTP request for metrics and its answer.
+
 use std::{
     io::Read,
     sync::{Arc, Mutex},
@@ -99,7 +101,7 @@ impl Scrapes {
         }
     }
 
-    fn asked(&self, stream: &mut Stream) -> Option<Result<bool, Refusal>> {
+    fn read_request(&self, stream: &mut Stream) -> Option<Result<bool, Refusal>> {
         let mut bytes = Vec::new();
         loop {
             let mut more = [0; 1024];
@@ -116,8 +118,9 @@ impl Scrapes {
     /// Answers one request, and ends the connection.
     pub(super) fn serve(&self, connection: Connection) {
         let mut stream = Stream::plain(connection.tcp, Instant::now() + PATIENCE);
-        let asked = if connection.over_limit.is_some() { Some(Err(Refusal::Busy)) } else { self.asked(&mut stream) };
-        let (status, kind, body, head) = match asked {
+        let request =
+            if connection.over_limit.is_some() { Some(Err(Refusal::Busy)) } else { self.read_request(&mut stream) };
+        let (status, kind, body, head) = match request {
             None => return,
             Some(Ok(head)) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", self.metrics(), head),
             Some(Err(refusal)) => {

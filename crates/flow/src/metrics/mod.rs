@@ -11,7 +11,7 @@ pub use text::text;
 
 use crate::Source;
 
-/// Scrapers at once; there is rarely more than one.
+/// Most scrapers at once.
 const SCRAPERS: usize = 16;
 
 /// Where metrics are served.
@@ -19,18 +19,18 @@ const SCRAPERS: usize = 16;
 pub struct MetricsSpec {
     /// Address and port; port 0: any free one. Other addresses than loopback need a token.
     pub listen: SocketAddr,
-    /// What scrapers have to show, as `Authorization: Bearer TOKEN` (Prometheus: `authorization.credentials_file`).
+    /// The token that scrapers must show, as `Authorization: Bearer TOKEN` (Prometheus: `authorization.credentials_file`).
     pub token: Option<String>,
 }
 
-/// A metrics server that runs. Dropped, its threads have ended.
+/// A running metrics server. Dropping it waits for its threads.
 #[derive(Debug)]
 pub struct MetricsServer {
     acceptor: Acceptor,
 }
 
 impl MetricsServer {
-    /// Listens.
+    /// Starts to listen. Errors: the address needs a token or cannot be bound.
     pub fn start(spec: &MetricsSpec, source: Arc<dyn Source>) -> Result<Self, ServeError> {
         check_listen(spec.listen, spec.token.as_deref())?;
         let scrapes = http::Scrapes::new(source, spec.token.clone());
@@ -45,7 +45,7 @@ impl MetricsServer {
         Ok(Self { acceptor })
     }
 
-    /// Where it listens, with the port that was free.
+    /// The address it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.address()
     }

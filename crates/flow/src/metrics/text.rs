@@ -1,3 +1,5 @@
+//! Totals in the text format of Prometheus.
+
 use std::fmt::{Display, Write};
 
 use crate::protocol::{Interface, Sink, Totals};

@@ -1,8 +1,10 @@
+//! Filters of flows, ready for millions of records.
+
 use std::net::IpAddr;
 
 use crate::{protocol::Filter, Record};
 
-/// A [`Filter`] ready to be asked millions of times.
+/// A parsed [`Filter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Matcher {
     prefix: Option<Prefix>,
@@ -50,7 +52,7 @@ impl Prefix {
 }
 
 impl Matcher {
-    /// Understands it, or says in one line what cannot be.
+    /// Parses a filter. The error says in one line what is wrong and what is legal.
     pub fn new(filter: &Filter) -> Result<Self, String> {
         let prefix = match &filter.prefix {
             None => None,
@@ -64,7 +66,7 @@ impl Matcher {
         Ok(Self { prefix, port: filter.port, protocol: filter.protocol, ingress: filter.ingress })
     }
 
-    /// Whether every part given holds.
+    /// Whether a record matches all given parts.
     pub fn matches(&self, record: &Record) -> bool {
         let key = &record.key;
         self.ingress.is_none_or(|i| i == record.ingress)

@@ -1,8 +1,8 @@
 //! The server of the read protocol ([`crate::protocol`]) over any [`Source`].
 //!
-//! A thread for each client, up to a limit; one that reads the totals at each full second; one that walks the table for
-//! all who ask for rates or the largest flows, and sleeps when nobody does. A client has bounded room and time for
-//! everything, so that a slow, silent or hostile one costs itself only.
+//! Each client has a thread, up to a limit. One thread reads the totals at each full second. One walks the table for all
+//! clients that ask for rates or the largest flows, and sleeps when none does. Every client has limits of memory and time,
+//! so that a slow, silent or hostile client affects only itself.
 
 mod filter;
 mod pages;
@@ -19,19 +19,19 @@ pub use net::{token_from_file, ServeError, TlsSpec, MAX_TOKEN, MIN_TOKEN};
 
 use crate::Source;
 
-/// How to serve.
+/// How a server is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeSpec {
     /// Address and port; port 0: any free one. Other addresses than loopback need a token.
     pub listen: SocketAddr,
-    /// The logger's name, as [`crate::protocol::Hello::name`] says it.
+    /// The logger's name in [`crate::protocol::Hello::name`].
     pub name: String,
-    /// What clients have to show ([`crate::protocol::Ask::Auth`]). See [`token_from_file`].
+    /// The token that clients must show ([`crate::protocol::Ask::Auth`]). See [`token_from_file`].
     pub token: Option<String>,
-    /// Speak TLS and nothing else.
+    /// Accept TLS only.
     pub tls: Option<TlsSpec>,
-    /// Most clients at once; the next is told so and let go. A quarter of them from one address that is not of this machine,
-    /// and where a token is asked for, a sixteenth that have not shown it.
+    /// Most clients at once; more are refused. At most a quarter of them may come from one address of another machine, and at
+    /// most a sixteenth may be from one without having shown the token.
     pub clients: usize,
 }
 
@@ -42,7 +42,7 @@ impl ServeSpec {
     }
 }
 
-/// A server that runs. Dropped, it lets all clients go, and its threads have ended.
+/// A running server. Dropping it disconnects all clients and waits for its threads.
 #[derive(Debug)]
 pub struct Server {
     acceptor: Acceptor,
@@ -51,7 +51,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens. Its threads run on the CPUs the caller may run on: those that pass frames should not be among them.
+    /// Starts to listen. Its threads run on the CPUs of the caller; keep CPUs that poll out of them.
     pub fn start(spec: &ServeSpec, source: Arc<dyn Source>) -> Result<Self, ServeError> {
         check_listen(spec.listen, spec.token.as_deref())?;
         let tls = spec.tls.as_ref().map(server_tls).transpose()?;
@@ -75,7 +75,7 @@ impl Server {
         Ok(Self { acceptor, _sampler: sampler, _walks: walks })
     }
 
-    /// Where it listens, with the port that was free.
+    /// The address it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.address()
     }

@@ -1,3 +1,5 @@
+//! Pages of flows, read from the table as it is.
+
 use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},

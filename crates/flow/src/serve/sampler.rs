@@ -1,3 +1,5 @@
+//! Totals, with rates over the last full second.
+
 use std::{
     io,
     sync::{Arc, Mutex},
@@ -10,7 +12,7 @@ use net::{lock, Stop};
 use crate::{protocol::Totals, Source};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The totals lie where the packet path writes: all clients together read them no more often than this.
+/// Clients together read the totals no more often than this, because the packet path writes the same cache lines.
 const FRESH: Duration = Duration::from_millis(10);
 
 /// Totals, with rates over the last full second.
@@ -61,7 +63,7 @@ impl Rates {
         }
     }
 
-    fn put_in(&self, totals: &mut Totals) {
+    fn apply_to(&self, totals: &mut Totals) {
         for interface in &mut totals.interfaces {
             let found = self.interfaces.iter().find(|r| r.0 == interface.port);
             (interface.packet_rate, interface.bit_rate) = found.map_or((0.0, 0.0), |r| (r.1, r.2));
@@ -78,7 +80,7 @@ impl Samples {
             Some((at, totals)) if at.elapsed() < FRESH => totals.clone(),
             _ => {
                 let mut totals = source.totals();
-                state.rates.put_in(&mut totals);
+                state.rates.apply_to(&mut totals);
                 state.latest = Some((Instant::now(), totals.clone()));
                 totals
             }
@@ -177,12 +179,12 @@ mod tests {
             t
         };
         let (before, mut now) = (totals(1_000, 64_000, 10), totals(14_881_953, 952_444_992, 1_010));
-        Rates::between(&before, &now, Duration::from_nanos(1_000_012_345)).put_in(&mut now);
+        Rates::between(&before, &now, Duration::from_nanos(1_000_012_345)).apply_to(&mut now);
         let i = &now.interfaces[0];
         assert_eq!((i.packet_rate, i.bit_rate, now.table.new_rate), (14_880_769.297, 7_618_953_880.014, 999.988));
         // An interface that was not there, and counters that began anew.
         let mut other = totals(5, 5, 0);
-        Rates::between(&now, &other, SECOND).put_in(&mut other);
+        Rates::between(&now, &other, SECOND).apply_to(&mut other);
         assert_eq!((other.interfaces[0].packet_rate, other.table.new_rate), (0.0, 0.0));
     }
 }

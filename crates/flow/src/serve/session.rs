@@ -1,3 +1,5 @@
+//! The connection of one client: requests, answers, subscriptions, limits.
+
 use std::{
     io,
     sync::{
@@ -23,23 +25,23 @@ use crate::protocol::{
     Answer, Ask, Filter, Hello, Request, What, MAX_EVERY_S, MAX_LIMIT, MAX_REQUEST, SERVER, VERSION,
 };
 
-/// The handshake and the token have to be done by then.
+/// Time for the handshake and the token.
 const WELCOME: Duration = Duration::from_secs(10);
-/// A line that was begun has to end by then.
+/// Time for a line to end after it began.
 const LINE: Duration = Duration::from_secs(30);
-/// How often it is looked whether a line has begun.
+/// How often a session checks whether a line has begun.
 const LOOK: Duration = Duration::from_secs(5);
-/// Who asks nothing and has no subscription is let go by then.
+/// A client without requests and subscription is disconnected after this time.
 const SILENCE: Duration = Duration::from_secs(300);
-/// What is written has to be taken by then.
+/// Time for a client to read what was written.
 const TAKEN: Duration = Duration::from_secs(10);
-/// So many lines that are no JSON, or wrong tokens, end a connection.
+/// Lines that are not JSON, and wrong tokens, that end a connection.
 const GARBAGE: u32 = 8;
 const TOKENS: u32 = 3;
 /// Requests a client may send at once, and the time in which it may send one more.
 const BURST: u32 = 100;
 const SPACING: Duration = Duration::from_millis(1);
-/// Subscriptions with longer between do not keep the table being walked.
+/// Subscriptions with a longer interval do not keep the table walked all the time.
 const HELD_S: u32 = 5;
 
 /// What all sessions share.
@@ -53,9 +55,11 @@ pub(crate) struct Shared {
     pub(crate) pages: Pages,
 }
 
-/// Why a session ends: a last line to say, if any.
+/// How a session ends.
 enum End {
-    Say(u64, String),
+    /// With a last error line.
+    WithError(u64, String),
+    /// Without a line.
     Silently,
 }
 
@@ -80,7 +84,7 @@ struct Session<'a> {
     lines: Lines,
     welcome: Instant,
     trusted: bool,
-    /// Told when it is.
+    /// Set when the token was shown.
     proof: Arc<AtomicBool>,
     garbage: u32,
     tokens: u32,
@@ -91,7 +95,7 @@ struct Session<'a> {
     subscription: Option<Subscription>,
 }
 
-/// Serves one who connected, until they leave or have to.
+/// Serves a connection to its end.
 pub(crate) fn serve(connection: Connection, shared: &Shared) {
     let now = Instant::now();
     let mut stream = Stream::plain(connection.tcp, now + WELCOME);
@@ -113,11 +117,11 @@ pub(crate) fn serve(connection: Connection, shared: &Shared) {
         subscription: None,
     };
     let end = match connection.over_limit {
-        Some(limit) => End::Say(0, over_limit(limit)),
+        Some(limit) => End::WithError(0, over_limit(limit)),
         None => session.run(),
     };
-    if let End::Say(id, why) = end {
-        let _ = session.say(id, What::Error(why));
+    if let End::WithError(id, why) = end {
+        let _ = session.answer_with(id, What::Error(why));
     }
     session.stream.finish();
 }
@@ -126,11 +130,9 @@ fn over_limit(limit: Limit) -> String {
     let (n, who) = match limit {
         Limit::Total(n) => (n, "clients are connected already"),
         Limit::PerPeer(n) => (n, "clients are connected already from your address"),
-        Limit::Unauthenticated(n) => {
-            (n, "clients are connected already from your address that have not shown the token")
-        }
+        Limit::Unauthenticated(n) => (n, "clients without the token are connected already from your address"),
     };
-    format!("{n} {who}, and no more are let in: try again later")
+    format!("{n} {who}: try again later")
 }
 
 fn checked_limit(limit: usize) -> Result<usize, String> {
@@ -147,7 +149,7 @@ impl Session<'_> {
         Ok(self.stream.send(&text, TAKEN)?)
     }
 
-    fn say(&mut self, id: u64, what: What) -> Result<(), End> {
+    fn answer_with(&mut self, id: u64, what: What) -> Result<(), End> {
         self.line(&Answer { id, what })
     }
 
@@ -162,21 +164,21 @@ impl Session<'_> {
         let mut begun = None;
         loop {
             if shared.stop.stopped() {
-                return End::Say(0, "the logger is ending".into());
+                return End::WithError(0, "the logger ends".into());
             }
             if let Err(end) = self.push() {
                 return end;
             }
             let (patience, why) = match (self.trusted, begun) {
-                (false, _) => (self.welcome, format!("no token was shown in {} s", WELCOME.as_secs())),
+                (false, _) => (self.welcome, format!("no token within {} s", WELCOME.as_secs())),
                 (_, Some(begun)) => (begun + LINE, format!("a line took more than {} s", LINE.as_secs())),
-                _ => (heard + SILENCE, format!("nothing was asked for {} s", SILENCE.as_secs())),
+                _ => (heard + SILENCE, format!("no request within {} s", SILENCE.as_secs())),
             };
             let due = self.subscription.as_ref().map(|s| s.due);
             // Who has a subscription may say nothing else.
             let patient = due.is_some() && begun.is_none();
             if !patient && Instant::now() >= patience {
-                return End::Say(0, why);
+                return End::WithError(0, why);
             }
             // From time to time it is looked whether a line has begun: it may come a byte at a time.
             let look = if patient { Instant::now() + LOOK } else { patience.min(Instant::now() + LOOK) };
@@ -189,7 +191,12 @@ impl Session<'_> {
                     }
                     begun = self.lines.begun().then(Instant::now);
                 }
-                Ok(Line::TooLong) => return End::Say(0, format!("a request is a line of at most {MAX_REQUEST} bytes")),
+                Ok(Line::TooLong) => {
+                    return End::WithError(
+                        0,
+                        format!("request too long: must be a line of at most {MAX_REQUEST} bytes"),
+                    )
+                }
                 Ok(Line::End) => return End::Silently,
                 Err(e) if timed_out(&e) => begun = self.lines.begun().then(|| begun.unwrap_or_else(Instant::now)),
                 Err(_) => return End::Silently,
@@ -216,41 +223,45 @@ impl Session<'_> {
             Err(e) => {
                 self.garbage += 1;
                 let why = format!("not JSON: {e}");
-                return if self.garbage >= GARBAGE { Err(End::Say(0, why)) } else { self.say(0, What::Error(why)) };
+                return if self.garbage >= GARBAGE {
+                    Err(End::WithError(0, why))
+                } else {
+                    self.answer_with(0, What::Error(why))
+                };
             }
         };
         let id = value.get("id").and_then(Value::as_u64).unwrap_or(0);
         let what = match serde_json::from_value::<Request>(value) {
-            Err(e) => What::Error(format!("not a request: {}", in_words(&e))),
+            Err(e) => What::Error(format!("not a request: {}", in_protocol_terms(&e))),
             Ok(Request { ask: Ask::Auth { token }, .. }) => return self.auth(id, &token),
             Ok(_) if !self.trusted => What::Error("show the token first: {\"ask\":\"auth\",\"token\":...}".into()),
-            Ok(Request { ask, .. }) => match self.answer(id, ask) {
+            Ok(Request { ask, .. }) => match self.handle(id, ask) {
                 Ok(Some(what)) => what,
                 Ok(None) => return Ok(()),
                 Err(why) => What::Error(why),
             },
         };
-        self.say(id, what)
+        self.answer_with(id, what)
     }
 
     fn auth(&mut self, id: u64, shown: &str) -> Result<(), End> {
         if self.shared.token.as_deref().is_none_or(|token| same_token(shown, token)) {
             self.trusted = true;
             self.proof.store(true, Ordering::Relaxed);
-            return self.say(id, What::Ok(true));
+            return self.answer_with(id, What::Ok(true));
         }
         self.tokens += 1;
         // Guessing takes time.
         self.shared.stop.sleep(Duration::from_secs(1));
         let why = "wrong token".to_owned();
         if self.tokens >= TOKENS {
-            return Err(End::Say(id, why));
+            return Err(End::WithError(id, why));
         }
-        self.say(id, What::Error(why))
+        self.answer_with(id, What::Error(why))
     }
 
     /// The answer, now or (none) with a subscription.
-    fn answer(&mut self, id: u64, ask: Ask) -> Result<Option<What>, String> {
+    fn handle(&mut self, id: u64, ask: Ask) -> Result<Option<What>, String> {
         let shared = self.shared;
         Ok(Some(match ask {
             Ask::Auth { .. } => What::Ok(true),
@@ -300,14 +311,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Sends what the subscription is due. Seconds that passed while the client took nothing are left out.
+    /// Sends the update of the subscription when it is due. Seconds in which the client read nothing are left out.
     fn push(&mut self) -> Result<(), End> {
         let shared = self.shared;
         let Some(subscription) = self.subscription.as_mut().filter(|s| s.due <= Instant::now()) else { return Ok(()) };
         subscription.due = shared.samples.after_second(subscription.every_s);
         let (id, every_s) = (subscription.id, subscription.every_s);
         let (top, query) = (subscription.top, subscription.query.clone());
-        self.say(id, What::Totals(shared.samples.totals(shared.pages.source())))?;
+        self.answer_with(id, What::Totals(shared.samples.totals(shared.pages.source())))?;
         let page = match (query, top) {
             // The next second is not far.
             (Some(query), _) if every_s == 1 => query.result(),
@@ -316,7 +327,7 @@ impl Session<'_> {
             (None, None) => None,
         };
         match page {
-            Some(page) => self.say(id, What::Page((*page).clone())),
+            Some(page) => self.answer_with(id, What::Page((*page).clone())),
             None => Ok(()),
         }?;
         // Nothing of what took too long is made up for.
@@ -329,8 +340,8 @@ impl Session<'_> {
     }
 }
 
-/// What is wrong with a request, in the words of the protocol instead of Rust's.
-fn in_words(why: &serde_json::Error) -> String {
+/// The error of a request with the protocol's names of types instead of Rust's.
+fn in_protocol_terms(why: &serde_json::Error) -> String {
     let types = [
         ("u8", "a whole number from 0 to 255"),
         ("u16", "a whole number from 0 to 65535"),

@@ -1,3 +1,5 @@
+//! The largest flows of a walk over the table.
+
 use std::{
     cmp::{Ordering, Reverse},
     collections::BinaryHeap,
@@ -12,7 +14,7 @@ use crate::{
     Record,
 };
 
-/// What a list of the largest flows is asked for; clients that ask for the same share the answer.
+/// A request for the largest flows. Clients with equal requests share the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) by: By,
@@ -20,7 +22,7 @@ pub(crate) struct Wanted {
     pub(crate) filter: Matcher,
 }
 
-/// A list that somebody wants, and what the last walk gave.
+/// A requested list, and the result of the last walk.
 #[derive(Debug)]
 pub(crate) struct Query {
     pub(crate) wanted: Wanted,
@@ -111,7 +113,7 @@ impl Best {
         self.heap.push(Reverse(Entry { value, place, row: Row { record: *record, packet_rate, bit_rate } }));
     }
 
-    /// They, largest first.
+    /// The flows, largest first.
     pub(crate) fn page(self) -> Page {
         let flows = self.heap.into_sorted_vec().into_iter().map(|Reverse(entry)| entry.row).collect();
         Page { flows, next: None, matching: Some(self.matching) }

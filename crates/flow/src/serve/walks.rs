@@ -1,8 +1,8 @@
-//! One thread walks the table for all who want rates or the largest flows.
+//! One thread walks the table for all clients that want rates or the largest flows.
 //!
-//! It walks at most once a second, rests three times as long as a walk took, and sleeps when nobody has asked for some
-//! seconds: the table is memory that the packet path writes. Of each flow it keeps 24 bytes from walk to walk, as long
-//! as somebody asks: 400 MB for 16 million.
+//! It walks at most once a second, rests three times as long as a walk took, and sleeps when no client has asked for some
+//! seconds, because the packet path writes the same memory. While clients ask, it keeps 24 bytes of each flow: 400 MB for
+//! 16 million.
 
 use std::{
     io,
@@ -183,7 +183,7 @@ impl Board {
             // Walks go on as long as somebody waits.
             state.asked = Some(Instant::now());
             if Instant::now() > patience {
-                return Err(format!("the table could not be walked in {} s: ask again", PATIENCE.as_secs()));
+                return Err(format!("the flow table could not be read within {} s: try again", PATIENCE.as_secs()));
             }
             let tick = Duration::from_millis(100);
             state = self.changed.wait_timeout(state, tick).unwrap_or_else(PoisonError::into_inner).0;

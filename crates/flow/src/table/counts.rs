@@ -15,7 +15,7 @@ pub struct Counts {
     pub refused_bytes: u64,
     /// Flows evicted for others ([`TableFull::Evict`](super::TableFull)).
     pub evicted: u64,
-    /// Records lost because nobody took them in time. They are among `ended`.
+    /// Records lost because they were not taken in time. They are included in `ended`.
     pub dropped_records: u64,
 }
 

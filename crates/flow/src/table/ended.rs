@@ -1,4 +1,4 @@
-//! Records of ended flows, from the worker to who exports them.
+//! Records of ended flows, from the worker to the exporter.
 
 use rtrb::Consumer;
 
@@ -22,12 +22,12 @@ impl EndedReader {
         v4.or_else(|| self.v6.pop().ok().map(|raw| record::<V6>(&raw, &self.timebase)))
     }
 
-    /// Whether the worker is gone: what [`Self::pop`] still gives is the last.
+    /// Whether the worker is gone; [`Self::pop`] then gives the last records.
     pub fn is_closed(&self) -> bool {
         self.v4.is_abandoned() && self.v6.is_abandoned()
     }
 
-    /// Tells times by this from now on.
+    /// Uses this timebase from now on.
     pub fn anchor(&mut self, timebase: Timebase) {
         self.timebase = timebase;
     }

@@ -17,26 +17,26 @@ use crate::EndReason;
 
 /// When packets were seen.
 pub(crate) trait When: Copy {
-    /// Each has a time of its own, and timeouts are asked for at each.
+    /// Whether each packet has a time of its own; timeouts are then checked at each.
     const EACH: bool;
     /// Tick of packet `i`.
-    fn at(self, i: usize) -> u64;
+    fn tick(self, i: usize) -> u64;
 }
 
-/// All at once.
+/// All packets at one tick.
 impl When for u64 {
     const EACH: bool = false;
     #[inline(always)]
-    fn at(self, _: usize) -> u64 {
+    fn tick(self, _: usize) -> u64 {
         self
     }
 }
 
-/// Out of a capture.
+/// Packets of a capture, each with its tick.
 impl When for &[u64] {
     const EACH: bool = true;
     #[inline(always)]
-    fn at(self, i: usize) -> u64 {
+    fn tick(self, i: usize) -> u64 {
         self.get(i).copied().unwrap_or_default()
     }
 }
@@ -204,8 +204,8 @@ impl<F: Family> Flows<F> {
         ingress: u8,
         (when, i): (W, usize),
     ) {
-        let now = when.at(i);
-        match Slot::<F>::at(table, found) {
+        let now = when.tick(i);
+        match Slot::<F>::numbered(table, found) {
             Some(slot)
                 if slot.is(F::key(packet))
                     && !(W::EACH && common.is_odd(slot, now))
@@ -231,7 +231,7 @@ impl<F: Family> Flows<F> {
         let spot = self.index.spot(hash);
         let mut lanes = self.index.find(spot);
         while lanes != 0 {
-            match Slot::<F>::at(table, spot.slot(lanes.trailing_zeros())) {
+            match Slot::<F>::numbered(table, spot.slot(lanes.trailing_zeros())) {
                 Some(slot) if slot.is(key) => {
                     // Frames of a capture may be a little out of order.
                     let now = if each { now.max(slot.last()) } else { now };
@@ -256,15 +256,15 @@ impl<F: Family> Flows<F> {
         if place == NONE && common.full == TableFull::Evict {
             // All 32 are taken, and asked for at once.
             let all = (0..2 * LANES as u32).map(|bit| spot.slot(bit));
-            let last = |&i: &u32| Slot::<F>::at(table, i).map_or(u64::MAX, Slot::last);
+            let last = |&i: &u32| Slot::<F>::numbered(table, i).map_or(u64::MAX, Slot::last);
             place = all.min_by_key(last).unwrap_or(NONE);
-            if let Some(slot) = Slot::<F>::at(table, place) {
+            if let Some(slot) = Slot::<F>::numbered(table, place) {
                 common.counts.evicted += 1;
                 common.counts.flows -= 1;
                 self.out(common, slot.cut(EndReason::LackOfResources, common.walls));
             }
         }
-        match Slot::<F>::at(table, place) {
+        match Slot::<F>::numbered(table, place) {
             Some(slot) => {
                 slot.fill(key, facts, ingress, now, common.biflow, common.walls);
                 self.index.set(place, spot.tag);
@@ -295,7 +295,7 @@ impl<F: Family> Flows<F> {
         while lanes != 0 {
             let place = bucket * LANES as u32 + lanes.trailing_zeros();
             lanes &= lanes - 1;
-            let Some(slot) = Slot::<F>::at(table, place) else { return };
+            let Some(slot) = Slot::<F>::numbered(table, place) else { return };
             let reason = match common.due(slot, now) {
                 None | Some(EndReason::Active) if forced => EndReason::Forced,
                 Some(reason) => reason,
@@ -314,7 +314,7 @@ impl<F: Family> Flows<F> {
 /// Asks for the lines of a slot.
 #[inline(always)]
 fn fetch<F: Family>(table: &[AtomicU64], slot: u32, prefetch: &impl Prefetch) {
-    if let Some(slot) = Slot::<F>::at(table, slot) {
+    if let Some(slot) = Slot::<F>::numbered(table, slot) {
         slot.lines().for_each(|line| prefetch.prefetch(line));
     }
 }

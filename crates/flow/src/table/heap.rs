@@ -1,3 +1,5 @@
+//! Memory of a table on the heap.
+
 use std::ops::Deref;
 
 use super::sync::AtomicU64;

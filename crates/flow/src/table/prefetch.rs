@@ -1,6 +1,6 @@
 //! Fetching memory into the cache ahead of its use.
 
-/// Asks the cache for memory before it is used. Only the caller can: it takes an instruction that safe Rust has not.
+/// Fetches memory into the cache before it is used. The caller implements it, because the instruction needs unsafe code.
 pub trait Prefetch {
     /// Starts fetching the cache line at `at`.
     fn prefetch<T>(&self, at: &T);

@@ -1,4 +1,4 @@
-//! The readers' side: any thread, at any time, at no cost to the worker but the cache lines it has to fetch back.
+//! Readers of a table, on any thread, at any time. They cost the worker nothing but cache lines.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -18,7 +18,7 @@ pub(crate) struct Shared<M> {
     pub(crate) words4: usize,
     pub(crate) words6: usize,
     pub(crate) counters: Counters,
-    /// [`Walls`] for the worker to hear of.
+    /// [`Walls`] that the worker reads.
     pub(crate) walls: AtomicU64,
     pub(crate) capacity: u64,
     pub(crate) bytes: u64,
@@ -77,8 +77,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
         Counts::from_words(std::array::from_fn(|i| self.shared.counters.0[i].load(Ordering::Relaxed)))
     }
 
-    /// Shows the flows in places `from..to`, each as it was at one instant. A flow whose worker was stopped in the middle
-    /// of writing it is passed over.
+    /// Calls `visit` with each flow in places `from..to`, each as it was at one instant. A flow that the worker is writing
+    /// all the time is left out.
     pub fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
         let (v4, v6) = self.shared.tables();
         let start6 = (v4.len() / V4::STRIDE) as u64;
@@ -95,20 +95,20 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
     ) {
         let end = start + (table.len() / F::STRIDE) as u64;
         for place in places.start.max(start)..places.end.min(end) {
-            let slot = u32::try_from(place - start).ok().and_then(|i| Slot::<F>::at(table, i));
+            let slot = u32::try_from(place - start).ok().and_then(|i| Slot::<F>::numbered(table, i));
             if let Some(raw) = slot.and_then(Slot::read) {
                 visit(place, &record::<F>(&raw, &self.timebase));
             }
         }
     }
 
-    /// Tells times by this from now on, and has the worker tell what begins by its wall clock.
+    /// Uses this timebase from now on, also for flows that the worker begins.
     pub fn anchor(&mut self, timebase: Timebase) {
         self.timebase = timebase;
         self.shared.walls.store(timebase.walls().0, Ordering::Relaxed);
     }
 
-    /// Where times are told from.
+    /// The timebase in use.
     pub fn timebase(&self) -> Timebase {
         self.timebase
     }

@@ -26,11 +26,11 @@ use crate::{
 pub(crate) const REVERSED: u64 = 1 << 56;
 /// In the state: FIN was sent forward, back.
 pub(crate) const FIN: [u64; 2] = [1 << 57, 1 << 58];
-/// In the state: TCP said that the flow ends.
+/// In the state: TCP has ended the flow.
 pub(crate) const CLOSED: u64 = 1 << 59;
 /// Where the ingress port is in the state.
 pub(crate) const INGRESS: u32 = 48;
-/// Where in the state is by which wall clock the flow is told: the highest four bits.
+/// The number of the wall clock of the flow: the highest four bits of the state.
 pub(crate) const WALL: u32 = 60;
 
 /// The bytes in their words.
@@ -126,7 +126,7 @@ impl<'a, F: Family> Slot<'a, F> {
 
     /// Slot `i` of a table.
     #[inline(always)]
-    pub(crate) fn at(table: &'a [AtomicU64], i: u32) -> Option<Self> {
+    pub(crate) fn numbered(table: &'a [AtomicU64], i: u32) -> Option<Self> {
         let from = i as usize * F::STRIDE;
         Some(Self { words: table.get(from..from + F::STRIDE)?, family: std::marker::PhantomData })
     }

@@ -1,3 +1,5 @@
+//! How large a flow table is, and when flows leave it.
+
 use std::time::Duration;
 
 use failure::Failure;
@@ -22,13 +24,13 @@ pub enum TableFull {
 /// How large a table is, and when flows leave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableSpec {
-    /// IPv4 flows there is room for: 2^10 to 2^24. There are a quarter more places than that, so that all find one.
+    /// IPv4 flows, 2^10 to 2^24. The table has a quarter more places, so that every flow finds one.
     pub flows: usize,
-    /// IPv6 flows there is room for: 0 to 2^24.
+    /// IPv6 flows, 0 to 2^24.
     pub flows6: usize,
-    /// A flow is ended when nothing was seen of it for so long: 1 s to a day.
+    /// Idle timeout: a flow without frames for this time ends. 1 s to one day.
     pub idle: Duration,
-    /// A flow is recorded, and counted on from zero, when it has gone on for so long: 1 s to a day.
+    /// Active timeout: a flow that lasts this long is recorded, and its counts start again from zero. 1 s to one day.
     pub active: Duration,
     /// What happens to new flows when the table is full.
     pub full: TableFull,
@@ -41,33 +43,33 @@ pub struct TableSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// Too few or too many flows.
-    #[error("room for {got} {version} flows: legal are {least} to 16777216 (2^24)")]
+    #[error("a table for {got} {version} flows: must be {least} to 16777216 (2^24)")]
     Flows {
-        /// Asked for.
+        /// The value given.
         got: usize,
         /// `IPv4` or `IPv6`.
         version: &'static str,
-        /// At least.
+        /// The least legal value.
         least: usize,
     },
     /// A timeout out of bounds.
-    #[error("{which} timeout of {got:?}: legal are 1 s to 86400 s (a day)")]
+    #[error("{which} timeout of {got:?}: must be 1 s to 86400 s (one day)")]
     Timeout {
         /// `idle` or `active`.
         which: &'static str,
-        /// Asked for.
+        /// The value given.
         got: Duration,
     },
     /// Too little memory was given.
-    #[error("the flow table needs {need} words of 8 bytes and was given {got}")]
+    #[error("the flow table needs {need} words of 8 bytes, but got {got}")]
     Memory {
-        /// Words.
+        /// Words needed.
         need: usize,
-        /// Words.
+        /// Words given.
         got: usize,
     },
     /// The system gives no random numbers.
-    #[error("no random numbers for the key of the flow table's hash: {0}")]
+    #[error("the system gives no random numbers for the hash of the flow table: {0}")]
     Random(getrandom::Error),
 }
 
@@ -91,11 +93,11 @@ impl TableSpec {
         Self { flows, flows6: flows / 4, idle: seconds(15), active: seconds(60), full: TableFull::Evict, biflow: true }
     }
 
-    /// Whether all of it is within bounds.
+    /// Checks all values.
     ///
     /// # Errors
     ///
-    /// The first that is not.
+    /// The first value that is out of bounds.
     pub fn check(&self) -> Result<(), TableError> {
         for (got, version, least) in [(self.flows, "IPv4", 1 << 10), (self.flows6, "IPv6", 0)] {
             if !(least..=MOST).contains(&got) {

@@ -1,6 +1,6 @@
-//! The atomics, or loom's, which try every order in which threads may see them (feature `loom`).
+//! The atomics of std, or those of loom, which test every order in which threads may see them (feature `loom`).
 //!
-//! Not `--cfg loom`, as is usual: that would have every crate built anew, and turn parts of others off.
+//! A feature instead of the usual `--cfg loom`, which would rebuild every crate and disable parts of others.
 
 #[cfg(feature = "loom")]
 pub use loom::sync::atomic::{fence, AtomicU64, Ordering};

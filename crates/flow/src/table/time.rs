@@ -2,19 +2,19 @@
 
 use crate::unix_time::since_1970;
 
-/// Wall clocks told apart: each step of the wall clock makes another. They have four bits in a slot's state.
+/// Number of wall clocks that are distinguished: each step of the wall clock makes a new one. They have four bits in a slot's state.
 pub(crate) const WALLS: usize = 16;
 
-/// What the wall clock may gain or lose on the ticks from anchor to anchor without being taken as stepped: the two may
-/// run at different rates (a part in 1,000, twice what NTP slews by), and an anchor is not exact.
+/// How far the wall clock may drift from the ticks between two anchors before the difference counts as a step: the two
+/// may run at different rates (a part in 1,000, twice what NTP slews by), and an anchor is not exact.
 const SLACK_NS: u64 = 5_000_000;
 const SLEW: u64 = 1_000;
 
 /// From ticks to the wall clock, and back over its steps.
 ///
 /// Times go on from an anchor by ticks alone. A new anchor ([`Self::follow`]) sets them right where the clocks drift
-/// apart. A step of the wall clock moves no time of a flow that had begun: what begins after it is told by another wall
-/// clock, and each slot says by which it is told.
+/// apart. A step of the wall clock moves no time of a flow that had begun: flows that begin after it use another wall
+/// clock, and each slot holds the number of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timebase {
     /// The tick counter, at the anchor.
@@ -50,7 +50,7 @@ impl Timebase {
     }
 
     /// The time of a tick, before or after the anchor, in ns since the Unix epoch.
-    pub fn at(&self, ticks: u64) -> u64 {
+    pub fn unix_ns(&self, ticks: u64) -> u64 {
         let unix = u128::from(self.unix_ns);
         let at = match ticks.checked_sub(self.ticks) {
             Some(after) => unix + self.ns(after),
@@ -65,13 +65,13 @@ impl Timebase {
 
     /// The time of a tick by this wall clock.
     pub(crate) fn at_by(&self, ticks: u64, wall: Wall) -> u64 {
-        self.at(ticks).saturating_add_signed(self.ahead_ns.get(usize::from(wall)).copied().unwrap_or_default())
+        self.unix_ns(ticks).saturating_add_signed(self.ahead_ns.get(usize::from(wall)).copied().unwrap_or_default())
     }
 
     /// Goes on from a later anchor.
     pub fn follow(&mut self, anchor: Self) {
         let passed = self.ns(anchor.ticks.saturating_sub(self.ticks));
-        let step = i128::from(anchor.unix_ns) - i128::from(self.at(anchor.ticks));
+        let step = i128::from(anchor.unix_ns) - i128::from(self.unix_ns(anchor.ticks));
         if step.unsigned_abs() > passed / u128::from(SLEW) + u128::from(SLACK_NS) {
             let step = i64::try_from(step).unwrap_or(if step < 0 { i64::MIN } else { i64::MAX });
             self.ahead_ns.iter_mut().for_each(|ahead| *ahead = ahead.saturating_sub(step));
@@ -125,15 +125,15 @@ mod tests {
     fn ticks_are_told_from_the_anchor_both_ways() {
         let base = Timebase::new(1000, 5 * S, 4);
         assert_eq!(
-            [1000, 1004, 1001, 998].map(|t| base.at(t)),
+            [1000, 1004, 1001, 998].map(|t| base.unix_ns(t)),
             [5_000_000_000, 6_000_000_000, 5_250_000_000, 4_500_000_000]
         );
         // Out of range is held at the ends.
-        assert_eq!((Timebase { unix_ns: 9, ..base }.at(0), base.at(u64::MAX)), (0, u64::MAX));
+        assert_eq!((Timebase { unix_ns: 9, ..base }.unix_ns(0), base.unix_ns(u64::MAX)), (0, u64::MAX));
         // A year of a fast counter is exact to the nanosecond.
         let fast = Timebase::new(7, 1, 2_596_136_000);
-        assert_eq!(fast.at(7 + 2_596_136_000 * 31_557_600), 1 + 31_557_600 * S);
-        assert!(Timebase::now(1, 0).at(2) > S);
+        assert_eq!(fast.unix_ns(7 + 2_596_136_000 * 31_557_600), 1 + 31_557_600 * S);
+        assert!(Timebase::now(1, 0).unix_ns(2) > S);
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
         let mut base = Timebase::new(0, 1000 * S, 1000);
         // A second later, and 2 ms off.
         base.follow(Timebase::new(1000, 1001 * S + 2_000_000, 1000));
-        assert_eq!((base.walls(), base.at(2000)), (Walls(0), 1002 * S + 2_000_000));
+        assert_eq!((base.walls(), base.unix_ns(2000)), (Walls(0), 1002 * S + 2_000_000));
         // An hour forwards, then two back.
         let mut base = Timebase::new(0, 10_000 * S, 1000);
         base.follow(Timebase::new(1000, 13_601 * S, 1000));

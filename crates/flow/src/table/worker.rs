@@ -1,4 +1,4 @@
-//! The lcore's side.
+//! The worker of a table: its lcore counts, ages and ends flows.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -36,15 +36,15 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.v6.begin();
     }
 
-    /// Asks for the memory that an IPv4 packet will need when it is counted: told as each packet is decoded, the memory is
-    /// there by then. Packets are expected in the order in which they are counted, all of a burst or none.
+    /// Prefetches the memory that an IPv4 packet needs when it is counted. Call it as each packet is decoded, in the order in
+    /// which packets are counted, for all packets of a burst or for none.
     #[inline(always)]
     pub fn expect4(&mut self, packet: &Packet4, prefetch: &impl Prefetch) {
         let (table, _) = self.shared.tables();
         self.v4.expect(table, packet, prefetch);
     }
 
-    /// Asks for the memory that an IPv6 packet will need, as [`Self::expect4`] does.
+    /// Prefetches the memory that an IPv6 packet needs, as [`Self::expect4`] does.
     #[inline(always)]
     pub fn expect6(&mut self, packet: &Packet6, prefetch: &impl Prefetch) {
         let (_, table) = self.shared.tables();
@@ -67,8 +67,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.publish();
     }
 
-    /// Hears of steps of the wall clock, and ends flows that are due at tick `now`, looking at no more than `budget` places
-    /// (rounded up to 16); to be called every poll. All places are looked at once a second, or of more than half a million
+    /// Ends flows that are due at tick `now`, and takes in steps of the wall clock. Looks at no more than `budget` places
+    /// (rounded up to 16). Call it every poll. All places are looked at once a second, or of more than half a million
     /// so many a second, but all in a quarter of the idle timeout if that is a second or more, as long as the budgets
     /// allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
     /// Returns how many places were looked at.
@@ -109,9 +109,9 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.latest
     }
 
-    /// Ends all flows, as the logger does; looks at no more than `budget` places (rounded up to 16) a call and stops
-    /// while there is no room for the records, so that none is dropped. Returns whether it is through; no packets are to
-    /// be counted any more.
+    /// Ends all flows, at the end of the logger. Looks at no more than `budget` places (rounded up to 16) a call and stops
+    /// while there is no room for the records, so that none is dropped. Returns whether it is done. Count no
+    /// packets any more.
     pub fn flush(&mut self, budget: usize) -> bool {
         let all = self.buckets();
         for _ in 0..budget.div_ceil(LANES) {

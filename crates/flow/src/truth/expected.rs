@@ -1,3 +1,5 @@
+//! What was sent: flows by number.
+
 use std::collections::HashMap;
 
 use crate::Key;

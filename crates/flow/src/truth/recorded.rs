@@ -1,3 +1,5 @@
+//! What a logger recorded, kept up to a limit.
+
 use crate::{Addresses, Key, Record, Way};
 
 /// Memory of one record kept, in bytes.

@@ -1,3 +1,5 @@
+//! How far the recorded flows agree with those that were sent.
+
 use serde::Serialize;
 
 use super::{

@@ -1,3 +1,5 @@
+//! Tests of the score.
+
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;

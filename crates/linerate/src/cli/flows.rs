@@ -9,39 +9,39 @@ use flow::protocol;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct FlowsArgs {
-    /// Flow loggers: where each is read (`linerate flowlog --listen`). An IPv6 address goes in brackets.
+    /// Addresses of flow loggers (`linerate flowlog --listen`). Write an IPv6 address in brackets.
     #[arg(value_name = "HOST:PORT", default_value = "127.0.0.1:9395")]
     pub loggers: Vec<String>,
-    /// No display: a line of JSON for each logger each interval.
+    /// Print a line of JSON for each logger at each interval instead of the display.
     #[arg(long)]
     pub json: bool,
-    /// One look at each logger, then end. Also without it where standard output is no terminal and --json is not given.
+    /// Read each logger once, then end. This is also the default when standard output is not a terminal, without --json.
     #[arg(long, conflicts_with = "count")]
     pub once: bool,
-    /// Interval between looks, 100ms to 1h.
+    /// Interval, 100ms to 1h.
     #[arg(long, value_name = "TIME", default_value = "1s")]
     pub every: String,
-    /// End after this many looks at each logger (with --json). Default: never.
+    /// End after this many lines for each logger (with --json). Default: never.
     #[arg(long, value_name = "N", requires = "json", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Flows shown at most, 0 to 1000. Default: 1000 in the display, 10 elsewhere.
+    /// Most flows shown, 0 to 1000. Default: 1000 in the display, 10 otherwise.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub top: Option<u16>,
-    /// Largest in what.
+    /// What flows are sorted by.
     #[arg(long, value_enum, default_value = "bytes")]
     pub by: ByArg,
-    /// Only these flows: prefix=10.0.0.0/8,port=53,protocol=udp,ingress=0; every part given must hold.
+    /// Only these flows: prefix=10.0.0.0/8,port=53,protocol=udp,ingress=0; all given parts must match.
     #[arg(long, value_name = "PART=VALUE,...", default_value = "")]
     pub filter: String,
-    /// The token the loggers ask for, in a file.
+    /// File with the token that the loggers ask for.
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Speak TLS to the loggers, and trust the certificates in this file (PEM).
+    /// Use TLS, and trust the certificates in this file (PEM).
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
 }
 
-/// What a flow is large in.
+/// What flows are sorted by.
 #[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum ByArg {
     /// Bytes since it began.
@@ -78,7 +78,8 @@ Examples:
   linerate flows --once --filter prefix=192.0.2.0/24,protocol=tcp
 
 Exit codes:
-  0 ended by q, a signal or --count
-  1 a logger broke off or speaks something else
+  0 ended by q or --count; with --json also by a signal
+  1 a connection broke, or a logger speaks another protocol
   2 the command, a file or the token is wrong
-  4 no logger answers";
+  4 no logger answers
+  130 the display was ended by a signal, or its terminal was closed";

@@ -5,6 +5,7 @@
 mod logger;
 #[path = "../support/mod.rs"]
 mod support;
+mod terminal;
 
 use std::{fs, path::Path, sync::Arc, time::Duration};
 
@@ -241,10 +242,15 @@ impl Shown {
     }
 
     #[track_caller]
-    fn ended_well(mut self) {
+    fn ended_well(self) {
+        self.ended_with("0");
+    }
+
+    #[track_caller]
+    fn ended_with(mut self, code: &str) {
         self.process.wait_end(SOON);
         let out = self.process.output();
-        assert_eq!(self.read("code"), "0", "{}", Self::text(&out));
+        assert_eq!(self.read("code"), code, "{}", Self::text(&out));
         assert!(!self.read("before").is_empty());
         assert_eq!(self.read("before"), self.read("after"), "the terminal is as it was");
         let (enter, leave) = (out.rfind("\u{1b}[?1049h"), out.rfind("\u{1b}[?1049l"));
@@ -297,5 +303,5 @@ fn sigterm_leaves_the_terminal_as_it_was() {
     // Twice, as `timeout` does it; the second may find it gone.
     kill_process(pid, Signal::TERM).unwrap();
     let _ = kill_process(pid, Signal::TERM);
-    shown.ended_well();
+    shown.ended_with("130");
 }

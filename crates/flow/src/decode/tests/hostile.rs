@@ -169,8 +169,8 @@ proptest! {
         // What is turned around by the key's own means is the frame's own key.
         let own = match (one.key.addresses, there.reversed) {
             (_, false) => there.key,
-            (Addresses::V4 { .. }, _) => Key4::of(&there.key).unwrap().flipped().into(),
-            (Addresses::V6 { .. }, _) => Key6::of(&there.key).unwrap().flipped().into(),
+            (Addresses::V4 { .. }, _) => Key4::from_key(&there.key).unwrap().flipped().into(),
+            (Addresses::V6 { .. }, _) => Key6::from_key(&there.key).unwrap().flipped().into(),
         };
         prop_assert_eq!(own, one.key);
     }

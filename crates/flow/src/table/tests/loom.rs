@@ -16,7 +16,7 @@ fn facts(bytes: u64) -> Facts {
 
 /// Nothing, or one of the flows with as many packets as its ticks and bytes say.
 fn check(table: &[AtomicU64]) {
-    let Some(raw) = Slot::<V4>::at(table, 0).and_then(Slot::read) else { return };
+    let Some(raw) = Slot::<V4>::numbered(table, 0).and_then(Slot::read) else { return };
     let flow = raw[0] & 0xff;
     let packets = raw[5] >> 32;
     assert_eq!((raw[0], raw[1], raw[2] >> 32), (flow << 32 | flow, flow << 48, flow), "{raw:?}");
@@ -29,7 +29,7 @@ fn model(preemptions: usize, work: fn(Slot<'_, V4>)) {
     model.preemption_bound = Some(preemptions);
     model.check(move || {
         let table: Arc<[AtomicU64]> = (0..8).map(|_| AtomicU64::new(0)).collect();
-        let slot = Slot::<V4>::at(&table, 0).unwrap();
+        let slot = Slot::<V4>::numbered(&table, 0).unwrap();
         slot.fill(&KEYS[0], facts(100), 0, 11, true, Walls(0));
         let reader = loom::thread::spawn({
             let table = table.clone();

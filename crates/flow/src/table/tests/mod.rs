@@ -1,3 +1,5 @@
+//! Tests of the flow table on a virtual clock.
+
 #![cfg_attr(feature = "loom", allow(dead_code, unused_imports))]
 
 #[cfg(feature = "loom")]

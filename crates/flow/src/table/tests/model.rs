@@ -41,7 +41,7 @@ fn add(sums: &mut HashMap<Key, Sum>, key: Key, sum: Sum) {
 /// A record's sums under the key as the packets had it, which has the lower address first where it can be reversed.
 fn add_record(sums: &mut HashMap<Key, Sum>, record: &Record) {
     let (f, b) = (record.forward, record.back);
-    let flipped = match (Key4::of(&record.key), Key6::of(&record.key)) {
+    let flipped = match (Key4::from_key(&record.key), Key6::from_key(&record.key)) {
         (Some(key), _) => Key::from(key.flipped()),
         (_, Some(key)) => key.flipped().into(),
         _ => unreachable!(),

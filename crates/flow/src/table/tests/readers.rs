@@ -10,7 +10,7 @@ use super::*;
 
 /// A flow's key tells the bytes of its packets, so that a row mixed of two flows or two moments shows.
 fn check(flow: &Record) {
-    let (packets, bytes, i) = match (Key4::of(&flow.key), Key6::of(&flow.key)) {
+    let (packets, bytes, i) = match (Key4::from_key(&flow.key), Key6::from_key(&flow.key)) {
         (Some(Key4([addresses, ports, _])), _) => {
             let i = (addresses >> 32) as u32;
             assert_eq!((addresses as u32, ports), (!i, four(i).key.0[1]));

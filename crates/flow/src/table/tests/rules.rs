@@ -19,12 +19,12 @@ fn a_flow_is_shown_as_it_was_counted() {
     worker.count4(&[tcp(7, ACK, true)], 3, 4000, &NoPrefetch);
     worker.count6(&[six(5)], 1, 4000, &NoPrefetch);
     let [flow, other] = flows(&reader)[..] else { panic!() };
-    assert_eq!(Key4::of(&flow.key).unwrap(), first.key.flipped(), "from who spoke first");
+    assert_eq!(Key4::from_key(&flow.key).unwrap(), first.key.flipped(), "from who spoke first");
     assert_eq!((flow.ingress, flow.tos, flow.tcp_flags, flow.end), (3, 0xb8, SYN | ACK, None));
     assert_eq!((flow.forward.packets, flow.forward.bytes), (2, 142));
     assert_eq!((flow.back.packets, flow.back.bytes), (1, 71));
     assert_eq!((flow.first, flow.last), (2_500_000_000, 4_000_000_000));
-    assert_eq!(Key6::of(&other.key).unwrap(), six(5).key);
+    assert_eq!(Key6::from_key(&other.key).unwrap(), six(5).key);
     assert_eq!((other.tos, other.forward.bytes, other.ingress), (8, 69, 1));
     let counts = reader.counts();
     assert_eq!((counts.flows, counts.created), (2, 2));
@@ -55,7 +55,7 @@ fn what_is_expected_is_counted_as_ever() {
     (40..60).for_each(|i| worker.expect4(&four(i), &NoPrefetch));
     worker.begin();
     worker.count4(&burst[..20], 0, 1, &NoPrefetch);
-    assert!(flows(&reader).iter().all(|f| (0..20).any(|i| Key4::of(&f.key) == Some(four(i).key))));
+    assert!(flows(&reader).iter().all(|f| (0..20).any(|i| Key4::from_key(&f.key) == Some(four(i).key))));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn quiet_flows_end_and_long_ones_are_cut() {
     age(&mut worker, 31_000);
     let out = records(&mut ended);
     assert_eq!(out.len(), 2);
-    let of = |i: u32| out.iter().find(|r| Key4::of(&r.key) == Some(four(i).key)).unwrap();
+    let of = |i: u32| out.iter().find(|r| Key4::from_key(&r.key) == Some(four(i).key)).unwrap();
     assert_eq!((of(1).end, of(1).forward.packets), (Some(EndReason::Idle), 1));
     assert_eq!((of(2).end, of(2).forward.packets, of(2).first), (Some(EndReason::Active), 31, 1_000_000_000));
     // Cut, but not gone: there is nothing to show until it goes on, from zero and from then.
@@ -109,7 +109,7 @@ fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
     while !worker.flush(64) {}
     assert_eq!((reader.counts().flows, reader.counts().dropped_records), (0, 0));
     let told = |r: Record| {
-        let i = (1..6).find(|&i| Key4::of(&r.key) == Some(four(i).key)).unwrap();
+        let i = (1..6).find(|&i| Key4::from_key(&r.key) == Some(four(i).key)).unwrap();
         (i, r.first / 1_000_000, r.last / 1_000_000, r.forward.packets + r.back.packets, r.end.unwrap())
     };
     let mut told: Vec<_> = records(&mut ended).into_iter().map(told).collect();
@@ -168,7 +168,7 @@ fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
     age(&mut worker, 31_000);
     let told = |ended: &mut EndedReader, i: u32| {
         let mut told: Vec<_> = records(ended);
-        told.retain(|r| Key4::of(&r.key) == Some(four(i).key));
+        told.retain(|r| Key4::from_key(&r.key) == Some(four(i).key));
         told.iter().map(|r| (r.first, r.last, r.end)).collect::<Vec<_>>()
     };
     // By the clock it began by, though it went on after the step.
@@ -179,7 +179,8 @@ fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
     worker.count4(&[four(2), four(4)], 0, 42_000, &NoPrefetch);
     age(&mut worker, 70_000);
     let all = records(&mut ended);
-    let of = |i: u32| all.iter().find(|r| Key4::of(&r.key) == Some(four(i).key)).map(|r| (r.first, r.last)).unwrap();
+    let of =
+        |i: u32| all.iter().find(|r| Key4::from_key(&r.key) == Some(four(i).key)).map(|r| (r.first, r.last)).unwrap();
     assert_eq!(of(2), (start + HOUR + 40 * S, start + HOUR + 42 * S));
     assert_eq!(of(4), (start - HOUR + 42 * S, start - HOUR + 42 * S));
 }
@@ -224,7 +225,7 @@ fn a_new_connection_on_old_ports_is_a_new_record() {
     let [flow] = flows(&reader)[..] else { panic!() };
     assert_eq!((flow.tcp_flags, flow.ingress, flow.tos, flow.first), (SYN | ACK, 5, 4, 1_500_000_000));
     assert_eq!((flow.forward.packets, flow.back.packets), (1, 1));
-    assert_eq!(Key4::of(&flow.key).unwrap(), four(1).key.flipped());
+    assert_eq!(Key4::from_key(&flow.key).unwrap(), four(1).key.flipped());
     // Nothing has closed this one.
     age(&mut worker, 4000);
     assert_eq!(reader.counts().flows, 1);
@@ -245,7 +246,7 @@ fn full_is_refused_or_the_oldest_goes() {
     let (counts, left, out) = refused(TableFull::DropNew);
     assert_eq!((counts.flows + counts.refused_packets, counts.evicted, out.len()), (20_000, 0, 0));
     // All there was room for in the beginning is still there.
-    assert!((0..1024).all(|i| left.iter().any(|f| Key4::of(&f.key) == Some(four(i).key))));
+    assert!((0..1024).all(|i| left.iter().any(|f| Key4::from_key(&f.key) == Some(four(i).key))));
     let (counts, left, out) = refused(TableFull::Evict);
     assert_eq!((counts.refused_packets, counts.created, counts.evicted), (0, 20_000, out.len() as u64));
     assert_eq!(counts.flows + counts.evicted, 20_000);
@@ -314,15 +315,23 @@ fn records_that_nobody_takes_are_dropped_and_counted() {
 fn wrong_specs_say_what_is_legal() {
     let base = TableSpec::new(1024);
     let second = Duration::from_secs(1);
-    for (spec, says) in [
-        (TableSpec::new(1023), "room for 1023 IPv4 flows: legal are 1024 to 16777216 (2^24)"),
-        (TableSpec { flows6: (1 << 24) + 1, ..base.clone() }, "IPv6 flows: legal are 0 to"),
-        (TableSpec { idle: second / 2, ..base.clone() }, "idle timeout of 500ms: legal are 1 s to 86400 s"),
-        (TableSpec { active: second * 86_401, ..base.clone() }, "active timeout"),
-    ] {
-        let error = table(&spec, Heap::new(0), Timebase::now(0, HZ), 0).map(drop).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+    let got = (1 << 24) + 1;
+    let (half, day) = (second / 2, second * 86_401);
+    let wrong = [
+        (TableSpec::new(1023), TableError::Flows { got: 1023, version: "IPv4", least: 1024 }),
+        (TableSpec { flows6: got, ..base.clone() }, TableError::Flows { got, version: "IPv6", least: 0 }),
+        (TableSpec { idle: half, ..base.clone() }, TableError::Timeout { which: "idle", got: half }),
+        (TableSpec { active: day, ..base.clone() }, TableError::Timeout { which: "active", got: day }),
+    ];
+    for (spec, expected) in &wrong {
+        assert_eq!(table(spec, Heap::new(0), Timebase::now(0, HZ), 0).map(drop).as_ref(), Err(expected));
     }
+    insta::assert_snapshot!(wrong.map(|(_, error)| error.to_string()).join("\n"), @r"
+    a table for 1023 IPv4 flows: must be 1024 to 16777216 (2^24)
+    a table for 16777217 IPv6 flows: must be 0 to 16777216 (2^24)
+    idle timeout of 500ms: must be 1 s to 86400 s (one day)
+    active timeout of 86401s: must be 1 s to 86400 s (one day)
+    ");
     let error = table(&base, Heap::new(8), Timebase::now(0, HZ), 0).map(drop).unwrap_err();
     assert_eq!(error, TableError::Memory { need: base.words(), got: 8 });
     // Without room for IPv6 there is none.

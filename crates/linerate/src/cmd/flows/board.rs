@@ -1,4 +1,4 @@
-//! What is shown: every logger as it was last seen, which flows, in which order. Knows no terminal.
+//! The state of the display: every logger as last seen, which flows, in which order. It does not know the terminal.
 
 use std::{
     cmp::Reverse,
@@ -13,19 +13,19 @@ use super::{
     watch::{Look, News, Want},
 };
 
-/// Flows asked of all loggers together when all are shown.
+/// Flows requested from all loggers together when all are shown.
 const ALL_FLOWS: usize = 2000;
 /// Longest filter that can be typed.
 const MAX_ENTRY: usize = 128;
 
-/// How a logger is.
+/// The state of the connection to a logger.
 #[derive(Debug, Clone, PartialEq)]
 pub enum State {
-    /// Not heard of yet.
+    /// No answer yet.
     Connecting,
     /// It answers.
     Connected,
-    /// It does not, and is tried again then.
+    /// It does not answer; the next try is at this time.
     Down(Trouble, Instant),
 }
 
@@ -34,9 +34,9 @@ pub enum State {
 pub struct Logger {
     /// HOST:PORT.
     pub address: String,
-    /// How it is.
+    /// Its state.
     pub state: State,
-    /// What it last said.
+    /// Its last answer.
     pub look: Option<Look>,
 }
 
@@ -79,7 +79,7 @@ impl Sort {
         Self::ALL[(at + by) % Self::ALL.len()]
     }
 
-    /// What loggers are asked for: they know no order by age.
+    /// The order to request: loggers cannot sort by age.
     fn by(self) -> By {
         match self {
             Self::Packets => By::Packets,
@@ -104,9 +104,9 @@ impl From<By> for Sort {
 /// One flow to show.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow<'a> {
-    /// Of this logger.
+    /// The number of its logger.
     pub logger: usize,
-    /// It.
+    /// Its record and rates.
     pub row: &'a Row,
     /// Nanoseconds since its first frame, by the logger's clock.
     pub age: u64,
@@ -159,7 +159,7 @@ pub enum Act {
 #[derive(Debug, Clone)]
 pub struct Board {
     pub loggers: Vec<Logger>,
-    /// Whose flows are shown.
+    /// The logger whose flows are shown.
     pub selected: usize,
     /// Flows of all loggers.
     pub all: bool,
@@ -178,7 +178,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Of these loggers, none heard of yet, with at most `top` flows.
+    /// For these loggers, none of which has answered yet, and at most `top` flows.
     pub fn new(addresses: &[String], top: usize, by: By, filter: Filter) -> Self {
         let logger = |address: &String| Logger { address: address.clone(), state: State::Connecting, look: None };
         Self {
@@ -196,7 +196,7 @@ impl Board {
         }
     }
 
-    /// What is to be asked of a logger now.
+    /// What to request from a logger now.
     pub fn want(&self, logger: usize) -> Want {
         let top = match (self.all, logger == self.selected) {
             (true, _) => self.top.min((ALL_FLOWS / self.loggers.len().max(1)).max(20)),
@@ -210,8 +210,8 @@ impl Board {
         Want { top, by: self.sort.by(), filter: self.filter.clone() }
     }
 
-    /// Takes in what a watcher says. While paused, what is shown stays as it is.
-    pub fn hear(&mut self, logger: usize, news: News) {
+    /// Takes in the news of a watcher. While paused, the display does not change.
+    pub fn update(&mut self, logger: usize, news: News) {
         if self.paused {
             return;
         }
@@ -251,7 +251,7 @@ impl Board {
         flows
     }
 
-    /// Flows that match in all, where every logger shown says so.
+    /// Flows that match in all; `None` when a logger shown does not report it.
     pub fn matching(&self) -> Option<u64> {
         let shown = |(n, _): &(usize, &Logger)| self.all || *n == self.selected;
         let matching = |(_, l): (usize, &Logger)| match (&l.state, &l.look.as_ref()?.page) {
@@ -262,7 +262,7 @@ impl Board {
         all.map(|all| all.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Does what a key says.
+    /// Does what a key means.
     pub fn act(&mut self, act: Act) {
         let last = self.flows().len().saturating_sub(self.page);
         let page = self.page.saturating_sub(1).max(1) as isize;
@@ -306,7 +306,7 @@ impl Board {
         }
     }
 
-    /// Another order needs other flows, but those at hand can be put in it at once, also while paused.
+    /// Another order needs other flows, but the present ones can be sorted at once, also while paused.
     fn order(&mut self, sort: Sort) {
         self.sort = sort;
         self.offset = 0;
@@ -319,7 +319,7 @@ impl Board {
         }
     }
 
-    /// Flows of another filter are not to be taken for those of this.
+    /// Flows of another filter must not be shown as those of this one.
     fn forget_flows(&mut self) {
         for look in self.loggers.iter_mut().filter_map(|l| l.look.as_mut()) {
             look.page = None;

@@ -1,4 +1,4 @@
-//! The columns of the flow table, as many as the terminal is wide for.
+//! The columns of the flow table, as many as fit the terminal.
 
 use ratatui::{
     style::Modifier,
@@ -94,7 +94,7 @@ impl Layout {
         Self(columns.into_iter().map(|c| (c, wide(c))).collect())
     }
 
-    /// The head, the column sorted by marked.
+    /// The head; it marks the column that flows are sorted by.
     pub fn head(&self, sort: Sort) -> Line<'static> {
         let mut line = Line::default();
         for &(column, width) in &self.0 {
@@ -143,13 +143,13 @@ fn cell(column: Column, width: usize, text: &str) -> String {
     }
 }
 
-/// Where from.
+/// The source.
 pub fn source(flow: &Flow<'_>) -> String {
     let key = &flow.row.record.key;
     endpoint(key.addresses.src(), key.sport)
 }
 
-/// Where to; of ICMP, with type and code.
+/// The destination; for ICMP with type and code.
 pub fn destination(flow: &Flow<'_>) -> String {
     let key = &flow.row.record.key;
     match key.protocol {

@@ -7,9 +7,9 @@ use flow::protocol::Filter;
 use super::text;
 
 const LEGAL: &str =
-    "must be prefix=ADDRESS[/LEN], port=0..65535, protocol=NAME|0..255 or ingress=0..255, with commas between";
+    "must be prefix=ADDRESS[/LEN], port=0..65535, protocol=NAME|0..255 or ingress=0..255, separated by commas";
 
-/// Reads a filter. The error is one line: what is wrong and what is legal.
+/// Parses a filter. The error is one line: what is wrong and what is legal.
 pub fn parse(text: &str) -> Result<Filter, String> {
     let mut filter = Filter::default();
     for part in text.split([',', ' ']).filter(|part| !part.is_empty()) {
@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Filter, String> {
             _ => return wrong(LEGAL),
         };
         if again {
-            return wrong("is given twice: every part must hold, so one is enough");
+            return wrong("given twice: remove one");
         }
     }
     Ok(filter)
@@ -46,7 +46,7 @@ fn is_prefix(text: &str) -> bool {
     length.is_none_or(|l| l.parse::<u8>().is_ok_and(|l| l <= most))
 }
 
-/// The filter as it is typed; empty for everything.
+/// The text form of the filter; empty when it matches every flow.
 pub fn show(filter: &Filter) -> String {
     let parts = [
         filter.prefix.as_ref().map(|p| format!("prefix={p}")),

@@ -7,22 +7,22 @@ use flow::{
 
 use failure::Exit;
 
-/// Why a logger could not be read: one line, and what it means for the exit code.
+/// Why a logger could not be read: one line, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// Machine: nobody answers. Usage: it refuses us, or we it. Failed: it broke off, or speaks something else.
+    /// Machine: no connection. Usage: a refusal on either side. Failed: the connection broke, or another protocol.
     pub exit: Exit,
     /// One line.
     pub text: String,
 }
 
 impl Trouble {
-    /// It refuses us.
+    /// The logger refuses, or its certificate is not trusted.
     pub fn refused(text: impl ToString) -> Self {
         Self { exit: Exit::Usage, text: text.to_string() }
     }
 
-    /// It broke off, or speaks something else.
+    /// The connection broke, or the logger speaks another protocol.
     pub fn broken(text: impl ToString) -> Self {
         Self { exit: Exit::Failed, text: text.to_string() }
     }
@@ -31,7 +31,7 @@ impl Trouble {
 impl From<ClientError> for Trouble {
     fn from(error: ClientError) -> Self {
         match error {
-            // Where is known to who reads this.
+            // The caller shows the address.
             ClientError::Connect { why, .. } => Self { exit: Exit::Machine, text: plain(&why) },
             ClientError::Refused(why) => Self::refused(why),
             ClientError::Trust { .. } => Self::refused(error),
@@ -41,12 +41,12 @@ impl From<ClientError> for Trouble {
     }
 }
 
-/// Someone who answers.
+/// A logger that answers.
 pub trait Talk {
-    /// The logger's name, as it says.
+    /// The logger's name.
     fn name(&self) -> &str;
 
-    /// Asks and waits for the answer.
+    /// Sends a request and waits for the answer.
     fn ask(&mut self, ask: Ask) -> Result<What, Trouble>;
 }
 
@@ -57,9 +57,9 @@ impl Talk for Client {
 
     fn ask(&mut self, ask: Ask) -> Result<What, Trouble> {
         match Client::ask(self, ask) {
-            // One thing refused is no reason to part.
+            // A refused request does not end the connection.
             Err(ClientError::Refused(why)) => Ok(What::Error(why)),
-            said => Ok(said?),
+            answer => Ok(answer?),
         }
     }
 }
@@ -72,7 +72,7 @@ pub fn connect(spec: &ClientSpec) -> Result<Client, Trouble> {
     })
 }
 
-/// As the kernel says it, without its number and in the middle of a sentence.
+/// A message of the kernel for the middle of a sentence: without its number, and with a small first letter.
 fn plain(text: &str) -> String {
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut letters = text.chars();

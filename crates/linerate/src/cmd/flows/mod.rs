@@ -1,5 +1,6 @@
-//! `linerate flows`: what flow loggers see, on a terminal or as lines.
+//! `linerate flows`: flows and counters of flow loggers, on a terminal or as lines.
 
+mod area;
 mod board;
 mod columns;
 mod filter;
@@ -25,22 +26,22 @@ use flow::{
     protocol::Filter,
 };
 use link::Trouble;
-use screen::{Pressed, Quit, Screen};
+use screen::{Keys, Pressed, Quit, Screen};
 use watch::{News, Want, Watcher};
 
 use crate::{cli::flows::FlowsArgs, out};
 use failure::{Exit, Failure};
 
-/// Loggers watched at most: each has a thread.
+/// Most loggers at once: each has a thread.
 const MAX_LOGGERS: usize = 256;
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(3600);
-/// How soon a signal and news are seen.
+/// How often signals and news are checked.
 const TICK: Duration = Duration::from_millis(40);
 /// Longest token file read, in bytes.
 const MAX_TOKEN: u64 = 4096;
 
-/// What was asked for, checked.
+/// The checked arguments.
 struct Settings {
     loggers: Vec<String>,
     every: Duration,
@@ -58,11 +59,11 @@ impl Settings {
             }
         }
         if args.loggers.len() > MAX_LOGGERS {
-            return Err(Failure::usage(format!("{} loggers: at most {MAX_LOGGERS} at once", args.loggers.len())));
+            return Err(Failure::usage(format!("{} loggers: must be at most {MAX_LOGGERS}", args.loggers.len())));
         }
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = args.loggers.iter().find(|l| !seen.insert(*l)) {
-            return Err(Failure::usage(format!("{twice} is given twice")));
+            return Err(Failure::usage(format!("{twice} is given twice: give each logger once")));
         }
         let every = units::parse_duration(&args.every)?;
         if !(SHORTEST..=LONGEST).contains(&every) {
@@ -101,7 +102,7 @@ fn read_token(path: &Path) -> Result<String, Failure> {
     Ok(token.to_owned())
 }
 
-/// The file of certificates trusted, if it can be read. What is in it is for the connection to say.
+/// The file of trusted certificates, if it can be opened. The connection checks its contents.
 fn trust(path: &Path) -> Result<TlsTrust, Failure> {
     let fail = |why: String| Failure::usage(format!("--tls-ca {}: {why}", path.display()));
     let file = std::fs::File::open(path).and_then(|file| file.metadata()).map_err(|e| fail(e.to_string()))?;
@@ -132,12 +133,14 @@ pub fn run(args: &FlowsArgs) -> Result<Exit, Failure> {
     }
     let fail = |e: std::io::Error| Failure::failed(format!("the terminal: {e}"));
     let mut screen = Screen::open().map_err(fail)?;
-    let shown = show(&mut screen, &mut board, &wants, &news, &quit).map_err(fail);
+    let keys = Keys::start().map_err(fail)?;
+    let shown = show(&mut screen, &keys, &mut board, &wants, &news, &quit);
     drop(screen);
-    shown.map(|()| Exit::Passed)
+    // What fails on a terminal that was closed is its end, not a failure.
+    shown.or_else(|e| if keys.is_gone() { Ok(Exit::Stopped) } else { Err(fail(e)) })
 }
 
-/// A sender of wants to each logger's watcher, and what they have to tell.
+/// The senders of wants to the watchers, and the receiver of their news.
 type Watched = (Vec<Sender<Want>>, Receiver<(usize, News)>);
 
 /// Starts a watcher for each logger. They end with the senders.
@@ -145,36 +148,37 @@ fn watch(settings: &Settings, want: impl Fn(usize) -> Want) -> Result<Watched, F
     let (tell, news) = mpsc::channel();
     let mut wants = Vec::new();
     for logger in 0..settings.loggers.len() {
-        let (ask, asked) = mpsc::channel();
+        let (request, requested) = mpsc::channel();
         let (watcher, tell, every, want) = (settings.watcher(logger), tell.clone(), settings.every, want(logger));
         thread::Builder::new()
             .name(format!("logger {logger}"))
-            .spawn(move || watch::run(watcher, logger, every, want, &asked, &tell))
+            .spawn(move || watch::run(watcher, logger, every, want, &requested, &tell))
             .map_err(|e| Failure::machine(format!("cannot start a thread for each logger: {e}")))?;
-        wants.push(ask);
+        wants.push(request);
     }
     Ok((wants, news))
 }
 
-/// The display, until it is told to end.
+/// The display, until a key, a signal or the end of the terminal ends it.
 fn show(
     screen: &mut Screen,
+    keys: &Keys,
     board: &mut Board,
     wants: &[Sender<Want>],
     news: &Receiver<(usize, News)>,
     quit: &Quit,
-) -> std::io::Result<()> {
-    let mut asked: Vec<Want> = (0..wants.len()).map(|n| board.want(n)).collect();
+) -> std::io::Result<Exit> {
+    let mut requested: Vec<Want> = (0..wants.len()).map(|n| board.want(n)).collect();
     let (mut changed, mut drawn) = (true, Instant::now());
-    while !quit.asked() {
+    while !quit.requested() && !keys.is_gone() {
         // Once a second in any case: seconds to the next try are counted down.
         if changed || drawn.elapsed() >= Duration::from_secs(1) {
             drawn = Instant::now();
             screen.draw(|frame| view::draw(frame, board, drawn))?;
         }
         changed = false;
-        match screen::pressed(TICK, board.entry.is_some())? {
-            Some(Pressed::Quit) => return Ok(()),
+        match keys.next(TICK, board.entry.is_some())? {
+            Some(Pressed::Quit) => return Ok(Exit::Passed),
             Some(Pressed::Redraw) => {
                 screen.clear()?;
                 changed = true;
@@ -185,23 +189,23 @@ fn show(
             }
             None => {}
         }
-        for (n, (ask, asked)) in wants.iter().zip(&mut asked).enumerate() {
+        for (n, (request, requested)) in wants.iter().zip(&mut requested).enumerate() {
             let want = board.want(n);
-            if want != *asked {
-                *asked = want.clone();
-                // A watcher ends only with us.
-                let _ = ask.send(want);
+            if want != *requested {
+                *requested = want.clone();
+                // A watcher ends only with its sender.
+                let _ = request.send(want);
             }
         }
-        for (logger, said) in news.try_iter() {
-            board.hear(logger, said);
+        for (logger, new) in news.try_iter() {
+            board.update(logger, new);
             changed = true;
         }
     }
-    Ok(())
+    Ok(Exit::Stopped)
 }
 
-/// A line of JSON for each look, until there were enough of each logger, a signal, or nobody reads.
+/// A line of JSON for each poll, until each logger has had `count` of them, a signal comes, or standard output is closed.
 fn stream(
     settings: &Settings,
     news: &Receiver<(usize, News)>,
@@ -211,27 +215,27 @@ fn stream(
     let mut left = vec![count.unwrap_or(u64::MAX); settings.loggers.len()];
     let mut troubles: Vec<Option<Trouble>> = vec![None; settings.loggers.len()];
     let mut answered = false;
-    while !quit.asked() && left.iter().any(|n| *n > 0) {
-        let (logger, said) = match news.recv_timeout(TICK) {
-            Ok(said) => said,
+    while !quit.requested() && left.iter().any(|n| *n > 0) {
+        let (logger, new) = match news.recv_timeout(TICK) {
+            Ok(new) => new,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,
         };
         let (Some(left), Some(address)) = (left.get_mut(logger), settings.loggers.get(logger)) else { continue };
-        if *left == 0 || matches!(said, News::Early(_)) {
+        if *left == 0 || matches!(new, News::Early(_)) {
             continue;
         }
         *left -= 1;
-        answered |= matches!(said, News::Look(_));
-        if let (News::Down(why, _), Some(trouble)) = (&said, troubles.get_mut(logger)) {
+        answered |= matches!(new, News::Look(_));
+        if let (News::Down(why, _), Some(trouble)) = (&new, troubles.get_mut(logger)) {
             *trouble = Some(why.clone());
         }
-        let line = plain::json(address, &said, Instant::now()) + "\n";
+        let line = plain::json(address, &new, Instant::now()) + "\n";
         if stdout().write_all(line.as_bytes()).and_then(|()| stdout().flush()).is_err() {
             return Ok(Exit::Passed);
         }
     }
-    // Of a run that was to look so often, one without a single answer has failed.
+    // A run with a count and without a single answer has failed.
     let first = troubles.into_iter().zip(&settings.loggers).find_map(|(t, address)| Some((t?, address)));
     match first {
         Some((why, address)) if !answered && count.is_some() => Err(failure(address, &why)),
@@ -239,26 +243,26 @@ fn stream(
     }
 }
 
-/// One look at each logger, at all of them at once.
+/// Polls each logger once, all at the same time.
 fn once(settings: &Settings, args: &FlowsArgs, top: usize) -> Result<Exit, Failure> {
     let want = Want { top, by: args.by.into(), filter: settings.filter.clone() };
     let (_wants, news) = watch(settings, |_| want.clone())?;
     let mut board = Board::new(&settings.loggers, top, args.by.into(), settings.filter.clone());
-    let mut said: Vec<Option<News>> = vec![None; settings.loggers.len()];
-    while said.iter().any(Option::is_none) {
+    let mut answers: Vec<Option<News>> = vec![None; settings.loggers.len()];
+    while answers.iter().any(Option::is_none) {
         let Ok((logger, new)) = news.recv() else { break };
         if matches!(new, News::Early(_)) {
             continue;
         }
-        // The first word counts.
-        if let Some(place) = said.get_mut(logger).filter(|place| place.is_none()) {
-            board.hear(logger, new.clone());
+        // The first answer counts.
+        if let Some(place) = answers.get_mut(logger).filter(|place| place.is_none()) {
+            board.update(logger, new.clone());
             *place = Some(new);
         }
     }
     if args.json {
-        for (address, said) in settings.loggers.iter().zip(&said) {
-            out::print(&said.as_ref().map(|said| plain::json(address, said, Instant::now())).unwrap_or_default());
+        for (address, answer) in settings.loggers.iter().zip(&answers) {
+            out::print(&answer.as_ref().map(|answer| plain::json(address, answer, Instant::now())).unwrap_or_default());
         }
     } else if board.loggers.iter().any(|l| l.state == State::Connected) {
         out::print(&plain::table(&board));
@@ -269,7 +273,7 @@ fn once(settings: &Settings, args: &FlowsArgs, top: usize) -> Result<Exit, Failu
     };
     let mut failures = board.loggers.iter().filter_map(down);
     let Some(first) = failures.next() else { return Ok(Exit::Passed) };
-    // The first ends the command; the others are lines of their own.
+    // The first failure ends the command; the others are printed as lines.
     for other in failures {
         out::note(&format!("linerate: {other}"));
     }

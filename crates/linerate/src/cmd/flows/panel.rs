@@ -1,4 +1,4 @@
-//! One logger's panel, in the size there is room for.
+//! The panel of one logger, in the size that fits.
 
 use std::time::Instant;
 
@@ -11,9 +11,9 @@ use ratatui::{
 };
 
 use super::{
+    area::{draw_line, split_top},
     board::{seconds_until, Logger, State},
     text::{fit, five, five_of, span},
-    view::{put, split_top},
 };
 use crate::cmd::forward::text::clip;
 use failure::Exit;
@@ -72,9 +72,9 @@ pub fn pairs(logger: &Logger) -> u16 {
 /// Draws it.
 pub fn draw(frame: &mut Frame<'_>, area: Rect, size: Size, logger: &Logger, selected: bool, now: Instant) {
     let (title_area, mut rest) = split_top(area, 1);
-    put(frame, title_area, title(logger, usize::from(area.width), selected, now));
+    draw_line(frame, title_area, title(logger, usize::from(area.width), selected, now));
     let Some(look) = &logger.look else { return };
-    // What was last heard of one that is gone stays, grey.
+    // The last answer of a lost logger stays, in grey.
     let style = if logger.state == State::Connected { Style::new() } else { Style::new().add_modifier(Modifier::DIM) };
     let width = usize::from(area.width).saturating_sub(1);
     let lines = match size {
@@ -85,7 +85,7 @@ pub fn draw(frame: &mut Frame<'_>, area: Rect, size: Size, logger: &Logger, sele
     };
     for line in lines.into_iter().take(usize::from(size.height()) - 1) {
         let (first, below) = split_top(rest, 1);
-        put(frame, first, Line::styled(clip(&line, width), style));
+        draw_line(frame, first, Line::styled(clip(&line, width), style));
         rest = below;
     }
 }
@@ -178,7 +178,7 @@ fn narrow(totals: &Totals, width: usize) -> Vec<String> {
     lines
 }
 
-/// What export lost matters more than anything else.
+/// Records that export dropped, which are shown first.
 fn lost(totals: &Totals) -> String {
     match totals.export.dropped {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! Looks as lines: JSON for scripts, tables for a pipe.
+//! Answers of loggers as lines: JSON for scripts, tables for a pipe.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::cmd::forward::text::Columns;
 
-/// One line of JSON: what a logger said, or why it did not.
+/// One line of JSON: the answer of a logger, or why there is none.
 pub fn json(address: &str, news: &News, now: Instant) -> String {
     let value = match news {
         News::Down(why, next) => json!({
@@ -34,12 +34,12 @@ fn looked(address: &str, look: &Look) -> Value {
         "name": look.name,
         "totals": look.totals,
     });
-    let (name, said) = match &look.page {
+    let (name, answer) = match &look.page {
         Some(Ok(page)) => ("top", json!({ "flows": page.flows, "matching": page.matching })),
         Some(Err(why)) => ("top_error", json!(why)),
         None => return value,
     };
-    value[name] = said;
+    value[name] = answer;
     value
 }
 

@@ -1,12 +1,15 @@
-//! The terminal, taken over and always given back: at the end, after a failure, on a signal, on a panic.
+//! The terminal: set up for the display, and restored at the end, after a failure, on a signal and on a panic.
 
 use std::{
-    io::{self, stdout, Stdout},
+    io::{self, stdin, stdout, ErrorKind, IsTerminal, Stdout},
+    mem::ManuallyDrop,
     panic,
     sync::{
         atomic::{AtomicBool, Ordering},
+        mpsc::{self, Receiver, RecvTimeoutError},
         Arc, Once,
     },
+    thread,
     time::Duration,
 };
 
@@ -22,38 +25,53 @@ use ratatui::{
 };
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
-    flag,
+    iterator::Signals,
 };
 
 use super::board::Act;
-use failure::Failure;
+use crate::out;
+use failure::{Exit, Failure};
+
+/// How long the display may take to end after a signal. A terminal that takes no output (Ctrl-S) would block it for ever.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Set by Ctrl-C, SIGTERM and SIGHUP.
 ///
-/// Unlike [`failure::Stop`], a second signal does not end the process at once, for the terminal would stay as it is:
-/// `timeout` sends two.
+/// Unlike [`failure::Stop`], a second signal does not end the process at once, because the terminal would stay as it is:
+/// `timeout` sends two. The process ends [`GRACE`] after the first signal in any case.
 #[derive(Debug, Clone)]
 pub struct Quit(Arc<AtomicBool>);
 
 impl Quit {
-    /// Takes over the signals.
+    /// Handles the signals from now on. Errors when they cannot be handled, or there is no thread for them.
     pub fn on_signals() -> Result<Self, Failure> {
+        let fail = |e| Failure::failed(format!("cannot catch signals: {e}"));
+        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(fail)?;
         let quit = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register(signal, Arc::clone(&quit))
-                .map_err(|e| Failure::failed(format!("cannot catch signal {signal}: {e}")))?;
-        }
+        let seen = Arc::clone(&quit);
+        let wait = move || {
+            if signals.forever().next().is_some() {
+                seen.store(true, Ordering::Relaxed);
+                thread::sleep(GRACE);
+                let _ = terminal::disable_raw_mode();
+                std::process::exit(Exit::Stopped as i32);
+            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(wait).map_err(fail)?;
         Ok(Self(quit))
     }
 
-    /// Whether it is time to end.
-    pub fn asked(&self) -> bool {
+    /// Whether a signal has come.
+    pub fn requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The terminal while it is ours.
-pub struct Screen(Terminal<CrosstermBackend<Stdout>>);
+/// The terminal while the display uses it.
+///
+/// ratatui's own end is not used: it prints to standard error when the cursor cannot be shown, and panics when standard
+/// error is the closed terminal.
+pub struct Screen(ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>);
 
 /// What a key means to the display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,12 +80,12 @@ pub enum Pressed {
     Quit,
     /// Draw everything again.
     Redraw,
-    /// Something for the board.
+    /// An action of the board.
     Act(Act),
 }
 
 impl Screen {
-    /// Takes the terminal over.
+    /// Sets the terminal up. Errors: it cannot be set up; it is restored then.
     pub fn open() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -79,8 +97,9 @@ impl Screen {
             }));
         });
         terminal::enable_raw_mode()?;
-        // From here on whatever fails gives the terminal back.
-        let screen = Terminal::new(CrosstermBackend::new(stdout())).map(Self).inspect_err(|_| restore())?;
+        // From here on, a failure restores the terminal.
+        let screen = Terminal::new(CrosstermBackend::new(stdout())).inspect_err(|_| restore())?;
+        let screen = Self(ManuallyDrop::new(screen));
         execute!(stdout(), EnterAlternateScreen, cursor::Hide)?;
         Ok(screen)
     }
@@ -90,7 +109,7 @@ impl Screen {
         self.0.draw(draw).map(|_| ())
     }
 
-    /// Draws everything anew next time.
+    /// Draws everything again next time.
     pub fn clear(&mut self) -> io::Result<()> {
         self.0.clear()
     }
@@ -107,16 +126,49 @@ fn restore() {
     let _ = terminal::disable_raw_mode();
 }
 
-/// What came from the keyboard within this time. A resize needs a new picture.
-pub fn pressed(wait: Duration, typing: bool) -> io::Result<Option<Pressed>> {
-    if !event::poll(wait)? {
-        return Ok(None);
+/// Keys and resizes, read on a thread of their own.
+///
+/// crossterm reads until it has a whole event. When the terminal is closed, it never returns from that, so only this thread
+/// calls it, and the display watches the terminal itself.
+pub struct Keys {
+    events: Receiver<io::Result<Event>>,
+    /// Whether keys come from standard input.
+    is_stdin: bool,
+}
+
+impl Keys {
+    /// Starts the thread. It ends with the process. Errors when there is none to be had.
+    pub fn start() -> io::Result<Self> {
+        let (tell, events) = mpsc::channel();
+        let is_stdin = stdin().is_terminal();
+        thread::Builder::new().name("keys".into()).spawn(move || loop {
+            let event = event::read();
+            let is_last = event.is_err();
+            if tell.send(event).is_err() || is_last {
+                return;
+            }
+        })?;
+        Ok(Self { events, is_stdin })
     }
-    Ok(match event::read()? {
-        Event::Key(key) if key.kind != KeyEventKind::Release => meaning(key, typing),
-        Event::Resize(..) => Some(Pressed::Redraw),
-        _ => None,
-    })
+
+    /// The key pressed within this time, if any. A resize needs a new picture. Errors when the terminal cannot be read.
+    pub fn next(&self, wait: Duration, typing: bool) -> io::Result<Option<Pressed>> {
+        let event = match self.events.recv_timeout(wait) {
+            Ok(event) => event?,
+            Err(RecvTimeoutError::Timeout) => return Ok(None),
+            Err(RecvTimeoutError::Disconnected) => return Err(ErrorKind::UnexpectedEof.into()),
+        };
+        Ok(match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => meaning(key, typing),
+            Event::Resize(..) => Some(Pressed::Redraw),
+            _ => None,
+        })
+    }
+
+    /// Whether the terminal was closed.
+    pub fn is_gone(&self) -> bool {
+        out::is_hung_up(stdout()) || self.is_stdin && out::is_hung_up(stdin())
+    }
 }
 
 fn meaning(key: KeyEvent, typing: bool) -> Option<Pressed> {

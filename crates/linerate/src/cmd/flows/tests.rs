@@ -66,7 +66,7 @@ fn board(loggers: usize) -> Board {
     let addresses: Vec<_> = (0..loggers).map(|n| format!("10.0.0.{n}:9395")).collect();
     let mut board = Board::new(&addresses, 1000, By::Bytes, Filter::default());
     for n in 0..loggers {
-        board.hear(n, News::Look(Box::new(look(&format!("logger{n}"), 100))));
+        board.update(n, News::Look(Box::new(look(&format!("logger{n}"), 100))));
     }
     board
 }
@@ -156,21 +156,21 @@ fn flows_scroll_from_end_to_end() {
     assert_eq!(after(Act::Home), (1, 14));
     // Fewer flows than before: what is shown moves up to them.
     b.act(Act::End);
-    b.hear(0, News::Look(Box::new(look("logger0", 3))));
+    b.update(0, News::Look(Box::new(look("logger0", 3))));
     assert_eq!(sources(&drawn(&mut b, 80, 24)), [1, 2, 3]);
 }
 
 #[test]
 fn twelve_loggers_in_one_screen() {
     let mut b = board(12);
-    b.hear(
+    b.update(
         3,
         News::Down(
             Trouble { exit: Exit::Machine, text: "connection refused".into() },
             Instant::now() + Duration::from_secs(4),
         ),
     );
-    b.hear(7, News::Down(Trouble::refused("wrong token"), Instant::now() + Duration::from_secs(15)));
+    b.update(7, News::Down(Trouble::refused("wrong token"), Instant::now() + Duration::from_secs(15)));
     let screen = drawn(&mut b, 80, 24);
     says(&screen, "10 of 12 loggers");
     for n in 0..12 {
@@ -195,7 +195,7 @@ fn no_figure_is_cut_and_what_went_wrong_comes_first() {
         let mut look = look("logger0", 9);
         let port = &mut look.totals.interfaces[0];
         (port.missed, port.not_ip, port.malformed) = (missed, not_ip, malformed);
-        b.hear(0, News::Look(Box::new(look)));
+        b.update(0, News::Look(Box::new(look)));
         drawn(b, 80, 24)[3].chars().take(39).collect::<String>().trim_end().to_owned()
     };
     assert_eq!(shown(&mut b, 0, 0, 0), "   123.46G packets  7.4074TB");
@@ -218,11 +218,11 @@ fn panels_are_labelled_where_there_is_room() {
     // With few flows, lines are free for everything; with more it stays away once they came.
     let everything = |b: &mut Board| drawn(b, 80, 24).iter().filter(|l| l.starts_with(" ended")).count();
     let mut b = board(3);
-    b.hear(0, News::Look(Box::new(look("logger0", 2))));
+    b.update(0, News::Look(Box::new(look("logger0", 2))));
     assert_eq!(everything(&mut b), 3);
-    b.hear(0, News::Look(Box::new(look("logger0", 9))));
+    b.update(0, News::Look(Box::new(look("logger0", 9))));
     assert_eq!(everything(&mut b), 0);
-    b.hear(0, News::Look(Box::new(look("logger0", 2))));
+    b.update(0, News::Look(Box::new(look("logger0", 2))));
     assert_eq!(everything(&mut b), 0);
 }
 
@@ -258,12 +258,12 @@ fn a_filter_is_typed_refused_and_taken() {
     b.act(Act::Apply);
     assert_eq!((b.entry.clone(), b.want(0).filter.port), (None, Some(53)));
     // Flows of another filter are not shown as those of this one, even if they come late.
-    says(&drawn(&mut b, 80, 24), "Flows of logger0: asked for");
-    b.hear(0, News::Look(Box::new(look("logger0", 3))));
+    says(&drawn(&mut b, 80, 24), "Flows of logger0: requested");
+    b.update(0, News::Look(Box::new(look("logger0", 3))));
     assert!(b.flows().is_empty());
     let mut right = look("logger0", 3);
     right.want = b.want(0);
-    b.hear(0, News::Look(Box::new(right)));
+    b.update(0, News::Look(Box::new(right)));
     says(&drawn(&mut b, 80, 24), "by bytes, only port=53");
     assert_eq!(b.flows().len(), 3);
 }
@@ -272,12 +272,12 @@ fn a_filter_is_typed_refused_and_taken() {
 fn a_pause_holds_the_picture() {
     let mut b = board(1);
     b.act(Act::Pause);
-    b.hear(0, News::Look(Box::new(look("other", 3))));
+    b.update(0, News::Look(Box::new(look("other", 3))));
     let screen = drawn(&mut b, 80, 24);
     says(&screen, "PAUSED");
     says(&screen, "logger0");
     b.act(Act::Pause);
-    b.hear(0, News::Look(Box::new(look("other", 3))));
+    b.update(0, News::Look(Box::new(look("other", 3))));
     says(&drawn(&mut b, 80, 24), "> other");
 }
 
@@ -286,7 +286,7 @@ fn flows_stand_while_the_next_are_counted() {
     let mut b = board(1);
     let mut early = look("logger0", 0);
     (early.page, early.totals.uptime_s) = (None, 7.0);
-    b.hear(0, News::Early(Box::new(early)));
+    b.update(0, News::Early(Box::new(early)));
     let screen = drawn(&mut b, 80, 24);
     says(&screen, "up 7.0s");
     assert_eq!(sources(&screen).len(), 14);
@@ -295,13 +295,13 @@ fn flows_stand_while_the_next_are_counted() {
 #[test]
 fn a_logger_that_dies_keeps_its_counters_and_comes_back() {
     let mut b = board(1);
-    b.hear(0, News::Down(Trouble::broken("it closed the connection"), Instant::now() + Duration::from_secs(2)));
+    b.update(0, News::Down(Trouble::broken("it closed the connection"), Instant::now() + Duration::from_secs(2)));
     let screen = drawn(&mut b, 100, 24);
     says(&screen, "reconnecting in 2 s: it closed the connection");
     says(&screen, "flows 65536 of 1.0486M");
-    says(&screen, "not known while it does not answer");
+    says(&screen, "unknown, the logger does not answer");
     assert!(sources(&screen).is_empty());
-    b.hear(0, News::Look(Box::new(look("logger0", 9))));
+    b.update(0, News::Look(Box::new(look("logger0", 9))));
     assert_eq!(sources(&drawn(&mut b, 100, 24)).len(), 9);
 }
 
@@ -333,7 +333,7 @@ fn no_terminal_is_too_small_and_no_figure_too_large() {
                 ..Interface::default()
             })
             .collect();
-        b.hear(0, News::Look(Box::new(huge)));
+        b.update(0, News::Look(Box::new(huge)));
         for all in [false, true] {
             b.all = all;
             for width in [1, 2, 19, 20, 66, 80, 300] {

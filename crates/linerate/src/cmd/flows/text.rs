@@ -1,9 +1,9 @@
-//! What a logger says made fit for a terminal, and figures of five digits.
+//! Text of loggers made safe for a terminal, and figures of five digits.
 
 use std::net::IpAddr;
 
-/// Text from outside with everything but letters, digits, ASCII signs and spaces escaped, so that it can neither move the
-/// cursor nor change the direction of writing; at most `most` characters.
+/// Text from outside, escaped except for letters, digits, ASCII signs and spaces, so that it can neither move the cursor
+/// nor change the direction of writing; at most `most` characters.
 pub fn clean(text: &str, most: usize) -> String {
     let mut out = String::new();
     let mut length = 0;
@@ -24,7 +24,7 @@ pub fn clean(text: &str, most: usize) -> String {
     out
 }
 
-/// At most `width` characters of text, with a sign where some are missing.
+/// At most `width` characters of text; a sign marks text that was cut.
 pub fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The picture: a panel for each logger, the flows below.
+//! The screen: a panel for each logger, the flows below.
 
 use std::time::Instant;
 
@@ -6,12 +6,12 @@ use ratatui::{
     layout::Rect,
     style::{Color, Modifier, Style},
     text::{Line, Span},
-    widgets::Widget,
     Frame,
 };
 
 use super::{
     super::forward::text::clip,
+    area::{draw_line, split_bottom, split_top},
     board::{Board, Sort, State},
     columns,
     panel::{self, Size},
@@ -26,30 +26,13 @@ pub fn draw(frame: &mut Frame<'_>, board: &mut Board, now: Instant) {
     let area = frame.area();
     let (head, rest) = split_top(area, 1);
     let (rest, foot) = split_bottom(rest, u16::from(rest.height > 1));
-    put(frame, head, header(board));
-    put(frame, foot, footer(board));
+    draw_line(frame, head, header(board));
+    draw_line(frame, foot, footer(board));
     board.most = board.most.max(board.flows().len());
-    let grid = Grid::of(board, rest);
+    let grid = Grid::fit(board, rest);
     let (panels, flows) = split_top(rest, grid.height());
     draw_panels(frame, board, panels, &grid, now);
     draw_flows(frame, board, flows);
-}
-
-/// A line of text in the first line of an area.
-pub fn put(frame: &mut Frame<'_>, area: Rect, line: impl Into<Line<'static>>) {
-    let area = area.intersection(frame.area());
-    if !area.is_empty() {
-        line.into().render(area, frame.buffer_mut());
-    }
-}
-
-pub fn split_top(area: Rect, height: u16) -> (Rect, Rect) {
-    let height = height.min(area.height);
-    (Rect { height, ..area }, Rect { y: area.y + height, height: area.height - height, ..area })
-}
-
-fn split_bottom(area: Rect, height: u16) -> (Rect, Rect) {
-    split_top(area, area.height.saturating_sub(height))
 }
 
 fn header(board: &Board) -> Line<'static> {
@@ -73,9 +56,9 @@ fn header(board: &Board) -> Line<'static> {
 
 fn footer(board: &Board) -> Line<'static> {
     match &board.entry {
-        Some((text, wrong)) if wrong.is_empty() => {
-            Line::from(format!("filter: {text}_   (prefix=10.0.0.0/8,port=53,protocol=udp  Enter takes, Esc leaves)"))
-        }
+        Some((text, wrong)) if wrong.is_empty() => Line::from(format!(
+            "filter: {text}_   (prefix=10.0.0.0/8,port=53,protocol=udp  Enter applies, Esc cancels)"
+        )),
         Some((text, wrong)) => {
             Line::from(vec![Span::raw(format!("filter: {text}_  ")), Span::styled(wrong.clone(), Color::Red)])
         }
@@ -99,7 +82,7 @@ struct Grid {
 impl Grid {
     /// The largest panels that leave room for flows; if even the smallest do not fit, as many as go in, the selected one
     /// among them.
-    fn of(board: &Board, area: Rect) -> Self {
+    fn fit(board: &Board, area: Rect) -> Self {
         let count = board.loggers.len().max(1);
         let flows = usize::from(FLOWS.max(area.height / 5 * 2)).min(board.most + 2);
         let budget = usize::from(area.height).saturating_sub(flows);
@@ -148,12 +131,12 @@ fn draw_flows(frame: &mut Frame<'_>, board: &mut Board, area: Rect) {
     let count = board.flows().len();
     board.offset = board.offset.min(count.saturating_sub(board.page));
     let flows = board.flows();
-    put(frame, title, flows_title(board, count, usize::from(area.width)));
+    draw_line(frame, title, flows_title(board, count, usize::from(area.width)));
     let layout = columns::Layout::new(board, &flows, area.width);
-    put(frame, head, layout.head(board.sort));
+    draw_line(frame, head, layout.head(board.sort));
     for (n, flow) in flows.iter().skip(board.offset).take(usize::from(rows.height)).enumerate() {
         let line = Rect { y: rows.y + n as u16, height: 1, ..rows };
-        put(frame, line, layout.row(board, flow));
+        draw_line(frame, line, layout.row(board, flow));
     }
 }
 
@@ -178,9 +161,9 @@ fn flows_title(board: &Board, count: usize, width: usize) -> Line<'static> {
     if let (0, false, Some(logger)) = (count, board.all, logger) {
         text = match (&logger.state, logger.look.as_ref().map(|look| &look.page)) {
             (State::Connected, Some(Some(Err(why)))) => format!("Flows of {of}: {why}"),
-            (State::Connected, Some(None)) => format!("Flows of {of}: asked for"),
+            (State::Connected, Some(None)) => format!("Flows of {of}: requested"),
             (State::Connected, _) => text,
-            _ => format!("Flows of {of}: not known while it does not answer"),
+            _ => format!("Flows of {of}: unknown, the logger does not answer"),
         };
     }
     Line::styled(clip(&text, width), Modifier::BOLD)

@@ -1,4 +1,4 @@
-//! One logger, looked at again and again on a thread of its own; when it is lost, it is tried again, ever less often.
+//! One logger, polled on a thread of its own. When the connection is lost, the thread connects again, with growing waits.
 
 use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
@@ -19,45 +19,45 @@ const LONGEST: Duration = Duration::from_secs(15);
 /// Interfaces kept of one logger: ports are numbered in a byte.
 const MAX_INTERFACES: usize = 256;
 
-/// What is asked at each look besides totals.
+/// What is requested at each poll besides totals.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Want {
-    /// So many largest flows; none: totals only.
+    /// Number of largest flows; zero: totals only.
     pub top: usize,
-    /// Largest in what.
+    /// What the flows are sorted by.
     pub by: By,
-    /// Which.
+    /// Which flows.
     pub filter: Filter,
 }
 
-/// What a logger said at one look.
+/// The answers of a logger to one poll.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     /// Its name.
     pub name: String,
     /// Its counters.
     pub totals: Totals,
-    /// Its largest flows, if asked for, or why it does not say.
+    /// Its largest flows, if requested, or its error.
     pub page: Option<Result<Page, String>>,
-    /// What was asked.
+    /// The request.
     pub want: Want,
 }
 
-/// What a watcher has to tell.
+/// News from a watcher.
 #[derive(Debug, Clone, PartialEq)]
 pub enum News {
-    /// Counters at the beginning of a look; the flows asked for are to come.
+    /// The counters of a poll; its flows follow.
     Early(Box<Look>),
-    /// A look.
+    /// The complete answers to a poll.
     Look(Box<Look>),
-    /// It cannot be read; the next try is then.
+    /// The logger cannot be read; the next try is at this time.
     Down(Trouble, Instant),
 }
 
 /// Connects to a logger.
 pub type Dial = Box<dyn FnMut() -> Result<Box<dyn Talk + Send>, Trouble> + Send>;
 
-/// Watches one logger. It knows no clock of its own.
+/// Polls one logger. The caller gives the time.
 pub struct Watcher {
     dial: Dial,
     link: Option<Box<dyn Talk + Send>>,
@@ -66,13 +66,12 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Of a logger that is reached like this.
+    /// For a logger that `dial` connects to.
     pub fn new(dial: Dial) -> Self {
         Self { dial, link: None, failures: 0, down: None }
     }
 
-    /// Looks, connecting first if need be and if it is time. Counters are told at once: flows take a logger a second or
-    /// more.
+    /// Polls, and connects first if needed and due. `early` gets the counters at once, because flows take a second or more.
     pub fn step(&mut self, now: Instant, want: &Want, early: &mut dyn FnMut(News)) -> News {
         if let Some((why, next)) = self.down.as_ref().filter(|(_, next)| now < *next) {
             return News::Down(why.clone(), *next);
@@ -85,7 +84,7 @@ impl Watcher {
             Err(why) => {
                 self.link = None;
                 let wait = FIRST.saturating_mul(1 << self.failures.min(8)).min(LONGEST);
-                // Who refuses us does not change his mind soon.
+                // A logger that refused will refuse again.
                 let wait = if why.exit == Exit::Usage { LONGEST } else { wait };
                 self.failures = self.failures.saturating_add(1);
                 self.down = Some((why.clone(), now + wait));
@@ -102,39 +101,39 @@ impl Watcher {
     fn look(&mut self, want: &Want, early: &mut dyn FnMut(News)) -> Result<Look, Trouble> {
         let link = match &mut self.link {
             Some(link) => link,
-            None => self.link.insert((self.dial)().map_err(tame)?),
+            None => self.link.insert((self.dial)().map_err(clean_trouble)?),
         };
-        let totals = match link.ask(Ask::Totals).map_err(tame)? {
+        let totals = match link.ask(Ask::Totals).map_err(clean_trouble)? {
             What::Totals(totals) => totals,
-            What::Error(why) => return Err(tame(Trouble::refused(why))),
-            _ => return Err(Trouble::broken("it was asked for totals and answered something else")),
+            What::Error(why) => return Err(clean_trouble(Trouble::refused(why))),
+            _ => return Err(Trouble::broken("its answer to a request for totals is of another kind")),
         };
-        let totals = tame_totals(totals);
+        let totals = clean_trouble_totals(totals);
         let mut look = Look { name: clean(link.name(), 32), totals, page: None, want: want.clone() };
         if want.top == 0 {
             return Ok(look);
         }
         early(News::Early(Box::new(look.clone())));
         let ask = Ask::Top { by: want.by, limit: want.top, filter: want.filter.clone() };
-        look.page = Some(match link.ask(ask).map_err(tame)? {
+        look.page = Some(match link.ask(ask).map_err(clean_trouble)? {
             What::Page(mut page) => {
                 page.flows.truncate(want.top);
                 page.next = None;
                 Ok(page)
             }
             What::Error(why) => Err(clean(&why, 200)),
-            _ => return Err(Trouble::broken("it was asked for flows and answered something else")),
+            _ => return Err(Trouble::broken("its answer to a request for flows is of another kind")),
         });
         Ok(look)
     }
 }
 
-/// With its words fit for a terminal.
-fn tame(trouble: Trouble) -> Trouble {
+/// The trouble with its text made safe for a terminal.
+fn clean_trouble(trouble: Trouble) -> Trouble {
     Trouble { text: clean(&trouble.text, 200), ..trouble }
 }
 
-fn tame_totals(mut totals: Totals) -> Totals {
+fn clean_trouble_totals(mut totals: Totals) -> Totals {
     totals.interfaces.truncate(MAX_INTERFACES);
     for interface in &mut totals.interfaces {
         interface.name = clean(&interface.name, 64);
@@ -142,7 +141,7 @@ fn tame_totals(mut totals: Totals) -> Totals {
     totals
 }
 
-/// Watches until `wants` has no sender, or nobody takes the news. A new want is looked for at once.
+/// Polls until `wants` has no sender, or the receiver of the news is gone. A new want is polled at once.
 pub fn run(
     mut watcher: Watcher,
     logger: usize,
@@ -157,8 +156,8 @@ pub fn run(
             // If nobody listens any more, the look itself finds out.
             let _ = news.send((logger, early));
         };
-        let said = watcher.step(Instant::now(), &want, &mut early);
-        if news.send((logger, said)).is_err() {
+        let new = watcher.step(Instant::now(), &want, &mut early);
+        if news.send((logger, new)).is_err() {
             return;
         }
         // What was missed while it did not answer is not made up for; a try is not put off to the next of long intervals.

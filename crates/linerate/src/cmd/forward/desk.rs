@@ -240,6 +240,8 @@ impl Desk {
         let more = (self.each_second)(&self.ports, &lcores);
         self.samples.push_back(Sample { at, lcores });
         if self.site.live {
+            // Also where no SIGHUP comes, nobody watches any more.
+            self.told_to_stop |= out::is_hung_up(std::io::stdout());
             let mut view = show::live(self);
             view.add(view::KEPT, &more);
             // Home, the text with every line's rest cleared, and all below it.
