@@ -12,7 +12,7 @@ use crate::{
 /// The document. Text from outside stays text: no markup, no HTML, no broken table.
 pub fn render(result: &RunResult) -> String {
     let mut out = format!("# {}\n\n", escape(&terminal::title(result)));
-    out.push_str(&format!("**Verdict: {}**\n\n", words::verdict(result.verdict).0));
+    out.push_str(&format!("**Verdict: {}**\n\n", words::verdict(result.standing.verdict()).0));
     for (label, value) in terminal::setting(result) {
         out.push_str(&format!("- {label}: {}\n", code(&value)));
     }

@@ -55,7 +55,7 @@ pub fn sheet(sweep: &SweepResult) -> Sheet {
             others.for_each(|goal| t.row([values.clone(), goal_figures(&point.result, size, goal)].concat()));
         }
         if point.result.sizes.is_empty() {
-            let (word, paint) = words::verdict(point.result.verdict);
+            let (word, paint) = words::verdict(point.result.standing.verdict());
             let none = std::iter::repeat_n(Cell::default(), 8);
             t.row(values.into_iter().chain(none).chain([Cell { text: word.into(), paint }]).collect());
         }

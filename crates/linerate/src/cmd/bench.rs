@@ -5,8 +5,9 @@ use measure::{
     label::{self, LabelFacts},
     plan::{Method, Test},
     procedure::Known,
-    result::{Outcome, RunResult, SizeResult, TestResult, Verdict},
+    result::{Outcome, RunResult, SizeResult, Standing, TestResult},
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
+    standing,
     trial::{TrialRecord, TrialSpec},
 };
 use report::progress::Line;
@@ -27,11 +28,7 @@ mod set;
 pub mod sim;
 pub mod sweep;
 
-use self::{
-    bed::Bed,
-    ending::{found, verdict},
-    sim::SimRun,
-};
+use self::{bed::Bed, sim::SimRun};
 use super::{
     output, plan,
     progress::{left_s, Progress},
@@ -109,12 +106,12 @@ fn measured(args: &BenchArgs, sizes: Vec<Frames>, run: impl Bed, old: Option<&Ru
         // Nothing was measured: there is nothing to show before saying why.
         return ended.map(|()| Exit::Failed);
     }
-    let mut verdict = verdict(&results, &bench.tests, bench.run.stopped());
-    if ended.is_err() && verdict == Verdict::Passed {
-        verdict = Verdict::Failed;
+    let mut standing = standing::of_run(&results, &bench.tests, bench.run.stopped());
+    if ended.is_err() && standing.is_good() {
+        standing = Standing::Interrupted;
     }
     let warnings = bench.warnings(args.quick);
-    let mut result = bench.run.result(results, warnings, verdict);
+    let mut result = bench.run.result(results, warnings, standing);
     result.tests = std::mem::take(&mut bench.tests);
     let exit = layouts::finish(result, bench.run.plan(), old, args)?;
     // A rig that failed half way says so after what it measured before.
@@ -195,7 +192,7 @@ impl<B: Bed> Bench<B> {
         let mut answer = self.search(&mut search, streams, &at, most)?;
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
-        if self.run.plan().wants_latency() && found(answer.outcome) {
+        if self.run.plan().wants_latency() && answer.outcome.has_figure() {
             confirmed = self.confirm(&mut answer, streams, &at, most, &mut notes)?;
         }
         let down = self.run.links_down();

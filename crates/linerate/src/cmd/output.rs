@@ -90,7 +90,7 @@ pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> R
         },
         args,
     )?;
-    Ok(exit(result.verdict))
+    Ok(exit(result.standing.verdict()))
 }
 
 /// Makes one document.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use measure::{
     plan::{Traffic, ValidPlan},
-    result::{MixFacts, RunResult, SelfTestPoint, SizeResult, Verdict, Warning, SCHEMA},
+    result::{MixFacts, RunResult, SelfTestPoint, SizeResult, Standing, Warning, SCHEMA},
     trial::{TrialRecord, TrialSpec},
 };
 use traffic::{checker::Sample, generator::Generator};
@@ -166,7 +166,7 @@ impl Run {
     }
 
     /// The result of everything so far.
-    pub fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, verdict: Verdict) -> RunResult {
+    pub fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, standing: Standing) -> RunResult {
         warnings.extend(self.rig.warnings.iter().cloned());
         RunResult {
             schema: SCHEMA.to_owned(),
@@ -180,7 +180,8 @@ impl Run {
                 self.rig.eal.memory_kind().as_str().to_owned(),
                 packet::Clock::hz(&self.rig.clock),
             ),
-            dut: self.rig.dut_text.clone(),
+            dut: self.rig.device.describe(),
+            device: self.rig.device.clone(),
             ports: self.rig.port_facts(),
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
@@ -191,7 +192,7 @@ impl Run {
             tests: Vec::new(),
             trials: self.trials.clone(),
             warnings,
-            verdict,
+            standing,
         }
     }
 }

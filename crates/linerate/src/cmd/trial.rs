@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use measure::{
     plan::{Plan, PlanError},
-    result::{Verdict, Warning, WarningKind},
+    result::{Standing, Warning, WarningKind},
     shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
     trial::{Purpose, TrialRecord, TrialSpec},
 };
@@ -76,21 +76,21 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         progress.show(&line);
     })?;
     progress.clear();
-    let verdict = match &record {
-        None => Verdict::Stopped,
-        Some(r) if !r.valid() => Verdict::Inconclusive,
-        Some(_) => Verdict::Passed,
+    let standing = match &record {
+        None => Standing::Stopped,
+        Some(r) if !r.valid() => Standing::NotTrustworthy,
+        Some(_) => Standing::Completed,
     };
     let down = run.links_down();
-    let verdict = if record.is_some() && !down.is_empty() { Verdict::Failed } else { verdict };
+    let standing = if record.is_some() && !down.is_empty() { Standing::Interrupted } else { standing };
     let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
     if let Some(cut) = run.cut.take() {
         let text = "interrupted before its end: the counts are those until then".to_owned();
         warnings.insert(0, Warning { kind: WarningKind::Stopped, text });
         run.trials.push(cut);
     }
-    let exit = output::finish(&run.result(Vec::new(), warnings, verdict), &args.output)?;
-    if verdict == Verdict::Failed {
+    let exit = output::finish(&run.result(Vec::new(), warnings, standing), &args.output)?;
+    if standing == Standing::Interrupted {
         // Whatever the counts say of the tester, this is why.
         return Err(Failure::failed(format!(
             "port {}: its link went down during the trial: the peer ended or was disconnected; the counts are kept",

@@ -15,6 +15,7 @@ use flow::{
     table::{table, Full, TableSpec},
     Record,
 };
+use measure::schema::device::DeviceRecord;
 use packet::{Clock, MacAddr};
 
 use super::{
@@ -114,7 +115,21 @@ impl BuiltInSpec {
         }
     }
 
-    /// In words, for the report.
+    /// As a result keeps it.
+    pub fn record(&self) -> DeviceRecord {
+        match self {
+            Self::Plane(spec) => {
+                let (impairment, tx_policy) = spec.behaviour();
+                DeviceRecord::Plane { function: spec.plane.kind.name().to_owned(), impairment, tx_policy, routes: 0 }
+            }
+            Self::FlowLog(spec) => {
+                let (impairment, tx_policy) = spec.behaviour();
+                DeviceRecord::FlowLog { impairment, tx_policy }
+            }
+        }
+    }
+
+    /// In words, for a message.
     pub fn describe(&self) -> String {
         match self {
             Self::Plane(spec) => spec.describe(),

@@ -57,6 +57,13 @@ impl DutSpec {
         Ok(Self { plane: PlaneSpec::benchmark(kind, stations), impair, settings })
     }
 
+    /// What impairs it and when it sends, where either is other than usual.
+    pub fn behaviour(&self) -> (Option<String>, Option<String>) {
+        let impairment = self.impair.is_active().then(|| self.impair.to_string());
+        let tx_policy = (!self.settings.tx_policy.is_now()).then(|| self.settings.tx_policy.to_string());
+        (impairment, tx_policy)
+    }
+
     /// In words, for the report.
     pub fn describe(&self) -> String {
         self.describe_as(self.plane.kind.name())

@@ -9,6 +9,7 @@ use measure::{
     placement::PlacementClassifier,
     plan::Placements,
     result::{PortFacts, Warning, WarningKind},
+    schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
@@ -67,8 +68,8 @@ pub struct Rig {
     pub dut: Option<BuiltIn>,
     /// The data plane behind the ports, if it is one of ours.
     pub watched: Option<Watched>,
-    /// In words, for the report.
-    pub dut_text: String,
+    /// What is measured, for the report.
+    pub device: DeviceRecord,
     /// Two ends of a cable with nothing between, for the self-test.
     pub loopback: Vec<End>,
     /// Frames the tester sends.
@@ -131,7 +132,7 @@ impl Rig {
             ends: Vec::new(),
             dut: None,
             watched: None,
-            dut_text: String::new(),
+            device: DeviceRecord::default(),
             loopback: Vec::new(),
             frames,
             classifier: PlacementClassifier::new(options.placements),
@@ -149,9 +150,8 @@ impl Rig {
             rig.watched = options.ports.dut_control.as_deref().map(Watched::connect).transpose()?;
         } else {
             rig.open_builtin(&parse, options.third_port)?;
-            if let routes @ 1.. = options.routes.iter().sum::<u32>() {
-                let plural = if routes == 1 { "" } else { "s" };
-                rig.dut_text.push_str(&format!(", {routes} route{plural}"));
+            if let DeviceRecord::Plane { routes, .. } = &mut rig.device {
+                *routes = options.routes.iter().copied().map(u64::from).sum();
             }
         }
         rig.warnings = warnings;
@@ -199,7 +199,7 @@ impl Rig {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        self.dut_text = names.join(" <-> ");
+        self.device = DeviceRecord::Ports { names: names.clone() };
         Ok(())
     }
 
@@ -225,7 +225,7 @@ impl Rig {
         let polled: Vec<_> = (0..ports).map(|port| Polled { port, queue: 0, lcore: 0 }).collect();
         let infos: Vec<_> = (0x10..).take(ports).map(info).collect();
         self.dut = Some(BuiltIn::new(self.eal, &spec, dut_ports, &infos, &polled)?);
-        self.dut_text = format!("built-in {} over wire", spec.describe());
+        self.device = spec.record();
         Ok(())
     }
 

@@ -144,5 +144,5 @@ pub(crate) fn paragraph(label: &str, body: &str, paint: Paint, style: &Style) ->
 
 /// The verdict alone, as words.
 pub(crate) fn verdict(result: &RunResult) -> (&'static str, Paint) {
-    words::verdict(result.verdict)
+    words::verdict(result.standing.verdict())
 }

@@ -4,6 +4,7 @@ use measure::{
     plan::Test,
     procedure::*,
     result::*,
+    schema::device::DeviceRecord,
     search::mlr::{GoalResult, GoalSet, Regularity, SearchGoal},
     trial::*,
 };
@@ -227,6 +228,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             extra: [("governor".to_owned(), "performance".to_owned())].into(),
         },
         dut: "built-in l3 over wire".into(),
+        device: DeviceRecord::Plane { function: "l3".into(), impairment: None, tx_policy: None, routes: 0 },
         ports: vec![port("wire:a", "02:00:00:00:00:01"), port("wire:b", "02:00:00:00:00:02")],
         link_bps: None,
         directions: 1,
@@ -243,7 +245,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             kind: WarningKind::NoHugepages,
             text: "no hugepages are free, so rates are lower: echo 512 | sudo tee /proc/sys/vm/nr_hugepages".into(),
         }],
-        verdict: Verdict::Passed,
+        standing: Standing::Completed,
     }
 }
 
@@ -315,7 +317,7 @@ pub fn every_outcome() -> RunResult {
             }
         })
         .collect();
-    r.verdict = Verdict::Inconclusive;
+    r.standing = Standing::NotTrustworthy;
     r
 }
 
@@ -329,7 +331,7 @@ pub fn invalid_trial() -> RunResult {
     let mut r = result(vec![]);
     r.trials = vec![violated(one, Rule::Interrupted, text)];
     r.directions = 2;
-    r.verdict = Verdict::Inconclusive;
+    r.standing = Standing::NotTrustworthy;
     r
 }
 

@@ -8,10 +8,11 @@ use measure::{
     plan::{AddressesPlan, Test, ValidPlan},
     procedure::{Found, TestOutcome},
     result::{TestResult, Warning, WarningKind},
+    standing,
 };
 use units::FrameSize;
 
-use super::{bed::Bed, ending::verdict};
+use super::bed::Bed;
 use crate::{
     cli::BenchArgs,
     cmd::{output, progress::Progress, run::Run},
@@ -62,7 +63,7 @@ pub fn run(args: &BenchArgs, plan: ValidPlan) -> Result<Exit, Failure> {
         let text = "quick: few addresses and short waits; leave out --quick for figures to publish".to_owned();
         warnings.push(Warning { kind: WarningKind::ShortTrials, text });
     }
-    let mut result = Bed::result(&bench.run, Vec::new(), warnings, verdict(&[], &results, stopped));
+    let mut result = Bed::result(&bench.run, Vec::new(), warnings, standing::of_run(&[], &results, stopped));
     result.tests = results;
     let exit = output::finish(&result, &args.output)?;
     ended.map(|()| exit)

@@ -7,7 +7,7 @@ use measure::{
     label::LabelFacts,
     placement::PlacementClassifier,
     plan::ValidPlan,
-    result::{RunResult, SizeResult, Verdict, Warning},
+    result::{RunResult, SizeResult, Standing, Warning},
     trial::{TrialRecord, TrialSpec},
 };
 use units::{Fps, Frames, LinkSpeed};
@@ -54,7 +54,7 @@ pub trait Bed {
     /// The ports, for the diagnosis of a run in which nothing came back.
     fn port_states(&self) -> Vec<PortState>;
     /// The result of everything so far.
-    fn result(&self, sizes: Vec<SizeResult>, warnings: Vec<Warning>, verdict: Verdict) -> RunResult;
+    fn result(&self, sizes: Vec<SizeResult>, warnings: Vec<Warning>, standing: Standing) -> RunResult;
 }
 
 impl Bed for Run {
@@ -121,7 +121,7 @@ impl Bed for Run {
         self.rig.ends.iter().enumerate().map(state).collect()
     }
 
-    fn result(&self, sizes: Vec<SizeResult>, warnings: Vec<Warning>, verdict: Verdict) -> RunResult {
-        Run::result(self, sizes, warnings, verdict)
+    fn result(&self, sizes: Vec<SizeResult>, warnings: Vec<Warning>, standing: Standing) -> RunResult {
+        Run::result(self, sizes, warnings, standing)
     }
 }

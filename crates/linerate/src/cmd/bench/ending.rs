@@ -1,9 +1,7 @@
 //! How a benchmark ended, and what its reader should know.
 
 use measure::{
-    procedure::TestOutcome,
-    result::{Outcome, SizeResult, TestResult, Verdict, Warning, WarningKind},
-    search::mlr::Regularity,
+    result::{Warning, WarningKind},
     trial::TrialRecord,
 };
 
@@ -55,30 +53,4 @@ fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Outcomes that carry a figure.
-pub(super) fn found(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
-}
-
-/// How all of them together ended.
-pub(super) fn verdict(results: &[SizeResult], tests: &[TestResult], stopped: bool) -> Verdict {
-    let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
-    let test = |outcomes: &[TestOutcome]| tests.iter().any(|t| outcomes.contains(&t.outcome));
-    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
-    let goal = |how| results.iter().any(|r| found(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
-    if stopped {
-        Verdict::Stopped
-    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) || test(&[TestOutcome::Inconclusive]) {
-        Verdict::Inconclusive
-    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
-        || goal(Regularity::BelowMinimum)
-        || test(&[TestOutcome::Failed, TestOutcome::BelowMinimum, TestOutcome::NoTraffic, TestOutcome::Interrupted])
-        || (results.is_empty() && tests.is_empty())
-    {
-        Verdict::Failed
-    } else {
-        Verdict::Passed
-    }
 }

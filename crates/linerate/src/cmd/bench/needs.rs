@@ -40,15 +40,15 @@ pub fn words(plan: &Plan) -> String {
 /// What of it this testbed is seen to lack, and what cannot be seen from here.
 pub fn unmet(plan: &Plan, result: &RunResult) -> Vec<Warning> {
     let needs = &plan.needs;
-    let outside = !["built-in", "simulated"].iter().any(|inside| result.dut.starts_with(inside));
+    let device = &result.device;
     let mut unmet = Vec::new();
-    if let (Some(topology), true, false) = (&needs.topology, needs.more_than_ports(), outside) {
+    if let (Some(topology), true, false) = (&needs.topology, needs.more_than_ports(), device.is_outside()) {
         unmet.push(format!(
-            "the plan is for {topology}; {} stands for it, and its figures say nothing of that",
-            result.dut
+            "this plan expects {topology} but ran against {}: the figures do not describe that topology",
+            device.name()
         ));
     }
-    if outside {
+    if device.is_outside() {
         for port in &result.ports {
             if let (Some(has), Some(wants)) = (port.link_bps, plan.link.speed) {
                 if has != wants {
@@ -65,11 +65,15 @@ pub fn unmet(plan: &Plan, result: &RunResult) -> Vec<Warning> {
             unmet.push(format!("cannot be seen from the tester, so see to it: {}", unseen.join(", ")));
         }
     }
-    if result.dut.starts_with("built-in") {
+    if device.is_built_in() {
         unmet.extend(ports(needs));
         if !needs.cores.is_empty() && !needs.cores.contains(&1) {
             let cores: Vec<_> = needs.cores.iter().map(u32::to_string).collect();
-            unmet.push(format!("the plan is for {} forwarding cores; {} has one", cores.join(", "), result.dut));
+            unmet.push(format!(
+                "this plan expects {} forwarding cores, and {} has one",
+                cores.join(", "),
+                device.name()
+            ));
         }
     }
     let warning = |text| Warning { kind: WarningKind::Needs, text };
@@ -84,7 +88,7 @@ fn ports(needs: &Needs) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use measure::{result::Verdict, sim::SimSetup};
+    use measure::{result::Standing, schema::device::DeviceRecord, sim::SimSetup};
 
     use super::*;
     use crate::{
@@ -97,18 +101,20 @@ mod tests {
         let toml = "needs = { topology = 'PHY-VM-PHY', ports = 4, vms = 1, cores = [2] }\nlink.speed = '25G'";
         let plan = Plan::from_toml(toml).unwrap().validate().unwrap();
         let run = SimRun::new(plan.clone(), SimSetup::new(1e6, 1), Stop::simulated(false));
-        let mut result = run.result(Vec::new(), Vec::new(), Verdict::Passed);
+        let mut result = run.result(Vec::new(), Vec::new(), Standing::Completed);
         let texts =
             |result: &RunResult| unmet(&plan, result).into_iter().map(|w| w.text).collect::<Vec<_>>().join("; ");
-        assert!(texts(&result).starts_with("the plan is for PHY-VM-PHY; simulated sim:"), "{}", texts(&result));
-        result.dut = "built-in l3".to_owned();
+        let against = "this plan expects PHY-VM-PHY but ran against a simulated device";
+        assert!(texts(&result).starts_with(against), "{}", texts(&result));
+        let function = "l3".to_owned();
+        result.device = DeviceRecord::Plane { function, impairment: None, tx_policy: None, routes: 0 };
         assert_eq!(
             texts(&result),
-            "the plan is for PHY-VM-PHY; built-in l3 stands for it, and its figures say nothing of that; the plan's \
-             document has 4 ports: sums and percentages here are of two; the plan is for 2 forwarding cores; built-in l3 \
-             has one"
+            "this plan expects PHY-VM-PHY but ran against the built-in l3: the figures do not describe that topology; the \
+             plan's document has 4 ports: sums and percentages here are of two; this plan expects 2 forwarding cores, and \
+             the built-in l3 has one"
         );
-        result.dut = "eth:a -> eth:b".to_owned();
+        result.device = DeviceRecord::Ports { names: vec!["eth:a".to_owned(), "eth:b".to_owned()] };
         result.ports[1].link_bps = "10G".parse().ok();
         assert_eq!(
             texts(&result),

@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup};
+use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup, standing};
 use report::rehearsal::{json, render, render_all, Answered, Rehearsal, Rehearsed};
 use report::write::write_atomic;
 use units::{Fps, FrameSize, Frames};
 
-use super::{
-    ending::{found, verdict},
-    sim, Bench, SimRun,
-};
+use super::{sim, Bench, SimRun};
 use crate::{
     cli::{BenchArgs, PortArgs},
     cmd::output,
@@ -91,8 +88,8 @@ fn one(plan: &ValidPlan, ports: &PortArgs, stop: &Stop) -> Result<Rehearsal, Fai
         runs.push(Rehearsed {
             trials: bench.run.made(),
             seconds: bench.run.now_s(),
-            verdict: verdict(&results, &bench.tests, false),
-            answers: results.iter().filter(|r| found(r.outcome)).filter_map(answered).collect(),
+            verdict: standing::of_run(&results, &bench.tests, false).verdict(),
+            answers: results.iter().filter(|r| r.outcome.has_figure()).filter_map(answered).collect(),
         });
     }
     Ok(Rehearsal {

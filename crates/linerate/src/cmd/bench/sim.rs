@@ -7,7 +7,8 @@ use measure::{
     label::LabelFacts,
     placement::PlacementClassifier,
     plan::ValidPlan,
-    result::{MixFacts, PortFacts, RunResult, SizeResult, Verdict, Warning, WarningKind, SCHEMA},
+    result::{MixFacts, PortFacts, RunResult, SizeResult, Standing, Warning, WarningKind, SCHEMA},
+    schema::device::DeviceRecord,
     sim::{SimDut, SimSetup},
     trial::{TrialRecord, TrialSpec},
     validity::{judge, Evidence},
@@ -145,13 +146,14 @@ impl Bed for SimRun {
         vec![port("a"), port("b")]
     }
 
-    fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, verdict: Verdict) -> RunResult {
+    fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, standing: Standing) -> RunResult {
         let text = format!(
             "simulated: no frame was sent and no device measured; every figure is of {}, over {:.1} s of virtual time",
             self.setup,
             self.now_s()
         );
         warnings.insert(0, Warning { kind: WarningKind::Simulated, text });
+        let device = DeviceRecord::Simulated { setup: self.setup.to_string() };
         let port =
             |name: &str| PortFacts { name: name.to_owned(), driver: "simulated".to_owned(), ..PortFacts::default() };
         RunResult {
@@ -161,7 +163,8 @@ impl Bed for SimRun {
             started_at: humantime::format_rfc3339_seconds(self.begun.1).to_string(),
             elapsed_s: self.begun.0.elapsed().as_secs_f64(),
             host: facts::for_result(&facts::read(), "not used".to_owned(), String::new(), 0),
-            dut: format!("simulated {}", self.setup),
+            dut: device.describe(),
+            device,
             ports: vec![port("a"), port("b")],
             link_bps: self.link(),
             directions: self.plan.traffic.directions(),
@@ -172,7 +175,7 @@ impl Bed for SimRun {
             tests: Vec::new(),
             trials: self.trials.clone(),
             warnings,
-            verdict,
+            standing,
         }
     }
 }

@@ -12,7 +12,8 @@ use std::{
 
 use measure::{
     plan::{Axis, Plan, Point, SweepKey, ValidPlan},
-    result::Verdict,
+    result::Standing,
+    standing,
     sweep::{SweepPoint, SweepResult, SWEEP_SCHEMA},
 };
 use report::{layout, layout::Sheet};
@@ -132,17 +133,24 @@ pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
         effective_plan: plan.to_json(),
         keys: plan.sweep.keys(),
         planned: points.len(),
+        standing: standing(exit, &measured),
         points: measured,
-        verdict: match exit {
-            Exit::Passed => Verdict::Passed,
-            Exit::Untrusted => Verdict::Inconclusive,
-            Exit::Stopped => Verdict::Stopped,
-            _ => Verdict::Failed,
-        },
     };
     show(&result, args)?;
     // What ended it half way is said after what it measured before.
     ended.map(|()| exit)
+}
+
+/// How a sweep stands: as its points together, unless something ended it before the last.
+fn standing(exit: Exit, points: &[SweepPoint]) -> Standing {
+    let of_points = standing::of_several(points.iter().map(|point| point.result.standing));
+    match (exit, of_points) {
+        (Exit::Stopped, _) => Standing::Stopped,
+        (Exit::Untrusted, _) => Standing::NotTrustworthy,
+        (Exit::Passed, Some(standing)) => standing,
+        (_, Some(Standing::CriterionMissed)) => Standing::CriterionMissed,
+        _ => Standing::Interrupted,
+    }
 }
 
 /// The worst exit code of all points, and those measured; also what ended it before the last.

@@ -324,7 +324,7 @@ impl Bench {
 
     /// Writes the JSON, prints the text.
     fn finish(&self, args: &BenchArgs, verdict: Verdict, result: &FlowResult) -> Result<Exit, Failure> {
-        let whole = self.run.result(Vec::new(), Vec::new(), verdict);
+        let whole = self.run.result(Vec::new(), Vec::new(), verdict.into());
         let mut json = serde_json::to_value(&whole).map_err(Failure::failed)?;
         json["flow_logger"] = serde_json::to_value(result).map_err(Failure::failed)?;
         let json = serde_json::to_string_pretty(&json).map_err(Failure::failed)?;
