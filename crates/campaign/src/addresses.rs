@@ -9,13 +9,13 @@ use measure::{
     plan::{AddressesPlan, Test, ValidPlan},
     procedure::{Found, TestOutcome},
     result::{TestResult, Warning, WarningKind},
+    standing,
 };
 use rig::{Device, MachineOptions};
 use units::FrameSize;
 
 use crate::{
-    controller::Controller, display::Display, ending::verdict, job_answer::JobAnswer, rig_testbed::RigTestbed,
-    testbed::Testbed,
+    controller::Controller, display::Display, job_answer::JobAnswer, rig_testbed::RigTestbed, testbed::Testbed,
 };
 
 /// A device has to forget that much sooner than the plan waits; the built-in bridge does, whose clock has whole seconds.
@@ -67,8 +67,8 @@ pub(crate) fn run(
         let text = "quick: few addresses and short waits; leave out --quick for figures to publish".to_owned();
         warnings.push(Warning { kind: WarningKind::ShortTrials, text });
     }
-    let verdict = verdict(&[], &controller.tests, stop.requested());
-    Ok(JobAnswer { result: Some(controller.result(Vec::new(), warnings, verdict)), failure })
+    let standing = standing::of_run(&[], &controller.tests, stop.requested());
+    Ok(JobAnswer { result: Some(controller.result(Vec::new(), warnings, standing)), failure })
 }
 
 struct Rounds<'a> {

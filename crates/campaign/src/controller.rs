@@ -6,7 +6,7 @@ use failure::Failure;
 use measure::{
     plan::{Test, ValidPlan},
     procedure::Known,
-    result::{MixFacts, Outcome, RunResult, SizeResult, TestResult, Verdict, Warning, SCHEMA},
+    result::{MixFacts, Outcome, RunResult, SizeResult, Standing, TestResult, Warning, SCHEMA},
     search::SearchConfig,
     trial::{TrialRecord, TrialSpec},
 };
@@ -122,7 +122,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
     }
 
     /// The result of everything so far.
-    pub fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, verdict: Verdict) -> RunResult {
+    pub fn result(&self, sizes: Vec<SizeResult>, mut warnings: Vec<Warning>, standing: Standing) -> RunResult {
         let facts = self.testbed.facts();
         warnings.extend(facts.warnings);
         RunResult {
@@ -132,7 +132,8 @@ impl<'a, T: Testbed> Controller<'a, T> {
             started_at: humantime::format_rfc3339_seconds(self.begun.1).to_string(),
             elapsed_s: self.begun.0.elapsed().as_secs_f64(),
             host: facts.host,
-            dut: facts.dut,
+            dut: facts.device.describe(),
+            device: facts.device,
             dut_name: None,
             ports: facts.ports,
             link_bps: facts.link,
@@ -144,7 +145,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
             tests: self.tests.clone(),
             trials: self.trials.clone(),
             warnings,
-            verdict,
+            standing,
         }
     }
 }

@@ -1,17 +1,12 @@
 //! `linerate bench --dry-run`: what a plan may be expected to take, from a hundred simulated runs of it.
 
 use failure::{Failure, Stop};
-use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup};
+use measure::{plan::ValidPlan, result::Outcome, sim::SimSetup, standing};
 use report::dry_run::{DryRun, DryRunAnswer, DryRunOutcome};
 use rig::Device;
 use units::{Fps, FrameSize, Frames};
 
-use crate::{
-    controller::Controller,
-    display::Hidden,
-    ending::{has_figure, verdict},
-    sim_testbed::SimTestbed,
-};
+use crate::{controller::Controller, display::Hidden, sim_testbed::SimTestbed};
 
 /// Runs, each with a seed of its own.
 const SEEDS: u64 = 100;
@@ -51,8 +46,8 @@ pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<DryRun, Fai
         runs.push(DryRunOutcome {
             trials: controller.trials.len(),
             seconds: controller.testbed.now_s(),
-            verdict: verdict(&results, &controller.tests, false),
-            answers: results.iter().filter(|r| has_figure(r.outcome)).filter_map(answered).collect(),
+            verdict: standing::of_run(&results, &controller.tests, false).verdict(),
+            answers: results.iter().filter(|r| r.outcome.has_figure()).filter_map(answered).collect(),
         });
     }
     Ok(DryRun {

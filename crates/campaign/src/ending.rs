@@ -2,9 +2,7 @@
 
 use failure::Exit;
 use measure::{
-    procedure::TestOutcome,
-    result::{Outcome, SizeResult, TestResult, Verdict, Warning, WarningKind},
-    search::mlr::Regularity,
+    result::{Standing, Warning, WarningKind},
     trial::TrialRecord,
 };
 
@@ -58,38 +56,12 @@ fn port_disagreements(trials: &[TrialRecord]) -> Vec<String> {
     lines
 }
 
-/// Outcomes that carry a figure.
-pub(crate) fn has_figure(outcome: Outcome) -> bool {
-    matches!(outcome, Outcome::Found | Outcome::AtMaximum | Outcome::TesterLimited)
-}
-
 /// The exit code of a result.
-pub fn exit_of(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Passed => Exit::Passed,
-        Verdict::Failed => Exit::Failed,
-        Verdict::Inconclusive => Exit::Untrusted,
-        Verdict::Stopped => Exit::Stopped,
-    }
-}
-
-/// How all of them together ended.
-pub(crate) fn verdict(results: &[SizeResult], tests: &[TestResult], stopped: bool) -> Verdict {
-    let any = |outcomes: &[Outcome]| results.iter().any(|r| outcomes.contains(&r.outcome));
-    let test = |outcomes: &[TestOutcome]| tests.iter().any(|t| outcomes.contains(&t.outcome));
-    // The outcome is the first goal's; where it has a figure, the others are held against the criteria, too.
-    let goal = |how| results.iter().any(|r| has_figure(r.outcome) && r.goals.iter().any(|g| g.regularity == how));
-    if stopped {
-        Verdict::Stopped
-    } else if any(&[Outcome::Inconclusive]) || goal(Regularity::Unfinished) || test(&[TestOutcome::Inconclusive]) {
-        Verdict::Inconclusive
-    } else if any(&[Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Interrupted])
-        || goal(Regularity::BelowMinimum)
-        || test(&[TestOutcome::Failed, TestOutcome::BelowMinimum, TestOutcome::NoTraffic, TestOutcome::Interrupted])
-        || (results.is_empty() && tests.is_empty())
-    {
-        Verdict::Failed
-    } else {
-        Verdict::Passed
+pub fn exit_of(standing: Standing) -> Exit {
+    match standing {
+        Standing::CriterionMet | Standing::Completed | Standing::NotDeviceLimit => Exit::Passed,
+        Standing::CriterionMissed | Standing::Interrupted => Exit::Failed,
+        Standing::NotTrustworthy => Exit::Untrusted,
+        Standing::Stopped => Exit::Stopped,
     }
 }

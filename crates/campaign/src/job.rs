@@ -3,13 +3,14 @@
 use failure::{Failure, Stop};
 use measure::{
     plan::{Plan, ValidPlan},
-    result::{RunResult, SizeResult, Verdict},
+    result::{RunResult, SizeResult, Standing},
+    standing,
 };
 use rig::{device::DeviceOptions, Device, MachineOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    addresses, controller::Controller, display::Display, ending::verdict, job_answer::JobAnswer, requirements::unmet,
+    addresses, controller::Controller, display::Display, job_answer::JobAnswer, requirements::unmet,
     rig_testbed::RigTestbed, sim_testbed::SimTestbed, testbed::Testbed,
 };
 
@@ -95,9 +96,9 @@ fn measured<T: Testbed>(mut controller: Controller<'_, T>, quick: bool) -> Resul
 }
 
 fn result<T: Testbed>(controller: &Controller<'_, T>, sizes: Vec<SizeResult>, quick: bool, well: bool) -> RunResult {
-    let mut verdict = verdict(&sizes, &controller.tests, controller.testbed.stopped());
-    if !well && verdict == Verdict::Passed {
-        verdict = Verdict::Failed;
+    let mut standing = standing::of_run(&sizes, &controller.tests, controller.testbed.stopped());
+    if !well && standing.is_good() {
+        standing = Standing::Interrupted;
     }
-    controller.result(sizes, controller.warnings(quick), verdict)
+    controller.result(sizes, controller.warnings(quick), standing)
 }

@@ -20,7 +20,7 @@ impl JobAnswer {
     pub fn exit(&self) -> Exit {
         match (&self.failure, &self.result) {
             (Some(failure), _) => failure.exit,
-            (None, Some(result)) => exit_of(result.verdict),
+            (None, Some(result)) => exit_of(result.standing),
             (None, None) => Exit::Failed,
         }
     }

@@ -165,7 +165,7 @@ impl Testbed for RigTestbed {
 
     fn facts(&self) -> TestbedFacts {
         TestbedFacts {
-            dut: self.rig.dut_text.clone(),
+            device: self.rig.device.clone(),
             host: facts::for_result(
                 &self.rig.facts,
                 dpdk::Eal::version(),

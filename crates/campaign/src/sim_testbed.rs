@@ -9,6 +9,7 @@ use measure::{
     label::LabelFacts,
     plan::ValidPlan,
     result::{HostFacts, PortFacts, Warning, WarningKind},
+    schema::device::DeviceRecord,
     sim::{SimDut, SimSetup},
     trial::TrialRecord,
     validity::{judge, Evidence},
@@ -84,7 +85,7 @@ impl Testbed for SimTestbed {
         let port =
             |name: &str| PortFacts { name: name.to_owned(), driver: "simulated".to_owned(), ..PortFacts::default() };
         TestbedFacts {
-            dut: format!("simulated {}", self.setup),
+            device: DeviceRecord::Simulated { setup: self.setup.to_string() },
             host: HOST.get_or_init(host).clone(),
             ports: PORTS.map(port).to_vec(),
             link: self.plan.link.speed,

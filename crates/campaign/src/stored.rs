@@ -3,8 +3,9 @@
 use std::{fs, path::Path};
 
 use measure::{
-    result::{RunResult, SCHEMA},
-    sweep::{SweepResult, SWEEP_SCHEMA},
+    result::{RunResult, SCHEMA, SCHEMA_1},
+    sweep::{SweepResult, SWEEP_SCHEMA, SWEEP_SCHEMA_1},
+    upgrade,
 };
 
 use failure::Failure;
@@ -63,14 +64,18 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
         format!("is no whole result: {}", e.escape_debug())
     };
     match head.schema {
-        Some(serde_json::Value::String(schema)) if schema == SCHEMA && bytes.len() as u64 > MAX_RUN => {
+        Some(serde_json::Value::String(schema)) if is_run(&schema) && bytes.len() as u64 > MAX_RUN => {
             Err("is larger than 256 MiB: a result is not".to_owned())
         }
-        Some(serde_json::Value::String(schema)) if schema == SCHEMA => {
-            serde_json::from_slice(bytes).map(Stored::Run).map_err(whole)
+        Some(serde_json::Value::String(schema)) if is_run(&schema) => {
+            let mut run: Box<RunResult> = serde_json::from_slice(bytes).map_err(whole)?;
+            upgrade::run(&mut run);
+            Ok(Stored::Run(run))
         }
-        Some(serde_json::Value::String(schema)) if schema == SWEEP_SCHEMA => {
-            serde_json::from_slice(bytes).map(Stored::Sweep).map_err(whole)
+        Some(serde_json::Value::String(schema)) if [SWEEP_SCHEMA, SWEEP_SCHEMA_1].contains(&schema.as_str()) => {
+            let mut sweep: Box<SweepResult> = serde_json::from_slice(bytes).map_err(whole)?;
+            upgrade::sweep(&mut sweep);
+            Ok(Stored::Sweep(sweep))
         }
         Some(serde_json::Value::String(schema)) => {
             let schema: String = schema.chars().take(60).collect();
@@ -78,6 +83,10 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
         }
         _ => Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
     }
+}
+
+fn is_run(schema: &str) -> bool {
+    [SCHEMA, SCHEMA_1].contains(&schema)
 }
 
 #[cfg(test)]
@@ -89,7 +98,7 @@ mod tests {
         for (text, says) in [
             ("", "is no JSON object"),
             ("[1, 2]", "is no JSON object"),
-            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/1\" or"),
+            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/2\" or"),
             ("{\"schema\": 7}", "has no schema"),
             ("{\"a\": 1}", "has no schema"),
             ("{\"schema\": \"linerate-sweep/1\"}", "is no whole result: missing field"),

@@ -6,7 +6,8 @@ use dataplane::spec::FunctionKind;
 use failure::{Exit, Failure, Stop};
 use measure::{
     plan::{Plan, Point, SweepKey, ValidPlan},
-    result::{RunResult, Verdict},
+    result::{RunResult, Standing},
+    standing,
     sweep::{SweepPoint, SweepResult, SWEEP_SCHEMA},
 };
 use rig::Device;
@@ -122,6 +123,7 @@ pub fn run(
             break;
         }
     }
+    let standing = standing_of(exit, &measured);
     let result = SweepResult {
         schema: SWEEP_SCHEMA.to_owned(),
         linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -132,14 +134,21 @@ pub fn run(
         keys: plan.sweep.keys(),
         planned: points.len(),
         points: measured,
-        verdict: match exit {
-            Exit::Passed => Verdict::Passed,
-            Exit::Untrusted => Verdict::Inconclusive,
-            Exit::Stopped => Verdict::Stopped,
-            _ => Verdict::Failed,
-        },
+        standing,
     };
     Ok(Swept { exit, result: Some(result).filter(|r| !r.points.is_empty()), ended })
+}
+
+/// How a sweep stands: as its points together, unless something ended it before the last.
+fn standing_of(exit: Exit, points: &[SweepPoint]) -> Standing {
+    let of_points = standing::of_several(points.iter().map(|point| point.result.standing));
+    match (exit, of_points) {
+        (Exit::Stopped, _) => Standing::Stopped,
+        (Exit::Untrusted, _) => Standing::NotTrustworthy,
+        (Exit::Passed, Some(standing)) => standing,
+        (_, Some(Standing::CriterionMissed)) => Standing::CriterionMissed,
+        _ => Standing::Interrupted,
+    }
 }
 
 /// Runs the user's command for a point, if there is one.

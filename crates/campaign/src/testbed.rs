@@ -8,6 +8,7 @@ use measure::{
     label::LabelFacts,
     placement::PlacementClassifier,
     result::{HostFacts, PortFacts, SelfTestPoint, Warning},
+    schema::device::DeviceRecord,
     trial::{TrialRecord, TrialSpec},
 };
 use units::{Fps, Frames, LinkSpeed};
@@ -57,8 +58,8 @@ pub struct Measurement {
 /// What a testbed is.
 #[derive(Debug, Clone)]
 pub struct TestbedFacts {
-    /// The device under test, in words.
-    pub dut: String,
+    /// The device under test.
+    pub device: DeviceRecord,
     /// The machine.
     pub host: HostFacts,
     /// The tester's ports.

@@ -16,7 +16,6 @@ use units::{Fps, Frames};
 
 use crate::{
     controller::{Attempts, Controller},
-    ending::has_figure,
     testbed::{links_down, Testbed},
 };
 
@@ -42,7 +41,7 @@ impl<T: Testbed> Controller<'_, T> {
         let mut answer = self.search(&mut search, &at, most)?;
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
-        if self.plan.wants_latency() && has_figure(answer.outcome) {
+        if self.plan.wants_latency() && answer.outcome.has_figure() {
             confirmed = self.confirm(&mut answer, &at, most, &mut notes)?;
         }
         let down = links_down(&self.testbed);

@@ -16,6 +16,8 @@ pub mod procedure;
 pub mod schema;
 pub mod search;
 pub mod sim;
+pub mod standing;
+pub mod upgrade;
 pub mod validity;
 
 pub use schema::{result, shape, sweep, trial};

@@ -49,7 +49,7 @@ pub fn sheet(sweep: &SweepResult) -> Section {
             others.for_each(|goal| t.row([values.clone(), goal_figures(&point.result, size, goal)].concat()));
         }
         if point.result.sizes.is_empty() {
-            let (word, paint) = standing::word(point.result.verdict);
+            let (word, paint) = standing::word(point.result.standing);
             let none = std::iter::repeat_n(Cell::default(), 8);
             t.row(values.into_iter().chain(none).chain([Cell::painted(word, paint)]).collect());
         }

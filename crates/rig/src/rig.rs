@@ -10,6 +10,7 @@ use measure::{
     placement::PlacementClassifier,
     plan::Placements,
     result::{PortFacts, Warning, WarningKind},
+    schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
 use units::LinkSpeed;
@@ -59,8 +60,8 @@ pub struct Rig {
     pub built_in: Option<BuiltIn>,
     /// The data plane behind the ports, if it is one of ours.
     pub watched: Option<Watched>,
-    /// In words, for the report.
-    pub dut_text: String,
+    /// The device under test, as results keep it.
+    pub device: DeviceRecord,
     /// Two ends of a cable with nothing between, for the self-test.
     pub loopback: Vec<TesterPort>,
     /// Frames the tester sends.
@@ -120,7 +121,7 @@ impl Rig {
             ports: Vec::new(),
             built_in: None,
             watched: None,
-            dut_text: options.device.describe(),
+            device: options.device.record(),
             loopback: Vec::new(),
             frames,
             classifier: PlacementClassifier::new(options.placements),

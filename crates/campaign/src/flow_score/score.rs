@@ -81,7 +81,7 @@ pub fn run(options: &ScoreOptions, stop: &Stop, display: &dyn Display) -> Result
         FlowSpec::Churn { rate: None, .. } => score.search(options)?,
         _ => score.once(options)?,
     };
-    let result = score.controller.result(Vec::new(), Vec::new(), verdict);
+    let result = score.controller.result(Vec::new(), Vec::new(), verdict.into());
     Ok(ScoredRun { result, flows, frame_bytes: score.size.bytes() })
 }
 

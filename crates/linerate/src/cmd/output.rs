@@ -101,7 +101,7 @@ pub fn finish_with(result: &RunResult, sheets: &[Section], args: &OutputArgs) ->
         },
         args,
     )?;
-    Ok(campaign::exit_of(result.verdict))
+    Ok(campaign::exit_of(result.standing))
 }
 
 /// How much is printed.

@@ -52,7 +52,7 @@ pub fn run(args: &ScoreArgs) -> Result<Exit, Failure> {
             }
         }
     }
-    Ok(campaign::exit_of(scored.result.verdict))
+    Ok(campaign::exit_of(scored.result.standing))
 }
 
 /// The plan's traffic, link and trust, with the flags over them.

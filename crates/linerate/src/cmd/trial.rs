@@ -5,7 +5,7 @@ use std::time::Duration;
 use campaign::{display::Display, Controller, RigTestbed, Testbed};
 use measure::{
     plan::{Plan, PlanError},
-    result::{Verdict, Warning, WarningKind},
+    result::{Standing, Warning, WarningKind},
     shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
     trial::{Purpose, TrialRecord, TrialSpec},
 };
@@ -78,22 +78,22 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         progress.show(&line);
     })?;
     progress.clear();
-    let verdict = match &record {
-        None => Verdict::Stopped,
-        Some(r) if !r.valid() => Verdict::Inconclusive,
-        Some(_) => Verdict::Passed,
+    let standing = match &record {
+        None => Standing::Stopped,
+        Some(r) if !r.valid() => Standing::NotTrustworthy,
+        Some(_) => Standing::Completed,
     };
     let ports = controller.testbed.ports();
     let down: Vec<String> = ports.into_iter().filter(|p| p.link_up == Some(false)).map(|p| p.name).collect();
-    let verdict = if record.is_some() && !down.is_empty() { Verdict::Failed } else { verdict };
+    let standing = if record.is_some() && !down.is_empty() { Standing::Interrupted } else { standing };
     let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
     if let Some(cut) = controller.testbed.cut.take() {
         let text = "interrupted before its end: the counts are those until then".to_owned();
         warnings.insert(0, Warning { kind: WarningKind::Stopped, text });
         controller.trials.push(cut);
     }
-    let exit = output::finish(&controller.result(Vec::new(), warnings, verdict), &args.output)?;
-    if verdict == Verdict::Failed {
+    let exit = output::finish(&controller.result(Vec::new(), warnings, standing), &args.output)?;
+    if standing == Standing::Interrupted {
         // Whatever the counts say of the tester, this is why.
         return Err(Failure::failed(format!(
             "port {}: its link went down during the trial: the peer ended or was disconnected; the counts are kept",

@@ -286,7 +286,7 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
         assert!(stopped || unborn, "{signal} after {wait_ms} ms: {status:?}: {}", run.output());
         if json.exists() {
             let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
-            assert_eq!(result["verdict"], "stopped");
+            assert_eq!(result["standing"], "stopped");
         }
         let prefix = format!("linerate{}", run.id());
         for dir in ["/var/run/dpdk", "/tmp/dpdk", "/dev/hugepages"] {

@@ -52,7 +52,7 @@ fn every_combination_is_a_row_of_one_table_and_of_one_result() {
     assert!(table.contains("simulated"));
 
     let result = json(&all);
-    assert_eq!((&result["schema"], &result["verdict"]), (&"linerate-sweep/1".into(), &"passed".into()));
+    assert_eq!((&result["schema"], &result["standing"]), (&"linerate-sweep/2".into(), &"completed".into()));
     assert_eq!(result["keys"], serde_json::json!(["flows", "frame_sizes"]));
     let points = result["points"].as_array().unwrap();
     assert_eq!((points.len(), &result["planned"]), (4, &4.into()));
@@ -228,7 +228,7 @@ fn ctrl_c_keeps_the_points_before_it() {
     let status = run.wait_end(Duration::from_secs(15)).unwrap();
     assert_eq!(status.code(), Some(130), "{}", run.output());
     let result = json(&all);
-    assert_eq!((result["points"].as_array().unwrap().len(), &result["verdict"]), (1, &"stopped".into()));
+    assert_eq!((result["points"].as_array().unwrap().len(), &result["standing"]), (1, &"stopped".into()));
     assert!(run.output().contains("1 of 3 points"), "{}", run.output());
     assert!(!std::env::temp_dir().join(format!("linerate-runs-{}", run.id())).exists());
 }

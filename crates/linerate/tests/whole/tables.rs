@@ -175,7 +175,7 @@ fn a_plan_of_several_runs_is_stopped_once_and_keeps_what_was_measured() {
     assert_eq!(status.code(), Some(130), "{}", run.output());
     let first: serde_json::Value =
         serde_json::from_slice(&fs::read(dir.path().join("all.router-u1.json")).unwrap()).unwrap();
-    assert_eq!(first["verdict"], "stopped");
+    assert_eq!(first["standing"], "stopped");
     assert!(!run.output().contains("2 of 8"), "{}", run.output());
     assert!(!std::env::temp_dir().join(format!("linerate-runs-{}", run.id())).exists());
 }
@@ -226,7 +226,7 @@ fn every_plan_runs_over_the_built_in_device_to_its_end() {
             let needs = &result["effective_plan"]["needs"];
             assert_eq!(!told.is_empty(), needs.is_object(), "{name}: {told}");
             assert_eq!(
-                told.contains("stands for it"),
+                told.contains("but ran against the built-in"),
                 needs["vms"].is_number() || told.contains("OVS"),
                 "{name}: {told}"
             );

@@ -56,7 +56,7 @@ fn ctrl_c_keeps_what_was_counted() {
         assert!(said.contains(part), "{part}: {said}");
     }
     let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
-    assert_eq!((&result["verdict"], &result["warnings"][0]["kind"]), (&"stopped".into(), &"stopped".into()));
+    assert_eq!((&result["standing"], &result["warnings"][0]["kind"]), (&"stopped".into(), &"stopped".into()));
     let [sent, received, lost] = ["sent", "received", "lost"].map(|count| total(&result, count));
     assert!(sent > 1000 && received > 1000 && sent == received + lost, "{result}");
     let trial = &result["trials"][0];

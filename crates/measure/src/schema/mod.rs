@@ -4,6 +4,7 @@
 //! validity rule, label, report) stands above them. `docs/results-schema.md` describes what is written.
 
 pub mod delay;
+pub mod device;
 pub mod facts;
 pub mod found;
 pub mod goal;
@@ -12,6 +13,7 @@ pub mod outcome;
 pub mod placement;
 pub mod result;
 pub mod shape;
+pub mod standing;
 pub mod sweep;
 pub mod test;
 pub(crate) mod text;

@@ -34,6 +34,16 @@ pub enum Compliance {
     Departs,
 }
 
+impl Outcome {
+    /// Whether there is a figure.
+    pub fn has_figure(self) -> bool {
+        match self {
+            Self::Found | Self::AtMaximum | Self::TesterLimited => true,
+            Self::BelowMinimum | Self::NoTraffic | Self::Inconclusive | Self::Interrupted => false,
+        }
+    }
+}
+
 /// Which standard a figure meets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StandardLabel {
@@ -43,17 +53,17 @@ pub struct StandardLabel {
     pub departures: Vec<String>,
 }
 
-/// How a run ended.
+/// How a run ended, as its exit code tells it. [`Standing`](super::standing::Standing) says more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Done and every criterion met: exit code 0.
+    /// Done, nothing missed: exit code 0.
     Passed,
-    /// Done, a criterion was not met: exit code 1.
+    /// Done, a criterion missed, or interrupted by a fault: exit code 1.
     Failed,
     /// Measured, but not trustworthy: exit code 3.
     Inconclusive,
-    /// Stopped before the end; what was measured is kept: exit code 130 after Ctrl-C, otherwise 1.
+    /// Stopped before the end; what was measured is kept: exit code 130.
     Stopped,
 }
 

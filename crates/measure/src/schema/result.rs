@@ -3,21 +3,25 @@
 use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, LinkSpeed};
 
-pub use super::{
-    facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestPoint},
-    outcome::{Compliance, Outcome, StandardLabel, TestOutcome, Verdict},
-    placement::{Placement, PlacementAnswer},
-    warning::{Warning, WarningKind},
-};
 use super::{
+    device::DeviceRecord,
     found::Found,
     goal::GoalResult,
     test::Test,
     trial::{DirectionCounts, TrialRecord},
 };
+pub use super::{
+    facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestPoint},
+    outcome::{Compliance, Outcome, StandardLabel, TestOutcome, Verdict},
+    placement::{Placement, PlacementAnswer},
+    standing::Standing,
+    warning::{Warning, WarningKind},
+};
 
 /// Name of this version of the schema.
-pub const SCHEMA: &str = "linerate-result/1";
+pub const SCHEMA: &str = "linerate-result/2";
+/// The version before, with a verdict and the device in words only; [`crate::upgrade`] brings it to this one.
+pub const SCHEMA_1: &str = "linerate-result/1";
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,11 +38,14 @@ pub struct RunResult {
     pub elapsed_s: f64,
     /// The machine.
     pub host: HostFacts,
-    /// What was measured, in words: `built-in l3 over wire`, `eth:t0 -> eth:t1`.
+    /// What was measured, in words: `built-in l3 over wire`, `eth:t0 <-> eth:t1`.
     pub dut: String,
     /// What the user calls the device, for tables and pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dut_name: Option<String>,
+    /// The same by its parts.
+    #[serde(default)]
+    pub device: DeviceRecord,
     /// The tester's ports in order, as named by the user.
     pub ports: Vec<PortFacts>,
     /// Link speed used for percentages, when known or given.
@@ -61,8 +68,9 @@ pub struct RunResult {
     pub trials: Vec<TrialRecord>,
     /// What the reader should know, worst first.
     pub warnings: Vec<Warning>,
-    /// How it ended.
-    pub verdict: Verdict,
+    /// How it stands.
+    #[serde(alias = "verdict")]
+    pub standing: Standing,
 }
 
 /// The answer for one frame size.

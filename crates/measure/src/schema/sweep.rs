@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use super::{outcome::Verdict, result::RunResult};
+use super::{result::RunResult, standing::Standing};
 
 /// Name of this version of the schema.
-pub const SWEEP_SCHEMA: &str = "linerate-sweep/1";
+pub const SWEEP_SCHEMA: &str = "linerate-sweep/2";
+/// The version before, of [results of schema 1](super::result::SCHEMA_1).
+pub const SWEEP_SCHEMA_1: &str = "linerate-sweep/1";
 
 /// A whole sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +32,9 @@ pub struct SweepResult {
     pub planned: usize,
     /// The points measured, in order.
     pub points: Vec<SweepPoint>,
-    /// How it ended: the worst of its points.
-    pub verdict: Verdict,
+    /// How it stands: as its points together.
+    #[serde(alias = "verdict")]
+    pub standing: Standing,
 }
 
 /// One point of a sweep.

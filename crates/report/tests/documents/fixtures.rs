@@ -6,6 +6,7 @@ use measure::{
     plan::Test,
     procedure::*,
     result::*,
+    schema::device::DeviceRecord,
     search::mlr::{GoalResult, GoalSet, Regularity, SearchGoal},
     trial::*,
 };
@@ -256,6 +257,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
         },
         dut: "built-in l3 over wire".into(),
         dut_name: None,
+        device: DeviceRecord::Plane { function: "l3".into(), impairment: None, tx_policy: None, routes: 0 },
         ports: vec![port("wire:a", "02:00:00:00:00:01"), port("wire:b", "02:00:00:00:00:02")],
         link_bps: None,
         directions: 1,
@@ -272,7 +274,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             kind: WarningKind::NoHugepages,
             text: "no hugepages are free, so rates are lower: echo 512 | sudo tee /proc/sys/vm/nr_hugepages".into(),
         }],
-        verdict: Verdict::Passed,
+        standing: Standing::Completed,
     }
 }
 
@@ -344,7 +346,7 @@ pub fn every_outcome() -> RunResult {
             }
         })
         .collect();
-    r.verdict = Verdict::Inconclusive;
+    r.standing = Standing::NotTrustworthy;
     r
 }
 
@@ -358,7 +360,7 @@ pub fn invalid_trial() -> RunResult {
     let mut r = result(vec![]);
     r.trials = vec![violated(one, Rule::Interrupted, text)];
     r.directions = 2;
-    r.verdict = Verdict::Inconclusive;
+    r.standing = Standing::NotTrustworthy;
     r
 }
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use measure::{
-    result::{Outcome, RunResult, SizeResult, Verdict},
+    result::{Outcome, RunResult, SizeResult, Standing},
     trial::{Purpose, Rule},
 };
 use report::{csv, run, selftest, trial_line, Audience, Detail, Style, Topic};
@@ -177,9 +177,9 @@ fn a_standing_says_whose_limits_the_figures_are() {
     let mut limited = ten_gig();
     limited.sizes.iter_mut().for_each(|s| s.outcome = Outcome::TesterLimited);
     let mut missed = every_outcome();
-    missed.verdict = Verdict::Failed;
+    missed.standing = Standing::CriterionMissed;
     let mut stopped = every_outcome();
-    stopped.verdict = Verdict::Stopped;
+    stopped.standing = Standing::Stopped;
     let mut soak = tests();
     soak.tests.retain(|t| t.test == measure::plan::Test::Soak);
     let one = result(vec![found(64, 1e6, 1)]);

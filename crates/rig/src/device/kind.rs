@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use dataplane::spec::FunctionKind;
 use failure::Failure;
-use measure::{plan::Plan, sim::SimSetup};
+use measure::{plan::Plan, schema::device::DeviceRecord, sim::SimSetup};
 
 use serde::{Deserialize, Serialize};
 
@@ -130,20 +130,20 @@ impl Device {
         }
     }
 
-    /// In words, for tables and messages: `built-in l3 over wire`, `memif:/run/a.sock <-> memif:/run/b.sock`.
-    pub fn describe(&self) -> String {
+    /// As a result keeps it.
+    pub fn record(&self) -> DeviceRecord {
         match self {
-            Self::Ports(ports) => ports.names.join(" <-> "),
+            Self::Ports(ports) => DeviceRecord::Ports { names: ports.names.clone() },
             Self::Plane { kind, options, routes } => {
-                let routes = match routes.iter().sum::<u32>() {
-                    0 => String::new(),
-                    1 => ", 1 route".to_owned(),
-                    n => format!(", {n} routes"),
-                };
-                format!("built-in {} over wire{routes}", options.describe(kind.name()))
+                let (impairment, tx_policy) = options.behaviour();
+                let routes = routes.iter().map(|&n| u64::from(n)).sum();
+                DeviceRecord::Plane { function: kind.name().to_owned(), impairment, tx_policy, routes }
             }
-            Self::FlowLog(options) => format!("built-in {} over wire", options.describe(FLOWLOG)),
-            Self::Simulated(setup) => format!("simulated {setup}"),
+            Self::FlowLog(options) => {
+                let (impairment, tx_policy) = options.behaviour();
+                DeviceRecord::FlowLog { impairment, tx_policy }
+            }
+            Self::Simulated(setup) => DeviceRecord::Simulated { setup: setup.to_string() },
         }
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         let ports = DeviceOptions { ports: vec!["null".into(), "null".into()], ..DeviceOptions::default() };
         assert!(matches!(Device::parse(&ports, &Plan::default()), Ok(Device::Ports(_))));
         let by_default = Device::parse(&DeviceOptions::default(), &Plan::default()).unwrap();
-        assert_eq!(by_default.describe(), "built-in l3 over wire");
+        assert_eq!(by_default.record().describe(), "built-in l3 over wire");
     }
 
     #[test]

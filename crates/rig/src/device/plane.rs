@@ -52,6 +52,13 @@ impl LoopOptions {
         Ok(Self { impair, settings: Settings { tx_policy, node_sample: NODE_SAMPLE, ..Settings::default() } })
     }
 
+    /// What impairs it and when it sends, where either is other than usual.
+    pub fn behaviour(&self) -> (Option<String>, Option<String>) {
+        let impairment = self.impair.is_active().then(|| self.impair.to_string());
+        let tx_policy = (!self.settings.tx_policy.is_now()).then(|| self.settings.tx_policy.to_string());
+        (impairment, tx_policy)
+    }
+
     /// In words, behind the name of the function.
     pub fn describe(&self, function: &str) -> String {
         let mut text = function.to_owned();
