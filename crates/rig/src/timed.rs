@@ -1,4 +1,4 @@
-//! A worker run between two looks at both clocks.
+//! Runs a worker between two readings of both clocks.
 
 use std::time::Instant;
 
@@ -9,7 +9,8 @@ use traffic::{
 };
 use units::Nanos;
 
-/// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
+/// Runs the worker and compares the TSC with CLOCK_MONOTONIC. Returns the counters, and the drift in ppm (positive: the TSC
+/// is too slow).
 pub fn timed<S: Sends, R: Receives>(
     worker: &mut Worker<S, R>,
     clock: &dpdk::Tsc,
@@ -24,8 +25,8 @@ pub fn timed<S: Sends, R: Receives>(
     (counters, if ticked > 0.0 { (real / ticked - 1.0) * 1e6 } else { 0.0 })
 }
 
-/// The time by both clocks: of five readings the one that the least time passed between, since a trial of a few
-/// microseconds would otherwise blame the clocks for an interrupt.
+/// The time by both clocks: the fastest of five readings. Otherwise, an interrupt between the two would look like drift in a
+/// trial of a few microseconds.
 fn both_clocks(clock: &dpdk::Tsc) -> (Instant, u64) {
     let read = || {
         let before = clock.now();

@@ -1,4 +1,4 @@
-//! Ports opened and polled, whatever the function: lcores run the loops, this thread answers.
+//! The loops on their lcores, with the supervisor beside them, until the run is done.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -6,125 +6,82 @@ use std::{
 };
 
 use dataplane::{Forwarder, Function, OutputStats};
-use dpdk::{Eal, Mbuf, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue};
-
-use super::desk::Desk;
+use dpdk::{Eal, Mbuf, RxQueue, Tsc, TxQueue};
 use failure::{Failure, Stop};
+use rig::SetOnDrop;
 
-/// Without a frame for this long, the loops rest, where there are ports over sockets. No other port has anything to wait
-/// for then, and its ring would run over in the rest.
-const LULL: Duration = Duration::from_millis(300);
-/// While a port over a socket has no peer they rest this often, frames or not: a peer that knocks and is not let in hangs
-/// up and knocks again, which DPDK's memif server does not survive.
-const LONELY: Duration = Duration::from_millis(60);
-/// A port over a socket that takes none of the frames for it for this long has lost its peer, or the peer stands still.
-/// Other ports may be busy meanwhile, so there is no lull in which to hear of it.
+use crate::supervisor::Supervisor;
+
+/// After so long without a frame, loops over sockets pause: peers may then come and go. Loops without such ports do not
+/// pause, because their rings would overrun.
+const IDLE_PERIOD: Duration = Duration::from_millis(300);
+/// Loops with a peerless socket pause this often, with or without frames. A peer that is not accepted disconnects and
+/// tries again, and DPDK's memif server does not survive that.
+const PEERLESS_INTERVAL: Duration = Duration::from_millis(60);
+/// A socket port that has refused every frame for so long has lost its peer, or the peer stands still. The loops then
+/// pause although other ports are busy.
 const STUCK: Duration = Duration::from_millis(300);
-/// How long a rest is.
-const REST: Duration = Duration::from_millis(2);
+/// How long a pause is.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often the supervisor looks whether a pause is due.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How ports are opened.
-pub struct Opening<'a> {
-    /// Of each queue.
-    pub descriptors: u32,
-    /// Of each port.
-    pub rx_queues: u16,
-    /// Transmit queues of each port.
-    pub lcores: usize,
-    /// Largest IP packet, by port.
-    pub mtu: &'a [u16],
-    /// Captures are read once, to their end.
-    pub once: bool,
-}
-
-impl Opening<'_> {
-    /// Opens them all, each with a pool of its own, which is added to `pools`.
-    pub fn open(
-        &self,
-        eal: &'static Eal,
-        specs: &[PortSpec],
-        stop: &Stop,
-        pools: &mut Vec<Mempool>,
-    ) -> Result<Vec<Port>, Failure> {
-        let (d, lcores) = (self.descriptors, self.lcores as u32);
-        let mut open = |(spec, &mtu): (&PortSpec, &u16)| {
-            let rings = u32::from(self.rx_queues) + lcores;
-            let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
-            let pool = Mempool::new(eal, "ports", count, (mtu + 14 + 8).max(2048), 512)?;
-            pools.push(pool.clone());
-            let mut config = PortConfig::new(&pool);
-            (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
-            (config.rx_queues, config.tx_queues) = (self.rx_queues, lcores as u16);
-            config.mtu = mtu.max(1500);
-            config.read_once = self.once;
-            // A DUT waits for its tester as long as it takes; Ctrl-C ends that too.
-            config.peer_timeout = Duration::from_secs(24 * 3600);
-            config.cancel = Some(stop.shared());
-            Ok(Port::open(eal, spec, &config)?)
-        };
-        specs.iter().zip(self.mtu).map(&mut open).collect()
-    }
-}
-
-/// Which ports are sockets, at which peers come and go.
-pub fn sockets(specs: &[PortSpec]) -> Vec<bool> {
-    let socket = |s: &PortSpec| matches!(s, PortSpec::Memif { .. } | PortSpec::Vhost { .. } | PortSpec::Virtio { .. });
-    specs.iter().map(socket).collect()
-}
-
-/// Runs the loops, one on each lcore from 1, until it is over; then lets out what they hold.
-pub fn poll<F: Function<Mbuf> + Send>(
+/// Runs the loops, one on each lcore from 1, until the run is done; then sends what they hold.
+///
+/// # Errors
+///
+/// An lcore that cannot be started, or a loop that panicked.
+pub(crate) fn poll<F: Function<Mbuf> + Send>(
     eal: &'static Eal,
     forwarders: &mut [Forwarder<F, RxQueue, TxQueue, Tsc>],
-    desk: &mut Desk,
+    supervisor: &mut Supervisor,
     stop: &Stop,
 ) -> Result<(), Failure> {
-    let sockets = desk.has_sockets();
-    while !desk.over(stop) {
-        // While frames come, peers may not take their memory away (see `Parked`). In every lull polling stops for a
-        // moment, and who came or went meanwhile is let in or out.
+    let sockets = supervisor.has_sockets();
+    while !supervisor.is_done(stop) {
+        // While the loops poll, a peer that leaves may not take its memory away (see `Parked`).
         let parked = if sockets { eal.park_interrupts() } else { None };
-        let lull = AtomicBool::new(false);
+        let pause = AtomicBool::new(false);
         eal.scope(|s| -> Result<(), Failure> {
-            // However this ends, the loops must, or the scope would wait for ever.
-            let _loops_end = Set(&lull);
+            // The loops must end on every way out, or the scope would wait for ever.
+            let _loops_end = SetOnDrop(&pause);
             let mut jobs = Vec::new();
             for (forwarder, lcore) in forwarders.iter_mut().zip(1..) {
-                let lull = &lull;
-                jobs.push(s.launch(lcore, move || forwarder.run_and_rest(lull))?);
+                let pause = &pause;
+                jobs.push(s.launch(lcore, move || forwarder.run_and_rest(pause))?);
             }
-            let (mut seen, mut since) = (desk.received(), Instant::now());
+            let (mut received, mut since) = (supervisor.received(), Instant::now());
             let begun = Instant::now();
-            let mut egress = Egress::new(desk);
-            while !desk.over(stop) && !egress.is_stuck(desk) {
-                if since.elapsed() >= LULL {
-                    desk.lull();
+            let mut egress = SocketEgress::new(supervisor);
+            while !supervisor.is_done(stop) && !egress.is_stuck(supervisor) {
+                if since.elapsed() >= IDLE_PERIOD {
+                    supervisor.count_idle_period();
                     if sockets {
                         break;
                     }
                     since = Instant::now();
                 }
-                if begun.elapsed() > LONELY && desk.is_lonely() {
+                if begun.elapsed() > PEERLESS_INTERVAL && supervisor.is_peerless() {
                     break;
                 }
-                desk.serve(Duration::from_millis(20));
-                let now = desk.received();
-                if now != seen {
-                    (seen, since) = (now, Instant::now());
+                supervisor.serve_for(POLL_INTERVAL);
+                let now = supervisor.received();
+                if now != received {
+                    (received, since) = (now, Instant::now());
                 }
             }
-            lull.store(true, Ordering::Relaxed);
+            pause.store(true, Ordering::Relaxed);
             for job in jobs {
                 job.join()?;
             }
             Ok(())
         })?;
         drop(parked);
-        std::thread::sleep(REST);
-        // Over a virtio server, asking for the link is what takes a waiting peer in.
-        desk.ask_links();
+        std::thread::sleep(PAUSE);
+        // A virtio server accepts a waiting peer when its link is read.
+        supervisor.read_links();
     }
-    // What waited for its time, or for a neighbour, leaves now or is counted.
+    // Frames that wait for their time, or for a neighbour, leave now or are counted as dropped.
     eal.scope(|s| -> Result<(), Failure> {
         for (forwarder, lcore) in forwarders.iter_mut().zip(1..) {
             s.launch(lcore, move || forwarder.finish())?;
@@ -134,30 +91,21 @@ pub fn poll<F: Function<Mbuf> + Send>(
     Ok(())
 }
 
-/// What left by each port over a socket, to see which have come to a stand.
-struct Egress(Vec<(OutputStats, Instant)>);
+/// What left by each socket port, and since when nothing has.
+struct SocketEgress(Vec<(OutputStats, Instant)>);
 
-impl Egress {
-    fn new(desk: &Desk) -> Self {
-        Self(desk.sent_over_sockets().into_iter().map(|sent| (sent, Instant::now())).collect())
+impl SocketEgress {
+    fn new(supervisor: &Supervisor) -> Self {
+        Self(supervisor.sent_over_sockets().into_iter().map(|sent| (sent, Instant::now())).collect())
     }
 
-    /// Whether one of them has refused frames, and let out none, for too long.
-    fn is_stuck(&mut self, desk: &Desk) -> bool {
-        self.0.iter_mut().zip(desk.sent_over_sockets()).any(|((before, since), now)| {
+    /// Whether a port has refused frames, and sent none, for too long.
+    fn is_stuck(&mut self, supervisor: &Supervisor) -> bool {
+        self.0.iter_mut().zip(supervisor.sent_over_sockets()).any(|((before, since), now)| {
             if now.frames != before.frames || now.refused == before.refused {
                 (*before, *since) = (now, Instant::now());
             }
             since.elapsed() >= STUCK
         })
-    }
-}
-
-/// Sets a flag when dropped.
-struct Set<'a>(&'a AtomicBool);
-
-impl Drop for Set<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
     }
 }

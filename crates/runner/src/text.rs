@@ -1,6 +1,6 @@
-//! Plain columns of text.
+//! Plain columns of text, and lines cut to a width.
 
-/// A table: figures to the right, words (a name that begins with `<`) to the left.
+/// A table. Columns of figures are flush right; those of words, whose name begins with `<`, flush left.
 pub struct Columns {
     names: Vec<(String, bool)>,
     rows: Vec<Vec<String>>,
@@ -18,7 +18,7 @@ impl Columns {
 
     /// Adds a row; missing cells are empty.
     pub fn row(&mut self, cells: &[&str]) {
-        // What comes from outside, such as a port's name, may not move the cursor.
+        // Text from outside, such as a port's name, must not move the cursor.
         let clean = |cell: &&str| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         self.rows.push(cells.iter().map(clean).collect());
     }
@@ -47,8 +47,8 @@ impl Columns {
     }
 }
 
-/// A line of at most `width` characters: whole columns and whole clauses are left out behind, with a sign that they are,
-/// because half a figure misleads.
+/// A line of at most `width` characters. What does not fit is left out by whole columns and clauses, because half a figure
+/// misleads; `…` says so.
 pub fn clip(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();

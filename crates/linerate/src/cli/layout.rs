@@ -40,7 +40,7 @@ pub struct LayoutArgs {
     /// Compare with an earlier result (JSON) of the same plan: improvement in percent; printed and written as
     /// --layout is.
     #[arg(long, value_name = "OLD.json", conflicts_with = "flow_logger")]
-    pub against: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
     /// Where a plan of several runs keeps each result until its table is made.
     #[arg(long, hide = true, value_name = "FILE")]
     pub keep: Option<PathBuf>,
@@ -57,7 +57,7 @@ pub struct RunsArgs {
 /// The subcommands of `runs`.
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Show a stored result again, in any layout or against another; several in one layout.
+    /// Show a stored result again, in any layout or compared with another; several in one layout.
     Show(ShowArgs),
 }
 
@@ -72,7 +72,7 @@ pub struct ShowArgs {
     pub layout: Option<LayoutArg>,
     /// Compare with an earlier result of the same plan: improvement in percent.
     #[arg(long, value_name = "OLD.json")]
-    pub against: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
     /// Write what is shown as Markdown.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,

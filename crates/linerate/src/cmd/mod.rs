@@ -5,6 +5,7 @@ pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
+mod live;
 pub mod output;
 pub mod plan;
 pub mod progress;

@@ -37,7 +37,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         Some(sweep) => sweep_sheets(args, sweep)?,
         None => sheets(args, &results)?,
     };
-    if let Some(sweep) = one_sweep.filter(|_| args.layout.is_none() && args.against.is_none()) {
+    if let Some(sweep) = one_sweep.filter(|_| args.layout.is_none() && args.baseline.is_none()) {
         let written = write(args, markdown(&sheets).trim_start(), &report::sweep::csv(&sweep))?;
         out::print(text(&sheets).trim_start_matches('\n'));
         written.iter().for_each(|path| out::note(&format!("written {}", path.display())));
@@ -71,10 +71,10 @@ fn runs_of(stored: Stored) -> Vec<RunResult> {
 
 /// The table of a sweep; against an old one, a comparison of each point that both have.
 fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Sheet>, Failure> {
-    let Some(path) = &args.against else { return Ok(vec![report::sweep::sheet(new)]) };
+    let Some(path) = &args.baseline else { return Ok(vec![report::sweep::sheet(new)]) };
     let Stored::Sweep(old) = stored::read_any(path)? else {
         return Err(Failure::usage(format!(
-            "--against {}: is one run, and a sweep compares with a sweep",
+            "--baseline {}: is one run, and a sweep compares with a sweep",
             path.display()
         )));
     };
@@ -104,13 +104,13 @@ fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Sheet>, Failure>
     if let Some(layout) = args.layout {
         sheets.push(layout::sheet(&results.iter().collect::<Vec<_>>(), layout.layout()));
     }
-    match (results, &args.against) {
+    match (results, &args.baseline) {
         ([new], Some(old)) => {
             let sheet =
                 layout::compare(new, &stored::read(old)?).map_err(|why| not_compared(&args.files[0], old, &why))?;
             sheets.push(sheet);
         }
-        (_, Some(_)) => return Err(Failure::usage("--against: compares one result: give one file")),
+        (_, Some(_)) => return Err(Failure::usage("--baseline: compares one result: give one file")),
         ([_], None) => {}
         (_, None) if args.layout.is_none() => {
             return Err(Failure::usage(

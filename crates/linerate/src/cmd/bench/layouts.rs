@@ -12,11 +12,11 @@ use failure::{Exit, Failure};
 
 /// The old result, read and held against the plan before anything is measured.
 pub fn old(args: &LayoutArgs, plan: &ValidPlan, simulated: bool) -> Result<Option<RunResult>, Failure> {
-    let Some(path) = &args.against else { return Ok(None) };
+    let Some(path) = &args.baseline else { return Ok(None) };
     let old = stored::read(path)?;
     match layout::plan_against(&plan.name, &plan.to_json(), simulated, &old).as_slice() {
         [] => Ok(Some(old)),
-        why => Err(Failure::usage(format!("--against {}: does not compare: {}", path.display(), why.join("; ")))),
+        why => Err(Failure::usage(format!("--baseline {}: does not compare: {}", path.display(), why.join("; ")))),
     }
 }
 

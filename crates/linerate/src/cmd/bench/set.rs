@@ -29,7 +29,7 @@ use crate::{
 use failure::{Exit, Failure, Stop};
 
 /// Options whose file each run has of its own: `all.json` becomes `all.router-u1.json`.
-pub(super) const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--against"];
+pub(super) const FILES: [&str; 6] = ["--json", "--markdown", "--svg", "--csv", "--csv-tests", "--baseline"];
 
 /// Runs the plan if it has several runs; `None` when it has not.
 pub fn run(args: &BenchArgs) -> Result<Option<Exit>, Failure> {
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn each_run_has_its_own_plan_and_files() {
         let given =
-            ["bench", "--plan", "router-all", "--json=out/all.json", "--csv", "t", "--quick", "--against", "o.j"];
+            ["bench", "--plan", "router-all", "--json=out/all.json", "--csv", "t", "--quick", "--baseline", "o.j"];
         let out = rewritten(given.into_iter().map(OsString::from), "router-all", "router-u1");
         let expected =
-            "bench --plan router-all:router-u1 --json=out/all.router-u1.json --csv t.router-u1 --quick --against \
+            "bench --plan router-all:router-u1 --json=out/all.router-u1.json --csv t.router-u1 --quick --baseline \
                         o.router-u1.j";
         assert_eq!(out.join(&OsString::from(" ")), expected);
     }

@@ -116,9 +116,9 @@ pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
             "sweep: the address tests are not swept: they search over the addresses themselves",
         ));
     }
-    if args.tables.against.is_some() {
+    if args.tables.baseline.is_some() {
         return Err(Failure::usage(
-            "--against: compare two stored sweeps: linerate runs show new.json --against old.json",
+            "--baseline: compare two stored sweeps: linerate runs show new.json --baseline old.json",
         ));
     }
     output::check(&args.output)?;

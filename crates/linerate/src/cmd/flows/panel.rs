@@ -15,8 +15,8 @@ use super::{
     text::{fit, five, five_of, span},
     view::{put, split_top},
 };
-use crate::cmd::forward::text::clip;
 use failure::Exit;
+use runner::text::clip;
 
 /// Pairs of interfaces a panel shows at most.
 const MAX_PAIRS: u16 = 4;

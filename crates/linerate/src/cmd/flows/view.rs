@@ -9,9 +9,9 @@ use ratatui::{
     widgets::Widget,
     Frame,
 };
+use runner::text::clip;
 
 use super::{
-    super::forward::text::clip,
     board::{Board, Sort, State},
     columns,
     panel::{self, Size},
