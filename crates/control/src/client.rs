@@ -1,4 +1,4 @@
-//! The asking end of the control socket.
+//! The client's end of the control socket.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -16,13 +16,14 @@ use crate::{
     request::Request,
 };
 
-/// How long an answer may take; a load is given more, by its lines. Silence between its parts counts, not their sum.
+/// How long to wait for the next part of an answer.
 const ANSWER: Duration = Duration::from_secs(5);
+/// The same for a load, to which its lines add.
 const LOAD: Duration = Duration::from_secs(60);
 const LOAD_LINE: Duration = Duration::from_micros(20);
 
-/// How long to wait for the answer to this.
-fn patience(request: &Request) -> Duration {
+/// How long to wait for the answer to this request.
+fn answer_timeout(request: &Request) -> Duration {
     match request {
         Request::Load(lines) => LOAD + LOAD_LINE * u32::try_from(*lines).unwrap_or(u32::MAX),
         _ => ANSWER,
@@ -37,7 +38,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the data plane of this name or socket, or to the only one that runs.
+    /// Connects to the data plane of this name or socket; without either, to the only one that runs.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when no data plane answers; (usage) when several run and none is named.
     pub fn connect(name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
         let path = match (socket, name) {
             (Some(path), _) => path.to_owned(),
@@ -46,36 +51,45 @@ impl Client {
                 [one] => directory().join(format!("{one}.sock")),
                 [] => {
                     return Err(Failure::machine(
-                        "no linerate forward or flowlog runs here as this user: start one, or name its --socket",
+                        "no linerate forward or flowlog runs here as this user: start one, or give its --socket",
                     ))
                 }
-                many => return Err(Failure::usage(format!("several run: choose one with --name {}", many.join("|")))),
+                many => {
+                    return Err(Failure::usage(format!(
+                        "several data planes run: choose one with --name {}",
+                        many.join("|")
+                    )))
+                }
             },
         };
         let fail = |e: io::Error| {
-            let there = match running().as_slice() {
+            let running = match running().as_slice() {
                 [] => "none runs here as this user".to_owned(),
                 names => format!("running here: {}", names.join(", ")),
             };
-            Failure::machine(format!("no data plane answers at {}: {e}; {there}", path.display()))
+            Failure::machine(format!("no data plane answers at {}: {e}; {running}", path.display()))
         };
         let stream = UnixStream::connect(&path).map_err(fail)?;
         let reader = BufReader::new(stream.try_clone().map_err(fail)?);
         Ok(Self { stream, reader, path })
     }
 
-    /// Tells it to end, and waits so long until its process has.
+    /// Stops the data plane, and waits until its process has ended.
+    ///
+    /// # Errors
+    ///
+    /// (failed) when it has not ended within the limit; (usage) when it refuses.
     pub fn stop(&mut self, limit: Duration) -> Result<(), Failure> {
         let by = Instant::now() + limit;
         let late = |at: &Path| {
             let at = at.display();
             Failure::failed(format!(
-                "{at}: was told to end and has not ended within {limit:?}: wait for its process, or kill it"
+                "{at}: the process was told to stop and has not ended within {limit:?}: wait for it, or kill it"
             ))
         };
         match self.exchange(&Request::Stop(true), &[], limit) {
             Err(e) if is_wait(&e) => return Err(late(&self.path)),
-            // It was about to end, and has gone.
+            // It was ending already, and is gone.
             Err(_) => return Ok(()),
             Ok(answer) if answer.is_empty() => return Ok(()),
             Ok(answer) => _ = self.value(&answer)?,
@@ -94,28 +108,31 @@ impl Client {
         }
     }
 
-    /// Asks, sends the lines that belong to it, and waits for the answer. A refusal is a usage failure in the data
-    /// plane's words; one that says nothing for long is given up.
+    /// Sends the request and the lines that belong to it, and waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// (usage) when the data plane refuses, with its reason; (failed) when no answer comes in time.
     pub fn ask(&mut self, request: &Request, lines: &[u8]) -> Result<Value, Failure> {
-        self.ask_within(request, lines, patience(request))
+        self.ask_within(request, lines, answer_timeout(request))
     }
 
     fn ask_within(&mut self, request: &Request, lines: &[u8], limit: Duration) -> Result<Value, Failure> {
         match self.exchange(request, lines, limit) {
-            Ok(answer) if answer.is_empty() => Err(self.lost("it ended")),
+            Ok(answer) if answer.is_empty() => Err(self.no_answer("it ended")),
             Ok(answer) => self.value(&answer),
-            Err(e) if is_wait(&e) => Err(self.lost(format_args!(
-                "nothing came for {limit:?}: its process is stopped, ending or busy: look at it, or ask again"
+            Err(e) if is_wait(&e) => Err(self.no_answer(format_args!(
+                "nothing came for {limit:?}. Its process is suspended, ending or busy: check it, or ask again"
             ))),
-            Err(e) => Err(self.lost(e)),
+            Err(e) => Err(self.no_answer(e)),
         }
     }
 
-    /// Says it, and returns the line that comes back; an empty one when the other side has gone.
+    /// Sends the request and returns the line that comes back; an empty one when the server is gone.
     fn exchange(&mut self, request: &Request, lines: &[u8], limit: Duration) -> io::Result<String> {
         let text = serde_json::to_string(request)?;
         self.limit(limit)?;
-        // A refusal may come, and the other side be gone, before everything is written: the answer says which.
+        // The server may refuse and close before everything is written: its answer is read all the same.
         let sent = self.stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.stream.write_all(lines));
         let mut answer = String::new();
         match sent {
@@ -127,16 +144,16 @@ impl Client {
         Ok(answer)
     }
 
-    /// What the answer holds.
+    /// The value in an answer.
     fn value(&self, answer: &str) -> Result<Value, Failure> {
-        let not = || self.lost(format_args!("not an answer: {answer:.200}"));
+        let malformed = || self.no_answer(format_args!("this is not an answer: {answer:.200}"));
         match serde_json::from_str::<Value>(answer) {
             Ok(Value::Object(mut map)) => match (map.remove("ok"), map.remove("error")) {
                 (Some(value), _) => Ok(value),
                 (_, Some(Value::String(text))) => Err(Failure::usage(text)),
-                _ => Err(not()),
+                _ => Err(malformed()),
             },
-            _ => Err(not()),
+            _ => Err(malformed()),
         }
     }
 
@@ -144,12 +161,12 @@ impl Client {
         self.stream.set_read_timeout(Some(time)).and_then(|()| self.stream.set_write_timeout(Some(time)))
     }
 
-    fn lost(&self, why: impl std::fmt::Display) -> Failure {
+    fn no_answer(&self, why: impl std::fmt::Display) -> Failure {
         Failure::failed(format!("{}: the data plane did not answer: {why}", self.path.display()))
     }
 }
 
-/// Whether the time set for it was up.
+/// Whether the timeout ended it.
 fn is_wait(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
@@ -166,12 +183,12 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_is_waited_for_and_who_does_not_is_told_of() {
+    fn a_stop_waits_for_the_end_of_the_process() {
         let (mut asking, mut other) = client();
         other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
         let failure = asking.stop(Duration::from_millis(20)).unwrap_err();
         assert_eq!(failure.exit, failure::Exit::Failed);
-        assert!(failure.text.starts_with("there: was told to end and has not ended within 20ms"), "{failure}");
+        insta::assert_snapshot!(failure, @"there: the process was told to stop and has not ended within 20ms: wait for it, or kill it");
 
         let (mut asking, mut other) = client();
         other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
@@ -181,31 +198,31 @@ mod tests {
         });
         asking.stop(Duration::from_secs(60)).unwrap();
         ends.join().unwrap();
-        // A refusal is none of it.
+        // A refusal is no end.
         let (mut asking, mut other) = client();
         other.write_all(b"{\"error\":\"busy\"}\n").unwrap();
         drop(other);
         assert_eq!(asking.stop(Duration::from_secs(60)).unwrap_err().text, "busy");
-        // One that is stopped itself does not even say so.
+        // A suspended process does not even answer.
         let (mut asking, _other) = client();
-        assert!(asking.stop(Duration::from_millis(20)).unwrap_err().text.contains("has not ended within 20ms"));
+        assert_eq!(asking.stop(Duration::from_millis(20)).unwrap_err().exit, failure::Exit::Failed);
     }
 
     #[test]
-    fn silence_is_told_of_and_a_load_has_more_time() {
+    fn a_missing_answer_is_an_error_and_a_load_has_more_time() {
         let show = Request::Show { what: "runtime".into(), json: false, limit: None, interval_s: None };
-        // Too much for the socket's buffer: it cannot even be said.
+        // Too much for the socket's buffer: not even the request can be sent.
         let many = vec![b'x'; 8 << 20];
+        let mut texts = Vec::new();
         for (request, lines) in [(show, &[][..]), (Request::Load(1), &many)] {
             let (mut asking, _other) = client();
             let failure = asking.ask_within(&request, lines, Duration::from_millis(20)).unwrap_err();
             assert_eq!(failure.exit, failure::Exit::Failed);
-            assert!(
-                failure.text.starts_with("there: the data plane did not answer: nothing came for 20ms"),
-                "{failure}"
-            );
+            texts.push(failure.text);
         }
-        assert_eq!(patience(&Request::Apply(vec![])), Duration::from_secs(5));
-        assert_eq!(patience(&Request::Load(1_000_000)), Duration::from_secs(80));
+        assert_eq!(texts[0], texts[1]);
+        insta::assert_snapshot!(texts[0], @"there: the data plane did not answer: nothing came for 20ms. Its process is suspended, ending or busy: check it, or ask again");
+        assert_eq!(answer_timeout(&Request::Apply(vec![])), Duration::from_secs(5));
+        assert_eq!(answer_timeout(&Request::Load(1_000_000)), Duration::from_secs(80));
     }
 }

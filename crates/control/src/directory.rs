@@ -1,4 +1,4 @@
-//! Where control sockets are: a directory of the user's own.
+//! The directory of control sockets: each user has one.
 
 use std::{
     fs, io,
@@ -26,14 +26,18 @@ fn own_uid() -> u32 {
     fs::metadata("/proc/self").map_or(u32::MAX, |m| m.uid())
 }
 
-/// Makes the directory, for the user alone, or says why it cannot be trusted.
+/// Makes the directory, for this user alone.
+///
+/// # Errors
+///
+/// (machine) when it cannot be made, or when others may write there.
 pub fn private_directory() -> Result<PathBuf, Failure> {
     let dir = directory();
-    let fail = |why: String| Failure::machine(format!("the directory of control sockets, {}: {why}", dir.display()));
+    let fail = |why: String| Failure::machine(format!("directory of control sockets {}: {why}", dir.display()));
     match fs::DirBuilder::new().mode(0o700).create(&dir) {
         Ok(()) => {}
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(e) => return Err(fail(format!("{e}: set XDG_RUNTIME_DIR to a directory of yours"))),
+        Err(e) => return Err(fail(format!("{e}: set XDG_RUNTIME_DIR to a directory of your own"))),
     }
     let meta = fs::symlink_metadata(&dir).map_err(|e| fail(e.to_string()))?;
     if !meta.is_dir() || meta.uid() != own_uid() || meta.mode() & 0o077 != 0 {

@@ -1,19 +1,19 @@
-//! What goes over the control socket.
+//! Requests on the control socket.
 
 use serde::{Deserialize, Serialize};
 
 /// Most lines of one load.
 pub const MAX_LOAD: u64 = 8 << 20;
 
-/// What a client asks.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// Counters or a table.
     Show {
-        /// Which.
+        /// Which counters or table.
         what: String,
-        /// As data; else as text.
+        /// Whether the answer is data; else text.
         #[serde(default)]
         json: bool,
         /// Most rows.
@@ -23,11 +23,11 @@ pub enum Request {
         #[serde(default)]
         interval_s: Option<f64>,
     },
-    /// Changes, all or none, each a line of the grammar.
+    /// Changes of the tables, all or none: each a line of text.
     Apply(Vec<String>),
-    /// Changes that follow, one a line: so many.
+    /// So many changes, which follow one a line, all or none.
     Load(u64),
-    /// End.
+    /// Whether to stop.
     Stop(bool),
 }
 

@@ -1,4 +1,4 @@
-//! The listening end of the control socket.
+//! The server's end of the control socket.
 
 use std::{
     fs,
@@ -30,12 +30,13 @@ use crate::{
 const MAX_LINE: u64 = 64 << 10;
 /// Most bytes of one load.
 const MAX_LOAD_BYTES: usize = 1 << 30;
-/// A client that says nothing for so long is let go.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A client that sends nothing for so long is disconnected.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Most clients at once.
 const MAX_CLIENTS: usize = 8;
 
-/// A request on its way to the thread that owns the tables.
-pub struct Asked {
+/// A request that waits for the thread that owns the tables.
+pub struct PendingRequest {
     /// The request; loads have become [`Request::Apply`].
     pub request: Request,
     /// Where the answer goes.
@@ -50,9 +51,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens under this name; without one, as the `command`, or `command-PID` when that is taken. Requests arrive at
-    /// the receiver.
-    pub fn start(command: &str, name: Option<&str>) -> Result<(Self, Receiver<Asked>), Failure> {
+    /// Listens under this name; without one, under that of the `command`, or `command-PID` when that is taken. Requests
+    /// arrive at the receiver.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a name that is not legal or is taken; (machine) when no socket can be made.
+    pub fn start(command: &str, name: Option<&str>) -> Result<(Self, Receiver<PendingRequest>), Failure> {
         let dir = private_directory()?;
         let own = format!("{command}-{}", std::process::id());
         let candidates = name.map_or(vec![command, &own], |name| vec![name]);
@@ -66,7 +71,7 @@ impl Server {
             if UnixStream::connect(&path).is_ok() {
                 continue;
             }
-            // One that nobody answers was left behind by a process that was killed.
+            // A socket that nobody answers is of a process that was killed.
             let _ = fs::remove_file(&path);
             let fail = |e: io::Error| Failure::machine(format!("control socket {}: {e}", path.display()));
             let listener = UnixListener::bind(&path).map_err(fail)?;
@@ -82,12 +87,12 @@ impl Server {
             return Ok((Self { path, stop, thread: Some(thread) }, asked));
         }
         Err(Failure::usage(format!(
-            "--name {}: another linerate has that name: choose another",
+            "--name {}: another linerate has this name: choose another",
             candidates.last().unwrap_or(&"")
         )))
     }
 
-    /// Where it is.
+    /// The socket's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +108,7 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &UnixListener, requests: &SyncSender<Asked>, stop: &Arc<AtomicBool>) {
+fn accept(listener: &UnixListener, requests: &SyncSender<PendingRequest>, stop: &Arc<AtomicBool>) {
     let clients = Arc::new(AtomicUsize::new(0));
     while !stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
@@ -113,7 +118,7 @@ fn accept(listener: &UnixListener, requests: &SyncSender<Asked>, stop: &Arc<Atom
         let (requests, clients) = (requests.clone(), Arc::clone(&clients));
         if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
             clients.fetch_sub(1, Ordering::Relaxed);
-            say(&stream, &Err(format!("busy: {MAX_CLIENTS} clients are connected already")));
+            send_answer(&stream, &Err(format!("busy: {MAX_CLIENTS} clients are connected already")));
             continue;
         }
         let done = Arc::clone(&clients);
@@ -127,60 +132,60 @@ fn accept(listener: &UnixListener, requests: &SyncSender<Asked>, stop: &Arc<Atom
     }
 }
 
-fn say(mut stream: &UnixStream, answer: &Result<Value, String>) {
+fn send_answer(mut stream: &UnixStream, answer: &Result<Value, String>) {
     let value = match answer {
         Ok(value) => json!({ "ok": value }),
         Err(text) => json!({ "error": text }),
     };
-    let _ = stream.set_write_timeout(Some(PATIENCE));
+    let _ = stream.set_write_timeout(Some(CLIENT_TIMEOUT));
     let _ = stream.write_all(format!("{value}\n").as_bytes());
 }
 
-/// Answers one client until it leaves, says nothing for long, or cannot be understood.
-fn serve(stream: &UnixStream, requests: &SyncSender<Asked>) -> io::Result<()> {
+/// Answers one client until it leaves, sends nothing for long, or sends what is no request.
+fn serve(stream: &UnixStream, requests: &SyncSender<PendingRequest>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     let mut reader = BufReader::new(stream);
     loop {
         let line = match line(&mut reader)? {
             Line::End => return Ok(()),
             Line::TooLong => {
-                say(stream, &Err(format!("a request is one line of at most {MAX_LINE} bytes")));
+                send_answer(stream, &Err(format!("a request must be one line of at most {MAX_LINE} bytes")));
                 return Ok(());
             }
             Line::Text(line) => line,
         };
         let request = match serde_json::from_str(&line) {
             Ok(Request::Stop(true)) => {
-                // Who told us to end may wait for that: the connection breaks with the process. So may the next who says
-                // so, when nobody looks at requests any more. There is room for the request of every client.
+                // A client that stops the run may wait for its end: the connection breaks with the process. Later stops
+                // are answered too, when requests are no longer read. The queue has room for a request of every client.
                 stream.set_read_timeout(None)?;
                 let (answer, _) = mpsc::sync_channel(1);
-                let _ = requests.try_send(Asked { request: Request::Stop(true), answer });
-                say(stream, &Ok(json!({ "stopping": true })));
+                let _ = requests.try_send(PendingRequest { request: Request::Stop(true), answer });
+                send_answer(stream, &Ok(json!({ "stopping": true })));
                 continue;
             }
             Ok(Request::Load(lines)) => match load(&mut reader, lines)? {
                 Ok(ops) => Request::Apply(ops),
                 Err(why) => {
-                    // What follows is not known to be a request.
-                    say(stream, &Err(why));
+                    // What follows may be the rest of the load.
+                    send_answer(stream, &Err(why));
                     return Ok(());
                 }
             },
             Ok(request) => request,
             Err(e) => {
-                say(stream, &Err(format!("not a request: {e}")));
+                send_answer(stream, &Err(format!("this is not a request: {e}")));
                 continue;
             }
         };
         let (answer, answered) = mpsc::sync_channel(1);
-        let gone = || Err("the data plane is ending".to_owned());
-        let reply = match requests.send(Asked { request, answer }) {
-            Ok(()) => answered.recv().unwrap_or_else(|_| gone()),
-            Err(_) => gone(),
+        let ending = || Err("the data plane is ending".to_owned());
+        let reply = match requests.send(PendingRequest { request, answer }) {
+            Ok(()) => answered.recv().unwrap_or_else(|_| ending()),
+            Err(_) => ending(),
         };
-        say(stream, &reply);
+        send_answer(stream, &reply);
     }
 }
 
@@ -197,14 +202,14 @@ fn line(reader: &mut impl BufRead) -> io::Result<Line> {
         None => Ok(Line::End),
         Some(b'\n') => Ok(Line::Text(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned())),
         Some(_) if bytes.len() as u64 == MAX_LINE => Ok(Line::TooLong),
-        // The client left in the middle of a line: that is no request.
+        // The client left in the middle of a line, which is not a request.
         Some(_) => Ok(Line::End),
     }
 }
 
 fn load(reader: &mut impl BufRead, lines: u64) -> io::Result<Result<Vec<String>, String>> {
     if lines > MAX_LOAD {
-        return Ok(Err(format!("{lines} lines at once: at most {MAX_LOAD}")));
+        return Ok(Err(format!("{lines} lines at once: must be at most {MAX_LOAD}")));
     }
     let mut ops = Vec::with_capacity((lines as usize).min(1 << 16));
     let mut bytes = 0;
@@ -213,12 +218,12 @@ fn load(reader: &mut impl BufRead, lines: u64) -> io::Result<Result<Vec<String>,
             Line::Text(text) => {
                 bytes += text.len();
                 if bytes > MAX_LOAD_BYTES {
-                    return Ok(Err(format!("line {number} is beyond {MAX_LOAD_BYTES} bytes in all: load in parts")));
+                    return Ok(Err(format!("line {number} exceeds {MAX_LOAD_BYTES} bytes in all: load in parts")));
                 }
                 ops.push(text);
             }
             Line::TooLong => return Ok(Err(format!("line {number} is longer than {MAX_LINE} bytes"))),
-            Line::End => return Ok(Err(format!("{lines} lines were announced, {} came", number - 1))),
+            Line::End => return Ok(Err(format!("{lines} lines were announced, {} were received", number - 1))),
         }
     }
     Ok(Ok(ops))
@@ -238,13 +243,13 @@ mod tests {
     }
 
     #[test]
-    fn half_a_line_is_no_request() {
+    fn half_a_line_is_not_a_request() {
         assert_eq!(lines("one\ntwo\r\nthr"), ["one", "two"]);
         assert!(lines(&"x".repeat(MAX_LINE as usize + 1)).is_empty());
     }
 
     #[test]
-    fn a_second_stop_is_as_welcome_as_the_first() {
+    fn a_second_stop_is_answered_as_the_first() {
         let (requests, asked) = mpsc::sync_channel(MAX_CLIENTS);
         let stop = || {
             let (client, server) = UnixStream::pair().unwrap();
@@ -254,13 +259,13 @@ mod tests {
             let mut answer = String::new();
             BufReader::new(&client).read_line(&mut answer).unwrap();
             assert_eq!(answer, "{\"ok\":{\"stopping\":true}}\n");
-            // It stays connected: whoever waits is told by the end of the process alone.
+            // It stays connected until the process ends.
             assert!(!thread.is_finished());
             (client, thread)
         };
         let first = stop();
         assert!(matches!(asked.recv().unwrap().request, Request::Stop(true)));
-        // Nobody looks, and then nobody can.
+        // Nobody reads requests, and then nobody can.
         let second = stop();
         drop(asked);
         let third = stop();
@@ -274,7 +279,7 @@ mod tests {
     fn loads_are_bounded_and_whole() {
         let read = |text: &str, n| load(&mut BufReader::new(text.as_bytes()), n).unwrap();
         assert_eq!(read("a\nb\n", 2).unwrap(), ["a", "b"]);
-        assert_eq!(read("a\n", 2).unwrap_err(), "2 lines were announced, 1 came");
-        assert!(read("", MAX_LOAD + 1).unwrap_err().contains("at most"));
+        insta::assert_snapshot!(read("a\n", 2).unwrap_err(), @"2 lines were announced, 1 were received");
+        insta::assert_snapshot!(read("", MAX_LOAD + 1).unwrap_err(), @"8388609 lines at once: must be at most 8388608");
     }
 }

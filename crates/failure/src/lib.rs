@@ -1,4 +1,4 @@
-//! Why a command could not do what was asked: one line, and the exit code that says whose turn it is.
+//! Why a command failed: one line of text and an exit code.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +19,7 @@ pub enum Exit {
     Passed = 0,
     /// Done, a criterion was not met.
     Failed = 1,
-    /// The command or a file is wrong.
+    /// The command line or a file is wrong.
     Usage = 2,
     /// Measured, but not trustworthy.
     Untrusted = 3,
@@ -29,7 +29,7 @@ pub enum Exit {
     Stopped = 130,
 }
 
-/// A failure with its exit code. Its text is one line: what, where, what is legal or what mends it.
+/// A failure with its exit code. Its text is one line: what is wrong, where, what is legal, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The exit code.
@@ -39,17 +39,17 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The command or a file is wrong.
+    /// The command line or a file is wrong.
     pub fn usage(text: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, text: text.to_string() }
     }
 
-    /// The machine lacks something; the text says what mends it.
+    /// The machine lacks something. The text says what to do.
     pub fn machine(text: impl fmt::Display) -> Self {
         Self { exit: Exit::Machine, text: text.to_string() }
     }
 
-    /// A signal came before there was anything to keep.
+    /// A signal came before anything was measured.
     pub fn stopped(text: impl fmt::Display) -> Self {
         Self { exit: Exit::Stopped, text: text.to_string() }
     }

@@ -1,4 +1,4 @@
-//! One flag that Ctrl-C, SIGTERM and SIGHUP set, and packet loops look at once a burst.
+//! One flag, set by Ctrl-C, SIGTERM and SIGHUP. Packet loops read it once a burst.
 
 use std::sync::{
     atomic::{AtomicBool, Ordering},
@@ -12,12 +12,16 @@ use signal_hook::{
 
 use crate::Failure;
 
-/// Handle to the flag; clones share it.
+/// A handle on the flag; clones share it.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes over the signals. A second one while the first is being obeyed ends the process at once.
+    /// Takes over the signals. A second signal ends the process at once, with exit code 130.
+    ///
+    /// # Errors
+    ///
+    /// (failed) when a signal cannot be caught.
     pub fn on_signals() -> Result<Self, Failure> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -28,7 +32,7 @@ impl Stop {
         Ok(Self(flag))
     }
 
-    /// A flag of no signal, for tests.
+    /// A flag without signals, for tests.
     pub fn simulated(requested: bool) -> Self {
         Self(Arc::new(AtomicBool::new(requested)))
     }
@@ -38,7 +42,7 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag, for those that outlive a borrow.
+    /// The flag itself, for what outlives a borrow.
     pub fn shared(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

@@ -7,6 +7,7 @@ pub mod flows;
 pub mod flows_arg;
 pub mod forward;
 pub mod layout;
+pub mod renamed;
 pub mod replay;
 pub mod score;
 pub mod shape;
@@ -165,7 +166,7 @@ pub struct SelftestArgs {
     pub json: bool,
 }
 
-/// Who polls which queue of which port, and when frames leave.
+/// Which CPU polls which queue of which port, and when frames leave.
 #[derive(Debug, Args, Default)]
 pub struct QueueArgs {
     /// CPUs that poll, an lcore on each. Default: the last one allowed.
@@ -175,17 +176,17 @@ pub struct QueueArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
     pub rx_queues: Option<u16>,
     /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
-    /// with one queue (a flow logger's: pairs of them) in turn.
+    /// with one queue in turn (for a flow logger, pairs of ports).
     #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub queue_map: Vec<String>,
-    /// When frames leave: `now`, or `small=4,polls=2`: fewer than 4 for a port wait up to 2 polls for company.
+    /// When frames leave: `now`, or `small=4,polls=2`: bursts of fewer than 4 frames are held for up to 2 polls.
     /// Default: now.
     #[arg(long, value_name = "POLICY", help_heading = "Queues")]
     pub tx: Option<String>,
 }
 
 impl QueueArgs {
-    /// What was typed, over what a file says.
+    /// Replaces what a file says by what was typed.
     pub fn over(&self, cpus: &mut Vec<u32>, rx_queues: &mut u16, queue_map: &mut Vec<String>, tx: &mut String) {
         if !self.cpus.is_empty() {
             cpus.clone_from(&self.cpus);
@@ -219,7 +220,7 @@ pub struct PortArgs {
     pub impair: Option<String>,
     /// When frames leave the built-in data plane: `now`, or `small=4,polls=2` (see `linerate forward --help`).
     #[arg(long, value_name = "POLICY", conflicts_with = "ports")]
-    pub dut_tx: Option<String>,
+    pub dut_tx_policy: Option<String>,
     /// The `linerate forward` behind the ports, by its name or its socket: each trial then carries its counters.
     #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
     pub dut_control: Option<PathBuf>,
@@ -451,7 +452,7 @@ impl PortArgs {
             ports: self.ports.clone(),
             dut: self.dut.clone(),
             impair: self.impair.clone(),
-            tx_policy: self.dut_tx.clone(),
+            tx_policy: self.dut_tx_policy.clone(),
             control: self.dut_control.clone(),
             link_wait: units::parse_duration(&self.link_wait)?,
         })

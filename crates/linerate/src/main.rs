@@ -10,9 +10,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Cli, Command};
-use failure::Exit;
+use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
+    if let Err(failure) = cli::renamed::check(std::env::args_os()) {
+        return fail(&failure);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
@@ -35,9 +38,11 @@ fn main() -> ExitCode {
     dpdk::Eal::cleanup();
     match result {
         Ok(exit) => ExitCode::from(exit as u8),
-        Err(failure) => {
-            out::note(&format!("linerate: {failure}"));
-            ExitCode::from(failure.exit as u8)
-        }
+        Err(failure) => fail(&failure),
     }
+}
+
+fn fail(failure: &Failure) -> ExitCode {
+    out::note(&format!("linerate: {failure}"));
+    ExitCode::from(failure.exit as u8)
 }

@@ -54,7 +54,7 @@ impl Class {
 impl PlacementClassifier {
     /// One that takes what it sees as the plan says.
     pub fn new(placements: Placements) -> Self {
-        Self { classes: Vec::new(), together: placements == Placements::Together }
+        Self { classes: Vec::new(), together: placements == Placements::Combined }
     }
 
     /// Class of a trial probed before and after, one way, nanoseconds; `None` when the two are of different classes
@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn together_they_are_one() {
-        let mut c = PlacementClassifier::new(Placements::Together);
+        let mut c = PlacementClassifier::new(Placements::Combined);
         for (before, after) in [(60., 55.), (330., 365.), (60., 340.), (f64::NAN, 1e12)] {
             assert_eq!(c.classify(Some(before), Some(after)), Some(0));
         }
         assert_eq!((c.classes(), c.placement(0)), (1, None));
-        assert_eq!(PlacementClassifier::new(Placements::Apart).classify(Some(60.0), Some(340.0)), None);
+        assert_eq!(PlacementClassifier::new(Placements::Separate).classify(Some(60.0), Some(340.0)), None);
     }
 
     #[test]

@@ -36,14 +36,14 @@ const TEST: usize = 1;
 /// Streams: of the learning frames, and of the test frames.
 const LEARN: u16 = 0;
 const TESTED: u16 = 1;
-/// First of the addresses offered: locally administered, and none of ours.
+/// First of the addresses offered: locally administered, and not one of the tester's.
 const FIRST: u64 = 0x02_4c_41_00_00_00;
-/// Copies of the frame that teaches the test port's own address.
+/// Copies of the frame from which the bridge learns the test port's own address.
 const COPIES: usize = 3;
-/// A gap between polls that a full ring outlasts at no rate of these tests.
+/// The longest gap between polls that no receive ring overflows in, at any rate of these tests.
 const GAP: Duration = Duration::from_millis(10);
 
-/// One phase of a round: who sends which stream, how fast, for how long.
+/// One phase of a round: which port sends which stream, and how fast.
 struct Phase {
     from: usize,
     stream: u16,
@@ -51,16 +51,20 @@ struct Phase {
     rate: Fps,
 }
 
-/// What a phase saw: frames sent, for each port the frames of its stream, and the longest gap between two polls.
-struct Seen {
+/// What a phase counted: frames sent, frames received by each port, and the longest gap between two polls.
+struct PhaseCounts {
     sent: u64,
-    came: Vec<u64>,
+    received: Vec<u64>,
     gap: Duration,
 }
 
 impl Rig {
-    /// Runs a round: the test port's address is learned, then the addresses at their rate, then a frame is sent to each at
-    /// `test_fps`. The counts, and what disturbed the tester; `None` when a signal came.
+    /// Runs a round: the bridge learns the test port's address, then the addresses at their rate; then a frame is sent to
+    /// each address at `test_fps`. Returns the counts and what disturbed the tester; `None` when a signal came.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for addresses that are not legal; (failed) when an lcore fails.
     pub fn address_round(
         &mut self,
         round: &Round,
@@ -83,31 +87,31 @@ impl Rig {
         };
         let offered =
             Traffic { direction: Direction::BothWays, field: vec![field(format!("{FIRST:#x}"))], ..Traffic::default() };
-        let everybody = MacAddr::BROADCAST.to_string();
-        let greeting = Traffic { dst_mac: vec![everybody.clone(), everybody], ..Traffic::default() };
-        let of = |traffic: &Traffic, direction, id| {
+        let broadcast = MacAddr::BROADCAST.to_string();
+        let announcement = Traffic { dst_mac: vec![broadcast.clone(), broadcast], ..Traffic::default() };
+        let generator = |traffic: &Traffic, direction, id| {
             let spec = stream(traffic, size, direction, macs)?;
             Generator::new(&spec, id, self.epoch(), false).map_err(Failure::usage)
         };
-        let greeting = of(&greeting, TEST, TESTED)?;
-        let (learning, tested) = (of(&offered, LEARNING, LEARN)?, of(&offered, TEST, TESTED)?);
+        let announcement = generator(&announcement, TEST, TESTED)?;
+        let (learning, tested) = (generator(&offered, LEARNING, LEARN)?, generator(&offered, TEST, TESTED)?);
 
         drain(&mut self.ports);
-        self.greet(greeting);
+        self.announce_test_port(announcement);
         let phase = Phase { from: LEARNING, stream: LEARN, generator: learning, rate: round.learning_fps };
         let Some(learned) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
         let phase = Phase { from: TEST, stream: TESTED, generator: tested, rate: test_fps };
-        let Some(seen) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
-        let came = |port: usize| seen.came.get(port).copied().unwrap_or(0);
+        let Some(tested) = self.phase(phase, round.addresses, size, residual, stop)? else { return Ok(None) };
+        let received = |port: usize| tested.received.get(port).copied().unwrap_or(0);
         let counts = RoundCounts {
             learned: learned.sent,
-            tested: seen.sent,
-            forwarded: came(LEARNING),
-            flooded: (TEST + 1..self.ports.len()).map(came).sum(),
-            returned: came(TEST),
+            tested: tested.sent,
+            forwarded: received(LEARNING),
+            flooded: (TEST + 1..self.ports.len()).map(received).sum(),
+            returned: received(TEST),
         };
-        let gap = learned.gap.max(seen.gap);
-        let disturbed = (gap > GAP).then(|| format!("the tester was away for {gap:.1?}: keep its CPU free"));
+        let gap = learned.gap.max(tested.gap);
+        let disturbed = (gap > GAP).then(|| format!("the tester was interrupted for {gap:.1?}: keep its CPU free"));
         Ok(Some((counts, disturbed)))
     }
 
@@ -115,19 +119,19 @@ impl Rig {
         (self.number as u8).wrapping_add(self.epoch_base)
     }
 
-    /// Tells the bridge where the test port is: a broadcast from its address.
-    fn greet(&mut self, greeting: Generator) {
+    /// Sends a broadcast from the test port, from which the bridge learns its address.
+    fn announce_test_port(&mut self, announcement: Generator) {
         let pacer = Pacer::new(Fps::ZERO, self.clock.hz(), 1, 0);
         if let Some(end) = self.ports.get_mut(TEST) {
-            TxTask::new(&mut end.tx, self.frames.handle(), greeting, pacer).learn(COPIES);
+            TxTask::new(&mut end.tx, self.frames.handle(), announcement, pacer).learn(COPIES);
             end.tx.tx_done_cleanup();
         }
-        self.let_through(Duration::from_millis(20));
+        self.forward_for(Duration::from_millis(20));
         drain(&mut self.ports);
     }
 
-    /// Lets a built-in device forward for a while.
-    fn let_through(&mut self, time: Duration) {
+    /// Runs a built-in device for a while; waits for any other.
+    fn forward_for(&mut self, time: Duration) {
         let Some(dut) = self.built_in.as_mut() else {
             std::thread::sleep(time);
             return;
@@ -150,12 +154,12 @@ impl Rig {
         size: FrameSize,
         residual: Duration,
         stop: &Stop,
-    ) -> Result<Option<Seen>, Failure> {
+    ) -> Result<Option<PhaseCounts>, Failure> {
         let hz = self.clock.hz();
         let (epoch, gap, residual) = (self.epoch(), self.ticks(GAP) / 10, self.ticks(residual));
         // Exactly so many frames at the rate.
         let duration = (frames as f64 * hz as f64 / phase.rate.get().max(1e-3)).round() as u64;
-        // Each address counts: none is left out for being late, and a round in which many were is invalid.
+        // Each address counts, so late frames are sent all the same; a round with many late frames is invalid.
         let pacer = Pacer::new(phase.rate, hz, duration, duration);
         // A peer that dies must not take its memory from under a poll.
         let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
@@ -172,7 +176,7 @@ impl Rig {
         let dut_stop = AtomicBool::new(false);
         let (worker_ref, control_ref, clock_ref, dut_stop_ref) = (&mut worker, &control, &*clock, &dut_stop);
         let counters = eal.scope(|s| -> Result<_, Failure> {
-            // However this ends, the device's loop must, or the scope would wait for ever.
+            // The device's loop must end on every way out, or the scope would wait for ever.
             let _dut_ends = SetOnDrop(dut_stop_ref);
             let forwarder = built_in.as_mut().map(BuiltIn::polling);
             let forwarding = match forwarder {
@@ -198,8 +202,8 @@ impl Rig {
             return Ok(None);
         }
         let sent = worker.tx.iter().map(|task| task.counters().sent).sum();
-        let came = worker.rx.iter().map(|task| task.checker().received()).collect();
+        let received = worker.rx.iter().map(|task| task.checker().received()).collect();
         let gap = Duration::from_nanos(units::Nanos::from_ticks(counters.gaps.largest, hz).0);
-        Ok(Some(Seen { sent, came, gap }))
+        Ok(Some(PhaseCounts { sent, received, gap }))
     }
 }

@@ -1,22 +1,24 @@
-//! Which CPU polls for whom.
+//! Which CPU polls for the tester, and which for the device.
 
 use failure::Failure;
 
-/// CPUs of the polling cores. The control thread floats over all that are allowed.
+/// The CPUs of the polling cores. The control thread may run on every allowed CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPlan {
     /// The tester's.
     pub tester: u32,
-    /// The built-in DUT's, or the one to probe the way to; `None` on a one-CPU machine.
+    /// The built-in device's, or the one that the core-to-core probe goes to; `None` on a machine with one CPU.
     pub other: Option<u32>,
 }
 
 impl CpuPlan {
-    /// Chooses among `allowed` (rising): the tester takes the last, the DUT the one before it, so that the first,
-    /// which takes most interrupts, is left to the rest of the machine where there are three.
+    /// Chooses among `allowed` (rising): the tester takes the last, the device the one before. The first, which takes most
+    /// interrupts, stays free where there are three.
     ///
-    /// Errors (usage) when a CPU asked for is not allowed or both are the same; errors (machine) when a built-in DUT
-    /// has no CPU of its own.
+    /// # Errors
+    ///
+    /// (usage) when a requested CPU is not allowed, or both are the same; (machine) when a built-in device has no CPU of
+    /// its own.
     pub fn choose(allowed: &[u32], tester: Option<u32>, dut: Option<u32>, builtin: bool) -> Result<Self, Failure> {
         let list = || allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         for (flag, cpu) in [("--tester-cpu", tester), ("--dut-cpu", dut)] {
@@ -26,7 +28,7 @@ impl CpuPlan {
         }
         if tester.is_some() && tester == dut {
             return Err(Failure::usage(format!(
-                "--tester-cpu and --dut-cpu are both {}: two polling loops on one CPU would starve each other",
+                "--tester-cpu and --dut-cpu are both {}: two polling loops need two CPUs",
                 dut.unwrap_or_default()
             )));
         }
@@ -35,8 +37,8 @@ impl CpuPlan {
         let other = dut.or_else(|| last_but(Some(tester)));
         if builtin && other.is_none() {
             return Err(Failure::machine(format!(
-                "the built-in data plane needs a CPU beside the tester's, and this process may use only CPU {}: \
-                 allow two (taskset -c 0,1 linerate ...), or measure an outside device with --port",
+                "the built-in data plane needs a CPU of its own, and this process may use only CPU {}: allow two \
+                 (taskset -c 0,1 linerate ...), or measure an outside device (--port)",
                 list()
             )));
         }
@@ -57,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_wishes_are_refused() {
+    fn impossible_choices_are_refused() {
         assert_eq!(CpuPlan::choose(&[3], None, None, true).unwrap_err().exit, failure::Exit::Machine);
         assert_eq!(CpuPlan::choose(&[3], None, None, false).unwrap(), CpuPlan { tester: 3, other: None });
         let text = CpuPlan::choose(&[0, 1], Some(7), None, true).unwrap_err().text;

@@ -1,4 +1,4 @@
-//! The lcores of one trial: the tester's worker and the built-in device's loop, started, watched and ended.
+//! Runs one trial on the lcores: the tester's worker, and the built-in device's loop.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -24,10 +24,10 @@ use crate::{
     timed::timed,
 };
 
-/// Copies may follow even when everything came back.
+/// Wait after the last expected frame: duplicates may follow.
 pub(crate) const SETTLE: Duration = Duration::from_millis(5);
 
-/// How the worker of a trial is run, whatever it sends.
+/// Runs the worker of a trial, whatever it sends.
 pub struct TrialDriver<'a> {
     pub control: &'a Control,
     pub stop: &'a Stop,
@@ -36,7 +36,7 @@ pub struct TrialDriver<'a> {
     pub threshold: u64,
 }
 
-/// What was seen of the lcores.
+/// What the lcores counted.
 pub struct TrialCapture {
     pub counters: WorkerCounters,
     /// TSC against CLOCK_MONOTONIC; positive: too slow.
@@ -47,7 +47,11 @@ pub struct TrialCapture {
 }
 
 impl TrialDriver<'_> {
-    /// Runs worker and device to the end of the trial.
+    /// Runs the worker and the device to the end of the trial. `tick` gets the elapsed seconds now and then.
+    ///
+    /// # Errors
+    ///
+    /// (failed) when an lcore fails or does not answer.
     pub fn run<S: Sends + Send, R: Receives + Send>(
         &self,
         eal: &'static Eal,
@@ -60,7 +64,7 @@ impl TrialDriver<'_> {
         let (dut_stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (control, done_ref, dut_stop_ref) = (self.control, &done, &dut_stop);
         let (counters, drift_ppm) = eal.scope(|s| -> Result<_, Failure> {
-            // However this ends, the DUT's loop must, or the scope would wait for ever.
+            // The device's loop must end on every way out, or the scope would wait for ever.
             let _dut_ends = SetOnDrop(dut_stop_ref);
             let forwarder = dut.as_mut().map(BuiltIn::polling);
             let dut = match forwarder {
@@ -73,10 +77,10 @@ impl TrialDriver<'_> {
                 None => None,
             };
             let job = s.launch(TESTER_LCORE, move || {
-                let _told = SetOnDrop(done_ref);
+                let _done = SetOnDrop(done_ref);
                 timed(worker, clock, control)
             })?;
-            // The device may rest as long as it likes when nothing is sent any more: it loses nothing by that.
+            // Gaps of the device count only while frames are sent: later gaps lose nothing.
             let mut gaps = None;
             let mut sent = || {
                 let now = dut.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
@@ -97,8 +101,8 @@ impl TrialDriver<'_> {
     }
 }
 
-/// Sleeps until the trial is over, waking now and then to show progress and to look for a signal. The polling cores
-/// have the machine to themselves as far as that goes, so it wakes rarely.
+/// Sleeps until the trial is over. It wakes now and then, to show progress and to look for a signal; rarely, because the
+/// polling cores should have the machine to themselves.
 ///
 /// `sent` is called once, when sending has ended and frames had time to settle, unless the trial is over by then.
 fn wait(
@@ -111,13 +115,13 @@ fn wait(
 ) {
     let begun = Instant::now();
     let sending = request.spec.duration_s;
-    let (mut ended, mut told) = (None, false);
+    let (mut ended, mut called) = (None, false);
     while !done.load(Ordering::Acquire) {
         if ended.is_none() && control.ended().is_some() {
             ended = Some(Instant::now());
         }
-        if !told && ended.is_some_and(|ended| ended.elapsed() >= SETTLE) {
-            told = true;
+        if !called && ended.is_some_and(|ended| ended.elapsed() >= SETTLE) {
+            called = true;
             sent();
         }
         if stop.requested() {
@@ -125,7 +129,7 @@ fn wait(
         }
         let elapsed = begun.elapsed().as_secs_f64();
         tick(elapsed);
-        // Asleep to the end of sending if that is near, then in small steps for the residual frames.
+        // To the end of sending where that is near; then small steps for the residual frames.
         let step = if elapsed < sending { (sending - elapsed).min(0.25) } else { 0.002 };
         std::thread::sleep(Duration::from_secs_f64(step.max(0.001)));
     }

@@ -1,14 +1,14 @@
-//! Facts of the machine, as the result keeps them, and what is worth a warning.
+//! Facts about the machine for the result, and warnings about it.
 
 use host::{Facts, Roots};
 use measure::result::{HostFacts, Warning, WarningKind};
 
-/// Reads the machine.
+/// Reads the facts of this machine.
 pub fn read() -> Facts {
     Facts::read(&Roots::default())
 }
 
-/// The facts as the result keeps them.
+/// The facts in the form of the result.
 pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u64) -> HostFacts {
     let extra = [
         ("boot_line", Some(facts.boot_line.clone())),
@@ -30,21 +30,21 @@ pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u
     }
 }
 
-/// What about the machine bends a result.
+/// What distorts results on this machine.
 pub fn warnings(facts: &Facts, hugepages: bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |kind, text: &str| warnings.push(Warning { kind, text: text.to_owned() });
     if facts.hypervisor.is_some() {
         warn(
             WarningKind::Host,
-            "this is a virtual machine: its cores can be moved and stopped by the host at any time; \
-             the interference record of each trial says when they were",
+            "this is a virtual machine: the host can move and stop its cores at any time. The interference record of \
+             each trial says when",
         );
     }
     if !hugepages {
         warn(
             WarningKind::NoHugepages,
-            "packets live in ordinary pages, which costs rate at many flows: as root, sysctl vm.nr_hugepages=512",
+            "packets are in ordinary pages, which lowers rates at many flows. As root: sysctl vm.nr_hugepages=512",
         );
     }
     if !facts.tsc_invariant {

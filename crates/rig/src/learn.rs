@@ -12,14 +12,14 @@ use crate::{rig::Rig, streams::Streams, tester_port::drain};
 
 /// Learning frames sent by each port before a trial (RFC 2544 §23 b).
 const LEARNING_FRAMES: usize = 8;
-/// Wait behind the learning frames of every trial but a run's first, whose is up to the 2 s of RFC 2544 §23 b.
+/// Wait after the learning frames of a trial. After those of a run's first trial it is up to 2 s (RFC 2544 §23 b).
 pub const LEARNING_WAIT: Duration = Duration::from_millis(2);
 
 impl Rig {
-    /// Sends learning frames both ways, so that a bridge knows both ends before it is loaded.
+    /// Sends learning frames both ways, so that a bridge has learned both ends before it is loaded.
     pub(crate) fn send_learning_frames(&mut self, streams: &Streams, trust: &Trust) -> Result<(), Failure> {
         if self.built_in.is_some() {
-            // The built-in functions have nothing to learn.
+            // The built-in functions need no learning frames.
             self.learned = true;
             return Ok(());
         }

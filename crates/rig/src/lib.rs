@@ -1,6 +1,6 @@
-//! Everything that touches ports and lcores for a trial: devices under test, the tester, and what disturbed them.
+//! Everything that touches ports and lcores: devices under test, the tester, and what disturbed them.
 //!
-//! The rig joins `traffic` to `measure`: it runs trials on lcores and hands the counts over.
+//! The rig runs `traffic` on lcores and hands the counts to `measure`.
 #![forbid(unsafe_code)]
 
 mod addresses;
@@ -11,7 +11,9 @@ mod drive;
 pub mod facts;
 mod lcores;
 mod learn;
+mod lock_file;
 mod machine;
+mod polling_cpus;
 mod probe;
 mod record;
 mod replay;
@@ -30,6 +32,7 @@ pub use device::Device;
 pub use lcores::SetOnDrop;
 pub use learn::LEARNING_WAIT;
 pub use machine::{check_descriptors, start_forward_eal, MachineOptions, MemoryChoice};
+pub use polling_cpus::PollingCpus;
 pub use replay::Replayable;
 pub use request::{Finished, TrialEnd, TrialRequest};
 pub use rig::{Rig, RigOptions};

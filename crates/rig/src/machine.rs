@@ -9,14 +9,14 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
 };
 
-/// Which memory packets live in.
+/// The memory of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryChoice {
     /// Hugepages if there are any, ordinary pages otherwise.
     #[default]
     Auto,
-    /// Hugepages, or an error.
+    /// Hugepages only; an error where there are too few.
     Hugepages,
     /// Ordinary pages.
     NoHugepages,
@@ -43,7 +43,7 @@ impl Default for MachineOptions {
     }
 }
 
-/// Refuses a number of descriptors that software rings would round: such rings hold fewer frames than asked, or none.
+/// Refuses a number of descriptors that software rings would round.
 ///
 /// # Errors
 ///
@@ -67,11 +67,11 @@ pub(crate) fn start_rig_eal(
     start(machine, tables_mib, lcores, specs)
 }
 
-/// Starts DPDK with lcore 1 on the first of these CPUs, lcore 2 on the second and so on.
+/// Starts DPDK with lcore 1 on the first of these CPUs, lcore 2 on the second, and so on.
 ///
 /// # Errors
 ///
-/// What DPDK lacks or refuses.
+/// (machine) for what DPDK lacks or refuses.
 pub fn start_forward_eal(
     machine: &MachineOptions,
     tables_mib: u32,
@@ -113,8 +113,8 @@ pub(crate) fn data_room(max_frame: usize) -> u16 {
     (max_frame + HEADER_ROOM).max(2048) as u16
 }
 
-/// Frames for `rings` rings of this depth, for caches and for bursts in hand. The lower bound leaves small rings their
-/// caches.
+/// Frames for `rings` rings of this depth, for caches and for bursts being handled. The lower bound leaves room for caches
+/// where rings are small.
 pub(crate) fn pool_size(descriptors: u32, rings: u32) -> u32 {
     (descriptors * rings + 4096).next_power_of_two().max(FRAMES + 1) - 1
 }

@@ -10,16 +10,16 @@ use crate::{
     rig::Rig,
 };
 
-/// How long a probe may take, also when a core is busy elsewhere.
+/// How long a probe may take when a core does not answer.
 pub(crate) const PROBE_LIMIT: Duration = Duration::from_millis(100);
 
 impl Rig {
-    /// Nanoseconds of a cache line's way between the two cores in use; `None` on one core.
+    /// Nanoseconds that a cache line takes between the two cores in use; `None` on one core.
     pub(crate) fn probe_cores(&self) -> Result<Option<f64>, Failure> {
         if self.cpus.other.is_none() {
             return Ok(None);
         }
-        // The best of three: an interrupt makes a probe slower, never faster.
+        // The fastest of three: an interrupt can only slow a probe down.
         let mut best: Option<f64> = None;
         for _ in 0..3 {
             let court = PingPong::new();

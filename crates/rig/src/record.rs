@@ -1,4 +1,4 @@
-//! From what the loops counted to a trial record.
+//! Makes a trial record of what the loops counted.
 
 use dataplane::Snapshot;
 use host::CpuSnapshot;
@@ -30,7 +30,7 @@ impl Times {
     }
 }
 
-/// Counts of one direction, which carries this stream; the names of its ports are left open.
+/// Counts of the direction that carries this stream, without the names of its ports.
 pub fn direction(stream: u16, tx: &TxCounters, rx: &Checker, times: Times) -> DirectionCounts {
     let hz = times.hz;
     let losses = rx.losses(stream, tx.sent);
@@ -57,7 +57,7 @@ pub fn direction(stream: u16, tx: &TxCounters, rx: &Checker, times: Times) -> Di
     }
 }
 
-/// What was sent in a direction, and nothing of what came back.
+/// Counts of what was sent in a direction; nothing about what was received.
 pub fn sent(tx: &TxCounters, hz: u64) -> DirectionCounts {
     DirectionCounts {
         intended: tx.intended,
@@ -69,7 +69,7 @@ pub fn sent(tx: &TxCounters, hz: u64) -> DirectionCounts {
     }
 }
 
-/// The last frame that did not come or was refused, whichever was later.
+/// The last frame that was lost or refused.
 fn last_lost(tx: &TxCounters, losses: &Losses, times: Times) -> Option<LastLost> {
     let lost = losses.last.map(|run| (run.departed.unwrap_or(tx.last_tick), run.first + run.frames - 1));
     let refused = Some(tx.last_refused).filter(|run| run.frames > 0).map(|run| (run.to, run.sequence));
@@ -77,8 +77,7 @@ fn last_lost(tx: &TxCounters, losses: &Losses, times: Times) -> Option<LastLost>
     Some(LastLost { sequence, departed_s: times.seconds(departed) })
 }
 
-/// The longest run of frames that did not come or were refused. A run refused within or beside frames that did not come
-/// is one with them.
+/// The longest run of lost or refused frames. Refused frames within or next to lost ones are one run with them.
 fn outage(tx: &TxCounters, losses: &Losses, times: Times) -> Option<Outage> {
     let seconds = |tick: Option<u64>| tick.map(|tick| times.seconds(tick));
     let lost = losses.longest.map(|run| {
@@ -100,8 +99,8 @@ fn outage(tx: &TxCounters, losses: &Losses, times: Times) -> Option<Outage> {
     }
 }
 
-/// The windows of a direction, each so many seconds; the last ends with the trial and has the `tail`, the frames missing
-/// behind the last that came.
+/// The windows of a direction, each `width_s` long. The last ends with the trial and has the `tail`: the frames missing after
+/// the last one received.
 pub fn windows(rx: &Checker, width_s: f64, duration_s: f64, tail: u64, hz: u64) -> Vec<WindowSummary> {
     let all = rx.intervals();
     let last = all.len().saturating_sub(1);
@@ -141,7 +140,7 @@ fn distribution(h: &LogHistogram) -> Distribution {
     }
 }
 
-/// One polling lcore, as its loop and the kernel saw it.
+/// The interference on one polling lcore, by its loop and by the kernel.
 pub fn lcore(
     role: LcoreRole,
     lcore: u32,
@@ -168,7 +167,7 @@ pub fn lcore(
     }
 }
 
-/// What the built-in DUT counted.
+/// What the built-in device counted.
 pub fn dut(snapshot: &Snapshot) -> DutReport {
     let node = |n: &dataplane::node::NodeStats| NodeReport {
         name: n.name.to_owned(),

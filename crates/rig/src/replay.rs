@@ -18,21 +18,21 @@ use failure::Failure;
 
 use crate::{record, tester_port::TesterPort};
 
-/// A capture, and how it is to be sent. Each loaded port sends it.
+/// A capture, and how to send it. Each loaded port sends it.
 pub struct Replayable {
     /// The capture.
     pub capture: Arc<Capture>,
     /// When its frames are due.
     pub timing: Timing,
-    /// Over all passes.
+    /// Frames of all passes.
     pub frames: u64,
 }
 
-/// A worker for that.
+/// A worker that sends a capture.
 pub type ReplayWorker<'a> = Worker<Replay<&'a mut TxQueue, PoolHandle>, Tally<&'a mut RxQueue>>;
 
 impl Replayable {
-    /// The tester's tasks: the capture out of so many ports, a tally at every port.
+    /// The tester's tasks: the capture is sent by so many ports, and every port has a tally.
     pub fn worker<'a>(
         &self,
         ends: &'a mut [TesterPort],
@@ -56,7 +56,7 @@ impl Replayable {
     }
 }
 
-/// The counts of each direction; the names of its ports are left open.
+/// The counts of each direction, without the names of its ports.
 pub fn directions(worker: ReplayWorker<'_>, hz: u64) -> Vec<DirectionCounts> {
     let Worker { tx, rx, .. } = worker;
     let direction = |(i, task): (usize, Replay<&mut TxQueue, PoolHandle>)| {

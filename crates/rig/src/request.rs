@@ -1,4 +1,4 @@
-//! What is asked of the rig in one trial, and what comes back.
+//! One trial: its request and its result.
 
 use measure::{
     plan::Trust,
@@ -9,23 +9,23 @@ use units::Fps;
 
 use crate::streams::SentFlows;
 
-/// A trial to be run.
+/// A trial to run.
 pub struct TrialRequest<'a> {
-    /// What is asked.
+    /// Load, frame size, duration and shape.
     pub spec: TrialSpec,
-    /// Which try at it this is, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: u32,
-    /// The rules by which it counts.
+    /// The validity rules.
     pub trust: &'a Trust,
-    /// The self-test's maximum for this frame size.
+    /// The self-test's maximum for this frame size, per direction.
     pub selftest_max: Option<Fps>,
 }
 
 /// How a trial ended.
 pub enum TrialEnd {
-    /// Run to its end; judged.
+    /// It ran to its end, and was judged.
     Done(Box<Finished>),
-    /// A signal cut it short: what was counted until then, which is no evidence.
+    /// A signal ended it: what was counted until then, which proves nothing.
     Stopped(Box<Finished>),
 }
 
@@ -35,6 +35,6 @@ pub struct Finished {
     pub record: TrialRecord,
     /// Unexpected frames seen at each receiving port.
     pub samples: Vec<Vec<Sample>>,
-    /// Of a flow program: what was sent.
+    /// What was sent of a flow program.
     pub sent_flows: Option<SentFlows>,
 }

@@ -1,4 +1,4 @@
-//! What a run is made with: DPDK, the tester's two ports, the built-in DUT if there is one, and the pool of frames.
+//! The rig of a run: DPDK, the tester's ports, the built-in device if there is one, and the pool of frames.
 
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,14 @@ use crate::{
     facts,
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
+    polling_cpus::PollingCpus,
     tester_port::{own_mac, parse_ports, TesterPort},
 };
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 
-/// What a rig is made of.
+/// What a rig is built for.
 pub struct RigOptions<'a> {
     /// The device under test.
     pub device: &'a Device,
@@ -36,11 +37,11 @@ pub struct RigOptions<'a> {
     pub machine: &'a MachineOptions,
     /// Longest frame, without FCS.
     pub max_frame: usize,
-    /// Three ports instead of two, for the address tests; a built-in bridge then forgets stations silent for so long.
+    /// For the address tests: three ports instead of two, and a built-in bridge that forgets a station after this time.
     pub third_port: Option<Duration>,
-    /// Whether placements of the cores are told apart.
+    /// Whether placements of the cores are searched separately.
     pub placements: Placements,
-    /// Stops the wait for a peer.
+    /// Ends the wait for a peer.
     pub stop: &'a Stop,
 }
 
@@ -74,16 +75,18 @@ pub struct Rig {
     max_packet: u16,
     /// Trials run so far.
     pub number: u32,
-    /// Added to the number of a trial for its epoch, so that frames of another run are most likely foreign.
+    /// Added to the number of a trial for its epoch, so that frames of another run most likely count as foreign.
     pub epoch_base: u8,
-    /// What a reader of the result must know about the rig.
+    /// Warnings about the rig, for the result.
     pub warnings: Vec<Warning>,
     /// Thread ids of the polling lcores, for the kernel's counters.
     pub tids: [Option<u32>; 2],
-    /// Whether learning frames have been sent since frames or addresses changed.
+    /// Whether learning frames were sent since frames or addresses changed.
     pub learned: bool,
-    /// Kernel interfaces of the ports. Last, so that ports are closed before.
+    /// Kernel interfaces of the ports. After the ports, which must be closed first.
     _claims: Vec<Claim>,
+    /// The CPUs that are polled, for other Linerates to see.
+    _polling: PollingCpus,
 }
 
 impl Rig {
@@ -91,7 +94,7 @@ impl Rig {
     ///
     /// # Errors
     ///
-    /// What is missing and what mends it; (usage) for a simulated device, which has no ports.
+    /// (machine) for what is missing, with what to do; (usage) for a simulated device, which has no ports.
     pub fn new(options: &RigOptions<'_>) -> Result<Self, Failure> {
         let facts = facts::read();
         let (outside, specs) = match options.device {
@@ -99,7 +102,7 @@ impl Rig {
             Device::Plane { .. } | Device::FlowLog(_) => (None, Vec::new()),
             Device::Simulated(setup) => {
                 return Err(Failure::usage(format!(
-                    "--dut {setup}: a simulated device runs in bench only, without ports: name a built-in function, or ports"
+                    "--dut {setup}: only bench runs a simulated device: give a built-in function, or ports"
                 )))
             }
         };
@@ -109,14 +112,18 @@ impl Rig {
         check_descriptors(machine.descriptors)?;
         let claims = Claim::all(&specs)?;
         let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
+        let polling = PollingCpus::register(&polling_cpus(cpus, outside.is_none()));
         let clock = Tsc::new(eal);
         let room = data_room(options.max_frame);
         let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
+        let mut warnings = facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge);
+        let shared = |text: &String| Warning { kind: WarningKind::Host, text: text.clone() };
+        warnings.extend(polling.warnings().iter().map(shared));
         let mut rig = Self {
             eal,
             clock,
             cpus,
-            warnings: facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge),
+            warnings,
             facts,
             ports: Vec::new(),
             built_in: None,
@@ -132,6 +139,7 @@ impl Rig {
             tids: [None; 2],
             learned: false,
             _claims: claims,
+            _polling: polling,
         };
         match (outside, built_in) {
             (Some(outside), _) => rig.open_outside(&specs, outside, options)?,
@@ -169,11 +177,11 @@ impl Rig {
         for end in &self.ports {
             while !end.port.link().up {
                 if options.stop.requested() {
-                    return Err(Failure::stopped(format!("stopped while port {} waited for its link", end.name)));
+                    return Err(Failure::stopped(format!("stopped while waiting for the link of port {}", end.name)));
                 }
                 if Instant::now() >= until {
                     return Err(Failure::machine(format!(
-                        "port {}: its link is still down after {wait:?}: start or enable the other side, or wait longer \
+                        "port {}: the link is still down after {wait:?}: start or enable the other side, or wait longer \
                          (--link-wait)",
                         end.name
                     )));
@@ -193,7 +201,7 @@ impl Rig {
             self.ports.push(TesterPort::new(format!("wire{i}"), near, i)?);
             dut_ports.push(far);
         }
-        // What the tester sends is no longer than its own ports take, and headers are added behind that.
+        // The device may add headers to the longest frame that the tester sends.
         let info = |n| PortInfo { mac: own_mac(n), mtu: self.max_packet };
         let ports = dut_ports.len();
         let polled: Vec<_> = (0..ports).map(|port| Polled { port, queue: 0, lcore: 0 }).collect();
@@ -202,7 +210,11 @@ impl Rig {
         Ok(())
     }
 
-    /// Opens the cable of the self-test, once.
+    /// Opens the cable of the self-test, if it is not open.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when DPDK lacks memory.
     pub fn open_loopback(&mut self) -> Result<(), Failure> {
         if self.loopback.is_empty() {
             let config = PortConfig::new(&self.frames);
@@ -219,14 +231,14 @@ impl Rig {
         Ok([ask(TESTER_LCORE)?, if self.cpus.other.is_some() { ask(OTHER_LCORE)? } else { None }])
     }
 
-    /// The speed that both links report, when they do and it is the same.
+    /// The speed of the links, where all report the same.
     pub fn reported_link(&self) -> Option<LinkSpeed> {
         let mut speeds = self.ports.iter().map(|e| e.port.link().bps.and_then(|bps| LinkSpeed::new(bps).ok()));
         let first = speeds.next()??;
         speeds.all(|s| s == Some(first)).then_some(first)
     }
 
-    /// Facts of the tester's ports, for the result.
+    /// Facts about the tester's ports, for the result.
     pub fn port_facts(&self) -> Vec<PortFacts> {
         let fact = |e: &TesterPort| PortFacts {
             name: e.name.clone(),
@@ -238,7 +250,7 @@ impl Rig {
         self.ports.iter().map(fact).collect()
     }
 
-    /// The addresses of both ends.
+    /// The MAC addresses of the first two ports.
     pub fn macs(&self) -> [MacAddr; 2] {
         [0, 1].map(|i: usize| self.ports.get(i).map_or(own_mac(i as u8), |e| e.mac))
     }
@@ -247,4 +259,9 @@ impl Rig {
     pub fn ticks(&self, d: Duration) -> u64 {
         u64::try_from(d.as_nanos() * u128::from(self.clock.hz()) / 1_000_000_000).unwrap_or(u64::MAX)
     }
+}
+
+/// The CPUs that are polled all the time. Without a built-in device, the other lcore only answers the core-to-core probe.
+fn polling_cpus(cpus: CpuPlan, built_in: bool) -> Vec<u32> {
+    std::iter::once(cpus.tester).chain(cpus.other.filter(|_| built_in)).collect()
 }

@@ -1,4 +1,4 @@
-//! What the tester can do with no DUT: it sends, receives and checks every frame on its one lcore over a looped cable.
+//! What the tester can do without a device: it sends, receives and checks every frame on one lcore, over a looped cable.
 
 use std::time::Duration;
 
@@ -21,8 +21,12 @@ const UNBOUNDED: f64 = 1e9;
 const RUNS: u32 = 3;
 
 impl Rig {
-    /// The most frames per second and direction for these streams: the best of three runs of `duration`, since an
-    /// interruption makes a run slower and never faster.
+    /// The most frames per second and direction for these streams: the best of three runs of `duration`, because an
+    /// interruption can only slow a run down.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for streams that cannot be sent; (failed) when the lcore fails.
     pub fn selftest(&mut self, streams: &Streams, duration: Duration) -> Result<SelfTestPoint, Failure> {
         self.open_loopback()?;
         let hz = self.clock.hz();
@@ -40,7 +44,7 @@ impl Rig {
             let mut worker = tester_worker(loopback, streams, frames, &spec, epoch, hz, ticks, hz)?;
             let (w, c, k) = (&mut worker, &control, &*clock);
             let (counters, _) = eal.scope(|s| s.launch(TESTER_LCORE, move || timed(w, k, c))?.join())?;
-            // The pacer still hands out what was due when the time was up.
+            // The pacer still sends what was due when the time was up.
             let ended = control.ended().unwrap_or(counters.left);
             let took = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds();
             let received: u64 = worker.rx.iter().map(|r| r.checker().received()).sum();

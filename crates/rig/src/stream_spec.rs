@@ -1,4 +1,4 @@
-//! From the plan's traffic section to what the generator sends, one stream a direction.
+//! Makes the generator's stream of each direction from the plan's traffic section.
 
 use std::net::IpAddr;
 
@@ -16,8 +16,12 @@ use failure::Failure;
 
 /// The stream sent by port `direction` (0 or 1); the second swaps addresses and ports of the first.
 ///
-/// `macs` are the MACs of both tester ports, used where the plan gives none: a frame goes from its own port's address
-/// to the other port's, as a bridge or a cross-connect wants it.
+/// `macs` are the MAC addresses of both tester ports. Where the plan gives none, a frame goes from its own port's address to
+/// the other port's, as a bridge or a cross-connect needs it.
+///
+/// # Errors
+///
+/// (usage) for traffic that cannot be sent.
 pub fn stream(
     t: &Traffic,
     frames: impl Into<Frames>,
@@ -39,7 +43,11 @@ pub fn stream(
     let ip = match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => IpSpec::V4 { src, dst, ttl, dscp },
         (IpAddr::V6(src), IpAddr::V6(dst)) => IpSpec::V6 { src, dst, hop_limit: ttl, dscp, flow_label: 0 },
-        _ => return Err(Failure::usage(format!("traffic.src_ip {src} and traffic.dst_ip {dst} are of two versions"))),
+        _ => {
+            return Err(Failure::usage(format!(
+                "traffic.src_ip {src} and traffic.dst_ip {dst} must be of the same IP version"
+            )))
+        }
     };
     let headers = HeaderSpec {
         src_mac: mac(&t.src_mac, near, macs[near])?,
@@ -70,7 +78,7 @@ pub fn over_routes(spec: &mut StreamSpec, port: usize, routes: u64) {
     if let IpSpec::V4 { dst, .. } = &mut spec.headers.ip {
         *dst = first;
     }
-    // What does not vary costs the generator nothing.
+    // A field that does not vary would cost the generator time.
     if routes > 1 && spec.flows.is_some() {
         let values = Values::OfFlow { start: u128::from(first.to_bits()), count: routes };
         spec.fields.push(FieldSpec { field: Field::DstIp, values });
@@ -87,7 +95,7 @@ fn vlan_tags(ids: &[u16]) -> Vec<VlanTag> {
     ids.iter().enumerate().map(tag).collect()
 }
 
-/// A field of the plan. For the second direction source and destination trade places.
+/// A field of the plan. For the second direction, source and destination are swapped.
 fn field(plan: &FieldPlan, t: &Traffic, direction: usize) -> Result<FieldSpec, Failure> {
     let err = |what: String| Failure::usage(format!("field {}: {what}", plan.field));
     let mask = plan.mask.as_deref().map(|m| m.parse::<traffic::Mask>()).transpose().map_err(|e| err(e.to_string()))?;
@@ -113,16 +121,17 @@ fn field(plan: &FieldPlan, t: &Traffic, direction: usize) -> Result<FieldSpec, F
             let width = mask.map(|m| m.bits() as usize / 8);
             match (offset, width) {
                 (Some(offset), Some(width)) => Field::Raw { offset, width },
-                (Some(_), None) => return Err(err("a raw field is varied by a mask".to_owned())),
+                (Some(_), None) => return Err(err("a raw field needs a mask".to_owned())),
                 (None, _) => {
-                    return Err(err("is none of src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls \
-                                    and raw@OFFSET"
+                    return Err(err("must be src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls or \
+                                    raw@OFFSET"
                         .to_owned()))
                 }
             }
         }
     };
-    let number = |text: &String| value(text, field, t.ip).ok_or_else(|| err(format!("{text:?} is no value of it")));
+    let number =
+        |text: &String| value(text, field, t.ip).ok_or_else(|| err(format!("{text:?} is not a value of this field")));
     let start = plan.start.as_ref().map(number).transpose()?;
     let count = plan.count.unwrap_or(1);
     let values = match plan.mode {
@@ -206,7 +215,7 @@ mod tests {
             let spec = stream(&t, units::FrameSize::MIN, direction, MACS).unwrap();
             assert_eq!((spec.headers.l4, spec.headers.mpls[0].label), (L4Spec::None, label));
         }
-        // The plan has counted on 2^24 at most, and from here there are but 256.
+        // The plan allows up to 2^24 flows, but from this address there are only 256.
         let t = Traffic { src_ip: Some([255, 255, 255, 0].into()), ..t };
         let text = stream(&t, units::FrameSize::MIN, 0, MACS).unwrap_err().text;
         assert_eq!(text, "flows 16384: must be 1 to 256 from this source address");

@@ -1,4 +1,4 @@
-//! What the ports of a trial send, and what of it was sent.
+//! What the ports of a trial send.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::replay::Replayable;
 
 /// What both ports send, for one frame size.
 pub struct Streams {
-    /// The stream of each port; one way, the second sends learning frames only.
+    /// The stream of each port. In one-way traffic the second port sends learning frames only.
     pub specs: [StreamSpec; 2],
-    /// How many of them are loaded: 1 or 2.
+    /// How many directions are loaded: 1 or 2.
     pub directions: usize,
-    /// Every buffer of the pool already holds the payload.
+    /// Whether every buffer of the pool holds the payload already.
     pub prefilled: bool,
-    /// What the first port sends instead of its stream: flows that are known one by one.
+    /// What the first port sends instead of its stream: a program of known flows.
     pub flows: Option<(StreamSpec, Arc<Program>)>,
     /// What is sent instead of streams.
     pub replay: Option<Replayable>,
@@ -26,10 +26,10 @@ pub struct Streams {
 /// What the first port sent of a flow program.
 #[derive(Debug, Clone)]
 pub struct SentFlows {
-    /// Frames the port took: the first of the program.
+    /// Frames that the port took, from the start of the program.
     pub frames: u64,
-    /// When they left, in ticks.
+    /// When the frames left, in ticks.
     pub departures: Departures,
-    /// When the last left.
+    /// When the last frame left, in ticks.
     pub last_tick: u64,
 }

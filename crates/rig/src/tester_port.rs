@@ -1,4 +1,4 @@
-//! A port of the tester, and what its queues are emptied of between trials.
+//! The ports of the tester.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use dpdk::{Mbuf, Port, PortSpec, RxQueue, TxQueue};
 use failure::Failure;
 use packet::{Buffer, Burst, MacAddr, Rx};
 
-/// One port of the tester, with the queues it sends and receives by.
+/// One port of the tester, with its queues.
 pub struct TesterPort {
     /// As named by the user.
     pub name: String,
@@ -16,12 +16,12 @@ pub struct TesterPort {
     pub rx: RxQueue,
     /// Its transmit queue.
     pub tx: TxQueue,
-    /// Its address, or one made up where the port has none.
+    /// Its MAC address, or one made up where the port has none.
     pub mac: MacAddr,
 }
 
 impl TesterPort {
-    /// Takes the queues of an open port; `number` makes its address up where it has none.
+    /// Takes the queues of an open port. Where the port has no MAC address, one is made of `number`.
     pub(crate) fn new(name: String, mut port: Port, number: u8) -> Result<Self, Failure> {
         let (rx, tx) = (port.take_rx(0)?, port.take_tx(0)?);
         let mac = match port.mac() {
@@ -32,12 +32,12 @@ impl TesterPort {
     }
 }
 
-/// A locally administered address; `L` `R` and a number.
+/// A locally administered address: `L`, `R` and a number.
 pub(crate) const fn own_mac(n: u8) -> MacAddr {
     MacAddr([0x02, b'L', b'R', 0, 0, n])
 }
 
-/// Discards what is left of earlier trials: until nothing came for a millisecond, at most 50 ms.
+/// Discards the frames of earlier trials, until none was received for 1 ms, for at most 50 ms.
 pub(crate) fn drain(ports: &mut [TesterPort]) {
     let mut burst: Burst<Mbuf> = Burst::new();
     let (mut quiet, begun) = (Instant::now(), Instant::now());
@@ -70,12 +70,12 @@ pub(crate) fn parse_ports(texts: &[String], three: bool) -> Result<Vec<PortSpec>
     let specs = texts.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
     for (i, spec) in specs.iter().enumerate().filter(|(_, spec)| !matches!(spec, PortSpec::Null { .. })) {
         if specs[..i].contains(spec) {
-            return Err(Failure::usage(format!("--port {} was given twice: the ports must differ", texts[i])));
+            return Err(Failure::usage(format!("--port {} is given twice: the ports must differ", texts[i])));
         }
     }
     if specs.contains(&PortSpec::Wire) {
         return Err(Failure::usage(
-            "--port wire: a software cable joins the tester to the built-in device under test: leave --port out",
+            "--port wire: the software cable leads to the built-in device under test: leave --port out",
         ));
     }
     Ok(specs)

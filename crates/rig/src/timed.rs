@@ -1,4 +1,4 @@
-//! A worker run between two looks at both clocks.
+//! Runs a worker between two readings of both clocks.
 
 use packet::{Clock, ClockPair};
 use traffic::{
@@ -7,7 +7,8 @@ use traffic::{
 };
 use units::Nanos;
 
-/// Runs the worker, timing the clock against CLOCK_MONOTONIC: counters, and drift in ppm (positive: TSC too slow).
+/// Runs the worker and compares the TSC with CLOCK_MONOTONIC. Returns the counters, and the drift in ppm (positive: the TSC
+/// is too slow).
 pub fn timed<S: Sends, R: Receives>(
     worker: &mut Worker<S, R>,
     clock: &impl Clock,

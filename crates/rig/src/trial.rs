@@ -26,7 +26,11 @@ use crate::{
 };
 
 impl Rig {
-    /// Runs one trial and judges it. Errors only when the rig itself fails.
+    /// Runs one trial and judges it.
+    ///
+    /// # Errors
+    ///
+    /// When the rig fails, not when the trial does.
     pub fn run(
         &mut self,
         streams: &Streams,
@@ -37,7 +41,7 @@ impl Rig {
         self.number += 1;
         let hz = self.clock.hz();
         let epoch = (self.number as u8).wrapping_add(self.epoch_base);
-        // A peer that dies must not take its memory from under a poll; its link is looked at when the trial is over.
+        // A peer that dies must not take its memory away during a poll. Its link is read when the trial is over.
         let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
         drain(&mut self.ports);
         self.built_in.iter_mut().for_each(BuiltIn::forget_ended);
@@ -97,12 +101,12 @@ impl Rig {
             d.port_rx = delta(1 - i, |s| s.ipackets);
             d.port_missed = delta(1 - i, |s| s.imissed);
         }
-        // The last of few frames is due well before the end of the time asked for.
+        // With few frames, the last is due well before the end of the trial.
         let due = if stopped { 0 } else { counters.started.saturating_add(duration) };
         let ended = control.ended().unwrap_or(counters.left).max(due);
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
-        let combined = request.trust.placements == Placements::Together;
+        let combined = request.trust.placements == Placements::Combined;
         let mut record = TrialRecord {
             number: self.number,
             spec: request.spec,
@@ -133,7 +137,7 @@ impl Rig {
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, sent_flows })))
     }
 
-    /// Ticks of a gap worth counting at this load.
+    /// The shortest gap between polls that counts at this load, in ticks.
     fn gap_threshold(&self, load: Fps, directions: usize) -> u64 {
         let ns = validity::gap_threshold_ns(load.get() * directions as f64, self.descriptors);
         self.ticks(Duration::from_nanos(ns))

@@ -1,4 +1,4 @@
-//! The tester's worker of a trial: a paced stream out of each loaded port, a checker at each port.
+//! The tester's worker of a trial: each loaded port sends a paced stream, each port checks what it receives.
 
 use dpdk::{Mempool, PoolHandle, RxQueue, TxQueue};
 use failure::Failure;
@@ -22,7 +22,7 @@ use crate::{
 /// The tester's tasks over its own queues.
 pub(crate) type TesterWorker<'a> = Worker<TxTask<&'a mut TxQueue, PoolHandle>, RxTask<&'a mut RxQueue>>;
 
-/// The windows of a trial, if it is to have any: seconds of one, and how many.
+/// The windows of a trial: the length of one in seconds, and how many; `None` without windows.
 fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
     shape::windows(spec.window_s?, spec.duration_s)
 }
@@ -43,7 +43,7 @@ fn pacer(spec: &TrialSpec, hz: u64, duration: u64) -> Pacer {
     Pacer::shaped(shape, spec.load_fps, hz, duration, catch_up)
 }
 
-/// The tester's tasks: a stream out of each loaded port, a checker at each port.
+/// The tester's tasks: a stream sent by each loaded port, a checker at each port.
 #[allow(clippy::too_many_arguments)]
 pub fn tester_worker<'a>(
     ports: &'a mut [TesterPort],
@@ -69,7 +69,7 @@ pub fn tester_worker<'a>(
             let pacer = pacer(spec, hz, duration);
             txs.push(TxTask::new(&mut port.tx, frames.handle(), generator, pacer));
         }
-        // Port i gets what the other port sends.
+        // Port i receives what the other port sends.
         let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
         let others: Vec<u16> = (0..streams.directions as u16).filter(|id| !own.contains(id)).collect();
         let mut checker = Checker::new(epoch, &own, &others, 0).with_sizes(stream.frame_size);
@@ -99,7 +99,7 @@ impl Counted {
             .into_iter()
             .map(|task| {
                 let counters = task.counters();
-                // What the driver still holds is on its way; let it know that nothing follows.
+                // The driver may still hold frames: it must send them now.
                 task.into_parts().0.tx_done_cleanup();
                 counters
             })
@@ -107,7 +107,8 @@ impl Counted {
         Self::Checked(txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), sent_flows)
     }
 
-    /// The directions, but for the names of their ports; unexpected frames seen at each; what was sent of a flow program.
+    /// The directions without the names of their ports, the unexpected frames at each port, and what was sent of a flow
+    /// program.
     pub(crate) fn directions(
         self,
         spec: &TrialSpec,

@@ -1,4 +1,4 @@
-//! `linerate flowlog`: the flow logger, and the words for one that runs.
+//! `linerate flowlog`: the flow logger, and requests to one that runs.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub struct FlowlogArgs {
     /// receives (see `linerate bench --help` for the forms).
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// A port alone sends back what it receives, instead of dropping it.
+    /// A port without a second sends back what it receives, instead of dropping it.
     #[arg(long)]
     pub reflect: bool,
     /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) has been read to its end.
@@ -43,53 +43,53 @@ pub struct FlowlogArgs {
     /// Flows each lcore has room for, 1k to 16M; rounded up to a power of two. Default: 1M.
     #[arg(long, value_name = "N", help_heading = "Flows")]
     pub flows: Option<String>,
-    /// A flow of which nothing is seen for this long has ended: 1s to 24h. Default: 30s.
+    /// A flow without packets for this long has ended: 1s to 24h. Default: 30s.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub idle: Option<String>,
-    /// A flow that goes on is recorded, and counted on from zero, this often: 1s to 24h. Default: 5m.
+    /// A flow that goes on is recorded this often, and its counters restart at 0: 1s to 24h. Default: 5m.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub active: Option<String>,
-    /// What a new flow does when there is no room: it is not recorded, or another makes room. Default: refuse.
+    /// What happens to a new flow when the table is full. Default: drop-new.
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Flows")]
-    pub full: Option<Full>,
-    /// Whether both ways of a conversation are one flow. Default: joined.
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Flows")]
-    pub directions: Option<Directions>,
-    /// Below MPLS labels, the flow of the packet inside, or none (not IP). Default: inner.
+    pub table_full: Option<TableFull>,
+    /// Whether both directions of a conversation are one flow (RFC 5103). Default: on.
+    #[arg(long, value_enum, value_name = "on|off", help_heading = "Flows")]
+    pub biflow: Option<OnOff>,
+    /// For MPLS, key on the packet inside the labels, or on nothing (not IP). Default: inner.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub mpls: Option<Layer>,
-    /// Of VXLAN, the flow of the frame inside, or that of the tunnel. Default: outer.
+    /// For VXLAN, key on the inner frame or on the tunnel. Default: outer.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub vxlan: Option<Layer>,
     /// UDP port of VXLAN. Default: 4789.
     #[arg(long, value_name = "PORT", help_heading = "Flows")]
     pub vxlan_port: Option<u16>,
-    /// What tells flows apart besides their 5-tuple. Default: none.
+    /// What distinguishes flows besides their 5-tuple. Default: none.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Flows")]
     pub distinguish: Option<Distinguish>,
     /// Where clients read flows (`linerate flows`): ADDRESS:PORT, or `off`. An address other than loopback needs a
     /// token. Default: 127.0.0.1:9395.
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Reading and export")]
     pub listen: Option<String>,
-    /// A file with the token clients have to show, on its first line.
+    /// A file with the token that clients must send, on its first line.
     #[arg(long, value_name = "FILE", help_heading = "Reading and export")]
     pub token_file: Option<PathBuf>,
-    /// Certificate chain (PEM): clients speak TLS then.
+    /// Certificate chain (PEM); clients then use TLS.
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Reading and export")]
     pub tls_cert: Option<PathBuf>,
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
     /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES] or tcp://HOST:PORT; repeat for more.
-    /// rate: most records a second, 200k unless told; unlimited. refresh: how often the templates are sent again, 60s. mtu: of
-    /// the path, 1428 (IPv4).
+    /// rate: most records a second, or unlimited (default 200k). refresh: how often the templates are sent again (default
+    /// 60s). mtu: of the path (default 1428 for IPv4).
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
-    /// Observation domain ID of IPFIX. Default: made of the name, so that a collector tells this machine's loggers apart.
+    /// Observation domain ID of IPFIX. Default: derived from the name, so that a collector can distinguish the loggers of this machine.
     #[arg(long, value_name = "ID", help_heading = "Reading and export")]
     pub domain: Option<u32>,
-    /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE][,rotate=TIME][,keep=N]; repeat for more. It is
-    /// renamed when it is so large or old, and so many are kept: rotate=256M,rotate=1d,keep=8 unless told.
+    /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE][,rotate=TIME][,keep=N]; repeat for more. The file
+    /// is rotated when it is that large or that old, and N old files are kept. Default: rotate=256M,rotate=1d,keep=8.
     #[arg(long = "json", value_name = "FILE[,...]", help_heading = "Reading and export")]
     pub json: Vec<String>,
     /// Where Prometheus reads metrics over HTTP. Default: off.
@@ -167,7 +167,7 @@ pub enum Control {
     Score(Box<ScoreArgs>),
 }
 
-/// What a logger can show: it has no tables to forward by.
+/// What a logger can show. It has no forwarding tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Counters {
     /// Calls, vectors and clocks of each node, by lcore; busy and idle.
@@ -188,30 +188,36 @@ impl From<Counters> for What {
     }
 }
 
+/// An enum of the flags, which becomes the one of the same name in `runner::flowlog`.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident: $($(#[$help:meta])* $variant:ident),*) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "lowercase")]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
         pub enum $name { $($(#[$help])* $variant),* }
+
+        impl From<$name> for runner::flowlog::$name {
+            fn from(value: $name) -> Self {
+                match value { $($name::$variant => Self::$variant),* }
+            }
+        }
     };
 }
 
 words!(
-    /// When there is no room.
-    Full:
-    /// It is passed and counted as refused
-    Refuse,
+    /// What happens to a new flow when the table is full.
+    TableFull:
+    /// It is not recorded; its packets pass and are counted
+    DropNew,
     /// The flow of its bucket that was seen longest ago ends early
     Evict
 );
 words!(
-    /// Both ways of a conversation.
-    Directions:
-    /// Are one flow, with the counts of each way
-    Joined,
-    /// Are two flows
-    Apart
+    /// On or off.
+    OnOff:
+    /// Yes
+    On,
+    /// No
+    Off
 );
 words!(
     /// Which headers.
@@ -222,7 +228,7 @@ words!(
     Outer
 );
 words!(
-    /// What tells flows apart.
+    /// What distinguishes flows.
     Distinguish:
     /// Nothing else
     None,

@@ -1,4 +1,4 @@
-//! `linerate forward`: the data plane itself, and the words for one that runs.
+//! `linerate forward`: the data plane itself, and requests to one that runs.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{MachineArgs, QueueArgs};
 #[derive(Debug, Args, Default)]
 #[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|route|...", after_help = EXAMPLES)]
 pub struct ForwardArgs {
-    /// Ask or change a data plane that runs.
+    /// Show or change a data plane that runs.
     #[command(subcommand)]
     pub control: Option<Control>,
     /// null (or pass), l2 (cross-connect), l2:macswap, bridge, l3, mpls or vxlan.
@@ -32,7 +32,7 @@ pub struct ForwardArgs {
     /// paths share the load by flow: "... via A weight 2 via B"; "labels 16/17" pushes MPLS labels.
     #[arg(long = "route", value_name = "PREFIX PATH", help_heading = "Tables")]
     pub routes: Vec<String>,
-    /// A neighbour that need not be asked for: "0 192.0.2.9 02:00:00:00:00:09".
+    /// A static neighbour: "0 192.0.2.9 02:00:00:00:00:09".
     #[arg(long = "neighbour", value_name = "LINK ADDR MAC", help_heading = "Tables")]
     pub neighbours: Vec<String>,
     /// An MPLS label: "16 swap 17 via 192.0.2.9", "16 pop PATH", "16 lookup", "16 drop".
@@ -41,14 +41,14 @@ pub struct ForwardArgs {
     /// A VXLAN network: "10 local 192.0.2.1 access 0" (more: port UDP, learn off).
     #[arg(long = "network", value_name = "VNI local ADDR access LINK", help_heading = "Tables")]
     pub networks: Vec<String>,
-    /// A remote tunnel end that unknown and broadcast frames go to: "10 192.0.2.2".
+    /// A remote tunnel end, for unknown and broadcast frames: "10 192.0.2.2".
     #[arg(long = "remote", value_name = "VNI ADDR", help_heading = "Tables")]
     pub remotes: Vec<String>,
-    /// A station that need not be learned: "10 02:00:00:00:00:09 192.0.2.2" behind a tunnel, "02:00:00:00:00:09 1" behind
+    /// A static station: "10 02:00:00:00:00:09 192.0.2.2" behind a tunnel, "02:00:00:00:00:09 1" behind
     /// a port of a bridge.
     #[arg(long = "fdb", value_name = "ENTRY", help_heading = "Tables")]
     pub fdb: Vec<String>,
-    /// MAC addresses of the stations behind ports 0 and 1, for the benchmark tables that are used when none are given:
+    /// MAC addresses of the stations behind ports 0 and 1 in the benchmark tables, which are used when no table is given:
     /// 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1; labels 16 and 17.
     #[arg(long, value_name = "MAC,MAC", value_delimiter = ',', help_heading = "Tables")]
     pub stations: Vec<String>,
@@ -64,7 +64,7 @@ pub struct ForwardArgs {
     /// Nodes count calls and vectors only, without reading the clock.
     #[arg(long)]
     pub no_clocks: bool,
-    /// The name others find it by (`forward show --name`). Default: forward, with the process id if that is taken.
+    /// The name of its control socket (`forward show --name`). Default: forward, with the process id if that is taken.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Stop after this long; without it, run until Ctrl-C.
@@ -149,7 +149,7 @@ pub enum Control {
     },
 }
 
-/// A change, in the words of the grammar.
+/// A change of a table.
 #[derive(Debug, Args)]
 pub struct Change {
     /// add, replace or del, and what.

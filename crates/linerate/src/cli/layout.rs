@@ -40,7 +40,7 @@ pub struct LayoutArgs {
     /// Compare with an earlier result (JSON) of the same plan: improvement in percent; printed and written as
     /// --layout is.
     #[arg(long, value_name = "OLD.json")]
-    pub against: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
 }
 
 /// `linerate runs`
@@ -54,7 +54,7 @@ pub struct RunsArgs {
 /// The subcommands of `runs`.
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Show a stored result again, in any layout or against another; several in one layout.
+    /// Show a stored result again, in any layout or compared with another; several in one layout.
     Show(ShowArgs),
 }
 
@@ -69,7 +69,7 @@ pub struct ShowArgs {
     pub layout: Option<LayoutArg>,
     /// Compare with an earlier result of the same plan: improvement in percent.
     #[arg(long, value_name = "OLD.json")]
-    pub against: Option<PathBuf>,
+    pub baseline: Option<PathBuf>,
     /// Print every statement: each departure, warning, placement and percentile.
     #[arg(long, short)]
     pub verbose: bool,

@@ -5,6 +5,7 @@ pub mod flowlog;
 pub mod flows;
 pub mod forward;
 pub mod job;
+mod live;
 pub mod output;
 pub mod plan;
 pub mod progress;

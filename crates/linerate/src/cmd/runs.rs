@@ -78,7 +78,7 @@ fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Resu
         json: &|| report::json::sweep(sweep).map_err(|e| e.to_string()),
         svg: &|| report::svg::sweep(sweep).map_err(|e| e.to_string()),
         markdown: &|| Ok(report::markdown::render(&document)),
-        csv: &|| match args.against {
+        csv: &|| match args.baseline {
             None => Ok(report::sweep::csv(sweep)),
             Some(_) => Ok(report::csv::figures(&document)),
         },
@@ -98,10 +98,10 @@ fn runs_of(stored: Stored) -> Vec<RunResult> {
 
 /// The table of a sweep; against an old one, a comparison of each point that both have.
 fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Section>, Failure> {
-    let Some(path) = &args.against else { return Ok(vec![report::sweep::sheet(new)]) };
+    let Some(path) = &args.baseline else { return Ok(vec![report::sweep::sheet(new)]) };
     let Stored::Sweep(old) = stored::read_any(path)? else {
         return Err(Failure::usage(format!(
-            "--against {}: is one run, and a sweep compares with a sweep",
+            "--baseline {}: is one run, and a sweep compares with a sweep",
             path.display()
         )));
     };
@@ -131,13 +131,13 @@ fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Section>, Failur
     if let Some(layout) = args.layout {
         sheets.push(layout::sheet(&results.iter().collect::<Vec<_>>(), layout.layout()));
     }
-    match (results, &args.against) {
+    match (results, &args.baseline) {
         ([new], Some(old)) => {
             let sheet =
                 layout::compare(new, &stored::read(old)?).map_err(|why| not_compared(&args.files[0], old, &why))?;
             sheets.push(sheet);
         }
-        (_, Some(_)) => return Err(Failure::usage("--against: compares one result: give one file")),
+        (_, Some(_)) => return Err(Failure::usage("--baseline: compares one result: give one file")),
         ([_], None) => {}
         (_, None) if args.layout.is_none() => {
             return Err(Failure::usage(

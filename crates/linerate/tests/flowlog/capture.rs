@@ -81,7 +81,7 @@ fn one_port_alone_reads_a_capture() {
     let dir = directory();
     let input = format!("pcap:{}", write(dir.path(), &mixed()).display());
     let json = dir.path().join("flows.jsonl");
-    let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--directions", "apart", "--json"];
+    let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--biflow", "off", "--json"];
     let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
     assert_eq!((ended.code, records(&json).len()), (0, 310), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("logged"), "{}", ended.stdout);
@@ -140,7 +140,7 @@ fn a_capture_cut_in_the_middle_of_a_frame_is_read_so_far_and_told() {
     let says = format!("{} is cut in the middle of frame 10: only what is before it is read", input.display());
     // Read once, and replayed for ever.
     for how in [&["--once"][..], &["--duration", "500ms"]] {
-        let args = ["--port", &port, "--listen", "off", "--flows", "1k", "--directions", "apart"];
+        let args = ["--port", &port, "--listen", "off", "--flows", "1k", "--biflow", "off"];
         let ended = flowlog(dir.path(), &[&args[..], how, &MEMORY].concat());
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
         let warnings: Vec<_> = ended.stderr.lines().filter(|line| line.contains("cut in the middle")).collect();
@@ -158,11 +158,11 @@ fn a_full_table_is_told_and_stops_nothing() {
     let frames: Vec<_> = (0..6000).map(|n| datagram(n, 30)).collect();
     let input = format!("pcap:{}", write(dir.path(), &frames).display());
     for (policy, reason, says) in [
-        ("refuse", "forced", "packets of flows not recorded, 0 flows evicted"),
+        ("drop-new", "forced", "packets of flows not recorded, 0 flows evicted"),
         ("evict", "lack_of_resources", "evicted"),
     ] {
         let json = dir.path().join(policy);
-        let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--full", policy, "--json"];
+        let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--table-full", policy, "--json"];
         let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
         assert!(ended.stdout.contains("the table was full") && ended.stdout.contains(says), "{}", ended.stdout);

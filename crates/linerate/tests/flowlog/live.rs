@@ -27,7 +27,7 @@ fn what_passes_is_what_is_read_and_recorded() {
     let _machine = exclusive();
     let (bench, dir) = (Between::new(), directory());
     let json = dir.path().join("flows.jsonl");
-    let more = ["--name", "between", "--directions", "apart", "--json", json.to_str().unwrap()];
+    let more = ["--name", "between", "--biflow", "off", "--json", json.to_str().unwrap()];
     let logger = bench.logger(dir.path(), &more);
     let mut client = logger.client();
     assert_eq!((&client.hello["name"], &client.hello["auth"]), (&"between".into(), &false.into()));

@@ -31,8 +31,8 @@ fn wrong_values_name_what_is_legal() {
     with(&["--idle", "500ms"], &["idle 500ms", "1s to 24h"]);
     with(&["--idle", "soon"], &["idle", "soon"]);
     with(&["--idle", "10m"], &["idle 10m", "active", "5m"]);
-    with(&["--full", "panic"], &["refuse", "evict"]);
-    with(&["--directions", "both"], &["joined", "apart"]);
+    with(&["--table-full", "panic"], &["drop-new", "evict"]);
+    with(&["--biflow", "both"], &["on", "off"]);
     with(&["--distinguish", "mac"], &["vlan", "vni", "label"]);
     with(&["--vxlan-port", "0"], &["vxlan_port 0", "65535"]);
     with(&["--listen", "0.0.0.0:9395"], &["0.0.0.0:9395", "--token-file", "loopback"]);

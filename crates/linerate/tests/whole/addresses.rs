@@ -107,7 +107,7 @@ fn what_cannot_be_is_said() {
     };
     for (args, want) in [
         (&["--port", "null", "--port", "null"][..], "2 --port given: the tester has three ports for the address tests"),
-        (&["--dut", "l3"], "dut l3: learns no addresses"),
+        (&["--dut", "l3"], "the built-in l3 does not learn addresses"),
         (&["--dut", "sim:capacity=3M"], "--dut sim:capacity=3M: a simulated device learns no addresses"),
     ] {
         let (code, text) = say(args);

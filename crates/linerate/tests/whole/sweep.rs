@@ -83,13 +83,13 @@ fn every_combination_is_a_row_of_one_table_and_of_one_result() {
     assert_eq!(fs::read_to_string(again).unwrap(), csv_text);
     let onp = linerate(&["runs", "show", &all, "--layout", "onp"]).stdout;
     assert!(onp.contains("flows-1000.frame_sizes-64") && onp.contains("lat. (ns)"), "{onp}");
-    let against = linerate(&["runs", "show", &all, "--against", &all]);
+    let against = linerate(&["runs", "show", &all, "--baseline", &all]);
     assert!(
         against.code == 0 && against.stdout.matches("0.00\n").count() == 2,
         "two are at line rate: {}",
         against.stdout
     );
-    let of_one = linerate(&["runs", "show", &all, "--layout", "onp", "--against", &all]);
+    let of_one = linerate(&["runs", "show", &all, "--layout", "onp", "--baseline", &all]);
     assert!(of_one.code == 2 && of_one.stderr.contains("compares one result"), "{}", of_one.stderr);
 }
 
@@ -182,7 +182,7 @@ fn what_cannot_be_swept_is_refused_in_a_line() {
         (&["--sweep", "flows=1", "--sweep-command", " "], "--sweep-command \" \": must be a command for sh -c"),
         (&["--sweep", "flows=1", "--sweep-command", "set {foo}"], "sweep.command = {foo}: is not a key of this sweep"),
         (&["--sweep", "frame-sizes=64,imix"], "mixes are not swept: must be whole numbers of 64 to 9216"),
-        (&["--sweep", "flows=1", "--against", "old.json"], "linerate runs show new.json"),
+        (&["--sweep", "flows=1", "--baseline", "old.json"], "linerate runs show new.json"),
         (&["--sweep", "flows=1", "--plan", "router-all"], "has several runs"),
         (&["--sweep", "flows=1", "--json", "/nowhere/at/all.json"], "its directory does not exist"),
     ] {

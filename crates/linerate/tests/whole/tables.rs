@@ -93,7 +93,7 @@ fn generation_against_generation() {
     let new = result(dir.path(), "new.json", "4M", &["--layout", "nfvi"]);
     let (markdown, csv) = (dir.path().join("c.md"), dir.path().join("c.csv"));
     let files = ["--markdown", markdown.to_str().unwrap(), "--csv", csv.to_str().unwrap()];
-    let shown = linerate(&[&["runs", "show", &new, "--against", &old][..], &files].concat());
+    let shown = linerate(&[&["runs", "show", &new, "--baseline", &old][..], &files].concat());
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     let csv = fs::read_to_string(csv).unwrap();
     let small: Vec<f64> = csv.lines().nth(1).unwrap().split(',').map(|f| f.parse().unwrap()).collect();
@@ -105,7 +105,7 @@ fn generation_against_generation() {
     assert!(shown.stdout.contains("Improvement"), "{}", shown.stdout);
 
     // The same while measuring: against the old one again, which is what it was.
-    let again = ["--dut", "sim:capacity=3M", "--quick", "-q", "--link", "25G", "--both-ways", "--against", &old];
+    let again = ["--dut", "sim:capacity=3M", "--quick", "-q", "--link", "25G", "--both-ways", "--baseline", &old];
     let again = bench(&[&again[..], &["--layout", "onp"]].concat());
     assert_eq!(again.code, 0, "{}", again.stderr);
     for part in ["new against old", "0.00", "lat. (ns)"] {
@@ -118,12 +118,12 @@ fn what_does_not_compare_is_refused_before_it_is_measured() {
     let dir = tempfile::tempdir().unwrap();
     let old = result(dir.path(), "old.json", "3M", &[]);
     let few = result(dir.path(), "few.json", "3M", &["--frame-sizes", "64", "--flows", "9"]);
-    let shown = linerate(&["runs", "show", &few, "--against", &old]);
+    let shown = linerate(&["runs", "show", &few, "--baseline", &old]);
     refused(&shown, &["do not compare", "frame sizes 64 B against 64, 128", "traffic.flows 9 against 1"]);
-    let against = ["--quick", "--link", "25G", "--both-ways", "--against", &old];
+    let against = ["--quick", "--link", "25G", "--both-ways", "--baseline", &old];
     refused(&bench(&against), &["the old one was simulated, the new one measured"]);
     refused(
-        &bench(&["--dut", "sim", "--against", &old]),
+        &bench(&["--dut", "sim", "--baseline", &old]),
         &["does not compare", "plan rfc2544 against rfc2544 (quick)"],
     );
 }
@@ -150,13 +150,13 @@ fn files_that_are_no_results_are_refused_in_a_line() {
         ("negative", whole.replace("\"throughput_fps\": ", "\"throughput_fps\": -").as_bytes(), "is no whole result"),
     ] {
         let bad = file(name, text);
-        for args in [&["runs", "show", &bad][..], &["runs", "show", &good, "--against", &bad]] {
+        for args in [&["runs", "show", &bad][..], &["runs", "show", &good, "--baseline", &bad]] {
             refused(&linerate(args), &[says, name]);
         }
     }
     refused(&linerate(&["runs", "show", "/dev/zero"]), &["regular file"]);
     refused(&linerate(&["runs", "show", &good, &good]), &["--layout"]);
-    refused(&linerate(&["runs", "show", &good, &good, "--layout", "onp", "--against", &good]), &["give one file"]);
+    refused(&linerate(&["runs", "show", &good, &good, "--layout", "onp", "--baseline", &good]), &["give one file"]);
     let shown = linerate(&["runs", "show", &good]);
     assert!(shown.code == 0 && shown.stdout.contains("Throughput, both ways"), "{}", shown.stderr);
 }

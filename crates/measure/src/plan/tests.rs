@@ -109,7 +109,7 @@ fn the_effective_plan_shows_every_default() {
     offered_tolerance = 0.001
     duration_tolerance = 0.01
     max_gap = "10ms"
-    placements = "apart"
+    placements = "separate"
     selftest = true
     residual = "2s"
     settle = "5s"

@@ -42,7 +42,7 @@ impl Default for Trust {
             offered_tolerance: percent(0.1),
             duration_tolerance: percent(1.0),
             max_gap: Duration::from_millis(10),
-            placements: Placements::Apart,
+            placements: Placements::Separate,
             selftest: true,
             residual: Duration::from_secs(2),
             settle: Duration::from_secs(5),
@@ -50,13 +50,27 @@ impl Default for Trust {
     }
 }
 
-/// What becomes of trials that the host made with the cores in different places.
+/// Whether trials with the cores in different places are searched separately.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Placements {
-    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is void.
+    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is invalid.
     #[default]
-    Apart,
+    Separate,
     /// All count as one: the answer is what held wherever the cores were.
-    Together,
+    Combined,
+}
+
+impl TryFrom<String> for Placements {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "separate" => Ok(Self::Separate),
+            "combined" => Ok(Self::Combined),
+            "apart" => Err("placements = \"apart\" is now placements = \"separate\"".to_owned()),
+            "together" => Err("placements = \"together\" is now placements = \"combined\"".to_owned()),
+            other => Err(format!("placements {other:?}: must be separate or combined")),
+        }
+    }
 }

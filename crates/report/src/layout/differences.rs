@@ -87,8 +87,17 @@ fn plan_differences(new: &Value, old: &Value) -> Vec<String> {
     found
 }
 
+/// The present name of a value that a plan of an earlier version has.
+fn present(path: &str, value: &Value) -> Value {
+    match (path, value.as_str()) {
+        ("trust.placements", Some("apart")) => "separate".into(),
+        ("trust.placements", Some("together")) => "combined".into(),
+        _ => value.clone(),
+    }
+}
+
 fn differing(path: &str, new: &Value, old: &Value, found: &mut Vec<String>) {
-    if new == old || NO_MATTER.contains(&path) {
+    if new == old || *new == present(path, old) || NO_MATTER.contains(&path) {
         return;
     }
     if let (Value::Object(a), Value::Object(b)) = (new, old) {

@@ -28,17 +28,17 @@ use super::{
     plane::{queues, DataPlane, DataPlaneSpec, LoopOptions, Polled},
 };
 
-/// Flows its table has room for, as that of `linerate flowlog` by default.
+/// Flows in its table, the default of `linerate flowlog`.
 const FLOWS: usize = 1 << 20;
-/// Records thrown away at once.
+/// Records discarded at once.
 const BATCH: usize = 4096;
 
-/// A loop, whatever its function: run once a trial, so that not knowing which costs no frame anything.
+/// A loop, whatever its function. It is called once a trial, so the dynamic call costs frames nothing.
 pub trait Polling: Send {
-    /// The handle to its counters.
+    /// Its counters.
     fn control(&self) -> Arc<Control>;
 
-    /// Polls until told to stop; the last counters.
+    /// Polls until `stop` is set. Returns the last counters.
     fn run(&mut self, stop: &AtomicBool) -> Snapshot;
 }
 
@@ -64,7 +64,7 @@ fn log_spec(options: &LoopOptions) -> LogSpec {
 /// Makes the built-in device of a run, once the addresses of the ports are known.
 pub(crate) struct BuiltInMaker {
     what: Made,
-    /// A bridge forgets stations silent for so long.
+    /// A bridge forgets a station after this time.
     ageing: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ impl BuiltInMaker {
     ///
     /// # Errors
     ///
-    /// (usage) when stations are to age in a device that learns none.
+    /// (usage) when stations are to age in a device that does not learn.
     pub(crate) fn of(device: &Device, ageing: Option<Duration>) -> Result<Option<Self>, Failure> {
         let what = match device {
             Device::Ports(_) | Device::Simulated(_) => return Ok(None),
@@ -90,7 +90,7 @@ impl BuiltInMaker {
         let learns = matches!(what, Made::Plane { kind: FunctionKind::Bridge, .. });
         if ageing.is_some() && !learns {
             return Err(Failure::usage(format!(
-                "dut: the {} learns no addresses: the address tests need --dut bridge, or three ports",
+                "dut: the {} does not learn addresses: the address tests need --dut bridge, or three ports",
                 device.name()
             )));
         }
@@ -108,7 +108,7 @@ impl BuiltInMaker {
         }
     }
 
-    /// Builds it between these ports, for stations of these addresses behind ports 0 and 1.
+    /// Builds the device between these ports, for stations with these addresses behind ports 0 and 1.
     pub(crate) fn make(
         &self,
         eal: &'static Eal,
@@ -146,9 +146,9 @@ fn plane_spec(
 /// The device, on one lcore between two ports.
 pub struct BuiltIn {
     polling: Box<dyn Polling>,
-    /// Records of ended flows: in a benchmark nobody wants them.
+    /// Records of ended flows, which a benchmark discards.
     ended: Option<Ended>,
-    /// Behind the loop: its queues are these ports', and its tables this plane's.
+    /// What the loop needs: the ports of its queues, the owner of its tables.
     _kept: Kept,
 }
 
@@ -202,7 +202,7 @@ impl BuiltIn {
         self.polling.as_mut()
     }
 
-    /// Between trials: makes room for the records of flows that end in the next one.
+    /// Discards the records of ended flows between trials, to make room for those of the next.
     pub fn forget_ended(&mut self) {
         let Some(ended) = &mut self.ended else { return };
         let mut records: Vec<Record> = Vec::with_capacity(BATCH);

@@ -1,4 +1,4 @@
-//! The flow logger over DPDK ports: one loop and one table an lcore, and what others read of them all.
+//! The flow logger over DPDK ports: one loop and one table for each lcore, and what other threads read of them.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -26,8 +26,8 @@ use super::plane::{queues, Polled};
 /// A logging loop over DPDK ports.
 pub type LogLoop = Forwarder<FlowLog<SharedWords, Fetch>, RxQueue, TxQueue, Tsc>;
 
-/// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
-/// tenth of a second.
+/// Records of ended flows that can wait for export, for each lcore and IP version: more than 0.1 s at a million flows a
+/// second.
 pub(crate) const ENDED: usize = 1 << 17;
 
 /// Prefetches by the processor's instruction.
@@ -41,41 +41,45 @@ impl Prefetch for Fetch {
     }
 }
 
-/// What is asked for.
+/// What a flow logger is built from.
 #[derive(Debug, Clone)]
 pub struct LogSpec {
     /// The table of each lcore.
     pub table: TableSpec,
     /// How frames are read.
     pub decode: DecodeSpec,
-    /// Whether a port without another sends back.
+    /// Whether a port without a second sends back what it receives.
     pub reflect: bool,
     /// How the loops behave.
     pub settings: Settings,
 }
 
 impl LogSpec {
-    /// MiB of the tables of so many lcores, with what DPDK's heap needs around them.
+    /// MiB of the tables of so many lcores, with the overhead of DPDK's heap.
     pub fn tables_mib(&self, lcores: usize) -> u32 {
         let each = (self.table.words() * 8).div_ceil(1 << 20) + 4;
         u32::try_from(each * lcores).unwrap_or(u32::MAX)
     }
 }
 
-/// The loops, the ports, and what is read of them.
+/// The loops, the ports, and what other threads read.
 pub struct Logger {
-    /// Each to be run on an lcore of its own.
+    /// The loops, each for an lcore of its own.
     pub loops: Vec<LogLoop>,
-    /// Kept open; their queues are in the loops.
+    /// The open ports. Their queues are in the loops.
     pub ports: Vec<Port>,
-    /// What others read.
+    /// What other threads read.
     pub logged: Arc<Logged>,
     /// Records of ended flows, for export.
     pub ended: Vec<Box<dyn Records>>,
 }
 
 impl Logger {
-    /// Builds the loops over these open ports, whose transmit queue `n` is lcore `n`'s.
+    /// Builds the loops over these open ports, whose transmit queue `n` is for lcore `n`.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when the memory for a table is lacking; (usage) for a queue that a port does not have.
     pub fn new(
         eal: &'static Eal,
         spec: &LogSpec,
@@ -85,7 +89,7 @@ impl Logger {
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
         let captured = captured(&ports);
-        // Out of a capture ticks are nanoseconds since the Unix epoch.
+        // For a capture, ticks are nanoseconds since the Unix epoch.
         let timebase = if captured.is_some() { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
         let timebase = Arc::new(Mutex::new(timebase));
         let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
@@ -119,20 +123,20 @@ impl Logger {
     }
 }
 
-/// The port whose capture we read ourselves, and where it says when frames were captured; none when there are several,
-/// which are not read in the order of their times.
+/// The port whose capture Linerate itself reads, and the times of its frames. `None` for several such ports: their frames are
+/// not read in the order of their times.
 fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
     let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.times()))));
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Both clocks at one moment.
+/// Both clocks at one moment: the fastest of a few readings.
 pub(crate) fn anchor(clock: &Tsc) -> Timebase {
     let pair = ClockPair::wall(clock);
     Timebase::new(pair.ticks, u64::try_from(pair.time.as_nanos()).unwrap_or(u64::MAX), clock.hz())
 }
 
-/// Nothing done under a lock panics.
+/// Locks; a poisoned lock is fine, because nothing under it leaves half a change.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -140,13 +144,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// A worker's records on their way to export.
 pub(crate) struct Ended {
     records: EndedReader,
-    /// Knows what found no room in the way here.
+    /// Has the count of records that found no room.
     reader: Reader<SharedWords>,
     timebase: Arc<Mutex<Timebase>>,
 }
 
 impl Ended {
-    /// Told in times of this base, as it is then.
+    /// Records with times of this base, as it is when they are pulled.
     pub(crate) fn new(records: EndedReader, reader: Reader<SharedWords>, timebase: Arc<Mutex<Timebase>>) -> Self {
         Self { records, reader, timebase }
     }
@@ -163,7 +167,7 @@ impl Records for Ended {
     }
 }
 
-/// What the ports' drivers and the loops say of a port, as of the last look.
+/// What the driver and the loops said about a port when it was last read.
 #[derive(Debug, Clone, Copy, Default)]
 struct PortSeen {
     missed: u64,
@@ -171,12 +175,12 @@ struct PortSeen {
     up: bool,
 }
 
-/// Everything counted, to be read by any thread.
+/// Everything counted, for any thread.
 pub struct Logged {
     clock: Tsc,
-    /// How times are told. It hears of the wall clock each second.
+    /// How ticks become times. It follows the wall clock each second.
     timebase: Arc<Mutex<Timebase>>,
-    /// Times are those of a capture.
+    /// Whether times are those of a capture.
     is_captured: bool,
     begun: Instant,
     names: Vec<String>,
@@ -185,32 +189,32 @@ pub struct Logged {
     counters: Vec<Vec<Arc<PortCounters>>>,
     seen: Mutex<Vec<PortSeen>>,
     exporter: Mutex<Option<Exporter>>,
-    /// What became of the records of each sink, at its end.
+    /// What became of the records, by sink, when export ended.
     exported: Mutex<Vec<SinkStats>>,
 }
 
 impl Logged {
-    /// Takes over the exporter.
+    /// Takes the exporter.
     pub fn export(&self, exporter: Exporter) {
         *lock(&self.exporter) = Some(exporter);
     }
 
-    /// Records that wait in the queue of a collector that takes them.
+    /// Records in the longest queue of a collector that is up.
     pub fn queued(&self) -> u64 {
         let exporter = lock(&self.exporter);
         let waiting = exporter.iter().flat_map(Exporter::stats).filter(|sink| sink.up).map(|sink| sink.queued);
         waiting.max().unwrap_or_default()
     }
 
-    /// The sinks that are down and have records waiting.
+    /// Names of the sinks that are down with records waiting.
     pub fn waited_for(&self) -> Vec<String> {
         let exporter = lock(&self.exporter);
         let down = exporter.iter().flat_map(Exporter::stats).filter(|sink| !sink.up && sink.queued > 0);
         down.map(|sink| sink.name).collect()
     }
 
-    /// Before the tables are flushed: has all there is leave within about this time, whatever the collectors' paces. One
-    /// line for each that is hastened.
+    /// To be called before the tables are flushed: makes all records leave within about this time, whatever the paces of the
+    /// collectors. Returns a line for each collector that gets records faster than its pace.
     pub fn hasten(&self, within: Duration) -> Vec<String> {
         let totals = self.totals();
         let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
@@ -218,11 +222,11 @@ impl Logged {
         lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
     }
 
-    /// Ends the export within about this time; what became of the records, by sink.
+    /// Ends the export within about this time. Returns what became of the records, by sink.
     pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
         let exporter = {
             let mut exporter = lock(&self.exporter);
-            // While it ends, clients and scrapers are told how far it had come.
+            // While it ends, clients and scrapers read these counts.
             *lock(&self.exported) = exporter.as_ref().map(Exporter::stats).unwrap_or_default();
             exporter.take()
         };
@@ -232,10 +236,10 @@ impl Logged {
         sinks
     }
 
-    /// Looks at the ports and the clocks; to be called each second. One line for each link that has changed since.
+    /// Reads the ports and the clocks; to be called each second. Returns a line for each link that has changed.
     pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
         let seen = |(n, port): (usize, &Port)| {
-            // Those that found the queue full of the port they were to leave by.
+            // Frames that found the queue of their egress port full.
             let egress = if n ^ 1 < ports.len() { n ^ 1 } else { n };
             let refused = |l: &Snapshot| l.tx.get(egress).map_or(0, |tx| tx.refused);
             PortSeen {
@@ -247,7 +251,7 @@ impl Logged {
         let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
         let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
         let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
-        let said = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let lines = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
         let timebase = {
             let mut timebase = lock(&self.timebase);
             if !self.is_captured {
@@ -256,7 +260,7 @@ impl Logged {
             *timebase
         };
         lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
-        said.collect()
+        lines.collect()
     }
 
     fn interface(&self, port: usize, name: &str) -> Interface {
@@ -300,7 +304,7 @@ impl Source for Logged {
             uptime_s: self.begun.elapsed().as_secs_f64(),
             interfaces: self.names.iter().enumerate().map(|(port, name)| self.interface(port, name)).collect(),
             table,
-            // What found no room between an lcore and the exporter counts as given, and lost.
+            // A record that found no room between an lcore and the exporter counts as given and dropped.
             export: ExportTotals {
                 records: sum(|t| t.records) + lost,
                 sent: sum(|t| t.sent),
@@ -318,7 +322,7 @@ impl Source for Logged {
     }
 
     fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
-        // Walking a table takes long; nobody is to wait for it.
+        // A walk takes long, so it holds no lock.
         let readers = lock(&self.readers).clone();
         let mut first = 0;
         for reader in readers {

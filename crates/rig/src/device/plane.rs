@@ -17,7 +17,7 @@ use failure::Failure;
 /// A forwarding loop over DPDK ports.
 pub type Loop = Forwarder<Impair<AnyFunction<PoolHandle>, PoolHandle>, RxQueue, TxQueue, Tsc>;
 
-/// Nodes read the clock in one poll of so many: five readings a burst of 64 would be 4 % of `l3`.
+/// Nodes read the clock in one poll of so many: in every poll, five readings a burst would cost `l3` 4 %.
 pub const NODE_SAMPLE: u32 = 32;
 
 /// One receive queue and the lcore that polls it.
@@ -31,7 +31,7 @@ pub struct Polled {
     pub lcore: usize,
 }
 
-/// How the loop of a built-in function behaves.
+/// How the loops of a function behave.
 #[derive(Debug, Clone)]
 pub struct LoopOptions {
     /// The impairment; one that does nothing by default.
@@ -59,7 +59,7 @@ impl LoopOptions {
         (impairment, tx_policy)
     }
 
-    /// In words, behind the name of the function.
+    /// The function and these options in words.
     pub fn describe(&self, function: &str) -> String {
         let mut text = function.to_owned();
         if self.impair.is_active() {
@@ -85,16 +85,20 @@ pub struct DataPlaneSpec {
 pub struct DataPlane {
     /// The tables.
     pub plane: Plane,
-    /// The loops, each to be run on an lcore of its own.
+    /// The loops, each for an lcore of its own.
     pub forwarders: Vec<Loop>,
-    /// Kept open; their queues are in the loops.
+    /// The open ports. Their queues are in the loops.
     pub ports: Vec<Port>,
-    /// Buffers of the frames it makes itself.
+    /// Buffers of the frames that the function makes.
     pub own: Mempool,
 }
 
 impl DataPlane {
-    /// Builds the function over these open ports, whose transmit queue `n` is lcore `n`'s.
+    /// Builds the function over these open ports, whose transmit queue `n` is for lcore `n`.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for tables that do not fit the ports; (machine) when memory is lacking.
     pub fn new(
         eal: &'static Eal,
         spec: &DataPlaneSpec,
@@ -106,7 +110,7 @@ impl DataPlane {
         let hz = clock.hz();
         let plane = Plane::new(&spec.plane, infos, Box::new(RteFibs::new(eal))).map_err(Failure::usage)?;
         let lcores = polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1);
-        // Duplicates, and what the function sends on its own account.
+        // For duplicates, and for frames that the function makes.
         let room = infos.iter().map(|i| i.mtu).max().unwrap_or(1500) + FRAME_ROOM;
         let own = Mempool::new(eal, "own", 8191, room.max(2048), 256)?;
         let mut forwarders = Vec::new();
@@ -119,7 +123,7 @@ impl DataPlane {
         Ok(Self { plane, forwarders, ports, own })
     }
 
-    /// One handle a loop.
+    /// The control of each loop.
     pub fn controls(&self) -> Vec<Arc<Control>> {
         self.forwarders.iter().map(Forwarder::control).collect()
     }
@@ -143,7 +147,7 @@ pub fn queues(
 /// Ethernet header, two tags, tunnel headers.
 const FRAME_ROOM: u16 = 14 + 8 + 70;
 
-/// The port's own address, or one made up where it has none.
+/// The port's own MAC address, or one made up where it has none.
 pub fn port_mac(port: &Port, n: usize) -> MacAddr {
     match port.mac() {
         [0, 0, 0, 0, 0, 0] => MacAddr([0x02, b'L', b'R', 0, 1, n as u8]),

@@ -1,4 +1,4 @@
-//! The counters of a `linerate forward` behind the tester's ports, over its control socket.
+//! Counters of a `linerate forward` behind the tester's ports, read over its control socket.
 
 use std::path::{Path, PathBuf};
 
@@ -8,12 +8,16 @@ use serde_json::Value;
 use control::{Client, Request};
 use failure::Failure;
 
-/// A data plane that is asked before and after each trial, each time over a connection of its own: it does not keep
-/// clients that say nothing for long.
+/// A data plane whose counters are read before and after each trial. Each reading has a connection of its own, because the
+/// data plane disconnects idle clients.
 pub struct Watched(PathBuf);
 
 impl Watched {
-    /// Connects by name, or by the path of the socket. Errors (machine) when nobody answers there.
+    /// Connects by name, or by the path of the socket.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when no data plane answers there.
     pub fn connect(which: &Path) -> Result<Self, Failure> {
         let watched = Self(which.to_owned());
         watched.client()?;
@@ -25,7 +29,11 @@ impl Watched {
         Client::connect(name, name.is_none().then_some(&self.0))
     }
 
-    /// What it has counted since its start, all lcores together.
+    /// What all its lcores together have counted since its start.
+    ///
+    /// # Errors
+    ///
+    /// (machine, failed) when it is gone or does not answer.
     pub fn count(&self) -> Result<DutReport, Failure> {
         let show = |what: &str| Request::Show { what: what.into(), json: true, limit: None, interval_s: Some(0.0) };
         let mut client = self.client()?;
@@ -35,7 +43,7 @@ impl Watched {
     }
 }
 
-/// Rows of the runtime table that are no nodes.
+/// Rows of the runtime table that are not nodes.
 const NOT_NODES: [&str; 3] = ["loop", "idle", "rest"];
 
 fn report(total: &Value, drops: &Value) -> DutReport {
@@ -126,7 +134,7 @@ mod tests {
         assert_eq!((moved.busy_clocks, moved.idle_clocks, moved.busy_polls, moved.idle_polls), (214, 100, 4, 0));
         assert_eq!(moved.nodes, [NodeReport { name: "l3-input".into(), calls: 2, vectors: 20, clocks: 200 }]);
         assert_eq!(moved.drops.into_iter().collect::<Vec<_>>(), [("no-route".to_owned(), 2)]);
-        // Another program's answer is not ours to trust.
+        // Answers of another program count nothing.
         assert_eq!(report(&json!(null), &json!([1])), DutReport::default());
     }
 }

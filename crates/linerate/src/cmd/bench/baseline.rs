@@ -16,11 +16,11 @@ use crate::{
 
 /// The earlier result, read and held against the plan before anything is measured.
 pub fn read(args: &LayoutArgs, plan: &ValidPlan, device: &Device) -> Result<Option<RunResult>, Failure> {
-    let Some(path) = &args.against else { return Ok(None) };
+    let Some(path) = &args.baseline else { return Ok(None) };
     let old = stored::read(path)?;
     match layout::plan_against(&plan.name, &plan.to_json(), matches!(device, Device::Simulated(_)), &old).as_slice() {
         [] => Ok(Some(old)),
-        why => Err(Failure::usage(format!("--against {}: does not compare: {}", path.display(), why.join("; ")))),
+        why => Err(Failure::usage(format!("--baseline {}: does not compare: {}", path.display(), why.join("; ")))),
     }
 }
 

@@ -44,8 +44,8 @@ pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     for (name, plan) in &plans {
         let device = device(plan)?;
         campaign::sweep::check_device(plan, &device)?;
-        let against = args.tables.against.as_deref().map(|path| path_for_run(path, name));
-        let tables = LayoutArgs { against, layout: args.tables.layout };
+        let baseline = args.tables.baseline.as_deref().map(|path| path_for_run(path, name));
+        let tables = LayoutArgs { baseline, layout: args.tables.layout };
         view.baselines.push((name.clone(), baseline::read(&tables, plan, &device)?));
         members.push(Member { name: name.clone(), job: job(args, Plan::clone(plan))? });
     }

@@ -23,9 +23,9 @@ use crate::{
 
 /// Runs every point of the plan's sweep.
 pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
-    if args.tables.against.is_some() {
+    if args.tables.baseline.is_some() {
         return Err(Failure::usage(
-            "--against: compare two stored sweeps: linerate runs show new.json --against old.json",
+            "--baseline: compare two stored sweeps: linerate runs show new.json --baseline old.json",
         ));
     }
     output::check(&args.output)?;

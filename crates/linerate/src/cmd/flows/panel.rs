@@ -15,8 +15,8 @@ use super::{
     board::{seconds_until, Logger, State},
     text::{fit, five, five_of, span},
 };
-use crate::cmd::forward::text::clip;
 use failure::Exit;
+use runner::text::clip;
 
 /// Pairs of interfaces a panel shows at most.
 const MAX_PAIRS: u16 = 4;

@@ -11,7 +11,7 @@ use super::{
     text::{five, protocol, span},
     watch::{Look, News},
 };
-use crate::cmd::forward::text::Columns;
+use runner::text::Columns;
 
 /// One line of JSON: the answer of a logger, or why there is none.
 pub fn json(address: &str, news: &News, now: Instant) -> String {

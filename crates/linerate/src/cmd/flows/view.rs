@@ -8,9 +8,9 @@ use ratatui::{
     text::{Line, Span},
     Frame,
 };
+use runner::text::clip;
 
 use super::{
-    super::forward::text::clip,
     area::{draw_line, split_bottom, split_top},
     board::{Board, Sort, State},
     columns,

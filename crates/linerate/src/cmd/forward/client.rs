@@ -1,4 +1,4 @@
-//! `forward show`, `forward route add ...`, `forward load`: words for a data plane that runs.
+//! `forward show`, `forward route add ...`, `forward load`: requests to a data plane that runs.
 
 use std::{
     fs,
@@ -17,10 +17,10 @@ use failure::{Exit, Failure};
 
 /// Largest file of changes read.
 const MAX_FILE_BYTES: u64 = 1 << 30;
-/// How long one that was told to end may take: a flow logger gives its collectors 10 s.
+/// How long a stop may take: a flow logger gives its collectors 10 s.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
-/// Runs the words.
+/// Sends the request and prints the answer.
 pub fn run(control: &Control) -> Result<Exit, Failure> {
     match control {
         Control::Show { what, json, interval, limit, target } => {
@@ -51,7 +51,7 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
             let lines = text.iter().filter(|&&b| b == b'\n').count() as u64;
             if lines > MAX_LOAD {
                 return Err(Failure::usage(format!(
-                    "{}: {lines} lines, at most {MAX_LOAD} go at once: split it",
+                    "{}: {lines} lines; must be at most {MAX_LOAD} at once: split the file",
                     file.display()
                 )));
             }
@@ -89,7 +89,7 @@ fn apply(table: &str, change: &Change) -> Result<(), Failure> {
         };
         let typed = change.words.join(" ");
         return Err(Failure::usage(format!(
-            "{table} {typed:?}: must be add, replace or del and what, like {table} {example}"
+            "{table} {typed:?}: must be add, replace or del and an entry, such as {table} {example}"
         )));
     }
     let line = format!("{table} {}", change.words.join(" "));
@@ -99,16 +99,16 @@ fn apply(table: &str, change: &Change) -> Result<(), Failure> {
 
 /// The file's lines, each ended; `-` is standard input.
 fn read(file: &std::path::Path) -> Result<Vec<u8>, Failure> {
-    let at = |e: String| Failure::usage(format!("{}: {e}", file.display()));
+    let failure = |e: String| Failure::usage(format!("{}: {e}", file.display()));
     let mut bytes = Vec::new();
     if file.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| at(e.to_string()))?;
+        io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
     } else {
-        let open = fs::File::open(file).map_err(|e| at(e.to_string()))?;
-        open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| at(e.to_string()))?;
+        let open = fs::File::open(file).map_err(|e| failure(e.to_string()))?;
+        open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(at("more than 1 GiB: split it".into()));
+        return Err(failure("larger than 1 GiB: split the file".into()));
     }
     if !bytes.is_empty() && !bytes.ends_with(b"\n") {
         bytes.push(b'\n');

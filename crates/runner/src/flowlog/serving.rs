@@ -1,20 +1,20 @@
-//! Threads beside the packet path: export, clients, metrics.
+//! The threads beside the packet path: export, clients, metrics.
 
 use std::sync::Arc;
 
+use failure::Failure;
 use flow::{
     export::{ExportSpec, Exporter, Records},
     metrics::{MetricsServer, MetricsSpec},
     serve::{ServeSpec, Server, TlsSpec},
     Source,
 };
-
-use super::config::Settings;
-use crate::out;
-use failure::Failure;
 use rig::device::Logged;
 
-/// Clients, metrics. Export is [`Logged`]'s, to be ended before these.
+use super::spec::FlowlogSpec;
+use crate::output::Note;
+
+/// The servers of clients and metrics. [`Logged`] has the exporter, which ends before them.
 pub struct Serving {
     flows: Option<Server>,
     metrics: Option<MetricsServer>,
@@ -22,52 +22,58 @@ pub struct Serving {
 
 impl Serving {
     /// Starts all threads, on CPUs that do not poll if there are others.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when a thread cannot be started or an address is taken.
     pub fn start(
-        settings: &Settings,
+        spec: &FlowlogSpec,
         name: &str,
         logged: &Arc<Logged>,
         ended: Vec<Box<dyn Records>>,
+        note: &Note,
     ) -> Result<Self, Failure> {
-        // Threads run where the one that starts them may.
+        // A thread may use the CPUs of the thread that starts it.
         std::thread::scope(|s| {
             let start = || {
-                leave(&settings.cpus);
-                Self::start_here(settings, name, logged, ended)
+                leave_cpus(&spec.cpus);
+                Self::start_here(spec, name, logged, ended, note)
             };
             s.spawn(start).join().unwrap_or_else(|_| Err(Failure::failed("a thread for clients panicked")))
         })
     }
 
     fn start_here(
-        settings: &Settings,
+        spec: &FlowlogSpec,
         name: &str,
         logged: &Arc<Logged>,
         ended: Vec<Box<dyn Records>>,
+        note: &Note,
     ) -> Result<Self, Failure> {
-        let config = &settings.config;
-        let spec = ExportSpec {
-            sinks: settings.sinks.clone(),
+        let config = &spec.config;
+        let export = ExportSpec {
+            sinks: spec.sinks.clone(),
             domain: config.domain.unwrap_or_else(|| domain(name)),
-            biflow: settings.joined(),
-            distinguish: settings.distinguish(),
-            queue: (settings.flows * settings.cpus.len()).clamp(1 << 18, 1 << 22),
+            biflow: spec.is_biflow(),
+            distinguish: config.distinguish.into(),
+            queue: (spec.flows * spec.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()
         };
-        let exporter = Exporter::start(&spec, ended, Arc::new(|line: &str| out::note(line)))
-            .map_err(|e| Failure::machine(format!("a thread for export: {e}: allow more processes (ulimit -u)")))?;
+        let exporter = Exporter::start(&export, ended, Arc::clone(note)).map_err(|e| {
+            Failure::machine(format!("cannot start a thread for export: {e}: allow more processes (ulimit -u)"))
+        })?;
         logged.export(exporter);
         let source = || Arc::clone(logged) as Arc<dyn Source>;
         let tls = (!config.tls_cert.as_os_str().is_empty())
             .then(|| TlsSpec { cert: config.tls_cert.clone(), key: config.tls_key.clone() });
-        let flows = settings.listen.map(|listen| {
-            let spec =
-                ServeSpec { name: name.to_owned(), token: settings.token.clone(), tls, ..ServeSpec::new(listen) };
-            Server::start(&spec, source())
+        let flows = spec.listen.map(|listen| {
+            let serve = ServeSpec { name: name.to_owned(), token: spec.token.clone(), tls, ..ServeSpec::new(listen) };
+            Server::start(&serve, source())
         });
         let flows = flows.transpose()?;
-        let metrics = settings
+        let metrics = spec
             .metrics
-            .map(|listen| MetricsServer::start(&MetricsSpec { listen, token: settings.token.clone() }, source()));
+            .map(|listen| MetricsServer::start(&MetricsSpec { listen, token: spec.token.clone() }, source()));
         Ok(Self { flows, metrics: metrics.transpose()? })
     }
 
@@ -79,14 +85,14 @@ impl Serving {
     }
 }
 
-/// An observation domain for a logger of this name: collectors tell the loggers of a machine apart by it (RFC 7011 3.1), and
-/// names are taken once. FNV-1a, and never zero, which stands for no domain.
+/// The observation domain for a logger of this name. Collectors distinguish the loggers of a machine by it (RFC 7011 3.1),
+/// and each name is used once. FNV-1a; never 0, which stands for no domain.
 fn domain(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)).max(1)
 }
 
-/// Keeps this thread, and those it starts, off the CPUs that poll. Not being able to costs speed only.
-fn leave(polling: &[u32]) {
+/// Keeps this thread, and the threads that it starts, off the CPUs that poll. A failure costs speed only.
+fn leave_cpus(polling: &[u32]) {
     let Ok(mut cpus) = rustix::thread::sched_getaffinity(None) else { return };
     for &cpu in polling {
         cpus.unset(cpu as usize);

@@ -9,27 +9,37 @@ use dataplane::{
 use packet::MacAddr;
 use serde_json::{json, Value};
 
-use super::{desk::Desk, text::Columns};
+use crate::text::Columns;
 
-/// Answers `show what` for a table, at most `limit` rows of it.
-pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value, String> {
-    let Some(plane) = &desk.plane else {
-        return Err(format!("show {what}: a {} has runtime, ports and drops to show", desk.site.function));
-    };
+/// What the views of tables show, and how.
+pub(crate) struct TableView<'a> {
+    /// The tables.
+    pub plane: &'a Plane,
+    /// Seconds of the lcores' clock, by which stations age.
+    pub lcore_seconds: u32,
+    /// Most rows shown.
+    pub limit: usize,
+    /// As data; else as text.
+    pub json: bool,
+}
+
+/// Answers `show what` for a table.
+pub(crate) fn show_table(what: &str, view: &TableView<'_>) -> Result<Value, String> {
+    let &TableView { plane, lcore_seconds, limit, json } = view;
     let (rows, columns): (Rows, &[&str]) = match what {
         "interfaces" => (interfaces(plane), &["<link", "<MAC", "mtu_bytes", "<addresses"]),
         "routes" => (routes(plane, limit), &["<prefix", "<origin", "<paths", "<next_hops"]),
         "neighbours" => (neighbours(plane), &["<address", "<MAC", "<link", "<state", "age_s"]),
         "labels" => (labels(plane), &["label", "<action"]),
         "networks" => (networks(plane), &["vni", "<local", "<access", "udp_port", "<learn", "<remotes"]),
-        "fdb" => (stations(plane, desk.lcore_seconds(), limit), &["<network", "<MAC", "<behind", "age_s"]),
+        "fdb" => (stations(plane, lcore_seconds, limit), &["<network", "<MAC", "<behind", "age_s"]),
         _ => {
             return Err(format!(
                 "show {what}: must be runtime, ports, drops, interfaces, routes, neighbours, labels, networks or fdb"
             ))
         }
     };
-    let Rows { rows, of } = rows;
+    let Rows { rows, total } = rows;
     let shown = rows.len().min(limit);
     if json {
         let key = |name: &str| name.trim_start_matches('<').to_lowercase();
@@ -37,7 +47,7 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
             columns.iter().map(|name| key(name)).zip(row.iter().cloned()).collect::<serde_json::Map<_, _>>().into()
         };
         return Ok(
-            json!({ "rows": rows.iter().take(limit).map(object).collect::<Vec<_>>(), "shown": shown, "of": of }),
+            json!({ "rows": rows.iter().take(limit).map(object).collect::<Vec<_>>(), "shown": shown, "of": total }),
         );
     }
     let names: Vec<String> = columns.iter().map(|name| name.replace('_', " ")).collect();
@@ -47,8 +57,8 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
     let mut text = if rows.is_empty() { format!("no {what}\n") } else { table.text() };
-    if of > shown {
-        text.push_str(&format!("{shown} of {of} shown; more with --limit N\n"));
+    if total > shown {
+        text.push_str(&format!("{shown} of {total} shown; more with --limit N\n"));
     }
     if what == "routes" {
         let counts = plane.counts();
@@ -67,16 +77,17 @@ pub fn answer(desk: &Desk, what: &str, json: bool, limit: usize) -> Result<Value
     Ok(text.into())
 }
 
-/// Rows that may be fewer than there are.
+/// Rows, which may be fewer than the table has.
 struct Rows {
     rows: Vec<Vec<Value>>,
-    of: usize,
+    /// Rows of the table.
+    total: usize,
 }
 
 impl Rows {
     fn all(rows: impl Iterator<Item = Vec<Value>>) -> Self {
         let rows: Vec<_> = rows.collect();
-        Self { of: rows.len(), rows }
+        Self { total: rows.len(), rows }
     }
 }
 
@@ -126,7 +137,7 @@ fn routes(plane: &Plane, limit: usize) -> Rows {
     let row = |r: RouteRow<'_>| {
         vec![r.prefix.to_string().into(), r.origin.name().into(), strings(r.paths), strings(r.hops.iter().map(hop))]
     };
-    Rows { rows: plane.routes().take(limit).map(row).collect(), of: counts.ip4 + counts.ip6 }
+    Rows { rows: plane.routes().take(limit).map(row).collect(), total: counts.ip4 + counts.ip6 }
 }
 
 fn neighbours(plane: &Plane) -> Rows {
@@ -185,5 +196,5 @@ fn stations(plane: &Plane, now: u32, limit: usize) -> Rows {
         };
         vec![network, e.mac.to_string().into(), behind.into(), e.age_s.into()]
     };
-    Rows { rows: fdb.entries(now).take(limit).map(row).collect(), of: fdb.len(now) }
+    Rows { rows: fdb.entries(now).take(limit).map(row).collect(), total: fdb.len(now) }
 }

@@ -36,8 +36,8 @@ impl Columns {
     }
 }
 
-/// A line of at most `width` characters: whole columns and whole clauses are left out behind, with a sign that they are,
-/// because half a figure misleads.
+/// A line of at most `width` characters. What does not fit is left out by whole columns and clauses, because half a figure
+/// misleads; `…` says so.
 pub fn clip(line: &str, width: usize) -> String {
     if line.chars().count() <= width {
         return line.to_owned();

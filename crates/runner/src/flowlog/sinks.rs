@@ -1,10 +1,9 @@
-//! Where ended flows go, from what was typed.
+//! The text forms of collectors and files.
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use flow::export::{FileSpec, SinkSpec, UdpSpec};
-
 use failure::Failure;
+use flow::export::{FileSpec, SinkSpec, UdpSpec};
 
 /// Slowest and fastest pace, in records a second.
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;

@@ -1,32 +1,50 @@
-//! The live view, made to fit the terminal.
+//! The live view as lines of text, made to fit a terminal.
 
-use super::text::clip;
+use crate::text::clip;
 
-/// What is left out last, and nearest to the end first.
-pub const KEPT: u8 = 0;
-/// The receive queues, left out when the nodes were not enough.
-pub const QUEUES: u8 = 1;
-/// Rows of nodes: `show runtime` has them.
-pub const NODES: u8 = 2;
-
-/// Lines, and how soon each can be done without.
-pub struct View {
-    title: String,
-    lines: Vec<(u8, String)>,
+/// How soon a line is left out where there is no room: the later, the sooner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Spare {
+    Last,
+    /// Receive queues.
+    Queue,
+    /// Rows of nodes, which `show runtime` has.
+    Node,
 }
 
-impl View {
-    /// With its first line.
+/// A title and lines, some of which can be left out.
+#[derive(Debug, Clone)]
+pub struct LiveView {
+    title: String,
+    lines: Vec<(Spare, String)>,
+}
+
+impl LiveView {
+    /// A view of its title alone.
     pub fn new(title: String) -> Self {
         Self { title, lines: Vec::new() }
     }
 
-    /// Adds text below.
-    pub fn add(&mut self, spare: u8, text: &str) {
+    /// Adds text that is left out last.
+    pub fn add_always(&mut self, text: &str) {
+        self.add(Spare::Last, text);
+    }
+
+    /// Adds text about receive queues, left out after the rows of nodes.
+    pub fn add_queues(&mut self, text: &str) {
+        self.add(Spare::Queue, text);
+    }
+
+    /// Adds rows of nodes, left out first.
+    pub fn add_nodes(&mut self, text: &str) {
+        self.add(Spare::Node, text);
+    }
+
+    fn add(&mut self, spare: Spare, text: &str) {
         self.lines.extend(text.lines().map(|line| (spare, line.to_owned())));
     }
 
-    /// The lines for a terminal of so many columns and lines, of which the cursor takes one.
+    /// The lines for a terminal of so many columns and lines; the cursor takes one of the lines.
     pub fn fit(mut self, (columns, lines): (usize, usize)) -> Vec<String> {
         let room = lines.saturating_sub(2);
         let missing = self.lines.len().saturating_sub(room);
@@ -41,13 +59,6 @@ impl View {
     }
 }
 
-/// Columns and lines of the terminal that standard output is; of one that does not say, without end.
-pub fn size() -> (usize, usize) {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
-    let of = |n: Option<u16>| n.filter(|n| *n > 0).map_or(usize::MAX, usize::from);
-    (of(size.map(|s| s.ws_col)), of(size.map(|s| s.ws_row)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,11 +66,11 @@ mod tests {
     #[test]
     fn what_matters_least_is_left_out_and_the_top_stays() {
         let shown = |lines| {
-            let mut view = View::new("title".into());
-            view.add(KEPT, "port\n\n");
-            view.add(QUEUES, "queue\n");
-            view.add(NODES, "rx\ntx\n");
-            view.add(KEPT, "sum\n");
+            let mut view = LiveView::new("title".into());
+            view.add_always("port\n\n");
+            view.add_queues("queue\n");
+            view.add_nodes("rx\ntx\n");
+            view.add_always("sum\n");
             view.fit((80, lines)).join("|")
         };
         assert_eq!(shown(8), "title|port||queue|rx|tx|sum");

@@ -1,23 +1,23 @@
-//! The end of a logger: every flow is recorded, every record exported, and the totals are told.
+//! The end of a logger: every flow is recorded, every record is exported, and the totals are reported.
 
 use std::time::{Duration, Instant};
 
 use flow::{export::SinkStats, protocol::Totals};
-
 use rig::device::{LogLoop, Logged};
 
-/// How long flushing may take, and how long without getting on.
+/// How long flushing may take in all, and how long without progress.
 const FLUSH: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_secs(3);
-/// How long the collectors then have for the rest.
+/// How long the collectors then have for the rest of the records.
 pub const LAST_EXPORT: Duration = Duration::from_secs(10);
-/// Places flushed at once, and how many records may wait for a collector that takes them meanwhile.
+/// Places of a table flushed at once, and how many records may wait for a collector meanwhile.
 const STEP: usize = 4096;
 const WAITING: u64 = 1 << 16;
-const NAP: Duration = Duration::from_millis(1);
+/// How often to look whether the collectors have caught up.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Records every flow as ended by force, no faster than collectors take records. The loops must rest. Whether all were
-/// recorded in time.
+/// Records every flow as ended by force, no faster than the collectors take records. The loops must not run. Returns
+/// whether all flows were recorded in time.
 pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
     let begun = Instant::now();
     for each in loops {
@@ -30,7 +30,7 @@ pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
             waits = waiting;
             // The thread that takes records may need this CPU.
             if waiting >= WAITING {
-                std::thread::sleep(NAP);
+                std::thread::sleep(POLL_INTERVAL);
             } else {
                 std::thread::yield_now();
             }
@@ -42,8 +42,8 @@ pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
     true
 }
 
-/// The table, in a few lines.
-pub fn table_text(totals: &Totals) -> String {
+/// The totals of the tables, in a few lines.
+pub fn table_totals(totals: &Totals) -> String {
     let table = &totals.table;
     let [idle, active, end_of_flow, forced, lack] = table.ended;
     let mut text = format!(
@@ -71,8 +71,8 @@ pub fn table_text(totals: &Totals) -> String {
     text
 }
 
-/// What became of the records.
-pub fn export_text(sinks: &[SinkStats], whole: bool) -> String {
+/// What became of the records: a line for each collector and file.
+pub fn export_totals(sinks: &[SinkStats], whole: bool) -> String {
     let line = |sink: &SinkStats| {
         format!(
             "{}: {} records, {} sent, {} dropped\n",

@@ -1,0 +1,15 @@
+//! The flow logger between ports.
+
+mod choices;
+mod config;
+mod ending;
+mod run;
+mod serving;
+mod sinks;
+mod spec;
+
+pub use choices::{Distinguish, Layer, OnOff};
+pub use config::{Config, RENAMED_KEYS};
+pub use flow::table::TableFull;
+pub use run::run;
+pub use spec::FlowlogSpec;

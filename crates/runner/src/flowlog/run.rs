@@ -1,0 +1,144 @@
+//! A flow logger from its ports' opening to its final report.
+
+use std::sync::Arc;
+
+use control::Server;
+use dpdk::{Eal, Mempool, Tsc};
+use failure::{Failure, Stop};
+use flow::Source;
+use rig::{
+    device::{port_mac, Logger},
+    Claim, PollingCpus,
+};
+
+use super::{ending, serving::Serving, spec::FlowlogSpec};
+use crate::{
+    output::Output,
+    poll::poll,
+    pools::check_all_returned,
+    ports::{are_sockets, note_fallbacks, PortOptions},
+    run_info::RunInfo,
+    supervisor::{Parts, Supervisor},
+};
+
+/// Runs the logger until it is stopped, its time is up or its captures are read.
+///
+/// # Errors
+///
+/// (machine) for what DPDK or a port lacks, and for an address that is taken.
+pub fn run(spec: &FlowlogSpec, output: Output, stop: &Stop) -> Result<(), Failure> {
+    let tables_mib = spec.logger().tables_mib(spec.cpus.len());
+    let _claims = Claim::all(&spec.ports)?;
+    let polling = PollingCpus::register(&spec.cpus);
+    polling.warnings().iter().for_each(|line| (output.note)(line));
+    let eal = rig::start_forward_eal(&spec.machine(), tables_mib, &spec.cpus, &spec.ports)?;
+    let mut pools = Vec::new();
+    match log(spec, output, eal, stop, &mut pools) {
+        Err(_) if stop.requested() && pools.is_empty() => return Ok(()),
+        logged => logged?,
+    }
+    if spec.check_pools {
+        check_all_returned(&pools)?;
+    }
+    Ok(())
+}
+
+fn log(
+    spec: &FlowlogSpec,
+    output: Output,
+    eal: &'static Eal,
+    stop: &Stop,
+    pools: &mut Vec<Mempool>,
+) -> Result<(), Failure> {
+    let Output { note, draw, mut report } = output;
+    let config = &spec.config;
+    let mtu = vec![config.mtu; spec.ports.len()];
+    let port_options = PortOptions {
+        descriptors: config.descriptors,
+        rx_queues: config.rx_queues,
+        lcores: spec.cpus.len(),
+        mtu: &mtu,
+        once: config.once,
+    };
+    let ports = port_options.open(eal, &spec.ports, stop, pools)?;
+    note_fallbacks(&config.ports, &ports, &note);
+    if spec.may_split_biflows() && ports.iter().any(|port| !port.rss().symmetric) {
+        note(
+            "several receive queues with --biflow on: not every device reports that both directions of a conversation \
+             reach the same queue. Where they do not, each direction is recorded as a flow",
+        );
+    }
+    let Logger { mut loops, ports, logged, ended } =
+        Logger::new(eal, &spec.logger(), ports, &config.ports, &spec.polled)?;
+    logged.look(&ports, &[]);
+    let name = Some(config.name.as_str()).filter(|name| !name.is_empty());
+    let (server, requests) = Server::start("flowlog", name)?;
+    let name = server.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    let serving = Serving::start(spec, &name, &logged, ended, &note)?;
+    note(&format!(
+        "{name}: logging flows {}; {}{}; Ctrl-C ends it",
+        paths(&config.ports, config.reflect),
+        serving.describe(),
+        server.path().display()
+    ));
+    let info = RunInfo {
+        function: "flow logger".into(),
+        title: format!("flowlog {name}"),
+        macs: ports.iter().enumerate().map(|(n, port)| port_mac(port, n)).collect(),
+        sockets: are_sockets(&spec.ports),
+        cpus: spec.cpus.clone(),
+        polled: spec.polled.clone(),
+        mtu,
+        duration: spec.duration,
+        captures: config.once.then(|| spec.captures()),
+    };
+    let controls = loops.iter().map(dataplane::Forwarder::control).collect();
+    let (seen, tell, watched) = (Arc::clone(&logged), Arc::clone(&note), draw.is_some());
+    let each_second = Box::new(move |ports: &[_], lcores: &[_]| {
+        seen.look(ports, lcores).iter().for_each(|line| tell(line));
+        if watched {
+            ending::table_totals(&seen.totals())
+        } else {
+            String::new()
+        }
+    });
+    let clock = Tsc::new(eal);
+    let mut supervisor =
+        Supervisor::new(Parts { plane: None, ports, info, controls, requests, clock, each_second, draw });
+    let polled = poll(eal, &mut loops, &mut supervisor, stop);
+    // What was counted is reported however polling ended.
+    logged.look(supervisor.ports(), &supervisor.snapshots());
+    for (name, port) in config.ports.iter().zip(supervisor.ports()) {
+        if let Some(trouble) = port.progress().and_then(|progress| progress.trouble()) {
+            note(&format!("port {name}: {trouble}"));
+        }
+    }
+    // At their usual pace, UDP collectors would not get all records in time.
+    logged.hasten(ending::LAST_EXPORT).iter().for_each(|line| note(line));
+    let whole = ending::flush(&mut loops, &logged);
+    let down = logged.waited_for();
+    if !down.is_empty() {
+        let most = ending::LAST_EXPORT.as_secs();
+        note(&format!("waiting up to {most} s for {}; a second signal gives up", down.join(", ")));
+    }
+    let sinks = logged.finish_export(ending::LAST_EXPORT);
+    drop((serving, server));
+    report(&format!(
+        "{}{}{}",
+        supervisor.final_report(false)?,
+        ending::table_totals(&logged.totals()),
+        ending::export_totals(&sinks, whole)
+    ));
+    polled
+}
+
+/// Between which ports frames pass.
+fn paths(ports: &[String], reflect: bool) -> String {
+    let path = |pair: &[String]| match pair {
+        [a, b] => format!("between {a} and {b}"),
+        [a, ..] if reflect => format!("reflected by {a}"),
+        [a, ..] => format!("received by {a}"),
+        [] => String::new(),
+    };
+    ports.chunks(2).map(path).collect::<Vec<_>>().join(", ")
+}

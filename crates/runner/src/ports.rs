@@ -1,0 +1,76 @@
+//! Ports opened for loops on several lcores.
+
+use std::time::Duration;
+
+use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec};
+use failure::{Failure, Stop};
+
+use crate::output::Note;
+
+/// How long a port waits for its peer: as long as it takes. Ctrl-C ends the wait.
+const PEER_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+/// Ethernet header and two VLAN tags.
+const ETHERNET: u16 = 14 + 8;
+
+/// How ports are opened.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PortOptions<'a> {
+    /// Descriptors of each queue.
+    pub descriptors: u32,
+    /// Receive queues of each port.
+    pub rx_queues: u16,
+    /// Transmit queues of each port: one for each lcore.
+    pub lcores: usize,
+    /// Largest IP packet in bytes, by port.
+    pub mtu: &'a [u16],
+    /// Whether captures are read once, to their end.
+    pub once: bool,
+}
+
+impl PortOptions<'_> {
+    /// Opens all ports, each with a pool of its own. The pools are added to `pools`, also when a later port fails.
+    pub(crate) fn open(
+        &self,
+        eal: &'static Eal,
+        specs: &[PortSpec],
+        stop: &Stop,
+        pools: &mut Vec<Mempool>,
+    ) -> Result<Vec<Port>, Failure> {
+        let (d, lcores) = (self.descriptors, self.lcores as u32);
+        let mut open = |(spec, &mtu): (&PortSpec, &u16)| {
+            let rings = u32::from(self.rx_queues) + lcores;
+            let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
+            let pool = Mempool::new(eal, "ports", count, (mtu + ETHERNET).max(2048), 512)?;
+            pools.push(pool.clone());
+            let mut config = PortConfig::new(&pool);
+            (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
+            (config.rx_queues, config.tx_queues) = (self.rx_queues, lcores as u16);
+            config.mtu = mtu.max(1500);
+            config.read_once = self.once;
+            config.peer_timeout = PEER_TIMEOUT;
+            config.cancel = Some(stop.shared());
+            Ok(Port::open(eal, spec, &config)?)
+        };
+        specs.iter().zip(self.mtu).map(&mut open).collect()
+    }
+}
+
+/// Says which ports run with a slower driver than asked for, and why.
+pub(crate) fn note_fallbacks(names: &[String], ports: &[Port], note: &Note) {
+    for (name, port) in names.iter().zip(ports) {
+        if let Some(why) = port.fallback() {
+            note(&format!("port {name}: {why}"));
+        }
+    }
+}
+
+/// Whether each port is a socket, where peers come and go.
+pub(crate) fn are_sockets(specs: &[PortSpec]) -> Vec<bool> {
+    let socket = |s: &PortSpec| matches!(s, PortSpec::Memif { .. } | PortSpec::Vhost { .. } | PortSpec::Virtio { .. });
+    specs.iter().map(socket).collect()
+}
+
+/// The ports' text forms, read.
+pub(crate) fn parse_ports(names: &[String]) -> Result<Vec<PortSpec>, Failure> {
+    names.iter().map(|text| Ok(text.parse::<PortSpec>()?)).collect()
+}
