@@ -28,6 +28,9 @@ struct Row {
     line: Option<f64>,
 }
 
+/// One of the labels of a row.
+type Label = fn(&Row) -> &str;
+
 impl Bars {
     pub(crate) fn of(result: &RunResult) -> Self {
         let row = |size: &SizeResult| Row {
@@ -66,8 +69,9 @@ impl Bars {
         let full = if highest_line <= best * 3.0 { best.max(highest_line) } else { best * 1.05 };
 
         // Where the words would leave no room for the bars, the figures stand alone.
-        let width = |of: fn(&Row) -> &str| self.rows.iter().map(|r| of(r).chars().count()).max().unwrap_or(0);
-        let (long, short): (fn(&Row) -> &str, fn(&Row) -> &str) = (|r| &r.long, |r| &r.label);
+        let width = |of: Label| self.rows.iter().map(|r| of(r).chars().count()).max().unwrap_or(0);
+        let long: Label = |r| &r.long;
+        let short: Label = |r| &r.label;
         let words = if style.width < width(long) + 30 { short } else { long };
         let label_width = width(words);
         let cells = style.width.saturating_sub(label_width + sizes + 5);
@@ -117,7 +121,7 @@ fn label(size: &SizeResult, result: &RunResult, long: bool) -> String {
     format!("{rate}{percent}{word}")
 }
 
-/// Eighths of a cell where the terminal can show them; something, however little, is never nothing.
+/// Eighths of a cell where the terminal can show them. A rate above 0 is never drawn as an empty bar.
 fn bar(share: f64, cells: usize, unicode: bool) -> String {
     let share = share.clamp(0.0, 1.0);
     if !unicode {

@@ -39,7 +39,7 @@ pub struct DryRunAnswer {
     pub frame_size: Frames,
     /// Per direction.
     pub throughput_fps: Fps,
-    /// It is the device's, not the highest load that was asked for or that the tester offers.
+    /// The device set it, not the highest load of the plan or of the tester.
     pub of_device: bool,
 }
 
@@ -206,7 +206,7 @@ pub fn render_all(parts: &[(String, DryRun)], style: &Style) -> String {
     t.text(style)
 }
 
-/// The smallest value that so large a share of all is no more than.
+/// The nearest-rank percentile: the smallest value that this share of all values does not exceed.
 fn nearest_rank(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil().max(1.0) as usize;
     sorted.get(rank - 1).or(sorted.last()).copied().unwrap_or(f64::NAN)

@@ -8,14 +8,14 @@ use measure::{
 };
 use units::{rate, Fps, Frames, LinkSpeed, Ratio};
 
-/// What may be said about the throughput of one frame size.
+/// The throughput of one frame size, as documents may show it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shown {
     /// The throughput.
     Exactly(Fps),
     /// The DUT does at least this.
     AtLeast(Fps),
-    /// No figure: an outcome that must not look like one.
+    /// The outcome does not allow a figure.
     Nothing,
 }
 
@@ -38,7 +38,7 @@ impl Shown {
     }
 }
 
-/// Whether the highest load that met the goal is the line rate, to a thousandth: there is no more to find.
+/// Whether the highest load that met the goal is the line rate within 0.1 %. The links then set the figure.
 pub(crate) fn at_line_rate(size: &SizeResult, link: Option<LinkSpeed>) -> bool {
     match (size.outcome, size.throughput_fps, link) {
         (Outcome::AtMaximum, Some(fps), Some(link)) => rate::line_percent(fps, size.frame_size_bytes, link) >= 99.9,
@@ -46,7 +46,7 @@ pub(crate) fn at_line_rate(size: &SizeResult, link: Option<LinkSpeed>) -> bool {
     }
 }
 
-/// The rates of one load at one frame size, summed over directions but for `per_direction`.
+/// The rates of one load at one frame size. All but `per_direction` are summed over the directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) per_direction: Fps,

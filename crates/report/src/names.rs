@@ -10,8 +10,7 @@ use crate::text;
 /// Characters of a port's name in a column.
 const MOST: usize = 20;
 
-/// The names of ports as one table shows them. What all long names share at the front and at the end is left out (`~`), so
-/// that what differs is read.
+/// The names of ports as one table shows them. The shared beginning and end of long names are left out (`~`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names(Vec<(String, String)>);
 

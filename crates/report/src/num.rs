@@ -27,7 +27,7 @@ fn decimals(value: f64, digits: usize) -> String {
     }
 }
 
-/// Whole frames/s, never rounded up to a frame that was not forwarded; tenths below 100.
+/// Whole frames/s, always rounded down; tenths below 100.
 pub(crate) fn pps(rate: Fps) -> String {
     let v = rate.get();
     if v > 0.0 && v < 100.0 {
@@ -71,7 +71,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// At most so many decimals, none that say nothing: `0.3`, `60`.
+/// At most this many decimals, without closing zeros: `0.3`, `60`.
 pub(crate) fn trim(value: f64, digits: usize) -> String {
     let text = format!("{value:.digits$}");
     if text.contains('.') {

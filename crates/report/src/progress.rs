@@ -7,17 +7,17 @@ use crate::{num, style::Style, text};
 /// What a run is doing at this moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// What is being done when it is no trial of a search: `self-test`, `warm-up`; empty in a search.
+    /// The phase outside a search: `self-test`, `warm-up`. Empty during a search.
     pub phase: String,
     /// Frame size under test, its place among them from 1, and how many there are.
     pub frame_size: Option<(Frames, usize, usize)>,
-    /// Intended load of the trial that runs.
+    /// Intended load of the current trial.
     pub load: Option<Fps>,
     /// Highest load that met the goal so far, and lowest that did not.
     pub bounds: (Option<Fps>, Option<Fps>),
     /// Trials done.
     pub trials: u32,
-    /// Those of them thrown away.
+    /// Trials discarded as invalid.
     pub invalid: u32,
     /// Estimated seconds to the end, when there is an estimate.
     pub left_s: Option<f64>,

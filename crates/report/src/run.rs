@@ -11,7 +11,7 @@ use crate::{
     standing::standing_line,
 };
 
-/// Everything that is said of a result, and of tables in other layouts after it. A result without frame sizes
+/// The whole document of a result, with tables in other layouts (`sheets`). A result without frame sizes
 /// (`linerate trial`) has its trial instead of tables.
 pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -> Document {
     let mut sections = vec![setting::section(result)];

@@ -1,4 +1,4 @@
-//! A table with its title and what must be said of it: a section that also stands by itself.
+//! A sheet: a table with a title and notes, as a section of a document or by itself.
 
 use std::fmt::Write;
 
@@ -11,12 +11,12 @@ use crate::{
     terminal,
 };
 
-/// A heading and what is to be said, where there is no table.
+/// A heading with notes and without a table.
 pub fn words(title: &str, notes: Vec<String>) -> Section {
     of(title.to_owned(), Table::default(), notes)
 }
 
-/// A table with what must be said of it.
+/// A table with its title and notes.
 pub(crate) fn of(title: String, table: Table, notes: Vec<String>) -> Section {
     let notes = notes.into_iter().map(|note| Note::new(note, Paint::Warn)).collect();
     let csv = if table.is_empty() { Vec::new() } else { vec![Block::Data(table.clone())] };

@@ -35,7 +35,7 @@ impl Style {
     /// What a pipe or a file gets: no colours, 100 columns.
     pub const PIPE: Self = Self { colour: false, unicode: true, width: 100 };
 
-    /// A terminal of so many columns: uses 40 to 120 of them, 80 when the number is not known.
+    /// A terminal with this number of columns. 40 to 120 of them are used, 80 if the number is not known.
     pub fn terminal(columns: Option<usize>, colour: bool, unicode: bool) -> Self {
         Self { colour, unicode, width: columns.unwrap_or(80).clamp(40, 120) }
     }

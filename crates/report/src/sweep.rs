@@ -103,7 +103,7 @@ fn goal_figures(result: &RunResult, size: &SizeResult, goal: &GoalResult) -> Vec
     ]
 }
 
-/// What of the device, of the warnings and of points without a figure must be said.
+/// Notes: the simulated device, warnings, and points without a figure.
 fn notes(sweep: &SweepResult) -> Vec<String> {
     let mut notes = Vec::new();
     let mut say = |note: String| {

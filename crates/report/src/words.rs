@@ -42,9 +42,9 @@ pub(crate) fn outcome_meaning(size: &SizeResult, link: Option<LinkSpeed>) -> Opt
         Outcome::AtMaximum => Some("the DUT does at least this; raise the highest load of the plan to find its limit"),
         Outcome::TesterLimited => Some("the tester, not the DUT, set the highest load; the DUT does at least this"),
         Outcome::BelowMinimum => Some("even the lowest load did not meet the goal"),
-        Outcome::NoTraffic => Some("nothing came back at any load"),
-        Outcome::Inconclusive => Some("too many trials could not be trusted, so no figure is given"),
-        Outcome::Interrupted => Some("the search did not end, so no figure is given"),
+        Outcome::NoTraffic => Some("no frame came back at any load"),
+        Outcome::Inconclusive => Some("too many trials were invalid, so there is no figure"),
+        Outcome::Interrupted => Some("the search did not end, so there is no figure"),
     }
 }
 
@@ -147,9 +147,8 @@ pub(crate) fn size(spec: &TrialSpec) -> String {
     format!("{}{mean}", spec.frame_size_bytes.with_unit("B"))
 }
 
-/// Why a replay tells of no delay.
-pub(crate) const NO_STAMP: &str =
-    "not measured: the frames of a capture carry no stamp, so they are counted and not told apart";
+/// Why a replay has no delays.
+pub(crate) const NO_STAMP: &str = "not measured: the frames of a capture carry no stamp, so they are only counted";
 
 /// `valid`, `valid, latency withheld`, or `invalid: ` and the rules broken.
 pub(crate) fn validity(trial: &TrialRecord) -> String {

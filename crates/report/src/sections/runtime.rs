@@ -63,7 +63,7 @@ fn trial_of<'a>(result: &'a RunResult, size: &SizeResult) -> Option<(&'a TrialRe
     let wanted = size.throughput_fps?.get();
     let off = |t: &TrialRecord| (t.spec.load_fps.get() - wanted).abs();
     let one = at.or_else(|| own().filter(|(t, _)| t.valid()).min_by(|a, b| off(a.0).total_cmp(&off(b.0))));
-    // Results of before these clocks were kept have nothing to add up.
+    // Old results lack these clocks.
     one.filter(|(_, dut)| dut.busy_clocks + dut.idle_clocks > 0)
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn section(result: &RunResult) -> Section {
     let plain = |(label, text): (&'static str, String)| Fact::new(label, text, Paint::Plain);
     let facts: Vec<Fact> = setting(result).into_iter().map(plain).collect();
     let ways = if result.directions > 1 { "both ways" } else { "one way" };
-    let device = format!("{}; {ways}, {}", names::dut(result), link(result));
+    let device = format!("{}; {ways}, {}", names::dut_short(result), link(result));
     Section::new(Topic::Setting, "")
         .with(Audience::DETAILS, Block::Title(title(result)))
         .with(Audience::SHORT, Block::Title(format!("{}; {}", title(result), when(result))))

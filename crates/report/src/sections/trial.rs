@@ -83,7 +83,7 @@ fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
     row("skipped by the tester", &|d| bad(d.skipped));
     row("received", &|d| frames(d.received));
     row("lost", &|d| bad(d.lost));
-    // Of a replay nobody knows these, but for foreign frames.
+    // A replay cannot count these; foreign frames are counted.
     let stamped = |d: &DirectionCounts, n| if d.replay.is_some() { "".into() } else { bad(n) };
     row("duplicates", &|d| stamped(d, d.duplicates));
     row("reordered", &|d| stamped(d, d.reordered));
@@ -132,7 +132,7 @@ fn counts(result: &RunResult, trial: &TrialRecord) -> Table {
 /// A figure of a replay, as text.
 type Figure = fn(&DirectionCounts, &ReplayCounts) -> String;
 
-/// What is known of a replay besides.
+/// More figures of a replay.
 const REPLAYED: [(&str, Figure); 7] = [
     ("extra", |_, r| num::thousands(r.extra)),
     ("bytes sent", |_, r| num::thousands(r.sent_bytes)),

@@ -135,7 +135,7 @@ fn facts(result: &RunResult) -> Vec<Fact> {
     facts
 }
 
-/// The standards of a size. How far one is met is said only where there is a figure.
+/// The standards of a size. The degree of compliance is given only where there is a figure.
 fn standards(size: &SizeResult, figure: bool) -> Vec<String> {
     let latency = size.latency_standard.as_ref().map(|label| (label, size.latency_compliance));
     let all = std::iter::once((&size.standard, size.compliance)).chain(latency);

@@ -49,9 +49,9 @@ pub(super) fn draw(
     canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
     canvas.upwards("frames lost, %", (26, (plot.top + plot.bottom) / 2), 16)?;
     let middle = (plot.left + plot.right) / 2;
-    let void = curves.iter().any(|(_, curve)| !curve.without_figure.is_empty());
+    let missing = curves.iter().any(|(_, curve)| !curve.without_figure.is_empty());
     let axis =
-        if void { "load, % of the theoretical rate; x: no valid trial" } else { "load, % of the theoretical rate" };
+        if missing { "load, % of the theoretical rate; x: no valid trial" } else { "load, % of the theoretical rate" };
     canvas.text(axis, (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
     for (i, ((_, curve), name)) in curves.iter().zip(&names).enumerate() {
         let stroke = Stroke::of(i);
@@ -76,11 +76,11 @@ pub(super) fn draw(
     Ok(())
 }
 
-/// The points between loads without a figure: a line across one would show a loss that nobody measured.
+/// The points between loads without a figure: a line across such a load would show a loss that was not measured.
 fn stretches(curve: &FrameLoss) -> impl Iterator<Item = &[LossPoint]> {
-    let void = |a: &LossPoint, b: &LossPoint| {
+    let apart = |a: &LossPoint, b: &LossPoint| {
         let between = |percent: f64| (percent - a.percent) * (percent - b.percent) < 0.0;
         curve.without_figure.iter().any(|load| between(load.percent))
     };
-    curve.points.chunk_by(move |a, b| !void(a, b))
+    curve.points.chunk_by(move |a, b| !apart(a, b))
 }

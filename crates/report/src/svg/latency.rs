@@ -129,7 +129,7 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[
     Ok(())
 }
 
-/// Points that fall on a pixel already drawn say nothing more: thousands of bins become hundreds of points.
+/// Consecutive points on one pixel are drawn once: thousands of bins become hundreds of points.
 fn thinned(points: impl Iterator<Item = (i32, i32)>) -> Vec<(i32, i32)> {
     let mut out: Vec<(i32, i32)> = points.collect();
     out.dedup();

@@ -48,7 +48,8 @@ impl Stroke {
         if on <= 0.0 {
             return vec![points.to_vec()];
         }
-        let (mut parts, mut part): (Vec<Vec<(i32, i32)>>, Vec<(i32, i32)>) = (Vec::new(), Vec::new());
+        let mut parts: Vec<Vec<(i32, i32)>> = Vec::new();
+        let mut part: Vec<(i32, i32)> = Vec::new();
         let (mut drawing, mut left) = (true, on);
         for pair in points.windows(2) {
             let [a, b] = [pair[0], pair[1]].map(|(x, y)| (f64::from(x), f64::from(y)));

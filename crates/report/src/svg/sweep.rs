@@ -87,17 +87,17 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
         canvas.curve(&[(plot.right + 16, y), (plot.right + 40, y)], stroke, 3)?;
         canvas.text(&text::clip(name, 22), (plot.right + 48, y), 15, INK, Anchor::Start)?;
     }
-    let mut said = Vec::new();
+    let mut notes = Vec::new();
     if all().any(|(_, _, least)| *least) {
-        said.push("squares: at least this (limit not found)".to_owned());
+        notes.push("squares: at least this (limit not found)".to_owned());
     }
     if more > 0 {
-        said.push(format!("{more} more lines are not drawn"));
+        notes.push(format!("{more} more lines are not drawn"));
     }
-    canvas.text(&said.join("; "), (plot.left, 78), 15, SOFT, Anchor::Start)
+    canvas.text(&notes.join("; "), (plot.left, 78), 15, SOFT, Anchor::Start)
 }
 
-/// The lines of a sweep in order, and how many there are beyond those that can be told apart.
+/// The lines of a sweep in order, and the number of lines that are left out.
 fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
     let others: Vec<SweepKey> =
         sweep.keys.iter().copied().filter(|k| *k != key && *k != SweepKey::FrameSizes).collect();

@@ -1,3 +1,5 @@
+//! Whole documents as snapshots, and what holds for all of them.
+
 use std::path::PathBuf;
 
 use insta::assert_snapshot;

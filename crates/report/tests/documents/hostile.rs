@@ -1,3 +1,5 @@
+//! Text from outside cannot break a document.
+
 use report::{csv, json, svg, Detail, Style};
 
 use crate::fixtures::*;

@@ -66,10 +66,10 @@ fn a_loss_curve_has_a_gap_where_there_is_no_figure() {
     let mut result: RunResult = tests();
     result.tests.retain(|t| t.test == Test::FrameLoss);
     let Found::FrameLoss(curve) = &mut result.tests[0].found else { panic!("no curve") };
-    let (point, void) = (curve.points[0], curve.without_figure[0].clone());
+    let (point, missing) = (curve.points[0], curve.without_figure[0].clone());
     let lossy = |percent: f64| LossPoint { percent, loss_ratio: percent / 200.0, ..point };
     curve.points = [100.0, 90.0, 70.0, 60.0].map(lossy).to_vec();
-    curve.without_figure = [80.0, 50.0].map(|percent| NoPoint { percent, ..void.clone() }).to_vec();
+    curve.without_figure = [80.0, 50.0].map(|percent| NoPoint { percent, ..missing.clone() }).to_vec();
     let picture = svg::render(&result).unwrap();
     assert!(picture.contains("load, % of the theoretical rate; x: no valid trial"));
     let lines = lines(&picture);

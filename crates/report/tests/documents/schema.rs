@@ -65,6 +65,6 @@ fn every_field_is_described() {
     }
     assert!(found.len() > 100);
     for name in found {
-        assert!(PAGE.contains(&format!("| `{name}` |")), "docs/results-schema.md says nothing of `{name}`");
+        assert!(PAGE.contains(&format!("| `{name}` |")), "docs/results-schema.md does not describe `{name}`");
     }
 }

@@ -50,8 +50,8 @@ pub(super) fn frame_loss(all: &[&TestResult]) -> Table {
     for load in loads {
         let lost = |curve: &FrameLoss| -> Cell {
             let point = curve.points.iter().find(|p| (p.percent - load).abs() < 1e-6);
-            let void = curve.without_figure.iter().any(|p| (p.percent - load).abs() < 1e-6);
-            point.map(|p| percent(p.loss_ratio)).or_else(|| void.then(|| "no figure".to_owned())).into()
+            let missing = curve.without_figure.iter().any(|p| (p.percent - load).abs() < 1e-6);
+            point.map(|p| percent(p.loss_ratio)).or_else(|| missing.then(|| "no figure".to_owned())).into()
         };
         let cells = curves.iter().map(|(_, curve)| lost(curve));
         t.row(std::iter::once(num::trim(load, 2).into()).chain(cells).collect());
@@ -152,10 +152,10 @@ pub(super) fn reset(all: &[&TestResult]) -> Table {
 /// How the commands that caused events ended.
 pub(super) fn commands(test: &TestResult) -> Vec<String> {
     let Found::Reset(f) = &test.found else { return Vec::new() };
-    let said = |t: &measure::procedure::ResetTrial| {
+    let ended = |t: &measure::procedure::ResetTrial| {
         Some(format!("trial {}: the command: {}", t.trial, text::clean(t.command.as_ref()?)))
     };
-    f.trials.iter().filter_map(said).collect()
+    f.trials.iter().filter_map(ended).collect()
 }
 
 pub(super) fn bursty(all: &[&TestResult]) -> Table {

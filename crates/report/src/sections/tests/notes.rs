@@ -1,4 +1,4 @@
-//! What is said of a test below its table.
+//! Notes below the table of a test.
 
 use measure::{procedure::TestOutcome, result::TestResult};
 use units::Frames;
@@ -15,7 +15,7 @@ pub(super) fn reasons(all: &[&TestResult]) -> Vec<Note> {
     lines.into_iter().map(|line| Note::new(line, Paint::Plain)).collect()
 }
 
-/// The standard, and each departure from it. How far it is met is said only where there is a figure.
+/// The standard and each departure from it. The degree of compliance is given only where there is a figure.
 pub(super) fn standards(all: &[&TestResult]) -> Vec<Note> {
     let run = |t: &TestResult| t.outcome != TestOutcome::NotRun;
     let mut lines = by_sizes(all, |t| match run(t) {
