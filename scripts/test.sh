@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test, stage by stage, with the time each took. Goes on after a failure, so that one run shows all of
 # them, and ends with 1 if there was any. Called by `make test`, which has installed what is needed.
-#   scripts/test.sh [STAGE...]     only these: fmt clippy doc deny unit loom whole
+#   scripts/test.sh [STAGE...]     only these: fmt house clippy doc deny unit loom whole
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -43,10 +43,11 @@ whole() {
 
 only=("$@")
 stage fmt cargo fmt --all --check
+stage house cargo test --locked -p house
 stage clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 stage doc docs
 stage deny deny
-stage unit cargo test --locked --no-fail-fast --workspace --exclude linerate
+stage unit cargo test --locked --no-fail-fast --workspace --exclude linerate --exclude house
 stage loom loom
 stage whole whole
 

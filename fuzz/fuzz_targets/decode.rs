@@ -31,26 +31,26 @@ fuzz_target!(|data: &[u8]| {
         mpls: layer(1),
         vxlan: layer(2),
         distinguish: distinguish[usize::from(choice >> 2 & 3)],
-        joined: false,
+        biflow: false,
         ..DecodeSpec::default()
     };
-    let apart = Decoder::new(spec).decode(frame, port);
-    let joined = Decoder::new(DecodeSpec { joined: true, ..spec }).decode(frame, port);
-    assert_eq!(std::mem::discriminant(&apart), std::mem::discriminant(&joined));
-    if let (Some((own, false, _)), Some((key, reversed, turned))) = (ip(apart, frame), ip(joined, frame)) {
+    let uniflow = Decoder::new(spec).decode(frame, port);
+    let both = Decoder::new(DecodeSpec { biflow: true, ..spec }).decode(frame, port);
+    assert_eq!(std::mem::discriminant(&uniflow), std::mem::discriminant(&both));
+    if let (Some((own, false, _)), Some((key, reversed, turned))) = (ip(uniflow, frame), ip(both, frame)) {
         let theirs = if reversed { turned } else { key };
         assert!(key.addresses.src() <= key.addresses.dst());
         assert_eq!((theirs.addresses, theirs.sport, theirs.protocol), (own.addresses, own.sport, own.protocol));
         assert_eq!((key.port, key.scope), (port & !1, own.scope));
     } else {
-        assert!(ip(apart, frame).is_none());
+        assert!(ip(uniflow, frame).is_none());
     }
     // A tag before the first changes nothing but the VLAN; a fourth is one too many.
     if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8]].contains(&[frame[12], frame[13]]) {
         let tagged = [&frame[..12], &[0x81, 0, 0, 0], &frame[12..]].concat();
         let tagged = Decoder::new(spec).decode(&tagged, port);
         assert_eq!(
-            ip(apart, frame).map(|ip| ip.0),
+            ip(uniflow, frame).map(|ip| ip.0),
             match tagged {
                 Decoded::Ip4(p) => Some(p.key.into()),
                 Decoded::Ip6(p) => Some(p.key.into()),

@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let counts = decoder.counts();
     assert_eq!(counts.flows, flows.len() as u64);
-    let spec = EncodeSpec { domain: 1, joined: true, distinguish: Distinguish::None, message_bytes: 65535 };
+    let spec = EncodeSpec { domain: 1, biflow: true, distinguish: Distinguish::None, message_bytes: 65535 };
     let mut again = Decoder::new(Limits::default());
     let (mut out, mut n) = (Vec::new(), 0);
     for flow in flows.iter().take(100) {

@@ -2,7 +2,7 @@
 //! a plane takes it or is as before.
 #![no_main]
 
-use dataplane::{fib::Small, impair::ImpairSpec, router::Op, spec::PlaneSpec, Plane, PortInfo, TxPolicy};
+use dataplane::{fib::Small, impair::ImpairSpec, model::Op, spec::PlaneSpec, Plane, PortInfo, TxPolicy};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -6,7 +6,7 @@
 
 use std::{hint::black_box, sync::Arc, time::Instant};
 
-use dataplane::{bridge::Bridge, fdb::Fdb, node::Laps, Function, Null, Outputs, PortMap, Verdict};
+use dataplane::{bridge::Bridge, fdb::Fdb, node::NodeTimer, Dispatch, Function, Null, Outputs, PortMap};
 use packet::{
     heap::{HeapBuf, HeapPool},
     Buffer, Burst, Clock, FakeClock, MacAddr, BURST,
@@ -46,9 +46,9 @@ fn measure<F: Function<HeapBuf>>(name: &str, mut function: F, flows: u32, tag: b
         }
         let start = Instant::now();
         for burst in &mut bursts {
-            let mut laps = Laps::start(&clock, clock.now(), true);
-            let verdict = black_box(function.process(0, burst, &mut out, &mut laps));
-            assert_eq!(verdict, Verdict::All(1), "{name}: not a known station");
+            let mut timer = NodeTimer::start(&clock, clock.now(), true);
+            let dispatch = black_box(function.process(0, burst, &mut out, &mut timer));
+            assert_eq!(dispatch, Dispatch::All(1), "{name}: not a known station");
         }
         let ns = start.elapsed().as_nanos() as f64;
         best = best.min(ns / (BURSTS * BURST) as f64);

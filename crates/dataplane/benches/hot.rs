@@ -17,9 +17,9 @@ use dataplane::{
     impair::{Impair, ImpairSpec},
     l3::L3,
     local::Local,
-    node::Laps,
+    node::NodeTimer,
     tables::{Adjacency, Group, Tables, Tag, GROUP},
-    Function, Null, Outputs, PortMap, Prefix, Shared, Verdict, L2,
+    Dispatch, Function, Null, Outputs, PortMap, Prefix, Shared, L2,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
@@ -66,10 +66,10 @@ impl<B: Buffer> Function<B> for Sort {
         _: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        _: &mut Laps<'_, C>,
-    ) -> Verdict {
+        _: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         burst.drain(..).enumerate().for_each(|(i, frame)| out.push(black_box(i) & 1, frame));
-        Verdict::Split
+        Dispatch::Split
     }
     fn nodes(&self, _: &mut dyn FnMut(&dataplane::node::NodeStats)) {}
 }
@@ -146,10 +146,10 @@ fn measure_as<B: Buffer, F: Function<B>>(
         let start = Instant::now();
         for _ in 0..ROUNDS {
             for burst in &mut bursts {
-                let mut laps = Laps::start(&clock, clock.now(), timed);
-                match black_box(function.process(0, burst, &mut out, &mut laps)) {
-                    Verdict::All(_) => {}
-                    Verdict::Split => {
+                let mut timer = NodeTimer::start(&clock, clock.now(), timed);
+                match black_box(function.process(0, burst, &mut out, &mut timer)) {
+                    Dispatch::All(_) => {}
+                    Dispatch::Split => {
                         for port in 0..2 {
                             burst.extend(out.port(port).unwrap().drain(..));
                         }

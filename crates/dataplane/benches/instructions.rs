@@ -8,9 +8,9 @@ use std::{hint::black_box, process::Command};
 
 use dataplane::{
     fib::Small,
-    node::Laps,
+    node::NodeTimer,
     spec::{FunctionKind, PlaneSpec},
-    Function, Outputs, Plane, PortInfo, Verdict,
+    Dispatch, Function, Outputs, Plane, PortInfo,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
@@ -140,7 +140,7 @@ fn run(case: &str, bursts: usize) {
         let mut hello = frame("vxlan", 0);
         hello[6..12].copy_from_slice(&NEAR);
         let mut burst: Burst<HeapBuf> = pool.frame(&hello).into_iter().collect();
-        function.process(0, &mut burst, &mut out, &mut Laps::start(&clock, clock.now(), true));
+        function.process(0, &mut burst, &mut out, &mut NodeTimer::start(&clock, clock.now(), true));
         (0..2).for_each(|port| out.port(port).unwrap().clear());
     }
     for n in 0..bursts {
@@ -148,16 +148,16 @@ fn run(case: &str, bursts: usize) {
         for (buf, bytes) in burst.iter_mut().zip(&fresh[n % BURSTS * BURST..]) {
             restore(buf, bytes);
         }
-        let mut laps = Laps::start(&clock, clock.now(), true);
+        let mut timer = NodeTimer::start(&clock, clock.now(), true);
         if idle {
             continue;
         }
         function.due();
-        match black_box(function.process(ingress, burst, &mut out, &mut laps)) {
-            Verdict::All(_) => {}
-            Verdict::Split => (0..2).for_each(|port| burst.extend(out.port(port).unwrap().drain(..))),
+        match black_box(function.process(ingress, burst, &mut out, &mut timer)) {
+            Dispatch::All(_) => {}
+            Dispatch::Split => (0..2).for_each(|port| burst.extend(out.port(port).unwrap().drain(..))),
         }
-        assert_eq!(burst.len(), BURST, "{case} lost frames: {:?}", out.trash.counters());
+        assert_eq!(burst.len(), BURST, "{case} lost frames: {:?}", out.drops.counters());
     }
 }
 

@@ -7,11 +7,11 @@
 use std::{hint::black_box, sync::Arc, time::Instant};
 
 use dataplane::{
-    mpls::{LabelAction, LabelRoute, Labels, Mpls, Stack, MAX_PUSH},
-    node::Laps,
-    router::{Hop, Path},
-    tables::{Adjacency, Group, Tables, GROUP},
-    Function, Null, Outputs, PortMap, Shared, Verdict,
+    model::{Hop, LabelAction, LabelRoute, Path, MAX_PUSH},
+    mpls::Mpls,
+    node::NodeTimer,
+    tables::{Adjacency, Group, Labels, Stack, Tables, GROUP},
+    Dispatch, Function, Null, Outputs, PortMap, Shared,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
@@ -60,8 +60,8 @@ fn measure<F: Function<HeapBuf>>(name: &str, mut function: F, frames: &dyn Fn(us
         let start = Instant::now();
         for _ in 0..ROUNDS {
             for (burst, fresh) in bursts.iter_mut().zip(fresh.chunks(BURST)) {
-                let mut laps = Laps::start(&clock, clock.now(), true);
-                if black_box(function.process(0, burst, &mut out, &mut laps)) == Verdict::Split {
+                let mut timer = NodeTimer::start(&clock, clock.now(), true);
+                if black_box(function.process(0, burst, &mut out, &mut timer)) == Dispatch::Split {
                     for port in 0..2 {
                         burst.extend(out.port(port).unwrap().drain(..));
                     }

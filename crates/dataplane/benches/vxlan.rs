@@ -11,11 +11,11 @@ use std::{
 
 use dataplane::{
     fdb::Fdb,
-    node::Laps,
-    router::Link,
-    tables::{Adjacency, Tables},
-    vxlan::{Network, Overlay, OverlayConfig, Remote, Vxlan},
-    Function, Null, Outputs, PortMap, Shared, Verdict,
+    model::{Link, Network, OverlayConfig, Remote},
+    node::NodeTimer,
+    tables::{Adjacency, Overlay, Tables},
+    vxlan::Vxlan,
+    Dispatch, Function, Null, Outputs, PortMap, Shared,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
@@ -81,11 +81,11 @@ fn measure(name: &str, ip6: bool, stations: usize) {
         .into();
     let mut out = Outputs::new(2);
     let mut run = |end: usize, ingress: usize, burst: &mut Burst<HeapBuf>| {
-        let mut laps = Laps::start(&clock, clock.now(), true);
-        match black_box(ends[end].process(ingress, burst, &mut out, &mut laps)) {
-            Verdict::All(port) => port,
-            Verdict::Split => {
-                out.trash.empty();
+        let mut timer = NodeTimer::start(&clock, clock.now(), true);
+        match black_box(ends[end].process(ingress, burst, &mut out, &mut timer)) {
+            Dispatch::All(port) => port,
+            Dispatch::Split => {
+                out.drops.empty();
                 for port in 0..2 {
                     burst.extend(out.port(port).unwrap().drain(..));
                 }

@@ -67,16 +67,16 @@ impl Control {
 
     /// The counters, as of a moment after this call, or the last ones when the loop rests or has ended.
     pub fn snapshot(&self, timeout: Duration) -> Result<Snapshot, NotRunning> {
-        self.ask(None, timeout)
+        self.request_snapshot(None, timeout)
     }
 
     /// As [`snapshot`](Self::snapshot); at that same moment, or as the loop goes on when it rests, the gap meter starts
     /// again with this threshold in ticks.
     pub fn snapshot_and_reset_gaps(&self, threshold: u64, timeout: Duration) -> Result<Snapshot, NotRunning> {
-        self.ask(Some(threshold.min(KEEP_GAPS - 1)), timeout)
+        self.request_snapshot(Some(threshold.min(KEEP_GAPS - 1)), timeout)
     }
 
-    fn ask(&self, gap_threshold: Option<u64>, timeout: Duration) -> Result<Snapshot, NotRunning> {
+    fn request_snapshot(&self, gap_threshold: Option<u64>, timeout: Duration) -> Result<Snapshot, NotRunning> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // A threshold that a resting loop has not taken yet stays for when it goes on.
         if let Some(threshold) = gap_threshold {

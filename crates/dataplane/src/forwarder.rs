@@ -6,10 +6,10 @@ use std::sync::{
 use packet::{Buffer, Burst, Clock, GapMeter, Rx, Tx};
 
 use crate::{
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     sampling::Sampling,
     transmit::Transmit,
-    Control, DropReason, Function, InputStats, Outputs, Snapshot, TxPolicy, Verdict,
+    Control, Dispatch, DropReason, Function, InputStats, Outputs, Snapshot, TxPolicy,
 };
 
 /// A receive queue an lcore polls.
@@ -159,11 +159,11 @@ where
         let begun = self.begin(now);
         let Self { function, inputs, tx, clock, burst, out, counts, sampling, .. } = self;
         let timed = sampling.next();
-        let mut laps = Laps::start(&*clock, begun, timed);
+        let mut timer = NodeTimer::start(&*clock, begun, timed);
         let mut sent = 0;
         if function.due() {
-            let verdict = function.poll(burst, out, &mut laps);
-            sent += send(verdict, burst, out, tx, counts, &mut laps);
+            let dispatch = function.poll(burst, out, &mut timer);
+            sent += send(dispatch, burst, out, tx, counts, &mut timer);
         }
         let (mut received, mut in_vain) = (0, false);
         for (i, input) in inputs.iter_mut().enumerate() {
@@ -174,18 +174,18 @@ where
             }
             received += n;
             counts.rx[i].count(n);
-            laps.lap(&mut counts.rx_node, n);
-            let verdict = function.process(input.port, burst, out, &mut laps);
-            sent += send(verdict, burst, out, tx, counts, &mut laps);
+            timer.end_node(&mut counts.rx_node, n);
+            let dispatch = function.process(input.port, burst, out, &mut timer);
+            sent += send(dispatch, burst, out, tx, counts, &mut timer);
         }
         if tx.next_poll() {
-            laps.charge(&mut counts.rx_node);
-            sent += flush(out, tx, counts, &mut laps);
+            timer.charge(&mut counts.rx_node);
+            sent += flush(out, tx, counts, &mut timer);
             in_vain = false;
         }
         counts.was_busy = received + sent > 0;
         counts.rest_is_rx = in_vain && timed;
-        counts.booked_to = laps.now();
+        counts.booked_to = timer.now();
         received
     }
 
@@ -230,7 +230,7 @@ where
             let now = self.clock.now();
             self.counts.book(now, &mut self.sampling);
             let Self { function, tx, clock, burst, out, counts, sampling, .. } = self;
-            let mut laps = Laps::start(&*clock, now, sampling.outside());
+            let mut timer = NodeTimer::start(&*clock, now, sampling.outside());
             let mut sent = 0;
             // What one part lets out another may take in, and has to be told to let go: a frame delayed before a router may
             // then wait for a neighbour. The bounds are for a function that breaks its word.
@@ -240,15 +240,15 @@ where
                     if function.held() == 0 {
                         break;
                     }
-                    let verdict = function.poll(burst, out, &mut laps);
-                    sent += send(verdict, burst, out, tx, counts, &mut laps);
+                    let dispatch = function.poll(burst, out, &mut timer);
+                    sent += send(dispatch, burst, out, tx, counts, &mut timer);
                 }
             }
-            tx.hurry();
-            sent += flush(out, tx, counts, &mut laps);
+            tx.make_all_due();
+            sent += flush(out, tx, counts, &mut timer);
             counts.was_busy = sent > 0;
             counts.rest_is_rx = false;
-            counts.booked_to = laps.now();
+            counts.booked_to = timer.now();
             counts.book(clock.now(), sampling);
             counts.polled_at = None;
         }
@@ -303,7 +303,7 @@ where
             gaps: self.gaps.gaps(),
             rx: counts.rx.clone(),
             tx: self.tx.stats().collect(),
-            drops: self.out.trash.counters().clone(),
+            drops: self.out.drops.counters().clone(),
             punted: self.out.punted,
             originated: self.out.originated,
             nodes,
@@ -374,31 +374,31 @@ impl Counts {
 /// frames were handed to transmit queues.
 #[inline]
 fn send<B: Buffer, T: Tx<Buf = B>, C: Clock>(
-    verdict: Verdict,
+    dispatch: Dispatch,
     burst: &mut Burst<B>,
     out: &mut Outputs<B>,
     tx: &mut Transmit<T, B>,
     counts: &mut Counts,
-    laps: &mut Laps<'_, C>,
+    timer: &mut NodeTimer<'_, C>,
 ) -> usize {
     let held = tx.held();
-    let mut sent = match verdict {
-        Verdict::All(port) if !burst.is_empty() => tx.put(port, burst, &mut out.trash),
+    let mut sent = match dispatch {
+        Dispatch::All(port) if !burst.is_empty() => tx.send_or_hold(port, burst, &mut out.drops),
         // A function that leaves frames behind has broken its word; they must not meet the next burst.
-        Verdict::Split if !burst.is_empty() => {
-            out.trash.drop_all(burst, DropReason::NoPort);
+        Dispatch::Split if !burst.is_empty() => {
+            out.drops.drop_all(burst, DropReason::NoPort);
             0
         }
         _ => 0,
     };
     for (port, frames) in out.ports.iter_mut().enumerate().filter(|(_, frames)| !frames.is_empty()) {
-        sent += tx.put(port, frames, &mut out.trash);
+        sent += tx.send_or_hold(port, frames, &mut out.drops);
     }
-    out.trash.empty();
+    out.drops.empty();
     if sent > 0 {
-        laps.lap(&mut counts.tx_node, sent);
+        timer.end_node(&mut counts.tx_node, sent);
     } else if tx.held() != held {
-        laps.charge(&mut counts.tx_node);
+        timer.charge(&mut counts.tx_node);
     }
     sent
 }
@@ -408,12 +408,12 @@ fn flush<B: Buffer, T: Tx<Buf = B>, C: Clock>(
     out: &mut Outputs<B>,
     tx: &mut Transmit<T, B>,
     counts: &mut Counts,
-    laps: &mut Laps<'_, C>,
+    timer: &mut NodeTimer<'_, C>,
 ) -> usize {
-    let sent = tx.flush(&mut out.trash);
-    out.trash.empty();
+    let sent = tx.flush(&mut out.drops);
+    out.drops.empty();
     if sent > 0 {
-        laps.lap(&mut counts.tx_node, sent);
+        timer.end_node(&mut counts.tx_node, sent);
     }
     sent
 }

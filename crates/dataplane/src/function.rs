@@ -1,13 +1,13 @@
 use packet::{Buffer, Burst, Clock};
 
 use crate::{
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     DropCounters, DropReason,
 };
 
 /// Where a burst goes after a function has seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Dispatch {
     /// Every frame left in the burst leaves by this egress port, unmoved, and before those in [`Outputs`], if any.
     All(usize),
     /// The burst is empty: its frames are in [`Outputs`], held, or dropped.
@@ -25,8 +25,8 @@ pub trait Function<B: Buffer> {
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict;
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch;
 
     /// Whether [`Self::poll`] has something to do now. Called once a poll, frames or not: the place to look for new
     /// tables.
@@ -37,8 +37,13 @@ pub trait Function<B: Buffer> {
 
     /// Called once a poll when [`Self::due`]: those that are due go into the (empty) burst and out like any other.
     #[inline]
-    fn poll<C: Clock>(&mut self, _burst: &mut Burst<B>, _out: &mut Outputs<B>, _laps: &mut Laps<'_, C>) -> Verdict {
-        Verdict::Split
+    fn poll<C: Clock>(
+        &mut self,
+        _burst: &mut Burst<B>,
+        _out: &mut Outputs<B>,
+        _laps: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        Dispatch::Split
     }
 
     /// Makes every held frame due now, before the lcore ends.
@@ -59,12 +64,12 @@ pub trait Function<B: Buffer> {
 
 /// Frames on their way to be discarded, all at once, and the counters of why.
 #[derive(Debug)]
-pub struct Trash<B: Buffer> {
+pub struct DropBatch<B: Buffer> {
     frames: Burst<B>,
     counters: DropCounters,
 }
 
-impl<B: Buffer> Trash<B> {
+impl<B: Buffer> DropBatch<B> {
     /// Drops one frame and counts why.
     #[inline]
     pub fn drop(&mut self, frame: B, reason: DropReason) {
@@ -122,12 +127,12 @@ impl<B: Buffer> Trash<B> {
     }
 }
 
-/// Where a function puts frames that do not all go the same way: a burst for each egress port, and the trash.
+/// Where a function puts frames that do not all go the same way: a burst for each egress port, and the drops.
 #[derive(Debug)]
 pub struct Outputs<B: Buffer> {
     pub(crate) ports: Vec<Burst<B>>,
     /// Frames dropped.
-    pub trash: Trash<B>,
+    pub drops: DropBatch<B>,
     /// Frames taken in for ourselves (ARP, echo requests, ...).
     pub punted: u64,
     /// Frames made here (ARP requests, ICMP errors, replies, copies), to be sent or dropped like any other.
@@ -139,7 +144,7 @@ impl<B: Buffer> Outputs<B> {
     pub fn new(ports: usize) -> Self {
         Self {
             ports: (0..ports).map(|_| Burst::new()).collect(),
-            trash: Trash { frames: Burst::new(), counters: DropCounters::default() },
+            drops: DropBatch { frames: Burst::new(), counters: DropCounters::default() },
             punted: 0,
             originated: 0,
         }
@@ -149,7 +154,7 @@ impl<B: Buffer> Outputs<B> {
     #[inline]
     pub fn punt(&mut self, frame: B) {
         self.punted += 1;
-        self.trash.discard(frame);
+        self.drops.discard(frame);
     }
 
     /// Sends a frame that was made here.
@@ -179,10 +184,10 @@ impl<B: Buffer> Outputs<B> {
         match self.ports.get_mut(port) {
             Some(burst) => {
                 if let Err(full) = burst.try_push(frame) {
-                    self.trash.drop(full.element(), DropReason::TxFull);
+                    self.drops.drop(full.element(), DropReason::TxFull);
                 }
             }
-            None => self.trash.drop(frame, DropReason::NoPort),
+            None => self.drops.drop(frame, DropReason::NoPort),
         }
     }
 
@@ -192,14 +197,14 @@ impl<B: Buffer> Outputs<B> {
         self.ports.get_mut(port)
     }
 
-    /// The verdict for a burst that goes to one port: [`Verdict::All`], or everything dropped without such a port.
+    /// The dispatch for a burst that goes to one port: [`Dispatch::All`], or everything dropped without such a port.
     #[inline]
-    pub fn all(&mut self, port: usize, burst: &mut Burst<B>) -> Verdict {
+    pub fn all(&mut self, port: usize, burst: &mut Burst<B>) -> Dispatch {
         if port < self.ports.len() {
-            Verdict::All(port)
+            Dispatch::All(port)
         } else {
-            self.trash.drop_all(burst, DropReason::NoPort);
-            Verdict::Split
+            self.drops.drop_all(burst, DropReason::NoPort);
+            Dispatch::Split
         }
     }
 }
@@ -215,10 +220,10 @@ mod tests {
         let pool = HeapPool::new(8, 64);
         let mut out = Outputs::new(1);
         let mut burst: Burst<_> = (0..6u8).filter_map(|i| pool.frame(&[i])).collect();
-        out.trash.drop_masked(&mut burst, 0b01_0011, DropReason::Policed);
+        out.drops.drop_masked(&mut burst, 0b01_0011, DropReason::Policed);
         assert_eq!(burst.iter().map(|f| f.data()[0]).collect::<Vec<_>>(), [2, 3, 5]);
-        assert_eq!(out.trash.counters()[DropReason::Policed], 3);
-        out.trash.empty();
+        assert_eq!(out.drops.counters()[DropReason::Policed], 3);
+        out.drops.empty();
         assert_eq!(pool.in_use(), 3);
     }
 
@@ -230,7 +235,7 @@ mod tests {
             out.push(7, pool.frame(&[i]).unwrap());
             out.push(0, pool.frame(&[i]).unwrap());
         }
-        assert_eq!((out.trash.counters()[DropReason::NoPort], out.trash.counters()[DropReason::TxFull]), (130, 66));
+        assert_eq!((out.drops.counters()[DropReason::NoPort], out.drops.counters()[DropReason::TxFull]), (130, 66));
         drop(out);
         assert_eq!(pool.in_use(), 0);
     }

@@ -2,7 +2,7 @@
 //!
 //! Generic over [`packet::Buffer`], so that everything here runs on heap buffers in a plain test and on mbufs in the
 //! binary. A [`Function`] is handed a whole burst and either leaves all of it, rewritten in place, for one egress port
-//! ([`Verdict::All`]) or sorts the frames into [`Outputs`]; a frame leaves by a port, is held and counted as held, or
+//! ([`Dispatch::All`]) or sorts the frames into [`Outputs`]; a frame leaves by a port, is held and counted as held, or
 //! is dropped with a [`DropReason`], and nothing else. A [`Forwarder`] is one lcore's loop around a function;
 //! its [`Control`] lets another thread read counters while it runs.
 #![forbid(unsafe_code)]
@@ -19,11 +19,11 @@ mod function;
 pub mod impair;
 pub mod l3;
 pub mod local;
+pub mod model;
 pub mod mpls;
 pub mod node;
 mod pass;
 pub mod plane;
-mod prefix;
 pub mod router;
 pub mod runtime;
 mod sampling;
@@ -40,11 +40,10 @@ pub use drops::{DropCounters, DropReason};
 pub use error::SpecError;
 pub use flowlog::FlowLog;
 pub use forwarder::{Forwarder, Input, Settings};
-pub use function::{Function, Outputs, Trash, Verdict};
+pub use function::{Dispatch, DropBatch, Function, Outputs};
+pub use model::{PortInfo, Prefix};
 pub use pass::{Null, PortMap, L2};
 pub use plane::{AnyFunction, Plane};
-pub use prefix::Prefix;
-pub use router::PortInfo;
 pub use share::{Reader, Shared};
 pub use snapshot::{Imbalance, InputStats, OutputStats, Snapshot, BURST_SIZES};
 pub use transmit::TxPolicy;

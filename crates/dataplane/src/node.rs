@@ -45,13 +45,13 @@ impl NodeStats {
 /// A stopwatch handed from node to node through one poll: the clock is read once where a node ends, and that reading
 /// is where the next one starts.
 #[derive(Debug)]
-pub struct Laps<'a, C> {
+pub struct NodeTimer<'a, C> {
     clock: &'a C,
     last: u64,
     timed: bool,
 }
 
-impl<'a, C: Clock> Laps<'a, C> {
+impl<'a, C: Clock> NodeTimer<'a, C> {
     /// Starts at `now`, a reading just taken. Untimed, calls and vectors are counted and the clock is never read.
     #[inline]
     pub fn start(clock: &'a C, now: u64, timed: bool) -> Self {
@@ -60,7 +60,7 @@ impl<'a, C: Clock> Laps<'a, C> {
 
     /// The clock now, read for this. For what must not be early: a frame's arrival, from which its delay counts.
     #[inline]
-    pub fn fresh(&self) -> u64 {
+    pub fn read_clock(&self) -> u64 {
         self.clock.now()
     }
 
@@ -73,7 +73,7 @@ impl<'a, C: Clock> Laps<'a, C> {
 
     /// Ends a node's turn: its burst of `vectors` frames and the time since the last lap are added to its counters.
     #[inline]
-    pub fn lap(&mut self, node: &mut NodeStats, vectors: usize) {
+    pub fn end_node(&mut self, node: &mut NodeStats, vectors: usize) {
         node.calls += 1;
         node.vectors += vectors as u64;
         self.charge(node);
@@ -100,13 +100,13 @@ mod tests {
     fn laps_share_their_readings() {
         let clock = FakeClock::new(1_000);
         let (mut a, mut b) = (NodeStats::new("a"), NodeStats::new("b"));
-        let mut laps = Laps::start(&clock, clock.now(), true);
+        let mut timer = NodeTimer::start(&clock, clock.now(), true);
         clock.advance(100);
-        laps.lap(&mut a, 10);
+        timer.end_node(&mut a, 10);
         clock.advance(50);
-        laps.lap(&mut b, 4);
+        timer.end_node(&mut b, 4);
         clock.advance(7);
-        laps.charge(&mut b);
+        timer.charge(&mut b);
         assert_eq!(a, NodeStats { name: "a", calls: 1, vectors: 10, clocks: 100 });
         assert_eq!(b, NodeStats { name: "b", calls: 1, vectors: 4, clocks: 57 });
         assert_eq!((a.clocks_per_vector(), b.vectors_per_call()), (10.0, 4.0));
@@ -116,9 +116,9 @@ mod tests {
     fn untimed_laps_still_count() {
         let clock = FakeClock::new(1_000);
         let mut node = NodeStats::new("a");
-        let mut laps = Laps::start(&clock, 0, false);
+        let mut timer = NodeTimer::start(&clock, 0, false);
         clock.advance(100);
-        laps.lap(&mut node, 3);
+        timer.end_node(&mut node, 3);
         assert_eq!(node, NodeStats { name: "a", calls: 1, vectors: 3, clocks: 0 });
     }
 }

@@ -1,8 +1,8 @@
 use packet::{Buffer, Burst, Clock};
 
 use crate::{
-    node::{Laps, NodeStats},
-    DropReason, Function, Outputs, Verdict,
+    node::{NodeStats, NodeTimer},
+    Dispatch, DropReason, Function, Outputs,
 };
 
 /// How far ahead of the frame being handled the next ones are fetched into the cache.
@@ -51,9 +51,9 @@ impl<B: Buffer> Function<B> for Null {
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        laps.lap(&mut self.node, burst.len());
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        timer.end_node(&mut self.node, burst.len());
         out.all(self.map.egress(ingress), burst)
     }
 
@@ -104,16 +104,16 @@ impl<B: Buffer> Function<B> for L2 {
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let n = burst.len();
         if self.mac_swap {
             let runts = Self::swap(burst);
             if runts != 0 {
-                out.trash.drop_masked(burst, runts, DropReason::Runt);
+                out.drops.drop_masked(burst, runts, DropReason::Runt);
             }
         }
-        laps.lap(&mut self.node, n);
+        timer.end_node(&mut self.node, n);
         out.all(self.map.egress(ingress), burst)
     }
 
@@ -131,16 +131,16 @@ mod tests {
 
     use super::*;
 
-    fn run<F: Function<HeapBuf>>(f: &mut F, ingress: usize, frames: &[&[u8]]) -> (Verdict, Vec<Vec<u8>>, u64, usize) {
+    fn run<F: Function<HeapBuf>>(f: &mut F, ingress: usize, frames: &[&[u8]]) -> (Dispatch, Vec<Vec<u8>>, u64, usize) {
         let pool = HeapPool::new(64, 64);
         let mut out = Outputs::new(3);
         let clock = FakeClock::new(1_000);
         let mut burst: Burst<_> = frames.iter().filter_map(|f| pool.frame(f)).collect();
-        let verdict = f.process(ingress, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
+        let dispatch = f.process(ingress, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
         let bytes = burst.iter().map(|f| f.data().to_vec()).collect();
-        let drops = out.trash.counters().total();
+        let drops = out.drops.counters().total();
         drop((burst, out));
-        (verdict, bytes, drops, pool.in_use())
+        (dispatch, bytes, drops, pool.in_use())
     }
 
     #[test]
@@ -148,9 +148,9 @@ mod tests {
         let mut null = Null::new(PortMap::pairs(3));
         for (ingress, egress) in [(0, 1), (1, 0), (2, 2)] {
             let got = run(&mut null, ingress, &[&[1, 2, 3], &[]]);
-            assert_eq!(got, (Verdict::All(egress), vec![vec![1, 2, 3], vec![]], 0, 0));
+            assert_eq!(got, (Dispatch::All(egress), vec![vec![1, 2, 3], vec![]], 0, 0));
         }
-        assert_eq!(run(&mut null, 9, &[&[1]]), (Verdict::Split, vec![], 1, 0));
+        assert_eq!(run(&mut null, 9, &[&[1]]), (Dispatch::Split, vec![], 1, 0));
         assert_eq!((null.node.calls, null.node.vectors), (4, 7));
     }
 
@@ -160,8 +160,8 @@ mod tests {
         let frame: Vec<u8> = (0..20).collect();
         let want: Vec<u8> = (6..12).chain(0..6).chain(12..20).collect();
         let got = run(&mut l2, 0, &[&frame, &frame[..13], &frame[..14], &[]]);
-        assert_eq!(got, (Verdict::All(2), vec![want.clone(), want[..14].to_vec()], 2, 0));
+        assert_eq!(got, (Dispatch::All(2), vec![want.clone(), want[..14].to_vec()], 2, 0));
         let mut plain = L2::new(PortMap::pairs(2), false);
-        assert_eq!(run(&mut plain, 0, &[&frame]), (Verdict::All(1), vec![frame], 0, 0));
+        assert_eq!(run(&mut plain, 0, &[&frame]), (Dispatch::All(1), vec![frame], 0, 0));
     }
 }

@@ -19,15 +19,13 @@ use crate::{
     fdb::{Entry, Fdb},
     fib::{FibError, FibMaker},
     l3::L3,
-    local::{Event, Events, Local},
+    local::Local,
+    model::{BridgeEntry, Event, Events, Item, Key, Op, OpError, OpErrorKind, PortInfo, Refusal},
     mpls::Mpls,
-    router::{
-        BridgeEntry, Counts, Item, Key, NeighbourRow, Op, OpError, PortInfo, RouteRow, Router, EVENTS, IS_LEARNED,
-        NOT_THERE,
-    },
+    router::{Counts, NeighbourRow, RouteRow, Router, EVENTS},
     spec::{FunctionKind, PlaneSpec},
-    tables::Tables,
-    vxlan::{Overlay, Vxlan},
+    tables::{Overlay, Tables},
+    vxlan::Vxlan,
     Null, PortMap, Reader, SpecError, L2,
 };
 
@@ -110,22 +108,20 @@ impl Plane {
     /// Makes all these changes, or, with an error, none of them. What a change needs may come later in the batch.
     pub fn apply(&mut self, ops: &[Op]) -> Result<(), OpError> {
         for (index, op) in ops.iter().enumerate() {
-            self.usable(op).map_err(|e| OpError { index, op: op.to_string(), why: e.to_string() })?;
+            self.usable(op).map_err(|e| Refusal::from(e).of_op(index, op))?;
         }
         self.router.apply(ops).map_err(|e| self.explain(ops, e))?;
         self.program();
         Ok(())
     }
 
-    /// A station that is no entry of the configuration may be one that was learned.
-    fn explain(&self, ops: &[Op], mut error: OpError) -> OpError {
-        if let (Some(Op::Del(Key::Fdb(vni, mac))), true) = (ops.get(error.index), error.why.ends_with(NOT_THERE)) {
-            let domain = vni.and_then(|vni| self.overlay.domain_of(vni));
-            let is_it = |e: Entry| e.mac == *mac && e.age_s.is_some() && (vni.is_none() || domain == Some(e.domain));
-            if self.fdb.entries(0).any(is_it) {
-                error.why.truncate(error.why.len() - NOT_THERE.len());
-                error.why.push_str(IS_LEARNED);
-            }
+    /// Tells a station that was learned from one that is not known at all: only the table of stations has the former.
+    fn explain(&self, ops: &[Op], error: OpError) -> OpError {
+        let Some(op @ Op::Del(key @ Key::Fdb(vni, mac))) = ops.get(error.index) else { return error };
+        let domain = vni.and_then(|vni| self.overlay.domain_of(vni));
+        let is_it = |e: Entry| e.mac == *mac && e.age_s.is_some() && (vni.is_none() || domain == Some(e.domain));
+        if error.kind == OpErrorKind::NotThere && self.fdb.entries(0).any(is_it) {
+            return Refusal::learned(key).of_op(error.index, op);
         }
         error
     }

@@ -267,8 +267,9 @@ mod tests {
     #[test]
     fn an_imbalance_names_its_sums() {
         let mut snapshot = Snapshot { punted: 2, originated: 1, ..Snapshot::default() };
-        let err = snapshot.balance().unwrap_err().to_string();
-        assert!(err.contains("received 0 + originated 1, but sent 0 + dropped 0 + punted 2 + held 0"), "{err}");
+        let error = snapshot.balance().unwrap_err();
+        assert_eq!(error, Imbalance { received: 0, originated: 1, sent: 0, dropped: 0, punted: 2, held: 0 });
+        insta::assert_snapshot!("imbalance", error);
         snapshot.originated = 2;
         assert_eq!(snapshot.balance(), Ok(()));
     }

@@ -12,9 +12,8 @@ use packet::MacAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    mpls::{LabelAction, LabelRoute},
-    router::{Address, Fdb, Hop, Item, Link, Neighbour, Path, Policy, Route},
-    vxlan::{Network, Remote},
+    model::{Address, Fdb, Hop, Item, LabelAction, LabelRoute, Link, Neighbour, Network, Path, Remote, Route},
+    router::Policy,
     Prefix, SpecError,
 };
 

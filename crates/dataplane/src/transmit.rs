@@ -3,7 +3,7 @@ use std::{fmt, ops::RangeInclusive, str::FromStr};
 use packet::{Buffer, Burst, Tx, BURST};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{DropReason, OutputStats, SpecError, Trash};
+use crate::{DropBatch, DropReason, OutputStats, SpecError};
 
 const SMALL: RangeInclusive<usize> = 1..=BURST;
 const WAIT_POLLS: RangeInclusive<u32> = 0..=1000;
@@ -150,20 +150,20 @@ impl<T: Tx<Buf = B>, B: Buffer> Transmit<T, B> {
     /// Takes all frames of a burst for a port. Returns how many were handed to the port's queue, pending ones
     /// included: zero when they wait.
     #[inline]
-    pub(crate) fn put(&mut self, port: usize, frames: &mut Burst<B>, trash: &mut Trash<B>) -> usize {
+    pub(crate) fn send_or_hold(&mut self, port: usize, frames: &mut Burst<B>, drops: &mut DropBatch<B>) -> usize {
         let Some(egress) = self.egress.get_mut(port) else {
-            trash.drop_all(frames, DropReason::NoPort);
+            drops.drop_all(frames, DropReason::NoPort);
             return 0;
         };
         if frames.len() >= self.small && (self.held == 0 || egress.pending.is_empty()) {
-            return transmit(&mut egress.queue, &mut egress.stats, frames, self.retries, trash);
+            return transmit(&mut egress.queue, &mut egress.stats, frames, self.retries, drops);
         }
-        self.gather(port, frames, trash)
+        self.gather(port, frames, drops)
     }
 
     /// A handful of frames, or frames that have others of their port before them.
     #[inline(never)]
-    fn gather(&mut self, port: usize, frames: &mut Burst<B>, trash: &mut Trash<B>) -> usize {
+    fn gather(&mut self, port: usize, frames: &mut Burst<B>, drops: &mut DropBatch<B>) -> usize {
         let Some(Egress { queue, stats, since, pending }) = self.egress.get_mut(port) else { return 0 };
         let (waiting, new) = (pending.len(), frames.len());
         if new == 0 {
@@ -180,9 +180,9 @@ impl<T: Tx<Buf = B>, B: Buffer> Transmit<T, B> {
         self.held -= waiting;
         if waiting + new <= BURST {
             pending.extend(frames.drain(..));
-            return transmit(queue, stats, pending, self.retries, trash);
+            return transmit(queue, stats, pending, self.retries, drops);
         }
-        transmit(queue, stats, pending, self.retries, trash) + transmit(queue, stats, frames, self.retries, trash)
+        transmit(queue, stats, pending, self.retries, drops) + transmit(queue, stats, frames, self.retries, drops)
     }
 
     /// Ends a poll. Whether there are frames that have waited their time: to be flushed now.
@@ -193,16 +193,16 @@ impl<T: Tx<Buf = B>, B: Buffer> Transmit<T, B> {
     }
 
     /// Makes every frame due.
-    pub(crate) fn hurry(&mut self) {
+    pub(crate) fn make_all_due(&mut self) {
         self.poll = self.poll.wrapping_add(self.wait_polls + 1);
     }
 
     /// Sends the frames that are due. Returns how many.
     #[inline(never)]
-    pub(crate) fn flush(&mut self, trash: &mut Trash<B>) -> usize {
+    pub(crate) fn flush(&mut self, drops: &mut DropBatch<B>) -> usize {
         let mut sent = 0;
         for egress in self.egress.iter_mut().filter(|egress| egress.is_due(self.poll, self.wait_polls)) {
-            sent += transmit(&mut egress.queue, &mut egress.stats, &mut egress.pending, self.retries, trash);
+            sent += transmit(&mut egress.queue, &mut egress.stats, &mut egress.pending, self.retries, drops);
         }
         self.held -= sent;
         sent
@@ -235,7 +235,7 @@ fn transmit<B: Buffer, T: Tx<Buf = B>>(
     stats: &mut OutputStats,
     burst: &mut Burst<B>,
     retries: u32,
-    trash: &mut Trash<B>,
+    drops: &mut DropBatch<B>,
 ) -> usize {
     let n = burst.len();
     for _ in 0..=retries {
@@ -246,7 +246,7 @@ fn transmit<B: Buffer, T: Tx<Buf = B>>(
         }
     }
     stats.refused += burst.len() as u64;
-    trash.drop_all(burst, DropReason::TxFull);
+    drops.drop_all(burst, DropReason::TxFull);
     n
 }
 
@@ -266,21 +266,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_illegal_is_said() {
-        for (text, want) in [
-            ("", "transmit policy \"\": must be now, or both keys like small=4,polls=2"),
-            ("later", "transmit policy \"later\": must be now"),
-            ("small=4", "transmit policy \"small=4\": must be now"),
-            ("small=4,small=4,polls=2", "transmit policy"),
-            ("small=4,polls=2,more=1", "transmit policy"),
-            ("small=0,polls=2", "transmit small \"0\": must be 1 to 64"),
-            ("small=65,polls=2", "transmit small \"65\": must be 1 to 64"),
-            ("small=x,polls=2", "transmit small \"x\": must be 1 to 64"),
-            ("small=4,polls=1001", "transmit polls \"1001\": must be 0 to 1000"),
-            ("small=4,polls=-1", "transmit polls \"-1\": must be 0 to 1000"),
+    fn errors_name_the_key_and_what_is_legal() {
+        let mut shown = String::new();
+        for (text, what, value) in [
+            ("", "transmit policy", ""),
+            ("later", "transmit policy", "later"),
+            ("small=4", "transmit policy", "small=4"),
+            ("small=4,small=4,polls=2", "transmit policy", "small=4,small=4,polls=2"),
+            ("small=4,polls=2,more=1", "transmit policy", "small=4,polls=2,more=1"),
+            ("small=0,polls=2", "transmit small", "0"),
+            ("small=65,polls=2", "transmit small", "65"),
+            ("small=x,polls=2", "transmit small", "x"),
+            ("small=4,polls=1001", "transmit polls", "1001"),
+            ("small=4,polls=-1", "transmit polls", "-1"),
         ] {
-            let err = text.parse::<TxPolicy>().unwrap_err().to_string();
-            assert!(err.starts_with(want), "{text}: {err}");
+            let error = text.parse::<TxPolicy>().unwrap_err();
+            assert_eq!((error.what.as_str(), error.value.as_str()), (what, value), "{text}");
+            shown += &format!("{text}\n    {error}\n");
         }
+        insta::assert_snapshot!("errors", shown);
     }
 }

@@ -4,9 +4,9 @@
 use std::{cell::Cell, collections::VecDeque, rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
 use dataplane::{
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     runtime::Runtime,
-    DropReason, Forwarder, Function, Input, Null, Outputs, PortMap, Settings, Snapshot, TxPolicy, Verdict,
+    Dispatch, DropReason, Forwarder, Function, Input, Null, Outputs, PortMap, Settings, Snapshot, TxPolicy,
 };
 use packet::{
     heap::{HeapBuf, HeapPool},
@@ -111,20 +111,20 @@ impl Function<HeapBuf> for Chaos {
         _: usize,
         burst: &mut Burst<HeapBuf>,
         out: &mut Outputs<HeapBuf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        laps.lap(&mut self.nodes[0], burst.len());
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        timer.end_node(&mut self.nodes[0], burst.len());
         // One port more than there is.
         if self.dice.below(3) == 0 {
             let made = self.pool.frame(&[0xff; 16]).unwrap();
             out.originate(0, made);
-            return Verdict::All(self.dice.below(self.ports + 1) as usize);
+            return Dispatch::All(self.dice.below(self.ports + 1) as usize);
         }
         let n = burst.len();
         for frame in burst.drain(..) {
             let port = self.dice.below(self.ports + 1) as usize;
             match self.dice.below(8) {
-                0 => out.trash.drop(frame, DropReason::NoRoute),
+                0 => out.drops.drop(frame, DropReason::NoRoute),
                 1 => out.punt(frame),
                 2 => out.answer(port, frame),
                 3 if !self.released => self.held.push_back(frame),
@@ -132,24 +132,24 @@ impl Function<HeapBuf> for Chaos {
             }
         }
         if self.dice.below(2) == 0 {
-            laps.lap(&mut self.nodes[1], n);
+            timer.end_node(&mut self.nodes[1], n);
         }
-        Verdict::Split
+        Dispatch::Split
     }
 
     fn poll<C: Clock>(
         &mut self,
         _: &mut Burst<HeapBuf>,
         out: &mut Outputs<HeapBuf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         if self.released || self.dice.below(4) == 0 {
             if let Some(frame) = self.held.pop_front() {
                 out.push(1, frame);
             }
         }
-        laps.lap(&mut self.nodes[1], 0);
-        Verdict::Split
+        timer.end_node(&mut self.nodes[1], 0);
+        Dispatch::Split
     }
 
     fn release(&mut self) {

@@ -124,7 +124,7 @@ impl Eal {
         let mut global = global();
         let State::Running(eal) = global.state else { return };
         global.state = State::Done;
-        if global.live == 0 && !crate::lcore::any_busy() {
+        if global.live == 0 && !crate::busy::any_busy() {
             // SAFETY: nothing of ours points into DPDK's memory any more, and nothing can be made from now on.
             unsafe { sys::lr_eal_cleanup() };
         }
@@ -194,8 +194,7 @@ impl Drop for Alive {
     }
 }
 
-/// The structures behind the shim are those of the headers: another minor version of the library is not the same.
-/// Removes the run directories of our processes that were killed. Theirs carry their pid, as ours does.
+/// Removes the run directories of earlier Linerate processes that were killed. The name of a directory ends with the pid.
 fn remove_stale(own: Option<&Path>) {
     let Some(entries) = own.and_then(Path::parent).and_then(|dir| std::fs::read_dir(dir).ok()) else { return };
     for entry in entries.flatten() {
@@ -207,6 +206,7 @@ fn remove_stale(own: Option<&Path>) {
     }
 }
 
+/// Errors when the DPDK library has another minor version than the headers: its structures may differ.
 fn check_version() -> Result<(), DpdkError> {
     // SAFETY: these return constants.
     let (year, month) = unsafe { (sys::lr_version_header_year(), sys::lr_version_header_month()) };

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use failure::Failure;
+
 use crate::log;
 
 /// What can go wrong with DPDK, each in one line: what, where, and what is legal or mends it.
@@ -118,6 +120,18 @@ pub enum DpdkError {
         /// The option that makes us the server.
         server: &'static str,
     },
+    /// The socket's file is there, and nobody listens on it: the process that made it has ended.
+    #[error(
+        "port {port}: nobody listens on {path}: start the other side first, or remove the file and listen here: rm {path}, then {server}"
+    )]
+    SocketStale {
+        /// The port's text.
+        port: String,
+        /// The file.
+        path: PathBuf,
+        /// The option that makes us the server.
+        server: &'static str,
+    },
     /// We listened, and nobody came.
     #[error("port {port}: no peer connected to {path} ({after}); start the other side, with that path, as the client")]
     NoPeer {
@@ -187,7 +201,12 @@ impl DpdkError {
         use DpdkError::*;
         match self {
             EalInit { .. } | Version { .. } | NoHugepages { .. } | NoMemory { .. } | NoPermission { .. } => true,
-            PciNotBound { .. } | SocketBusy { .. } | SocketMissing { .. } | NoPeer { .. } | Driver { .. } => true,
+            PciNotBound { .. }
+            | SocketBusy { .. }
+            | SocketMissing { .. }
+            | SocketStale { .. }
+            | NoPeer { .. }
+            | Driver { .. } => true,
             AlreadyInitialised | CleanedUp | Config { .. } | Lcore { .. } | Panicked { .. } | Spec { .. } => false,
             NoPciDevice { .. } | NoInterface { .. } | File { .. } | Queue { .. } | Fib { .. } => false,
         }
@@ -201,6 +220,18 @@ impl DpdkError {
             return Self::NoMemory { what: format!("port {port}"), reason: log::errno_text(err) };
         }
         Self::Driver { port: port.to_string(), step: step.into(), reason: reason(&line, err) }
+    }
+}
+
+impl From<DpdkError> for Failure {
+    fn from(e: DpdkError) -> Self {
+        if matches!(e, DpdkError::Panicked { .. } | DpdkError::Lcore { .. }) {
+            Self::failed(e)
+        } else if e.machine_lacks() {
+            Self::machine(e)
+        } else {
+            Self::usage(e)
+        }
     }
 }
 

@@ -3,15 +3,12 @@ use std::{
     ffi::{c_int, c_void},
     marker::PhantomData,
     panic::{catch_unwind, resume_unwind, AssertUnwindSafe},
-    sync::{
-        atomic::{AtomicBool, Ordering},
-        Arc, Condvar, Mutex, MutexGuard, PoisonError,
-    },
+    sync::{atomic::Ordering, Arc, Condvar, Mutex, MutexGuard, PoisonError},
 };
 
 use dpdk_sys as sys;
 
-use crate::{log, DpdkError, Eal};
+use crate::{busy, log, DpdkError, Eal};
 
 /// The lcore this thread is; `None` on a thread that is not EAL's, where pools are slow.
 pub fn current_lcore() -> Option<u32> {
@@ -21,18 +18,6 @@ pub fn current_lcore() -> Option<u32> {
 }
 
 type Payload = Box<dyn Any + Send>;
-
-/// Which lcores have work. EAL's own state lags: an lcore is idle there only after it has left our function.
-static BUSY: [AtomicBool; sys::LR_MAX_LCORE as usize] = [const { AtomicBool::new(false) }; sys::LR_MAX_LCORE as usize];
-
-fn busy(lcore: u32) -> Option<&'static AtomicBool> {
-    BUSY.get(lcore as usize)
-}
-
-/// Whether any worker is at work.
-pub(crate) fn any_busy() -> bool {
-    BUSY.iter().any(|b| b.load(Ordering::Acquire))
-}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,7 +70,7 @@ impl<'scope> Scope<'scope, '_> {
         if lcore == main {
             return Err(refuse("is the main lcore; call the work there".into()));
         }
-        let busy = busy(lcore).filter(|_| enabled).ok_or_else(|| refuse("is not one DPDK runs".into()))?;
+        let busy = busy::flag(lcore).filter(|_| enabled).ok_or_else(|| refuse("is not one DPDK runs".into()))?;
         if busy.swap(true, Ordering::AcqRel) {
             return Err(refuse("is at work already".into()));
         }
@@ -133,7 +118,7 @@ extern "C" fn run(arg: *mut c_void) -> c_int {
     let Job { lcore, work, slot } = *unsafe { Box::from_raw(arg.cast::<Job>()) };
     // It catches its own panics: none may reach C.
     work();
-    if let Some(busy) = busy(lcore) {
+    if let Some(busy) = busy::flag(lcore) {
         busy.store(false, Ordering::Release);
     }
     slot.signal();

@@ -27,6 +27,7 @@
 //! * [`Eal::cleanup`] unmaps DPDK's memory only when no pool, port or table is left.
 //! * An [`Mbuf`] is one owner of one reference; there is no way to copy it.
 
+mod busy;
 mod eal;
 mod error;
 mod fib;
@@ -37,10 +38,9 @@ mod memory;
 mod mempool;
 mod park;
 mod port;
+mod shared_words;
 mod spec;
 mod tsc;
-mod wire;
-mod words;
 
 pub use eal::{Eal, EalOptions, Lcore};
 pub use error::DpdkError;
@@ -51,8 +51,7 @@ pub use mbuf::Mbuf;
 pub use memory::{Memory, MemoryKind};
 pub use mempool::{Mempool, PoolHandle};
 pub use park::Parked;
-pub use port::{Link, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue};
+pub use port::{Link, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue, Wire};
+pub use shared_words::{prefetch, SharedWords};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::Tsc;
-pub use wire::Wire;
-pub use words::{prefetch, Words};

@@ -11,7 +11,7 @@ use std::{
 };
 
 use common::{eal_with, full, open, pass, pool};
-use dpdk::{Eal, Mbuf, Memory, Mempool, Port, PortConfig, RxQueue, TxQueue};
+use dpdk::{DpdkError, Eal, Mbuf, Memory, Mempool, Port, PortConfig, RxQueue, TxQueue};
 use packet::{Alloc, Buffer, Burst, Rx, Tx};
 
 /// A test uses both cores of a small machine, so they take turns.
@@ -132,6 +132,22 @@ fn testpmd_connects_to_our_memif() {
     let testpmd = Testpmd::start(dir.path(), [vdev(0, &p), vdev(1, &q)]);
     through(&pool, a, b, testpmd);
     assert!(!p.exists() && !q.exists());
+}
+
+#[test]
+fn a_socket_on_which_nobody_listens_is_named() {
+    let (eal, _turn) = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("left");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let pool = pool(eal, 1023);
+    for kind in ["memif", "virtio"] {
+        let spec = format!("{kind}:{}", path.display()).parse().unwrap();
+        let error = Port::open(eal, &spec, &PortConfig::new(&pool)).unwrap_err();
+        assert!(error.machine_lacks(), "{error}");
+        assert!(matches!(&error, DpdkError::SocketStale { path: named, .. } if *named == path), "{error}");
+    }
+    full(&pool);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod common;
 use std::sync::atomic::Ordering::Relaxed;
 
 use common::eal_with;
-use dpdk::{prefetch, Memory, Words};
+use dpdk::{prefetch, Memory, SharedWords};
 
 #[test]
 fn words_are_zero_aligned_shared_and_given_back() {
@@ -14,7 +14,7 @@ fn words_are_zero_aligned_shared_and_given_back() {
     const LEN: usize = (32 << 20) / 8;
     // More in turn than there is at once.
     for round in 0..8 {
-        let words = Words::new(eal, LEN).unwrap();
+        let words = SharedWords::new(eal, LEN).unwrap();
         assert_eq!((words.len(), words.as_ptr() as usize % 64), (LEN, 0));
         assert!(words.iter().all(|w| w.load(Relaxed) == 0), "round {round}: not zero");
         std::thread::scope(|s| {
@@ -25,10 +25,10 @@ fn words_are_zero_aligned_shared_and_given_back() {
         prefetch(&words[LEN - 1]);
         assert!(words.iter().all(|w| w.load(Relaxed) == u64::MAX));
     }
-    let refused = Words::new(eal, (1 << 30) / 8).unwrap_err();
+    let refused = SharedWords::new(eal, (1 << 30) / 8).unwrap_err();
     assert!(refused.machine_lacks() && refused.to_string().contains("a table of 1024 MiB"), "{refused}");
     assert!(refused.to_string().contains("--memory-mib"), "{refused}");
     for bad in [0, usize::MAX / 8, usize::MAX] {
-        assert!(Words::new(eal, bad).unwrap_err().to_string().contains("at least one word"), "{bad}");
+        assert!(SharedWords::new(eal, bad).unwrap_err().to_string().contains("at least one word"), "{bad}");
     }
 }

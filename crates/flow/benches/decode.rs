@@ -83,12 +83,12 @@ fn frame(case: &str, i: u8) -> Vec<u8> {
     plain
 }
 
-/// Decodes as many bursts; with `+` behind the case, directions are joined. Best nanoseconds a frame.
+/// Decodes as many bursts; with `+` behind the case, a flow has both directions (biflow). Best nanoseconds a frame.
 fn run(case: &str, bursts: usize, rounds: usize) -> f64 {
-    let (case, joined) = case.strip_suffix('+').map_or((case, false), |case| (case, true));
+    let (case, biflow) = case.strip_suffix('+').map_or((case, false), |case| (case, true));
     let frames: Vec<Vec<u8>> = (0..BURST as u8).map(|i| frame(case, i)).collect();
     let vxlan = if case == "vxlan" { Layer::Inner } else { Layer::Outer };
-    let decoder = Decoder::new(DecodeSpec { joined, vxlan, ..DecodeSpec::default() });
+    let decoder = Decoder::new(DecodeSpec { biflow, vxlan, ..DecodeSpec::default() });
     let four = Packet4 { key: Key4::default(), bytes: 0, tos: 0, tcp_flags: 0, reversed: false };
     let six = Packet6 { key: Key6::default(), bytes: 0, tos: 0, tcp_flags: 0, reversed: false };
     let mut keys = Keys { four: [four; BURST], six: [six; BURST] };
@@ -127,13 +127,13 @@ fn main() {
     if !args.iter().any(|a| a == "--bench") {
         return;
     }
-    println!("{:<8} {:>8} {:>8} {:>8} {:>8}  what", "", "apart", "joined", "ns", "ns");
+    println!("{:<8} {:>8} {:>8} {:>8} {:>8}  what", "", "uniflow", "biflow", "ns", "ns");
     for (case, what) in CASES {
         let frames = (BURST * (MANY - FEW)) as f64;
-        let [apart, joined] = [case.to_string(), format!("{case}+")].map(|case| {
+        let [uniflow, biflow] = [case.to_string(), format!("{case}+")].map(|case| {
             let instructions = (count(&args[0], &case, MANY) - count(&args[0], &case, FEW)) as f64 / frames;
             (instructions, run(&case, MANY, ROUNDS))
         });
-        println!("{case:<8} {:>8.1} {:>8.1} {:>8.2} {:>8.2}  {what}", apart.0, joined.0, apart.1, joined.1);
+        println!("{case:<8} {:>8.1} {:>8.1} {:>8.2} {:>8.2}  {what}", uniflow.0, biflow.0, uniflow.1, biflow.1);
     }
 }

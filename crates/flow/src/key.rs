@@ -55,7 +55,7 @@ pub struct Key {
     pub dport: u16,
     /// IP protocol number.
     pub protocol: u8,
-    /// Where it was seen: the ingress port when directions are kept apart, the lower port of the pair when joined.
+    /// Where it was seen: the ingress port, or for a biflow the lower port of the pair.
     pub port: u8,
     /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] says; zero when nothing is told apart by it.
     pub scope: u32,

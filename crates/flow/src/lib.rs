@@ -9,7 +9,6 @@ pub mod export;
 pub mod ipfix;
 mod key;
 pub mod metrics;
-mod net;
 mod packed;
 pub mod protocol;
 mod record;
@@ -17,6 +16,7 @@ pub mod serve;
 mod source;
 pub mod table;
 pub mod truth;
+mod unix_time;
 
 pub use key::{Addresses, Distinguish, Key};
 pub use packed::{Key4, Key6};

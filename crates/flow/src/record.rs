@@ -4,8 +4,8 @@ use crate::Key;
 
 /// What was counted of a flow, while it goes on or when it has ended.
 ///
-/// With directions joined, `forward` is the way of the first frame seen, from the key's source to its destination, and
-/// `back` the other; apart, `back` stays zero. Bytes are those of the frames on the wire without FCS. Times are
+/// For a biflow, `forward` is the way of the first frame seen, from the key's source to its destination, and
+/// `back` the other; otherwise `back` stays zero. Bytes are those of the frames on the wire without FCS. Times are
 /// nanoseconds since the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {

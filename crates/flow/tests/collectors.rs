@@ -42,7 +42,7 @@ fn free_port() -> u16 {
 }
 
 /// Exports the records to an nfcapd, and gives what nfdump reads of its file.
-fn through_nfcapd(records: &[Record], joined: bool, distinguish: Distinguish) -> Vec<serde_json::Value> {
+fn through_nfcapd(records: &[Record], biflow: bool, distinguish: Distinguish) -> Vec<serde_json::Value> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
     let port = free_port();
@@ -57,7 +57,7 @@ fn through_nfcapd(records: &[Record], joined: bool, distinguish: Distinguish) ->
     let hex = format!(":{port:04X} ");
     wait_for("nfcapd", || fs::read_to_string("/proc/net/udp").unwrap().contains(&hex));
     let sinks = vec![SinkSpec::Udp(UdpSpec::new(format!("127.0.0.1:{port}")))];
-    let spec = ExportSpec { sinks, joined, distinguish, ..ExportSpec::default() };
+    let spec = ExportSpec { sinks, biflow, distinguish, ..ExportSpec::default() };
     let given = Given::default();
     given.put(records.iter().copied());
     let exporter = Exporter::start(&spec, given.boxed(), Arc::new(|_| ())).unwrap();
@@ -78,7 +78,7 @@ fn through_nfcapd(records: &[Record], joined: bool, distinguish: Distinguish) ->
     serde_json::from_str(&format!("[{inner}]")).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-fn agree(records: &[Record], found: &[serde_json::Value], joined: bool) {
+fn agree(records: &[Record], found: &[serde_json::Value], biflow: bool) {
     assert_eq!(found.len(), records.len());
     let number = |value: &serde_json::Value, name: &str| value[name].as_u64().unwrap_or(0);
     let mut expected: Vec<_> = records.iter().map(|r| (r.key.addresses.src().to_string(), r)).collect();
@@ -89,7 +89,7 @@ fn agree(records: &[Record], found: &[serde_json::Value], joined: bool) {
     for ((address, r), (found_address, v)) in expected.iter().zip(&found) {
         assert_eq!(address, found_address);
         assert_eq!((number(v, "in_packets"), number(v, "in_bytes")), (r.forward.packets, r.forward.bytes), "{v}");
-        if joined {
+        if biflow {
             assert_eq!((number(v, "out_packets"), number(v, "out_bytes")), (r.back.packets, r.back.bytes), "{v}");
         }
         assert_eq!(number(v, "proto"), u64::from(r.key.protocol), "{v}");
@@ -176,12 +176,12 @@ fn tshark_has_no_complaint() {
     let mut payloads = Vec::new();
     let mut records = 0;
     let mut packets = 0;
-    for (domain, joined) in [(0, false), (10, true)] {
+    for (domain, biflow) in [(0, false), (10, true)] {
         let kinds = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label];
         for (n, distinguish) in (0..).zip(kinds) {
-            let spec = EncodeSpec { domain: domain + n, joined, distinguish, message_bytes: 1400 };
+            let spec = EncodeSpec { domain: domain + n, biflow, distinguish, message_bytes: 1400 };
             let mut encoder = Encoder::new(spec);
-            let all: Vec<_> = (0..100).map(|n| record(n, n % 3 == 0, joined)).collect();
+            let all: Vec<_> = (0..100).map(|n| record(n, n % 3 == 0, biflow)).collect();
             let statistics = Statistics { messages: 1, flows: 2, octets: 3, ..Statistics::default() };
             let mut rest = &all[..];
             while !rest.is_empty() {

@@ -5,7 +5,7 @@ mod ipfix_support;
 
 use std::{
     fs,
-    io::Write,
+    io::{ErrorKind, Write},
     net::{SocketAddr, TcpListener, UdpSocket},
     os::unix::process::CommandExt,
     path::Path,
@@ -41,7 +41,7 @@ fn collector(udp: Option<&str>, tcp: Option<&str>) -> (Collector, Flows) {
 }
 
 fn spec(sinks: &[SinkSpec]) -> ExportSpec {
-    ExportSpec { sinks: sinks.to_vec(), joined: true, message_bytes: Some(1400), ..ExportSpec::default() }
+    ExportSpec { sinks: sinks.to_vec(), biflow: true, message_bytes: Some(1400), ..ExportSpec::default() }
 }
 
 fn start(spec: &ExportSpec) -> (Exporter, Given, Lines) {
@@ -373,7 +373,8 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
         fs::write(&path, &content).unwrap();
         let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
         given.put(some(3));
-        wait_for("the line", || lines_with(&lines, "not one of JSON lines") == 1);
+        assert_eq!(FileSpec::new(&path).check().unwrap_err().kind(), ErrorKind::InvalidData);
+        wait_for("the line", || lines_with(&lines, ": down") == 1);
         assert_eq!(exporter.finish(Duration::ZERO)[0].totals, totals(3, 0, 3));
         assert_eq!(fs::read(&path).unwrap(), content);
     }
@@ -386,10 +387,10 @@ fn a_file_that_another_logger_writes_is_left_to_it() {
     let (one, given, _) = start(&spec(&[SinkSpec::Json(file.clone())]));
     given.put(some(3));
     wait_for("records", || one.stats()[0].totals.sent == 3);
-    assert!(file.check().unwrap_err().to_string().contains("another process writes it"));
+    assert_eq!(file.check().unwrap_err().kind(), ErrorKind::ResourceBusy);
     let (other, given, lines) = start(&spec(&[SinkSpec::Json(file.clone())]));
     given.put(some(5));
-    wait_for("the line", || lines_with(&lines, "another process writes it") == 1);
+    wait_for("the line", || lines_with(&lines, ": down") == 1);
     assert_eq!(other.finish(Duration::ZERO)[0].totals, totals(5, 0, 5));
     assert_eq!(one.finish(SECONDS)[0].totals, totals(3, 3, 0));
     assert_eq!(fs::read_to_string(&file.path).unwrap().lines().count(), 3);

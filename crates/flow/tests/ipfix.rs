@@ -17,7 +17,7 @@ use flow::{
 use ipfix_support::{any_record, record, wait_for, T0};
 use proptest::prelude::*;
 
-const SPEC: EncodeSpec = EncodeSpec { domain: 7, joined: false, distinguish: Distinguish::None, message_bytes: 1400 };
+const SPEC: EncodeSpec = EncodeSpec { domain: 7, biflow: false, distinguish: Distinguish::None, message_bytes: 1400 };
 
 fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<Record>, DecodeError> {
     let mut flows = Vec::new();
@@ -48,12 +48,12 @@ proptest! {
 
     #[test]
     fn what_is_encoded_is_decoded(
-        (joined, distinguish, message_bytes, records) in (any::<bool>(), 0..4usize, 0..3000usize).prop_flat_map(|(joined, d, size)| {
+        (biflow, distinguish, message_bytes, records) in (any::<bool>(), 0..4usize, 0..3000usize).prop_flat_map(|(biflow, d, size)| {
             let distinguish = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label][d];
-            (Just(joined), Just(distinguish), Just(size), proptest::collection::vec(any_record(joined, distinguish), 0..100))
+            (Just(biflow), Just(distinguish), Just(size), proptest::collection::vec(any_record(biflow, distinguish), 0..100))
         })
     ) {
-        let mut encoder = Encoder::new(EncodeSpec { domain: 1, joined, distinguish, message_bytes });
+        let mut encoder = Encoder::new(EncodeSpec { domain: 1, biflow, distinguish, message_bytes });
         let mut decoder = Decoder::new(Limits::default());
         let (mut out, mut back, mut rest) = (Vec::new(), Vec::new(), &records[..]);
         let mut first = true;

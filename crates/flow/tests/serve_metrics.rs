@@ -15,6 +15,7 @@ use std::{
 use flow::{
     metrics::{text, MetricsServer, MetricsSpec},
     protocol::{ExportTotals, Sink},
+    serve::ServeError,
     Source,
 };
 use serve_support::{flows, loopback};
@@ -130,7 +131,7 @@ fn elsewhere_than_loopback_a_token_is_needed() {
     let listen = "0.0.0.0:0".parse().unwrap();
     let source = flows(1, 1);
     let error = MetricsServer::start(&MetricsSpec { listen, token: None }, Arc::clone(&source) as Arc<dyn Source>);
-    assert!(error.unwrap_err().to_string().contains("needs a token"));
+    assert!(matches!(error, Err(ServeError::NeedsToken(_))));
     let spec = MetricsSpec { listen: loopback(), token: Some("correct-horse".into()) };
     let server = MetricsServer::start(&spec, source).unwrap();
     assert!(ask(&server, "GET /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 401 "));

@@ -2,19 +2,22 @@
 // Comments on flags are the help texts a user reads, where brackets mean what is optional.
 #![allow(rustdoc::broken_intra_doc_links)]
 
-pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
+pub mod flows_arg;
 pub mod forward;
 pub mod layout;
 pub mod replay;
+pub mod score;
 pub mod shape;
 pub mod sweep;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use failure::Failure;
 use measure::plan::Test;
+use rig::{device::DeviceOptions, MachineOptions, MemoryChoice};
 use units::{FrameSize, Frames, LinkSpeed, Load, Ratio};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
@@ -46,6 +49,9 @@ pub enum Command {
     Flows(flows::FlowsArgs),
     /// Results stored with --json: show them again, in a document's layout, or one against another.
     Runs(layout::RunsArgs),
+    /// Run one job of a suite or a sweep, from standard input.
+    #[command(name = campaign::JOB_COMMAND, hide = true)]
+    RunJob,
 }
 
 /// `linerate bench`
@@ -71,7 +77,7 @@ pub struct BenchArgs {
     pub list: bool,
     /// Print how many trials and how long the plan may be expected to take, from a hundred runs against a simulated
     /// device, and end.
-    #[arg(long, conflicts_with_all = ["list", "print_config", "flow_logger"])]
+    #[arg(long, conflicts_with_all = ["list", "print_config"])]
     pub dry_run: bool,
     /// Print the effective plan as TOML, with every default, and end.
     #[arg(long)]
@@ -89,8 +95,6 @@ pub struct BenchArgs {
     pub search: SearchArgs,
     #[command(flatten)]
     pub sweep: sweep::SweepArgs,
-    #[command(flatten)]
-    pub flow_logger: flowbench::FlowLoggerArgs,
     #[command(flatten)]
     pub machine: MachineArgs,
     #[command(flatten)]
@@ -112,8 +116,6 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --quick --frame-sizes 64 --sweep routes=1,1k --sweep flows=1,1k
                                                                a row for each combination
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
-  linerate bench --flow-logger ipfix=udp://0.0.0.0:4739 --flows constant:1M --load 5Mpps --duration 10s \
-                 --port 0000:37:00.0 --port 0000:37:00.1   score a flow logger against what was sent
 
 Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the command or a file is wrong;
 3 measured, but not trustworthy; 4 the machine lacks something; 130 stopped by Ctrl-C, results so far kept.";
@@ -236,10 +238,10 @@ pub struct TrafficArgs {
     /// Send both ways at once (each direction at the load).
     #[arg(long)]
     pub both_ways: bool,
-    /// Distinct 5-tuples per direction. With --flow-logger a program: constant:N, zipf:N[,s=S],
+    /// Distinct 5-tuples per direction. For flowlog score a program: constant:N, zipf:N[,s=S],
     /// churn:RATE[,packets=K][,life=TIME] (RATE may be max: search for it) or scan:HOSTS,PORTS.
     #[arg(long, value_name = "N|PROGRAM")]
-    pub flows: Option<flowbench::FlowsArg>,
+    pub flows: Option<flows_arg::FlowsArg>,
     /// IP version.
     #[arg(long, value_enum, value_name = "VERSION")]
     pub ip: Option<IpArg>,
@@ -377,8 +379,7 @@ pub struct MachineArgs {
 }
 
 /// Kinds of packet memory.
-#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
 pub enum MemoryArg {
     /// Hugepages when enough are free, ordinary pages otherwise.
     #[default]
@@ -390,7 +391,7 @@ pub enum MemoryArg {
 }
 
 /// Where results go.
-#[derive(Debug, Args, Default)]
+#[derive(Debug, Clone, Args, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
     /// Write the whole result, every trial with raw counts, as JSON (`-` for standard output, without tables).
@@ -408,7 +409,51 @@ pub struct OutputArgs {
     /// Write one line a figure of each test beside the throughput as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv_tests: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile. The files hold them anyway.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What tables, pictures and files call the device.
+    #[arg(long, value_name = "NAME")]
+    pub dut_name: Option<String>,
     /// No progress.
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+impl MemoryArg {
+    /// The choice itself.
+    pub fn choice(self) -> MemoryChoice {
+        match self {
+            Self::Auto => MemoryChoice::Auto,
+            Self::Hugepages => MemoryChoice::Hugepages,
+            Self::NoHugepages => MemoryChoice::NoHugepages,
+        }
+    }
+}
+
+impl MachineArgs {
+    /// As the rig takes them.
+    pub fn options(&self) -> MachineOptions {
+        MachineOptions {
+            tester_cpu: self.tester_cpu,
+            dut_cpu: self.dut_cpu,
+            memory: self.memory.choice(),
+            memory_mib: self.memory_mib,
+            descriptors: self.descriptors,
+        }
+    }
+}
+
+impl PortArgs {
+    /// The words that name a device.
+    pub fn options(&self) -> Result<DeviceOptions, Failure> {
+        Ok(DeviceOptions {
+            ports: self.ports.clone(),
+            dut: self.dut.clone(),
+            impair: self.impair.clone(),
+            tx_policy: self.dut_tx.clone(),
+            control: self.dut_control.clone(),
+            link_wait: units::parse_duration(&self.link_wait)?,
+        })
+    }
 }

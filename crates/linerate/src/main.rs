@@ -4,11 +4,7 @@
 
 mod cli;
 mod cmd;
-mod control;
-mod engine;
-mod failure;
 mod out;
-mod stop;
 
 use std::process::ExitCode;
 
@@ -32,6 +28,7 @@ fn main() -> ExitCode {
         Command::Forward(args) => cmd::forward::run(&args),
         Command::Flowlog(args) => cmd::flowlog::run(&args),
         Command::Flows(args) => cmd::flows::run(&args),
+        Command::RunJob => cmd::job::run(),
         Command::Runs(args) => cmd::runs::run(&args),
     };
     // Ports and cores are gone by now, whichever way the command ended.

@@ -7,7 +7,7 @@
 mod buffer;
 pub mod capture;
 pub mod checksum;
-mod clock;
+pub mod clock;
 pub mod frame;
 mod gaps;
 pub mod headers;
@@ -18,7 +18,7 @@ pub mod pcap;
 pub mod stamp;
 
 pub use buffer::{Buffer, Burst, Captured, BURST};
-pub use clock::{Clock, FakeClock};
+pub use clock::{since_1970, Clock, ClockPair, FakeClock};
 pub use gaps::{GapMeter, Gaps};
 pub use io::{Alloc, Rx, Tx};
 pub use mac::{MacAddr, MacAddrError};

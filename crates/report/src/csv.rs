@@ -1,207 +1,67 @@
 //! Comma-separated values (RFC 4180) with the schema's names and base units, for a spreadsheet or a script.
 
-use measure::{result::RunResult, search::mlr::GoalResult};
+use measure::result::RunResult;
 
 use crate::{
-    figures::{self, Rates},
-    tables, text, words,
+    data,
+    document::{Audience, Block, Document, Render, Section},
 };
 
-/// The columns of a goal, behind the others.
-const GOAL_COLUMNS: &str = ",goal,goal_regularity,goal_lower_fps,goal_conditional_throughput_fps,goal_upper_fps,\
-                            goal_trials,goal_trial_s";
-
-/// The figures of a run: its answers by frame size, or of a run that has none, such as a single trial, its trials.
-pub fn figures(result: &RunResult) -> String {
-    match result.sizes.is_empty() && result.tests.is_empty() && !result.trials.is_empty() {
-        true => trials(result),
-        false => sizes(result),
-    }
+/// The figures of a document: its answers by frame size, or of a run that has none, such as a single trial, its trials.
+pub fn figures(document: &Document) -> String {
+    render(document, Audience::CSV)
 }
 
-/// One line a frame size, or with search goals one a goal of it, with more columns. `throughput_fps` and what follows from
-/// it are per direction unless named `_sum`; an outcome other than `found`, `at_maximum` or `tester_limited` leaves them
-/// empty.
+/// One line for each figure of each test beside the throughput, under the schema's own names: `points.3.loss_ratio`.
+pub fn tests(document: &Document) -> String {
+    render(document, Audience::CSV_TESTS)
+}
+
+/// One line for each frame size, or with search goals one for each goal of it, with more columns. `throughput_fps` and what
+/// follows from it are per direction unless named `_sum`; an outcome other than `found`, `at_maximum` or `tester_limited`
+/// leaves them empty.
 pub fn sizes(result: &RunResult) -> String {
-    let mut out = String::from(
-        "frame_size_bytes,outcome,throughput_fps,throughput_sum_fps,l2_sum_bps,l1_sum_bps,line_rate_percent,\
-         upper_bound_fps,loss_ratio,latency_min_ns,latency_avg_ns,latency_max_ns,duplicates,reordered,\
-         invalid_trials,standard,departures,compliance,latency_compliance,latency_departures",
-    );
-    let goals = result.sizes.iter().any(|s| !s.goals.is_empty());
-    out.push_str(if goals { GOAL_COLUMNS } else { "" });
-    out.push('\n');
-    for size in &result.sizes {
-        let rates = figures::Shown::of(size, result.link_bps)
-            .rate()
-            .map(|r| Rates::new(r, size.frame_size_bytes, result.directions, result.link_bps));
-        let latency = rates.and(figures::latency(&size.at_throughput));
-        let loss = rates.and(figures::loss(&size.at_throughput));
-        let count = |f: fn(&measure::trial::DirectionCounts) -> u64| size.at_throughput.iter().map(f).sum::<u64>();
-        let fields = vec![
-            size.frame_size_bytes.written(),
-            snake(&size.outcome),
-            number(rates.map(|r| r.per_direction.get())),
-            number(rates.map(|r| r.sum.get())),
-            number(rates.map(|r| r.l2_bps)),
-            number(rates.map(|r| r.l1_bps)),
-            number(rates.and_then(|r| r.line_percent)),
-            number(size.upper_bound_fps.map(|f| f.get())),
-            number(loss.map(|l| l.get())),
-            number(latency.map(|l| l.0 as f64)),
-            number(latency.map(|l| l.1)),
-            number(latency.map(|l| l.2 as f64)),
-            count(|d| d.duplicates).to_string(),
-            count(|d| d.reordered).to_string(),
-            size.invalid_trials.to_string(),
-            field(&size.standard.name),
-            field(&size.standard.departures.join("; ")),
-            size.compliance.as_ref().map_or_else(String::new, snake),
-            size.latency_compliance.as_ref().map_or_else(String::new, snake),
-            size.latency_standard.as_ref().map_or_else(String::new, |label| field(&label.departures.join("; "))),
-        ];
-        for goal in &size.goals {
-            line(&mut out, &[fields.clone(), goal_fields(goal)].concat());
-        }
-        if size.goals.is_empty() {
-            let none = if goals { vec![String::new(); GOAL_COLUMNS.matches(',').count()] } else { Vec::new() };
-            line(&mut out, &[fields, none].concat());
-        }
-    }
-    out
+    data::sizes(result).csv()
 }
 
-fn goal_fields(goal: &GoalResult) -> Vec<String> {
-    vec![
-        field(&goal.goal.name),
-        snake(&goal.regularity),
-        number(goal.lower_fps.map(|f| f.get())),
-        number(goal.conditional_throughput_fps.map(|f| f.get())),
-        number(goal.upper_fps.map(|f| f.get())),
-        goal.trials.len().to_string(),
-        number(Some(goal.trial_s)),
-    ]
-}
-
-/// One line a figure of each test beside the throughput, under the schema's own names: `points.3.loss_ratio`.
-pub fn tests(result: &RunResult) -> String {
-    let mut out = String::from("frame_size_bytes,test,outcome,compliance,figure,value\n");
-    for test in &result.tests {
-        let key =
-            [test.frame_size_bytes.written(), test.test.to_string(), snake(&test.outcome), snake(&test.compliance)];
-        let mut figures = Vec::new();
-        // The kind of the test is the one key of what was found.
-        if let Ok(serde_json::Value::Object(found)) = serde_json::to_value(&test.found) {
-            found.values().for_each(|value| leaves(value, "", &mut figures));
-        }
-        for (name, value) in figures {
-            line(&mut out, &[&key[..], &[field(&name), field(&value)]].concat());
-        }
-    }
-    out
-}
-
-/// Every value of a tree with the way to it.
-fn leaves(value: &serde_json::Value, path: &str, found: &mut Vec<(String, String)>) {
-    let under = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    match value {
-        serde_json::Value::Object(map) => map.iter().for_each(|(name, v)| leaves(v, &under(name), found)),
-        serde_json::Value::Array(all) => {
-            all.iter().enumerate().for_each(|(i, v)| leaves(v, &under(&i.to_string()), found));
-        }
-        serde_json::Value::Null => {}
-        serde_json::Value::String(text) => found.push((path.to_owned(), text.clone())),
-        other => found.push((path.to_owned(), other.to_string())),
-    }
-}
-
-/// One line a trial and direction, counts in frames.
+/// One line for each trial and direction, counts in frames.
 pub fn trials(result: &RunResult) -> String {
-    let mut out = String::from(
-        "number,attempt,purpose,frame_size_bytes,load_fps,duration_s,real_duration_s,from,to,intended,sent,refused,\
-         skipped,received,duplicates,reordered,lost,foreign,wrong_length,misdirected,latency_min_ns,latency_avg_ns,\
-         latency_p99_ns,latency_max_ns,placement,validity\n",
-    );
-    for trial in &result.trials {
-        for d in &trial.directions {
-            let latency = d.latency.as_ref();
-            let mut fields = vec![
-                trial.number.to_string(),
-                trial.attempt.to_string(),
-                field(words::purpose(trial.spec.purpose)),
-                trial.spec.frame_size_bytes.written(),
-                number(Some(trial.spec.load_fps.get())),
-                number(Some(trial.spec.duration_s)),
-                number(Some(trial.real_duration_s)),
-                field(&d.from),
-                field(&d.to),
-            ];
-            let counts = [
-                d.intended,
-                d.sent,
-                d.refused,
-                d.skipped,
-                d.received,
-                d.duplicates,
-                d.reordered,
-                d.lost,
-                d.foreign,
-                d.wrong_length,
-                d.misdirected,
-            ];
-            fields.extend(counts.iter().map(ToString::to_string));
-            fields.extend([
-                number(latency.map(|l| l.min_ns as f64)),
-                number(latency.map(|l| l.avg_ns)),
-                number(latency.map(|l| l.p99_ns as f64)),
-                number(latency.map(|l| l.max_ns as f64)),
-                trial.interference.placement.map_or_else(String::new, |p| p.to_string()),
-                field(&tables::validity(trial)),
-            ]);
-            line(&mut out, &fields);
+    data::trials(result).csv()
+}
+
+/// One line for each figure of each test of a result.
+pub(crate) fn tests_of(result: &RunResult) -> String {
+    data::tests(result).csv()
+}
+
+fn render(document: &Document, audience: Audience) -> String {
+    let mut csv = Csv { audience, out: String::new() };
+    document.render(&mut csv);
+    csv.out
+}
+
+/// The tables of one audience, one under the other.
+struct Csv {
+    audience: Audience,
+    out: String,
+}
+
+impl Render for Csv {
+    fn audience(&self) -> Audience {
+        self.audience
+    }
+
+    fn open(&mut self, _: &Section) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
         }
     }
-    out
-}
 
-fn line(out: &mut String, fields: &[String]) {
-    out.push_str(&fields.join(","));
-    out.push('\n');
-}
-
-fn number(value: Option<f64>) -> String {
-    value.map_or_else(String::new, |v| v.to_string())
-}
-
-/// The schema's own name of a value of a closed list.
-fn snake(value: &impl serde::Serialize) -> String {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(s)) => s,
-        _ => String::new(),
+    fn block(&mut self, block: &Block) {
+        if let Block::Data(table) = block {
+            self.out.push_str(&table.csv());
+        }
     }
-}
 
-/// Text from outside: one line, quoted where needed, and never a formula to a spreadsheet.
-pub(crate) fn field(value: &str) -> String {
-    let mut value = text::clean(value);
-    if value.starts_with(['=', '+', '-', '@']) {
-        value.insert(0, '\'');
-    }
-    if value.contains([',', '"']) {
-        format!("\"{}\"", value.replace('"', "\"\""))
-    } else {
-        value
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::field;
-
-    #[test]
-    fn fields_are_quoted_and_formulas_are_text() {
-        assert_eq!(field("a,\"b\"\n"), "\"a,\"\"b\"\"\"");
-        assert_eq!(field("=1+1"), "'=1+1");
-        assert_eq!(field("net_memif0"), "net_memif0");
-    }
+    fn close(&mut self, _: &Section) {}
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    result::{Outcome, RunResult, SizeResult},
-    trial::{DirectionCounts, LatencySummary, Rule, TrialRecord},
+    result::{Outcome, RunResult, SizeResult, WarningKind},
+    trial::{DirectionCounts, LatencySummary, Purpose, Rule, TrialRecord},
 };
 use units::{rate, Fps, Frames, LinkSpeed, Ratio};
 
@@ -20,7 +20,7 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
-    /// The rule of the house in one place: only an outcome that stands for a figure shows one.
+    /// Only an outcome that stands for a figure shows one: the one place that decides it.
     pub(crate) fn of(size: &SizeResult, link: Option<LinkSpeed>) -> Self {
         match (size.outcome, size.throughput_fps) {
             (Outcome::Found, Some(fps)) => Self::Exactly(fps),
@@ -87,7 +87,22 @@ pub(crate) fn latency(directions: &[DirectionCounts]) -> Option<(u64, f64, u64)>
     Some((min, if frames > 0 { sum / frames as f64 } else { 0.0 }, max))
 }
 
-/// How many trials were run and why some were thrown away.
+/// The sizes whose figures may be shown.
+pub(crate) fn shown(result: &RunResult) -> impl Iterator<Item = &SizeResult> {
+    result.sizes.iter().filter(|s| Shown::of(s, result.link_bps) != Shown::Nothing)
+}
+
+/// The trial that `linerate trial` was asked for: its last try.
+pub(crate) fn single(result: &RunResult) -> Option<&TrialRecord> {
+    result.trials.iter().rev().find(|t| t.spec.purpose == Purpose::Single).or(result.trials.last())
+}
+
+/// Whether the device was simulated.
+pub(crate) fn simulated(result: &RunResult) -> bool {
+    result.warnings.iter().any(|w| w.kind == WarningKind::Simulated)
+}
+
+/// How many trials were run and why some were discarded.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct TrialTally {
     pub(crate) run: usize,
@@ -97,9 +112,10 @@ pub(crate) struct TrialTally {
 }
 
 impl TrialTally {
-    pub(crate) fn of(trials: &[TrialRecord]) -> Self {
-        let mut tally = Self { run: trials.len(), ..Self::default() };
+    pub(crate) fn of<'a>(trials: impl IntoIterator<Item = &'a TrialRecord>) -> Self {
+        let mut tally = Self::default();
         for trial in trials {
+            tally.run += 1;
             tally.invalid += usize::from(!trial.valid());
             let mut rules: Vec<Rule> = trial.violations.iter().map(|v| v.rule).collect();
             rules.sort_unstable();

@@ -1,30 +1,39 @@
-//! Results in, documents out: every function here turns a [`measure::result::RunResult`] into text and nothing else.
+//! Results in, documents out.
 //!
-//! Pure but for [`mod@write`], which puts bytes in a file so that a full disk never leaves half a report behind. Names,
-//! warnings and diagnoses come from outside the program (port names, drivers, host names), so every document
-//! neutralises them on the way out: see `text`.
+//! [`run::document`] builds a [`Document`] from a [`measure::result::RunResult`]: sections in one order. [`terminal`],
+//! [`markdown`] and [`csv`] render it. Everything here is pure but [`mod@write`], which puts bytes in a file so that a full
+//! disk never leaves half a report behind. Names, warnings and diagnoses come from outside the program (port names,
+//! drivers, host names), so every document neutralises them on the way out: see `text`.
 #![forbid(unsafe_code)]
 
+mod bars;
 pub mod csv;
+mod data;
+mod document;
+pub mod dry_run;
 mod figures;
+mod goals;
 pub mod json;
 pub mod layout;
 pub mod markdown;
+mod names;
 mod num;
-mod procedures;
 pub mod progress;
-pub mod rehearsal;
-mod runtime;
+pub mod run;
+mod sections;
 pub mod selftest;
+pub mod sheet;
+mod standing;
 mod style;
 pub mod svg;
 pub mod sweep;
 mod table;
-mod tables;
 pub mod terminal;
 mod text;
-mod windows;
+pub mod trial_line;
 mod words;
 pub mod write;
 
-pub use style::Style;
+pub use document::{Audience, Detail, Document, Section, Topic};
+pub use style::{Paint, Style};
+pub use table::{Cell, Table};

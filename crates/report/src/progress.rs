@@ -2,7 +2,7 @@
 
 use units::{si, Fps, Frames};
 
-use crate::{num, text, Style};
+use crate::{num, style::Style, text};
 
 /// What a run is doing at this moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,22 +24,36 @@ pub struct Line {
 }
 
 impl Line {
-    /// One line, cut to the width of the style, without colours (the terminal redraws it all the time).
+    /// One line within the width of the style, without colours (the terminal redraws it all the time). Where there is too
+    /// little room, the bounds go first, then what else is in the middle; the time left is never cut.
     pub fn render(&self, style: &Style) -> String {
-        let mut parts = vec![];
-        if let Some((size, at, of)) = self.frame_size {
-            parts.push(format!("{} ({at}/{of})", size.with_unit("B")));
-        }
-        parts.push(text::styled(&self.phase, style));
-        parts.extend(self.load.map(|l| l.to_string()));
-        if self.bounds != (None, None) {
-            parts.push(bounds(self.bounds.0, self.bounds.1));
-        }
+        let place = self.frame_size.map(|(size, at, of)| format!("{} ({at}/{of})", size.with_unit("B")));
+        let phase = text::styled(&self.phase, style);
+        let load = self.load.map(|l| l.to_string());
+        let bounds = (self.bounds != (None, None)).then(|| bounds(self.bounds.0, self.bounds.1));
         let invalid = if self.invalid > 0 { format!(", {} invalid", self.invalid) } else { String::new() };
-        parts.push(format!("{} trial{}{invalid}", self.trials, if self.trials == 1 { "" } else { "s" }));
-        parts.extend(self.left_s.map(|s| format!("about {} left", num::duration(s.max(0.0).round()))));
-        parts.retain(|p| !p.is_empty());
-        text::clip(&parts.join("  "), style.width)
+        let trials = format!("{} trial{}{invalid}", self.trials, if self.trials == 1 { "" } else { "s" });
+        let left = self.left_s.map(|s| num::duration(s.max(0.0).round()));
+        let about = left.as_ref().map(|left| format!("about {left} left"));
+        let left = left.map(|left| format!("{left} left"));
+        let line = |parts: &[Option<&String>]| {
+            let parts: Vec<&str> = parts.iter().flatten().map(|p| p.as_str()).filter(|p| !p.is_empty()).collect();
+            parts.join("  ")
+        };
+        let [place, phase, load, bounds, trials] =
+            [place.as_ref(), Some(&phase), load.as_ref(), bounds.as_ref(), Some(&trials)];
+        let tries = [
+            line(&[place, phase, load, bounds, trials, about.as_ref()]),
+            line(&[place, phase, load, bounds, trials, left.as_ref()]),
+            line(&[place, phase, load, trials, left.as_ref()]),
+            line(&[place, phase, load, left.as_ref()]),
+        ];
+        if let Some(fits) = tries.into_iter().find(|line| line.chars().count() <= style.width) {
+            return fits;
+        }
+        let tail = left.map_or_else(String::new, |left| format!("  {left}"));
+        let head = text::clip(&line(&[place, phase, load]), style.width.saturating_sub(tail.chars().count()));
+        text::clip_hard(&(head + &tail), style.width)
     }
 }
 
@@ -85,8 +99,17 @@ mod tests {
     }
 
     #[test]
-    fn never_wider_than_the_terminal() {
-        let text = line().render(&Style { width: 40, ..Style::PIPE });
-        assert_eq!((text.chars().count(), text.ends_with('~')), (40, true));
+    fn the_time_left_is_never_cut() {
+        let long = Line { phase: "latency-profile, load 3 of 12".into(), left_s: Some(7_400.0), ..line() };
+        for width in 20..120 {
+            let text = long.render(&Style { width, ..Style::PIPE });
+            assert!(text.chars().count() <= width && text.ends_with("left"), "{width}: {text}");
+        }
+        let at = |line: &Line, width| line.render(&Style { width, ..Style::PIPE });
+        insta::assert_snapshot!([at(&line(), 68), at(&line(), 40), at(&long, 40)].join("\n"), @r"
+        64 B (1/7)  12.30 Mpps  12 trials, 2 invalid  83 s left
+        64 B (1/7)  12.30 Mpps  83 s left
+        64 B (1/7)  latency-pr~  2 h 03 min left
+        ");
     }
 }

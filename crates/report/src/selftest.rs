@@ -3,7 +3,7 @@
 use measure::result::SelfTestPoint;
 use units::LinkSpeed;
 
-use crate::{figures::Rates, num, table::Table, Style};
+use crate::{figures::Rates, num, style::Style, table::Table};
 
 /// A row a frame size: the most frames/s one lcore sends, receives and checks, and what a frame costs it.
 pub fn render(points: &[SelfTestPoint], link: Option<LinkSpeed>, style: &Style) -> String {

@@ -1,3 +1,5 @@
+//! How text is drawn: colours, characters, width.
+
 /// How text is drawn on a terminal or in a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -11,14 +13,21 @@ pub struct Style {
 
 /// What a piece of text means, which a colour may underline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Paint {
+pub enum Paint {
+    /// Nothing to add.
     #[default]
     Plain,
+    /// The answer of a row, or a heading.
     Bold,
+    /// Less important than what stands beside it.
     Dim,
+    /// A bar of a picture.
     Bar,
+    /// As it should be.
     Good,
+    /// To be looked at.
     Warn,
+    /// Wrong.
     Bad,
 }
 
@@ -46,12 +55,5 @@ impl Style {
         } else {
             text.to_owned()
         }
-    }
-
-    /// A heading on a line of its own, with an empty line before it.
-    pub(crate) fn heading(&self, text: &str) -> String {
-        let lines: Vec<String> =
-            crate::text::wrap(text, self.width).iter().map(|line| self.paint(Paint::Bold, line)).collect();
-        format!("\n{}\n", lines.join("\n"))
     }
 }

@@ -8,10 +8,12 @@ use measure::{
 };
 
 use crate::{
-    csv, figures,
+    csv,
+    document::Section,
+    figures,
     figures::{Rates, Shown},
-    layout::{simulated, Sheet},
-    num,
+    goals::{name, rate as goal_rate},
+    num, sheet, standing,
     style::Paint,
     table::{Cell, Table},
     text, words,
@@ -20,21 +22,13 @@ use crate::{
 /// Most notes on points without a figure.
 const MAX_NOTES: usize = 8;
 
-/// The result as indented JSON with a newline at its end.
-///
-/// # Errors
-/// Never for a result that was built from finite figures; the signature says what the serialiser says.
-pub fn json(sweep: &SweepResult) -> Result<String, serde_json::Error> {
-    serde_json::to_string_pretty(sweep).map(|text| text + "\n")
-}
-
 /// The keys that need a column of their own; frame sizes have one anyway.
 fn columns(sweep: &SweepResult) -> Vec<SweepKey> {
     sweep.keys.iter().copied().filter(|key| *key != SweepKey::FrameSizes).collect()
 }
 
 /// The table of a sweep: its keys, frame size, rates over all directions, latency, and how each search ended.
-pub fn sheet(sweep: &SweepResult) -> Sheet {
+pub fn sheet(sweep: &SweepResult) -> Section {
     let keys = columns(sweep);
     let mut t = Table::default();
     keys.iter().for_each(|key| t.right(0, key.name(), ""));
@@ -55,15 +49,15 @@ pub fn sheet(sweep: &SweepResult) -> Sheet {
             others.for_each(|goal| t.row([values.clone(), goal_figures(&point.result, size, goal)].concat()));
         }
         if point.result.sizes.is_empty() {
-            let (word, paint) = words::verdict(point.result.standing.verdict());
+            let (word, paint) = standing::word(point.result.standing);
             let none = std::iter::repeat_n(Cell::default(), 8);
-            t.row(values.into_iter().chain(none).chain([Cell { text: word.into(), paint }]).collect());
+            t.row(values.into_iter().chain(none).chain([Cell::painted(word, paint)]).collect());
         }
     }
     let ways = if sweep.points.iter().any(|p| p.result.directions > 1) { "both ways" } else { "one way" };
     let names: Vec<_> = sweep.keys.iter().map(|key| key.name()).collect();
     let title = format!("Throughput by {}, {ways}", names.join(" and "));
-    Sheet::of(title, t, notes(sweep))
+    sheet::of(title, t, notes(sweep))
 }
 
 fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
@@ -75,29 +69,14 @@ fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
     vec![
         size.frame_size_bytes.to_string().into(),
         size.goals.first().filter(|_| size.goals.len() > 1).map(name).into(),
-        Cell { text: rate, paint: Paint::Bold },
+        Cell::bold(rate),
         rates.map(|r| num::mbps(r.l1_bps)).into(),
         rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
         latency.map(|l| num::us(l.0 as f64)).into(),
         latency.map(|l| num::us(l.1)).into(),
         latency.map(|l| num::us(l.2 as f64)).into(),
-        Cell { text: words::outcome(size, result.link_bps).into(), paint: words::outcome_paint(size, result.link_bps) },
+        Cell::painted(words::outcome(size, result.link_bps), words::outcome_paint(size, result.link_bps)),
     ]
-}
-
-/// A goal's name, as long as a column bears.
-pub(crate) fn name(goal: &GoalResult) -> String {
-    text::clip(&text::clean(&goal.goal.name), 24)
-}
-
-/// The rate of a goal, and whether it is but a lower bound: the same rule as of the first goal, whose figures are the
-/// size's own.
-pub(crate) fn goal_rate(goal: &GoalResult) -> Shown {
-    match (goal.regularity, goal.lower_fps) {
-        (Regularity::Regular, Some(fps)) => Shown::Exactly(fps),
-        (Regularity::AtMaximum | Regularity::TesterLimited, Some(fps)) => Shown::AtLeast(fps),
-        _ => Shown::Nothing,
-    }
 }
 
 /// The row of a goal behind the first: the latency was measured at that one's throughput.
@@ -114,13 +93,13 @@ fn goal_figures(result: &RunResult, size: &SizeResult, goal: &GoalResult) -> Vec
     vec![
         size.frame_size_bytes.to_string().into(),
         name(goal).into(),
-        Cell { text: rate, paint: Paint::Bold },
+        Cell::bold(rate),
         rates.map(|r| num::mbps(r.l1_bps)).into(),
         rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
         none(),
         none(),
         none(),
-        Cell { text: word.into(), paint },
+        Cell::painted(word, paint),
     ]
 }
 
@@ -135,7 +114,7 @@ fn notes(sweep: &SweepResult) -> Vec<String> {
     if sweep.points.len() < sweep.planned {
         say(format!("{} of {} points: the others were not measured", sweep.points.len(), sweep.planned));
     }
-    if sweep.points.iter().any(|p| simulated(&p.result)) {
+    if sweep.points.iter().any(|p| figures::simulated(&p.result)) {
         say("simulated: no frame was sent and no device measured".to_owned());
     }
     let warnings = sweep.points.iter().flat_map(|p| &p.result.warnings);
@@ -177,16 +156,16 @@ pub fn lines(result: &RunResult) -> String {
 
 /// A line a point and frame size: the keys, then the columns of [`csv::sizes`].
 pub fn csv(sweep: &SweepResult) -> String {
-    beside(sweep, csv::sizes)
+    with_keys(sweep, csv::sizes)
 }
 
-/// A line a figure of each test: the keys, then the columns of [`csv::tests`].
+/// A line a figure of each test: the keys, then the columns of the CSV of tests.
 pub fn csv_tests(sweep: &SweepResult) -> String {
-    beside(sweep, csv::tests)
+    with_keys(sweep, csv::tests_of)
 }
 
 /// The keys of each point in front of each line of what a document says of it; the widest header stands for all.
-fn beside(sweep: &SweepResult, document: fn(&RunResult) -> String) -> String {
+fn with_keys(sweep: &SweepResult, document: fn(&RunResult) -> String) -> String {
     let keys = columns(sweep);
     let documents: Vec<String> = sweep.points.iter().map(|p| document(&p.result)).collect();
     let header = documents.iter().filter_map(|d| d.lines().next()).max_by_key(|h| h.len()).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Text from outside made harmless: no control characters, no markup, no characters that reorder a line.
 
-use crate::Style;
+use crate::style::Style;
 
 /// Characters that move the cursor, end a line, or change the order or visibility of what follows.
 fn harmful(c: char) -> bool {
@@ -52,6 +52,12 @@ pub(crate) fn styled(text: &str, style: &Style) -> String {
         }
     }
     out
+}
+
+/// [`styled`] that keeps the white space in front of a line of code.
+pub(crate) fn styled_indented(line: &str, style: &Style) -> String {
+    let body = line.trim_start_matches(' ');
+    " ".repeat(line.len() - body.len()) + &styled(body, style)
 }
 
 /// Cut to so many characters, the last of them a `~` when something was cut.
@@ -121,6 +127,19 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
+/// Text from outside as a field of CSV: one line, quoted where needed, and never a formula to a spreadsheet.
+pub(crate) fn field(value: &str) -> String {
+    let mut value = clean(value);
+    if value.starts_with(['=', '+', '-', '@']) {
+        value.insert(0, '\'');
+    }
+    if value.contains([',', '"']) {
+        format!("\"{}\"", value.replace('"', "\"\""))
+    } else {
+        value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +153,13 @@ mod tests {
     fn markup_becomes_text() {
         assert_eq!(markdown("a|b<script>`x`*"), "a\\|b&lt;script&gt;\\`x\\`\\*");
         assert_eq!(code("x`|@you"), "`x'\\|@you`");
+    }
+
+    #[test]
+    fn fields_are_quoted_and_formulas_are_text() {
+        assert_eq!(field("a,\"b\"\n"), "\"a,\"\"b\"\"\"");
+        assert_eq!(field("=1+1"), "'=1+1");
+        assert_eq!(field("net_memif0"), "net_memif0");
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use measure::{
     procedure::TestOutcome,
-    result::{Compliance, Outcome, SizeResult, StandardLabel, Verdict},
+    result::{Compliance, Outcome, SizeResult, StandardLabel},
     search::mlr::Regularity,
     shape::LoadShape,
-    trial::{Purpose, Rule, TrialSpec},
+    trial::{Purpose, Rule, TrialRecord, TrialSpec},
 };
 
 use units::LinkSpeed;
@@ -151,11 +151,17 @@ pub(crate) fn size(spec: &TrialSpec) -> String {
 pub(crate) const NO_STAMP: &str =
     "not measured: the frames of a capture carry no stamp, so they are counted and not told apart";
 
-pub(crate) fn verdict(verdict: Verdict) -> (&'static str, Paint) {
-    match verdict {
-        Verdict::Passed => ("passed: done and every criterion met", Paint::Good),
-        Verdict::Failed => ("failed: done, a criterion was not met", Paint::Bad),
-        Verdict::Inconclusive => ("inconclusive: measured, but not trustworthy", Paint::Bad),
-        Verdict::Stopped => ("stopped before the end; what was measured is kept", Paint::Warn),
+/// `valid`, `valid, latency withheld`, or `invalid: ` and the rules broken.
+pub(crate) fn validity(trial: &TrialRecord) -> String {
+    let mut rules: Vec<&str> = vec![];
+    for v in trial.violations.iter().filter(|v| v.rule.invalidates()) {
+        if !rules.contains(&rule(v.rule)) {
+            rules.push(rule(v.rule));
+        }
+    }
+    match (rules.is_empty(), trial.violations.is_empty()) {
+        (true, true) => "valid".to_owned(),
+        (true, false) => "valid, latency withheld".to_owned(),
+        _ => format!("invalid: {}", rules.join(", ")),
     }
 }

@@ -8,19 +8,22 @@
 //! The frames of a mix of sizes go another way: what of a frame goes by its size is in `generator/mix.rs`.
 
 mod mix;
+mod rows;
 
 use std::sync::Arc;
 
-use self::mix::Mix;
+use self::{
+    mix::Mix,
+    rows::{put_checksums, with_uppers, Row, Sums},
+};
 use crate::{
     flows::{Departures, Program},
-    program::{compile, compile_flows, Op},
+    program::{compile, compile_flows, smallest, Op},
     stream::{StreamError, StreamSpec, VARIABLE_BYTES},
 };
 use packet::{
     checksum,
-    frame::{IpSpec, L4Spec, Template},
-    headers::{ipv4, ipv6},
+    frame::Template,
     stamp::{self, Stamper},
     Buffer, BURST,
 };
@@ -36,38 +39,20 @@ pub struct Generator {
     sums: Sums,
     /// Bytes of a row that are written: the headers and any raw field behind them, rounded up to 16.
     row_len: usize,
-    scratch: Box<Scratch>,
+    scratch: Box<BurstRows>,
     /// What goes by the size of a frame, when there are several.
     mix: Option<Box<Mix>>,
     /// When frames left, of a stream whose flows are known.
     departures: Option<Departures>,
 }
 
-/// What of the checksums does not vary, and where they go.
-#[derive(Debug, Clone, Copy)]
-struct Sums {
-    ip_base: u64,
-    l4_base: u64,
-    /// Where the IPv4 header checksum stands; `None` for IPv6.
-    ip_at: Option<usize>,
-    /// Where the transport checksum stands; `None` without a transport header, and then its sum means nothing.
-    l4_at: Option<usize>,
-    udp: bool,
-    /// Shift that brings a little-endian number in the stamp to its weight in the sum.
-    stamp_shift: u32,
-}
-
 #[derive(Debug, Clone)]
-struct Scratch {
+struct BurstRows {
     rows: [Row; BURST],
     values: [u64; BURST],
     ip: [u64; BURST],
     l4: [u64; BURST],
 }
-
-#[derive(Debug, Clone, Copy)]
-#[repr(align(64))]
-struct Row([u8; VARIABLE_BYTES]);
 
 impl Generator {
     /// A generator at frame 0 of this stream.
@@ -106,7 +91,7 @@ impl Generator {
         let stamper = Stamper::new(epoch, stream_id);
         let mut row = Row([0; VARIABLE_BYTES]);
         row.0.iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
-        let scratch = Scratch { rows: [row; BURST], values: [0; BURST], ip: [0; BURST], l4: [0; BURST] };
+        let scratch = BurstRows { rows: [row; BURST], values: [0; BURST], ip: [0; BURST], l4: [0; BURST] };
         let row_len = end.next_multiple_of(16);
         Ok(Self {
             sums: Sums::new(spec, &template, bytes.clone(), &ops, stamper),
@@ -191,7 +176,7 @@ impl Generator {
     /// Brings the first `n` rows to the frames due next.
     #[inline]
     fn prepare<const MIX: bool>(&mut self, n: usize, departure: u64) {
-        let Scratch { rows, values, ip, l4 } = &mut *self.scratch;
+        let BurstRows { rows, values, ip, l4 } = &mut *self.scratch;
         let (Some(rows), Some(values), Some(ip), Some(l4)) =
             (rows.get_mut(..n), values.get_mut(..n), ip.get_mut(..n), l4.get_mut(..n))
         else {
@@ -297,118 +282,6 @@ impl Generator {
                 *tail = self.stamper.to_bytes(sequence, departure);
             }
             sequence = sequence.wrapping_add(1);
-        }
-    }
-}
-
-/// The smallest frame of a stream: what fits it fits all.
-pub(crate) fn smallest(spec: &StreamSpec) -> Result<Template, StreamError> {
-    Ok(Template::new(&spec.headers, spec.frame_size.smallest())?)
-}
-
-/// The bytes of a frame, with the upper halves of addresses that vary in their lower.
-fn with_uppers(template: &Template, ops: &[Op]) -> Vec<u8> {
-    let mut bytes = template.bytes().to_vec();
-    for op in ops {
-        let Some(upper) = op.upper else { continue };
-        if let Some(to) = op.at.checked_sub(8).and_then(|from| bytes.get_mut(from..op.at)) {
-            to.copy_from_slice(&upper.to_be_bytes());
-        }
-    }
-    bytes
-}
-
-impl Sums {
-    /// Another stamp on frames of so many bytes.
-    fn restamp(&mut self, from: Stamper, to: Stamper, frame_len: usize) {
-        self.l4_base = self.l4_base - stamp_sum(from, frame_len) + stamp_sum(to, frame_len);
-    }
-
-    /// Sums of everything that stays, over a copy of the frame whose varying bytes are zero.
-    fn new(spec: &StreamSpec, template: &Template, mut bytes: Vec<u8>, ops: &[Op], stamper: Stamper) -> Self {
-        let at = template.offsets();
-        let mut clear = |range: std::ops::Range<usize>| {
-            if let Some(bytes) = bytes.get_mut(range) {
-                bytes.fill(0);
-            }
-        };
-        for op in ops {
-            clear(op.at..op.at + op.width);
-        }
-        let v4 = matches!(spec.headers.ip, IpSpec::V4 { .. });
-        let ip_at = v4.then_some(at.l3 + ipv4::CHECKSUM);
-        if let Some(at) = ip_at {
-            clear(at..at + 2);
-        }
-        if let Some(at) = at.l4_checksum {
-            clear(at..at + 2);
-        }
-        let sum = |from: usize, to: usize| checksum::sum(bytes.get(from..to).unwrap_or_default());
-        let addresses = at.l3 + if v4 { ipv4::SRC } else { ipv6::SRC };
-        let l4_len = bytes.len() - at.l4;
-        let pseudo = sum(addresses, at.l4) + u64::from(spec.headers.l4.protocol()) + l4_len as u64;
-        Self {
-            ip_base: sum(at.l3, at.l4),
-            l4_base: pseudo + sum(at.l4, bytes.len()) + stamp_sum(stamper, bytes.len()),
-            ip_at,
-            l4_at: at.l4_checksum,
-            udp: matches!(spec.headers.l4, L4Spec::Udp { .. }),
-            // 256 swaps the bytes of a word modulo 2^16 - 1.
-            stamp_shift: if bytes.len().is_multiple_of(2) { 8 } else { 0 },
-        }
-    }
-}
-
-/// What a stamp whose sequence and departure are zero adds to the transport sum.
-fn stamp_sum(stamper: Stamper, frame_len: usize) -> u64 {
-    let sum = checksum::sum(&stamper.to_bytes(0, 0));
-    // At an odd offset every byte weighs as its neighbour would.
-    if frame_len.is_multiple_of(2) {
-        sum
-    } else {
-        sum << 8
-    }
-}
-
-#[inline(always)]
-fn put_checksums(rows: &mut [Row], at: usize, sums: &[u64], finish: impl Fn(u64) -> u16) {
-    for (row, sum) in rows.iter_mut().zip(sums) {
-        if let Some(to) = row.0.get_mut(at..at + 2) {
-            to.copy_from_slice(&finish(*sum).to_be_bytes());
-        }
-    }
-}
-
-impl Op {
-    #[inline]
-    fn write(&self, values: &[u64], rows: &mut [Row]) {
-        match self.width {
-            1 => self.write_width::<1>(values, rows),
-            2 => self.write_width::<2>(values, rows),
-            4 => self.write_width::<4>(values, rows),
-            6 => self.write_width::<6>(values, rows),
-            _ => self.write_width::<8>(values, rows),
-        }
-    }
-
-    #[inline(always)]
-    fn write_width<const W: usize>(&self, values: &[u64], rows: &mut [Row]) {
-        let (at, base, shift) = (self.at, self.base, self.shift);
-        for (row, value) in rows.iter_mut().zip(values) {
-            let word = (base | value << shift).to_be_bytes();
-            if let (Some(to), Some(from)) = (row.0.get_mut(at..at + W), word.last_chunk::<W>()) {
-                to.copy_from_slice(from);
-            }
-        }
-    }
-
-    /// Adds the values with their weight: a number of any width is its own sum modulo 2^16 - 1, times 256 when its
-    /// last byte stands at an even offset.
-    #[inline(always)]
-    fn add(&self, values: &[u64], sums: &mut [u64]) {
-        let weight = if (self.at + self.width).is_multiple_of(2) { 0 } else { 8 };
-        for (sum, value) in sums.iter_mut().zip(values) {
-            *sum += ((value >> 32) + (value & 0xffff_ffff)) << weight;
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod checker;
 pub mod control;
 pub mod flows;
 pub mod generator;
+mod hash;
 pub mod histogram;
 mod intervals;
 mod losses;

@@ -86,7 +86,7 @@ impl Pacer {
         let excess = match &self.shaped {
             None => behind - self.catch_up,
             Some((schedule, catch_up)) => {
-                let stale = (now - self.start).checked_sub(*catch_up).map_or(0, |then| schedule.at(then));
+                let stale = (now - self.start).checked_sub(*catch_up).map_or(0, |then| schedule.frames_due(then));
                 stale.saturating_sub(self.accounted).min(behind - 1)
             }
         };
@@ -103,12 +103,12 @@ impl Pacer {
         }
         let elapsed = now - self.start;
         if let Some((schedule, _)) = &self.shaped {
-            return schedule.at(elapsed).min(self.intended).max(self.accounted);
+            return schedule.frames_due(elapsed).min(self.intended).max(self.accounted);
         }
         if elapsed >= self.line.duration {
             self.intended
         } else {
-            self.line.at(elapsed).min(self.intended).max(self.accounted)
+            self.line.frames_due(elapsed).min(self.intended).max(self.accounted)
         }
     }
 

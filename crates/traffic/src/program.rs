@@ -10,7 +10,8 @@ use packet::{
 
 use crate::{
     flows::{Column, Program, COLUMNS},
-    stream::{flow_sources, Field, FieldSpec, StreamError, StreamSpec, Values, VARIABLE_BYTES},
+    hash::{mix, GOLDEN},
+    stream::{Field, FieldSpec, StreamError, StreamSpec, Values, VARIABLE_BYTES},
 };
 
 /// Where the values of a field come from, as a function of the frame's number.
@@ -28,16 +29,6 @@ pub(crate) enum Source {
     List { values: Box<[u64]> },
     /// A column of a flow program.
     Flows { program: Arc<Program>, column: Column },
-}
-
-pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finaliser of SplitMix64: random enough, without state, so that frame `n` is found without frames before it.
-#[inline(always)]
-pub(crate) fn mix(x: u64) -> u64 {
-    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 impl Source {
@@ -125,6 +116,43 @@ struct Place {
     bits: u32,
     /// Largest legal value.
     max: u64,
+}
+
+impl StreamSpec {
+    /// Whether frames of this spec can be built. Errors name the field, the value and what is legal.
+    pub fn validate(&self) -> Result<(), StreamError> {
+        compile(self, &smallest(self)?).map(|_| ())
+    }
+}
+
+/// The smallest frame of a stream: what fits it fits all.
+pub(crate) fn smallest(spec: &StreamSpec) -> Result<Template, StreamError> {
+    Ok(Template::new(&spec.headers, spec.frame_size.smallest())?)
+}
+
+/// The fields that make `flows` distinct 5-tuples: none for one flow, and the address only when ports run out or when
+/// there are none.
+fn flow_sources(spec: &StreamSpec, flows: u64) -> Result<[Option<(Field, Source)>; 2], StreamError> {
+    let (first_ip, last_ip) = match spec.headers.ip {
+        IpSpec::V4 { src, .. } => (u64::from(src.to_bits()), u64::from(u32::MAX)),
+        IpSpec::V6 { src, .. } => (src.to_bits() as u64, u64::MAX),
+    };
+    let port = spec.headers.l4.src_port().map(u64::from);
+    let (ports, from) = port.map_or((1, "address"), |first| (65536 - first, "address and port"));
+    let addresses = (last_ip - first_ip).saturating_add(1);
+    let most = ports.saturating_mul(addresses);
+    if flows == 0 || flows > most {
+        return Err(StreamError::Flows { asked: flows, most, from });
+    }
+    let digit = |start, run, count| Source::Digit { start, total: flows, run, count };
+    let addresses = flows.div_ceil(ports);
+    let port = port.filter(|_| ports.min(flows) > 1).map(|first| match addresses {
+        // The common case, and a little cheaper.
+        1 => Source::Increment { start: first, step: 1, count: flows },
+        _ => digit(first, 1, ports),
+    });
+    let address = (addresses > 1).then(|| digit(first_ip, ports, addresses));
+    Ok([port.map(|source| (Field::SrcPort, source)), address.map(|source| (Field::SrcIp, source))])
 }
 
 /// Compiles the spec's fields for frames like this template. Errors name the field and what is legal.

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use packet::frame::{FrameError, HeaderSpec, IpSpec};
+use packet::frame::{FrameError, HeaderSpec};
 use units::Frames;
 
-use crate::{program::Source, Mask};
+use crate::Mask;
 
 /// Bytes from a frame's start that may vary; the stamp aside.
 pub const VARIABLE_BYTES: usize = 128;
@@ -33,11 +33,6 @@ impl StreamSpec {
     /// Frames that are all alike.
     pub fn constant(headers: HeaderSpec, frame_size: impl Into<Frames>) -> Self {
         Self { headers, frame_size: frame_size.into(), fields: Vec::new(), flows: None, seed: 0 }
-    }
-
-    /// Whether frames of this spec can be built. Errors name the field, the value and what is legal.
-    pub fn validate(&self) -> Result<(), StreamError> {
-        crate::program::compile(self, &crate::generator::smallest(self)?).map(|_| ())
     }
 }
 
@@ -191,29 +186,4 @@ impl StreamError {
     pub(crate) fn values(field: Field, what: impl Into<String>, legal: impl Into<String>) -> Self {
         Self::Values { field, what: what.into(), legal: legal.into() }
     }
-}
-
-/// The fields that make `flows` distinct 5-tuples: none for one flow, and the address only when ports run out or when
-/// there are none.
-pub(crate) fn flow_sources(spec: &StreamSpec, flows: u64) -> Result<[Option<(Field, Source)>; 2], StreamError> {
-    let (first_ip, last_ip) = match spec.headers.ip {
-        IpSpec::V4 { src, .. } => (u64::from(src.to_bits()), u64::from(u32::MAX)),
-        IpSpec::V6 { src, .. } => (src.to_bits() as u64, u64::MAX),
-    };
-    let port = spec.headers.l4.src_port().map(u64::from);
-    let (ports, from) = port.map_or((1, "address"), |first| (65536 - first, "address and port"));
-    let addresses = (last_ip - first_ip).saturating_add(1);
-    let most = ports.saturating_mul(addresses);
-    if flows == 0 || flows > most {
-        return Err(StreamError::Flows { asked: flows, most, from });
-    }
-    let digit = |start, run, count| Source::Digit { start, total: flows, run, count };
-    let addresses = flows.div_ceil(ports);
-    let port = port.filter(|_| ports.min(flows) > 1).map(|first| match addresses {
-        // The common case, and a little cheaper.
-        1 => Source::Increment { start: first, step: 1, count: flows },
-        _ => digit(first, 1, ports),
-    });
-    let address = (addresses > 1).then(|| digit(first_ip, ports, addresses));
-    Ok([port.map(|source| (Field::SrcPort, source)), address.map(|source| (Field::SrcIp, source))])
 }

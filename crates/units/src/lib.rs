@@ -29,4 +29,4 @@ pub use load::Load;
 pub use nanos::{parse_duration, Nanos};
 pub use ratio::Ratio;
 pub use rng::SplitMix64;
-pub use si::{parse_si, si, si_short};
+pub use si::{parse_si, si, si_column, si_parts, si_short};

@@ -1,3 +1,5 @@
+//! Numbers with SI prefixes, read and written: the one place that does it for every table, picture and message.
+
 /// Splits `12.5Mpps` into its value times the SI prefix, and the unit after the prefix.
 ///
 /// The prefix is one of `k K M G T`; `None` when there is no finite number in front.
@@ -24,42 +26,66 @@ pub fn parse_si(text: &str) -> Option<(f64, &str)> {
     (value * scale).is_finite().then_some((value * scale, unit))
 }
 
-fn scaled(value: f64) -> (f64, &'static str) {
-    let magnitude = value.abs();
-    // The limits sit half a last digit below the power, so that 999.9999 is shown as 1.000 k.
-    if magnitude >= 0.999_95e12 {
-        (value / 1e12, "T")
-    } else if magnitude >= 0.999_95e9 {
-        (value / 1e9, "G")
-    } else if magnitude >= 0.999_95e6 {
-        (value / 1e6, "M")
-    } else if magnitude >= 0.999_95e3 {
-        (value / 1e3, "k")
-    } else {
-        (value, "")
+/// Prefixes, each a thousand times the one before.
+const PREFIXES: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+
+/// A value in so many significant digits (3 to 9), and its SI prefix: 14,880,952 in 4 digits is `14.88` and `M`. 999,999
+/// is `1.000` and `M`: the number of digits is the same for every value from 1 on. Below 1 the digits count from the
+/// decimal point. What is not finite is `?`; what is beyond the last prefix has more digits.
+pub fn si_parts(value: f64, digits: usize) -> (String, &'static str) {
+    if !value.is_finite() {
+        return ("?".to_owned(), "");
     }
+    let last = PREFIXES.len() - 1;
+    let mut scale = 1.0;
+    for (n, prefix) in PREFIXES.into_iter().enumerate() {
+        let scaled = value / scale;
+        for before_point in 1..=3usize {
+            let decimals = digits.saturating_sub(before_point);
+            // Half a last digit below the power of ten: what is rounded up to the power is of the next range.
+            let limit = 10f64.powi(before_point as i32) - 0.5 * 10f64.powi(-(decimals as i32));
+            if scaled.abs() < limit {
+                return (format!("{scaled:.decimals$}"), prefix);
+            }
+        }
+        if n == last {
+            return (format!("{scaled:.0}"), prefix);
+        }
+        scale *= 1e3;
+    }
+    ("?".to_owned(), "")
 }
 
 /// Four significant digits with an SI prefix: `14.88 M`, `812.7 k`, `64.00 `. Append the unit.
 pub fn si(value: f64) -> String {
-    let (v, prefix) = scaled(value);
-    let digits = match v.abs() {
-        m if m >= 999.95 => 0,
-        m if m >= 99.995 => 1,
-        m if m >= 9.9995 => 2,
-        _ => 3,
-    };
-    format!("{v:.digits$} {prefix}")
+    let (digits, prefix) = si_parts(value, 4);
+    format!("{digits} {prefix}")
+}
+
+/// The same without a space, and whole below 999.5, for columns of counts a second: `14.88M`, `812.7k`, `64`.
+pub fn si_column(value: f64) -> String {
+    if value.abs() < 999.5 {
+        return format!("{value:.0}");
+    }
+    let (digits, prefix) = si_parts(value, 4);
+    digits + prefix
 }
 
 /// As short as exact allows, without a space: `10G`, `2.5G`, `100M`.
 pub fn si_short(value: f64) -> String {
-    let (v, prefix) = scaled(value);
-    format!("{v}{prefix}")
+    let (mut scaled, mut prefix) = (value, "");
+    for next in ["k", "M", "G", "T"] {
+        if scaled.abs() >= 999.95 {
+            (scaled, prefix) = (scaled / 1e3, next);
+        }
+    }
+    format!("{scaled}{prefix}")
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -81,5 +107,46 @@ mod tests {
         assert_eq!(si(812_743.8), "812.7 k");
         assert_eq!(si(0.0), "0.000 ");
         assert_eq!(si_short(2.5e9), "2.5G");
+        let columns = [0.0, 12.0, 999.4, 999.5, 999_999.0, 14_880_952.0].map(si_column);
+        assert_eq!(columns, ["0", "12", "999", "999.5", "1.000M", "14.88M"]);
+        assert_eq!((si(f64::NAN), si_parts(u64::MAX as f64, 5)), ("? ".into(), ("18.447".into(), "E")));
+    }
+
+    /// The value that a text stands for.
+    fn value_of(text: &str, prefix: &str) -> f64 {
+        let power = PREFIXES.iter().position(|p| *p == prefix).unwrap();
+        text.parse::<f64>().unwrap() * 1e3f64.powi(power as i32)
+    }
+
+    proptest! {
+        #[test]
+        fn every_value_has_the_same_digits(mantissa in 1.0..10.0f64, power in 0..20, digits in 3..9usize) {
+            let (text, prefix) = si_parts(mantissa * 10f64.powi(power), digits);
+            prop_assert_eq!(text.chars().filter(char::is_ascii_digit).count(), digits, "{} {}", text, prefix);
+            prop_assert!(!text.starts_with("1000"), "{} {}", text, prefix);
+        }
+
+        #[test]
+        fn next_to_a_power_of_a_thousand_nothing_reads_1000(power in 1..6, off in -2.0..2.0f64, digits in 3..9usize) {
+            let value = 1e3f64.powi(power) * (1.0 + off * 10f64.powi(-(digits as i32)));
+            for (text, prefix) in [si_parts(value, digits), (si_column(value), "")] {
+                prop_assert!(!text.starts_with("1000"), "{} {}", text, prefix);
+            }
+        }
+
+        #[test]
+        fn a_larger_value_never_reads_smaller(a in 0.0..1e15f64, b in 0.0..1e15f64, digits in 3..9usize) {
+            let (low, high) = if a < b { (a, b) } else { (b, a) };
+            let [low, high] = [low, high].map(|v| si_parts(v, digits)).map(|(text, prefix)| value_of(&text, prefix));
+            prop_assert!(low <= high * (1.0 + 1e-12), "{} {}", low, high);
+        }
+
+        #[test]
+        fn what_is_read_is_what_was_meant(mantissa in 1.0..10.0f64, power in 0..18, digits in 3..9usize) {
+            let value = mantissa * 10f64.powi(power);
+            let (text, prefix) = si_parts(value, digits);
+            let off = (value_of(&text, prefix) / value - 1.0).abs();
+            prop_assert!(off <= 0.5001 * 10f64.powi(1 - digits as i32), "{} {} of {}", text, prefix, value);
+        }
     }
 }

@@ -1,9 +1,9 @@
 use packet::{Alloc, Buffer, Burst};
 
-use super::{scratch::Scratch, BridgeCounters};
-use crate::{Outputs, Verdict};
+use super::{counters::BridgeCounters, scratch::BridgeScratch};
+use crate::{Dispatch, Outputs};
 
-impl Scratch {
+impl BridgeScratch {
     /// Moves every frame of a burst to its port or to all other ports, or drops it. No port is sent more frames than
     /// there were in the burst, so none is sent too many.
     #[inline(never)]
@@ -15,7 +15,7 @@ impl Scratch {
         ports: usize,
         alloc: &mut A,
         counters: &mut BridgeCounters,
-    ) -> Verdict {
+    ) -> Dispatch {
         // The frame itself goes to the last port, its copies to those before.
         let last = if ingress + 1 == ports { ports.saturating_sub(2) } else { ports - 1 };
         for (i, frame) in burst.drain(..).enumerate() {
@@ -31,7 +31,7 @@ impl Scratch {
             }
             out.push(last, frame);
         }
-        Verdict::Split
+        Dispatch::Split
     }
 }
 

@@ -1,5 +1,6 @@
 //! A learning bridge: a simple one, as IEEE 802.1Q describes it, without spanning tree.
 
+mod counters;
 mod flood;
 mod scratch;
 mod seconds;
@@ -8,31 +9,16 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use counters::BridgeCounters;
 use packet::{Alloc, Burst, Clock};
-use scratch::Scratch;
+use scratch::BridgeScratch;
 use seconds::Seconds;
 
 use crate::{
     fdb::Fdb,
-    node::{Laps, NodeStats},
-    DropReason, Function, Outputs, Verdict,
+    node::{NodeStats, NodeTimer},
+    Dispatch, DropReason, Function, Outputs,
 };
-
-/// What a bridge counts beside drops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BridgeCounters {
-    /// Stations not known before, or forgotten since.
-    pub learned: u64,
-    /// Times that a station was heard at another port than before.
-    pub moved: u64,
-    /// Frames to a group address, or to a station not known: sent to every other port.
-    pub flooded: u64,
-    /// Times that a station was not learned for want of room in the [`Fdb`]; frames from it one after another in a
-    /// burst count once.
-    pub fdb_full: u64,
-    /// Copies of flooded frames that were not made for want of a buffer.
-    pub copies_missing: u64,
-}
 
 /// The bridge function: three nodes, `bridge-input` (checks, learning), `bridge-lookup` (forwarding database) and
 /// `bridge-flood` (frames to all other ports, and whatever else is in their bursts; not called without any).
@@ -48,7 +34,7 @@ pub struct Bridge<A> {
     ports: usize,
     alloc: A,
     seconds: Seconds,
-    scratch: Box<Scratch>,
+    scratch: Box<BridgeScratch>,
     counters: BridgeCounters,
     nodes: [NodeStats; 3],
 }
@@ -87,38 +73,38 @@ impl<A: Alloc> Function<A::Buf> for Bridge<A> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let Self { fdb, ports, alloc, seconds, scratch, counters, nodes: [input, lookup, flood] } = self;
         if ingress >= *ports {
-            out.trash.drop_all(burst, DropReason::NoPort);
-            return Verdict::Split;
+            out.drops.drop_all(burst, DropReason::NoPort);
+            return Dispatch::Split;
         }
         let n = burst.len();
-        let now_s = seconds.at(laps.now());
+        let now_s = seconds.second_of(timer.now());
         scratch.gather(burst, fdb);
         scratch.learn(n, fdb, ingress, now_s, counters);
-        laps.lap(input, n);
+        timer.end_node(input, n);
         scratch.lookup(n, fdb, ingress, now_s);
         let floods = scratch.flood.count_ones();
         if floods == 0 {
-            let verdict = match scratch.only_port(n) {
+            let dispatch = match scratch.only_port(n) {
                 Some(port) => out.all(port, burst),
                 None => scratch.sort(burst, out),
             };
-            laps.lap(lookup, n);
-            return verdict;
+            timer.end_node(lookup, n);
+            return dispatch;
         }
-        laps.lap(lookup, n);
+        timer.end_node(lookup, n);
         counters.flooded += u64::from(floods);
         scratch.aim(n, ingress, *ports);
-        let verdict = match scratch.only_port(n) {
+        let dispatch = match scratch.only_port(n) {
             Some(port) => out.all(port, burst),
             None if scratch.flood == 0 => scratch.sort(burst, out),
             None => scratch.sort_and_flood(burst, out, ingress, *ports, alloc, counters),
         };
-        laps.lap(flood, floods as usize);
-        verdict
+        timer.end_node(flood, floods as usize);
+        dispatch
     }
 
     fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {

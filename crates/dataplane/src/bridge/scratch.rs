@@ -1,10 +1,10 @@
 use packet::{headers::ethertype, Buffer, Burst, BURST};
 
-use super::BridgeCounters;
+use super::counters::BridgeCounters;
 use crate::{
     fdb::{Fdb, Learned, Place},
     pass::PREFETCH_AHEAD,
-    DropReason, Outputs, Verdict,
+    Dispatch, DropReason, Outputs,
 };
 
 /// The bits of a MAC address in a key, and the one that says it is of a group.
@@ -16,7 +16,7 @@ const RESERVED: u64 = 0x0180_c200_0000 >> 4;
 
 /// What the nodes tell each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct BridgeScratch {
     src: [Place; BURST],
     dst: [Place; BURST],
     ports: [u16; BURST],
@@ -29,7 +29,7 @@ pub(super) struct Scratch {
     pub flood: u64,
 }
 
-impl Default for Scratch {
+impl Default for BridgeScratch {
     fn default() -> Self {
         Self {
             src: [Place::default(); BURST],
@@ -60,7 +60,7 @@ fn keys(data: &[u8]) -> Option<(u64, u64)> {
     }
 }
 
-impl Scratch {
+impl BridgeScratch {
     /// Checks every frame and hashes its addresses.
     #[inline]
     pub fn gather<B: Buffer>(&mut self, burst: &Burst<B>, fdb: &Fdb) {
@@ -148,11 +148,11 @@ impl Scratch {
     }
 
     /// Moves every frame to its port, or drops it.
-    pub fn sort<B: Buffer>(&self, burst: &mut Burst<B>, out: &mut Outputs<B>) -> Verdict {
+    pub fn sort<B: Buffer>(&self, burst: &mut Burst<B>, out: &mut Outputs<B>) -> Dispatch {
         for (i, frame) in burst.drain(..).enumerate() {
             self.place(i, frame, out);
         }
-        Verdict::Split
+        Dispatch::Split
     }
 
     /// Moves one frame, which is not flooded.
@@ -161,7 +161,7 @@ impl Scratch {
         if self.bad >> i & 1 == 0 {
             out.push(usize::from(self.ports[i]), frame);
         } else {
-            out.trash.drop(frame, self.reasons[i]);
+            out.drops.drop(frame, self.reasons[i]);
         }
     }
 

@@ -14,7 +14,7 @@ impl Seconds {
 
     /// The second that tick `now` is in. Ticks a little in the past count as the latest second.
     #[inline]
-    pub fn at(&mut self, now: u64) -> u32 {
+    pub fn second_of(&mut self, now: u64) -> u32 {
         if now >= self.next {
             self.turn(now);
         }
@@ -37,8 +37,8 @@ mod tests {
     #[test]
     fn seconds_begin_on_their_tick() {
         let mut seconds = Seconds::new(1_000);
-        let at = [0, 999, 1_000, 999, 1_999, 2_000, 70_500].map(|now| seconds.at(now));
+        let at = [0, 999, 1_000, 999, 1_999, 2_000, 70_500].map(|now| seconds.second_of(now));
         assert_eq!(at, [0, 0, 1, 1, 1, 2, 70]);
-        assert_eq!(Seconds::new(0).at(u64::MAX), u32::MAX);
+        assert_eq!(Seconds::new(0).second_of(u64::MAX), u32::MAX);
     }
 }

@@ -52,18 +52,18 @@ impl Bench {
     fn run(&mut self, ingress: usize, frames: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
         let mut burst: Burst<_> = frames.iter().filter_map(|f| self.pool.frame(f)).collect();
         assert_eq!(burst.len(), frames.len());
-        let mut laps = Laps::start(&self.clock, self.clock.now(), true);
-        let verdict = self.bridge.process(ingress, &mut burst, &mut self.out, &mut laps);
-        if let Verdict::All(port) = verdict {
+        let mut timer = NodeTimer::start(&self.clock, self.clock.now(), true);
+        let dispatch = self.bridge.process(ingress, &mut burst, &mut self.out, &mut timer);
+        if let Dispatch::All(port) = dispatch {
             std::mem::swap(&mut burst, self.out.port(port).unwrap());
         }
         assert!(burst.is_empty());
         let bytes = |burst: &mut Burst<HeapBuf>| burst.drain(..).map(|f| f.data().to_vec()).collect();
         let sent: Vec<Vec<Vec<u8>>> = self.out.ports.iter_mut().map(bytes).collect();
-        self.out.trash.empty();
+        self.out.drops.empty();
         self.received += frames.len() as u64;
         self.sent += sent.iter().map(|frames| frames.len() as u64).sum::<u64>();
-        let drops = self.out.trash.counters().total();
+        let drops = self.out.drops.counters().total();
         assert_eq!((self.received + self.out.originated, self.out.punted), (self.sent + drops, 0));
         assert_eq!((self.pool.in_use(), self.copies.in_use()), (0, 0), "a buffer leaked");
         sent
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     fn drops(&self) -> Vec<(DropReason, u64)> {
-        self.out.trash.counters().iter().filter(|&(_, n)| n > 0).collect()
+        self.out.drops.counters().iter().filter(|&(_, n)| n > 0).collect()
     }
 
     fn counted(&self) -> [u64; 5] {
@@ -150,8 +150,8 @@ fn copies_that_cannot_be_made_are_counted_and_the_frame_still_goes() {
     let mut b = Bench::new(4);
     let hoard: Vec<_> = (0..999).map(|_| b.copies.clone().frame(&[])).collect();
     let mut burst: Burst<_> = (0..3).filter_map(|_| b.pool.frame(&frame(ALL, A, &[]))).collect();
-    let mut laps = Laps::start(&b.clock, 0, true);
-    assert_eq!(b.bridge.process(3, &mut burst, &mut b.out, &mut laps), Verdict::Split);
+    let mut timer = NodeTimer::start(&b.clock, 0, true);
+    assert_eq!(b.bridge.process(3, &mut burst, &mut b.out, &mut timer), Dispatch::Split);
     let sent: Vec<_> = b.out.ports.iter().map(Burst::len).collect();
     assert_eq!((sent, b.out.originated, b.drops()), (vec![1, 0, 3, 0], 1, vec![]));
     assert_eq!(b.counted(), [1, 0, 3, 0, 5]);

@@ -1,7 +1,11 @@
+//! A cache line of entries: how a word says which station it is and where.
+
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::{KEY_BITS, MIN_BITS};
-
+/// Bits of a key: 12 of the domain, 48 of the MAC address.
+pub(super) const KEY_BITS: u32 = 60;
+/// Fewest bits of a bucket's number: the rest of the key, the endpoint and two flags fill a word.
+pub(super) const MIN_BITS: u32 = 14;
 /// Entries in a line.
 pub(super) const SLOTS: usize = 5;
 

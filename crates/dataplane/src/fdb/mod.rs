@@ -13,13 +13,9 @@ mod tests;
 use std::hint::black_box;
 
 pub use control::{Entry, Flush};
-use line::{Hit, Line, SLOTS};
+use line::{Hit, Line, MIN_BITS, SLOTS};
 use packet::MacAddr;
 
-/// Bits of a key: 12 of the domain, 48 of the MAC address.
-const KEY_BITS: u32 = 60;
-/// Fewest bits of a bucket's number: the rest of the key, the endpoint and two flags fill a word.
-const MIN_BITS: u32 = 14;
 /// Most bits of a bucket's number: 2 GiB of table.
 const MAX_BITS: u32 = 24;
 /// Stations a bucket is sized for, of the ten it holds: with so many, one in a thousand finds it full.

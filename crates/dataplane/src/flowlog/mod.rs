@@ -20,9 +20,9 @@ use packet::{Buffer, Burst, Captured, Clock};
 
 pub use self::counters::{PortCounters, PortCounts};
 use crate::{
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     pass::PREFETCH_AHEAD,
-    DropReason, Function, Outputs, Verdict,
+    Dispatch, DropReason, Function, Outputs,
 };
 
 /// Most places of the table looked at in one go for flows that have ended: some 20 us when all of them have to be fetched.
@@ -162,17 +162,17 @@ where
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         // Read once a poll: no frame is older.
-        let now = laps.now();
+        let now = timer.now();
         let captured = self.captured.is_some();
         let counts =
             if captured { self.decode::<B, true>(ingress, burst) } else { self.decode::<B, false>(ingress, burst) };
         if let Some(port) = self.ports.get(ingress) {
             port.add(counts);
         }
-        laps.lap(&mut self.decode, burst.len());
+        timer.end_node(&mut self.decode, burst.len());
         let Packets { v4, v6, times4, times6 } = &*self.packets;
         if captured {
             self.worker.count4_at(v4, times4, ingress as u8, &self.prefetch);
@@ -185,12 +185,12 @@ where
                 self.worker.count6(v6, ingress as u8, now, &self.prefetch);
             }
         }
-        laps.lap(&mut self.table, v4.len() + v6.len());
+        timer.end_node(&mut self.table, v4.len() + v6.len());
         match self.egress.get(ingress) {
             Some(&Some(egress)) => out.all(egress, burst),
             Some(None) => {
-                out.trash.drop_all(burst, DropReason::Logged);
-                Verdict::Split
+                out.drops.drop_all(burst, DropReason::Logged);
+                Dispatch::Split
             }
             None => out.all(usize::MAX, burst),
         }
@@ -203,13 +203,18 @@ where
     }
 
     #[inline]
-    fn poll<C: Clock>(&mut self, _burst: &mut Burst<B>, _out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
-        let now = if self.captured.is_some() { self.worker.latest() } else { laps.now() };
+    fn poll<C: Clock>(
+        &mut self,
+        _burst: &mut Burst<B>,
+        _out: &mut Outputs<B>,
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        let now = if self.captured.is_some() { self.worker.latest() } else { timer.now() };
         let looked = self.worker.age(now, AGE_BUDGET);
         if looked > 0 {
-            laps.lap(&mut self.age, looked);
+            timer.end_node(&mut self.age, looked);
         }
-        Verdict::Split
+        Dispatch::Split
     }
 
     fn nodes(&self, visit: &mut dyn FnMut(&NodeStats)) {

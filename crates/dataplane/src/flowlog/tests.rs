@@ -1,7 +1,7 @@
 use std::cell::RefCell;
 
 use flow::{
-    table::{table, EndedReader, Full, Heap, NoPrefetch, Reader, TableSpec, Timebase},
+    table::{table, EndedReader, Heap, NoPrefetch, Reader, TableFull, TableSpec, Timebase},
     EndReason, Record, Way,
 };
 use packet::{
@@ -17,11 +17,11 @@ const HZ: u64 = 1_000_000;
 
 type Log = FlowLog<Heap, NoPrefetch>;
 
-fn logger(ports: usize, reflect: bool, full: Full) -> (Log, Reader<Heap>, EndedReader) {
+fn logger(ports: usize, reflect: bool, full: TableFull) -> (Log, Reader<Heap>, EndedReader) {
     let spec = TableSpec { full, ..TableSpec::new(1024) };
     let base = Timebase::new(0, 0, HZ);
     let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), base, 4096).unwrap();
-    let decode = DecodeSpec { joined: true, ..DecodeSpec::default() };
+    let decode = DecodeSpec { biflow: true, ..DecodeSpec::default() };
     (FlowLog::new(ports, reflect, decode, worker, NoPrefetch), reader, ended)
 }
 
@@ -50,7 +50,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(ports: usize, reflect: bool, full: Full) -> Self {
+    fn new(ports: usize, reflect: bool, full: TableFull) -> Self {
         let (function, reader, ended) = logger(ports, reflect, full);
         let counters = function.ports();
         let (ends, inner): (Vec<_>, Vec<_>) = (0..ports).map(|_| HeapWire::pair(10_000)).unzip();
@@ -101,7 +101,7 @@ impl Bench {
 
 #[test]
 fn pairs_pass_both_ways_and_are_one_flow() {
-    let mut bench = Bench::new(4, false, Full::Refuse);
+    let mut bench = Bench::new(4, false, TableFull::DropNew);
     let (there, back) = (vec![udp(1, 2, 53); 70], vec![udp(2, 1, 53); 3]);
     bench.send(0, &there);
     bench.run();
@@ -126,7 +126,7 @@ fn frames_of_a_capture_are_told_by_its_times() {
     const S: u64 = 1_000_000_000;
     let spec = TableSpec::new(1024);
     let (worker, reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, S), 64).unwrap();
-    let decode = DecodeSpec { joined: true, ..DecodeSpec::default() };
+    let decode = DecodeSpec { biflow: true, ..DecodeSpec::default() };
     let times: Captured = Arc::new(std::array::from_fn(|i| AtomicU64::new((i as u64 + 1) * S)));
     let function = FlowLog::new(2, false, decode, worker, NoPrefetch).captured(0, times);
     let (ends, inner): (Vec<_>, Vec<_>) = (0..2).map(|_| HeapWire::pair(100)).unzip();
@@ -151,7 +151,7 @@ fn frames_of_a_capture_are_told_by_its_times() {
 #[test]
 fn a_port_alone_counts_and_drops_or_sends_back() {
     for reflect in [false, true] {
-        let mut bench = Bench::new(1, reflect, Full::Refuse);
+        let mut bench = Bench::new(1, reflect, TableFull::DropNew);
         bench.send(0, &vec![udp(1, 2, 7); 5]);
         bench.run();
         let back = if reflect { vec![udp(1, 2, 7); 5] } else { vec![] };
@@ -165,7 +165,7 @@ fn a_port_alone_counts_and_drops_or_sends_back() {
 
 #[test]
 fn what_is_no_flow_is_counted_and_passed() {
-    let mut bench = Bench::new(2, false, Full::Refuse);
+    let mut bench = Bench::new(2, false, TableFull::DropNew);
     let mut arp = udp(1, 2, 1);
     arp[12..14].copy_from_slice(&[8, 6]);
     let mut broken = udp(1, 2, 1);
@@ -182,7 +182,7 @@ fn what_is_no_flow_is_counted_and_passed() {
 
 #[test]
 fn flows_age_while_nothing_comes_and_the_rest_is_flushed() {
-    let mut bench = Bench::new(2, false, Full::Refuse);
+    let mut bench = Bench::new(2, false, TableFull::DropNew);
     bench.send(0, &(0..100).map(|i| udp(1, 2, i)).collect::<Vec<_>>());
     bench.run();
     for _ in 0..40_000 {
@@ -206,7 +206,7 @@ fn flows_age_while_nothing_comes_and_the_rest_is_flushed() {
 
 #[test]
 fn a_full_table_stops_no_frame() {
-    for full in [Full::Refuse, Full::Evict] {
+    for full in [TableFull::DropNew, TableFull::Evict] {
         let mut bench = Bench::new(2, false, full);
         let flood: Vec<_> = (0..5000).map(|i| udp(1, 2, i)).collect();
         bench.send(0, &flood);
@@ -216,7 +216,7 @@ fn a_full_table_stops_no_frame() {
         let kept: u64 = bench.flows().iter().map(|f| f.forward.packets).sum();
         let evicted: u64 = records(&mut bench.ended).iter().map(|f| f.forward.packets).sum();
         assert_eq!(kept + evicted + counts.refused_packets + counts.dropped_records, 5000);
-        assert!(kept >= 1024 && (counts.refused_packets > 0) == (full == Full::Refuse), "{counts:?}");
+        assert!(kept >= 1024 && (counts.refused_packets > 0) == (full == TableFull::DropNew), "{counts:?}");
         bench.conserves();
     }
 }
@@ -235,7 +235,7 @@ proptest! {
         ], 1..150),
         ingress in 0..2usize,
     ) {
-        let mut bench = Bench::new(2, false, Full::Evict);
+        let mut bench = Bench::new(2, false, TableFull::Evict);
         bench.send(ingress, &frames);
         bench.run();
         prop_assert_eq!(bench.received(1 - ingress), frames.clone());

@@ -4,6 +4,7 @@
 //! happens to one direction does not depend on the other.
 
 mod bucket;
+mod counters;
 mod dice;
 mod hold;
 mod spec;
@@ -13,44 +14,14 @@ mod tests;
 
 use packet::{Alloc, Burst, Clock};
 
+pub use counters::ImpairCounters;
 pub use spec::{ImpairSpec, Limit, Place, Policer};
 use stage::Stage;
 
 use crate::{
-    node::{Laps, NodeStats},
-    DropReason, Function, Outputs, Verdict,
+    node::{NodeStats, NodeTimer},
+    Dispatch, DropReason, Function, Outputs,
 };
-
-/// What was done to frames, exactly. Frames lost and policed are counted as drops, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ImpairCounters {
-    /// Dropped by the policer.
-    pub policed: u64,
-    /// Lost on purpose.
-    pub lost: u64,
-    /// Copies made: frames out beyond frames in.
-    pub duplicated: u64,
-    /// Copies that should have been made, for which there was no buffer or no room.
-    pub not_duplicated: u64,
-    /// Frames that left behind a later one (RFC 4737 type-P-reordered), by reordering or by jitter; copies not
-    /// counted.
-    pub reordered: u64,
-    /// Frames given a delay; copies share their frame's.
-    pub delayed: u64,
-}
-
-impl ImpairCounters {
-    fn named(&self) -> [(&'static str, u64); 6] {
-        [
-            ("impair-policed", self.policed),
-            ("impair-lost", self.lost),
-            ("impair-duplicated", self.duplicated),
-            ("impair-not-duplicated", self.not_duplicated),
-            ("impair-reordered", self.reordered),
-            ("impair-delayed", self.delayed),
-        ]
-    }
-}
 
 /// A function with an impairment before or after it.
 #[derive(Debug)]
@@ -108,31 +79,31 @@ impl<F, A: Alloc> Impair<F, A> {
     /// Impairs what the function inside has sent on its way.
     fn after<C: Clock>(
         &mut self,
-        verdict: Verdict,
+        dispatch: Dispatch,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        let now = laps.fresh();
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        let now = timer.read_clock();
         let mut n = 0;
-        match verdict {
-            Verdict::All(port) => {
+        match dispatch {
+            Dispatch::All(port) => {
                 n += burst.len();
                 if let Some(stage) = self.stages.get_mut(port) {
-                    out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                    out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.drops);
                 }
             }
-            Verdict::Split => {
+            Dispatch::Split => {
                 for (stage, burst) in self.stages.iter_mut().zip(&mut out.ports) {
                     if !burst.is_empty() {
                         n += burst.len();
-                        out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.trash);
+                        out.originated += stage.apply(now, burst, &mut self.alloc, &mut out.drops);
                     }
                 }
             }
         }
-        laps.lap(&mut self.node, n);
-        verdict
+        timer.end_node(&mut self.node, n);
+        dispatch
     }
 }
 
@@ -147,26 +118,26 @@ where
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         if !self.active {
-            return self.inner.process(ingress, burst, out, laps);
+            return self.inner.process(ingress, burst, out, timer);
         }
         if self.place == Place::Before {
             let n = burst.len();
             let Some(stage) = self.stages.get_mut(ingress) else {
-                out.trash.drop_all(burst, DropReason::NoPort);
-                return Verdict::Split;
+                out.drops.drop_all(burst, DropReason::NoPort);
+                return Dispatch::Split;
             };
-            out.originated += stage.apply(laps.fresh(), burst, &mut self.alloc, &mut out.trash);
-            laps.lap(&mut self.node, n);
+            out.originated += stage.apply(timer.read_clock(), burst, &mut self.alloc, &mut out.drops);
+            timer.end_node(&mut self.node, n);
             if burst.is_empty() {
-                return Verdict::Split;
+                return Dispatch::Split;
             }
-            return self.inner.process(ingress, burst, out, laps);
+            return self.inner.process(ingress, burst, out, timer);
         }
-        let verdict = self.inner.process(ingress, burst, out, laps);
-        self.after(verdict, burst, out, laps)
+        let dispatch = self.inner.process(ingress, burst, out, timer);
+        self.after(dispatch, burst, out, timer)
     }
 
     #[inline]
@@ -181,27 +152,27 @@ where
         &mut self,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         for _ in 0..self.stages.len() {
             let port = self.turn;
             self.turn = if port + 1 < self.stages.len() { port + 1 } else { 0 };
             let Some(stage) = self.stages.get_mut(port).filter(|stage| stage.held() > 0) else { continue };
-            stage.pull(laps.fresh(), burst);
+            stage.pull(timer.read_clock(), burst);
             if !burst.is_empty() {
                 return match self.place {
-                    Place::Before => self.inner.process(port, burst, out, laps),
+                    Place::Before => self.inner.process(port, burst, out, timer),
                     Place::After => out.all(port, burst),
                 };
             }
         }
         if !std::mem::take(&mut self.inner_due) && self.inner.held() == 0 {
-            return Verdict::Split;
+            return Dispatch::Split;
         }
-        let verdict = self.inner.poll(burst, out, laps);
+        let dispatch = self.inner.poll(burst, out, timer);
         match self.place {
-            Place::Before => verdict,
-            Place::After => self.after(verdict, burst, out, laps),
+            Place::Before => dispatch,
+            Place::After => self.after(dispatch, burst, out, timer),
         }
     }
 

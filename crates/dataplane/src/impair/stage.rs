@@ -4,12 +4,12 @@ use packet::{Alloc, Buffer, Burst};
 
 use super::{
     bucket::Bucket,
+    counters::ImpairCounters,
     dice::Dice,
     hold::{Held, Hold},
     spec::ImpairSpec,
-    ImpairCounters,
 };
-use crate::{DropReason, Trash};
+use crate::{DropBatch, DropReason};
 
 /// A frame held back for reordering goes after this long even when no later frame comes to pass it, so that the
 /// last frames of a trial are not lost with it.
@@ -88,16 +88,16 @@ impl<B: Buffer> Stage<B> {
     }
 
     /// Impairs a burst in place: what is in it afterwards may go now. Returns how many copies were made.
-    pub(crate) fn apply<A>(&mut self, now: u64, burst: &mut Burst<B>, alloc: &mut A, trash: &mut Trash<B>) -> u64
+    pub(crate) fn apply<A>(&mut self, now: u64, burst: &mut Burst<B>, alloc: &mut A, drops: &mut DropBatch<B>) -> u64
     where
         A: Alloc<Buf = B>,
     {
-        self.thin(now, burst, trash);
+        self.thin(now, burst, drops);
         let before = self.counters.duplicated;
         if self.holds {
             let mut copies = Burst::new();
             for frame in burst.drain(..) {
-                self.admit(now, frame, alloc, &mut copies, trash);
+                self.admit(now, frame, alloc, &mut copies, drops);
             }
             self.pull(now, burst);
         }
@@ -105,32 +105,32 @@ impl<B: Buffer> Stage<B> {
     }
 
     /// Polices and loses.
-    fn thin(&mut self, now: u64, burst: &mut Burst<B>, trash: &mut Trash<B>) {
+    fn thin(&mut self, now: u64, burst: &mut Burst<B>, drops: &mut DropBatch<B>) {
         if let Some(bucket) = &mut self.bucket {
             bucket.refill(now);
             let over = mask(burst, |frame| !bucket.take(frame.len()));
             self.counters.policed += u64::from(over.count_ones());
             if over != 0 {
-                trash.drop_masked(burst, over, DropReason::Policed);
+                drops.drop_masked(burst, over, DropReason::Policed);
             }
         }
         if self.loss.live() {
             let lost = mask(burst, |_| self.loss.roll());
             self.counters.lost += u64::from(lost.count_ones());
             if lost != 0 {
-                trash.drop_masked(burst, lost, DropReason::Lost);
+                drops.drop_masked(burst, lost, DropReason::Lost);
             }
         }
     }
 
     /// Takes one frame in, with its copy if it is to have one.
-    fn admit<A>(&mut self, now: u64, frame: B, alloc: &mut A, copies: &mut Burst<B>, trash: &mut Trash<B>)
+    fn admit<A>(&mut self, now: u64, frame: B, alloc: &mut A, copies: &mut Burst<B>, drops: &mut DropBatch<B>)
     where
         A: Alloc<Buf = B>,
     {
         let (twice, later) = (self.dup.roll(), self.reorder.roll());
         if self.held() >= self.capacity {
-            return trash.drop(frame, DropReason::HoldFull);
+            return drops.drop(frame, DropReason::HoldFull);
         }
         self.seq += 1;
         let copy = if twice { self.copy(&frame, alloc, copies) } else { None };
@@ -142,7 +142,7 @@ impl<B: Buffer> Stage<B> {
         self.schedule(now, self.seq, frame, copy);
         self.passed += 1;
         while self.back.front().is_some_and(|back| back.after <= self.passed) {
-            self.let_go(now);
+            self.release_due(now);
         }
     }
 
@@ -163,7 +163,7 @@ impl<B: Buffer> Stage<B> {
     }
 
     /// Sends the first of the frames held back on its way.
-    fn let_go(&mut self, now: u64) {
+    fn release_due(&mut self, now: u64) {
         if let Some(back) = self.back.pop_front() {
             self.waiting -= 1 + usize::from(back.copy.is_some());
             self.schedule(now, back.seq, back.frame, back.copy);
@@ -183,7 +183,7 @@ impl<B: Buffer> Stage<B> {
     /// Appends the frames that are due, as far as the burst has room.
     pub(crate) fn pull(&mut self, now: u64, burst: &mut Burst<B>) {
         while self.back.front().is_some_and(|back| back.until <= now) {
-            self.let_go(now);
+            self.release_due(now);
         }
         while !burst.is_full() {
             let Some(held) = self.hold.pop_due(now) else { return };
@@ -199,7 +199,7 @@ impl<B: Buffer> Stage<B> {
     /// Makes everything inside due at once.
     pub(crate) fn release(&mut self) {
         while !self.back.is_empty() {
-            self.let_go(0);
+            self.release_due(0);
         }
         let mut due = Hold::new(self.hold.len(), false);
         while let Some(held) = self.hold.pop_due(u64::MAX) {

@@ -27,24 +27,24 @@ impl Rig {
         Self { function, pool, clock: FakeClock::new(HZ), out: Outputs::new(2), sent: 0, got: Vec::new() }
     }
 
-    fn take(&mut self, verdict: Verdict, mut burst: Burst<HeapBuf>) {
+    fn take(&mut self, dispatch: Dispatch, mut burst: Burst<HeapBuf>) {
         let now = self.clock.now();
-        match verdict {
-            Verdict::All(port) => assert_eq!(port, 1),
-            Verdict::Split => assert!(burst.is_empty()),
+        match dispatch {
+            Dispatch::All(port) => assert_eq!(port, 1),
+            Dispatch::Split => assert!(burst.is_empty()),
         }
         let split = self.out.port(1).unwrap();
         for frame in burst.drain(..).chain(split.drain(..)) {
             self.got.push((u64::from_be_bytes(*frame.data().first_chunk().unwrap()), now));
         }
-        self.out.trash.empty();
+        self.out.drops.empty();
     }
 
     fn poll(&mut self) {
         let mut burst = Burst::new();
-        let mut laps = Laps::start(&self.clock, self.clock.now(), true);
-        let verdict = self.function.poll(&mut burst, &mut self.out, &mut laps);
-        self.take(verdict, burst);
+        let mut timer = NodeTimer::start(&self.clock, self.clock.now(), true);
+        let dispatch = self.function.poll(&mut burst, &mut self.out, &mut timer);
+        self.take(dispatch, burst);
     }
 
     /// `n` frames in bursts of 32, `gap` nanoseconds apart.
@@ -58,9 +58,9 @@ impl Rig {
             self.sent = numbers.end;
             let mut burst: Burst<_> =
                 numbers.map(|i| self.pool.frame(&[&i.to_be_bytes()[..], &[0; 52]].concat()).unwrap()).collect();
-            let mut laps = Laps::start(&self.clock, self.clock.now(), true);
-            let verdict = self.function.process(0, &mut burst, &mut self.out, &mut laps);
-            self.take(verdict, burst);
+            let mut timer = NodeTimer::start(&self.clock, self.clock.now(), true);
+            let dispatch = self.function.process(0, &mut burst, &mut self.out, &mut timer);
+            self.take(dispatch, burst);
             self.balance();
             self.clock.advance(gap * 32);
         }
@@ -83,7 +83,7 @@ impl Rig {
     }
 
     fn drops(&self) -> &DropCounters {
-        self.out.trash.counters()
+        self.out.drops.counters()
     }
 
     /// Frames out behind a later one, first copies only, and second copies: what a checker sees.
@@ -264,9 +264,9 @@ impl Function<HeapBuf> for Fourth {
         _: usize,
         _: &mut Burst<HeapBuf>,
         _: &mut Outputs<HeapBuf>,
-        _: &mut Laps<'_, C>,
-    ) -> Verdict {
-        Verdict::All(1)
+        _: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        Dispatch::All(1)
     }
 
     fn due(&mut self) -> bool {
@@ -274,9 +274,14 @@ impl Function<HeapBuf> for Fourth {
         self.asked.is_multiple_of(4)
     }
 
-    fn poll<C: Clock>(&mut self, _: &mut Burst<HeapBuf>, _: &mut Outputs<HeapBuf>, _: &mut Laps<'_, C>) -> Verdict {
+    fn poll<C: Clock>(
+        &mut self,
+        _: &mut Burst<HeapBuf>,
+        _: &mut Outputs<HeapBuf>,
+        _: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         self.done += 1;
-        Verdict::Split
+        Dispatch::Split
     }
 
     fn nodes(&self, _: &mut dyn FnMut(&NodeStats)) {}
@@ -289,11 +294,11 @@ fn the_function_inside_is_asked_once_a_poll_and_let_do_what_it_has_to() {
         let mut function = Impair::new(Fourth::default(), &text.parse().unwrap(), 2, pool.clone(), HZ);
         let (clock, mut out) = (FakeClock::new(HZ), Outputs::new(2));
         let mut burst: Burst<_> = (0..frames).map(|_| pool.frame(&[0; 60]).unwrap()).collect();
-        let mut laps = Laps::start(&clock, clock.now(), true);
-        function.process(0, &mut burst, &mut out, &mut laps);
+        let mut timer = NodeTimer::start(&clock, clock.now(), true);
+        function.process(0, &mut burst, &mut out, &mut timer);
         for _ in 0..40 {
             if function.due() {
-                function.poll(&mut burst, &mut out, &mut laps);
+                function.poll(&mut burst, &mut out, &mut timer);
                 burst.clear();
             }
         }

@@ -3,8 +3,8 @@
 use packet::{headers::ethertype, Buffer};
 
 use crate::{
-    mpls::{Stack, MAX_PUSH},
-    tables::{Adjacency, PortTable, Tag, NO_INTERFACE},
+    model::MAX_PUSH,
+    tables::{Adjacency, PortTable, Stack, Tag, NO_INTERFACE},
 };
 
 /// Bytes of an Ethernet header.

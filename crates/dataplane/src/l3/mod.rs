@@ -12,13 +12,13 @@ mod tests;
 use packet::{Alloc, Burst, Clock};
 
 use hash::flow_hash;
-use scratch::{Fate, Scratch};
+use scratch::{RouteOutcome, RouteScratch};
 
 use crate::{
     local::{Ingress, Local},
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     tables::Tables,
-    DropReason, Function, Outputs, Reader, Verdict,
+    Dispatch, DropReason, Function, Outputs, Reader,
 };
 
 /// The L3 function: the nodes `l3-input` (checks), `l3-lookup` (FIB), `l3-rewrite` (TTL, tags, labels, MAC addresses), and
@@ -32,7 +32,7 @@ use crate::{
 pub struct L3<A: Alloc> {
     tables: Reader<Tables>,
     local: Local<A>,
-    scratch: Box<Scratch>,
+    scratch: Box<RouteScratch>,
     /// The frames of a burst that `local` gets.
     aside: Burst<A::Buf>,
     nodes: [NodeStats; 3],
@@ -63,31 +63,31 @@ impl<A: Alloc> Function<A::Buf> for L3<A> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let Self { tables, local, scratch, aside, nodes: [input, lookup, rewrite] } = self;
         let tables = tables.get();
         let Some(port) = tables.ports.get(ingress) else {
-            out.trash.drop_all(burst, DropReason::NoPort);
-            return Verdict::Split;
+            out.drops.drop_all(burst, DropReason::NoPort);
+            return Dispatch::Split;
         };
         let n = burst.len();
         scratch.input(burst, port, &tables.interfaces);
-        laps.lap(input, n);
+        timer.end_node(input, n);
         scratch.lookup(burst, tables);
-        laps.lap(lookup, n);
-        if let Some(port) = scratch.rewrite(burst, tables, &mut out.trash) {
-            laps.lap(rewrite, n);
+        timer.end_node(lookup, n);
+        if let Some(port) = scratch.rewrite(burst, tables, &mut out.drops) {
+            timer.end_node(rewrite, n);
             return out.all(port, burst);
         }
         scratch.split(burst, tables, out, aside);
-        laps.lap(rewrite, n);
+        timer.end_node(rewrite, n);
         if !aside.is_empty() {
             let n = aside.len();
-            hand_over(scratch, aside, local, ingress, tables, out, laps.now());
-            laps.lap(local.node_mut(), n);
+            hand_over(scratch, aside, local, ingress, tables, out, timer.now());
+            timer.end_node(local.node_mut(), n);
         }
-        Verdict::Split
+        Dispatch::Split
     }
 
     #[inline]
@@ -100,21 +100,21 @@ impl<A: Alloc> Function<A::Buf> for L3<A> {
         &mut self,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        let ingress = self.local.poll(self.tables.get(), burst, out, laps.now());
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        let ingress = self.local.poll(self.tables.get(), burst, out, timer.now());
         // A look in vain takes time, but is no call.
         match burst.len() {
-            0 => laps.charge(self.local.node_mut()),
-            n => laps.lap(self.local.node_mut(), n),
+            0 => timer.charge(self.local.node_mut()),
+            n => timer.end_node(self.local.node_mut(), n),
         }
         if let Some(ingress) = ingress.filter(|_| !burst.is_empty()) {
             // Probes may already wait for any port, so that these cannot leave alone.
-            if let Verdict::All(port) = self.process(usize::from(ingress), burst, out, laps) {
+            if let Dispatch::All(port) = self.process(usize::from(ingress), burst, out, timer) {
                 burst.drain(..).for_each(|frame| out.push(port, frame));
             }
         }
-        Verdict::Split
+        Dispatch::Split
     }
 
     fn release(&mut self) {
@@ -139,7 +139,7 @@ impl<A: Alloc> Function<A::Buf> for L3<A> {
 /// Gives `local` the frames set aside, each with what is to be done with it.
 #[inline(never)]
 fn hand_over<A: Alloc>(
-    scratch: &Scratch,
+    scratch: &RouteScratch,
     aside: &mut Burst<A::Buf>,
     local: &mut Local<A>,
     ingress: usize,
@@ -150,10 +150,10 @@ fn hand_over<A: Alloc>(
     for (i, frame) in scratch.set_aside().zip(aside.drain(..)) {
         let at = Ingress { port: ingress as u16, interface: scratch::interface(&frame, ingress, tables) };
         match scratch.fate(i) {
-            Fate::Drop(reason) => out.trash.drop(frame, reason),
-            Fate::Deliver => local.deliver(frame, at, tables, out, now),
-            Fate::Refuse(reason, fault) => local.refuse(frame, reason, fault, at, tables, out, now),
-            Fate::Resolve(adjacency) => local.resolve(frame, scratch.dst(i), adjacency, at, tables, out, now),
+            RouteOutcome::Drop(reason) => out.drops.drop(frame, reason),
+            RouteOutcome::Deliver => local.deliver(frame, at, tables, out, now),
+            RouteOutcome::Refuse(reason, fault) => local.refuse(frame, reason, fault, at, tables, out, now),
+            RouteOutcome::Resolve(adjacency) => local.resolve(frame, scratch.dst(i), adjacency, at, tables, out, now),
         }
     }
 }

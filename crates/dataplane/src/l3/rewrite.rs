@@ -2,13 +2,12 @@ use packet::{headers::ethertype, Buffer, Burst};
 
 use super::{
     framing::{entries, Framing, ETHERNET},
-    scratch::{Fate, Scratch},
+    scratch::{RouteOutcome, RouteScratch},
 };
 use crate::{
     local::Fault,
-    mpls::Stack,
-    tables::{Adjacency, Next, Tables, Tag},
-    DropReason, Outputs, Trash,
+    tables::{Adjacency, Next, Stack, Tables, Tag},
+    DropBatch, DropReason, Outputs,
 };
 
 /// Where next hop numbers lead that no adjacency has: a table from outside may hold any.
@@ -25,7 +24,7 @@ fn plain(to: &Adjacency, longest: u16) -> bool {
     (to.next == Next::Forward) & (to.push == 0) & (to.mtu >= longest)
 }
 
-impl Scratch {
+impl RouteScratch {
     /// Rewrites the burst in place when all its frames leave by the port that is returned. Otherwise nothing is written
     /// yet: [`Self::split`] does it.
     #[inline]
@@ -33,7 +32,7 @@ impl Scratch {
         &mut self,
         burst: &mut Burst<B>,
         tables: &Tables,
-        trash: &mut Trash<B>,
+        drops: &mut DropBatch<B>,
     ) -> Option<usize> {
         let first = *self.hops[..burst.len()].first()?;
         if self.differ | self.rough | self.tagged == 0 {
@@ -50,14 +49,14 @@ impl Scratch {
                 return Some(usize::from(to.port));
             }
         }
-        self.rewrite_each(burst, tables, trash)
+        self.rewrite_each(burst, tables, drops)
     }
 
     fn rewrite_each<B: Buffer>(
         &mut self,
         burst: &mut Burst<B>,
         tables: &Tables,
-        trash: &mut Trash<B>,
+        drops: &mut DropBatch<B>,
     ) -> Option<usize> {
         // All adjacencies are read before any is used, so that their cache lines come together.
         let (mut odd, mut differ) = (self.rough | self.tagged != 0, 0);
@@ -79,7 +78,7 @@ impl Scratch {
             stuck |= u64::from(!self.rewrite_one(i, frame, tables)) << i;
         }
         if stuck != 0 {
-            trash.drop_masked(burst, stuck, DropReason::NoBuffer);
+            drops.drop_masked(burst, stuck, DropReason::NoBuffer);
         }
         Some(usize::from(first))
     }
@@ -115,39 +114,43 @@ impl Scratch {
 
     /// In the order of a host's stack: the route, then the TTL, then the length (RFC 1812 5.2.1). `None`: it leaves.
     #[inline(never)]
-    fn fate_of(&self, i: usize, data: &[u8], tables: &Tables) -> Option<Fate> {
+    fn fate_of(&self, i: usize, data: &[u8], tables: &Tables) -> Option<RouteOutcome> {
         let hop = self.hops[i];
         let to = adjacency(tables, hop);
         let ip6 = self.ip6 >> i & 1 != 0;
         if to.next == Next::Local {
-            return Some(Fate::Deliver);
+            return Some(RouteOutcome::Deliver);
         }
         if self.near >> i & 1 != 0 {
-            return Some(Fate::Drop(DropReason::MartianSource));
+            return Some(RouteOutcome::Drop(DropReason::MartianSource));
         }
         match to.next {
-            Next::Drop(DropReason::NoRoute) => return Some(Fate::Refuse(DropReason::NoRoute, Fault::NoRoute)),
-            Next::Drop(reason) => return Some(Fate::Drop(reason)),
+            Next::Drop(DropReason::NoRoute) => return Some(RouteOutcome::Refuse(DropReason::NoRoute, Fault::NoRoute)),
+            Next::Drop(reason) => return Some(RouteOutcome::Drop(reason)),
             Next::Local | Next::Forward | Next::Glean | Next::Unresolved => {}
         }
         if self.spent >> i & 1 != 0 {
             let reason = if ip6 { DropReason::Ip6HopLimit } else { DropReason::Ip4Ttl };
-            return Some(Fate::Refuse(reason, Fault::TimeExceeded));
+            return Some(RouteOutcome::Refuse(reason, Fault::TimeExceeded));
         }
         if to.next != Next::Forward {
-            return Some(Fate::Resolve(hop as u32));
+            return Some(RouteOutcome::Resolve(hop as u32));
         }
-        let Ok(stack) = stack(to, tables) else { return Some(Fate::Drop(DropReason::NoRoute)) };
+        let Ok(stack) = stack(to, tables) else { return Some(RouteOutcome::Drop(DropReason::NoRoute)) };
         let room = to.mtu.saturating_sub(stack.map_or(0, |stack| u16::from(stack.len) * 4));
         if self.lens[i] <= room {
             return None;
         }
         let flags = Framing::read(data).and_then(|framing| data.get(framing.len() + 6));
         let whole = ip6 || flags.is_some_and(|flags| flags & 0x40 != 0);
-        Some(if whole { Fate::Refuse(DropReason::Mtu, Fault::TooBig(room)) } else { Fate::Drop(DropReason::Mtu) })
+        Some(if whole {
+            RouteOutcome::Refuse(DropReason::Mtu, Fault::TooBig(room))
+        } else {
+            RouteOutcome::Drop(DropReason::Mtu)
+        })
     }
 
-    /// Rewrites each frame that leaves and moves all to where they go: an egress port, `aside`, or the trash.
+    /// Rewrites each frame that leaves and moves all to where they go: an egress port, `aside`, or the drops.
     pub(super) fn split<B: Buffer>(
         &self,
         burst: &mut Burst<B>,
@@ -168,10 +171,10 @@ impl Scratch {
                 if self.rewrite_one(i, &mut frame, tables) {
                     send(out, adjacency(tables, self.hops[i]).port, frame);
                 } else {
-                    out.trash.drop(frame, DropReason::NoBuffer);
+                    out.drops.drop(frame, DropReason::NoBuffer);
                 }
-            } else if let Fate::Drop(reason) = self.fate(i) {
-                out.trash.drop(frame, reason);
+            } else if let RouteOutcome::Drop(reason) = self.fate(i) {
+                out.drops.drop(frame, reason);
             } else {
                 aside.push(frame);
             }

@@ -19,7 +19,7 @@ use crate::{
 
 /// What becomes of a frame that does not leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum RouteOutcome {
     Drop(DropReason),
     Deliver,
     Refuse(DropReason, Fault),
@@ -29,14 +29,14 @@ pub(super) enum Fate {
 
 /// Notes on a burst. Masks have bit 0 for the first frame.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(super) struct RouteScratch {
     dst4: [u32; BURST],
     dst6: [[u8; 16]; BURST],
     pub(super) hops: [u64; BURST],
     hops6: [u64; BURST],
     /// Lengths of the packets in bytes, zero for what is none.
     pub(super) lens: [u16; BURST],
-    fates: [Fate; BURST],
+    fates: [RouteOutcome; BURST],
     /// Frames that need a closer look before they leave, if they do.
     pub(super) rough: u64,
     /// Of these, the frames whose fate is known.
@@ -60,7 +60,7 @@ pub(super) struct Scratch {
     pub(super) longest: u16,
 }
 
-impl Default for Scratch {
+impl Default for RouteScratch {
     fn default() -> Self {
         Self {
             dst4: [0; BURST],
@@ -68,7 +68,7 @@ impl Default for Scratch {
             hops: [0; BURST],
             hops6: [0; BURST],
             lens: [0; BURST],
-            fates: [Fate::Drop(DropReason::NoRoute); BURST],
+            fates: [RouteOutcome::Drop(DropReason::NoRoute); BURST],
             rough: 0,
             gone: 0,
             edited: 0,
@@ -100,7 +100,7 @@ pub(super) fn interface<B: Buffer>(frame: &B, ingress: usize, tables: &Tables) -
     found.or(port.map(|port| port.untagged)).unwrap_or(0)
 }
 
-impl Scratch {
+impl RouteScratch {
     /// Checks every frame and gathers the destinations.
     #[inline]
     pub(super) fn input<B: Buffer>(&mut self, burst: &Burst<B>, port: &PortTable, interfaces: &[Interface]) {
@@ -179,14 +179,14 @@ impl Scratch {
                 }
                 self.lens[i] = packet.len;
             }
-            Ok(Parsed::Deliver) => self.seal(i, Fate::Deliver),
-            Err(reason) => self.seal(i, Fate::Drop(reason)),
+            Ok(Parsed::Deliver) => self.seal(i, RouteOutcome::Deliver),
+            Err(reason) => self.seal(i, RouteOutcome::Drop(reason)),
         }
     }
 
     /// Says what becomes of a frame that does not leave.
     #[inline]
-    pub(super) fn seal(&mut self, i: usize, fate: Fate) {
+    pub(super) fn seal(&mut self, i: usize, fate: RouteOutcome) {
         self.rough |= 1 << i;
         self.gone |= 1 << i;
         self.fates[i] = fate;
@@ -194,14 +194,14 @@ impl Scratch {
 
     /// What becomes of a frame whose bit is set in `gone`.
     #[inline]
-    pub(super) fn fate(&self, i: usize) -> Fate {
-        self.fates.get(i).copied().unwrap_or(Fate::Drop(DropReason::NoRoute))
+    pub(super) fn fate(&self, i: usize) -> RouteOutcome {
+        self.fates.get(i).copied().unwrap_or(RouteOutcome::Drop(DropReason::NoRoute))
     }
 
     /// The places of the frames that `local` gets.
     pub(super) fn set_aside(&self) -> impl Iterator<Item = usize> + '_ {
         let gone = (0..BURST).filter(|i| self.gone >> i & 1 != 0);
-        gone.filter(|&i| !matches!(self.fate(i), Fate::Drop(_)))
+        gone.filter(|&i| !matches!(self.fate(i), RouteOutcome::Drop(_)))
     }
 
     /// The destination of a frame that was looked up.

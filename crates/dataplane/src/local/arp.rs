@@ -9,7 +9,8 @@ use packet::{
 
 use super::{
     l2::{self, Layer2},
-    own, Cx, Fate, Local,
+    own,
+    state::{Cx, Local, LocalOutcome},
 };
 use crate::{
     tables::{Interface, Next},
@@ -20,35 +21,35 @@ use crate::{
 pub(super) const REQUEST_LEN: usize = 60;
 
 impl<A: Alloc> Local<A> {
-    pub(super) fn arp(&mut self, data: &mut [u8], l2: &Layer2, cx: &Cx<'_>) -> Fate {
+    pub(super) fn arp(&mut self, data: &mut [u8], l2: &Layer2, cx: &Cx<'_>) -> LocalOutcome {
         let Some((arp, _)) = data.get(l2.len..).and_then(arp::Arp::parse) else {
-            return Fate::Drop(DropReason::Arp);
+            return LocalOutcome::Drop(DropReason::Arp);
         };
         // A probe (RFC 5227 2.1.1) comes from nobody: it is answered, and nothing learned from it.
         let nobody = arp.sender.is_unspecified();
         let station = !arp.sender_mac.is_group() && arp.sender_mac != MacAddr::default();
         if !station || !matches!(arp.op, arp::REQUEST | arp::REPLY) || !(nobody || own::is_host4(arp.sender)) {
-            return Fate::Drop(DropReason::Arp);
+            return LocalOutcome::Drop(DropReason::Arp);
         }
         let sender = IpAddr::V4(arp.sender);
         if own::owns(cx.interface, sender) {
             self.counts.arp_conflicts += u64::from(arp.sender_mac != cx.interface.mac);
-            return Fate::Drop(DropReason::Arp);
+            return LocalOutcome::Drop(DropReason::Arp);
         }
         if !own::owns(cx.interface, IpAddr::V4(arp.target)) {
-            // Nobody is learned from what is said to others; but a neighbour that is known already may announce that
+            // Nobody is learned from what is sent to others; but a neighbour that is known already may announce that
             // it has moved (RFC 826, "merge"; RFC 5227 3).
             if arp.sender != arp.target || !known(arp.sender, cx) {
-                return Fate::Drop(DropReason::Arp);
+                return LocalOutcome::Drop(DropReason::Arp);
             }
             self.counts.arp_learned += self.learn(sender, arp.sender_mac, cx);
-            return Fate::Punt;
+            return LocalOutcome::Punt;
         }
         if !nobody {
             self.counts.arp_learned += self.learn(sender, arp.sender_mac, cx);
         }
         if arp.op == arp::REPLY {
-            return Fate::Punt;
+            return LocalOutcome::Punt;
         }
         let reply = arp::Arp {
             op: arp::REPLY,
@@ -59,10 +60,10 @@ impl<A: Alloc> Local<A> {
         };
         l2::readdress(data, arp.sender_mac, cx.interface.mac);
         if !data.get_mut(l2.len..).is_some_and(|to| reply.write(to)) {
-            return Fate::Drop(DropReason::Arp);
+            return LocalOutcome::Drop(DropReason::Arp);
         }
         self.counts.arp_answered += 1;
-        Fate::Answer(data.len())
+        LocalOutcome::Answer(data.len())
     }
 }
 

@@ -27,9 +27,9 @@ counts! {
     nd_sent = "nd-solicitations-sent";
     nd_learned = "nd-learned";
     /// Neighbours not told to the control side, because it did not keep up.
-    untold = "neighbour-events-lost";
+    events_lost = "neighbour-events-lost";
     /// Neighbours not asked for: too many at once, or no buffer.
-    unasked = "neighbour-requests-withheld";
+    requests_withheld = "neighbour-requests-withheld";
     echo_replies = "echo-replies";
     errors_sent = "icmp-errors-sent";
     /// By the rate limit.

@@ -16,12 +16,13 @@ use packet::{
 
 use super::{
     icmp::{write_icmp, write_ip4, TTL},
+    ingress::Fault,
     l2::{encapsulate, Layer2},
-    own, Cx, Fault, Local,
+    own,
+    state::{Cx, Local},
 };
 use crate::{
-    mpls::Stack,
-    tables::{Adjacency, Next, Tables},
+    tables::{Adjacency, Next, Stack, Tables},
     DropReason, Outputs,
 };
 
@@ -98,28 +99,28 @@ impl<A: Alloc> Local<A> {
     ) {
         let l2 = Layer2::parse(frame.data());
         let plan = l2.and_then(|l2| plan(frame.data(), &l2, cause, cx).map(|plan| (l2, plan)));
-        let Some((l2, plan)) = plan else { return out.trash.drop(frame, reason) };
-        if !self.errors.take(cx.now, cx.tables.icmp_errors_per_second) {
+        let Some((l2, plan)) = plan else { return out.drops.drop(frame, reason) };
+        if !self.error_tokens.take(cx.now, cx.tables.icmp_errors_per_second) {
             self.counts.errors_withheld += 1;
-            return out.trash.drop(frame, reason);
+            return out.drops.drop(frame, reason);
         }
         let waits = plan.to.next != Next::Forward;
         self.ident = self.ident.wrapping_add(1);
         if !build(&mut frame, &l2, cause, &plan, self.ident, waits) {
-            return out.trash.drop(frame, reason);
+            return out.drops.drop(frame, reason);
         }
         let ethertype = l2.ethertype;
         if waits {
             // It waits like any frame, and is routed once more as if it had just come in.
             let back = Adjacency::forward(cx.at.port, cx.at.interface, cx.interface.mac, cx.interface.mac);
             if !encapsulate(&mut frame, 0, &back, ethertype, l2.tci) {
-                return out.trash.drop(frame, reason);
+                return out.drops.drop(frame, reason);
             }
             let dst = match plan.ends {
                 Ends::V4 { peer, .. } => IpAddr::V4(peer),
                 Ends::V6 { peer, .. } => IpAddr::V6(peer),
             };
-            out.trash.count(reason);
+            out.drops.count(reason);
             out.originated += 1;
             self.counts.errors_sent += 1;
             self.wait(frame, dst, plan.number, cx, out);
@@ -129,12 +130,12 @@ impl<A: Alloc> Local<A> {
         let ethertype = match labels {
             None => ethertype,
             Some(Some(stack)) if push(&mut frame, stack) => ethertype::MPLS,
-            Some(_) => return out.trash.drop(frame, reason),
+            Some(_) => return out.drops.drop(frame, reason),
         };
         if !encapsulate(&mut frame, 0, &plan.to, ethertype, l2.tci) {
-            return out.trash.drop(frame, reason);
+            return out.drops.drop(frame, reason);
         }
-        out.trash.count(reason);
+        out.drops.count(reason);
         self.counts.errors_sent += 1;
         out.originate(plan.to.port.into(), frame);
     }

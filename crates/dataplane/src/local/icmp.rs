@@ -15,7 +15,8 @@ use packet::{
 
 use super::{
     l2::{self, Layer2},
-    own, Cx, Fate, Local,
+    own,
+    state::{Cx, Local, LocalOutcome},
 };
 use crate::DropReason;
 
@@ -25,24 +26,24 @@ pub(super) const TTL: u8 = 64;
 const MIN_FRAME: usize = 60;
 
 impl<A: Alloc> Local<A> {
-    pub(super) fn ip4(&mut self, frame: &mut A::Buf, l2: &Layer2, cx: &Cx<'_>) -> Fate {
+    pub(super) fn ip4(&mut self, frame: &mut A::Buf, l2: &Layer2, cx: &Cx<'_>) -> LocalOutcome {
         let data = frame.data_mut();
         let packet = data.get(l2.len..).unwrap_or_default();
         let (ip, header) = match ip4_header(packet) {
             Ok(read) => read,
-            Err(reason) => return Fate::Drop(reason),
+            Err(reason) => return LocalOutcome::Drop(reason),
         };
         let (src, dst) = (IpAddr::V4(ip.src), IpAddr::V4(ip.dst));
         if !own::is_host4(ip.src) || own::is_broadcast(cx.interface, ip.src) || own::owns(cx.interface, src) {
-            return Fate::Drop(DropReason::MartianSource);
+            return LocalOutcome::Drop(DropReason::MartianSource);
         }
         if l2.dst.is_group() {
-            return Fate::Drop(DropReason::LinkGroup);
+            return LocalOutcome::Drop(DropReason::LinkGroup);
         }
         // What would have to be put together first, or asks for more than an answer, is nobody's here.
         let plain = header == ipv4::LEN && !ip.more_fragments && ip.fragment_offset == 0;
         if !plain || !own::is_ours(cx.interface, cx.tables, dst) {
-            return Fate::Drop(DropReason::NotListening);
+            return LocalOutcome::Drop(DropReason::NotListening);
         }
         let total = usize::from(ip.total_len);
         let body = packet.get(header..total).unwrap_or_default();
@@ -52,46 +53,46 @@ impl<A: Alloc> Local<A> {
                 let pseudo = |len| checksum::pseudo_v4(ip.src, ip.dst, protocol::UDP, len);
                 return to_no_port(body, true, pseudo);
             }
-            _ => return Fate::Drop(DropReason::NotListening),
+            _ => return LocalOutcome::Drop(DropReason::NotListening),
         }
-        let Some((icmp, _)) = Icmp::parse(body) else { return Fate::Drop(DropReason::Icmp) };
+        let Some((icmp, _)) = Icmp::parse(body) else { return LocalOutcome::Drop(DropReason::Icmp) };
         let sum = checksum::sum(body);
         if checksum::fold(sum) != 0xffff || icmp.kind != v4::ECHO_REQUEST {
-            return Fate::Drop(DropReason::Icmp);
+            return LocalOutcome::Drop(DropReason::Icmp);
         }
         let rest = sum - u64::from(icmp.kind) * (1 << 24) - u64::from(icmp.checksum);
         let icmp = Icmp { kind: v4::ECHO_REPLY, checksum: checksum::finish(rest), ..icmp };
         let ip = Ipv4 { ttl: TTL, src: ip.dst, dst: ip.src, dont_fragment: false, checksum: 0, ..ip };
         if !(write_ip4(data.get_mut(l2.len..), ip) && data.get_mut(l2.len + header..).is_some_and(|to| icmp.write(to)))
         {
-            return Fate::Drop(DropReason::Icmp);
+            return LocalOutcome::Drop(DropReason::Icmp);
         }
         self.echoed(data, l2, l2.len + total, cx)
     }
 
-    pub(super) fn ip6(&mut self, frame: &mut A::Buf, l2: &Layer2, cx: &Cx<'_>) -> Fate {
+    pub(super) fn ip6(&mut self, frame: &mut A::Buf, l2: &Layer2, cx: &Cx<'_>) -> LocalOutcome {
         let packet = frame.data().get(l2.len..).unwrap_or_default();
         let ip = match ip6_header(packet) {
             Ok(ip) => ip,
-            Err(reason) => return Fate::Drop(reason),
+            Err(reason) => return LocalOutcome::Drop(reason),
         };
         let (src, dst) = (IpAddr::V6(ip.src), IpAddr::V6(ip.dst));
         let body = packet.get(ipv6::LEN..ipv6::LEN + usize::from(ip.payload_len)).unwrap_or_default();
         if ip.src.is_multicast() || ip.src.is_loopback() {
-            return Fate::Drop(DropReason::MartianSource);
+            return LocalOutcome::Drop(DropReason::MartianSource);
         }
         let kind = body.first().filter(|_| ip.next_header == protocol::ICMPV6).copied();
         if matches!(kind, Some(v6::ROUTER_SOLICITATION..=v6::REDIRECT)) {
             return self.nd(frame, l2, &ip, cx);
         }
         if ip.dst.is_multicast() || l2.dst.is_group() {
-            return Fate::Drop(DropReason::LinkGroup);
+            return LocalOutcome::Drop(DropReason::LinkGroup);
         }
         if ip.src.is_unspecified() || own::owns(cx.interface, src) {
-            return Fate::Drop(DropReason::MartianSource);
+            return LocalOutcome::Drop(DropReason::MartianSource);
         }
         if !own::is_ours(cx.interface, cx.tables, dst) {
-            return Fate::Drop(match (own::is_link_local(ip.dst), own::is_link_local(ip.src)) {
+            return LocalOutcome::Drop(match (own::is_link_local(ip.dst), own::is_link_local(ip.src)) {
                 (true, _) => DropReason::MartianDestination,
                 (_, true) => DropReason::MartianSource,
                 _ => DropReason::NotListening,
@@ -101,12 +102,12 @@ impl<A: Alloc> Local<A> {
         match ip.next_header {
             protocol::ICMPV6 => {}
             protocol::UDP => return to_no_port(body, false, |len| pseudo(protocol::UDP, len)),
-            _ => return Fate::Drop(DropReason::NotListening),
+            _ => return LocalOutcome::Drop(DropReason::NotListening),
         }
-        let Some((icmp, _)) = Icmp::parse(body) else { return Fate::Drop(DropReason::Icmp) };
+        let Some((icmp, _)) = Icmp::parse(body) else { return LocalOutcome::Drop(DropReason::Icmp) };
         let sum = checksum::sum(body) + pseudo(protocol::ICMPV6, ip.payload_len);
         if checksum::fold(sum) != 0xffff || icmp.kind != v6::ECHO_REQUEST {
-            return Fate::Drop(DropReason::Icmp);
+            return LocalOutcome::Drop(DropReason::Icmp);
         }
         // The two addresses change places, which the sum over them does not notice.
         let step = u64::from(v6::ECHO_REPLY - v6::ECHO_REQUEST) << 24;
@@ -118,15 +119,15 @@ impl<A: Alloc> Local<A> {
         let (head, at) = (l2.len, l2.len + ipv6::LEN);
         if !(data.get_mut(head..).is_some_and(|to| ip.write(to)) && data.get_mut(at..).is_some_and(|to| icmp.write(to)))
         {
-            return Fate::Drop(DropReason::Icmp);
+            return LocalOutcome::Drop(DropReason::Icmp);
         }
         self.echoed(data, l2, len, cx)
     }
 
-    fn echoed(&mut self, data: &mut [u8], l2: &Layer2, end: usize, cx: &Cx<'_>) -> Fate {
+    fn echoed(&mut self, data: &mut [u8], l2: &Layer2, end: usize, cx: &Cx<'_>) -> LocalOutcome {
         l2::readdress(data, l2.src, cx.interface.mac);
         self.counts.echo_replies += 1;
-        Fate::Answer(end.max(MIN_FRAME).min(data.len()))
+        LocalOutcome::Answer(end.max(MIN_FRAME).min(data.len()))
     }
 }
 
@@ -162,17 +163,17 @@ fn ip6_header(packet: &[u8]) -> Result<Ipv6, DropReason> {
 
 /// UDP: nothing listens, and the sender hears of it when the datagram arrived whole (RFC 1122 4.1.3.1). IPv6 has no
 /// datagrams without a checksum (RFC 8200 8.1).
-fn to_no_port(body: &[u8], may_lack_sum: bool, pseudo: impl FnOnce(u16) -> u64) -> Fate {
-    let Some((header, _)) = udp::Udp::parse(body) else { return Fate::Drop(DropReason::NotListening) };
+fn to_no_port(body: &[u8], may_lack_sum: bool, pseudo: impl FnOnce(u16) -> u64) -> LocalOutcome {
+    let Some((header, _)) = udp::Udp::parse(body) else { return LocalOutcome::Drop(DropReason::NotListening) };
     let datagram = body.get(..header.len.into()).filter(|datagram| datagram.len() >= udp::LEN);
     let whole = datagram.is_some_and(|datagram| {
         let sum = checksum::sum(datagram) + pseudo(header.len);
         (header.checksum == 0 && may_lack_sum) || (header.checksum != 0 && checksum::fold(sum) == 0xffff)
     });
     if whole {
-        Fate::NoPort
+        LocalOutcome::NoPort
     } else {
-        Fate::Drop(DropReason::NotListening)
+        LocalOutcome::Drop(DropReason::NotListening)
     }
 }
 

@@ -1,10 +1,10 @@
-//! What keeps a flood from becoming another one: a token bucket, and a memory of what was just said.
+//! Limits on what frames make this side send: a token bucket, and a memory of recent messages.
 
 use std::net::IpAddr;
 
 use packet::MacAddr;
 
-/// A token bucket in whole numbers. Starts full; a second fills it with the rate it is asked with.
+/// A token bucket in whole numbers. It starts full. Each second adds as many tokens as `take` is given as its rate.
 #[derive(Debug)]
 pub(super) struct Bucket {
     /// In units of a token divided by the clock's rate, so that one tick adds the rate.
@@ -39,19 +39,19 @@ impl Bucket {
 
 const SLOTS: usize = 256;
 
-/// Something said about a neighbour.
+/// A message about a neighbour: a request for it, or a report to the control side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct Mention {
     pub(super) interface: u16,
     pub(super) addr: IpAddr,
     /// Zero where there is none.
     pub(super) mac: MacAddr,
 }
 
-/// What was said in the last second, as far as one slot for each hash remembers: a collision forgets the older one.
+/// Messages of the last second, one slot for each hash: a collision forgets the older one.
 #[derive(Debug)]
 pub(super) struct Recent {
-    slots: Box<[Option<(Said, u64)>]>,
+    slots: Box<[Option<(Mention, u64)>]>,
     hz: u64,
 }
 
@@ -60,25 +60,25 @@ impl Recent {
         Self { slots: vec![None; SLOTS].into_boxed_slice(), hz }
     }
 
-    fn slot(said: &Said) -> usize {
-        let bits = match said.addr {
+    fn slot(mention: &Mention) -> usize {
+        let bits = match mention.addr {
             IpAddr::V4(addr) => addr.to_bits().into(),
             IpAddr::V6(addr) => (addr.to_bits() >> 64) as u64 ^ addr.to_bits() as u64,
         };
-        let key = bits ^ u64::from(said.interface) << 48;
+        let key = bits ^ u64::from(mention.interface) << 48;
         (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as usize % SLOTS
     }
 
-    /// Whether this very thing was said less than a second ago.
-    pub(super) fn has(&self, said: &Said, now: u64) -> bool {
-        let slot = self.slots.get(Self::slot(said)).copied().flatten();
-        slot.is_some_and(|(last, at)| last == *said && now.saturating_sub(at) < self.hz)
+    /// Whether the same message was sent less than a second ago.
+    pub(super) fn has(&self, mention: &Mention, now: u64) -> bool {
+        let slot = self.slots.get(Self::slot(mention)).copied().flatten();
+        slot.is_some_and(|(last, at)| last == *mention && now.saturating_sub(at) < self.hz)
     }
 
-    /// Remembers it.
-    pub(super) fn note(&mut self, said: Said, now: u64) {
-        if let Some(slot) = self.slots.get_mut(Self::slot(&said)) {
-            *slot = Some((said, now));
+    /// Remembers a message sent now.
+    pub(super) fn note(&mut self, mention: Mention, now: u64) {
+        if let Some(slot) = self.slots.get_mut(Self::slot(&mention)) {
+            *slot = Some((mention, now));
         }
     }
 }
@@ -100,14 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn a_thing_is_said_again_after_a_second_or_when_it_changed() {
+    fn a_message_is_sent_again_after_a_second_or_when_it_changed() {
         let mut recent = Recent::new(1000);
-        let said = Said { interface: 3, addr: IpAddr::V4([10, 0, 0, 1].into()), mac: MacAddr([2; 6]) };
-        assert!(!recent.has(&said, 5));
-        recent.note(said, 5);
-        assert!(recent.has(&said, 1004) && !recent.has(&said, 1005));
-        assert!(!recent.has(&Said { mac: MacAddr([4; 6]), ..said }, 6));
-        assert!(!recent.has(&Said { interface: 4, ..said }, 6));
-        assert!(!recent.has(&Said { addr: IpAddr::V6(1u128.into()), ..said }, 6));
+        let mention = Mention { interface: 3, addr: IpAddr::V4([10, 0, 0, 1].into()), mac: MacAddr([2; 6]) };
+        assert!(!recent.has(&mention, 5));
+        recent.note(mention, 5);
+        assert!(recent.has(&mention, 1004) && !recent.has(&mention, 1005));
+        assert!(!recent.has(&Mention { mac: MacAddr([4; 6]), ..mention }, 6));
+        assert!(!recent.has(&Mention { interface: 4, ..mention }, 6));
+        assert!(!recent.has(&Mention { addr: IpAddr::V6(1u128.into()), ..mention }, 6));
     }
 }

@@ -2,155 +2,60 @@
 //! (RFC 792, RFC 4443, RFC 1812 4.3), all from the packet path and all bounded.
 
 mod arp;
-mod ask;
 mod counts;
 mod error;
-mod event;
 mod icmp;
+mod ingress;
 pub(crate) mod l2;
 mod limit;
 mod nd;
 mod own;
+mod requests;
+mod state;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
 use std::net::IpAddr;
 
-use packet::{headers::ethertype, Alloc, Buffer, Burst, MacAddr};
-
-pub use event::{Event, Events};
-pub use own::link_local;
+use packet::{headers::ethertype, Alloc, Buffer, Burst};
 
 use self::{
-    counts::Counts,
     error::Cause,
     l2::Layer2,
-    limit::{Bucket, Recent, Said},
-    waiting::Waiting,
+    state::{Cx, LocalOutcome},
 };
-use crate::{
-    node::NodeStats,
-    tables::{Interface, Tables},
-    DropReason, Outputs,
+pub use self::{
+    ingress::{Fault, Ingress},
+    own::link_local,
+    state::Local,
 };
-
-/// Where a frame came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ingress {
-    /// The port.
-    pub port: u16,
-    /// The interface: the port's own or that of the frame's VLAN.
-    pub interface: u16,
-}
-
-/// Why an ICMP error goes back to the source of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// TTL or hop limit used up in transit (ICMP 11/0, ICMPv6 3/0).
-    TimeExceeded,
-    /// No route (ICMP 3/0, ICMPv6 1/0).
-    NoRoute,
-    /// The neighbour did not answer (ICMP 3/1, ICMPv6 1/3).
-    HostUnreachable,
-    /// Longer than the egress link takes, with this MTU (ICMP 3/4 when DF is set, ICMPv6 2/0).
-    TooBig(u16),
-}
-
-/// What becomes of a frame that was delivered.
-enum Fate {
-    /// It was made the answer, of this length, and goes back.
-    Answer(usize),
-    /// It was read, and ends here.
-    Punt,
-    Drop(DropReason),
-    /// Nothing listens to its port, and the source is told.
-    NoPort,
-}
-
-/// What a frame is looked at with.
-struct Cx<'a> {
-    at: Ingress,
-    interface: &'a Interface,
-    tables: &'a Tables,
-    now: u64,
-}
-
-/// The exceptional path of one lcore.
-#[derive(Debug)]
-pub struct Local<A: Alloc> {
-    alloc: A,
-    made: Burst<A::Buf>,
-    events: Events,
-    prober: bool,
-    hz: u64,
-    /// Tokens for ICMP errors, and for requests to neighbours.
-    errors: Bucket,
-    asks: Bucket,
-    told: Recent,
-    asked: Recent,
-    waiting: Waiting<A::Buf>,
-    /// When the frames that wait are looked at again.
-    look: u64,
-    /// The round of probes that is done, the one that is being sent, and how far.
-    round: u64,
-    probing: Option<u64>,
-    probed: usize,
-    /// Identification of the last IPv4 packet made.
-    ident: u16,
-    counts: Counts,
-    node: NodeStats,
-}
+use crate::{tables::Tables, DropReason, Outputs};
 
 impl<A: Alloc> Local<A> {
-    /// `alloc` makes the frames that are sent on our own account; `events` takes what was learned; `hz` is the clock's
-    /// rate; the one lcore with `prober` sends the probes that the control side asks for.
-    pub fn new(alloc: A, events: Events, hz: u64, prober: bool) -> Self {
-        let hz = hz.max(1);
-        Self {
-            alloc,
-            made: Burst::new(),
-            events,
-            prober,
-            hz,
-            errors: Bucket::new(hz),
-            asks: Bucket::new(hz),
-            told: Recent::new(hz),
-            asked: Recent::new(hz),
-            waiting: Waiting::new(),
-            look: 0,
-            round: 0,
-            probing: None,
-            probed: 0,
-            ident: 0,
-            counts: Counts::default(),
-            node: NodeStats::new("ip-local"),
-        }
-    }
-
     /// A frame that is ARP, neighbour discovery, or to one of our own addresses: answered, learned from, or dropped.
     #[inline(never)]
     pub fn deliver(&mut self, mut frame: A::Buf, at: Ingress, tables: &Tables, out: &mut Outputs<A::Buf>, now: u64) {
-        let Some(l2) = Layer2::parse(frame.data()) else { return out.trash.drop(frame, DropReason::Runt) };
+        let Some(l2) = Layer2::parse(frame.data()) else { return out.drops.drop(frame, DropReason::Runt) };
         let Some(interface) = tables.interfaces.get(usize::from(at.interface)) else {
-            return out.trash.drop(frame, DropReason::VlanUnknown);
+            return out.drops.drop(frame, DropReason::VlanUnknown);
         };
         if l2.src.is_group() {
-            return out.trash.drop(frame, DropReason::BridgeSource);
+            return out.drops.drop(frame, DropReason::BridgeSource);
         }
         let cx = Cx { at, interface, tables, now };
         let fate = match l2.ethertype {
             ethertype::ARP => self.arp(frame.data_mut(), &l2, &cx),
             ethertype::IPV4 => self.ip4(&mut frame, &l2, &cx),
             ethertype::IPV6 => self.ip6(&mut frame, &l2, &cx),
-            _ => Fate::Drop(DropReason::NotIp),
+            _ => LocalOutcome::Drop(DropReason::NotIp),
         };
         match fate {
-            Fate::Answer(len) if frame.set_len(len) => out.answer(at.port.into(), frame),
-            Fate::Answer(_) => out.trash.drop(frame, DropReason::NoBuffer),
-            Fate::Punt => out.punt(frame),
-            Fate::Drop(reason) => out.trash.drop(frame, reason),
-            Fate::NoPort => self.complain(frame, DropReason::NotListening, Cause::NoPort, &cx, out),
+            LocalOutcome::Answer(len) if frame.set_len(len) => out.answer(at.port.into(), frame),
+            LocalOutcome::Answer(_) => out.drops.drop(frame, DropReason::NoBuffer),
+            LocalOutcome::Punt => out.punt(frame),
+            LocalOutcome::Drop(reason) => out.drops.drop(frame, reason),
+            LocalOutcome::NoPort => self.complain(frame, DropReason::NotListening, Cause::NoPort, &cx, out),
         }
     }
 
@@ -172,7 +77,7 @@ impl<A: Alloc> Local<A> {
             Some(interface) => {
                 self.complain(frame, reason, Cause::Fault(fault), &Cx { at, interface, tables, now }, out);
             }
-            None => out.trash.drop(frame, reason),
+            None => out.drops.drop(frame, reason),
         }
     }
 
@@ -195,7 +100,7 @@ impl<A: Alloc> Local<A> {
     ) {
         match tables.interfaces.get(usize::from(at.interface)) {
             Some(interface) => self.wait(frame, dst, adjacency, &Cx { at, interface, tables, now }, out),
-            None => out.trash.drop(frame, DropReason::NoNeighbour),
+            None => out.drops.drop(frame, DropReason::NoNeighbour),
         }
     }
 
@@ -225,7 +130,7 @@ impl<A: Alloc> Local<A> {
                 return port;
             }
             self.look = now.saturating_add((self.hz / 1000).max(1));
-            self.ask_again(tables, out, now);
+            self.repeat_requests(tables, out, now);
             return None;
         }
         if self.round != tables.probe_round {
@@ -238,45 +143,5 @@ impl<A: Alloc> Local<A> {
     pub fn release(&mut self) {
         self.waiting.release();
         self.look = 0;
-    }
-
-    /// Frames held.
-    #[inline]
-    pub fn held(&self) -> usize {
-        self.waiting.len()
-    }
-
-    /// The node's counters.
-    pub fn node(&self) -> &NodeStats {
-        &self.node
-    }
-
-    /// The node's counters, to add a lap to.
-    pub fn node_mut(&mut self) -> &mut NodeStats {
-        &mut self.node
-    }
-
-    /// Counters by name: ARP and ND frames, echoes answered, ICMP errors sent and withheld.
-    pub fn counters(&self, visit: &mut dyn FnMut(&'static str, u64)) {
-        self.counts.visit(visit);
-        visit("frames-waiting", self.waiting.len() as u64);
-    }
-
-    /// Tells the control side of a neighbour, if it can be one and was not just told; returns how many were told.
-    fn learn(&mut self, addr: IpAddr, mac: MacAddr, cx: &Cx<'_>) -> u64 {
-        let said = Said { interface: cx.at.interface, addr, mac };
-        let station = !mac.is_group() && mac != MacAddr::default() && mac != cx.interface.mac;
-        if !station || self.told.has(&said, cx.now) {
-            return 0;
-        }
-        if own::owns(cx.interface, addr) || !own::on_link(cx.at, cx.interface, cx.tables, addr) {
-            return 0;
-        }
-        if self.events.try_send(Event::Neighbour { interface: cx.at.interface, addr, mac }).is_err() {
-            self.counts.untold += 1;
-            return 0;
-        }
-        self.told.note(said, cx.now);
-        1
     }
 }

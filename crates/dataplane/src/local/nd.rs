@@ -15,7 +15,8 @@ use packet::{
 
 use super::{
     l2::{self, Layer2, TAGGED},
-    own, Cx, Fate, Local,
+    own,
+    state::{Cx, Local, LocalOutcome},
 };
 use crate::{tables::Interface, DropReason};
 
@@ -27,7 +28,7 @@ pub(super) const SOLICITATION_LEN: usize = TAGGED + ipv6::LEN + MESSAGE_LEN;
 const HOP_LIMIT: u8 = 255;
 const SOURCE_OPTION: u8 = 1;
 const TARGET_OPTION: u8 = 2;
-/// We are a router; this answers you; what was said before no longer holds (RFC 4861 4.4).
+/// We are a router; this answers you; what was announced before no longer holds (RFC 4861 4.4).
 const ROUTER: u32 = 1 << 31;
 const SOLICITED: u32 = 1 << 30;
 const OVERRIDE: u32 = 1 << 29;
@@ -43,32 +44,32 @@ struct Message {
 
 impl<A: Alloc> Local<A> {
     /// A packet whose ICMPv6 type is one of neighbour discovery; `ip` is its header, whose length is known to hold.
-    pub(super) fn nd(&mut self, frame: &mut A::Buf, l2: &Layer2, ip: &Ipv6, cx: &Cx<'_>) -> Fate {
+    pub(super) fn nd(&mut self, frame: &mut A::Buf, l2: &Layer2, ip: &Ipv6, cx: &Cx<'_>) -> LocalOutcome {
         let start = l2.len + ipv6::LEN;
         let body = frame.data().get(start..start + usize::from(ip.payload_len)).unwrap_or_default();
         let to_group = ip.dst.is_multicast();
         if ip.hop_limit != HOP_LIMIT || !(to_group || own::owns(cx.interface, IpAddr::V6(ip.dst))) {
-            return Fate::Drop(DropReason::Nd);
+            return LocalOutcome::Drop(DropReason::Nd);
         }
-        let Some(message) = parse(body, ip) else { return Fate::Drop(DropReason::Nd) };
+        let Some(message) = parse(body, ip) else { return LocalOutcome::Drop(DropReason::Nd) };
         match message.icmp.kind {
-            v6::ROUTER_SOLICITATION | v6::ROUTER_ADVERTISEMENT => Fate::Punt,
+            v6::ROUTER_SOLICITATION | v6::ROUTER_ADVERTISEMENT => LocalOutcome::Punt,
             v6::NEIGHBOUR_ADVERTISEMENT => {
                 // Without an option there is nothing in it: links here have addresses (RFC 4861 7.2.5).
                 if let Some(mac) = message.target_mac {
                     self.counts.nd_learned += self.learn(IpAddr::V6(message.target), mac, cx);
                 }
-                Fate::Punt
+                LocalOutcome::Punt
             }
             v6::NEIGHBOUR_SOLICITATION => self.solicited(frame, l2, ip, &message, cx),
-            _ => Fate::Drop(DropReason::Nd),
+            _ => LocalOutcome::Drop(DropReason::Nd),
         }
     }
 
-    fn solicited(&mut self, frame: &mut A::Buf, l2: &Layer2, ip: &Ipv6, asked: &Message, cx: &Cx<'_>) -> Fate {
+    fn solicited(&mut self, frame: &mut A::Buf, l2: &Layer2, ip: &Ipv6, asked: &Message, cx: &Cx<'_>) -> LocalOutcome {
         let own = cx.interface.mac;
         if !own::owns(cx.interface, IpAddr::V6(asked.target)) {
-            return Fate::Drop(DropReason::Nd);
+            return LocalOutcome::Drop(DropReason::Nd);
         }
         // One that asks whether the address is free (RFC 4862 5.4.3) has none to be answered at.
         let nobody = ip.src.is_unspecified();
@@ -83,16 +84,16 @@ impl<A: Alloc> Local<A> {
         };
         let len = l2.len + ipv6::LEN + MESSAGE_LEN;
         if frame.len() < len && !frame.set_len(len) {
-            return Fate::Drop(DropReason::NoBuffer);
+            return LocalOutcome::Drop(DropReason::NoBuffer);
         }
         let data = frame.data_mut();
         l2::readdress(data, mac, own);
         let icmp = Icmp { kind: v6::NEIGHBOUR_ADVERTISEMENT, code: 0, checksum: 0, rest: flags };
         if !write(data.get_mut(l2.len..), icmp, asked.target, dst, asked.target, (TARGET_OPTION, own)) {
-            return Fate::Drop(DropReason::Nd);
+            return LocalOutcome::Drop(DropReason::Nd);
         }
         self.counts.nd_answered += 1;
-        Fate::Answer(len)
+        LocalOutcome::Answer(len)
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::MacAddr;
 
-use super::Ingress;
+use super::ingress::Ingress;
 use crate::tables::{Interface, Next, Tables};
 
 /// The link-local address that an interface with this MAC address has (RFC 4291 2.5.6 and appendix A).

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use packet::{Buffer, Burst};
 
-use super::Ingress;
+use super::ingress::Ingress;
 use crate::tables::{Next, Tables, GROUP};
 
 /// Most frames held at once.
@@ -112,12 +112,12 @@ impl<B: Buffer> Waiting<B> {
     }
 
     /// When the neighbour this frame waits for is asked for again, if others wait for it already.
-    pub(super) fn next_ask(&self, held: &Held<B>) -> Option<u64> {
+    pub(super) fn next_request(&self, held: &Held<B>) -> Option<u64> {
         self.frames.iter().find(|other| other.same_next_hop(held)).map(|other| other.ask)
     }
 
     /// The interface and address to ask for now on behalf of the i-th frame; the next time is `again`.
-    pub(super) fn ask(&mut self, i: usize, now: u64, again: u64) -> Option<(u16, IpAddr)> {
+    pub(super) fn take_request(&mut self, i: usize, now: u64, again: u64) -> Option<(u16, IpAddr)> {
         let held = self.frames.get(i).filter(|held| held.ask <= now)?;
         let (interface, dst, adjacency) = (held.glean?, held.dst, held.adjacency);
         let same = self.frames.iter_mut().filter(|other| other.dst == dst && other.adjacency == adjacency);

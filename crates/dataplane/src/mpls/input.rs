@@ -21,25 +21,25 @@ const MPLS_UPSTREAM: u16 = 0x8848;
 
 /// Whose frame it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     Mpls,
     Other,
 }
 
 /// Tells frames of labels, right or wrong, from all others.
 #[inline(always)]
-pub(super) fn kind(data: &[u8]) -> Kind {
+pub(super) fn kind(data: &[u8]) -> FrameKind {
     match data.get(12..14) {
-        Some([0x08, 0x00] | [0x86, 0xdd]) => Kind::Other,
+        Some([0x08, 0x00] | [0x86, 0xdd]) => FrameKind::Other,
         _ => other_kind(data),
     }
 }
 
 #[inline(never)]
-fn other_kind(data: &[u8]) -> Kind {
+fn other_kind(data: &[u8]) -> FrameKind {
     match ether_type(data) {
-        Some((ethertype::MPLS | MPLS_UPSTREAM, _)) => Kind::Mpls,
-        _ => Kind::Other,
+        Some((ethertype::MPLS | MPLS_UPSTREAM, _)) => FrameKind::Mpls,
+        _ => FrameKind::Other,
     }
 }
 

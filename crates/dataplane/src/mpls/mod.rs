@@ -20,22 +20,19 @@
 
 mod input;
 mod rewrite;
-mod table;
 #[cfg(test)]
 mod tests;
 
 use packet::{Buffer, Burst, Clock, BURST};
 
-use input::Kind;
-use rewrite::{plain, Fate};
-use table::{Action, Entry};
-pub use table::{LabelAction, LabelRoute, Labels, Stack, MAX_PUSH};
+use input::FrameKind;
+use rewrite::{plain, LabelOutcome};
 
 use crate::{
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     pass::PREFETCH_AHEAD,
-    tables::{Adjacency, PortTable, Tables, GROUP},
-    DropReason, Function, Outputs, Reader, Verdict,
+    tables::{Action, Adjacency, Entry, PortTable, Tables, GROUP},
+    Dispatch, DropReason, Function, Outputs, Reader,
 };
 
 /// The MPLS function: three nodes, `mpls-input` (checks), `mpls-lookup` (label table) and `mpls-rewrite`, and an inner
@@ -44,17 +41,17 @@ use crate::{
 pub struct Mpls<I> {
     tables: Reader<Tables>,
     inner: I,
-    scratch: Box<Scratch>,
+    scratch: Box<LabelScratch>,
     nodes: [NodeStats; 3],
 }
 
 /// What the nodes tell each other about the frames of a burst, by their place in it; masks have bit 0 for the first.
 #[derive(Debug)]
-struct Scratch {
+struct LabelScratch {
     /// Top label stack entries of plain frames.
     words: [u32; BURST],
     entries: [Entry; BURST],
-    fates: [Fate; BURST],
+    fates: [LabelOutcome; BURST],
     /// Frames of labels that are not plain: with a VLAN tag, more than two labels, or something wrong.
     odd: u64,
     /// Frames for the inner function.
@@ -66,10 +63,10 @@ struct Scratch {
 impl<I> Mpls<I> {
     /// Switches labels by these tables; `inner` routes the rest.
     pub fn new(tables: Reader<Tables>, inner: I) -> Self {
-        let scratch = Scratch {
+        let scratch = LabelScratch {
             words: [0; BURST],
             entries: [Entry::default(); BURST],
-            fates: [Fate::Inner; BURST],
+            fates: [LabelOutcome::Inner; BURST],
             odd: 0,
             foreign: 0,
             longest: 0,
@@ -84,7 +81,7 @@ fn all(frames: usize) -> u64 {
     u64::MAX.checked_shr(BURST as u32 - frames as u32).unwrap_or(0)
 }
 
-impl Scratch {
+impl LabelScratch {
     /// Tells the kinds of frames apart and gathers the top labels.
     #[inline]
     fn input<B: Buffer>(&mut self, burst: &Burst<B>, port: &PortTable) {
@@ -99,8 +96,8 @@ impl Scratch {
             match input::plain(data, port.macs) {
                 Some(top) => *word = top,
                 None => match input::kind(data) {
-                    Kind::Other => foreign |= 1 << i,
-                    Kind::Mpls => odd |= 1 << i,
+                    FrameKind::Other => foreign |= 1 << i,
+                    FrameKind::Mpls => odd |= 1 << i,
                 },
             }
         }
@@ -146,22 +143,22 @@ impl Scratch {
     }
 
     /// Decides about every frame and rewrites it. `Some` when all have the same fate, and it is not to be dropped.
-    fn rewrite<B: Buffer>(&mut self, burst: &mut Burst<B>, tables: &Tables, port: &PortTable) -> Option<Fate> {
+    fn rewrite<B: Buffer>(&mut self, burst: &mut Burst<B>, tables: &Tables, port: &PortTable) -> Option<LabelOutcome> {
         let mut differ = false;
         for (i, frame) in burst.iter_mut().enumerate() {
             let fate = if self.foreign >> i & 1 != 0 {
-                Fate::Inner
+                LabelOutcome::Inner
             } else {
                 let done = match self.odd >> i & 1 {
                     0 => plain(frame, self.words[i], self.entries[i], tables),
                     _ => None,
                 };
-                done.unwrap_or_else(|| rewrite::any(frame, tables, port).unwrap_or_else(Fate::Drop))
+                done.unwrap_or_else(|| rewrite::any(frame, tables, port).unwrap_or_else(LabelOutcome::Drop))
             };
             self.fates[i] = fate;
             differ |= fate != self.fates[0];
         }
-        (!differ && !matches!(self.fates[0], Fate::Drop(_))).then_some(self.fates[0])
+        (!differ && !matches!(self.fates[0], LabelOutcome::Drop(_))).then_some(self.fates[0])
     }
 }
 
@@ -173,41 +170,41 @@ impl<I> Mpls<I> {
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch
     where
         I: Function<B>,
     {
         let fates = &self.scratch.fates;
-        if !fates.iter().take(burst.len()).any(|fate| *fate == Fate::Inner) {
+        if !fates.iter().take(burst.len()).any(|fate| *fate == LabelOutcome::Inner) {
             for (frame, &fate) in burst.drain(..).zip(fates) {
                 match fate {
-                    Fate::Port(port) => out.push(usize::from(port), frame),
-                    Fate::Drop(reason) => out.trash.drop(frame, reason),
-                    Fate::Inner => {}
+                    LabelOutcome::Port(port) => out.push(usize::from(port), frame),
+                    LabelOutcome::Drop(reason) => out.drops.drop(frame, reason),
+                    LabelOutcome::Inner => {}
                 }
             }
-            return Verdict::Split;
+            return Dispatch::Split;
         }
         // The inner function must find the outputs empty, so the others wait.
         let (mut inner, mut labelled) = (Burst::new(), Burst::<(u16, B)>::new());
         for (frame, &fate) in burst.drain(..).zip(fates) {
             match fate {
-                Fate::Port(port) => labelled.push((port, frame)),
-                Fate::Drop(reason) => out.trash.drop(frame, reason),
-                Fate::Inner => inner.push(frame),
+                LabelOutcome::Port(port) => labelled.push((port, frame)),
+                LabelOutcome::Drop(reason) => out.drops.drop(frame, reason),
+                LabelOutcome::Inner => inner.push(frame),
             }
         }
-        let verdict = self.inner.process(ingress, &mut inner, out, laps);
+        let dispatch = self.inner.process(ingress, &mut inner, out, timer);
         if labelled.is_empty() {
             *burst = inner;
-            return verdict;
+            return dispatch;
         }
-        if let Verdict::All(port) = verdict {
+        if let Dispatch::All(port) = dispatch {
             inner.drain(..).for_each(|frame| out.push(port, frame));
         }
         labelled.drain(..).for_each(|(port, frame)| out.push(usize::from(port), frame));
-        Verdict::Split
+        Dispatch::Split
     }
 }
 
@@ -218,33 +215,33 @@ impl<B: Buffer, I: Function<B>> Function<B> for Mpls<I> {
         ingress: usize,
         burst: &mut Burst<B>,
         out: &mut Outputs<B>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let Self { tables, inner, scratch, nodes: [input, lookup, rewrite] } = self;
         let tables = tables.get();
         let Some(port) = tables.ports.get(ingress) else {
-            out.trash.drop_all(burst, DropReason::NoPort);
-            return Verdict::Split;
+            out.drops.drop_all(burst, DropReason::NoPort);
+            return Dispatch::Split;
         };
         let n = burst.len();
         scratch.input(burst, port);
-        laps.lap(input, n);
+        timer.end_node(input, n);
         if scratch.foreign == all(n) {
-            return inner.process(ingress, burst, out, laps);
+            return inner.process(ingress, burst, out, timer);
         }
         let labelled = n - scratch.foreign.count_ones() as usize;
         let one_way = scratch.lookup(n, tables);
-        laps.lap(lookup, labelled);
+        timer.end_node(lookup, labelled);
         let fate = match one_way {
             Some((to, true)) => Some(rewrite::swap_one(burst, &scratch.words, scratch.entries[0], to)),
             Some((to, false)) => Some(rewrite::swap_all(burst, &scratch.words, &scratch.entries, to)),
             None => scratch.rewrite(burst, tables, port),
         };
-        laps.lap(rewrite, labelled);
+        timer.end_node(rewrite, labelled);
         match fate {
-            Some(Fate::Port(port)) => out.all(usize::from(port), burst),
-            Some(_) => inner.process(ingress, burst, out, laps),
-            None => self.sort(ingress, burst, out, laps),
+            Some(LabelOutcome::Port(port)) => out.all(usize::from(port), burst),
+            Some(_) => inner.process(ingress, burst, out, timer),
+            None => self.sort(ingress, burst, out, timer),
         }
     }
 
@@ -255,8 +252,8 @@ impl<B: Buffer, I: Function<B>> Function<B> for Mpls<I> {
     }
 
     #[inline]
-    fn poll<C: Clock>(&mut self, burst: &mut Burst<B>, out: &mut Outputs<B>, laps: &mut Laps<'_, C>) -> Verdict {
-        self.inner.poll(burst, out, laps)
+    fn poll<C: Clock>(&mut self, burst: &mut Burst<B>, out: &mut Outputs<B>, timer: &mut NodeTimer<'_, C>) -> Dispatch {
+        self.inner.poll(burst, out, timer)
     }
 
     fn release(&mut self) {

@@ -4,12 +4,10 @@ use packet::{
     Buffer, Burst, BURST,
 };
 
-use super::{
-    input::{flow_hash, Parsed, BOTTOM, ENTRY, ETHERNET, VLAN},
-    table::{Action, Entry, FIRST_LABEL, MAX_PUSH},
-};
+use super::input::{flow_hash, Parsed, BOTTOM, ENTRY, ETHERNET, VLAN};
 use crate::{
-    tables::{Adjacency, Next, PortTable, Tables, Tag, GROUP},
+    model::MAX_PUSH,
+    tables::{Action, Adjacency, Entry, Next, PortTable, Tables, Tag, FIRST_LABEL, GROUP},
     DropReason,
 };
 
@@ -18,7 +16,7 @@ const DEPTH: usize = 8;
 
 /// What becomes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum LabelOutcome {
     /// It leaves by this port.
     Port(u16),
     /// It is not, or no longer, a frame of labels.
@@ -41,11 +39,16 @@ pub(super) fn fits(len: usize, to: &Adjacency) -> bool {
 
 /// Swaps the one label that all frames of a burst have, towards a simple adjacency.
 #[inline]
-pub(super) fn swap_one<B: Buffer>(burst: &mut Burst<B>, words: &[u32; BURST], entry: Entry, to: &Adjacency) -> Fate {
+pub(super) fn swap_one<B: Buffer>(
+    burst: &mut Burst<B>,
+    words: &[u32; BURST],
+    entry: Entry,
+    to: &Adjacency,
+) -> LabelOutcome {
     for (frame, &word) in burst.iter_mut().zip(words) {
         swap_plain(frame.data_mut(), word, entry, to);
     }
-    Fate::Port(to.port)
+    LabelOutcome::Port(to.port)
 }
 
 /// Swaps the labels of all frames of a burst towards a simple adjacency.
@@ -55,11 +58,11 @@ pub(super) fn swap_all<B: Buffer>(
     words: &[u32; BURST],
     entries: &[Entry; BURST],
     to: &Adjacency,
-) -> Fate {
+) -> LabelOutcome {
     for ((frame, &word), &entry) in burst.iter_mut().zip(words).zip(entries) {
         swap_plain(frame.data_mut(), word, entry, to);
     }
-    Fate::Port(to.port)
+    LabelOutcome::Port(to.port)
 }
 
 /// The top label stack entry is `word`, and its TTL above one.
@@ -84,7 +87,7 @@ fn adjacency<'t>(entry: Entry, stack: &[u8], tables: &'t Tables) -> Option<&'t A
 /// Swaps the top label, `word`, or pops the only one, of an untagged frame that leaves by a simple adjacency. `None`, and
 /// nothing changed, for all others, which are for [`any`].
 #[inline]
-pub(super) fn plain<B: Buffer>(frame: &mut B, word: u32, entry: Entry, tables: &Tables) -> Option<Fate> {
+pub(super) fn plain<B: Buffer>(frame: &mut B, word: u32, entry: Entry, tables: &Tables) -> Option<LabelOutcome> {
     let to = adjacency(entry, frame.data().get(ETHERNET..)?, tables).filter(|to| is_simple(to))?;
     match entry.action() {
         Action::Swap if fits(frame.len(), to) => swap_plain(frame.data_mut(), word, entry, to),
@@ -96,12 +99,12 @@ pub(super) fn plain<B: Buffer>(frame: &mut B, word: u32, entry: Entry, tables: &
             head[..12].copy_from_slice(&to.macs);
             head[12..].copy_from_slice(&kind.to_be_bytes());
             if !frame.trim_front(ENTRY) {
-                return Some(Fate::Drop(DropReason::Runt));
+                return Some(LabelOutcome::Drop(DropReason::Runt));
             }
         }
         _ => return None,
     }
-    Some(Fate::Port(to.port))
+    Some(LabelOutcome::Port(to.port))
 }
 
 /// Gives the IP packet that comes out from under the labels its TTL; `None` when there is none.
@@ -129,7 +132,7 @@ fn uncover(packet: &mut [u8], ttl: u8) -> Option<u16> {
 
 /// Everything [`plain`] does, and every other case of a frame of labels.
 #[inline(never)]
-pub(super) fn any<B: Buffer>(frame: &mut B, tables: &Tables, port: &PortTable) -> Result<Fate, DropReason> {
+pub(super) fn any<B: Buffer>(frame: &mut B, tables: &Tables, port: &PortTable) -> Result<LabelOutcome, DropReason> {
     let parsed = Parsed::new(frame.data(), port)?;
     let stack = frame.data().get(parsed.stack..).ok_or(DropReason::MplsStack)?;
     let ttl = stack.get(3).copied().ok_or(DropReason::MplsStack)?;
@@ -160,7 +163,7 @@ pub(super) fn any<B: Buffer>(frame: &mut B, tables: &Tables, port: &PortTable) -
 }
 
 /// Takes all labels off, for the inner function, which takes one off the TTL.
-fn route<B: Buffer>(frame: &mut B, parsed: &Parsed, ttl: u8, version: Option<u8>) -> Result<Fate, DropReason> {
+fn route<B: Buffer>(frame: &mut B, parsed: &Parsed, ttl: u8, version: Option<u8>) -> Result<LabelOutcome, DropReason> {
     let packet = frame.data_mut().get_mut(parsed.payload..).ok_or(DropReason::MplsPayload)?;
     if version.is_some_and(|version| packet.first().map(|first| first >> 4) != Some(version)) {
         return Err(DropReason::MplsPayload);
@@ -168,9 +171,9 @@ fn route<B: Buffer>(frame: &mut B, parsed: &Parsed, ttl: u8, version: Option<u8>
     let kind = uncover(packet, ttl).ok_or(DropReason::MplsPayload)?;
     let macs = *frame.data().first_chunk::<12>().ok_or(DropReason::Runt)?;
     let mut head = Head::new(macs, parsed.tag);
-    head.put(kind.to_be_bytes());
+    head.append(kind.to_be_bytes());
     head.replace(frame, parsed.payload)?;
-    Ok(Fate::Inner)
+    Ok(LabelOutcome::Inner)
 }
 
 /// The last of the labels that go.
@@ -190,7 +193,7 @@ fn leave<B: Buffer>(
     top: Top,
     to: &Adjacency,
     tables: &Tables,
-) -> Result<Fate, DropReason> {
+) -> Result<LabelOutcome, DropReason> {
     match to.next {
         Next::Forward => {}
         Next::Drop(reason) => return Err(reason),
@@ -225,17 +228,17 @@ fn leave<B: Buffer>(
         Tag::Vid(vid) => Some([parsed.tag.map_or(0, |tci| tci[0] & 0xf0) | (vid >> 8) as u8 & 0xf, vid as u8]),
     };
     let mut head = Head::new(to.macs, tag);
-    head.put(kind.to_be_bytes());
+    head.append(kind.to_be_bytes());
     for (i, entry) in pushed.iter().enumerate() {
         let last = swapped.is_none() && i + 1 == pushed.len();
         let bits = top.word & 0xe00 | if last { top.word & BOTTOM } else { 0 };
-        head.put((u32::from_be_bytes(*entry) & 0xffff_f000 | bits | u32::from(ttl)).to_be_bytes());
+        head.append((u32::from_be_bytes(*entry) & 0xffff_f000 | bits | u32::from(ttl)).to_be_bytes());
     }
     if let Some(word) = swapped {
-        head.put(word.to_be_bytes());
+        head.append(word.to_be_bytes());
     }
     head.replace(frame, old)?;
-    Ok(Fate::Port(to.port))
+    Ok(LabelOutcome::Port(to.port))
 }
 
 /// The new front of a frame: Ethernet header, tag and labels.
@@ -247,15 +250,15 @@ struct Head {
 impl Head {
     fn new(macs: [u8; 12], tag: Option<[u8; 2]>) -> Self {
         let mut head = Self { bytes: [0; ETHERNET + VLAN + (MAX_PUSH + 1) * ENTRY], len: 0 };
-        head.put(macs);
+        head.append(macs);
         if let Some(tci) = tag {
-            head.put(ethertype::VLAN.to_be_bytes());
-            head.put(tci);
+            head.append(ethertype::VLAN.to_be_bytes());
+            head.append(tci);
         }
         head
     }
 
-    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+    fn append<const N: usize>(&mut self, bytes: [u8; N]) {
         if let Some(slot) = self.bytes.get_mut(self.len..self.len + N) {
             slot.copy_from_slice(&bytes);
             self.len += N;

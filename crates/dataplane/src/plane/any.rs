@@ -6,9 +6,9 @@ use crate::{
     bridge::Bridge,
     l3::L3,
     mpls::Mpls,
-    node::{Laps, NodeStats},
+    node::{NodeStats, NodeTimer},
     vxlan::Vxlan,
-    Function, Null, Outputs, Verdict, L2,
+    Dispatch, Function, Null, Outputs, L2,
 };
 /// The functions to choose from: a line each.
 macro_rules! functions {
@@ -33,9 +33,9 @@ macro_rules! functions {
                 ingress: usize,
                 burst: &mut Burst<A::Buf>,
                 out: &mut Outputs<A::Buf>,
-                laps: &mut Laps<'_, C>,
-            ) -> Verdict {
-                match self { $(Self::$name(f) => f.process(ingress, burst, out, laps),)* }
+                timer: &mut NodeTimer<'_, C>,
+            ) -> Dispatch {
+                match self { $(Self::$name(f) => f.process(ingress, burst, out, timer),)* }
             }
 
             #[inline]
@@ -48,9 +48,9 @@ macro_rules! functions {
                 &mut self,
                 burst: &mut Burst<A::Buf>,
                 out: &mut Outputs<A::Buf>,
-                laps: &mut Laps<'_, C>,
-            ) -> Verdict {
-                match self { $(Self::$name(f) => f.poll(burst, out, laps),)* }
+                timer: &mut NodeTimer<'_, C>,
+            ) -> Dispatch {
+                match self { $(Self::$name(f) => f.poll(burst, out, timer),)* }
             }
 
             fn release(&mut self) {

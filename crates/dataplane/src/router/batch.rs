@@ -10,76 +10,81 @@ use std::{
 use super::{
     derived::Derived,
     fibs::{Changes, Table},
-    neighbours::view,
-    Op, OpError, Router,
+    hops::view,
+    rib::{Dirty, Slot},
+    state::Router,
 };
 use crate::{
     fib::FibError,
+    model::{Op, OpError, OpErrorKind, Refusal},
     tables::{Tables, GROUP},
     Prefix, Shared, SpecError,
 };
 
 /// How long readers have to let go of a table before another one is made in its place.
-const LET_GO: Duration = Duration::from_millis(200);
+const UNUSED_WITHIN: Duration = Duration::from_millis(200);
 
 /// What is wrong, and with which change.
-type Failure = (usize, String);
+type Failure = (usize, Refusal);
 
 impl Router {
     /// Makes all these changes, or, with an error, none of them. What a change needs may come later in the batch.
     pub fn apply(&mut self, ops: &[Op]) -> Result<(), OpError> {
         let mut undo = Vec::with_capacity(ops.len());
         let result = self.attempt(ops, &mut undo);
-        let Err((index, why)) = result else {
+        let Err((index, refusal)) = result else {
             (self.trouble, self.retry) = (None, Duration::ZERO);
             self.publish();
             return Ok(());
         };
         let readdressed = self.dirty.addresses;
         for slot in undo.into_iter().rev() {
-            self.put(slot);
+            self.set_slot(slot);
         }
         // Compiling what was there before cannot fail: it is what it was.
         self.dirty.addresses |= readdressed;
         let _ = self.readdress();
         self.hops.refresh_all(&view(&self.links, &self.derived, &self.neighbours));
         let touched = std::mem::take(&mut self.dirty.touched);
-        self.dirty = super::rib::Dirty { touched, ..Default::default() };
-        let op = ops.get(index).map(ToString::to_string).unwrap_or_default();
-        Err(OpError { index, op, why })
+        self.dirty = Dirty { touched, ..Default::default() };
+        // An empty batch has no change to blame, but may bring to light that a table refuses what was learned.
+        Err(match ops.get(index) {
+            Some(op) => refusal.of_op(index, op),
+            None => OpError { index, op: String::new(), kind: refusal.kind, why: refusal.why },
+        })
     }
 
-    fn attempt(&mut self, ops: &[Op], undo: &mut Vec<super::rib::Slot>) -> Result<(), Failure> {
+    fn attempt(&mut self, ops: &[Op], undo: &mut Vec<Slot>) -> Result<(), Failure> {
         let mut new = Vec::new();
         let mut sets = Vec::new();
         for (index, op) in ops.iter().enumerate() {
-            let slot = self.plan(op, &mut new).map_err(|e| (index, e.to_string()))?;
-            undo.push(self.put(slot));
+            let slot = self.plan(op, &mut new).map_err(|e| (index, e))?;
+            undo.push(self.set_slot(slot));
             sets.extend(new.drain(..).map(|set| (set, index)));
         }
         let last = ops.len().saturating_sub(1);
         let culprit = |set| sets.iter().find(|(new, _)| *new == set).map_or(last, |&(_, index)| index);
-        self.readdress().map_err(|(set, why)| (culprit(set), why))?;
+        self.readdress().map_err(|(set, error)| (culprit(set), error.into()))?;
         for (set, index) in sets {
             if !self.hops.used(set) {
                 continue;
             }
             let view = view(&self.links, &self.derived, &self.neighbours);
-            self.hops.compile(set, &view).map_err(|e| (index, e.to_string()))?;
+            self.hops.compile(set, &view).map_err(|e| (index, e.into()))?;
         }
         for (index, op) in ops.iter().enumerate() {
-            self.check_after(op).map_err(|e| (index, e.to_string()))?;
+            self.check_after(op).map_err(|e| (index, e.into()))?;
         }
         if self.dirty.overlay || self.dirty.addresses {
-            self.check_networks().map_err(|e| (last, e.to_string()))?;
+            self.check_networks().map_err(|e| (last, e.into()))?;
         }
         self.dirty.addresses = false;
-        self.settle().map_err(|e| (last, e.to_string()))?;
+        self.settle().map_err(|e| (last, e.into()))?;
         Ok(())
     }
 
     /// After a change of addresses or links: what follows from them.
-    fn readdress(&mut self) -> Result<(), (u32, String)> {
+    fn readdress(&mut self) -> Result<(), (u32, SpecError)> {
         let relinked = self.links.take_changed();
         if self.dirty.addresses || self.links.count_all() != self.derived.interfaces.len() {
             let derived = Derived::new(&self.rib.addresses, &self.links);
@@ -95,8 +100,8 @@ impl Router {
                     Ok(true) => moved.push(set),
                     Ok(false) => {}
                     Err(e) => {
-                        let user = self.user_of(set).unwrap_or_default();
-                        return Err((set, format!("{user} has no way any more: {e}")));
+                        let (noun, name) = self.user_of(set).unwrap_or_default();
+                        return Err((set, SpecError::new(noun, name, format!("would have no path left: {e}"))));
                     }
                 }
             }
@@ -114,9 +119,10 @@ impl Router {
     }
 
     /// A route or label with this set of paths.
-    fn user_of(&self, set: u32) -> Option<String> {
-        let route = self.rib.routes.iter().find(|&(_, &s)| s == set).map(|(prefix, _)| format!("route {prefix}"));
-        let label = || self.rib.labels.iter().find(|(_, (_, s))| *s == Some(set)).map(|(l, _)| format!("label {l}"));
+    fn user_of(&self, set: u32) -> Option<(&'static str, String)> {
+        let route = self.rib.routes.iter().find(|&(_, &s)| s == set).map(|(prefix, _)| ("route", prefix.to_string()));
+        let label =
+            || self.rib.labels.iter().find(|(_, (_, s))| *s == Some(set)).map(|(l, _)| ("label", l.to_string()));
         route.or_else(label)
     }
 
@@ -183,10 +189,12 @@ impl Router {
         };
         let mut made4 = None;
         if !four.is_empty() {
-            made4 = Some(fib4.prepare(four, (*n4, || all(true)), &**maker, &mut |table| let_go(shared, table))?);
+            made4 =
+                Some(fib4.prepare(four, (*n4, || all(true)), &**maker, &mut |table| wait_until_unused(shared, table))?);
         }
         if !six.is_empty() {
-            let made6 = fib6.prepare(six, (*n6, || all(false)), &**maker, &mut |table| let_go(shared, table))?;
+            let made6 =
+                fib6.prepare(six, (*n6, || all(false)), &**maker, &mut |table| wait_until_unused(shared, table))?;
             fib6.commit(made6);
         }
         made4.into_iter().for_each(|made| fib4.commit(made));
@@ -205,23 +213,22 @@ impl Router {
 }
 
 /// Waits, but not for long, until no snapshot has a table.
-fn let_go<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut Arc<T>) -> bool {
+fn wait_until_unused<T: Table + ?Sized>(shared: &mut Shared<Tables>, table: &mut Arc<T>) -> bool {
     let start = Instant::now();
     loop {
         shared.reap();
         if Arc::get_mut(table).is_some() {
             return true;
         }
-        if start.elapsed() > LET_GO {
+        if start.elapsed() > UNUSED_WITHIN {
             return false;
         }
         sleep(Duration::from_millis(1));
     }
 }
 
-impl OpError {
-    /// As an error of the setting that the change came from.
-    pub fn into_spec(self, what: impl Into<String>) -> SpecError {
-        SpecError::new(what, self.op, self.why)
+impl From<FibError> for Refusal {
+    fn from(error: FibError) -> Self {
+        Self { kind: OpErrorKind::Table, why: error.to_string() }
     }
 }

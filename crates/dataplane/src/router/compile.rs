@@ -1,34 +1,17 @@
 //! From configuration to tables.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    sync::Arc,
-};
+use std::{net::IpAddr, sync::Arc};
 
-use super::{derived::Own, Origin, Router};
+use super::{
+    derived::{martians, Own},
+    rows::Origin,
+    state::Router,
+};
 use crate::{
-    mpls::{LabelRoute, Labels},
-    tables::{Tables, ADJ_LOCAL, ADJ_MARTIAN, ADJ_NO_ROUTE},
-    vxlan::{Overlay, OverlayConfig, Remote, StaticEntry},
+    model::{LabelRoute, OverlayConfig, Remote, StaticEntry},
+    tables::{Labels, Overlay, Tables, ADJ_LOCAL, ADJ_MARTIAN, ADJ_NO_ROUTE},
     Prefix,
 };
-
-/// Destinations that are never routed, whatever the routes say of shorter prefixes (RFC 1812 5.3.7, RFC 6890): this
-/// network, loopback, multicast, reserved and limited broadcast; unspecified, loopback, link-local, multicast.
-pub(super) fn martians() -> [Prefix; 8] {
-    let four = |a, len| Prefix::around(IpAddr::V4(Ipv4Addr::new(a, 0, 0, 0)), len);
-    let six = |a, z, len| Prefix::around(IpAddr::V6(Ipv6Addr::new(a, 0, 0, 0, 0, 0, 0, z)), len);
-    [
-        four(0, 8),
-        four(127, 8),
-        four(224, 4),
-        four(240, 4),
-        six(0, 0, 128),
-        six(0, 1, 128),
-        six(0xfe80, 0, 10),
-        six(0xff00, 0, 8),
-    ]
-}
 
 impl Router {
     /// The next hop number that a prefix shall have, and why: the router's own addresses before routes, routes before

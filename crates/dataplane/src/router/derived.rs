@@ -1,6 +1,8 @@
+//! What follows from the addresses of a router: networks on its links, its own addresses, and what is never routed.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::{IpAddr, Ipv6Addr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
 use packet::MacAddr;
@@ -28,6 +30,23 @@ pub(super) struct Derived {
     lengths: [BTreeSet<u8>; 2],
     /// Interfaces with their addresses.
     pub(super) interfaces: Vec<Interface>,
+}
+
+/// Destinations that are never routed, whatever the routes say of shorter prefixes (RFC 1812 5.3.7, RFC 6890): this
+/// network, loopback, multicast, reserved and limited broadcast; unspecified, loopback, link-local, multicast.
+pub(super) fn martians() -> [Prefix; 8] {
+    let four = |a, len| Prefix::around(IpAddr::V4(Ipv4Addr::new(a, 0, 0, 0)), len);
+    let six = |a, z, len| Prefix::around(IpAddr::V6(Ipv6Addr::new(a, 0, 0, 0, 0, 0, 0, z)), len);
+    [
+        four(0, 8),
+        four(127, 8),
+        four(224, 4),
+        four(240, 4),
+        six(0, 0, 128),
+        six(0, 1, 128),
+        six(0xfe80, 0, 10),
+        six(0xff00, 0, 8),
+    ]
 }
 
 /// Whether an address is only good on its link, fe80::/10.

@@ -2,25 +2,27 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    net::IpAddr,
     sync::Arc,
 };
 
 use packet::MacAddr;
 
-use super::{derived::Derived, links::Links, neighbours::Neighbours, pool::Pool, weights::spread, Hop, Path};
+use super::{
+    derived::Derived,
+    links::Links,
+    neighbours::{Host, Neighbours},
+    pool::Pool,
+    weights::spread,
+};
 use crate::{
-    mpls::{Stack, MAX_PUSH},
-    tables::{Adjacency, Group, Next, ADJ_NO_ROUTE, GROUP},
+    model::{Hop, Link, Path, MAX_PUSH},
+    tables::{Adjacency, Group, Next, Stack, ADJ_NO_ROUTE, GROUP},
     DropReason, SpecError,
 };
 
-/// A neighbour: its address and the interface it is on.
-pub(super) type Host = (IpAddr, u16);
-
 /// What an adjacency is; two that are the same share a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum AdjacencyKind {
     /// One of those at fixed numbers.
     Fixed(u32),
     /// To a neighbour, known or not.
@@ -40,9 +42,14 @@ pub(super) struct View<'a> {
     pub(super) neighbours: &'a Neighbours,
 }
 
+/// What adjacencies are made from, of the parts of a router.
+pub(super) fn view<'a>(links: &'a Links, derived: &'a Derived, neighbours: &'a Neighbours) -> View<'a> {
+    View { links, derived, neighbours }
+}
+
 /// A compiled set of paths.
 #[derive(Debug)]
-struct Set {
+struct NextHopSet {
     /// What follows is of its paths as things are.
     compiled: bool,
     hop: u32,
@@ -52,12 +59,12 @@ struct Set {
 
 #[derive(Debug)]
 pub(super) struct Hops {
-    adjacencies: Pool<Kind, Adjacency>,
+    adjacencies: Pool<AdjacencyKind, Adjacency>,
     by_host: HashMap<Host, BTreeSet<u32>>,
     /// Neighbours that an adjacency waits for.
     unresolved: BTreeSet<Host>,
     stacks: Pool<Vec<u32>, Stack>,
-    sets: Pool<Arc<[Path]>, Set>,
+    sets: Pool<Arc<[Path]>, NextHopSet>,
     groups: Vec<Group>,
     free_groups: Vec<u32>,
     /// The stacks are not what they were.
@@ -71,7 +78,7 @@ impl Hops {
         let fixed =
             [Adjacency::drop(DropReason::NoRoute), Adjacency::drop(DropReason::MartianDestination), Adjacency::LOCAL];
         for (number, adjacency) in (0..).zip(fixed) {
-            let number = adjacencies.insert(Kind::Fixed(number), adjacency);
+            let number = adjacencies.insert(AdjacencyKind::Fixed(number), adjacency);
             adjacencies.retain(number);
         }
         Self {
@@ -95,7 +102,8 @@ impl Hops {
             paths.iter().filter_map(link_of).map(|link| links.number(link)).collect::<Result<Vec<_>, _>>()?;
         interfaces.into_iter().for_each(|number| links.retain(number));
         Ok((
-            self.sets.insert(paths.into(), Set { compiled: false, hop: ADJ_NO_ROUTE, uses: Vec::new(), group: None }),
+            self.sets
+                .insert(paths.into(), NextHopSet { compiled: false, hop: ADJ_NO_ROUTE, uses: Vec::new(), group: None }),
             true,
         ))
     }
@@ -174,15 +182,19 @@ impl Hops {
     }
 
     fn adjacency_of(&mut self, path: &Path, view: &View<'_>) -> Result<u32, SpecError> {
-        let number = |link| view.links.find(link).ok_or_else(|| SpecError::new("link", link, "is not there"));
+        let number = |link| {
+            view.links
+                .find(link)
+                .ok_or_else(|| SpecError::new("link", link, "is not configured: must be a port or VLAN in use"))
+        };
         let kind = match path.hop {
             Hop::Via { addr, link } => {
                 let error = |legal: &str| Err(SpecError::new("gateway", addr, legal));
                 if addr.is_multicast() || addr.is_unspecified() || addr.is_loopback() {
-                    return error("must be a host's address");
+                    return error("must be the address of a host");
                 }
                 if view.derived.is_own(addr) {
-                    return error("is an address of our own");
+                    return error("is an address of this router: must be another host's");
                 }
                 let interface = match link {
                     Some(link) => number(link)?,
@@ -193,13 +205,13 @@ impl Hops {
                         ),
                     },
                 };
-                Kind::Neighbour((addr, interface), self.push(&path.labels)?)
+                AdjacencyKind::Neighbour((addr, interface), self.push(&path.labels)?)
             }
             Hop::Station { link, mac, from } => {
-                Kind::Station { interface: number(link)?, mac, from, push: self.push(&path.labels)? }
+                AdjacencyKind::Station { interface: number(link)?, mac, from, push: self.push(&path.labels)? }
             }
-            Hop::Connected { link } => Kind::Glean(number(link)?, self.push(&path.labels)?),
-            Hop::Drop => Kind::BlackHole,
+            Hop::Connected { link } => AdjacencyKind::Glean(number(link)?, self.push(&path.labels)?),
+            Hop::Drop => AdjacencyKind::BlackHole,
         };
         Ok(self.intern(kind, view))
     }
@@ -217,10 +229,11 @@ impl Hops {
             self.restacked = true;
             self.stacks.insert(labels.to_vec(), stack)
         });
-        u16::try_from(number + 1).map_err(|_| SpecError::new("labels", number, "are one stack too many: at most 65535"))
+        u16::try_from(number + 1)
+            .map_err(|_| SpecError::new("labels", number, "is one label stack too many: at most 65535 different ones"))
     }
 
-    fn intern(&mut self, kind: Kind, view: &View<'_>) -> u32 {
+    fn intern(&mut self, kind: AdjacencyKind, view: &View<'_>) -> u32 {
         if let Some(number) = self.adjacencies.find(&kind) {
             return number;
         }
@@ -229,7 +242,7 @@ impl Hops {
         if let Some(push) = push_of(kind) {
             self.stacks.retain(push);
         }
-        if let Kind::Neighbour(host, _) = kind {
+        if let AdjacencyKind::Neighbour(host, _) = kind {
             self.by_host.entry(host).or_default().insert(number);
             self.mark(host, adjacency.next);
         }
@@ -246,14 +259,14 @@ impl Hops {
 
     /// The adjacency to a neighbour, in use from now on.
     pub(super) fn use_neighbour(&mut self, host: Host, view: &View<'_>) -> u32 {
-        let number = self.intern(Kind::Neighbour(host, 0), view);
+        let number = self.intern(AdjacencyKind::Neighbour(host, 0), view);
         self.adjacencies.retain(number);
         number
     }
 
     /// The adjacency to whoever is on an interface, in use from now on.
     pub(super) fn use_glean(&mut self, interface: u16, view: &View<'_>) -> u32 {
-        let number = self.intern(Kind::Glean(interface, 0), view);
+        let number = self.intern(AdjacencyKind::Glean(interface, 0), view);
         self.adjacencies.retain(number);
         number
     }
@@ -281,7 +294,7 @@ impl Hops {
         if let Some(slot) = self.adjacencies.get_mut(number) {
             *slot = adjacency;
         }
-        if let Kind::Neighbour(host, _) = kind {
+        if let AdjacencyKind::Neighbour(host, _) = kind {
             self.mark(host, adjacency.next);
         }
     }
@@ -297,7 +310,7 @@ impl Hops {
             if let Some(push) = push_of(kind) {
                 self.stacks.release(push);
             }
-            let Kind::Neighbour(host, _) = kind else { continue };
+            let AdjacencyKind::Neighbour(host, _) = kind else { continue };
             if let Some(numbers) = self.by_host.get_mut(&host) {
                 numbers.remove(&number);
                 if numbers.is_empty() {
@@ -368,7 +381,7 @@ impl Hops {
     }
 }
 
-fn link_of(path: &Path) -> Option<super::Link> {
+fn link_of(path: &Path) -> Option<Link> {
     match path.hop {
         Hop::Via { link, .. } => link,
         Hop::Station { link, .. } | Hop::Connected { link } => Some(link),
@@ -377,14 +390,16 @@ fn link_of(path: &Path) -> Option<super::Link> {
 }
 
 /// The number of the stack that is pushed.
-fn push_of(kind: Kind) -> Option<u32> {
+fn push_of(kind: AdjacencyKind) -> Option<u32> {
     match kind {
-        Kind::Neighbour(_, push) | Kind::Station { push, .. } | Kind::Glean(_, push) => u32::from(push).checked_sub(1),
-        Kind::Fixed(_) | Kind::BlackHole => None,
+        AdjacencyKind::Neighbour(_, push) | AdjacencyKind::Station { push, .. } | AdjacencyKind::Glean(_, push) => {
+            u32::from(push).checked_sub(1)
+        }
+        AdjacencyKind::Fixed(_) | AdjacencyKind::BlackHole => None,
     }
 }
 
-fn make(kind: Kind, view: &View<'_>) -> Adjacency {
+fn make(kind: AdjacencyKind, view: &View<'_>) -> Adjacency {
     let on = |interface: u16, dst: Option<MacAddr>, from: Option<MacAddr>, push: u16, next: Next| {
         let port = view.links.port(interface);
         let egress = view.links.link(interface).port as u16;
@@ -394,15 +409,15 @@ fn make(kind: Kind, view: &View<'_>) -> Adjacency {
     };
     match kind {
         // These three are never made anew.
-        Kind::Fixed(1) => Adjacency::drop(DropReason::MartianDestination),
-        Kind::Fixed(2) => Adjacency::LOCAL,
-        Kind::Fixed(_) => Adjacency::drop(DropReason::NoRoute),
-        Kind::Neighbour(host, push) => {
+        AdjacencyKind::Fixed(1) => Adjacency::drop(DropReason::MartianDestination),
+        AdjacencyKind::Fixed(2) => Adjacency::LOCAL,
+        AdjacencyKind::Fixed(_) => Adjacency::drop(DropReason::NoRoute),
+        AdjacencyKind::Neighbour(host, push) => {
             let mac = view.neighbours.mac(host);
             on(host.1, mac, None, push, if mac.is_some() { Next::Forward } else { Next::Unresolved })
         }
-        Kind::Station { interface, mac, from, push } => on(interface, Some(mac), from, push, Next::Forward),
-        Kind::Glean(interface, push) => on(interface, None, None, push, Next::Glean),
-        Kind::BlackHole => Adjacency::drop(DropReason::BlackHole),
+        AdjacencyKind::Station { interface, mac, from, push } => on(interface, Some(mac), from, push, Next::Forward),
+        AdjacencyKind::Glean(interface, push) => on(interface, None, None, push, Next::Glean),
+        AdjacencyKind::BlackHole => Adjacency::drop(DropReason::BlackHole),
     }
 }

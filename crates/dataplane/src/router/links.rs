@@ -1,7 +1,9 @@
+//! Links and their interface numbers.
+
 use std::collections::BTreeMap;
 
-use super::{Link, PortInfo};
 use crate::{
+    model::{Link, PortInfo},
     tables::{Interface, MacFilter, PortTable, Tag, NO_INTERFACE},
     SpecError,
 };
@@ -40,11 +42,11 @@ impl Links {
         }
         let ports = self.ports.len();
         if link.port >= ports {
-            let legal = format!("must be a port from 0 to {}: there are {ports}", ports.saturating_sub(1));
+            let legal = format!("must be a port from 0 to {}", ports.saturating_sub(1));
             return Err(SpecError::new("link", link, legal));
         }
         let number = u16::try_from(self.links.len()).ok().filter(|&number| number != NO_INTERFACE);
-        let number = number.ok_or_else(|| SpecError::new("link", link, "is one too many: at most 65535"))?;
+        let number = number.ok_or_else(|| SpecError::new("link", link, "is one link too many: at most 65535"))?;
         self.numbers.insert(link, number);
         self.links.push(link);
         self.users.push(0);

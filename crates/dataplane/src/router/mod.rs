@@ -1,208 +1,25 @@
 //! The control side of the routing functions: what the operator configured and what was learned, compiled to
-//! [`Tables`].
+//! [`Tables`](crate::tables::Tables).
 
 mod batch;
+mod change;
 mod compile;
 mod derived;
 mod fibs;
 mod hops;
-mod item;
+mod learning;
 mod links;
 mod neighbours;
-mod op;
-mod path;
 mod pool;
 mod rib;
+mod rows;
 mod show;
+mod state;
 #[cfg(test)]
 mod tests;
-mod text;
 mod weights;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-    sync::{mpsc::Receiver, Arc},
-    time::Duration,
-};
-
-use packet::MacAddr;
-
 pub use fibs::{FibMemory, SMALL as SMALL_FIB};
-pub use item::{Address, BridgeEntry, Fdb, Neighbour, Route};
 pub use neighbours::NeighbourState;
-pub use op::{Item, Key, Op, OpError};
-pub use path::{Hop, Link, Path};
-pub use show::{Counts, NeighbourRow, Origin, RouteRow};
-
-use crate::{
-    fib::{FibError, FibMaker, Lookup4, Lookup6},
-    local::Event,
-    mpls::Labels,
-    tables::{Probe, Tables},
-    vxlan::{Overlay, Remote},
-    Prefix, Reader, Shared,
-};
-
-/// What a router must know of a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PortInfo {
-    /// Its MAC address.
-    pub mac: MacAddr,
-    /// The largest IP packet it sends, in bytes.
-    pub mtu: u16,
-}
-
-impl Default for PortInfo {
-    fn default() -> Self {
-        Self { mac: MacAddr::default(), mtu: 1500 }
-    }
-}
-
-/// Settings that do not change while a router runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
-    /// Whether ports take only frames for their own MAC address; by default those do that have an IP address.
-    pub check_mac: Option<bool>,
-    /// Most ICMP errors an lcore sends in a second.
-    pub icmp_errors_per_second: u32,
-    /// After how long a learned neighbour is asked whether it is still there.
-    pub neighbour_age: Duration,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self { check_mac: None, icmp_errors_per_second: 1000, neighbour_age: Duration::from_secs(300) }
-    }
-}
-
-/// What is said of an entry to be deleted that is not configured.
-pub(crate) const NOT_THERE: &str = "is not there";
-
-/// The same, of one that was learned.
-pub(crate) const IS_LEARNED: &str = "is learned, not configured: it goes by itself when nothing more is heard of it";
-
-/// Most events read in one [`Router::tick`].
-pub const EVENTS: usize = 4096;
-
-/// How long a table that refused what was learned is left alone: it may be filled anew each time.
-const RETRY: Duration = Duration::from_secs(5);
-
-/// The routing configuration, what was learned, and the tables made of both.
-#[derive(Debug)]
-pub struct Router {
-    policy: Policy,
-    links: links::Links,
-    rib: rib::Rib,
-    derived: derived::Derived,
-    /// The adjacency of each interface with a connected prefix.
-    gleans: BTreeMap<u16, u32>,
-    neighbours: neighbours::Neighbours,
-    /// Tunnel ends that were learned.
-    remotes: BTreeSet<Remote>,
-    hops: hops::Hops,
-    /// What the forwarding tables hold, IPv4 first.
-    installed: BTreeMap<Prefix, u32>,
-    counts: [usize; 2],
-    fib4: fibs::Pair<dyn Lookup4>,
-    fib6: fibs::Pair<dyn Lookup6>,
-    maker: Box<dyn FibMaker>,
-    labels: Arc<Labels>,
-    overlay: Arc<Overlay>,
-    /// What the overlay asked for, and was told.
-    asked: Vec<(IpAddr, u32)>,
-    probes: Vec<Probe>,
-    probe_round: u64,
-    now: Duration,
-    dirty: rib::Dirty,
-    /// Neighbours that were learned may not be on a link any more.
-    recheck: bool,
-    trouble: Option<FibError>,
-    /// Not before then is a table asked again that refused.
-    retry: Duration,
-    shared: Shared<Tables>,
-}
-
-impl Router {
-    /// A router without configuration on these ports, with large tables from `maker`.
-    pub fn new(ports: &[PortInfo], policy: Policy, maker: Box<dyn FibMaker>) -> Result<Self, FibError> {
-        let links = links::Links::new(ports);
-        let macs: Vec<_> = ports.iter().map(|port| port.mac).collect();
-        let mut router = Self {
-            policy,
-            derived: derived::Derived::new(&BTreeMap::new(), &links),
-            links,
-            rib: rib::Rib::default(),
-            gleans: BTreeMap::new(),
-            neighbours: neighbours::Neighbours::new(policy.neighbour_age),
-            remotes: BTreeSet::new(),
-            hops: hops::Hops::new(),
-            installed: BTreeMap::new(),
-            counts: [0; 2],
-            fib4: fibs::Pair::new()?,
-            fib6: fibs::Pair::new()?,
-            maker,
-            labels: Arc::default(),
-            overlay: Arc::default(),
-            asked: Vec::new(),
-            probes: Vec::new(),
-            probe_round: 0,
-            now: Duration::ZERO,
-            dirty: rib::Dirty { touched: compile::martians().to_vec(), ..rib::Dirty::default() },
-            recheck: false,
-            trouble: None,
-            retry: Duration::ZERO,
-            shared: Shared::new(Tables::bare(&macs)),
-        };
-        router.settle()?;
-        router.publish();
-        Ok(router)
-    }
-
-    /// What an lcore reads the tables through.
-    pub fn reader(&self) -> Reader<Tables> {
-        self.shared.reader()
-    }
-
-    /// The tables as they are now.
-    pub fn tables(&self) -> Arc<Tables> {
-        self.shared.current()
-    }
-
-    /// Reads what lcores have learned, lets neighbours grow old, asks for those that are wanted, and publishes the result,
-    /// once. `now` is the time since any fixed moment. To be called some times a second.
-    pub fn tick(&mut self, now: Duration, events: &Receiver<Event>) {
-        self.now = now.max(self.now);
-        for event in events.try_iter().take(EVENTS) {
-            match event {
-                Event::Neighbour { interface, addr, mac } => self.learn((addr, interface), mac),
-                Event::Remote { vni, addr } => self.learn_remote(Remote { vni, addr }),
-            }
-        }
-        let probes = self.age();
-        // A table that refuses a neighbour keeps what it has; the change stays noted and is tried again.
-        let mut changed = false;
-        if self.now >= self.retry {
-            let settled = self.settle();
-            changed = *settled.as_ref().unwrap_or(&false);
-            self.trouble = settled.err();
-            self.retry = if self.trouble.is_some() { self.now + RETRY } else { Duration::ZERO };
-        }
-        changed |= self.dirty.adjacencies || self.dirty.overlay;
-        if !probes.is_empty() {
-            self.probe_round += 1;
-        }
-        if changed || !probes.is_empty() {
-            if !probes.is_empty() {
-                self.probes = probes;
-            }
-            self.publish();
-        }
-        self.shared.reap();
-    }
-
-    /// Why the forwarding table did not take what was learned, if it did not.
-    pub fn trouble(&self) -> Option<&FibError> {
-        self.trouble.as_ref()
-    }
-}
+pub use rows::{Counts, NeighbourRow, Origin, RouteRow};
+pub use state::{Policy, Router, EVENTS};

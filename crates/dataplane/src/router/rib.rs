@@ -1,3 +1,5 @@
+//! What was configured, one table for each kind of entry.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
@@ -5,12 +7,9 @@ use std::{
 
 use packet::MacAddr;
 
-use super::{Fdb, Item, Key, Link, Op, Router, IS_LEARNED, NOT_THERE};
 use crate::{
-    mpls::LabelAction,
-    router::{BridgeEntry, Hop},
-    vxlan::{Network, Remote, StaticEntry},
-    Prefix, SpecError,
+    model::{LabelAction, Link, Network, Remote},
+    Prefix,
 };
 
 /// What was configured. Neighbours are with those that were learned.
@@ -52,7 +51,8 @@ pub(super) struct Dirty {
     pub(super) adjacencies: bool,
 }
 
-fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
+/// Sets or removes an entry; returns the one before.
+pub(super) fn set_entry<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
     match value {
         Some(value) => map.insert(key, value),
         None => map.remove(&key),
@@ -60,209 +60,9 @@ fn put<K: Ord, V>(map: &mut BTreeMap<K, V>, key: K, value: Option<V>) -> Option<
 }
 
 impl Rib {
-    fn remotes_of(&self, vni: u32) -> impl Iterator<Item = &Remote> {
+    /// The remote ends of a network.
+    pub(super) fn remotes_of(&self, vni: u32) -> impl Iterator<Item = &Remote> {
         let end = |addr| Remote { vni, addr };
         self.remotes.range(end(IpAddr::V4(0.into()))..=end(IpAddr::V6(u128::MAX.into())))
-    }
-}
-
-impl Router {
-    /// Sets one entry; returns it as it was, to be put back if need be.
-    pub(super) fn put(&mut self, slot: Slot) -> Slot {
-        let (rib, dirty) = (&mut self.rib, &mut self.dirty);
-        match slot {
-            Slot::Address(addr, number, len) => {
-                let before = put(&mut rib.addresses, (addr, number), len);
-                self.links.exchange(number, before.is_some(), len.is_some());
-                dirty.addresses = true;
-                Slot::Address(addr, number, before)
-            }
-            Slot::Route(prefix, set) => {
-                set.into_iter().for_each(|set| self.hops.retain_set(set));
-                let before = put(&mut rib.routes, prefix, set);
-                before.into_iter().for_each(|set| self.hops.release_set(set));
-                dirty.touched.push(prefix);
-                Slot::Route(prefix, before)
-            }
-            Slot::Neighbour(addr, number, mac) => {
-                let before = self.put_neighbour((addr, number), mac);
-                self.links.exchange(number, before.is_some(), mac.is_some());
-                Slot::Neighbour(addr, number, before)
-            }
-            Slot::Label(label, entry) => {
-                entry.iter().filter_map(|entry| entry.1).for_each(|set| self.hops.retain_set(set));
-                let before = put(&mut rib.labels, label, entry);
-                before.iter().filter_map(|entry| entry.1).for_each(|set| self.hops.release_set(set));
-                dirty.labels = true;
-                Slot::Label(label, before)
-            }
-            Slot::Network(vni, network) => {
-                let before = rib.networks.remove(&vni);
-                before.iter().flat_map(|n| &n.access).for_each(|&link| self.links.mention(link, false));
-                if let Some(network) = network {
-                    network.access.iter().for_each(|&link| self.links.mention(link, true));
-                    rib.networks.insert(vni, *network);
-                }
-                dirty.overlay = true;
-                Slot::Network(vni, before.map(Box::new))
-            }
-            Slot::Remote(remote, there) => {
-                dirty.overlay = true;
-                let was = if there { !rib.remotes.insert(remote) } else { rib.remotes.remove(&remote) };
-                Slot::Remote(remote, was)
-            }
-            Slot::Station(vni, mac, addr) => {
-                dirty.overlay = true;
-                Slot::Station(vni, mac, put(&mut rib.stations, (vni, mac), addr))
-            }
-            Slot::Bridge(mac, link) => Slot::Bridge(mac, put(&mut rib.bridge, mac, link)),
-        }
-    }
-
-    /// The entry that a change asks for. A set of paths seen for the first time goes into `new`.
-    pub(super) fn plan(&mut self, op: &Op, new: &mut Vec<u32>) -> Result<Slot, SpecError> {
-        let (item, replace) = match op {
-            Op::Del(key) => return self.plan_del(key),
-            Op::Add(item) => (item, false),
-            Op::Replace(item) => (item, true),
-        };
-        let rib = &self.rib;
-        let (there, slot) = match item {
-            Item::Address(a) => {
-                let number = self.links.number(a.link)?;
-                (rib.addresses.contains_key(&(a.addr, number)), Slot::Address(a.addr, number, Some(a.len)))
-            }
-            Item::Route(route) => {
-                let (set, fresh) = self.hops.set(&route.paths, &mut self.links)?;
-                new.extend(fresh.then_some(set));
-                (rib.routes.contains_key(&route.prefix), Slot::Route(route.prefix, Some(set)))
-            }
-            Item::Neighbour(n) => {
-                let number = self.links.number(n.link)?;
-                let there = self.neighbours.fixed((n.addr, number)).is_some();
-                (there, Slot::Neighbour(n.addr, number, Some(n.mac)))
-            }
-            Item::Label(l) => {
-                let path = match &l.action {
-                    LabelAction::Swap { path, .. } | LabelAction::Pop { path } => Some(path),
-                    LabelAction::Lookup | LabelAction::Drop => None,
-                };
-                let mut set = None;
-                if let Some(path) = path {
-                    if matches!(path.hop, Hop::Connected { .. }) {
-                        return Err(SpecError::new("label path", path, "must be via ADDR, port LINK mac MAC or drop"));
-                    }
-                    let (number, fresh) = self.hops.set(std::slice::from_ref(path), &mut self.links)?;
-                    new.extend(fresh.then_some(number));
-                    set = Some(number);
-                }
-                (rib.labels.contains_key(&l.label), Slot::Label(l.label, Some((l.action.clone(), set))))
-            }
-            Item::Network(n) => {
-                for &link in &n.access {
-                    self.links.number(link)?;
-                }
-                (rib.networks.contains_key(&n.vni), Slot::Network(n.vni, Some(Box::new(n.clone()))))
-            }
-            Item::Remote(r) => (rib.remotes.contains(r), Slot::Remote(*r, true)),
-            Item::Fdb(Fdb::Vxlan(StaticEntry { vni, mac, addr })) => {
-                (rib.stations.contains_key(&(*vni, *mac)), Slot::Station(*vni, *mac, Some(*addr)))
-            }
-            Item::Fdb(Fdb::Bridge(BridgeEntry { mac, link })) => {
-                self.links.number(*link)?;
-                (rib.bridge.contains_key(mac), Slot::Bridge(*mac, Some(*link)))
-            }
-        };
-        if there && !replace {
-            return Err(SpecError::new(item.noun(), item, "is there already: use replace"));
-        }
-        Ok(slot)
-    }
-
-    fn plan_del(&mut self, key: &Key) -> Result<Slot, SpecError> {
-        let rib = &self.rib;
-        let number = |link| self.links.find(link);
-        let slot = match *key {
-            Key::Address(a) => number(a.link)
-                .filter(|&number| rib.addresses.get(&(a.addr, number)) == Some(&a.len))
-                .map(|number| Slot::Address(a.addr, number, None)),
-            Key::Route(prefix) => rib.routes.contains_key(&prefix).then_some(Slot::Route(prefix, None)),
-            Key::Neighbour(link, addr) => number(link)
-                .filter(|&number| self.neighbours.fixed((addr, number)).is_some())
-                .map(|number| Slot::Neighbour(addr, number, None)),
-            Key::Label(label) => rib.labels.contains_key(&label).then_some(Slot::Label(label, None)),
-            Key::Network(vni) => rib.networks.contains_key(&vni).then_some(Slot::Network(vni, None)),
-            Key::Remote(remote) => rib.remotes.contains(&remote).then_some(Slot::Remote(remote, false)),
-            Key::Fdb(Some(vni), mac) => rib.stations.contains_key(&(vni, mac)).then_some(Slot::Station(vni, mac, None)),
-            Key::Fdb(None, mac) => rib.bridge.contains_key(&mac).then_some(Slot::Bridge(mac, None)),
-        };
-        slot.ok_or_else(|| {
-            let known = |link, addr| number(link).is_some_and(|number| self.neighbours.has((addr, number)));
-            let why = match *key {
-                Key::Neighbour(link, addr) if known(link, addr) => IS_LEARNED,
-                Key::Remote(remote) if self.remotes.contains(&remote) => {
-                    "is learned, not configured: it goes when its network has `learn off`"
-                }
-                _ => NOT_THERE,
-            };
-            SpecError::new(key.noun(), key, why)
-        })
-    }
-
-    /// What must hold after a batch with this change.
-    pub(super) fn check_after(&self, op: &Op) -> Result<(), SpecError> {
-        let rib = &self.rib;
-        let end = |vni: u32, addr: IpAddr| match rib.networks.get(&vni) {
-            None => Err(SpecError::new("VNI", vni, "is no network here: add the network first")),
-            Some(network) if network.local.is_ipv4() != addr.is_ipv4() => {
-                Err(SpecError::new("remote address", addr, format!("must be of the family of {}", network.local)))
-            }
-            Some(network) if network.local == addr => {
-                Err(SpecError::new("remote address", addr, format!("is this end of network {vni}: must be another's")))
-            }
-            Some(_) => Ok(()),
-        };
-        match op {
-            Op::Add(Item::Neighbour(n)) | Op::Replace(Item::Neighbour(n)) if self.derived.is_own(n.addr) => Err(
-                SpecError::new("neighbour address", n.addr, "is one of our own, or the broadcast address of a network"),
-            ),
-            Op::Add(Item::Network(n)) | Op::Replace(Item::Network(n)) if rib.networks.contains_key(&n.vni) => {
-                let ends = rib.remotes_of(n.vni).map(|r| r.addr);
-                let stations = rib.stations.range((n.vni, MacAddr::default())..=(n.vni, MacAddr::BROADCAST));
-                ends.chain(stations.map(|(_, &addr)| addr)).try_for_each(|addr| end(n.vni, addr))
-            }
-            Op::Add(Item::Remote(r)) | Op::Replace(Item::Remote(r)) if rib.remotes.contains(r) => end(r.vni, r.addr),
-            Op::Add(Item::Fdb(Fdb::Vxlan(e))) | Op::Replace(Item::Fdb(Fdb::Vxlan(e))) => {
-                rib.stations.get(&(e.vni, e.mac)).map_or(Ok(()), |&addr| end(e.vni, addr))
-            }
-            Op::Del(Key::Network(vni)) if !rib.networks.contains_key(vni) => {
-                let remotes = rib.remotes_of(*vni).next().is_some();
-                let stations = rib.stations.range((*vni, MacAddr::default())..=(*vni, MacAddr::BROADCAST));
-                if remotes || stations.count() > 0 {
-                    return Err(SpecError::new("network", vni, "has remotes or fdb entries: delete them too"));
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What must hold of all networks together.
-    pub(super) fn check_networks(&self) -> Result<(), SpecError> {
-        let mut taken = BTreeMap::new();
-        for (vni, network) in &self.rib.networks {
-            if !self.rib.addresses.range((network.local, 0)..=(network.local, u16::MAX)).any(|_| true) {
-                let legal =
-                    format!("of network {vni} must be one of the router's own: add address LINK {}/LEN", network.local);
-                return Err(SpecError::new("local address", network.local, legal));
-            }
-            for link in &network.access {
-                if let Some(other) = taken.insert(*link, vni) {
-                    let legal = format!("is the access link of network {other} and of {vni}: one network a link");
-                    return Err(SpecError::new("link", link, legal));
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{router::Fdb, SpecError};
+use crate::{model::Fdb, SpecError};
 
 /// A network function by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

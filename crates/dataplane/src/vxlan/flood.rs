@@ -2,7 +2,11 @@
 
 use packet::{Alloc, Buffer};
 
-use super::{flow, switch::Exit, Context, Work};
+use super::{
+    flow,
+    switch::Exit,
+    work::{Context, Work},
+};
 use crate::{DropReason, Outputs};
 
 impl<A: Alloc> Work<A> {
@@ -31,7 +35,7 @@ impl<A: Alloc> Work<A> {
         out: &mut Outputs<A::Buf>,
     ) {
         let Some(network) = cx.overlay.domain(domain) else {
-            return out.trash.drop(frame, DropReason::VxlanVni);
+            return out.drops.drop(frame, DropReason::VxlanVni);
         };
         let (len, hash) = (frame.len(), flow::hash(frame.data()));
         let tunnels = if TUNNELLED { &[][..] } else { &network.flood };
@@ -58,8 +62,8 @@ impl<A: Alloc> Work<A> {
                 }
                 self.send(cx, endpoint, exit, frame, out);
             }
-            (None, Some(reason)) => out.trash.drop(frame, reason),
-            (None, None) => out.trash.drop(frame, DropReason::NoMember),
+            (None, Some(reason)) => out.drops.drop(frame, reason),
+            (None, None) => out.drops.drop(frame, DropReason::NoMember),
         }
     }
 
@@ -89,5 +93,5 @@ impl<A: Alloc> Work<A> {
 /// A copy that could not leave.
 fn unsent<B: Buffer>(reason: DropReason, out: &mut Outputs<B>) {
     out.originated += 1;
-    out.trash.count(reason);
+    out.drops.count(reason);
 }

@@ -6,11 +6,10 @@ use packet::{
 };
 
 use super::{
-    overlay::NOWHERE,
-    parse::{self, Kind, Plain, Tunnelled},
-    Context, Work,
+    parse::{self, Plain, Tunnelled, UnderlayKind},
+    work::{Context, Work},
 };
-use crate::{pass::PREFETCH_AHEAD, DropReason};
+use crate::{pass::PREFETCH_AHEAD, tables::NOWHERE, DropReason};
 
 /// Where the last plain frame of a burst belonged whose tunnel is known.
 struct Last<const N: usize> {
@@ -76,8 +75,8 @@ impl<A: Alloc> Work<A> {
             return true;
         }
         let mut kind = what.kind(&cx.overlay.ends, end);
-        if kind != Kind::Underlay && !sound() {
-            kind = Kind::Bad(DropReason::VxlanOuter);
+        if kind != UnderlayKind::Underlay && !sound() {
+            kind = UnderlayKind::Bad(DropReason::VxlanOuter);
         }
         let (mine, known) = self.classify_kind(cx, i, kind);
         if known {
@@ -89,11 +88,11 @@ impl<A: Alloc> Work<A> {
 
     /// Whether a frame is ours, and whether its tunnel is known.
     #[inline(never)]
-    fn classify_kind(&mut self, cx: Context<'_>, i: usize, kind: Kind) -> (bool, bool) {
+    fn classify_kind(&mut self, cx: Context<'_>, i: usize, kind: UnderlayKind) -> (bool, bool) {
         let admitted = match kind {
-            Kind::Underlay => return (false, false),
-            Kind::Bad(reason) => Err(reason),
-            Kind::Tunnelled(frame) => self.admit(cx, i, frame),
+            UnderlayKind::Underlay => return (false, false),
+            UnderlayKind::Bad(reason) => Err(reason),
+            UnderlayKind::Tunnelled(frame) => self.admit(cx, i, frame),
         };
         (
             true,
@@ -113,7 +112,7 @@ impl<A: Alloc> Work<A> {
             if !learn {
                 return Err(DropReason::VxlanRemote);
             }
-            self.heard.from(frame.vni, frame.src, cx.now_s);
+            self.reporter.report(frame.vni, frame.src, cx.now_s);
         }
         self.learn |= u64::from(learn && tunnel.is_some()) << i;
         self.domains[i] = domain;

@@ -10,42 +10,34 @@
 //! the tag of a `PORT.VID` access link is not part of the frame. The outer packet is never fragmented: one longer than
 //! the link takes is dropped as [`DropReason::VxlanMtu`]. While a gateway's or a remote's MAC address is not
 //! known, frames to it are dropped as [`DropReason::NoNeighbour`] rather than held: the control side keeps asking for the
-//! addresses of configured gateways and of [`Overlay::unresolved`].
+//! addresses of configured gateways and of [`Tables::unresolved_tunnels`].
 //!
 //! The outer TTL is 64 and the outer DSCP zero, as the kernel's are by default. The outer ECN field is zero as well (the
 //! compatibility mode of RFC 6040 4.3) and is not looked at when the headers come off.
 
 mod flood;
 mod flow;
-mod heard;
 mod input;
 mod outer;
-mod overlay;
 mod parse;
 mod recent;
-mod seeded;
+mod reporter;
 mod switch;
-mod table;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::sync::Arc;
 
-use packet::{Alloc, Buffer, Burst, Clock, BURST};
-
-use heard::Heard;
-use outer::Outer;
-pub use overlay::{Endpoint, Overlay};
-use overlay::{Role, NOWHERE};
-use recent::Recent;
-pub use table::{Network, OverlayConfig, Remote, StaticEntry};
+use packet::{Alloc, Buffer, Burst, Clock};
+use work::{Context, Nodes, Work};
 
 use crate::{
-    fdb::{Fdb, Place},
-    local::Events,
-    node::{Laps, NodeStats},
-    tables::Tables,
-    DropReason, Function, Outputs, Reader, Verdict,
+    fdb::Fdb,
+    model::Events,
+    node::{NodeStats, NodeTimer},
+    tables::{Role, Tables},
+    Dispatch, Function, Outputs, Reader,
 };
 
 /// A VXLAN tunnel end point around a router `I`: nodes `vxlan-input` (whose frame is it), `vxlan-decap`, `vxlan-encap`
@@ -65,197 +57,12 @@ pub struct Vxlan<A: Alloc, I> {
     nodes: Nodes,
 }
 
-#[derive(Debug)]
-struct Nodes {
-    input: NodeStats,
-    decap: NodeStats,
-    encap: NodeStats,
-    flood: NodeStats,
-}
-
-/// What the nodes work with, and what they tell each other about the frames of a burst, by their place in it; masks have
-/// bit 0 for the first.
-#[derive(Debug)]
-struct Work<A: Alloc> {
-    alloc: A,
-    time: Time,
-    heard: Heard,
-    /// The network.
-    domains: [u16; BURST],
-    /// The endpoint it came from, and the one it goes to.
-    from: [u16; BURST],
-    to: [u16; BURST],
-    /// Where the inner frame begins and ends.
-    inner: [(u16, u16); BURST],
-    /// Source and destination station, of frames for which the table is asked.
-    keys: [[u64; 2]; BURST],
-    places: [[Place; 2]; BURST],
-    /// Sources learned, and destinations looked up, in the last millisecond.
-    learned: Recent,
-    known: Recent,
-    /// Destinations not known, and groups, whose frames out of a tunnel have one place to go all the same.
-    sole: Recent,
-    reasons: [DropReason; BURST],
-    bad: u64,
-    /// Those whose source is learned.
-    learn: u64,
-    /// Those for which the table of stations is to be asked.
-    unknown: u64,
-    /// Frames to flood, with network and origin.
-    floods: Burst<A::Buf>,
-    flood_of: [(u16, u16); BURST],
-    copy: Burst<A::Buf>,
-    /// The headers last put together in this burst, with tunnel and adjacency.
-    outer: Outer,
-    outer_of: Option<(u16, u32)>,
-    /// IPv4 identification, so that fragments made on the way can be told apart (RFC 6864 4.3).
-    id: u16,
-    counts: Counts,
-}
-
-/// What a node needs to see beside the frames.
-#[derive(Debug, Clone, Copy)]
-struct Context<'a> {
-    tables: &'a Tables,
-    overlay: &'a Overlay,
-    fdb: &'a Fdb,
-    now_s: u32,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    encapsulated: u64,
-    decapsulated: u64,
-    flooded: u64,
-    copies_missing: u64,
-    learned: u64,
-    /// Longest outer packet refused.
-    mtu_exceeded: u64,
-}
-
-/// The time in seconds, read from the ticks once a millisecond.
-#[derive(Debug)]
-struct Time {
-    hz: u64,
-    now_s: u32,
-    /// The tick of the last reading.
-    read_at: Option<u64>,
-}
-
 impl<A: Alloc, I> Vxlan<A, I> {
     /// `fdb` is the table of stations, shared by all lcores; `alloc` makes the copies of flooded frames; `events` is told
     /// of tunnel ends not configured; `hz` is the rate of the clock.
     pub fn new(tables: Reader<Tables>, inner: I, fdb: Arc<Fdb>, alloc: A, events: Events, hz: u64) -> Self {
-        let work = Work {
-            alloc,
-            time: Time { hz: hz.max(1), now_s: 0, read_at: None },
-            heard: Heard::new(events),
-            domains: [0; BURST],
-            from: [NOWHERE; BURST],
-            to: [NOWHERE; BURST],
-            inner: [(0, 0); BURST],
-            keys: [[0; 2]; BURST],
-            places: [[Place::default(); 2]; BURST],
-            learned: Recent::new(),
-            known: Recent::new(),
-            sole: Recent::new(),
-            reasons: [DropReason::Runt; BURST],
-            bad: 0,
-            learn: 0,
-            unknown: 0,
-            floods: Burst::new(),
-            flood_of: [(0, NOWHERE); BURST],
-            copy: Burst::new(),
-            outer: Outer::EMPTY,
-            outer_of: None,
-            id: 0,
-            counts: Counts::default(),
-        };
-        let nodes = Nodes {
-            input: NodeStats::new("vxlan-input"),
-            decap: NodeStats::new("vxlan-decap"),
-            encap: NodeStats::new("vxlan-encap"),
-            flood: NodeStats::new("vxlan-flood"),
-        };
+        let (work, nodes) = (Work::new(alloc, events, hz), Nodes::new());
         Self { tables, inner, fdb, work, own: Burst::new(), nodes }
-    }
-}
-
-impl<A: Alloc> Work<A> {
-    /// The time in seconds.
-    #[inline]
-    fn tick(&mut self, now: u64) -> u32 {
-        let recent = |at: u64| now.wrapping_sub(at).saturating_mul(1000) < self.time.hz;
-        if !self.time.read_at.is_some_and(recent) {
-            self.turn(now);
-        }
-        self.time.now_s
-    }
-
-    #[cold]
-    fn turn(&mut self, now: u64) {
-        self.time.read_at = Some(now);
-        self.time.now_s = (now / self.time.hz) as u32;
-        self.learned.clear();
-        self.known.clear();
-        self.sole.clear();
-    }
-
-    /// Marks a frame as dropped.
-    #[inline]
-    fn fail(&mut self, i: usize, reason: DropReason) {
-        self.bad |= 1 << i;
-        self.reasons[i] = reason;
-    }
-
-    /// Frames of access links: `from`, `domains` and `learn` say which.
-    #[inline]
-    fn encapsulate<C: Clock>(
-        &mut self,
-        cx: Context<'_>,
-        burst: &mut Burst<A::Buf>,
-        out: &mut Outputs<A::Buf>,
-        nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        let n = burst.len();
-        let verdict = self.switch::<false>(cx, burst, out);
-        laps.lap(&mut nodes.encap, n);
-        self.flood_all::<false, C>(cx, out, nodes, laps);
-        verdict
-    }
-
-    /// Frames out of tunnels: `inner`, `from`, `domains` and `learn` say where and which.
-    #[inline]
-    fn decapsulate<C: Clock>(
-        &mut self,
-        cx: Context<'_>,
-        burst: &mut Burst<A::Buf>,
-        out: &mut Outputs<A::Buf>,
-        nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        let n = burst.len();
-        self.strip(burst);
-        let verdict = self.switch::<true>(cx, burst, out);
-        laps.lap(&mut nodes.decap, n);
-        self.flood_all::<true, C>(cx, out, nodes, laps);
-        verdict
-    }
-
-    #[inline]
-    fn flood_all<const TUNNELLED: bool, C: Clock>(
-        &mut self,
-        cx: Context<'_>,
-        out: &mut Outputs<A::Buf>,
-        nodes: &mut Nodes,
-        laps: &mut Laps<'_, C>,
-    ) {
-        let n = self.floods.len();
-        if n > 0 {
-            self.flood::<TUNNELLED>(cx, out);
-            laps.lap(&mut nodes.flood, n);
-        }
     }
 }
 
@@ -272,33 +79,33 @@ impl<A: Alloc, I: Function<A::Buf>> Vxlan<A, I> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let n = burst.len();
         let mine = work.classify(cx, ingress, burst);
         if mine == 0 {
-            laps.lap(&mut nodes.input, n);
-            return inner.process(ingress, burst, out, laps);
+            timer.end_node(&mut nodes.input, n);
+            return inner.process(ingress, burst, out, timer);
         }
         if mine.count_ones() as usize == n {
-            laps.lap(&mut nodes.input, n);
-            return work.decapsulate(cx, burst, out, nodes, laps);
+            timer.end_node(&mut nodes.input, n);
+            return work.decapsulate(cx, burst, out, nodes, timer);
         }
         work.part(mine, burst, own);
-        laps.lap(&mut nodes.input, n);
+        timer.end_node(&mut nodes.input, n);
         // The router first: it may count on empty outputs.
-        let verdict = inner.process(ingress, burst, out, laps);
-        sort(verdict, burst, out);
-        let verdict = work.decapsulate(cx, own, out, nodes, laps);
-        sort(verdict, own, out);
-        Verdict::Split
+        let dispatch = inner.process(ingress, burst, out, timer);
+        sort(dispatch, burst, out);
+        let dispatch = work.decapsulate(cx, own, out, nodes, timer);
+        sort(dispatch, own, out);
+        Dispatch::Split
     }
 }
 
-/// Moves what a verdict left in the burst to the outputs.
+/// Moves what a dispatch left in the burst to the outputs.
 #[inline]
-fn sort<B: Buffer>(verdict: Verdict, burst: &mut Burst<B>, out: &mut Outputs<B>) {
-    if let Verdict::All(port) = verdict {
+fn sort<B: Buffer>(dispatch: Dispatch, burst: &mut Burst<B>, out: &mut Outputs<B>) {
+    if let Dispatch::All(port) = dispatch {
         burst.drain(..).for_each(|frame| out.push(port, frame));
     }
 }
@@ -310,37 +117,37 @@ impl<A: Alloc, I: Function<A::Buf>> Function<A::Buf> for Vxlan<A, I> {
         ingress: usize,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         let Self { tables, inner, fdb, work, own, nodes } = self;
         let tables = tables.get();
         let overlay = &*tables.overlay;
         if overlay.is_empty() {
-            return inner.process(ingress, burst, out, laps);
+            return inner.process(ingress, burst, out, timer);
         }
-        let cx = Context { tables, overlay, fdb, now_s: work.tick(laps.now()) };
+        let cx = Context { tables, overlay, fdb, now_s: work.tick(timer.now()) };
         match overlay.role(ingress) {
-            Role::Underlay => Self::underlay(inner, work, own, nodes, cx, ingress, burst, out, laps),
+            Role::Underlay => Self::underlay(inner, work, own, nodes, cx, ingress, burst, out, timer),
             Role::Access(link) => {
                 work.label(cx, *link);
-                laps.lap(&mut nodes.input, burst.len());
-                work.encapsulate(cx, burst, out, nodes, laps)
+                timer.end_node(&mut nodes.input, burst.len());
+                work.encapsulate(cx, burst, out, nodes, timer)
             }
             Role::Vlans(untagged, by_vid) => {
                 input::part_vlans(*untagged, by_vid, burst, own);
                 if !burst.is_empty() {
                     let mut tunnelled = Burst::new();
-                    let verdict = Self::underlay(inner, work, &mut tunnelled, nodes, cx, ingress, burst, out, laps);
-                    sort(verdict, burst, out);
+                    let dispatch = Self::underlay(inner, work, &mut tunnelled, nodes, cx, ingress, burst, out, timer);
+                    sort(dispatch, burst, out);
                 }
                 let n = own.len();
                 if n > 0 {
                     work.label_vlans(cx, *untagged, by_vid, own);
-                    laps.lap(&mut nodes.input, n);
-                    let verdict = work.encapsulate(cx, own, out, nodes, laps);
-                    sort(verdict, own, out);
+                    timer.end_node(&mut nodes.input, n);
+                    let dispatch = work.encapsulate(cx, own, out, nodes, timer);
+                    sort(dispatch, own, out);
                 }
-                Verdict::Split
+                Dispatch::Split
             }
         }
     }
@@ -356,9 +163,9 @@ impl<A: Alloc, I: Function<A::Buf>> Function<A::Buf> for Vxlan<A, I> {
         &mut self,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
-        self.inner.poll(burst, out, laps)
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
+        self.inner.poll(burst, out, timer)
     }
 
     fn release(&mut self) {

@@ -1,90 +1,24 @@
 //! The outer headers of a tunnel, prepared once and copied in front of each frame (RFC 7348 5).
 
-use std::net::IpAddr;
-
 use packet::{
     checksum,
-    headers::{ethertype, ipv4::Ipv4, ipv6::Ipv6, mpls::Mpls, protocol, udp},
+    headers::{ethertype, mpls::Mpls, protocol, udp},
     Buffer,
 };
 
 use super::flow;
-use crate::{
-    mpls::Labels,
-    tables::{Adjacency, Tag},
-};
+use crate::tables::{Adjacency, Labels, Tag, Template, ETHERNET, TUNNEL_TTL, UDP_VXLAN};
 
-/// Bytes of an Ethernet header.
-pub(super) const ETHERNET: usize = 14;
-/// Bytes of the UDP and VXLAN headers.
-pub(super) const UDP_VXLAN: usize = 16;
-/// The first byte of a VXLAN header: the I flag.
-pub(super) const I_FLAG: u8 = 0x08;
 /// Bytes in front of a frame over IPv4, untagged.
 const PLAIN: usize = 50;
 /// Most bytes in front of a frame: Ethernet, a tag, four labels, IPv6, UDP and VXLAN.
 const MAX: usize = 96;
-/// As the kernel sends them.
-const TTL: u8 = 64;
-
 /// [`checksum::sum`] of a long slice, eight bytes at a time.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(8);
     let rest = checksum::sum(words.remainder());
     let halves = words.map(|w| w.first_chunk().map_or(0, |w| u64::from_be_bytes(*w)));
     halves.fold(rest, |sum, w| sum + (w >> 32) + (w & 0xffff_ffff))
-}
-
-/// IP, UDP and VXLAN headers of a tunnel, with lengths, checksums, source port and identification zero.
-#[derive(Debug)]
-pub(super) struct Template {
-    bytes: [u8; 56],
-    len: usize,
-}
-
-impl Template {
-    /// `None` when the addresses are of two families.
-    pub(super) fn new(local: IpAddr, remote: IpAddr, udp_port: u16, vni: u32) -> Option<Self> {
-        let mut bytes = [0; 56];
-        let len = match (local, remote) {
-            (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                // May be fragmented on the way, as the kernel's may; here it never is (RFC 7348 4.3).
-                let ip = Ipv4 {
-                    dscp: 0,
-                    ecn: 0,
-                    total_len: 0,
-                    id: 0,
-                    dont_fragment: false,
-                    more_fragments: false,
-                    fragment_offset: 0,
-                    ttl: TTL,
-                    protocol: protocol::UDP,
-                    checksum: 0,
-                    src,
-                    dst,
-                };
-                ip.write(&mut bytes).then_some(36)?
-            }
-            (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let ip = Ipv6 {
-                    traffic_class: 0,
-                    flow_label: 0,
-                    payload_len: 0,
-                    next_header: protocol::UDP,
-                    hop_limit: TTL,
-                    src,
-                    dst,
-                };
-                ip.write(&mut bytes).then_some(56)?
-            }
-            _ => return None,
-        };
-        let udp = udp::Udp { src_port: 0, dst_port: udp_port, len: 0, checksum: 0 };
-        let tail = bytes.get_mut(len - UDP_VXLAN..len)?;
-        let [v0, v1, v2, v3] = (vni << 8).to_be_bytes();
-        tail[udp::LEN..].copy_from_slice(&[I_FLAG, 0, 0, 0, v0, v1, v2, v3]);
-        udp.write(tail).then_some(Self { bytes, len })
-    }
 }
 
 /// All that goes in front of a frame for one tunnel and one adjacency.
@@ -130,7 +64,7 @@ impl Outer {
                 for (i, entry) in entries.iter().enumerate() {
                     let (entry, _) = Mpls::parse(entry)?;
                     let mut bytes = [0; 4];
-                    let entry = Mpls { bottom: i + 1 == entries.len(), ttl: TTL, ..entry };
+                    let entry = Mpls { bottom: i + 1 == entries.len(), ttl: TUNNEL_TTL, ..entry };
                     entry.write(&mut bytes).then_some(())?;
                     outer.add(&bytes)?;
                 }

@@ -14,9 +14,9 @@ use packet::{
     },
 };
 
-use super::outer::{sum, ETHERNET, I_FLAG, UDP_VXLAN};
+use super::outer::sum;
 use crate::{
-    tables::{MacFilter, PortTable, NO_INTERFACE},
+    tables::{MacFilter, PortTable, ETHERNET, I_FLAG, NO_INTERFACE, UDP_VXLAN},
     DropReason,
 };
 
@@ -35,7 +35,7 @@ pub(super) struct Tunnelled {
 
 /// What a frame of the underlay is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum UnderlayKind {
     /// Not VXLAN for us, or not a good IP packet: routed, or dropped with a reason of its own, by the router.
     Underlay,
     /// VXLAN for us.
@@ -62,15 +62,18 @@ impl<const N: usize> Plain<N> {
 
     /// What [`parse`] would say of the frame, which ends at `frame_end`.
     #[inline(never)]
-    pub(super) fn kind(&self, ends: &[(IpAddr, u16)], frame_end: usize) -> Kind {
+    pub(super) fn kind(&self, ends: &[(IpAddr, u16)], frame_end: usize) -> UnderlayKind {
         let (src, dst) = self.addresses.split_at(N / 2);
-        let (Some(src), Some(dst)) = (addr(src), addr(dst)) else { return Kind::Underlay };
+        let (Some(src), Some(dst)) = (addr(src), addr(dst)) else { return UnderlayKind::Underlay };
         let end = (dst, (self.port_vni >> 32) as u16);
         match ends.iter().position(|e| *e == end) {
-            Some(end) if !martian(src) => {
-                Kind::Tunnelled(Tunnelled { src, end, vni: self.port_vni as u32, inner: (Self::INNER, frame_end) })
-            }
-            _ => Kind::Underlay,
+            Some(end) if !martian(src) => UnderlayKind::Tunnelled(Tunnelled {
+                src,
+                end,
+                vni: self.port_vni as u32,
+                inner: (Self::INNER, frame_end),
+            }),
+            _ => UnderlayKind::Underlay,
         }
     }
 }
@@ -144,11 +147,11 @@ pub(super) fn sound6(data: &[u8], end: usize) -> bool {
 /// bits of VXLAN are not looked at (RFC 7348 5). A fragment is the router's, which refuses it: tunnel ends may (RFC 7348
 /// 4.3).
 #[inline(never)]
-pub(super) fn parse(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Kind {
-    packet(data, port, ends).unwrap_or(Kind::Underlay)
+pub(super) fn parse(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> UnderlayKind {
+    packet(data, port, ends).unwrap_or(UnderlayKind::Underlay)
 }
 
-fn packet(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Option<Kind> {
+fn packet(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Option<UnderlayKind> {
     let head = data.first_chunk::<8>()?;
     let (ethernet, mut packet) = data.split_first_chunk::<ETHERNET>()?;
     let [.., t0, t1] = *ethernet;
@@ -178,21 +181,21 @@ fn packet(data: &[u8], port: &PortTable, ends: &[(IpAddr, u16)]) -> Option<Kind>
     }
     let len = usize::from(header.len);
     let Some(datagram) = ip.payload.get(..len).filter(|_| len >= 8) else {
-        return Some(Kind::Bad(DropReason::VxlanOuter));
+        return Some(UnderlayKind::Bad(DropReason::VxlanOuter));
     };
     if header.checksum != 0 && checksum::fold(ip.pseudo + len as u64 + sum(datagram)) != 0xffff {
-        return Some(Kind::Bad(DropReason::VxlanOuter));
+        return Some(UnderlayKind::Bad(DropReason::VxlanOuter));
     }
     let vxlan = payload.get(..len - 8).and_then(|payload| payload.split_first_chunk::<8>());
     let Some((&[_, _, _, _, v0, v1, v2, _], inner)) = vxlan.filter(|(header, _)| header[0] & I_FLAG != 0) else {
-        return Some(Kind::Bad(DropReason::VxlanHeader));
+        return Some(UnderlayKind::Bad(DropReason::VxlanHeader));
     };
     if inner.len() < ETHERNET {
-        return Some(Kind::Bad(DropReason::Runt));
+        return Some(UnderlayKind::Bad(DropReason::Runt));
     }
     let vni = u32::from_be_bytes([0, v0, v1, v2]);
     let begin = data.len() - packet.len() + ip.header + UDP_VXLAN;
-    Some(Kind::Tunnelled(Tunnelled { src: ip.src, end, vni, inner: (begin, begin + inner.len()) }))
+    Some(UnderlayKind::Tunnelled(Tunnelled { src: ip.src, end, vni, inner: (begin, begin + inner.len()) }))
 }
 
 /// An IP packet that carries UDP and is whole.

@@ -52,7 +52,7 @@ impl Recent {
         (self.keys[slot] == key) & (self.endpoints[slot] == endpoint)
     }
 
-    pub(super) fn put(&mut self, key: u64, endpoint: u16) {
+    pub(super) fn insert(&mut self, key: u64, endpoint: u16) {
         let slot = slot(key);
         (self.keys[slot], self.endpoints[slot]) = (key, endpoint);
     }

@@ -7,15 +7,15 @@ use packet::{
 
 use super::{
     flow,
-    outer::{Outer, ETHERNET},
-    overlay::{Access, Domain, Tunnel, NOWHERE, TUNNEL},
-    recent, Context, Work,
+    outer::Outer,
+    recent,
+    work::{Context, Work},
 };
 use crate::{
     fdb::Learned,
     pass::PREFETCH_AHEAD,
-    tables::{Next, GROUP},
-    DropReason, Outputs, Verdict,
+    tables::{Access, Domain, Next, Tunnel, ETHERNET, GROUP, NOWHERE, TUNNEL},
+    Dispatch, DropReason, Outputs,
 };
 
 /// An endpoint of the right network.
@@ -46,20 +46,20 @@ impl<A: Alloc> Work<A> {
         cx: Context<'_>,
         burst: &mut Burst<A::Buf>,
         out: &mut Outputs<A::Buf>,
-    ) -> Verdict {
+    ) -> Dispatch {
         self.outer_of = None;
         let longest = self.stations::<TUNNELLED>(cx, burst);
         match self.together::<TUNNELLED>(cx, burst, longest) {
             Some(port) => {
                 // Nothing was wrong before: these found no headroom.
                 if self.bad != 0 {
-                    out.trash.drop_masked(burst, self.bad, DropReason::NoBuffer);
+                    out.drops.drop_masked(burst, self.bad, DropReason::NoBuffer);
                 }
                 out.all(port, burst)
             }
             None => {
                 self.each::<TUNNELLED>(cx, burst, out);
-                Verdict::Split
+                Dispatch::Split
             }
         }
     }
@@ -81,7 +81,7 @@ impl<A: Alloc> Work<A> {
         }
         let unknown = self.unknown & !self.bad;
         if unknown != 0 {
-            self.ask::<TUNNELLED>(cx, unknown);
+            self.look_up_all::<TUNNELLED>(cx, unknown);
         }
         longest
     }
@@ -119,7 +119,7 @@ impl<A: Alloc> Work<A> {
 
     /// Learns the sources and looks up the destinations of these frames.
     #[inline(never)]
-    fn ask<const TUNNELLED: bool>(&mut self, cx: Context<'_>, frames: u64) {
+    fn look_up_all<const TUNNELLED: bool>(&mut self, cx: Context<'_>, frames: u64) {
         let each = |mask: u64| (0..BURST).filter(move |i| mask >> i & 1 != 0);
         // The table may be larger than the cache: all reads are begun before the first is needed.
         for i in each(frames) {
@@ -148,15 +148,15 @@ impl<A: Alloc> Work<A> {
                     }
                 }
             }
-            self.learned.put(src, self.from[i]);
+            self.learned.insert(src, self.from[i]);
             let to = if d0 & 1 != 0 { None } else { cx.fdb.lookup_at(dst_place, cx.now_s) };
             if let Some(to) = to {
-                self.known.put(dst, to);
+                self.known.insert(dst, to);
             }
             let sole = || cx.overlay.domain(self.domains[i]).filter(|_| TUNNELLED).and_then(Domain::sole);
             self.to[i] = to.or_else(sole).unwrap_or(NOWHERE);
             if to.is_none() && self.to[i] != NOWHERE {
-                self.sole.put(dst, self.to[i]);
+                self.sole.insert(dst, self.to[i]);
                 self.counts.flooded += 1;
             }
         }
@@ -218,14 +218,14 @@ impl<A: Alloc> Work<A> {
     fn each<const TUNNELLED: bool>(&mut self, cx: Context<'_>, burst: &mut Burst<A::Buf>, out: &mut Outputs<A::Buf>) {
         for (i, frame) in burst.drain(..).enumerate() {
             if self.bad >> i & 1 != 0 {
-                out.trash.drop(frame, self.reasons[i]);
+                out.drops.drop(frame, self.reasons[i]);
                 continue;
             }
             let (domain, from, to) = (self.domains[i], self.from[i], self.to[i]);
             match cx.exit(domain, to) {
                 // Split horizon: the other end reaches that station itself.
-                Some(Exit::Tunnel(_)) if TUNNELLED => out.trash.drop(frame, DropReason::SamePort),
-                Some(_) if to == from => out.trash.drop(frame, DropReason::SamePort),
+                Some(Exit::Tunnel(_)) if TUNNELLED => out.drops.drop(frame, DropReason::SamePort),
+                Some(_) if to == from => out.drops.drop(frame, DropReason::SamePort),
                 Some(exit) => self.send(cx, to, exit, frame, out),
                 None => {
                     self.flood_of[self.floods.len()] = (domain, from);
@@ -264,7 +264,7 @@ impl<A: Alloc> Work<A> {
                 self.counts.encapsulated += u64::from(matches!(exit, Exit::Tunnel(_)));
                 out.push(port, frame);
             }
-            Err(reason) => out.trash.drop(frame, reason),
+            Err(reason) => out.drops.drop(frame, reason),
         }
     }
 

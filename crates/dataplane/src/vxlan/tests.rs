@@ -14,10 +14,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    local::Event,
-    router::Link,
-    tables::{Adjacency, Group, MacFilter, Next, Tag, GROUP, NO_INTERFACE},
-    DropCounters, Null, PortMap, Shared,
+    model::{Event, Link, Network, OverlayConfig, Remote, StaticEntry},
+    tables::{Adjacency, Endpoint, Group, MacFilter, Next, Overlay, Tag, GROUP, NO_INTERFACE},
+    DropCounters, DropReason, Null, PortMap, Shared,
 };
 
 const NEIGHBOUR: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
@@ -72,7 +71,7 @@ struct Ran {
     /// By port.
     out: Vec<Vec<Vec<u8>>>,
     drops: DropCounters,
-    verdict: Verdict,
+    dispatch: Dispatch,
     originated: u64,
 }
 
@@ -105,21 +104,21 @@ impl Rig {
     fn run(&mut self, ingress: usize, frames: &[Vec<u8>]) -> Ran {
         let mut out = Outputs::new(4);
         let mut burst: Burst<HeapBuf> = frames.iter().map(|f| self.pool.frame(f).unwrap()).collect();
-        let mut laps = Laps::start(&self.clock, self.clock.now(), true);
-        let verdict = self.vxlan.process(ingress, &mut burst, &mut out, &mut laps);
-        if let Verdict::All(port) = verdict {
+        let mut timer = NodeTimer::start(&self.clock, self.clock.now(), true);
+        let dispatch = self.vxlan.process(ingress, &mut burst, &mut out, &mut timer);
+        if let Dispatch::All(port) = dispatch {
             assert!(out.ports.iter().all(Burst::is_empty));
             out.ports[port] = burst;
         } else {
             assert!(burst.is_empty());
         }
-        let drops = out.trash.counters().clone();
-        out.trash.empty();
+        let drops = out.drops.counters().clone();
+        out.drops.empty();
         let sent = out.ports.iter().map(Burst::len).sum::<usize>();
         assert_eq!(frames.len() as u64 + out.originated, sent as u64 + drops.total() + out.punted);
         assert_eq!(self.pool.in_use(), sent);
         let bytes = out.ports.iter().map(|port| port.iter().map(|f| f.data().to_vec()).collect()).collect();
-        let ran = Ran { out: bytes, drops, verdict, originated: out.originated };
+        let ran = Ran { out: bytes, drops, dispatch, originated: out.originated };
         drop(out);
         assert_eq!(self.pool.in_use(), 0);
         ran
@@ -212,7 +211,7 @@ fn a_known_station_is_reached_through_its_tunnel() {
     let mut rig = acquainted();
     let frames: Vec<_> = (0..40).map(|sport| inner_port(FAR, NEAR, sport)).collect();
     let ran = rig.run(0, &frames);
-    assert_eq!(ran.verdict, Verdict::All(UNDER));
+    assert_eq!(ran.dispatch, Dispatch::All(UNDER));
     let mut ports: Vec<_> =
         frames.iter().zip(&ran.out[UNDER]).map(|(i, o)| check_outer(o, "192.0.2.1", "192.0.2.2", 7, i)).collect();
     assert!(ports.iter().all(|port| *port >= 49152));
@@ -295,10 +294,10 @@ fn nobody_else_there() {
 fn stations_move_and_access_links_talk() {
     let mut rig = acquainted();
     let ran = rig.run(1, &[inner(NEAR, [2, 9, 9, 9, 9, 9])]);
-    assert_eq!(ran.verdict, Verdict::All(0));
+    assert_eq!(ran.dispatch, Dispatch::All(0));
     assert_eq!(rig.run(0, &[inner(NEAR, FAR)]).dropped(), [(DropReason::SamePort, 1)]);
     // FAR has been seen at port 0 now.
-    assert_eq!(rig.run(1, &[inner(FAR, [2, 9, 9, 9, 9, 9])]).verdict, Verdict::All(0));
+    assert_eq!(rig.run(1, &[inner(FAR, [2, 9, 9, 9, 9, 9])]).dispatch, Dispatch::All(0));
     let ran = rig.run(UNDER, &[unsummed(tunnelled("192.0.2.3", 7, &inner(NEAR, FAR)))]);
     assert_eq!(ran.out[0], [inner(NEAR, FAR)]);
     let ran = rig.run(1, &[inner(FAR, NEAR)]);
@@ -426,7 +425,7 @@ fn the_underlay_decides_at_every_burst() {
         publish(&mut rig, &|tables| tables.adjacencies[3].next = next);
         assert_eq!(rig.run(0, &[inner(FAR, NEAR)]).dropped(), [(reason, 1)], "{next:?}");
         let now = rig.shared.current();
-        assert_eq!(now.overlay.unresolved(&now).count(), if next == Next::Glean { 3 } else { 0 });
+        assert_eq!(now.unresolved_tunnels().count(), if next == Next::Glean { 3 } else { 0 });
     }
     // An outer tag, and labels.
     publish(&mut rig, &|tables| tables.adjacencies[3].tag = Tag::Vid(33));
@@ -434,8 +433,8 @@ fn the_underlay_decides_at_every_burst() {
     assert_eq!(ran.out[UNDER][0][12..18], [0x81, 0, 0, 33, 8, 0]);
     check_outer(&ran.out[UNDER][0], "192.0.2.1", "192.0.2.2", 7, &inner(FAR, NEAR));
     let labelled = |tables: &mut Tables| {
-        let stack = crate::mpls::Stack { entries: [[0, 1, 0, 0], [0, 1, 0x10, 0], [0; 4], [0; 4]], len: 2 };
-        tables.labels = Arc::new(crate::mpls::Labels::new(&[], vec![stack], &mut |_| 0));
+        let stack = crate::tables::Stack { entries: [[0, 1, 0, 0], [0, 1, 0x10, 0], [0; 4], [0; 4]], len: 2 };
+        tables.labels = Arc::new(crate::tables::Labels::new(&[], vec![stack], &mut |_| 0));
         tables.adjacencies[3].push = 1;
     };
     publish(&mut rig, &labelled);
@@ -482,7 +481,7 @@ fn every_outer_form_is_taken_and_the_rest_is_the_routers() {
     let summed = tunnelled("192.0.2.2", 7, &inner(NEAR, FAR));
     let ran = rig.run(UNDER, &[plain.clone(), tagged.clone(), padded, options, reserved, summed]);
     assert_eq!(ran.out[0], vec![inner(NEAR, FAR); 6]);
-    assert_eq!(ran.verdict, Verdict::All(0));
+    assert_eq!(ran.dispatch, Dispatch::All(0));
 
     let change = |at: usize, value: u8| {
         let mut frame = plain.clone();
@@ -492,7 +491,7 @@ fn every_outer_form_is_taken_and_the_rest_is_the_routers() {
     // To the router: another port, address, protocol, MAC address; a fragment; a bad header checksum.
     let foreign = [change(37, 0), change(33, 9), change(23, 6), change(0, 3), change(20, 0x20), change(24, 9)];
     let ran = rig.run(UNDER, &foreign);
-    assert_eq!((ran.verdict, ran.out[3].len()), (Verdict::All(3), 6));
+    assert_eq!((ran.dispatch, ran.out[3].len()), (Dispatch::All(3), 6));
     // Both kinds in one burst.
     let ran = rig.run(UNDER, &[foreign[0].clone(), plain.clone(), foreign[1].clone(), change(42, 0)]);
     assert_eq!((ran.out[3].clone(), ran.out[0].clone()), (foreign[..2].to_vec(), vec![inner(NEAR, FAR)]));
@@ -546,9 +545,9 @@ fn without_headroom_a_frame_is_dropped() {
     let mut burst: Burst<_> = (0..3).map(|_| rig.pool.frame(&inner(FAR, NEAR)).unwrap()).collect();
     assert!(burst[1].prepend(100));
     burst[1].data_mut()[..14].copy_from_slice(&inner(FAR, NEAR)[..14]);
-    let mut laps = Laps::start(&rig.clock, 0, true);
-    assert_eq!(rig.vxlan.process(0, &mut burst, &mut out, &mut laps), Verdict::All(UNDER));
-    assert_eq!((burst.len(), out.trash.counters()[DropReason::NoBuffer]), (2, 1));
+    let mut timer = NodeTimer::start(&rig.clock, 0, true);
+    assert_eq!(rig.vxlan.process(0, &mut burst, &mut out, &mut timer), Dispatch::All(UNDER));
+    assert_eq!((burst.len(), out.drops.counters()[DropReason::NoBuffer]), (2, 1));
     assert_eq!(rig.counter("vxlan-encapsulated"), 1 + 2);
 }
 

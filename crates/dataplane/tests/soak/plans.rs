@@ -1,7 +1,7 @@
 //! Rich configurations of each function between three ports, and changes to make to them under way.
 
 use dataplane::{
-    router::{Item, Op},
+    model::{Item, Op},
     spec::{FunctionKind, PlaneSpec},
     Plane,
 };
@@ -166,8 +166,8 @@ fn delete(item: &Item) -> String {
     let words = match item {
         Item::Address(_) | Item::Neighbour(_) | Item::Remote(_) => 2,
         Item::Route(_) | Item::Label(_) | Item::Network(_) => 1,
-        Item::Fdb(dataplane::router::Fdb::Bridge(_)) => 1,
-        Item::Fdb(dataplane::router::Fdb::Vxlan(_)) => 2,
+        Item::Fdb(dataplane::model::Fdb::Bridge(_)) => 1,
+        Item::Fdb(dataplane::model::Fdb::Vxlan(_)) => 2,
     };
     let text = item.to_string();
     let key: Vec<_> = text.split(' ').take(words).collect();

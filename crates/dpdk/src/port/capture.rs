@@ -14,8 +14,8 @@ use std::{
 use packet::{Alloc, Buffer, Burst, Captured, Rx, BURST};
 
 use super::{
+    config::PortConfig,
     pcap::{cut_short, ByteOrder, HEADER, RECORD},
-    PortConfig,
 };
 use crate::{DpdkError, Eal, Mbuf, Mempool, PoolHandle};
 

@@ -1,3 +1,5 @@
+//! Opening a port from its text form.
+
 use std::{
     ffi::CString,
     path::{Path, PathBuf},
@@ -8,8 +10,13 @@ use std::{
 use dpdk_sys as sys;
 
 use super::{
-    capture::Capture, check_config, control, eth, init, made_vdev, named_vdev, numbered, pcap, socket, vdev, Device,
-    Port, PortConfig, Started, Traits,
+    capture::Capture,
+    config::{check_config, PortConfig},
+    eth,
+    handle::Port,
+    pcap, socket,
+    started::{control, Device, Started, Traits},
+    vdev::{init, made_vdev, named_vdev, numbered, vdev},
 };
 use crate::{
     log,
@@ -49,7 +56,13 @@ impl Port {
                 let rsize = config.rx_desc.clamp(2, 16384).next_power_of_two().trailing_zeros();
                 let bsize = (u32::from(config.mtu) + 22).next_multiple_of(64).max(2048);
                 let fixed = with_defaults(fixed, options, &[("rsize", rsize), ("bsize", bsize)]);
-                let mut started = vdev(eal, text, "net_memif", &fixed, config, serves)?;
+                let mut started = vdev(eal, text, "net_memif", &fixed, config, serves).map_err(|e| {
+                    if client {
+                        socket::stale_or(text, path, "role=server", e)
+                    } else {
+                        e
+                    }
+                })?;
                 if client {
                     memif_connect(&mut started, config)?;
                 }
@@ -71,7 +84,8 @@ impl Port {
                 let size = config.rx_desc.max(config.tx_desc).clamp(64, 32768).next_power_of_two();
                 let fixed = with_defaults(fixed, options, &[("queues", queues.into()), ("queue_size", size.into())]);
                 match role {
-                    Role::Client => vdev(eal, text, "virtio_user", &fixed, config, serves)?,
+                    Role::Client => vdev(eal, text, "virtio_user", &fixed, config, serves)
+                        .map_err(|e| socket::stale_or(text, path, "server=1", e))?,
                     Role::Server => virtio_server(eal, text, path, &fixed, config, serves)?,
                 }
             }
@@ -101,8 +115,7 @@ impl Port {
                 named_vdev(eal, text, name.clone(), args, config, traits)?
             }
         };
-        let progress = capture.as_ref().map(Capture::progress);
-        Ok(Self { capture, progress, ..started.into_port(fallback) })
+        Ok(Self::new(started, fallback, capture))
     }
 }
 

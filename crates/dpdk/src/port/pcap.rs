@@ -11,7 +11,11 @@ use std::{
 
 use packet::capture::not_a_capture;
 
-use super::{vdev, PortConfig, Started, Traits};
+use super::{
+    config::PortConfig,
+    started::{Started, Traits},
+    vdev::vdev,
+};
 use crate::{DpdkError, Eal, Mempool};
 
 /// Header, VLAN tag and FCS beside the payload.

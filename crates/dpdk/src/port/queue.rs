@@ -1,9 +1,11 @@
+//! The queues of a started port, each handed out once.
+
 use std::sync::Arc;
 
 use dpdk_sys as sys;
 use packet::{Burst, Rx, Tx};
 
-use super::{capture::Capture, Started};
+use super::{capture::Capture, started::Started};
 use crate::{mbuf::spare, Mbuf};
 
 /// A receive queue of a started port. There is one of each, it moves to the lcore that polls it, and it keeps the

@@ -1,8 +1,10 @@
+//! Counters and link state, as the driver or the kernel reports them.
+
 use std::time::{Duration, Instant};
 
 use dpdk_sys as sys;
 
-use super::{Port, Started};
+use super::{handle::Port, kernel, started::Started};
 use crate::{log, DpdkError};
 
 /// What the driver counted since the last reset. Drivers differ in what they count and when: a cross-check of
@@ -122,8 +124,8 @@ impl Started {
         };
         if let Some(iface) = &self.iface {
             // The drivers over kernel interfaces say "up, 10G" always.
-            up = super::eth::running(iface);
-            bps = super::eth::hardware_speed(iface);
+            up = kernel::running(iface);
+            bps = kernel::hardware_speed(iface);
         }
         Link { up, bps }
     }

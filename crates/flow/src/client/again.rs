@@ -1,3 +1,5 @@
+//! How long to wait before connecting again.
+
 use std::time::Duration;
 
 /// How long to wait before the next try: twice as long each time, up to a limit.

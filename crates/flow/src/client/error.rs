@@ -1,4 +1,6 @@
-use std::{path::PathBuf, time::Duration};
+//! Why a logger cannot be read.
+
+use std::time::Duration;
 
 /// Why a logger cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -12,18 +14,16 @@ pub enum ClientError {
         /// Why not.
         why: String,
     },
-    /// Whom to trust is not known.
-    #[error("TLS with {}: {why}: must be the PEM file of the authority that signed the logger's certificate", ca.display())]
-    Trust {
-        /// The file.
-        ca: PathBuf,
-        /// Why not.
-        why: String,
-    },
+    /// The server's certificate cannot be checked.
+    #[error(transparent)]
+    Trust(#[from] net::TrustError),
     /// Somebody else answers there.
     #[error("no flow logger answers there: {0}")]
     NotALogger(String),
-    /// The logger said no, in its words.
+    /// The logger asks for a token, and none was given.
+    #[error("the logger asks for a token: give one")]
+    NeedsToken,
+    /// The logger refused a request. Holds its message.
     #[error("{0}")]
     Refused(String),
     /// The connection broke.

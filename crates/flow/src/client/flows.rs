@@ -1,4 +1,6 @@
-use super::{Client, ClientError};
+//! All flows of a logger, page by page.
+
+use super::{connection::Client, error::ClientError};
 use crate::{
     protocol::{Filter, MAX_LIMIT},
     Record,
@@ -43,5 +45,12 @@ impl Iterator for Flows<'_> {
                 }
             }
         }
+    }
+}
+
+impl Client {
+    /// All flows, page by page. A flow that is there from the first page to the last comes exactly once.
+    pub fn flows(&mut self, filter: Filter) -> Flows<'_> {
+        Flows::new(self, filter)
     }
 }

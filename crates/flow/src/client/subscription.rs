@@ -1,10 +1,14 @@
+//! Totals and the largest flows, sent by the logger at an interval.
+
 use std::time::{Duration, Instant};
 
-use super::{unexpected, Client, ClientError};
-use crate::{
-    net::within,
-    protocol::{Answer, Ask, Page, Totals, What},
+use net::within;
+
+use super::{
+    connection::{unexpected, Client},
+    error::ClientError,
 };
+use crate::protocol::{Answer, Ask, By, Filter, Page, Totals, What};
 
 /// What a subscription brings, one after another.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,5 +69,18 @@ impl Drop for Subscription<'_> {
     fn drop(&mut self) {
         // What still comes of it carries its `id`, and nobody waits for that.
         let _ = self.client.send(Ask::Unsubscribe);
+    }
+}
+
+impl Client {
+    /// Totals, and the largest flows if asked, each so many seconds. It is ended when dropped.
+    pub fn subscribe(
+        &mut self,
+        every_s: u32,
+        top: Option<usize>,
+        by: By,
+        filter: &Filter,
+    ) -> Result<Subscription<'_>, ClientError> {
+        Subscription::start(self, Ask::Subscribe { every_s, top, by, filter: filter.clone() }, every_s)
     }
 }

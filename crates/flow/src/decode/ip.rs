@@ -1,10 +1,11 @@
 //! From the IP packet to the key.
 
-use packet::headers::protocol::IPV6_FRAGMENT;
+use packet::headers::protocol::{IPV6_FRAGMENT, TCP, UDP};
 
 use super::{
-    link::{Seen, TCP, UDP},
-    Decoded, Decoder, Packet4, Packet6,
+    decoded::{Decoded, Packet4, Packet6},
+    decoder::Decoder,
+    seen::Seen,
 };
 use crate::packed::{ICMP, ICMPV6};
 
@@ -90,7 +91,7 @@ impl Decoder {
             }
         } else if protocol == icmp {
             ports = payload.first_chunk().map_or(0, |&[kind, code]| {
-                let kind = if self.spec.joined { request(kind, icmp) } else { kind };
+                let kind = if self.spec.biflow { request(kind, icmp) } else { kind };
                 u16::from_be_bytes([kind, code]).into()
             });
         }

@@ -1,9 +1,8 @@
 //! From the wire to the IP packet: Ethernet, VLAN tags, MPLS, pseudowires, VXLAN.
 
 use packet::headers::ethertype;
-pub(super) use packet::headers::protocol::{TCP, UDP};
 
-use super::{Decoded, Decoder, Layer, TUNNELS};
+use super::{decoded::Decoded, decoder::Decoder, seen::Seen, spec::Layer};
 use crate::Distinguish;
 
 /// MPLS with a label given by the upstream router (RFC 5332).
@@ -13,36 +12,6 @@ const TAGS: usize = 3;
 const LABELS: usize = 16;
 /// The flag of a VXLAN header that says that there is a VNI (RFC 7348 5).
 const VNI_VALID: u8 = 0x08;
-
-/// What is known before the packet itself is read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seen {
-    pub(super) bytes: u32,
-    pub(super) port: u8,
-    /// Tunnels that may still be looked into.
-    tunnels: u8,
-    pub(super) scope: u32,
-}
-
-impl Seen {
-    #[inline(always)]
-    pub(super) fn new(frame: &[u8], port: u8) -> Self {
-        // No frame has 4 GiB.
-        Self { bytes: frame.len() as u32, port, tunnels: TUNNELS, scope: 0 }
-    }
-
-    /// Takes the first number of the kind that tells flows apart; zero is none (a priority tag, IEEE 802.1Q 9.6).
-    fn tell(&mut self, told: bool, scope: u32) {
-        if told && self.scope == 0 {
-            self.scope = scope;
-        }
-    }
-
-    /// What is known inside the next tunnel; `None` when it is one too many.
-    fn inside(self) -> Option<Self> {
-        Some(Self { tunnels: self.tunnels.checked_sub(1)?, ..self })
-    }
-}
 
 impl Decoder {
     /// From the Ethernet header on.

@@ -1,10 +1,11 @@
+//! What became of the records given to a sink.
+
 use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     Arc,
 };
 
-use super::udp::since_1970;
-use crate::{ipfix::Statistics, protocol::ExportTotals, Record};
+use crate::{ipfix::Statistics, protocol::ExportTotals, unix_time::since_1970, Record};
 
 /// What became of the records given to a sink. Each number only grows.
 #[derive(Debug, Default)]

@@ -1,3 +1,5 @@
+//! The exporter: pulls records from their sources and gives them to every sink.
+
 use std::{
     io,
     sync::{
@@ -12,12 +14,13 @@ use std::{
 use super::{
     counters::Counters,
     jsonl::JsonLines,
+    output::{Log, Output},
     pace::Floor,
     queue::Queue,
-    sink::{Output, Sink},
+    sink::Sink,
+    spec::{ExportSpec, SinkSpec},
     tcp::Tcp,
     udp::Udp,
-    ExportSpec, SinkSpec,
 };
 use crate::{ipfix::EncodeSpec, protocol::ExportTotals, Record};
 
@@ -38,9 +41,6 @@ pub trait Records: Send {
         0
     }
 }
-
-/// Takes lines to log, one for each change of a sink's state, from any thread.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What became of the records given to a sink.
 #[derive(Debug, Clone, PartialEq)]
@@ -169,7 +169,7 @@ impl Running {
         let queue = Arc::new(Queue::new(spec.queue));
         let encode = EncodeSpec {
             domain: spec.domain,
-            joined: spec.joined,
+            biflow: spec.biflow,
             distinguish: spec.distinguish,
             message_bytes: spec.message_bytes.unwrap_or(super::udp::MESSAGE_BYTES),
         };

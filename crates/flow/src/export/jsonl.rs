@@ -1,23 +1,24 @@
+//! Records as lines of JSON in a file that is rotated.
+
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     io::{self, ErrorKind, Write},
-    os::unix::fs::{FileExt, MetadataExt},
-    path::{Path, PathBuf},
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use super::{
     counters::Counters,
-    sink::{Output, Trouble},
-    FileSpec, Log,
+    json_file::{lock_alone, whole_lines},
+    output::{Log, Output, Trouble},
+    spec::FileSpec,
 };
 use crate::Record;
 
 /// Bytes of one write, but for its last line.
 const WRITE: usize = 64 << 10;
-/// More than a line ever has.
-const LINE: usize = 4096;
 /// How often to look for the file's age, and whether it is still the one of that name.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -47,7 +48,7 @@ impl JsonLines {
         self.size = 0;
         self.regular = file.metadata()?.is_file();
         if self.regular {
-            alone(&file)?;
+            lock_alone(&file)?;
             let (whole, length) = (whole_lines(&file)?, file.metadata()?.len());
             if whole < length {
                 file.set_len(whole)?;
@@ -169,46 +170,4 @@ impl Output for JsonLines {
             let _ = file.sync_all();
         }
     }
-}
-
-/// Errors when a regular file is there that is not one of JSON lines. What is no regular file (a pipe) is not looked into.
-pub(super) fn check(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path) {
-        Ok(meta) if meta.is_file() => {
-            let file = File::open(path)?;
-            alone(&file)?;
-            whole_lines(&file).map(drop)
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Takes the file for this handle: two who append to it and cut back what did not fit would cut each other's lines.
-fn alone(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Err(io::Error::new(
-            ErrorKind::ResourceBusy,
-            "another process writes it: give each logger a file of its own",
-        )),
-        // A file system without locks.
-        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes up to the last newline and with it. What is behind is ours to cut only if it looks like a line begun.
-fn whole_lines(file: &File) -> io::Result<u64> {
-    let length = file.metadata()?.len();
-    let mut bytes = [0; LINE];
-    let start = length.saturating_sub(LINE as u64);
-    let tail = bytes.get_mut(..usize::try_from(length - start).unwrap_or(LINE)).unwrap_or_default();
-    file.read_exact_at(tail, start)?;
-    let whole = tail.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1);
-    let rest = tail.get(whole.unwrap_or(0)..).unwrap_or_default();
-    let ours = rest.first().is_none_or(|&byte| byte == b'{') && (whole.is_some() || start == 0);
-    if !ours {
-        return Err(io::Error::new(ErrorKind::InvalidData, "the file is there, and is not one of JSON lines"));
-    }
-    Ok(start + whole.unwrap_or(0) as u64)
 }

@@ -3,15 +3,20 @@
 //! One thread pulls records from their sources, and every sink has a bounded queue and a thread of its own. A sink that
 //! is down or slow fills its queue; what finds no room there is counted as dropped for that sink alone. Nothing here
 //! makes a source or another sink wait.
+
 mod counters;
 mod exporter;
+mod json_file;
 mod jsonl;
+mod output;
 mod pace;
 mod queue;
+mod resolve;
 mod sink;
 mod spec;
 mod tcp;
 mod udp;
 
-pub use exporter::{Exporter, Log, Records, SinkStats};
+pub use exporter::{Exporter, Records, SinkStats};
+pub use output::Log;
 pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, UdpSpec};

@@ -1,10 +1,16 @@
+//! One sink: takes records from its queue and keeps its output open.
+
 use std::{
     sync::{atomic::Ordering, Arc},
     thread,
     time::{Duration, Instant},
 };
 
-use super::{counters::Counters, queue::Queue, Log};
+use super::{
+    counters::Counters,
+    output::{Log, Output, Trouble},
+    queue::Queue,
+};
 use crate::Record;
 
 /// Records taken from the queue at once.
@@ -19,25 +25,6 @@ const BELIEVED: Duration = Duration::from_secs(1);
 const STEADY: Duration = Duration::from_secs(10);
 /// The longest.
 const BACK_OFF_MOST: Duration = Duration::from_secs(5);
-
-/// Why a sink went down, in words for the log.
-pub(super) type Trouble = String;
-
-/// What a sink writes to. Any call may wait for a short time (a second at most); after an error comes `open`.
-pub(super) trait Output: Send {
-    /// Opens, or opens again.
-    fn open(&mut self) -> Result<(), Trouble>;
-
-    /// Sends from the front of `records`, and says with how many it is done (counted as sent, or about to be). Zero when
-    /// there is no getting on at the moment: the same records are given again.
-    fn send(&mut self, records: &[Record]) -> Result<usize, Trouble>;
-
-    /// Once in a while, also when there is nothing to send.
-    fn tick(&mut self) -> Result<(), Trouble>;
-
-    /// The last call, if it is open.
-    fn close(&mut self);
-}
 
 /// A queue's end: keeps its output open and the records going.
 pub(super) struct Sink {

@@ -9,8 +9,8 @@ pub struct ExportSpec {
     pub sinks: Vec<SinkSpec>,
     /// Observation domain ID of IPFIX messages.
     pub domain: u32,
-    /// Whether records have two directions.
-    pub joined: bool,
+    /// Whether records are biflows, with two directions (RFC 5103).
+    pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
     /// Records each sink's queue has room for (about 120 bytes each, taken when needed).
@@ -29,7 +29,7 @@ impl Default for ExportSpec {
         Self {
             sinks: Vec::new(),
             domain: 0,
-            joined: false,
+            biflow: false,
             distinguish: Distinguish::None,
             queue: 1 << 18,
             message_bytes: None,
@@ -100,7 +100,7 @@ impl FileSpec {
 
     /// Whether a file that is there already is one of JSON lines, so that it can be gone on with. Changes nothing.
     pub fn check(&self) -> std::io::Result<()> {
-        super::jsonl::check(&self.path)
+        super::json_file::check(&self.path)
     }
 }
 

@@ -1,3 +1,5 @@
+//! IPFIX over TCP.
+
 use std::{
     io::{self, ErrorKind, Write},
     net::{Shutdown, TcpStream},
@@ -7,12 +9,13 @@ use std::{
 
 use super::{
     counters::Counters,
-    sink::{Output, Trouble},
-    udp::{resolve, unix_s},
-    ExportSpec,
+    output::{Output, Trouble},
+    resolve::resolve,
+    spec::ExportSpec,
 };
 use crate::{
     ipfix::{EncodeSpec, Encoder, Message},
+    unix_time::unix_s,
     Record,
 };
 

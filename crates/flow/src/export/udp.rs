@@ -1,19 +1,23 @@
+//! IPFIX over UDP.
+
 use std::{
     io,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket},
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     sync::Arc,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use super::{
     counters::{Counters, Lost},
+    output::{Output, Trouble},
     pace::{Floor, Pace},
-    sink::{Output, Trouble},
-    ExportSpec, UdpSpec,
+    resolve::resolve,
+    spec::{ExportSpec, UdpSpec},
 };
 use crate::{
     ipfix::{EncodeSpec, Encoder, Message},
+    unix_time::unix_s,
     Record,
 };
 
@@ -185,24 +189,6 @@ impl Output for Udp {
 /// sent: no buffer, no route, a firewall.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable)
-}
-
-/// The export time of a message.
-pub(super) fn unix_s() -> u32 {
-    // The field has 32 bits, until 2106.
-    #[allow(clippy::cast_possible_truncation)]
-    let seconds = since_1970().as_secs() as u32;
-    seconds
-}
-
-/// Since the Unix epoch; nothing before it.
-pub(super) fn since_1970() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-}
-
-/// Addresses of `HOST:PORT`. May wait for a name server.
-pub(super) fn resolve(to: &str) -> Result<Vec<SocketAddr>, Trouble> {
-    to.to_socket_addrs().map(Iterator::collect).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct EncodeSpec {
     /// Observation domain ID in every message (RFC 7011 3.1).
     pub domain: u32,
     /// Whether records have two directions: biflows (RFC 5103).
-    pub joined: bool,
+    pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
     /// The largest message, in bytes with its header: 768 to 65535; others are brought into that range.
@@ -73,7 +73,7 @@ struct Layout {
 impl Encoder {
     /// A session begins.
     pub fn new(spec: EncodeSpec) -> Self {
-        let shapes = Shape::all(spec.joined, spec.distinguish).map(|shape| {
+        let shapes = Shape::all(spec.biflow, spec.distinguish).map(|shape| {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
         });

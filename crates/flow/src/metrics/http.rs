@@ -4,12 +4,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use net::{lock, same_token, Connection, Stream};
+
 use super::text;
-use crate::{
-    net::{lock, Guest, Stream},
-    serve::same_token,
-    Source,
-};
+use crate::Source;
 
 /// A request, headers and all, in bytes and in headers, and the time it may take.
 const MAX_REQUEST: usize = 8 << 10;
@@ -116,9 +114,9 @@ impl Scrapes {
     }
 
     /// Answers one request, and ends the connection.
-    pub(super) fn serve(&self, guest: Guest) {
-        let mut stream = Stream::plain(guest.tcp, Instant::now() + PATIENCE);
-        let asked = if guest.beyond.is_some() { Some(Err(Refusal::Busy)) } else { self.asked(&mut stream) };
+    pub(super) fn serve(&self, connection: Connection) {
+        let mut stream = Stream::plain(connection.tcp, Instant::now() + PATIENCE);
+        let asked = if connection.over_limit.is_some() { Some(Err(Refusal::Busy)) } else { self.asked(&mut stream) };
         let (status, kind, body, head) = match asked {
             None => return,
             Some(Ok(head)) => ("200 OK", "text/plain; version=0.0.4; charset=utf-8", self.metrics(), head),

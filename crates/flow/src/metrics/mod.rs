@@ -6,13 +6,10 @@ mod text;
 use std::{net::SocketAddr, sync::Arc};
 
 pub use http::status;
+use net::{check_listen, Acceptor, Limits, ServeError, Stop};
 pub use text::text;
 
-use crate::{
-    net::{Acceptor, Room, Stop},
-    serve::{check_listen, ServeError},
-    Source,
-};
+use crate::Source;
 
 /// Scrapers at once; there is rarely more than one.
 const SCRAPERS: usize = 16;
@@ -40,9 +37,9 @@ impl MetricsServer {
         let acceptor = Acceptor::start(
             spec.listen,
             "metrics",
-            Room::of(SCRAPERS, false),
+            Limits::new(SCRAPERS, false),
             Arc::new(Stop::default()),
-            move |guest| scrapes.serve(guest),
+            move |connection| scrapes.serve(connection),
         )
         .map_err(|why| ServeError::Listen { listen: spec.listen, why })?;
         Ok(Self { acceptor })

@@ -4,8 +4,6 @@
 //! all who ask for rates or the largest flows, and sleeps when nobody does. A client has bounded room and time for
 //! everything, so that a slow, silent or hostile one costs itself only.
 
-mod access;
-mod error;
 mod filter;
 mod pages;
 mod sampler;
@@ -13,17 +11,13 @@ mod session;
 mod top;
 mod walks;
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
-pub(crate) use access::{check_listen, same_token};
-pub use access::{token_from_file, MAX_TOKEN, MIN_TOKEN};
-pub use error::ServeError;
 pub use filter::Matcher;
+use net::{check_listen, server_tls, Acceptor, Connection, Limits, Stop};
+pub use net::{token_from_file, ServeError, TlsSpec, MAX_TOKEN, MIN_TOKEN};
 
-use crate::{
-    net::{Acceptor, Guest, Room, Stop},
-    Source,
-};
+use crate::Source;
 
 /// How to serve.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,15 +33,6 @@ pub struct ServeSpec {
     /// Most clients at once; the next is told so and let go. A quarter of them from one address that is not of this machine,
     /// and where a token is asked for, a sixteenth that have not shown it.
     pub clients: usize,
-}
-
-/// A server's TLS 1.2 and 1.3, in PEM files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TlsSpec {
-    /// The certificate, and those between it and the authority's.
-    pub cert: PathBuf,
-    /// Its private key.
-    pub key: PathBuf,
 }
 
 impl ServeSpec {
@@ -69,7 +54,7 @@ impl Server {
     /// Listens. Its threads run on the CPUs the caller may run on: those that pass frames should not be among them.
     pub fn start(spec: &ServeSpec, source: Arc<dyn Source>) -> Result<Self, ServeError> {
         check_listen(spec.listen, spec.token.as_deref())?;
-        let tls = spec.tls.as_ref().map(access::tls).transpose()?;
+        let tls = spec.tls.as_ref().map(server_tls).transpose()?;
         let stop = Arc::new(Stop::default());
         let thread = |e| ServeError::Thread(e);
         let sampler = sampler::Sampler::start(Arc::clone(&source), &stop).map_err(thread)?;
@@ -83,9 +68,9 @@ impl Server {
             board: walks.board(),
             pages: pages::Pages::new(source),
         };
-        let serve = move |guest: Guest| session::serve(guest, &shared);
-        let room = Room::of(spec.clients, spec.token.is_some());
-        let acceptor = Acceptor::start(spec.listen, "flows", room, stop, serve)
+        let serve = move |connection: Connection| session::serve(connection, &shared);
+        let limits = Limits::new(spec.clients, spec.token.is_some());
+        let acceptor = Acceptor::start(spec.listen, "flows", limits, stop, serve)
             .map_err(|why| ServeError::Listen { listen: spec.listen, why })?;
         Ok(Self { acceptor, _sampler: sampler, _walks: walks })
     }
@@ -97,6 +82,6 @@ impl Server {
 
     /// Clients connected now.
     pub fn clients(&self) -> usize {
-        self.acceptor.guests()
+        self.acceptor.connections()
     }
 }

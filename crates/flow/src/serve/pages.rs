@@ -3,9 +3,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use net::lock;
+
 use super::{walks::Board, Matcher};
 use crate::{
-    net::lock,
     protocol::{Page, Row},
     Source,
 };

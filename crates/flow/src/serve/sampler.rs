@@ -5,11 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
-    net::{lock, Stop},
-    protocol::Totals,
-    Source,
-};
+use net::{lock, Stop};
+
+use crate::{protocol::Totals, Source};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// The totals lie where the packet path writes: all clients together read them no more often than this.

@@ -7,21 +7,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use net::{same_token, timed_out, Connection, Limit, Line, Lines, Stop, Stream};
 use rustls::{ServerConfig, ServerConnection};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
     pages::Pages,
-    same_token,
     sampler::Samples,
     top::{Query, Wanted},
     walks::Board,
     Matcher,
 };
-use crate::{
-    net::{timed_out, Beyond, Guest, Line, Lines, Stop, Stream},
-    protocol::{Answer, Ask, Filter, Hello, Request, What, MAX_EVERY_S, MAX_LIMIT, MAX_REQUEST, SERVER, VERSION},
+use crate::protocol::{
+    Answer, Ask, Filter, Hello, Request, What, MAX_EVERY_S, MAX_LIMIT, MAX_REQUEST, SERVER, VERSION,
 };
 
 /// The handshake and the token have to be done by then.
@@ -93,9 +92,9 @@ struct Session<'a> {
 }
 
 /// Serves one who connected, until they leave or have to.
-pub(crate) fn serve(guest: Guest, shared: &Shared) {
+pub(crate) fn serve(connection: Connection, shared: &Shared) {
     let now = Instant::now();
-    let mut stream = Stream::plain(guest.tcp, now + WELCOME);
+    let mut stream = Stream::plain(connection.tcp, now + WELCOME);
     if let Some(config) = &shared.tls {
         let Ok(tls) = ServerConnection::new(Arc::clone(config)) else { return };
         stream = stream.server(tls);
@@ -106,15 +105,15 @@ pub(crate) fn serve(guest: Guest, shared: &Shared) {
         lines: Lines::new(MAX_REQUEST),
         welcome: now + WELCOME,
         trusted: shared.token.is_none(),
-        proof: guest.trusted,
+        proof: connection.authenticated,
         garbage: 0,
         tokens: 0,
         paced: now,
         rested: now,
         subscription: None,
     };
-    let end = match guest.beyond {
-        Some(beyond) => End::Say(0, turned_away(beyond)),
+    let end = match connection.over_limit {
+        Some(limit) => End::Say(0, over_limit(limit)),
         None => session.run(),
     };
     if let End::Say(id, why) = end {
@@ -123,11 +122,13 @@ pub(crate) fn serve(guest: Guest, shared: &Shared) {
     session.stream.finish();
 }
 
-fn turned_away(beyond: Beyond) -> String {
-    let (n, who) = match beyond {
-        Beyond::All(n) => (n, "clients are connected already"),
-        Beyond::Peer(n) => (n, "clients are connected already from your address"),
-        Beyond::Doubted(n) => (n, "clients are connected already from your address that have not shown the token"),
+fn over_limit(limit: Limit) -> String {
+    let (n, who) = match limit {
+        Limit::Total(n) => (n, "clients are connected already"),
+        Limit::PerPeer(n) => (n, "clients are connected already from your address"),
+        Limit::Unauthenticated(n) => {
+            (n, "clients are connected already from your address that have not shown the token")
+        }
     };
     format!("{n} {who}, and no more are let in: try again later")
 }
@@ -179,7 +180,7 @@ impl Session<'_> {
             }
             // From time to time it is looked whether a line has begun: it may come a byte at a time.
             let look = if patient { Instant::now() + LOOK } else { patience.min(Instant::now() + LOOK) };
-            self.stream.deadline(due.map_or(look, |due| due.min(look)));
+            self.stream.set_deadline(due.map_or(look, |due| due.min(look)));
             match self.lines.next(&mut self.stream) {
                 Ok(Line::Text(text)) => {
                     heard = Instant::now();

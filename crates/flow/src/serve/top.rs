@@ -4,9 +4,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use net::lock;
+
 use super::Matcher;
 use crate::{
-    net::lock,
     protocol::{By, Page, Row},
     Record,
 };

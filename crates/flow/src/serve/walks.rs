@@ -11,15 +11,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use net::{lock, Stop};
+
 use super::{
     sampler::rate,
     top::{Best, Query, Wanted},
 };
-use crate::{
-    net::{lock, Stop},
-    protocol::Page,
-    Addresses, Record, Source,
-};
+use crate::{protocol::Page, Addresses, Record, Source};
 
 /// Places that are walked, and remembered, together.
 const SEGMENT: u64 = 1 << OFFSET_BITS;

@@ -4,12 +4,14 @@ use packet::BURST;
 use rtrb::Producer;
 
 use super::{
+    counts::Counts,
     hash::Hasher,
     index::{Index, LANES, NONE},
+    prefetch::Prefetch,
     slot::{Family, Slot},
+    spec::{TableError, TableFull},
     sync::AtomicU64,
     time::Walls,
-    Counts, Full, Prefetch, TableError,
 };
 use crate::EndReason;
 
@@ -41,8 +43,8 @@ impl When for &[u64] {
 
 /// What both IP versions have in common.
 pub(crate) struct Common {
-    pub(crate) full: Full,
-    pub(crate) joined: bool,
+    pub(crate) full: TableFull,
+    pub(crate) biflow: bool,
     /// Timeouts in ticks.
     pub(crate) idle: u64,
     pub(crate) active: u64,
@@ -238,12 +240,12 @@ impl<F: Family> Flows<F> {
                         self.out(common, slot.cut(reason, common.walls));
                     }
                     if due.is_some_and(|reason| reason != EndReason::Active) {
-                        slot.fill(key, facts, ingress, now, common.joined, common.walls);
+                        slot.fill(key, facts, ingress, now, common.biflow, common.walls);
                         common.counts.created += 1;
                         common.changed = true;
                         return;
                     }
-                    let cut = slot.count_turn(facts, ingress, now, common.joined, common.walls);
+                    let cut = slot.count_turn(facts, ingress, now, common.biflow, common.walls);
                     return self.out(common, cut);
                 }
                 _ => lanes &= lanes - 1,
@@ -251,7 +253,7 @@ impl<F: Family> Flows<F> {
         }
         common.changed = true;
         let mut place = self.index.room(spot);
-        if place == NONE && common.full == Full::Evict {
+        if place == NONE && common.full == TableFull::Evict {
             // All 32 are taken, and asked for at once.
             let all = (0..2 * LANES as u32).map(|bit| spot.slot(bit));
             let last = |&i: &u32| Slot::<F>::at(table, i).map_or(u64::MAX, Slot::last);
@@ -264,7 +266,7 @@ impl<F: Family> Flows<F> {
         }
         match Slot::<F>::at(table, place) {
             Some(slot) => {
-                slot.fill(key, facts, ingress, now, common.joined, common.walls);
+                slot.fill(key, facts, ingress, now, common.biflow, common.walls);
                 self.index.set(place, spot.tag);
                 common.counts.flows += 1;
                 common.counts.created += 1;

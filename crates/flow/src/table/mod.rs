@@ -22,11 +22,13 @@
 //! # Ok::<(), flow::table::TableError>(())
 //! ```
 
+mod counts;
 mod ended;
 mod flows;
 mod hash;
 mod heap;
 mod index;
+mod prefetch;
 mod reader;
 mod slot;
 mod spec;
@@ -39,67 +41,18 @@ mod worker;
 
 use std::{ops::Deref, sync::Arc};
 
+pub use counts::Counts;
 pub use ended::EndedReader;
 use flows::{Common, Flows};
 pub use heap::Heap;
+pub use prefetch::{NoPrefetch, Prefetch};
 pub use reader::Reader;
 use reader::{Counters, Shared};
-pub use spec::{Full, TableError, TableSpec};
+pub use spec::{TableError, TableFull, TableSpec};
 use sweep::Sweep;
 pub use sync::AtomicU64;
 pub use time::Timebase;
 pub use worker::Worker;
-
-/// Asks the cache for memory before it is used. Only the caller can: it takes an instruction that safe Rust has not.
-pub trait Prefetch {
-    /// Starts fetching the cache line at `at`.
-    fn prefetch<T>(&self, at: &T);
-}
-
-/// Fetches nothing ahead: the processor overlaps what it can by itself. Reading ahead instead gains nothing (measured: 182
-/// clocks a packet of a million flows either way, 51 with the instruction).
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoPrefetch;
-
-impl Prefetch for NoPrefetch {
-    #[inline(always)]
-    fn prefetch<T>(&self, _at: &T) {}
-}
-
-/// What a table has counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Flows in it now.
-    pub flows: u64,
-    /// Flows begun.
-    pub created: u64,
-    /// Records made, by [`crate::EndReason`]: idle, active, end of flow, forced, lack of resources.
-    pub ended: [u64; 5],
-    /// Packets of flows that found no place ([`Full::Refuse`]).
-    pub refused_packets: u64,
-    /// Their bytes, without FCS.
-    pub refused_bytes: u64,
-    /// Flows evicted for others ([`Full::Evict`]).
-    pub evicted: u64,
-    /// Records lost because nobody took them in time. They are among `ended`.
-    pub dropped_records: u64,
-}
-
-impl Counts {
-    const WORDS: usize = 11;
-
-    fn words(&self) -> [u64; Self::WORDS] {
-        let [idle, active, end, forced, lack] = self.ended;
-        let Self { flows, created, refused_packets, refused_bytes, evicted, dropped_records, .. } = *self;
-        [flows, created, idle, active, end, forced, lack, refused_packets, refused_bytes, evicted, dropped_records]
-    }
-
-    fn from_words(words: [u64; Self::WORDS]) -> Self {
-        let [flows, created, idle, active, end, forced, lack, refused_packets, refused_bytes, evicted, dropped] = words;
-        let ended = [idle, active, end, forced, lack];
-        Self { flows, created, ended, refused_packets, refused_bytes, evicted, dropped_records: dropped }
-    }
-}
 
 /// Places looked at each second for flows that have ended: 256 of them take 0.3 to 4 us (docs/performance.md), so that this is
 /// less than a hundredth of an lcore.
@@ -145,7 +98,7 @@ where
     let ticks = |seconds: f64| (seconds * timebase.hz() as f64) as u64;
     let common = Common {
         full: spec.full,
-        joined: spec.joined,
+        biflow: spec.biflow,
         idle: ticks(spec.idle.as_secs_f64()),
         active: ticks(spec.active.as_secs_f64()),
         linger: ticks(1.0),

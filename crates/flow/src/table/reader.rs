@@ -3,10 +3,11 @@
 use std::{ops::Deref, sync::Arc};
 
 use super::{
+    counts::Counts,
     ended::{record, Packed},
     slot::{Family, Slot, V4, V6},
     sync::{AtomicU64, Ordering},
-    Counts, Timebase,
+    time::Timebase,
 };
 use crate::Record;
 

@@ -210,7 +210,7 @@ impl<'a, F: Family> Slot<'a, F> {
         packet: Facts,
         ingress: u8,
         now: u64,
-        joined: bool,
+        biflow: bool,
         walls: Walls,
     ) -> Option<(F::Raw, EndReason)> {
         let state = self.get(Self::FORWARD);
@@ -231,7 +231,7 @@ impl<'a, F: Family> Slot<'a, F> {
         if packet.flags & 1 != 0 {
             state |= FIN[usize::from(back)];
         }
-        let both = FIN[0] | if joined { FIN[1] } else { 0 };
+        let both = FIN[0] | if biflow { FIN[1] } else { 0 };
         if packet.flags & 4 != 0 || state & both == both {
             state |= CLOSED;
         }
@@ -262,12 +262,12 @@ impl<'a, F: Family> Slot<'a, F> {
 
     /// Puts a new flow in, with its first frame.
     #[inline]
-    pub(crate) fn fill(self, key: &[u64], packet: Facts, ingress: u8, now: u64, joined: bool, walls: Walls) {
+    pub(crate) fn fill(self, key: &[u64], packet: Facts, ingress: u8, now: u64, biflow: bool, walls: Walls) {
         let mut state = Self::begin(packet, ingress, walls) | packet.bytes;
         if packet.flags & 1 != 0 {
             state |= FIN[0];
         }
-        if packet.flags & 4 != 0 || packet.flags & 1 != 0 && !joined {
+        if packet.flags & 4 != 0 || packet.flags & 1 != 0 && !biflow {
             state |= CLOSED;
         }
         let version = u64::from(self.get(Self::SCOPE) as u32);

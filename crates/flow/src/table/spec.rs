@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -7,13 +8,13 @@ use super::{
     slot::{Family, V4, V6},
 };
 
-/// What becomes of a new flow when there is no place for it.
+/// What happens to a new flow when the table has no place for it. Written `drop-new` or `evict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Full {
-    /// It is not recorded; its packets are counted as refused.
-    Refuse,
-    /// It takes the place of another, of those 32 it could be in the one that has been quiet for longest.
+#[serde(rename_all = "kebab-case")]
+pub enum TableFull {
+    /// The new flow is not recorded; its packets are counted as refused.
+    DropNew,
+    /// The new flow replaces one of the 32 flows in its two buckets: the one that was idle for longest.
     #[default]
     Evict,
 }
@@ -29,13 +30,14 @@ pub struct TableSpec {
     pub idle: Duration,
     /// A flow is recorded, and counted on from zero, when it has gone on for so long: 1 s to a day.
     pub active: Duration,
-    /// What becomes of new flows when there is no place.
-    pub full: Full,
-    /// Whether a flow is both directions: TCP then ends it when both have sent FIN, otherwise when its own has.
-    pub joined: bool,
+    /// What happens to new flows when the table is full.
+    pub full: TableFull,
+    /// Whether a flow has both directions, a biflow (RFC 5103). TCP then ends it when both have sent FIN, otherwise when its
+    /// own direction has.
+    pub biflow: bool,
 }
 
-/// Why there is no table.
+/// Why a table cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// Too few or too many flows.
@@ -69,15 +71,24 @@ pub enum TableError {
     Random(getrandom::Error),
 }
 
+impl From<TableError> for Failure {
+    fn from(e: TableError) -> Self {
+        match e {
+            TableError::Random(_) => Self::machine(e),
+            _ => Self::usage(e),
+        }
+    }
+}
+
 /// Most flows of one IP version.
 const MOST: usize = 1 << 24;
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl TableSpec {
-    /// Room for `flows` of IPv4 and a quarter as many of IPv6; idle for 15 s, active for 60 s, evicting, joined.
+    /// Room for `flows` of IPv4 and a quarter as many of IPv6; idle for 15 s, active for 60 s, evicting, with biflows.
     pub fn new(flows: usize) -> Self {
         let seconds = Duration::from_secs;
-        Self { flows, flows6: flows / 4, idle: seconds(15), active: seconds(60), full: Full::Evict, joined: true }
+        Self { flows, flows6: flows / 4, idle: seconds(15), active: seconds(60), full: TableFull::Evict, biflow: true }
     }
 
     /// Whether all of it is within bounds.
@@ -114,5 +125,19 @@ impl TableSpec {
     pub(crate) fn buckets(&self) -> (usize, usize) {
         let buckets = |flows: usize| flows.saturating_add(flows / 4).div_ceil(LANES);
         (buckets(self.flows), buckets(self.flows6))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TableFull;
+
+    #[test]
+    fn the_text_forms_are_those_of_the_flag() {
+        for (full, text) in [(TableFull::DropNew, "\"drop-new\""), (TableFull::Evict, "\"evict\"")] {
+            assert_eq!(serde_json::to_string(&full).unwrap(), text);
+            assert_eq!(serde_json::from_str::<TableFull>(text).unwrap(), full);
+        }
+        assert!(serde_json::from_str::<TableFull>("\"refuse\"").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! From ticks to the time of day.
 
-use std::time::SystemTime;
+use crate::unix_time::since_1970;
 
 /// Wall clocks told apart: each step of the wall clock makes another. They have four bits in a slot's state.
 pub(crate) const WALLS: usize = 16;
@@ -40,7 +40,7 @@ impl Timebase {
 
     /// Now, when the tick counter of `hz` a second stands at `ticks`.
     pub fn now(ticks: u64, hz: u64) -> Self {
-        let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let unix = since_1970();
         Self::new(ticks, u64::try_from(unix.as_nanos()).unwrap_or(u64::MAX), hz)
     }
 

@@ -3,14 +3,15 @@
 use std::{ops::Deref, sync::Arc};
 
 use super::{
+    counts::Counts,
     flows::{Common, Flows},
     index::LANES,
+    prefetch::Prefetch,
     reader::Shared,
     slot::{V4, V6},
     sweep::Sweep,
     sync::{AtomicU64, Ordering},
     time::Walls,
-    Counts, Prefetch,
 };
 use crate::decode::{Packet4, Packet6};
 

@@ -5,7 +5,7 @@ pub const RECORD_BYTES: usize = size_of::<Seen>();
 
 /// What a logger said, record by record: kept up to a limit, in any order.
 ///
-/// A record with directions joined counts as two, one each way.
+/// A biflow record counts as two flows, one each way.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub(super) seen: Vec<Seen>,

@@ -20,7 +20,7 @@ pub const REASONS: [EndReason; 5] =
     [EndReason::Idle, EndReason::Active, EndReason::EndOfFlow, EndReason::Forced, EndReason::LackOfResources];
 
 /// The `n`th of many: IPv4, or IPv6 for `v6`; TCP, UDP, ICMP and SCTP in turn.
-pub fn record(n: u64, v6: bool, joined: bool) -> Record {
+pub fn record(n: u64, v6: bool, biflow: bool) -> Record {
     let low = n as u32;
     let addresses = if v6 {
         let [src, dst] = [0x2001_0db8_u128 << 96 | u128::from(n), 0x2001_0db8_0001_u128 << 80 | 9].map(Ipv6Addr::from);
@@ -30,7 +30,7 @@ pub fn record(n: u64, v6: bool, joined: bool) -> Record {
     };
     let protocol = [6, 17, if v6 { 58 } else { 1 }, 132][n as usize % 4];
     let (sport, dport) = if protocol == 1 || protocol == 58 { (0, 8 << 8) } else { (1024 + (n % 60_000) as u16, 443) };
-    let back = if joined { Way { packets: n + 2, bytes: 100 * n + 7 } } else { Way::default() };
+    let back = if biflow { Way { packets: n + 2, bytes: 100 * n + 7 } } else { Way::default() };
     Record {
         key: Key { addresses, sport, dport, protocol, port: (n % 2) as u8, scope: 0 },
         ingress: (n % 2) as u8,
@@ -45,7 +45,7 @@ pub fn record(n: u64, v6: bool, joined: bool) -> Record {
 }
 
 /// Any record that an exporter of this kind can have, and that nothing is lost of on the way.
-pub fn any_record(joined: bool, distinguish: Distinguish) -> impl Strategy<Value = Record> {
+pub fn any_record(biflow: bool, distinguish: Distinguish) -> impl Strategy<Value = Record> {
     let addresses = prop_oneof![
         any::<[[u8; 4]; 2]>().prop_map(|[s, d]| Addresses::V4 { src: s.into(), dst: d.into() }),
         any::<[[u8; 16]; 2]>().prop_map(|[s, d]| Addresses::V6 { src: s.into(), dst: d.into() }),
@@ -63,7 +63,7 @@ pub fn any_record(joined: bool, distinguish: Distinguish) -> impl Strategy<Value
     (addresses, protocol, scope, ways, times, rest).prop_map(
         move |(addresses, protocol, scope, ways, [first, last], ([sport, dport], [ingress, tos, flags], end))| {
             let icmp = protocol == if addresses.src().is_ipv4() { 1 } else { 58 };
-            let back = if joined { Way { packets: ways[2], bytes: ways[3] } } else { Way::default() };
+            let back = if biflow { Way { packets: ways[2], bytes: ways[3] } } else { Way::default() };
             let sport = if icmp { 0 } else { sport };
             Record {
                 key: Key { addresses, sport, dport, protocol, port: ingress, scope },

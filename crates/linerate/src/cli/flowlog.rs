@@ -6,12 +6,13 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     forward::{Target, What},
+    score::ScoreArgs,
     MemoryArg, QueueArgs,
 };
 
 /// `linerate flowlog`
 #[derive(Debug, Args, Default)]
-#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|stop", after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|score|stop", after_help = EXAMPLES)]
 pub struct FlowlogArgs {
     /// Ask or end a logger that runs.
     #[command(subcommand)]
@@ -141,7 +142,7 @@ Exit codes:
   4 an address is taken, or a port cannot be opened";
 
 /// What to do with a logger that runs.
-#[derive(Debug, Clone, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub enum Control {
     /// Show counters: runtime, ports or drops.
     Show {
@@ -162,6 +163,8 @@ pub enum Control {
         #[command(flatten)]
         target: Target,
     },
+    /// Score a logger: send flows that are known one by one, and compare what it recorded.
+    Score(Box<ScoreArgs>),
 }
 
 /// What a logger can show: it has no tables to forward by.

@@ -35,15 +35,12 @@ impl LayoutArg {
 #[command(next_help_heading = "Output")]
 pub struct LayoutArgs {
     /// Print the table of a source document too; in --markdown it is added, in --csv it stands alone.
-    #[arg(long, value_enum, value_name = "LAYOUT", conflicts_with = "flow_logger")]
+    #[arg(long, value_enum, value_name = "LAYOUT")]
     pub layout: Option<LayoutArg>,
     /// Compare with an earlier result (JSON) of the same plan: improvement in percent; printed and written as
     /// --layout is.
-    #[arg(long, value_name = "OLD.json", conflicts_with = "flow_logger")]
+    #[arg(long, value_name = "OLD.json")]
     pub against: Option<PathBuf>,
-    /// Where a plan of several runs keeps each result until its table is made.
-    #[arg(long, hide = true, value_name = "FILE")]
-    pub keep: Option<PathBuf>,
 }
 
 /// `linerate runs`
@@ -73,10 +70,20 @@ pub struct ShowArgs {
     /// Compare with an earlier result of the same plan: improvement in percent.
     #[arg(long, value_name = "OLD.json")]
     pub against: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Write what is shown as Markdown.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Write what is shown as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
+    /// Write the pictures of the result as SVG; of one result, or of a sweep.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the result again as JSON of this version (`-` for standard output, without tables); of one result, or of a
+    /// sweep.
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }

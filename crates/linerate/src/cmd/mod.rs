@@ -1,18 +1,16 @@
 //! One file a subcommand: what was typed in, an exit code out.
 
 pub mod bench;
-pub mod flowbench;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
+pub mod job;
 pub mod output;
 pub mod plan;
 pub mod progress;
 pub mod replay;
-mod run;
 pub mod runs;
-pub mod samples;
+pub mod score;
 pub mod selftest;
-pub mod sets;
-pub mod stored;
+pub mod sweep_flags;
 pub mod trial;

@@ -6,15 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use measure::result::{RunResult, Verdict};
-use report::{layout::Sheet, write::write_atomic, Style};
+use campaign::suite::path_for_run;
+use failure::{Exit, Failure};
+use measure::result::RunResult;
+use report::{write::write_atomic, Detail, Section, Style};
 
-use super::runs;
-use crate::{
-    cli::OutputArgs,
-    failure::{Exit, Failure},
-    out,
-};
+use crate::{cli::OutputArgs, out};
 
 /// What standard output can show.
 pub fn style() -> Style {
@@ -62,6 +59,19 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The files of one run of a suite, each with the run's name in its own: see [`path_for_run`].
+pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
+    let file = |path: &Option<PathBuf>| path.as_deref().map(|path| path_for_run(path, run));
+    OutputArgs {
+        json: file(&args.json),
+        markdown: file(&args.markdown),
+        svg: file(&args.svg),
+        csv: file(&args.csv),
+        csv_tests: file(&args.csv_tests),
+        ..args.clone()
+    }
+}
+
 fn to_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }
@@ -75,22 +85,31 @@ pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
     finish_with(result, &[], args)
 }
 
-/// The same with tables in other layouts: after the usual ones, and as the CSV.
-pub fn finish_with(result: &RunResult, sheets: &[Sheet], args: &OutputArgs) -> Result<Exit, Failure> {
-    let json = || report::json::render(result).map_err(|e| e.to_string());
-    let csv = || if sheets.is_empty() { report::csv::figures(result) } else { runs::csv(sheets) };
+/// The same with tables in other layouts: after the usual ones, and alone as the CSV.
+pub fn finish_with(result: &RunResult, sheets: &[Section], args: &OutputArgs) -> Result<Exit, Failure> {
+    let named = args.dut_name.as_ref().map(|name| RunResult { dut_name: Some(name.clone()), ..result.clone() });
+    let result = named.as_ref().unwrap_or(result);
+    let document = report::run::document(result, sheets.to_vec());
     write(
         &Documents {
-            json: &json,
-            markdown: &|| Ok(report::markdown::render(result) + &runs::markdown(sheets)),
+            json: &|| report::json::render(result).map_err(|e| e.to_string()),
+            markdown: &|| Ok(report::markdown::render(&document)),
             svg: &|| report::svg::render(result).map_err(|e| e.to_string()),
-            csv: &|| Ok(csv()),
-            csv_tests: &|| Ok(report::csv::tests(result)),
-            table: &|written| report::terminal::render(result, &style(), written) + &runs::text(sheets),
+            csv: &|| Ok(report::csv::figures(&document)),
+            csv_tests: &|| Ok(report::csv::tests(&document)),
+            table: &|written| report::terminal::render(&document, detail(args.verbose), &style(), written),
         },
         args,
     )?;
-    Ok(exit(result.standing.verdict()))
+    Ok(campaign::exit_of(result.standing))
+}
+
+/// How much is printed.
+pub fn detail(verbose: bool) -> Detail {
+    match verbose {
+        true => Detail::Verbose,
+        false => Detail::Short,
+    }
 }
 
 /// Makes one document.
@@ -136,13 +155,4 @@ pub fn write(documents: &Documents<'_>, args: &OutputArgs) -> Result<(), Failure
     let kept = (documents.json)().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
     let kept = if kept.is_some() { format!("; the result is kept in {}", rescue.display()) } else { String::new() };
     Err(Failure::machine(format!("{}{kept}", failed.join("; "))))
-}
-
-fn exit(verdict: Verdict) -> Exit {
-    match verdict {
-        Verdict::Passed => Exit::Passed,
-        Verdict::Failed => Exit::Failed,
-        Verdict::Inconclusive => Exit::Untrusted,
-        Verdict::Stopped => Exit::Stopped,
-    }
 }

@@ -1,25 +1,15 @@
 //! From what was typed to a validated plan: a plan by name or file, then flags over it.
 
-use std::{borrow::Cow, fs, path::Path, time::Duration};
+use std::time::Duration;
 
-use measure::plan::{
-    library, Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, PlanError, ValidPlan, L4,
+use campaign::plans::load;
+use failure::Failure;
+use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
+
+use super::sweep_flags;
+use crate::cli::{
+    flows_arg::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
-
-use super::{bench::sweep, sets};
-use crate::{
-    cli::{flowbench::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs},
-    failure::Failure,
-};
-
-/// Largest plan file read: a plan is a page of text.
-const MAX_PLAN_BYTES: u64 = 1 << 20;
-
-impl From<PlanError> for Failure {
-    fn from(e: PlanError) -> Self {
-        Self::usage(e)
-    }
-}
 
 /// The plan of a `bench`: named or from a file, with flags over it, validated.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
@@ -47,42 +37,8 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     traffic(&mut plan, &args.traffic)?;
     search(&mut plan, &args.search)?;
     link(&mut plan, &args.ports);
-    sweep::over(&mut plan, args)?;
+    sweep_flags::over(&mut plan, args)?;
     Ok(plan.validate()?)
-}
-
-/// A plan by its name or file, as written; `PLAN:RUN` is one run of a plan that has several.
-pub fn load(name: &str) -> Result<Plan, Failure> {
-    match (text_of(name), name.rsplit_once(':')) {
-        (Ok(_), _) | (Err(_), None) => {}
-        (Err(_), Some((plan, run))) => return sets::member(plan, run),
-    }
-    if let Some(set) = sets::of(name)? {
-        let runs: Vec<_> = set.runs.iter().map(|run| format!("{name}:{run}")).collect();
-        return Err(Failure::usage(format!("plan {name}: has several runs: name one of {}", runs.join(", "))));
-    }
-    let text = text_of(name)?;
-    let plan = Plan::from_toml(&text);
-    plan.map_err(|e| if library::text(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
-}
-
-/// The text of a plan, embedded or in a file.
-pub fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
-    if let Some(text) = library::text(name) {
-        return Ok(text.into());
-    }
-    let path = Path::new(name);
-    let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
-    if !path.exists() {
-        let names: Vec<&str> = library::names().collect();
-        return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
-    }
-    match fs::metadata(path) {
-        Ok(m) if m.is_file() && m.len() <= MAX_PLAN_BYTES => {}
-        Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
-        Err(e) => return Err(at(e.to_string())),
-    }
-    fs::read_to_string(path).map(Into::into).map_err(|e| at(e.to_string()))
 }
 
 /// Flags of `TrafficArgs` over a plan.
@@ -93,7 +49,7 @@ pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
         Some(FlowsArg::Program(program)) => {
             return Err(Failure::usage(format!(
                 "--flows {program}: a flow program is for scoring a flow logger: say where its records are read \
-                 (--flow-logger ipfix=udp://0.0.0.0:4739, with linerate bench), or give a number of flows"
+                 (linerate flowlog score --logger ipfix=udp://0.0.0.0:4739), or give a number of flows"
             )))
         }
     }
@@ -293,34 +249,6 @@ fn split_brackets(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_embedded_plan_is_valid_and_named_as_listed() {
-        for (name, text) in library::PLANS {
-            if let Some(set) = sets::of(name).unwrap() {
-                assert_eq!(set.base.name, *name);
-                for run in set.runs {
-                    load(&format!("{name}:{run}")).unwrap().validate().unwrap();
-                }
-                assert!(load(name).unwrap_err().text.contains(&format!("name one of {name}:")));
-                continue;
-            }
-            let plan = Plan::from_toml(text).unwrap();
-            assert_eq!(plan.name, *name);
-            if *name == "rfc2544" {
-                assert_eq!(plan, Plan::default(), "the embedded default is the default");
-            }
-            plan.validate().unwrap();
-        }
-    }
-
-    #[test]
-    fn old_names_still_work() {
-        assert_eq!(load("small-router-b4").unwrap(), load("router-b4").unwrap());
-        assert!(load("router-b4:x").unwrap_err().text.contains("has no runs"));
-        assert!(load("onp-phy-ovs-phy:x").unwrap_err().text.contains("must be one of 1-flow, 1000-flows"));
-        assert!(load("nope:x").unwrap_err().text.contains("no such file"));
-    }
 
     #[test]
     fn fields_read_as_documented() {

@@ -1,7 +1,6 @@
 //! One line on a terminal's standard error that says where the run is; nothing in a pipe.
 
-use std::time::Duration;
-
+use campaign::display::Display;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use report::{progress::Line, Style};
 
@@ -26,33 +25,27 @@ impl Progress {
         Self { bar, width: width.saturating_sub(12).max(28) }
     }
 
-    /// Shows this now.
-    pub fn show(&self, line: &Line) {
-        if !self.bar.is_hidden() {
-            self.bar.set_message(line.render(&Style { width: self.width, ..Style::PIPE }));
-            self.bar.tick();
-        }
-    }
-
-    /// Shows these words now.
-    pub fn note(&self, text: &str) {
-        self.bar.set_message(text.to_owned());
-        self.bar.tick();
-    }
-
-    /// A line that stays, above the progress.
-    pub fn println(&self, text: &str) {
-        self.bar.println(text);
-    }
-
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Seconds left, from what one frame size takes.
-pub fn left_s(sizes_left: usize, trials_left: f64, trial_s: f64, latency: Duration, trials_per_size: f64) -> f64 {
-    let size_s = trials_per_size * trial_s + latency.as_secs_f64();
-    sizes_left as f64 * size_s + trials_left.max(0.0) * trial_s + latency.as_secs_f64()
+impl Display for Progress {
+    fn show(&self, line: &Line) {
+        if !self.bar.is_hidden() {
+            self.bar.set_message(line.render(&Style { width: self.width, ..Style::PIPE }));
+            self.bar.tick();
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+        self.bar.tick();
+    }
+
+    fn keep(&self, text: &str) {
+        // Above the progress; nothing where nobody watches.
+        self.bar.println(text);
+    }
 }

@@ -11,7 +11,9 @@ use traffic::replay::{Timeline, TimelineError, Timing};
 use units::{Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES};
 
 use super::trial::time;
-use crate::{cli::TrialArgs, engine::Replayable, failure::Failure};
+use crate::cli::TrialArgs;
+use failure::Failure;
+use rig::Replayable;
 
 /// The longest trial, as of any other.
 const MOST_S: f64 = 30.0 * 86_400.0;

@@ -2,21 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use campaign::stored::{self, Stored};
 use measure::{result::RunResult, sweep::SweepResult};
-use report::{layout, layout::Sheet, write::write_atomic};
+use report::{layout, Document, Section};
 
-use super::{
-    output,
-    stored::{self, Stored},
+use super::output::{self, Documents};
+use crate::cli::{
+    layout::{RunsArgs, RunsCommand, ShowArgs},
+    OutputArgs,
 };
-use crate::{
-    cli::{
-        layout::{RunsArgs, RunsCommand, ShowArgs},
-        OutputArgs,
-    },
-    failure::{Exit, Failure},
-    out,
-};
+use failure::{Exit, Failure};
 
 /// Runs the command.
 pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
@@ -26,39 +21,71 @@ pub fn run(args: &RunsArgs) -> Result<Exit, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    output::check(&OutputArgs { markdown: args.markdown.clone(), csv: args.csv.clone(), ..OutputArgs::default() })?;
+    let wanted = output_args(args);
+    if [&args.markdown, &args.svg, &args.csv].into_iter().flatten().any(|path| path == Path::new("-")) {
+        return Err(Failure::usage("-: the table goes to standard output already: name a file"));
+    }
+    output::check(&wanted)?;
     let stored = args.files.iter().map(|f| stored::read_any(f)).collect::<Result<Vec<_>, _>>()?;
-    let one_sweep = match stored.as_slice() {
-        [Stored::Sweep(sweep)] => Some(sweep.clone()),
-        _ => None,
-    };
-    let results: Vec<RunResult> = stored.into_iter().flat_map(runs_of).collect();
-    let sheets = match one_sweep.as_deref().filter(|_| args.layout.is_none()) {
-        Some(sweep) => sweep_sheets(args, sweep)?,
-        None => sheets(args, &results)?,
-    };
-    if let Some(sweep) = one_sweep.filter(|_| args.layout.is_none() && args.against.is_none()) {
-        let written = write(args, markdown(&sheets).trim_start(), &report::sweep::csv(&sweep))?;
-        out::print(text(&sheets).trim_start_matches('\n'));
-        written.iter().for_each(|path| out::note(&format!("written {}", path.display())));
+    if let ([Stored::Sweep(sweep)], None) = (stored.as_slice(), args.layout) {
+        show_sweep(args, sweep, &wanted)?;
         return Ok(Exit::Passed);
     }
-    let written = match results.as_slice() {
-        [result] if sheets.is_empty() => {
-            let written = write(args, &report::markdown::render(result), &report::csv::figures(result))?;
-            out::print(&report::terminal::render(result, &output::style(), &[]));
-            written
+    let results: Vec<RunResult> = stored.into_iter().flat_map(runs_of).collect();
+    let sheets = sheets(args, &results)?;
+    let one = match results.as_slice() {
+        [result] => Some(result),
+        _ if args.json.is_some() || args.svg.is_some() => {
+            return Err(Failure::usage("--json and --svg: written of one result or one sweep: give one file"))
         }
-        _ => {
-            let written = write(args, markdown(&sheets).trim_start(), &csv(&sheets))?;
-            out::print(text(&sheets).trim_start_matches('\n'));
-            written
-        }
+        _ => None,
     };
-    for path in written {
-        out::note(&format!("written {}", path.display()));
-    }
+    let document = match one.filter(|_| sheets.is_empty()) {
+        Some(result) => report::run::document(result, []),
+        None => Document::of(sheets),
+    };
+    let none = || Err("there is no one result".to_owned());
+    let documents = Documents {
+        json: &|| one.map_or_else(none, |result| report::json::render(result).map_err(|e| e.to_string())),
+        svg: &|| one.map_or_else(none, |result| report::svg::render(result).map_err(|e| e.to_string())),
+        markdown: &|| Ok(report::markdown::render(&document)),
+        csv: &|| Ok(report::csv::figures(&document)),
+        csv_tests: &none,
+        table: &|written| table(&document, args, written),
+    };
+    output::write(&documents, &wanted)?;
     Ok(Exit::Passed)
+}
+
+/// The files asked for, as those of a benchmark are.
+fn output_args(args: &ShowArgs) -> OutputArgs {
+    OutputArgs {
+        json: args.json.clone(),
+        markdown: args.markdown.clone(),
+        svg: args.svg.clone(),
+        csv: args.csv.clone(),
+        ..OutputArgs::default()
+    }
+}
+
+fn table(document: &Document, args: &ShowArgs, written: &[PathBuf]) -> String {
+    report::terminal::render(document, output::detail(args.verbose), &output::style(), written)
+}
+
+fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Result<(), Failure> {
+    let document = Document::of(sweep_sheets(args, sweep)?);
+    let documents = Documents {
+        json: &|| report::json::sweep(sweep).map_err(|e| e.to_string()),
+        svg: &|| report::svg::sweep(sweep).map_err(|e| e.to_string()),
+        markdown: &|| Ok(report::markdown::render(&document)),
+        csv: &|| match args.against {
+            None => Ok(report::sweep::csv(sweep)),
+            Some(_) => Ok(report::csv::figures(&document)),
+        },
+        csv_tests: &|| Ok(report::sweep::csv_tests(sweep)),
+        table: &|written| table(&document, args, written),
+    };
+    output::write(&documents, wanted)
 }
 
 /// The runs that a file holds.
@@ -70,7 +97,7 @@ fn runs_of(stored: Stored) -> Vec<RunResult> {
 }
 
 /// The table of a sweep; against an old one, a comparison of each point that both have.
-fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Sheet>, Failure> {
+fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Section>, Failure> {
     let Some(path) = &args.against else { return Ok(vec![report::sweep::sheet(new)]) };
     let Stored::Sweep(old) = stored::read_any(path)? else {
         return Err(Failure::usage(format!(
@@ -94,12 +121,12 @@ fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Sheet>, Failur
         return Err(not_compared(&args.files[0], path, &reasons));
     }
     if !reasons.is_empty() {
-        sheets.push(Sheet::words("Not compared with the old result", reasons));
+        sheets.push(report::sheet::words("Not compared with the old result", reasons));
     }
     Ok(sheets)
 }
 
-fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Sheet>, Failure> {
+fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Section>, Failure> {
     let mut sheets = Vec::new();
     if let Some(layout) = args.layout {
         sheets.push(layout::sheet(&results.iter().collect::<Vec<_>>(), layout.layout()));
@@ -124,32 +151,4 @@ fn sheets(args: &ShowArgs, results: &[RunResult]) -> Result<Vec<Sheet>, Failure>
 
 fn not_compared(new: &Path, old: &Path, why: &[String]) -> Failure {
     Failure::usage(format!("{} and {} do not compare: {}", new.display(), old.display(), why.join("; ")))
-}
-
-/// Sheets one under the other.
-pub fn text(sheets: &[Sheet]) -> String {
-    sheets.iter().map(|s| s.text(&output::style())).collect()
-}
-
-/// Sheets as sections of a Markdown document.
-pub fn markdown(sheets: &[Sheet]) -> String {
-    sheets.iter().map(Sheet::markdown).collect()
-}
-
-/// Sheets as CSV, an empty line between two.
-pub fn csv(sheets: &[Sheet]) -> String {
-    sheets.iter().map(Sheet::csv).collect::<Vec<_>>().join("\n")
-}
-
-fn write(args: &ShowArgs, markdown: &str, csv: &str) -> Result<Vec<PathBuf>, Failure> {
-    let mut written = Vec::new();
-    for (path, text) in [(&args.markdown, markdown), (&args.csv, csv)] {
-        let Some(path) = path else { continue };
-        if path == Path::new("-") {
-            return Err(Failure::usage("-: the table goes to standard output already: name a file"));
-        }
-        write_atomic(path, text.as_bytes()).map_err(Failure::machine)?;
-        written.push(path.clone());
-    }
-    Ok(written)
 }

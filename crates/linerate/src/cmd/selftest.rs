@@ -2,15 +2,14 @@
 
 use std::time::Duration;
 
+use campaign::{display::Display, RigTestbed, Testbed};
+use failure::{Exit, Failure, Stop};
 use measure::plan::Plan;
 use report::progress::Line;
+use rig::{device::DeviceOptions, Device};
 
-use super::{output, plan, progress::Progress, run::Run};
-use crate::{
-    cli::{PortArgs, SelftestArgs},
-    failure::{Exit, Failure},
-    out,
-};
+use super::{output, plan, progress::Progress};
+use crate::{cli::SelftestArgs, out};
 
 /// Sending time of each of the three runs a size.
 const RUN: Duration = Duration::from_millis(200);
@@ -20,12 +19,13 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let mut wanted = Plan { frame_sizes: args.frame_sizes.clone(), ..Plan::default() };
     plan::traffic(&mut wanted, &args.traffic)?;
     let sizes = wanted.frame_sizes.clone();
+    let device = Device::parse(&DeviceOptions::default(), &wanted)?;
+    let stop = Stop::on_signals()?;
     // The cable of the default rig is not used; it costs a few pages.
-    let mut run =
-        Run::new(wanted.validate()?, &PortArgs { link_wait: "1s".into(), ..PortArgs::default() }, &args.machine)?;
+    let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options(), &stop)?;
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {
-        if run.stop.requested() {
+        if stop.requested() {
             break;
         }
         progress.show(&Line {
@@ -37,14 +37,13 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
             invalid: 0,
             left_s: None,
         });
-        let streams = run.streams(size)?;
-        run.selftest(&streams, RUN)?;
+        testbed.prepare(size, RUN)?;
     }
     progress.clear();
     if args.json {
-        out::print(&serde_json::to_string_pretty(&run.selftest).map_err(Failure::failed)?);
+        out::print(&serde_json::to_string_pretty(&testbed.selftest).map_err(Failure::failed)?);
     } else {
-        out::print(&report::selftest::render(&run.selftest, None, &output::style()));
+        out::print(&report::selftest::render(&testbed.selftest, None, &output::style()));
     }
-    Ok(if run.stop.requested() { Exit::Stopped } else { Exit::Passed })
+    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use campaign::{display::Display, Controller, RigTestbed, Testbed};
 use measure::{
     plan::{Plan, PlanError},
     result::{Standing, Warning, WarningKind},
@@ -11,12 +12,10 @@ use measure::{
 use report::progress::Line;
 use units::{parse_duration, Fps, LinkSpeed, Load};
 
-use super::{output, plan, progress::Progress, replay, run::Run};
-use crate::{
-    cli::TrialArgs,
-    engine::Streams,
-    failure::{Exit, Failure},
-};
+use super::{output, plan, progress::Progress, replay};
+use crate::cli::TrialArgs;
+use failure::{Exit, Failure, Stop};
+use rig::{Device, Streams};
 
 /// Runs the command.
 pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
@@ -57,10 +56,12 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         // What is wrong with the flags themselves is said before anything is opened.
         spec(duration_s, plan.link.speed)?;
     }
-    let mut run = Run::new(plan, &args.ports, &args.machine)?;
-    let (spec, replay) = spec(duration_s, run.link())?;
+    let device = Device::parse(&args.ports.options()?, &plan)?;
+    let stop = Stop::on_signals()?;
+    let mut testbed = RigTestbed::new(plan.clone(), &device, &args.machine.options(), &stop)?;
+    let (spec, replay) = spec(duration_s, testbed.link())?;
     let (load_fps, duration_s) = (spec.load_fps, spec.duration_s);
-    let streams = Streams { replay, ..run.streams(frame_size)? };
+    testbed.streams = Some(Streams { replay, ..testbed.make_streams(frame_size)? });
     let progress = Progress::new(args.output.quiet);
     let mut line = Line {
         phase: "trial".to_owned(),
@@ -71,7 +72,8 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         invalid: 0,
         left_s: None,
     };
-    let record = run.trial(&streams, spec, 1, None, &mut |elapsed| {
+    let mut controller = Controller::new(testbed, plan, &progress);
+    let record = controller.measure(spec, 1, None, &mut |elapsed| {
         line.left_s = Some((duration_s - elapsed).max(0.0));
         progress.show(&line);
     })?;
@@ -81,15 +83,16 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         Some(r) if !r.valid() => Standing::NotTrustworthy,
         Some(_) => Standing::Completed,
     };
-    let down = run.links_down();
+    let ports = controller.testbed.ports();
+    let down: Vec<String> = ports.into_iter().filter(|p| p.link_up == Some(false)).map(|p| p.name).collect();
     let standing = if record.is_some() && !down.is_empty() { Standing::Interrupted } else { standing };
     let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
-    if let Some(cut) = run.cut.take() {
+    if let Some(cut) = controller.testbed.cut.take() {
         let text = "interrupted before its end: the counts are those until then".to_owned();
         warnings.insert(0, Warning { kind: WarningKind::Stopped, text });
-        run.trials.push(cut);
+        controller.trials.push(cut);
     }
-    let exit = output::finish(&run.result(Vec::new(), warnings, standing), &args.output)?;
+    let exit = output::finish(&controller.result(Vec::new(), warnings, standing), &args.output)?;
     if standing == Standing::Interrupted {
         // Whatever the counts say of the tester, this is why.
         return Err(Failure::failed(format!(

@@ -146,7 +146,7 @@ fn a_rehearsal_is_written_as_json_and_as_nothing_else() {
     assert_eq!(sweep.code, 0, "{}", sweep.stderr);
     for (file, names) in [(&one, &[""][..]), (&all, &["flows 1", "flows 9"])] {
         let result = json(file);
-        assert_eq!(result["schema"], "linerate-rehearsal/1");
+        assert_eq!(result["schema"], "linerate-dry-run/1");
         let plans = result["plans"].as_array().unwrap();
         assert_eq!(plans.iter().map(|p| p["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
         for run in plans.iter().flat_map(|p| p["runs"].as_array().unwrap()) {
@@ -157,7 +157,7 @@ fn a_rehearsal_is_written_as_json_and_as_nothing_else() {
     }
     let alone = bench(&[&fixed[..], &["--json", "-"]].concat());
     assert_eq!(alone.json()["plans"][0]["runs"], json(&one)["plans"][0]["runs"]);
-    refused(&bench(&[&fixed[..], &["--csv", "t.csv"]].concat()), "--csv: a rehearsal measures nothing");
+    refused(&bench(&[&fixed[..], &["--csv", "t.csv"]].concat()), "--csv: a dry run measures nothing");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Why a plan cannot be run.
 
+use failure::Failure;
+
 /// Why a plan cannot be run: one line that says where, what, and what would be legal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -57,5 +59,11 @@ impl PlanError {
             })
             .unwrap_or_default();
         Self::Toml { place, problem }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(e: PlanError) -> Self {
+        Self::usage(e)
     }
 }

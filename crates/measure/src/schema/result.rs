@@ -43,6 +43,9 @@ pub struct RunResult {
     /// The same by its parts.
     #[serde(default)]
     pub device: DeviceRecord,
+    /// What the user calls the device, for tables and pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dut_name: Option<String>,
     /// The tester's ports in order, as named by the user.
     pub ports: Vec<PortFacts>,
     /// Link speed used for percentages, when known or given.

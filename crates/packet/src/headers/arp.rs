@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::put;
+use super::write_front;
 use crate::MacAddr;
 
 /// Length in bytes.
@@ -51,6 +51,9 @@ impl Arp {
         let ([o0, o1], [a, b, c, d], [e, f, g, h]) =
             (self.op.to_be_bytes(), self.sender.octets(), self.target.octets());
         let ([s0, s1, s2, s3, s4, s5], [t0, t1, t2, t3, t4, t5]) = (self.sender_mac.0, self.target_mac.0);
-        put(to, [0, 1, 8, 0, 6, 4, o0, o1, s0, s1, s2, s3, s4, s5, a, b, c, d, t0, t1, t2, t3, t4, t5, e, f, g, h])
+        write_front(
+            to,
+            [0, 1, 8, 0, 6, 4, o0, o1, s0, s1, s2, s3, s4, s5, a, b, c, d, t0, t1, t2, t3, t4, t5, e, f, g, h],
+        )
     }
 }

@@ -1,6 +1,6 @@
 //! Ethernet II.
 
-use super::put;
+use super::write_front;
 use crate::MacAddr;
 
 /// Length in bytes.
@@ -30,6 +30,6 @@ impl Eth {
     pub fn write(self, to: &mut [u8]) -> bool {
         let ([d0, d1, d2, d3, d4, d5], [s0, s1, s2, s3, s4, s5]) = (self.dst.0, self.src.0);
         let [t0, t1] = self.ether_type.to_be_bytes();
-        put(to, [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1])
+        write_front(to, [d0, d1, d2, d3, d4, d5, s0, s1, s2, s3, s4, s5, t0, t1])
     }
 }

@@ -1,6 +1,6 @@
 //! The first eight bytes of an ICMP (RFC 792) or ICMPv6 (RFC 4443) message.
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes.
 pub const LEN: usize = 8;
@@ -76,6 +76,6 @@ impl Icmp {
     #[must_use]
     pub fn write(self, to: &mut [u8]) -> bool {
         let ([c0, c1], [r0, r1, r2, r3]) = (self.checksum.to_be_bytes(), self.rest.to_be_bytes());
-        put(to, [self.kind, self.code, c0, c1, r0, r1, r2, r3])
+        write_front(to, [self.kind, self.code, c0, c1, r0, r1, r2, r3])
     }
 }

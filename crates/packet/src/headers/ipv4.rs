@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes without options.
 pub const LEN: usize = 20;
@@ -77,6 +77,9 @@ impl Ipv4 {
         let ([f0, f1], [c0, c1]) = (fragment.to_be_bytes(), self.checksum.to_be_bytes());
         let ([s0, s1, s2, s3], [d0, d1, d2, d3]) = (self.src.octets(), self.dst.octets());
         let tos = self.dscp << 2 | self.ecn & 3;
-        put(to, [0x45, tos, l0, l1, i0, i1, f0, f1, self.ttl, self.protocol, c0, c1, s0, s1, s2, s3, d0, d1, d2, d3])
+        write_front(
+            to,
+            [0x45, tos, l0, l1, i0, i1, f0, f1, self.ttl, self.protocol, c0, c1, s0, s1, s2, s3, d0, d1, d2, d3],
+        )
     }
 }

@@ -45,7 +45,7 @@ pub mod protocol {
 }
 
 /// Puts bytes at the front of a slice; `false`, and nothing written, when it is too short.
-fn put<const N: usize>(to: &mut [u8], bytes: [u8; N]) -> bool {
+fn write_front<const N: usize>(to: &mut [u8], bytes: [u8; N]) -> bool {
     match to.first_chunk_mut() {
         Some(front) => {
             *front = bytes;

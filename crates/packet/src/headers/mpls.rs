@@ -1,6 +1,6 @@
 //! MPLS label stack entry (RFC 3032 §2.1).
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes.
 pub const LEN: usize = 4;
@@ -35,6 +35,6 @@ impl Mpls {
             | u32::from(self.tc & 7) << 9
             | u32::from(self.bottom) << 8
             | u32::from(self.ttl);
-        put(to, word.to_be_bytes())
+        write_front(to, word.to_be_bytes())
     }
 }

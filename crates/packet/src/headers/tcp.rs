@@ -1,6 +1,6 @@
 //! TCP (RFC 9293).
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes without options.
 pub const LEN: usize = 20;
@@ -69,6 +69,6 @@ impl Tcp {
         let ([w0, w1], [c0, c1]) = (self.window.to_be_bytes(), self.checksum.to_be_bytes());
         let [u0, u1] = self.urgent.to_be_bytes();
         let flags = self.flags;
-        put(to, [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, 0x50, flags, w0, w1, c0, c1, u0, u1])
+        write_front(to, [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, 0x50, flags, w0, w1, c0, c1, u0, u1])
     }
 }

@@ -1,6 +1,6 @@
 //! UDP (RFC 768).
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes.
 pub const LEN: usize = 8;
@@ -33,6 +33,6 @@ impl Udp {
     pub fn write(self, to: &mut [u8]) -> bool {
         let ([s0, s1], [d0, d1]) = (self.src_port.to_be_bytes(), self.dst_port.to_be_bytes());
         let ([l0, l1], [c0, c1]) = (self.len.to_be_bytes(), self.checksum.to_be_bytes());
-        put(to, [s0, s1, d0, d1, l0, l1, c0, c1])
+        write_front(to, [s0, s1, d0, d1, l0, l1, c0, c1])
     }
 }

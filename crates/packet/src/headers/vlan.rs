@@ -1,6 +1,6 @@
 //! IEEE 802.1Q tag, less its TPID, which stands where an EtherType would.
 
-use super::put;
+use super::write_front;
 
 /// Length in bytes.
 pub const LEN: usize = 4;
@@ -34,6 +34,6 @@ impl Vlan {
     pub fn write(self, to: &mut [u8]) -> bool {
         let tci = u16::from(self.pcp & 7) << 13 | u16::from(self.dei) << 12 | self.vid & 0xfff;
         let ([c0, c1], [t0, t1]) = (tci.to_be_bytes(), self.ether_type.to_be_bytes());
-        put(to, [c0, c1, t0, t1])
+        write_front(to, [c0, c1, t0, t1])
     }
 }

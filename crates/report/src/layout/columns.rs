@@ -6,11 +6,10 @@ use measure::{
 };
 use units::{derived, rate, FrameSize, Frames};
 
-use super::Layout;
+use super::kind::Layout;
 use crate::{
     figures::{self, Rates, Shown},
     num,
-    style::Paint,
     table::{Cell, Table},
     text, words,
 };
@@ -172,7 +171,7 @@ impl<'a> Row<'a> {
 
     pub(super) fn outcome(&self) -> Cell {
         let link = self.result.link_bps;
-        Cell { text: words::outcome(self.size, link).into(), paint: words::outcome_paint(self.size, link) }
+        Cell::painted(words::outcome(self.size, link), words::outcome_paint(self.size, link))
     }
 
     /// A dash where the result has nothing to fill the column with.
@@ -247,9 +246,4 @@ impl<'a> Row<'a> {
         let dut = trial.dut.as_ref().filter(|d| d.busy_clocks > 0)?;
         derived::cycles_per_frame(dut.busy_clocks as f64, dut.rx_frames as f64)
     }
-}
-
-/// A figure in bold, as the answer of its row.
-pub(super) fn bold(text: String) -> Cell {
-    Cell { text, paint: Paint::Bold }
 }

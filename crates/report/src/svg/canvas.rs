@@ -1,20 +1,20 @@
+//! What pictures are drawn on: text, lines and shapes at pixels.
+
 use plotters::{
     coord::Shift,
     prelude::*,
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use super::SvgError;
+use super::{
+    error::SvgError,
+    palette::{Stroke, INK, SOFT},
+};
 
-/// Okabe and Ito's colours: told apart by people with any kind of colour vision.
-pub(super) const BLUE: RGBColor = RGBColor(0, 114, 178);
-pub(super) const SKY: RGBColor = RGBColor(86, 180, 233);
-pub(super) const ORANGE: RGBColor = RGBColor(213, 94, 0);
-pub(super) const CURVES: [RGBColor; 7] =
-    [BLUE, RGBColor(230, 159, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167), ORANGE, SKY, RGBColor(60, 60, 60)];
-pub(super) const INK: RGBColor = RGBColor(34, 34, 34);
-pub(super) const SOFT: RGBColor = RGBColor(102, 102, 102);
-pub(super) const GRID: RGBColor = RGBColor(226, 226, 226);
+/// Width of every picture, pixels.
+pub(super) const WIDTH: u32 = 960;
+/// Height of one panel, pixels.
+pub(super) const PANEL: u32 = 460;
 
 /// Where a text hangs from its point.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +86,11 @@ impl<'a> Canvas<'a> {
         self.area.draw(&PathElement::new(points, colour.stroke_width(width))).map_err(refused)
     }
 
+    /// A line of a series, with its colour and dashes.
+    pub(super) fn curve(&self, points: &[(i32, i32)], stroke: Stroke, width: u32) -> Result<(), SvgError> {
+        stroke.parts(points).into_iter().try_for_each(|part| self.line(part, stroke.colour, width))
+    }
+
     pub(super) fn fill(&self, corners: [(i32, i32); 2], colour: RGBColor) -> Result<(), SvgError> {
         self.area.draw(&Rectangle::new(corners, colour.filled())).map_err(refused)
     }
@@ -116,7 +121,7 @@ impl Plot {
     /// name up to half of the sheet.
     pub(super) fn right_beside<'a>(names: impl Iterator<Item = &'a str>, least: i32) -> i32 {
         let longest = names.map(|name| name.chars().count()).max().unwrap_or(0).min(64) as i32;
-        let width = super::WIDTH as i32;
+        let width = WIDTH as i32;
         width - (longest * NAME.0 + NAME.1).clamp(least, width / 2)
     }
 

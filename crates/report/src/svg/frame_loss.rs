@@ -1,13 +1,16 @@
+//! Loss by load.
+
 use measure::{
     procedure::{Found, FrameLoss, LossPoint},
     result::{RunResult, TestResult},
 };
 
 use super::{
-    canvas::{Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
-    SvgError,
+    canvas::{Anchor, Canvas, Plot},
+    error::SvgError,
+    palette::{Stroke, GRID, INK, SOFT},
 };
-use crate::{terminal, text};
+use crate::{names, sections::setting, text};
 
 /// Half the width of the cross that marks a load without a figure.
 const CROSS: i32 = 5;
@@ -32,7 +35,8 @@ pub(super) fn draw(
     let right = Plot::right_beside(names.iter().map(String::as_str), 160);
     let plot = Plot { left: 90, top: top + 96, right, bottom: top + 398 };
     canvas.bold("Frame loss rate by load", (24, top + 28), 25)?;
-    let about = format!("{}; DUT {}", terminal::title(result), result.dut);
+    let each = if result.directions > 1 { ", load each way" } else { "" };
+    let about = format!("{}; DUT {}{each}", setting::title(result), names::dut_short(result));
     canvas.text(&text::clip(&text::clean(&about), 110), (24, top + 54), 16, SOFT, Anchor::Start)?;
     for tenth in 0..=10 {
         let share = f64::from(tenth) / 10.0;
@@ -49,13 +53,15 @@ pub(super) fn draw(
     let axis =
         if void { "load, % of the theoretical rate; x: no valid trial" } else { "load, % of the theoretical rate" };
     canvas.text(axis, (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
-    for ((i, ((_, curve), name)), colour) in curves.iter().zip(&names).enumerate().zip(CURVES.into_iter().cycle()) {
+    for (i, ((_, curve), name)) in curves.iter().zip(&names).enumerate() {
+        let stroke = Stroke::of(i);
+        let colour = stroke.colour;
         for stretch in stretches(curve) {
             let at = |p: &LossPoint| (plot.x(p.percent / 100.0), plot.y(p.loss_ratio));
             let points: Vec<(i32, i32)> = stretch.iter().map(at).collect();
             points.iter().try_for_each(|&p| canvas.dot(p, colour))?;
             if points.len() > 1 {
-                canvas.line(points, colour, 2)?;
+                canvas.curve(&points, stroke, 2)?;
             }
         }
         for load in &curve.without_figure {
@@ -64,7 +70,7 @@ pub(super) fn draw(
             canvas.line(vec![(x - CROSS, y + CROSS), (x + CROSS, y - CROSS)], colour, 2)?;
         }
         let y = plot.top + 8 + i as i32 * 22;
-        canvas.line(vec![(plot.right + 16, y), (plot.right + 40, y)], colour, 3)?;
+        canvas.curve(&[(plot.right + 16, y), (plot.right + 40, y)], stroke, 3)?;
         canvas.text(name, (plot.right + 48, y), 16, INK, Anchor::Start)?;
     }
     Ok(())

@@ -1,3 +1,5 @@
+//! Delay by percentile.
+
 use std::collections::BTreeMap;
 
 use measure::{
@@ -6,10 +8,11 @@ use measure::{
 };
 
 use super::{
-    canvas::{Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
-    SvgError,
+    canvas::{Anchor, Canvas, Plot},
+    error::SvgError,
+    palette::{Stroke, GRID, INK, SOFT},
 };
-use crate::{num, tables, terminal};
+use crate::{figures, num};
 
 /// The delay of one frame size, all directions together.
 pub(super) struct Curve {
@@ -21,10 +24,10 @@ pub(super) struct Curve {
 /// One curve a frame size that has delays; for a single trial, one.
 pub(super) fn curves(result: &RunResult) -> Vec<Curve> {
     let mut all: Vec<(String, &[DirectionCounts])> = vec![];
-    for size in tables::shown(result) {
+    for size in figures::shown(result) {
         all.push((size.frame_size_bytes.with_unit("B"), &size.at_throughput));
     }
-    if let (true, Some(trial)) = (result.sizes.is_empty(), terminal::single(result)) {
+    if let (true, Some(trial)) = (result.sizes.is_empty(), figures::single(result)) {
         all.push((trial.spec.frame_size_bytes.with_unit("B"), &trial.directions));
     }
     all.into_iter()
@@ -77,7 +80,8 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[
     let plot = Plot { left: 90, top: top + 76, right, bottom: top + 398 };
     canvas.bold("One-way delay by percentile", (24, top + 28), 25)?;
     let what = if result.sizes.is_empty() { "of the trial" } else { "at the throughput found" };
-    canvas.text(&format!("every frame received {what}"), (24, top + 54), 16, SOFT, Anchor::Start)?;
+    let both = if result.directions > 1 { ", both ways together" } else { "" };
+    canvas.text(&format!("every frame received {what}{both}"), (24, top + 54), 16, SOFT, Anchor::Start)?;
 
     let all = || curves.iter().flat_map(|c| &c.points);
     let nines = all().map(|p| p.0).fold(1.0, f64::max).ceil().min(7.0);
@@ -110,15 +114,15 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[
     canvas.text("share of frames at most this late", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
 
     for (i, curve) in curves.iter().enumerate() {
-        let Some(colour) = CURVES.get(i % CURVES.len()).copied() else { continue };
+        let stroke = Stroke::of(i);
         let line: Vec<(i32, i32)> = thinned(curve.points.iter().map(|p| (plot.x(p.0 / nines), y(p.1))));
         if let Some(end) = line.last() {
-            canvas.dot(*end, colour)?;
+            canvas.dot(*end, stroke.colour)?;
         }
-        canvas.line(line, colour, 2)?;
+        canvas.curve(&line, stroke, 2)?;
         let at = plot.top + 8 + 22 * i as i32;
         if at < plot.bottom {
-            canvas.line(vec![(plot.right + 24, at), (plot.right + 46, at)], colour, 4)?;
+            canvas.curve(&[(plot.right + 24, at), (plot.right + 46, at)], stroke, 4)?;
             canvas.text(&curve.name, (plot.right + 54, at), 16, INK, Anchor::Start)?;
         }
     }

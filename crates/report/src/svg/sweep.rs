@@ -4,13 +4,14 @@ use measure::{plan::SweepKey, result::SizeResult, sweep::SweepResult};
 use units::{Fps, LinkSpeed};
 
 use super::{
-    canvas::{step, Anchor, Canvas, Plot, CURVES, GRID, INK, SOFT},
+    canvas::{step, Anchor, Canvas, Plot, PANEL, WIDTH},
+    error::SvgError,
+    palette::{Stroke, GRID, INK, SOFT},
     throughput::axis,
-    SvgError, PANEL, WIDTH,
 };
 use crate::{
     figures::{Rates, Shown},
-    sweep as goals, text,
+    goals, names, text,
 };
 
 /// Most lines drawn.
@@ -40,10 +41,11 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
     let key = sweep.keys.first().copied().unwrap_or(SweepKey::Flows);
     let (curves, more) = curves(sweep, key);
     canvas.bold(&format!("Throughput against {}", words(key)), (24, 28), 25)?;
-    let mut duts = sweep.points.iter().map(|p| p.result.dut.as_str());
-    let first = duts.next().unwrap_or_default();
+    let duts: Vec<String> = sweep.points.iter().map(|p| names::dut_short(&p.result)).collect();
+    let first = duts.first().map_or("", String::as_str);
     // What the points have set stands behind a comma, and is on the axes.
-    let dut = if duts.all(|dut| dut == first) { first } else { first.split(", ").next().unwrap_or(first) };
+    let same = duts.iter().all(|dut| dut == first);
+    let dut = if same { first } else { first.split(", ").next().unwrap_or(first) };
     let both = if sweep.points.iter().any(|p| p.result.directions > 1) { ", both ways together" } else { "" };
     let about = format!("Linerate {}: {}{both}; DUT {dut}", sweep.linerate_version, sweep.plan_name);
     canvas.text(&text::clip(&text::clean(&about), 110), (24, 54), 16, SOFT, Anchor::Start)?;
@@ -69,7 +71,9 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
     }
     canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
     canvas.text(words(key), ((plot.left + plot.right) / 2, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
-    for ((i, (name, points)), colour) in curves.iter().enumerate().zip(CURVES.into_iter().cycle()) {
+    for (i, (name, points)) in curves.iter().enumerate() {
+        let stroke = Stroke::of(i);
+        let colour = stroke.colour;
         let at = |(value, rate, _): &(u64, Fps, bool)| (plot.x(share(*value, &values)), plot.y(rate.get() / full));
         for point in points {
             let (x, y) = at(point);
@@ -78,9 +82,9 @@ fn draw(canvas: &Canvas<'_>, sweep: &SweepResult) -> Result<(), SvgError> {
                 false => canvas.dot((x, y), colour)?,
             }
         }
-        canvas.line(points.iter().map(at).collect(), colour, 2)?;
+        canvas.curve(&points.iter().map(at).collect::<Vec<_>>(), stroke, 2)?;
         let y = plot.top + 8 + i as i32 * 20;
-        canvas.line(vec![(plot.right + 16, y), (plot.right + 40, y)], colour, 3)?;
+        canvas.curve(&[(plot.right + 16, y), (plot.right + 40, y)], stroke, 3)?;
         canvas.text(&text::clip(name, 22), (plot.right + 48, y), 15, INK, Anchor::Start)?;
     }
     let mut said = Vec::new();
@@ -130,7 +134,7 @@ fn curves(sweep: &SweepResult, key: SweepKey) -> (Vec<Curve>, usize) {
 fn rates_of(size: &SizeResult, link: Option<LinkSpeed>) -> Vec<(Option<String>, Shown)> {
     let several = size.goals.len() > 1;
     let first = (size.goals.first().filter(|_| several).map(goals::name), Shown::of(size, link));
-    let others = size.goals.iter().skip(1).map(|goal| (Some(goals::name(goal)), goals::goal_rate(goal)));
+    let others = size.goals.iter().skip(1).map(|goal| (Some(goals::name(goal)), goals::rate(goal)));
     std::iter::once(first).chain(others).collect()
 }
 

@@ -1,18 +1,21 @@
+//! Bars of the throughput.
+
 use measure::result::{RunResult, SizeResult};
 use units::si;
 
 use super::{
-    canvas::{step, Anchor, Canvas, Plot, BLUE, GRID, INK, ORANGE, SKY, SOFT},
-    SvgError, WIDTH,
+    canvas::{step, Anchor, Canvas, Plot, WIDTH},
+    error::SvgError,
+    palette::{BLUE, GRID, INK, ORANGE, SKY, SOFT},
 };
-use crate::{figures::Shown, terminal, text, words};
+use crate::{figures::Shown, names, num, sections::setting, text, words};
 
 /// Bars of throughput per direction; a stroke at the line rate over each when the link is known.
 pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<(), SvgError> {
     let plot = Plot { left: 90, top: top + 96, right: WIDTH as i32 - 30, bottom: top + 398 };
-    let each = if result.directions > 1 { ", rates each way" } else { "" };
-    canvas.bold("Throughput against frame size", (24, top + 28), 25)?;
-    let about = format!("{}; DUT {}{each}", terminal::title(result), result.dut);
+    let each = if result.directions > 1 { ", each way" } else { "" };
+    canvas.bold(&format!("Throughput against frame size{each}"), (24, top + 28), 25)?;
+    let about = format!("{}; DUT {}", setting::title(result), names::dut_short(result));
     canvas.text(&text::clip(&text::clean(&about), 110), (24, top + 54), 16, SOFT, Anchor::Start)?;
 
     let rates = result.sizes.iter().filter_map(|s| Shown::of(s, result.link_bps).rate()).map(|r| r.get());
@@ -78,7 +81,7 @@ pub(super) fn axis(canvas: &Canvas<'_>, plot: Plot, full: f64, step: f64) -> Res
     for i in 0..=ticks {
         let y = plot.y(f64::from(i) / f64::from(ticks.max(1)));
         canvas.line(vec![(plot.left, y), (plot.right, y)], GRID, 1)?;
-        let value = crate::num::trim(f64::from(i) * step / scale, 3);
+        let value = num::trim(f64::from(i) * step / scale, 3);
         canvas.text(&value, (plot.left - 10, y), 16, INK, Anchor::End)?;
     }
     canvas.upwards(unit, (26, (plot.top + plot.bottom) / 2), 16)

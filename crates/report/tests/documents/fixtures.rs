@@ -1,5 +1,7 @@
 //! Hand-made results. The figures are made up but belong together: counts add up and rates follow from them.
 
+use std::path::PathBuf;
+
 use measure::{
     plan::Test,
     procedure::*,
@@ -8,8 +10,34 @@ use measure::{
     search::mlr::{GoalResult, GoalSet, Regularity, SearchGoal},
     trial::*,
 };
+use report::{csv, markdown, run, terminal, Detail, Style};
 use serde_json::json;
 use units::{Fps, FrameSize, LinkSpeed};
+
+/// What a terminal shows of a result.
+pub fn text(result: &RunResult, detail: Detail, style: &Style, files: &[PathBuf]) -> String {
+    terminal::render(&run::document(result, []), detail, style, files)
+}
+
+/// The same in short.
+pub fn short(result: &RunResult, style: &Style) -> String {
+    text(result, Detail::Short, style, &[])
+}
+
+/// The same with every statement.
+pub fn verbose(result: &RunResult, style: &Style) -> String {
+    text(result, Detail::Verbose, style, &[])
+}
+
+/// The result as Markdown.
+pub fn page(result: &RunResult) -> String {
+    markdown::render(&run::document(result, []))
+}
+
+/// One line for each figure of a test.
+pub fn csv_tests(result: &RunResult) -> String {
+    csv::tests(&run::document(result, []))
+}
 
 pub fn size(bytes: u32) -> FrameSize {
     FrameSize::new(bytes).unwrap()
@@ -229,6 +257,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
         },
         dut: "built-in l3 over wire".into(),
         device: DeviceRecord::Plane { function: "l3".into(), impairment: None, tx_policy: None, routes: 0 },
+        dut_name: None,
         ports: vec![port("wire:a", "02:00:00:00:00:01"), port("wire:b", "02:00:00:00:00:02")],
         link_bps: None,
         directions: 1,
@@ -321,7 +350,7 @@ pub fn every_outcome() -> RunResult {
     r
 }
 
-/// `linerate trial`, thrown away.
+/// `linerate trial`, discarded.
 pub fn invalid_trial() -> RunResult {
     let mut one = trial(1, 64, 1e6, Purpose::Single, 37);
     one.directions.push(direction("wire:b", "wire:a", size(64), 1_000_000, 0));
@@ -341,6 +370,7 @@ pub fn hostile() -> RunResult {
     let mut r = both_ways();
     r.plan_name = evil.into();
     r.dut = evil.into();
+    r.dut_name = Some(evil.into());
     r.started_at = evil.into();
     r.linerate_version = evil.into();
     r.host.hostname = evil.into();
@@ -445,5 +475,5 @@ pub fn tests() -> RunResult {
         invalid_trials: 0,
         found,
     };
-    RunResult { tests: all.map(answer).to_vec(), ..result(Vec::new()) }
+    RunResult { standing: Standing::CriterionMet, tests: all.map(answer).to_vec(), ..result(Vec::new()) }
 }

@@ -1,8 +1,11 @@
 use std::path::PathBuf;
 
 use insta::assert_snapshot;
-use measure::trial::{Purpose, Rule};
-use report::{csv, markdown, selftest, terminal, Style};
+use measure::{
+    result::{Outcome, RunResult, SizeResult, Standing},
+    trial::{Purpose, Rule},
+};
+use report::{csv, run, selftest, trial_line, Audience, Detail, Style, Topic};
 
 use crate::fixtures::*;
 
@@ -12,36 +15,38 @@ const NARROW: Style = Style { colour: false, unicode: false, width: 80 };
 #[test]
 fn one_way_over_ten_gig() {
     let files = [PathBuf::from("out/run.json"), PathBuf::from("out/run.svg")];
-    assert_snapshot!(terminal::render(&ten_gig(), &WIDE, &files));
+    assert_snapshot!(text(&ten_gig(), Detail::Short, &WIDE, &files));
+    assert_snapshot!("one_way_over_ten_gig_verbose", text(&ten_gig(), Detail::Verbose, &WIDE, &files));
 }
 
 #[test]
 fn one_way_over_ten_gig_in_80_columns_of_ascii() {
-    let text = terminal::render(&ten_gig(), &NARROW, &[]);
-    assert!(text.is_ascii());
-    assert_snapshot!(text);
+    let (short, verbose) = (short(&ten_gig(), &NARROW), verbose(&ten_gig(), &NARROW));
+    assert!(short.is_ascii() && verbose.is_ascii());
+    assert_snapshot!(short);
+    assert_snapshot!("one_way_over_ten_gig_in_80_columns_of_ascii_verbose", verbose);
 }
 
 #[test]
 fn both_ways_over_ten_gig() {
-    assert_snapshot!(terminal::render(&both_ways(), &WIDE, &[]));
+    assert_snapshot!(short(&both_ways(), &WIDE));
+    assert_snapshot!("both_ways_over_ten_gig_verbose", verbose(&both_ways(), &WIDE));
 }
 
 #[test]
 fn a_link_far_above_the_dut() {
     let mut r = both_ways();
     r.link_bps = link("100G");
-    assert_snapshot!(terminal::render(&r, &Style::PIPE, &[]));
+    assert_snapshot!(short(&r, &Style::PIPE));
 }
 
 #[test]
 fn goals_of_an_mlrsearch() {
     let r = mlrsearch();
-    let text = terminal::render(&r, &WIDE, &[]);
-    let table = |text: &str| text.split_once("Search goals").unwrap().1.split_once("\nOne-way").unwrap().0.to_owned();
-    assert_snapshot!(table(&text));
-    assert!(markdown::render(&r).contains("| PDR "));
-    assert!(text.contains("irregular") && !terminal::render(&ten_gig(), &WIDE, &[]).contains("Search goals"));
+    assert_snapshot!(short(&r, &WIDE));
+    assert_snapshot!("goals_of_an_mlrsearch_verbose", verbose(&r, &WIDE));
+    assert!(page(&r).contains("| PDR "));
+    assert!(!topics(&ten_gig()).contains(&Topic::Goals));
 }
 
 #[test]
@@ -53,23 +58,25 @@ fn csv_of_goals_has_a_line_each() {
 
 #[test]
 fn outcomes_without_a_figure() {
-    assert_snapshot!(terminal::render(&every_outcome(), &WIDE, &[]));
+    assert_snapshot!(short(&every_outcome(), &WIDE));
+    assert_snapshot!("outcomes_without_a_figure_verbose", verbose(&every_outcome(), &WIDE));
 }
 
 #[test]
-fn a_trial_thrown_away() {
-    assert_snapshot!(terminal::render(&invalid_trial(), &Style::PIPE, &[]));
-    assert_snapshot!("a_trial_thrown_away_markdown", markdown::render(&invalid_trial()));
+fn a_discarded_trial() {
+    assert_snapshot!(short(&invalid_trial(), &Style::PIPE));
+    assert_snapshot!("a_discarded_trial_verbose", verbose(&invalid_trial(), &Style::PIPE));
+    assert_snapshot!("a_discarded_trial_markdown", page(&invalid_trial()));
 }
 
 #[test]
 fn markdown_of_a_run() {
-    assert_snapshot!(markdown::render(&ten_gig()));
+    assert_snapshot!(page(&ten_gig()));
 }
 
 #[test]
 fn markdown_without_figures() {
-    assert_snapshot!(markdown::render(&every_outcome()));
+    assert_snapshot!(page(&every_outcome()));
 }
 
 #[test]
@@ -86,24 +93,129 @@ fn selftest_table() {
 #[test]
 fn trial_lines() {
     let bounds = (Some(fps(8.1e6)), Some(fps(14.2e6)));
-    let line = |t| terminal::trial_line(&t, bounds, &Style::PIPE);
     let clean = trial(12, 64, 12.3e6, Purpose::Search, 0);
-    assert_eq!(line(clean.clone()), "#12 64 B 12.30 Mpps 1 s  lost 0  [8.100 M .. 14.20 Mpps]  valid");
     let lossy = violated(trial(13, 64, 12.3e6, Purpose::Search, 12_300), Rule::Interrupted, "why");
-    assert_eq!(
-        line(violated(lossy, Rule::Moved, "why")),
-        "#13 64 B 12.30 Mpps 1 s  lost 12,300 (0.1 %)  [8.100 M .. 14.20 Mpps]  invalid: interrupted, cores moved"
-    );
-    assert_eq!(
-        terminal::trial_line(&violated(clean, Rule::Clock, "why"), (None, None), &Style::PIPE),
-        "#12 64 B 12.30 Mpps 1 s  lost 0  valid, latency withheld"
-    );
+    let lines = [
+        trial_line::render(&clean, bounds, &Style::PIPE),
+        trial_line::render(&violated(lossy, Rule::Moved, "why"), bounds, &Style::PIPE),
+        trial_line::render(&violated(clean, Rule::Clock, "why"), (None, None), &Style::PIPE),
+    ];
+    assert_snapshot!(lines.join("\n"), @r"
+    #12 64 B 12.30 Mpps 1 s  lost 0  [8.100 M .. 14.20 Mpps]  valid
+    #13 64 B 12.30 Mpps 1 s  lost 12,300 (0.1 %)  [8.100 M .. 14.20 Mpps]  invalid: interrupted, cores moved
+    #12 64 B 12.30 Mpps 1 s  lost 0  valid, latency withheld
+    ");
+}
+
+/// What the sections that a short text shows are about.
+fn topics(r: &RunResult) -> Vec<Topic> {
+    let document = run::document(r, []);
+    document.sections().iter().filter(|s| s.is_for(Audience::SHORT)).map(report::Section::topic).collect()
+}
+
+#[test]
+fn every_document_has_one_order() {
+    let document = run::document(&ten_gig(), []);
+    let all: Vec<Topic> = document.sections().iter().map(report::Section::topic).collect();
+    use Topic::*;
+    assert_eq!(topics(&ten_gig()), [Setting, Throughput, Delay, Picture, Trust, Standing]);
+    assert_eq!(topics(&mlrsearch()), [Setting, Goals, Delay, Trust, Standing]);
+    let place = |topic| all.iter().position(|t| *t == topic).unwrap();
+    for (text, marks) in [
+        (verbose(&ten_gig(), &WIDE), ["Throughput\n", "One-way delay", "Throughput against", "Trust", "completed"]),
+        (page(&ten_gig()), ["## Throughput\n", "## One-way delay", "## Throughput against", "## Trust", "<details>"]),
+    ] {
+        let at: Vec<usize> =
+            marks.iter().map(|mark| text.find(mark).unwrap_or_else(|| panic!("{mark}: {text}"))).collect();
+        assert!(at.is_sorted(), "{at:?}");
+    }
+    assert!(place(Trust) < place(Standing) && place(Standing) < place(Trials));
+}
+
+/// Seven sizes, some of them without a figure.
+fn seven(figures: usize, directions: u32) -> RunResult {
+    let why =
+        "sent 1,000,000 frames from wire:a, links up, 0 came back stamped and 12 unstamped at wire:b: the DUT has no \
+               route to 198.19.0.0/16; ";
+    let sizes = measure_sizes().into_iter().enumerate().map(|(i, bytes)| match i < figures {
+        true => found(bytes, 1e6 + f64::from(bytes), directions),
+        false => {
+            SizeResult { diagnosis: Some(format!("{} {}", why.repeat(3), i)), ..nothing(bytes, Outcome::NoTraffic) }
+        }
+    });
+    let mut r = RunResult { directions, link_bps: link("10G"), ..result(sizes.collect()) };
+    r.warnings.extend(r.warnings.clone());
+    r.trials = every_outcome().trials;
+    r
+}
+
+fn measure_sizes() -> Vec<u32> {
+    units::FrameSize::RFC2544.iter().map(|s| s.bytes()).collect()
+}
+
+#[test]
+fn a_run_of_seven_sizes_has_forty_lines_at_most() {
+    for width in [80, 100, 120] {
+        for directions in [1, 2] {
+            for figures in 0..=7 {
+                let style = Style { width, ..WIDE };
+                let files = [PathBuf::from("out/run.json"), PathBuf::from("out/run.md")];
+                let text = text(&seven(figures, directions), Detail::Short, &style, &files);
+                let lines = text.lines().count();
+                assert!(lines <= 40, "{lines} lines, {figures} figures, {width} columns:\n{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_standing_says_whose_limits_the_figures_are() {
+    let line = |r: &RunResult| {
+        let text = short(r, &WIDE);
+        text.lines().last().unwrap().to_owned()
+    };
+    let mut limited = ten_gig();
+    limited.sizes.iter_mut().for_each(|s| s.outcome = Outcome::TesterLimited);
+    let mut missed = every_outcome();
+    missed.standing = Standing::CriterionMissed;
+    let mut stopped = every_outcome();
+    stopped.standing = Standing::Stopped;
+    let mut soak = tests();
+    soak.tests.retain(|t| t.test == measure::plan::Test::Soak);
+    let one = result(vec![found(64, 1e6, 1)]);
+    let lines = [limited, ten_gig(), every_outcome(), missed, stopped, soak, mlrsearch(), one, invalid_trial()];
+    assert_snapshot!(lines.iter().map(line).collect::<Vec<_>>().join("\n"));
+    for r in lines {
+        for text in [short(&r, &WIDE), verbose(&r, &WIDE), page(&r)] {
+            assert!(!text.contains("passed"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_name_of_the_device_is_in_every_document() {
+    let named = RunResult { dut_name: Some("edge router 7".into()), ..ten_gig() };
+    let svg = report::svg::render(&named).unwrap();
+    let csv = csv::figures(&run::document(&named, []));
+    for text in [short(&named, &WIDE), verbose(&named, &WIDE), page(&named), svg, csv] {
+        assert!(text.contains("edge router 7"), "{text}");
+    }
+}
+
+#[test]
+fn a_standard_is_not_met_where_there_is_no_figure() {
+    let mut r = result(vec![nothing(64, Outcome::Inconclusive)]);
+    r.sizes[0].latency_standard = None;
+    for text in [verbose(&r, &WIDE), page(&r), csv::sizes(&r)] {
+        assert!(!text.contains("conditional"), "{text}");
+    }
 }
 
 #[test]
 fn colours_add_nothing_but_colours() {
+    let shown = |r: &RunResult, style: &Style| short(r, style) + &verbose(r, style);
     for r in [ten_gig(), both_ways(), every_outcome(), invalid_trial()] {
-        let coloured = terminal::render(&r, &Style { colour: true, ..WIDE }, &[]);
+        let coloured = shown(&r, &Style { colour: true, ..WIDE });
         let mut plain = String::new();
         let mut rest = coloured.as_str();
         while let Some((before, after)) = rest.split_once('\u{1b}') {
@@ -112,7 +224,7 @@ fn colours_add_nothing_but_colours() {
         }
         plain.push_str(rest);
         let trimmed: Vec<&str> = plain.lines().map(str::trim_end).collect();
-        let bare = terminal::render(&r, &WIDE, &[]);
+        let bare = shown(&r, &WIDE);
         assert_eq!(trimmed, bare.lines().map(str::trim_end).collect::<Vec<_>>());
         assert!(coloured.contains("\u{1b}[1m") && !bare.contains('\u{1b}'));
     }
@@ -122,7 +234,7 @@ fn colours_add_nothing_but_colours() {
 fn no_line_is_wider_than_the_terminal() {
     for width in [40, 60, 80, 100, 120] {
         for r in [ten_gig(), both_ways(), every_outcome(), invalid_trial()] {
-            let text = terminal::render(&r, &Style { width, ..WIDE }, &[]);
+            let text = short(&r, &Style { width, ..WIDE }) + &verbose(&r, &Style { width, ..WIDE });
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
@@ -132,7 +244,7 @@ fn no_line_is_wider_than_the_terminal() {
 
 #[test]
 fn an_outcome_that_is_no_answer_shows_no_rate() {
-    let text = terminal::render(&every_outcome(), &WIDE, &[]);
+    let text = verbose(&every_outcome(), &WIDE);
     let row = |size: &str| text.lines().find(|l| l.trim_start().starts_with(size)).unwrap().to_owned();
     assert!(row("64 ").contains(">= 12,300,000") && row("64 ").contains("tester-limited"));
     for size in ["256 ", "512 ", "1024 ", "1280 "] {

@@ -1,4 +1,4 @@
-use report::{csv, json, markdown, svg, terminal, Style};
+use report::{csv, json, svg, Detail, Style};
 
 use crate::fixtures::*;
 
@@ -10,22 +10,21 @@ fn no_control_characters(text: &str) {
 #[test]
 fn a_terminal_gets_no_escape_from_outside() {
     for width in [40, 80, 120] {
-        no_control_characters(&terminal::render(
-            &hostile(),
-            &Style { width, ..Style::PIPE },
-            &["/tmp/\u{1b}[1m".into()],
-        ));
+        for detail in [Detail::Short, Detail::Verbose] {
+            let style = Style { width, ..Style::PIPE };
+            no_control_characters(&text(&hostile(), detail, &style, &["/tmp/\u{1b}[1m".into()]));
+        }
     }
     let mut single = hostile();
     single.sizes.clear();
-    no_control_characters(&terminal::render(&single, &Style::PIPE, &[]));
+    no_control_characters(&verbose(&single, &Style::PIPE));
     let ascii = Style { unicode: false, ..Style::PIPE };
-    assert!(terminal::render(&single, &ascii, &[]).is_ascii());
+    assert!(verbose(&single, &ascii).is_ascii() && short(&single, &ascii).is_ascii());
 }
 
 #[test]
 fn markdown_holds_no_markup_from_outside() {
-    let text = markdown::render(&hostile());
+    let text = page(&hostile());
     no_control_characters(&text);
     assert!(!text.lines().any(|l| l.starts_with("# heading")));
     // Outside code, markup is escaped; inside a code span it is text by itself.
@@ -110,5 +109,6 @@ fn csv_and_json_keep_their_lines() {
     assert_eq!(text.lines().count(), 1 + hostile().sizes.len());
     assert_eq!(csv::trials(&hostile()).lines().count(), 1 + hostile().trials.len());
     let back: measure::result::RunResult = serde_json::from_str(&json::render(&hostile()).unwrap()).unwrap();
-    assert_eq!(back, hostile());
+    assert_eq!(back, json::stored(&hostile()));
+    assert_eq!(json::stored(&back), back, "what is left out is left out once");
 }

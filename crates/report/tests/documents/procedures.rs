@@ -1,43 +1,26 @@
 //! The sections of the tests beside the throughput.
 
+use insta::assert_snapshot;
 use measure::{plan::Test, procedure::*, result::RunResult};
-use report::{csv, markdown, svg, terminal, Style};
+use report::{run, svg, Style, Topic};
 
 use crate::fixtures::*;
 
 #[test]
 fn each_test_has_a_table_its_standard_and_its_departures() {
     let result = tests();
-    let (text, page) = (terminal::render(&result, &Style::PIPE, &[]), markdown::render(&result));
-    for part in [
-        "Frame loss rate by load",
-        "32.8",
-        "no figure",
-        "Back-to-back frames",
-        "3,121",
-        "System recovery",
-        "Reset",
-        "trial 1: the command: exit status: 0 after 0.40 s",
-        "Bursty traffic",
-        "Forwarding rate",
-        "One-way delay by load",
-        "latency 60 s into the stream at the throughput: mean 12.5 us of 20 trials",
-        "Delay variation",
-        "Soak",
-        "failed: 9 frames were lost",
-        "RFC 0000 (conditionally met)",
-        "departs: software ports",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-        assert!(page.contains(part.trim_start_matches("RFC 0000 ")), "{part}: {page}");
+    assert_snapshot!(verbose(&result, &Style::PIPE));
+    assert_snapshot!("tests_in_short", short(&result, &Style::PIPE));
+    let page = page(&result);
+    for section in run::document(&result, []).sections().iter().filter(|s| matches!(s.topic(), Topic::Test(_))) {
+        assert!(page.contains(&format!("## {}\n", section.title())), "{page}");
     }
-    assert!(!text.contains("trial 0"), "no single trial is shown instead");
 }
 
 #[test]
 fn a_burst_as_long_as_the_longest_tried_is_a_lower_bound() {
     let mut result = tests();
-    let table = |result: &RunResult| terminal::render(result, &Style::PIPE, &[]);
+    let table = |result: &RunResult| short(result, &Style::PIPE);
     assert!(!table(&result).contains(">= 3,121"));
     for test in result.tests.iter_mut().filter(|t| t.test == Test::BackToBack) {
         test.outcome = TestOutcome::AtMaximum;
@@ -48,9 +31,9 @@ fn a_burst_as_long_as_the_longest_tried_is_a_lower_bound() {
 #[test]
 fn results_that_do_not_tell_how_far_the_standard_is_met_are_shown_without() {
     let mut result = ten_gig();
-    assert!(terminal::render(&result, &Style::PIPE, &[]).contains("throughput (conditionally met)"));
+    assert!(verbose(&result, &Style::PIPE).contains("throughput (conditionally met)"));
     result.sizes.iter_mut().for_each(|size| (size.compliance, size.latency_standard) = (None, None));
-    let text = terminal::render(&result, &Style::PIPE, &[]);
+    let text = verbose(&result, &Style::PIPE);
     assert!(!text.contains("met)") && !text.contains("latency: one trial"), "{text}");
 }
 
@@ -58,7 +41,7 @@ fn results_that_do_not_tell_how_far_the_standard_is_met_are_shown_without() {
 fn the_loss_curve_is_drawn_and_every_figure_is_a_line() {
     let picture = svg::render(&tests()).unwrap();
     assert!(picture.contains("Frame loss rate by load") && picture.contains("load, % of the theoretical rate"));
-    let lines = csv::tests(&tests());
+    let lines = csv_tests(&tests());
     assert!(lines.starts_with("frame_size_bytes,test,outcome,compliance,figure,value\n"), "{lines}");
     assert!(lines.contains("64,frame-loss,done,conditional,points.0.loss_ratio,0.328\n"), "{lines}");
     assert!(lines.contains("64,frame-loss,done,conditional,without_figure.0.reason,away\n"), "{lines}");
@@ -137,7 +120,7 @@ fn names_from_outside_stay_text() {
             pdv.directions[0].from = "a\u{1b}|b\n".to_owned();
         }
     }
-    assert!(!terminal::render(&result, &Style::PIPE, &[]).contains('\u{1b}'));
-    assert!(!markdown::render(&result).contains("<script>"));
-    assert!(!csv::tests(&result).contains('\u{1b}'));
+    assert!(!verbose(&result, &Style::PIPE).contains('\u{1b}'));
+    assert!(!page(&result).contains("<script>"));
+    assert!(!csv_tests(&result).contains('\u{1b}'));
 }

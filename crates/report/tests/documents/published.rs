@@ -1,7 +1,7 @@
 //! The tables of the source documents from their own pps.
 
 use measure::result::RunResult;
-use report::{csv, terminal, Style};
+use report::{csv, Style};
 
 use crate::fixtures::*;
 
@@ -21,7 +21,7 @@ const TABLE_3: [(u32, u32, u32, &str); 7] = [
 fn table_3_of_the_two_vm_document() {
     let sizes = TABLE_3.iter().map(|(bytes, pps, ..)| found(*bytes, f64::from(*pps) / 2.0, 2)).collect();
     let run = RunResult { link_bps: link("25G"), directions: 2, ..result(sizes) };
-    let text = terminal::render(&run, &Style { width: 120, ..Style::PIPE }, &[]);
+    let text = verbose(&run, &Style { width: 120, ..Style::PIPE });
     let rows: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|l| !l.trim_start().starts_with('─'))

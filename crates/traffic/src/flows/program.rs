@@ -5,9 +5,9 @@ use packet::{
     headers::tcp,
 };
 
-use super::{keys::Columns, zipf::Draw, FlowSpec, Keys, Tally};
+use super::{keys::Columns, zipf::Draw, FlowSpec, Keys};
 use crate::{
-    program::{mix, GOLDEN},
+    hash::{mix, GOLDEN},
     stream::{Field, StreamError, StreamSpec},
 };
 
@@ -107,11 +107,6 @@ impl Program {
             Order::Steps { packets, .. } => frames.div_ceil(*packets),
             Order::Once => frames,
         }
-    }
-
-    /// What of each flow is among the first `frames` frames.
-    pub fn tally(&self, frames: u64) -> Tally<'_> {
-        Tally::new(self, frames)
     }
 
     /// The flows of frames `n`, `n + 1`, ...

@@ -1,6 +1,8 @@
+//! What was sent of each flow.
+
 use std::ops::ControlFlow;
 
-use super::{program::Order, Program};
+use super::program::{Order, Program};
 
 /// What was sent of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +25,13 @@ pub struct Tally<'a> {
     counted: Box<[Share]>,
     /// Of flow 0 of a churn, which has the frames of flows that would have begun before the trial.
     zero: Share,
+}
+
+impl Program {
+    /// What of each flow is among the first `frames` frames.
+    pub fn tally(&self, frames: u64) -> Tally<'_> {
+        Tally::new(self, frames)
+    }
 }
 
 impl<'a> Tally<'a> {

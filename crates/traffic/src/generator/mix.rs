@@ -8,7 +8,7 @@ use packet::{
 };
 use units::FrameSize;
 
-use super::{with_uppers, Row, Sums};
+use super::rows::{with_uppers, Row, Sums};
 use crate::{
     program::Op,
     stream::{StreamError, StreamSpec},

@@ -68,7 +68,7 @@ impl Line {
     }
 
     /// Exactly so many frames at this rate; none at no rate.
-    fn of(frames: u64, rate: Fps, hz: u64) -> Self {
+    fn from_frames(frames: u64, rate: Fps, hz: u64) -> Self {
         let frames = if rate > Fps::ZERO { frames.min(MOST_FRAMES) } else { 0 };
         let ticks = (frames as f64 * hz as f64 / rate.get().max(f64::MIN_POSITIVE)).round() as u64;
         // Half the clock's range is 100 years.
@@ -81,7 +81,7 @@ impl Line {
 
     /// Frames due after so many ticks.
     #[inline(always)]
-    pub(super) fn at(&self, elapsed: u64) -> u64 {
+    pub(super) fn frames_due(&self, elapsed: u64) -> u64 {
         if elapsed >= self.duration {
             self.frames
         } else {
@@ -104,10 +104,12 @@ impl Schedule {
     pub(super) fn new(shape: Shape, rate: Fps, hz: u64, duration: u64) -> Option<Self> {
         Some(match shape {
             Shape::Steady => return None,
-            Shape::Burst { frames } => Self::Bursts { burst: Line::of(frames, rate, hz), count: 1, period: u128::MAX },
+            Shape::Burst { frames } => {
+                Self::Bursts { burst: Line::from_frames(frames, rate, hz), count: 1, period: u128::MAX }
+            }
             Shape::Bursts { frames, rate: within } => {
                 let within = if within > rate { within } else { rate };
-                let burst = Line::of(u64::from(frames), within, hz);
+                let burst = Line::from_frames(u64::from(frames), within, hz);
                 let count = Line::lasting(rate, hz, duration).frames.checked_div(burst.frames).unwrap_or(0).max(1);
                 let period = f64::from(frames) * hz as f64 / rate.get().max(f64::MIN_POSITIVE);
                 Self::Bursts { burst, count, period: ((period * 2f64.powi(64)) as u128).max(1) }
@@ -128,18 +130,18 @@ impl Schedule {
     }
 
     /// Frames due after so many ticks.
-    pub(super) fn at(&self, elapsed: u64) -> u64 {
+    pub(super) fn frames_due(&self, elapsed: u64) -> u64 {
         match self {
             Self::Bursts { burst, count, period } => {
                 // Burst k begins at floor(k * period / 2^64): the last that has begun, of those there are.
                 let begun =
                     ((((u128::from(elapsed.min(u64::MAX / 2)) + 1) << 64) - 1) / period).min(u128::from(count - 1));
                 let start = ((begun * period) >> 64) as u64;
-                begun as u64 * burst.frames + burst.at(elapsed.saturating_sub(start))
+                begun as u64 * burst.frames + burst.frames_due(elapsed.saturating_sub(start))
             }
             Self::Step { first, second } => match elapsed.checked_sub(first.duration) {
-                Some(since) => first.frames + second.at(since),
-                None => first.at(elapsed),
+                Some(since) => first.frames + second.frames_due(since),
+                None => first.frames_due(elapsed),
             },
         }
     }

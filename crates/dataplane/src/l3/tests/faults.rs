@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::local::Fault;
 
 #[test]
 fn each_fault_moves_its_own_counter_alone() {
@@ -53,7 +52,7 @@ fn each_fault_moves_its_own_counter_alone() {
 
 #[test]
 fn refused_frames_reach_ip_local_with_their_fault_after_the_route() {
-    let refuse = |reason, fault| Some(Fate::Refuse(reason, fault));
+    let refuse = |reason, fault| Some(RouteOutcome::Refuse(reason, fault));
     let to = |dst: [u8; 4], ttl| udp4([198, 18, 1, 2], dst, ttl);
     let to6 = |dst: &str, ttl| udp6("2001:2:0:1::2", dst, ttl);
     let tables = tables();
@@ -61,7 +60,7 @@ fn refused_frames_reach_ip_local_with_their_fault_after_the_route() {
         (to([198, 20, 0, 1], 64), refuse(DropReason::NoRoute, Fault::NoRoute)),
         (to([198, 20, 0, 1], 1), refuse(DropReason::NoRoute, Fault::NoRoute)),
         (to6("2001:2:0:3::2", 1), refuse(DropReason::NoRoute, Fault::NoRoute)),
-        (to([198, 51, 100, 1], 1), Some(Fate::Drop(DropReason::BlackHole))),
+        (to([198, 51, 100, 1], 1), Some(RouteOutcome::Drop(DropReason::BlackHole))),
         (to([198, 19, 1, 2], 1), refuse(DropReason::Ip4Ttl, Fault::TimeExceeded)),
         (tagged(to([198, 19, 1, 2], 0)), refuse(DropReason::Ip4Ttl, Fault::TimeExceeded)),
         (to6("2001:2:0:2::2", 1), refuse(DropReason::Ip6HopLimit, Fault::TimeExceeded)),
@@ -72,10 +71,10 @@ fn refused_frames_reach_ip_local_with_their_fault_after_the_route() {
         assert_eq!(fate(&tables, &frame), want, "{frame:02x?}");
         let ran = run(0, &[good4(), frame]);
         let drops = match want {
-            Some(Fate::Refuse(reason, _) | Fate::Drop(reason)) => vec![(reason, 1)],
+            Some(RouteOutcome::Refuse(reason, _) | RouteOutcome::Drop(reason)) => vec![(reason, 1)],
             _ => vec![],
         };
-        let local = u64::from(matches!(want, Some(Fate::Refuse(..))));
+        let local = u64::from(matches!(want, Some(RouteOutcome::Refuse(..))));
         assert_eq!((ran.drops, ran.local, &ran.out[1][0]), (drops, local, &routed(&good4(), 1)));
     }
 }
@@ -117,8 +116,8 @@ fn busy_tables(tag: Tag, push: u16, mtu: u16, vlans: bool) -> Tables {
 }
 
 use crate::{
-    mpls::{Labels, Stack},
-    tables::{Group, Tag, GROUP},
+    local::Fault,
+    tables::{Group, Labels, Stack, Tag, GROUP},
 };
 
 proptest! {

@@ -32,7 +32,7 @@ fn tags_are_kept_removed_set_and_put_in() {
                 let mut rig = Rig::new(vlan_tables(tag, vlans));
                 let ran = rig.run(0, &[good.clone(), tagged(good.clone())]);
                 assert_eq!(ran.out[1], [from_plain, from_tagged], "{tag:?}");
-                assert_eq!((ran.verdict, ran.drops), (Verdict::All(1), vec![]));
+                assert_eq!((ran.dispatch, ran.drops), (Dispatch::All(1), vec![]));
             }
         }
     }
@@ -78,7 +78,7 @@ fn what_is_for_the_router_is_delivered_whatever_its_ttl() {
         group(icmp6("fe80::2", "ff02::1", 136)),
         tagged(group(icmp6("fe80::2", "ff02::1", 136))),
     ] {
-        assert_eq!(fate(&tables, &frame), Some(Fate::Deliver), "{frame:02x?}");
+        assert_eq!(fate(&tables, &frame), Some(RouteOutcome::Deliver), "{frame:02x?}");
     }
     for (frame, reason) in [
         (group(icmp6("fe80::2", "ff02::1", 128)), DropReason::LinkGroup),
@@ -88,7 +88,7 @@ fn what_is_for_the_router_is_delivered_whatever_its_ttl() {
         (group(icmp6("fe80::2", "ff02::1", 136))[..54].to_vec(), DropReason::LinkGroup),
         (tagged(udp6("fe80::2", "fe80::1", 64)), DropReason::MartianDestination),
     ] {
-        assert_eq!(fate(&tables, &frame), Some(Fate::Drop(reason)), "{frame:02x?}");
+        assert_eq!(fate(&tables, &frame), Some(RouteOutcome::Drop(reason)), "{frame:02x?}");
     }
 }
 
@@ -97,5 +97,5 @@ fn a_frame_for_the_router_leaves_the_others_alone() {
     let to_us = udp4([198, 18, 1, 2], [192, 0, 2, 1], 64);
     let ran = run(0, &[good4(), to_us, good6(), arp(), tagged(good4())]);
     assert_eq!(ran.out[1], [good4(), good6(), tagged(good4())].map(|f| routed(&f, 1)));
-    assert_eq!((ran.verdict, ran.local), (Verdict::Split, 2));
+    assert_eq!((ran.dispatch, ran.local), (Dispatch::Split, 2));
 }

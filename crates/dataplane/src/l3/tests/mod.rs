@@ -143,7 +143,7 @@ struct Ran {
     /// Frames out by port.
     out: [Vec<Vec<u8>>; 2],
     drops: Vec<(DropReason, u64)>,
-    verdict: Verdict,
+    dispatch: Dispatch,
     /// Frames that went to `ip-local`.
     local: u64,
 }
@@ -168,15 +168,15 @@ impl Rig {
         let clock = FakeClock::new(1_000_000_000);
         let mut out = Outputs::new(2);
         let mut burst: Burst<_> = frames.iter().map(|f| pool.frame(f).unwrap()).collect();
-        let verdict = function.process(ingress, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
-        if let Verdict::All(port) = verdict {
+        let dispatch = function.process(ingress, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
+        if let Dispatch::All(port) = dispatch {
             assert!(out.ports.iter().all(Burst::is_empty));
             out.ports[port] = burst;
         } else {
             assert!(burst.is_empty());
         }
-        let drops: DropCounters = out.trash.counters().clone();
-        out.trash.empty();
+        let drops: DropCounters = out.drops.counters().clone();
+        out.drops.empty();
         let sent = out.ports.iter().map(Burst::len).sum::<usize>();
         assert_eq!(
             frames.len() as u64 + held as u64 + out.originated,
@@ -187,7 +187,7 @@ impl Rig {
         let bytes = |port: usize| out.ports[port].iter().map(|f| f.data().to_vec()).collect();
         let out = [bytes(0), bytes(1)];
         let drops = drops.iter().filter(|&(_, n)| n > 0).collect();
-        Ran { out, drops, verdict, local: function.local().node().vectors - local }
+        Ran { out, drops, dispatch, local: function.local().node().vectors - local }
     }
 }
 
@@ -197,13 +197,13 @@ fn run(ingress: usize, frames: &[Vec<u8>]) -> Ran {
 }
 
 /// What is decided on a lone frame from port 0: `None` when it leaves.
-fn fate(tables: &Tables, frame: &[u8]) -> Option<Fate> {
+fn fate(tables: &Tables, frame: &[u8]) -> Option<RouteOutcome> {
     let pool = HeapPool::new(1, 2048);
     let mut burst: Burst<_> = [pool.frame(frame).unwrap()].into_iter().collect();
-    let (mut scratch, mut out) = (Scratch::default(), Outputs::new(2));
+    let (mut scratch, mut out) = (RouteScratch::default(), Outputs::new(2));
     scratch.input(&burst, &tables.ports[0], &tables.interfaces);
     scratch.lookup(&burst, tables);
-    match scratch.rewrite(&mut burst, tables, &mut out.trash) {
+    match scratch.rewrite(&mut burst, tables, &mut out.drops) {
         Some(_) => None,
         None => Some(scratch.fate(0)),
     }

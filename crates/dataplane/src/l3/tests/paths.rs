@@ -5,8 +5,7 @@ use std::{collections::HashSet, net::IpAddr};
 use super::*;
 use crate::{
     local::Fault,
-    mpls::{Labels, Stack},
-    tables::{Group, Tag, GROUP},
+    tables::{Group, Labels, Stack, Tag, GROUP},
 };
 
 /// [`tables`] with these routes alone.
@@ -46,9 +45,11 @@ fn flows_spread_over_equal_paths_and_stay_there() {
 
 #[test]
 fn each_path_of_a_group_does_what_it_says() {
-    for (path, want) in
-        [(ADJ_LOCAL, Fate::Deliver), (UNRESOLVED, Fate::Resolve(UNRESOLVED)), (7, Fate::Drop(DropReason::BlackHole))]
-    {
+    for (path, want) in [
+        (ADJ_LOCAL, RouteOutcome::Deliver),
+        (UNRESOLVED, RouteOutcome::Resolve(UNRESOLVED)),
+        (7, RouteOutcome::Drop(DropReason::BlackHole)),
+    ] {
         let mut tables = routes(&[("198.19.0.0/16", GROUP)]);
         tables.groups.push(Group { paths: Box::new([path]) });
         assert_eq!(fate(&tables, &good4()), Some(want));
@@ -61,14 +62,14 @@ fn unknown_neighbours_are_resolved_with_the_destination() {
     let glean6 = udp6("2001:2:0:1::2", "2001:db8:1::77", 64);
     let gateway = udp4([198, 18, 1, 2], [203, 0, 113, 5], 64);
     for (frame, hop) in [(&glean, GLEAN), (&glean6, GLEAN), (&gateway, UNRESOLVED)] {
-        assert_eq!(fate(&tables(), frame), Some(Fate::Resolve(hop)));
+        assert_eq!(fate(&tables(), frame), Some(RouteOutcome::Resolve(hop)));
     }
     let frames = [good6(), glean, good4(), glean6, gateway];
     assert_eq!(run(0, &frames).local, 3);
     // The destinations that go with them.
     let pool = HeapPool::new(8, 128);
     let burst: Burst<_> = frames.iter().map(|f| pool.frame(f).unwrap()).collect();
-    let (mut scratch, tables) = (Scratch::default(), tables());
+    let (mut scratch, tables) = (RouteScratch::default(), tables());
     scratch.input(&burst, &tables.ports[0], &tables.interfaces);
     let got = [1, 3, 4].map(|i| scratch.dst(i));
     assert_eq!(got, ["192.0.2.77", "2001:db8:1::77", "203.0.113.5"].map(|a| a.parse::<IpAddr>().unwrap()));
@@ -77,10 +78,10 @@ fn unknown_neighbours_are_resolved_with_the_destination() {
 #[test]
 fn the_mtu_counts_the_packet_and_neither_header_nor_padding() {
     let [may, with_df] = [0, 0x40].map(|flags| patched(good4(), &[(20, flags)]));
-    let refuse = |mtu| Some(Fate::Refuse(DropReason::Mtu, Fault::TooBig(mtu)));
+    let refuse = |mtu| Some(RouteOutcome::Refuse(DropReason::Mtu, Fault::TooBig(mtu)));
     for (frame, len, beyond) in [
-        (may.clone(), 46, Some(Fate::Drop(DropReason::Mtu))),
-        (tagged(may), 46, Some(Fate::Drop(DropReason::Mtu))),
+        (may.clone(), 46, Some(RouteOutcome::Drop(DropReason::Mtu))),
+        (tagged(may), 46, Some(RouteOutcome::Drop(DropReason::Mtu))),
         (with_df.clone(), 46, refuse(45)),
         (good6(), 66, refuse(65)),
         (tagged(with_df), 46, refuse(45)),
@@ -125,7 +126,7 @@ fn labels_go_between_the_headers_with_the_packets_ttl_and_precedence() {
             want.splice(12..14, [&[0x88, 0x47], entries].concat());
             let ran = Rig::new(pushing(push)).run(0, &[frame.clone(), tagged(frame)]);
             assert_eq!(ran.out[1], [want.clone(), tagged(want)]);
-            assert_eq!(ran.verdict, Verdict::All(1));
+            assert_eq!(ran.dispatch, Dispatch::All(1));
         }
     }
     let mut tables = pushing(2);
@@ -139,7 +140,7 @@ fn labels_go_between_the_headers_with_the_packets_ttl_and_precedence() {
 fn labels_count_for_the_mtu_and_missing_ones_drop() {
     let mut tables = pushing(1);
     tables.adjacencies[TO as usize + 1].mtu = 73;
-    assert_eq!(fate(&tables, &good6()), Some(Fate::Refuse(DropReason::Mtu, Fault::TooBig(65))));
+    assert_eq!(fate(&tables, &good6()), Some(RouteOutcome::Refuse(DropReason::Mtu, Fault::TooBig(65))));
     tables.adjacencies[TO as usize + 1].mtu = 74;
     assert_eq!(fate(&tables, &good6()), None);
     assert_eq!(Rig::new(pushing(3)).run(0, &[good6()]).drops, [(DropReason::NoRoute, 1)]);
@@ -158,10 +159,10 @@ fn a_frame_without_headroom_is_dropped_and_the_rest_sent() {
         if split {
             burst.push(pool.frame(&udp4([198, 19, 1, 2], [198, 18, 0, 1], 9)).unwrap());
         }
-        let (mut scratch, mut out, mut aside) = (Scratch::default(), Outputs::new(2), Burst::new());
+        let (mut scratch, mut out, mut aside) = (RouteScratch::default(), Outputs::new(2), Burst::new());
         scratch.input(&burst, &tables.ports[0], &tables.interfaces);
         scratch.lookup(&burst, &tables);
-        let port = scratch.rewrite(&mut burst, &tables, &mut out.trash);
+        let port = scratch.rewrite(&mut burst, &tables, &mut out.drops);
         assert_eq!(port, (!split).then_some(1));
         if split {
             scratch.split(&mut burst, &tables, &mut out, &mut aside);
@@ -170,7 +171,7 @@ fn a_frame_without_headroom_is_dropped_and_the_rest_sent() {
         let left = if split { &out.ports[1] } else { &burst };
         assert_eq!(left.len(), 2);
         assert!(left.iter().all(|f| f.data()[12..14] == [0x88, 0x47] && f.data()[17] == 63));
-        assert_eq!(out.trash.counters()[DropReason::NoBuffer], 1);
+        assert_eq!(out.drops.counters()[DropReason::NoBuffer], 1);
     }
     assert_eq!(pool.in_use(), 0);
 }

@@ -14,7 +14,7 @@ fn every_good_kind_is_rewritten_as_etherparse_would() {
     for frame in [good4(), good6(), tagged(good4()), tagged(good6()), with_options(good4())] {
         let ran = run(0, std::slice::from_ref(&frame));
         assert_eq!(ran.out[1], [routed(&frame, 1)]);
-        assert_eq!((ran.verdict, ran.drops), (Verdict::All(1), vec![]));
+        assert_eq!((ran.dispatch, ran.drops), (Dispatch::All(1), vec![]));
     }
     let back = udp4([198, 19, 1, 2], [198, 18, 200, 2], 2);
     assert_eq!(run(1, std::slice::from_ref(&back)).out[0], [routed(&back, 0)]);
@@ -29,7 +29,7 @@ fn a_burst_of_one_direction_is_never_sorted() {
     ] {
         let mut rig = Rig::new(tables());
         let ran = rig.run(0, &frames);
-        assert_eq!((ran.verdict, ran.local), (Verdict::All(1), 0));
+        assert_eq!((ran.dispatch, ran.local), (Dispatch::All(1), 0));
         assert_eq!(ran.out[1], frames.iter().map(|f| routed(f, 1)).collect::<Vec<_>>());
         let mut nodes = Vec::new();
         Function::nodes(&rig.function, &mut |node| nodes.push((node.name, node.calls, node.vectors)));
@@ -45,7 +45,7 @@ fn a_mixed_burst_is_sorted_in_order() {
     let ran = run(0, &[good4(), back.clone(), hole, tagged(good6()), good6(), back.clone()]);
     let far = [good4(), tagged(good6()), good6()].map(|f| routed(&f, 1)).to_vec();
     assert_eq!(ran.out, [vec![routed(&back, 0); 2], far]);
-    assert_eq!((ran.verdict, ran.drops, ran.local), (Verdict::Split, vec![(DropReason::BlackHole, 1)], 0));
+    assert_eq!((ran.dispatch, ran.drops, ran.local), (Dispatch::Split, vec![(DropReason::BlackHole, 1)], 0));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn several_adjacencies_of_one_port_need_no_sorting() {
     tables.adjacencies[TO as usize] = Adjacency::forward(1, 1, NEIGHBOURS[0], PORT_MACS[1]);
     let back = udp4([198, 19, 1, 2], [198, 18, 0, 1], 9);
     let ran = Rig::new(tables).run(0, &[good4(), back.clone()]);
-    assert_eq!(ran.verdict, Verdict::All(1));
+    assert_eq!(ran.dispatch, Dispatch::All(1));
     assert_eq!(ran.out[1][0], routed(&good4(), 1));
     assert_eq!((&ran.out[1][1][..6], &ran.out[1][1][12..]), (&NEIGHBOURS[0].0[..], &routed(&back, 0)[12..]));
 }
@@ -62,7 +62,7 @@ fn several_adjacencies_of_one_port_need_no_sorting() {
 #[test]
 fn nothing_comes_of_nothing() {
     let ran = run(0, &[]);
-    assert_eq!((ran.verdict, ran.drops, ran.local), (Verdict::Split, vec![], 0));
+    assert_eq!((ran.dispatch, ran.drops, ran.local), (Dispatch::Split, vec![], 0));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn new_tables_count_from_the_next_burst() {
     let mut shared = Shared::new(tables());
     let mut rig = Rig::new(tables());
     rig.function.tables = shared.reader();
-    assert_eq!(rig.run(0, &[good4()]).verdict, Verdict::All(1));
+    assert_eq!(rig.run(0, &[good4()]).dispatch, Dispatch::All(1));
     shared.publish(Tables::bare(&PORT_MACS));
     assert_eq!(rig.run(0, &[good4()]).drops, [(DropReason::NoRoute, 1)]);
     shared.publish(tables());

@@ -1,7 +1,7 @@
 //! ICMP errors: their bytes, when none may be sent, and how many.
 
 use super::*;
-use crate::mpls::{Labels, Stack};
+use crate::tables::{Labels, Stack};
 
 /// Type, code and the word after the checksum.
 type Message = (u8, u8, u32);
@@ -205,7 +205,7 @@ fn about_some_frames_nothing_is_said() {
 #[test]
 fn what_is_behind_ipv6_extension_headers_counts() {
     let mut rig = Rig::new();
-    let mut said = |next: u8, payload: &[u8]| {
+    let mut answered = |next: u8, payload: &[u8]| {
         let mut frame = udp6(host6(), ip6("2001:db8:1::2"), 0);
         frame.truncate(54);
         frame.extend(payload);
@@ -215,17 +215,17 @@ fn what_is_behind_ipv6_extension_headers_counts() {
     let hop_by_hop = |next: u8| [next, 0, 1, 4, 0, 0, 0, 0];
     let fragment = |next: u8, offset: u8| [next, 0, 0, offset, 0, 0, 0, 7];
     let (ping, error) = ([128, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]);
-    assert!(said(0, &[hop_by_hop(58), ping].concat()));
-    assert!(!said(0, &[hop_by_hop(58), error].concat()));
-    assert!(said(44, &[fragment(58, 1), ping].concat()));
-    assert!(!said(44, &[fragment(58, 1), error].concat()));
-    assert!(!said(44, &[fragment(17, 8), ping].concat()));
-    assert!(!said(51, &[[58, 4, 0, 0, 0, 0, 0, 0], ping].concat()), "its end is out of sight");
-    assert!(said(51, &[[58, 0, 0, 0, 0, 0, 0, 0], ping].concat()));
-    assert!(said(60, &[hop_by_hop(43), hop_by_hop(17)].concat()));
-    assert!(!said(0, &[hop_by_hop(0); 9].concat()));
-    assert!(!said(58, &[]));
-    assert!(said(59, &[]));
+    assert!(answered(0, &[hop_by_hop(58), ping].concat()));
+    assert!(!answered(0, &[hop_by_hop(58), error].concat()));
+    assert!(answered(44, &[fragment(58, 1), ping].concat()));
+    assert!(!answered(44, &[fragment(58, 1), error].concat()));
+    assert!(!answered(44, &[fragment(17, 8), ping].concat()));
+    assert!(!answered(51, &[[58, 4, 0, 0, 0, 0, 0, 0], ping].concat()), "its end is out of sight");
+    assert!(answered(51, &[[58, 0, 0, 0, 0, 0, 0, 0], ping].concat()));
+    assert!(answered(60, &[hop_by_hop(43), hop_by_hop(17)].concat()));
+    assert!(!answered(0, &[hop_by_hop(0); 9].concat()));
+    assert!(!answered(58, &[]));
+    assert!(answered(59, &[]));
 }
 
 #[test]

@@ -104,7 +104,7 @@ proptest! {
             rig.poll();
             rig.out.ports.iter_mut().for_each(Burst::clear);
         }
-        rig.out.trash.empty();
+        rig.out.drops.empty();
         prop_assert_eq!((rig.local.held(), rig.pool.in_use()), (0, 0));
     }
 }

@@ -19,7 +19,8 @@ use packet::{
 use super::*;
 use crate::{
     fib::{Fib4, Fib6},
-    tables::{Adjacency, Next, Tag},
+    model::Event,
+    tables::{Adjacency, Interface, Next, Tag},
     DropCounters, Prefix,
 };
 
@@ -155,16 +156,16 @@ impl Rig {
 
     /// `received + originated = sent + drops + punted + held`, and no frame anywhere else.
     pub(super) fn balance(&mut self) {
-        self.out.trash.empty();
+        self.out.drops.empty();
         let waiting: usize = self.out.ports.iter().map(Burst::len).sum();
-        let ends = self.sent + waiting as u64 + self.out.trash.counters().total() + self.out.punted;
+        let ends = self.sent + waiting as u64 + self.out.drops.counters().total() + self.out.punted;
         assert_eq!(self.received + self.out.originated, ends + self.local.held() as u64, "the ledger");
         assert_eq!(self.pool.in_use(), waiting + self.local.held(), "the pool");
     }
 
     /// The drops since the last time this was asked.
     pub(super) fn drops(&mut self) -> Vec<(DropReason, u64)> {
-        let now = self.out.trash.counters().clone();
+        let now = self.out.drops.counters().clone();
         let moved = now.since(&std::mem::replace(&mut self.before, now.clone()));
         moved.iter().filter(|&(_, n)| n > 0).collect()
     }

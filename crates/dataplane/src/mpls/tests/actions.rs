@@ -7,7 +7,7 @@ fn the_bytes_of_rfc_3032_are_swapped_bit_by_bit() {
     let after = [&[2, 0, 0, 0, 9, 1, 2, 0, 0, 0, 1, 1, 0x88, 0x47, 0x00, 0x01, 0x1b, 0x3f][..], &[0xee; 50]].concat();
     let mut function = mpls();
     let ran = run(&mut function, 0, &vec![before; BURST]);
-    assert_eq!((ran.verdict, &ran.out[1]), (Verdict::All(1), &vec![after; BURST]));
+    assert_eq!((ran.dispatch, &ran.out[1]), (Dispatch::All(1), &vec![after; BURST]));
     let mut nodes = Vec::new();
     Function::<HeapBuf>::nodes(&function, &mut |node| nodes.push((node.name, node.calls, node.vectors)));
     assert_eq!(nodes, [("mpls-input", 1, 64), ("mpls-lookup", 1, 64), ("mpls-rewrite", 1, 64), ("stub", 0, 0)]);
@@ -48,7 +48,7 @@ fn every_action_does_what_it_says() {
     for (labels, packet, want, after) in cases {
         let ran = run(&mut mpls(), 0, &[arriving(labels, packet)]);
         assert_eq!(ran.out[1], [leaving(1, want, after)], "{labels:?}");
-        assert_eq!((ran.verdict, dropped(&ran)), (Verdict::All(1), vec![]));
+        assert_eq!((ran.dispatch, dropped(&ran)), (Dispatch::All(1), vec![]));
     }
 }
 
@@ -64,7 +64,7 @@ fn what_ends_here_is_looked_up_with_the_ttl_of_its_label() {
         for labels in [&[(label, 5, 64)][..], &[(21, 1, 64), (0, 2, 3), (label, 5, 9)]] {
             let mut function = mpls();
             let ran = run(&mut function, 0, &[arriving(labels, &packet)]);
-            assert_eq!((ran.verdict, &ran.out[1]), (Verdict::All(1), &vec![want.clone()]));
+            assert_eq!((ran.dispatch, &ran.out[1]), (Dispatch::All(1), &vec![want.clone()]));
             assert_eq!((function.inner.seen, function.inner.node.vectors), (vec![want.clone()], 1));
         }
         // Used up: not for this function to say.

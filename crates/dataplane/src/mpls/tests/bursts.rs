@@ -18,7 +18,7 @@ fn a_mixed_burst_keeps_its_order_on_every_port() {
     ];
     let mut function = mpls();
     let ran = run(&mut function, 0, &frames);
-    assert_eq!(ran.verdict, Verdict::Split);
+    assert_eq!(ran.dispatch, Dispatch::Split);
     assert_eq!(ran.out[0], [ip(0, 5), leaving(0, &[(16, 0, 63)], &ip4(4, 0))]);
     let [a, b] = [2, 8].map(|n| leaving(1, &[(17, 0, 63)], &ip4(n, 0)));
     assert_eq!(ran.out[1], [ip(1, 1), ip(1, 64), a.clone(), b]);
@@ -28,9 +28,9 @@ fn a_mixed_burst_keeps_its_order_on_every_port() {
     assert_eq!(nodes.map(|node| (node.calls, node.vectors)), [(1, 10), (1, 5), (1, 5), (1, 6)]);
     // The inner function's whole burst leaves by one port, beside labels or the dropped.
     let ran = run(&mut mpls(), 0, &[ip(1, 1), swap(16, 2)]);
-    assert_eq!((ran.verdict, &ran.out[1]), (Verdict::Split, &vec![ip(1, 1), a]));
+    assert_eq!((ran.dispatch, &ran.out[1]), (Dispatch::Split, &vec![ip(1, 1), a]));
     let ran = run(&mut mpls(), 0, &[swap(22, 1), ip(1, 1), ip(1, 2)]);
-    assert_eq!((ran.verdict, &ran.out[1]), (Verdict::All(1), &vec![ip(1, 1), ip(1, 2)]));
+    assert_eq!((ran.dispatch, &ran.out[1]), (Dispatch::All(1), &vec![ip(1, 1), ip(1, 2)]));
     // Of labels alone, by two ports.
     let ran = run(&mut mpls(), 0, &[swap(16, 1), swap(17, 2), swap(18, 3)]);
     assert_eq!(ran.out.map(|frames| frames.len()), [1, 2, 0]);
@@ -44,14 +44,14 @@ fn a_burst_without_labels_goes_straight_through() {
     arp[41] = 1;
     let frames = [arriving(&[], &ip4(9, 1)), arp, frame(MACS[0], SENDER, Some(7), &[], &ip6(3, 1))];
     let ran = run(&mut function, 0, &frames);
-    assert_eq!((ran.verdict, &ran.out[1]), (Verdict::All(1), &frames.to_vec()));
+    assert_eq!((ran.dispatch, &ran.out[1]), (Dispatch::All(1), &frames.to_vec()));
     assert_eq!([0, 1].map(|i| (function.nodes[i].calls, function.nodes[i].vectors)), [(1, 3), (0, 0)]);
     // The rest of the trait is the inner function's.
     let pool = HeapPool::new(1, 64);
     function.inner.held.extend(pool.frame(&[1]));
     assert!(function.due() && Function::<HeapBuf>::held(&function) == 1);
     let (clock, mut burst, mut out) = (FakeClock::new(1), Burst::new(), Outputs::new(1));
-    assert_eq!(function.poll(&mut burst, &mut out, &mut Laps::start(&clock, 0, false)), Verdict::All(0));
+    assert_eq!(function.poll(&mut burst, &mut out, &mut NodeTimer::start(&clock, 0, false)), Dispatch::All(0));
     assert!(burst.len() == 1 && !function.due());
     Function::<HeapBuf>::release(&mut function);
     assert!(function.inner.seen.is_empty());
@@ -90,7 +90,7 @@ fn equal_cost_paths_share_flows_and_keep_each_on_one() {
             assert!(a + b == 64 && a.min(b) >= 16, "{a} and {b}");
         }
         let ran = run(&mut mpls(), 0, &vec![flow(label, 3, 500); 64]);
-        assert!(matches!(ran.verdict, Verdict::All(_)));
+        assert!(matches!(ran.dispatch, Dispatch::All(_)));
     }
     // TTL and EXP are no part of a flow.
     let hash = |ttl, exp| input::flow_hash(&arriving(&[(35, exp, ttl)], &ip6(1, 0))[14..]);

@@ -111,7 +111,7 @@ proptest! {
         let pool = HeapPool::new(1, 2048);
         let mut slow = pool.frame(&bytes).unwrap();
         let tables = tables();
-        if input::kind(&bytes) == Kind::Other {
+        if input::kind(&bytes) == FrameKind::Other {
             return Ok(());
         }
         let fate = rewrite::any(&mut slow, &tables, &tables.ports[ingress]);
@@ -119,10 +119,10 @@ proptest! {
         let mut function = mpls();
         let ran = run(&mut function, ingress, &frames);
         match fate {
-            Ok(Fate::Port(port)) if usize::from(port) < 3 => {
+            Ok(LabelOutcome::Port(port)) if usize::from(port) < 3 => {
                 prop_assert_eq!(ran.out[usize::from(port)].last().map(Vec::as_slice), Some(slow.data()));
             }
-            Ok(Fate::Inner) => prop_assert_eq!(&function.inner.seen[0][..], slow.data()),
+            Ok(LabelOutcome::Inner) => prop_assert_eq!(&function.inner.seen[0][..], slow.data()),
             Ok(_) => prop_assert_eq!(ran.drops[DropReason::NoPort], 1),
             Err(reason) => prop_assert_eq!(ran.drops[reason], 1),
         }

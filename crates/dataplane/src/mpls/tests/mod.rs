@@ -13,8 +13,8 @@ use packet::{
 
 use super::*;
 use crate::{
-    router::{Hop, Path},
-    tables::{Group, MacFilter, Tag, NO_INTERFACE},
+    model::{Hop, LabelAction, LabelRoute, Path},
+    tables::{Group, Labels, MacFilter, Stack, Tag, NO_INTERFACE},
     DropCounters, Shared,
 };
 
@@ -36,27 +36,32 @@ impl Function<HeapBuf> for Stub {
         _: usize,
         burst: &mut Burst<HeapBuf>,
         out: &mut Outputs<HeapBuf>,
-        laps: &mut Laps<'_, C>,
-    ) -> Verdict {
+        timer: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         assert!(out.ports.iter().all(Burst::is_empty));
-        laps.lap(&mut self.node, burst.len());
+        timer.end_node(&mut self.node, burst.len());
         self.seen.extend(burst.iter().map(|frame| frame.data().to_vec()));
         let way = |frame: &HeapBuf| frame.data().last().copied().unwrap_or(2);
         if burst.iter().all(|frame| way(frame) == 1) {
-            return Verdict::All(1);
+            return Dispatch::All(1);
         }
         for frame in burst.drain(..) {
             match way(&frame) {
-                2 => out.trash.drop(frame, DropReason::NoRoute),
+                2 => out.drops.drop(frame, DropReason::NoRoute),
                 3 => self.held.push(frame),
                 port => out.push(usize::from(port), frame),
             }
         }
-        Verdict::Split
+        Dispatch::Split
     }
-    fn poll<C: Clock>(&mut self, burst: &mut Burst<HeapBuf>, _: &mut Outputs<HeapBuf>, _: &mut Laps<'_, C>) -> Verdict {
+    fn poll<C: Clock>(
+        &mut self,
+        burst: &mut Burst<HeapBuf>,
+        _: &mut Outputs<HeapBuf>,
+        _: &mut NodeTimer<'_, C>,
+    ) -> Dispatch {
         burst.extend(self.held.drain(..));
-        Verdict::All(0)
+        Dispatch::All(0)
     }
     fn release(&mut self) {
         self.seen.clear();
@@ -138,7 +143,7 @@ fn mpls() -> Mpls<Stub> {
 struct Ran {
     out: [Vec<Vec<u8>>; 3],
     drops: DropCounters,
-    verdict: Verdict,
+    dispatch: Dispatch,
 }
 
 /// One burst through the function, and the books balanced.
@@ -147,21 +152,21 @@ fn run(function: &mut Mpls<Stub>, ingress: usize, frames: &[Vec<u8>]) -> Ran {
     let clock = FakeClock::new(1_000_000_000);
     let mut out = Outputs::new(3);
     let mut burst: Burst<_> = frames.iter().map(|f| pool.frame(f).unwrap()).collect();
-    let verdict = function.process(ingress, &mut burst, &mut out, &mut Laps::start(&clock, 0, true));
-    if let Verdict::All(port) = verdict {
+    let dispatch = function.process(ingress, &mut burst, &mut out, &mut NodeTimer::start(&clock, 0, true));
+    if let Dispatch::All(port) = dispatch {
         assert!(out.ports.iter().all(Burst::is_empty));
         out.ports[port] = burst;
     } else {
         assert!(burst.is_empty());
     }
-    let drops = out.trash.counters().clone();
-    out.trash.empty();
+    let drops = out.drops.counters().clone();
+    out.drops.empty();
     let sent = out.ports.iter().map(Burst::len).sum::<usize>();
     let held = Function::<HeapBuf>::held(function);
     assert_eq!(frames.len(), sent + drops.total() as usize + held, "received = sent + drops + held");
     assert_eq!(pool.in_use(), sent + held);
     let bytes = |port: usize| out.ports[port].iter().map(|f| f.data().to_vec()).collect();
-    let ran = Ran { out: [0, 1, 2].map(bytes), drops, verdict };
+    let ran = Ran { out: [0, 1, 2].map(bytes), drops, dispatch };
     function.inner.held.clear();
     drop(out);
     assert_eq!(pool.in_use(), 0);

@@ -1,7 +1,7 @@
 use std::{net::IpAddr, sync::mpsc};
 
 use super::*;
-use crate::{local::Event, router::NeighbourState, tables::ADJ_LOCAL};
+use crate::{model::Event, router::NeighbourState, tables::ADJ_LOCAL};
 
 /// A router with a queue of events and a clock.
 struct Scene {

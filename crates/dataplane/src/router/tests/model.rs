@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    router::{Address, Hop, Item, Key, Link, Path},
+    model::{Address, Hop, Item, Key, Link, Path},
     Prefix,
 };
 

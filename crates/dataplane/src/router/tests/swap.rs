@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::*;
-use crate::{router::FibMemory, Prefix};
+use crate::{model::OpErrorKind, router::FibMemory, Prefix};
 
 /// What a maker has been asked for, and whether it refuses.
 #[derive(Debug, Clone, Default)]
@@ -85,8 +85,8 @@ fn a_table_that_refuses_changes_nothing() {
     let mut router = with_maker(Box::new(watched.clone()));
     load(&mut router, 0, 4000).unwrap();
     watched.refuse.store(REFUSE_TABLE, Ordering::Relaxed);
-    let error = load(&mut router, 4000, 1000).unwrap_err().to_string();
-    assert!(error.ends_with("the IPv4 forwarding table: no memory left: give --socket-mem more"), "{error}");
+    let error = load(&mut router, 4000, 1000).unwrap_err();
+    assert_eq!((error.kind, error.why), (OpErrorKind::Table, full().to_string()));
     assert_eq!((router.counts().routes, router.counts().ip4, mac(&router, "16.15.170.1")), (4000, 4004, None));
     watched.refuse.store(0, Ordering::Relaxed);
     load(&mut router, 4000, 1000).unwrap();
@@ -113,7 +113,7 @@ fn a_neighbour_that_the_table_refuses_is_tried_again() {
     load(&mut router, 0, 5000).unwrap();
     let (sender, events) = std::sync::mpsc::sync_channel(4);
     let (addr, mac_addr) = ("192.0.2.2".parse().unwrap(), MacAddr([2, 0, 0, 0, 0, 2]));
-    sender.send(crate::local::Event::Neighbour { interface: 0, addr, mac: mac_addr }).unwrap();
+    sender.send(crate::model::Event::Neighbour { interface: 0, addr, mac: mac_addr }).unwrap();
     watched.refuse.store(REFUSE_TABLE, Ordering::Relaxed);
     router.tick(SECOND, &events);
     assert_eq!((router.trouble(), to(&router, "192.0.2.2").next), (Some(&full()), Next::Glean));

@@ -12,7 +12,7 @@ fn a_network_with_one_access_link_has_one_place_for_what_comes_out() {
     // Asked for, and then remembered: the same each time, and each time counted.
     for round in 1..=3 {
         let ran = rig.run(UNDER, &[unknown.clone(), group.clone()]);
-        assert_eq!((ran.verdict, ran.originated), (Verdict::All(0), 0));
+        assert_eq!((ran.dispatch, ran.originated), (Dispatch::All(0), 0));
         assert_eq!(ran.out[0], [inner(NEAR, FAR), inner([0xff; 6], FAR)]);
         assert_eq!(rig.counter("vxlan-flooded"), 2 * round);
     }

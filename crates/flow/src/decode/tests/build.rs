@@ -2,7 +2,7 @@
 
 use etherparse::{PacketBuilder, TcpHeader};
 
-use crate::{decode::*, Addresses, Key};
+use crate::{decode::*, Addresses, Distinguish, Key};
 
 pub const A4: [u8; 4] = [198, 18, 0, 1];
 pub const B4: [u8; 4] = [198, 19, 3, 9];
@@ -110,10 +110,10 @@ pub fn kinds() -> Vec<(&'static str, Vec<u8>)> {
 
 pub fn decoders() -> Vec<Decoder> {
     let mut all = Vec::new();
-    for joined in [false, true] {
+    for biflow in [false, true] {
         for layer in [Layer::Outer, Layer::Inner] {
             for distinguish in [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label] {
-                all.push(Decoder::new(DecodeSpec { mpls: layer, vxlan: layer, distinguish, joined, ..inner() }));
+                all.push(Decoder::new(DecodeSpec { mpls: layer, vxlan: layer, distinguish, biflow, ..inner() }));
             }
         }
     }

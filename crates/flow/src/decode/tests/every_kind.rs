@@ -3,7 +3,7 @@
 use etherparse::{Ipv4Options, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 
 use super::build::*;
-use crate::{decode::*, Key};
+use crate::{decode::*, Distinguish, Key};
 
 fn read(spec: DecodeSpec, frame: &[u8]) -> Ip {
     let decoded = Decoder::new(spec).decode(frame, 0);
@@ -228,8 +228,8 @@ fn malformed_is_what_claims_to_be_ip() {
 
 #[test]
 fn ports_of_the_logger() {
-    for (joined, ports) in [(false, [0, 1, 2, 3, 255]), (true, [0, 0, 2, 2, 254])] {
-        let decoder = Decoder::new(DecodeSpec { joined, ..inner() });
+    for (biflow, ports) in [(false, [0, 1, 2, 3, 255]), (true, [0, 0, 2, 2, 254])] {
+        let decoder = Decoder::new(DecodeSpec { biflow, ..inner() });
         for (port, want) in [0, 1, 2, 3, 255].into_iter().zip(ports) {
             for frame in [plain(), plain6(), tagged(&plain(), &[(0x8100, 1)])] {
                 assert_eq!(ip(decoder.decode(&frame, port)).unwrap().key.port, want);
@@ -240,19 +240,19 @@ fn ports_of_the_logger() {
 
 #[test]
 fn requests_and_answers_are_one_flow() {
-    let joined = DecodeSpec { joined: true, ..inner() };
+    let biflow = DecodeSpec { biflow: true, ..inner() };
     for (request, answer) in [(8, 0), (13, 14), (15, 16), (17, 18)] {
-        let there = read(joined, &ether(0x800, &ip4(A4, B4, 1, &[request, 0, 0, 0, 0, 0, 0, 0])));
-        let back = read(joined, &ether(0x800, &ip4(B4, A4, 1, &[answer, 0, 0, 0, 0, 0, 0, 0])));
+        let there = read(biflow, &ether(0x800, &ip4(A4, B4, 1, &[request, 0, 0, 0, 0, 0, 0, 0])));
+        let back = read(biflow, &ether(0x800, &ip4(B4, A4, 1, &[answer, 0, 0, 0, 0, 0, 0, 0])));
         assert_eq!((there.key, there.reversed), (key4(0, request as u16 * 256, 1), false));
         assert_eq!((back.key, back.reversed), (there.key, true));
-        let apart = read(inner(), &ether(0x800, &ip4(A4, B4, 1, &[answer, 0, 0, 0, 0, 0, 0, 0])));
-        assert_eq!((apart.key, apart.reversed), (key4(0, answer as u16 * 256, 1), false));
+        let uniflow = read(inner(), &ether(0x800, &ip4(A4, B4, 1, &[answer, 0, 0, 0, 0, 0, 0, 0])));
+        assert_eq!((uniflow.key, uniflow.reversed), (key4(0, answer as u16 * 256, 1), false));
     }
-    let there = read(joined, &ether(0x86dd, &ip6(B6, A6, 58, &[128, 0, 0, 0])));
-    let back = read(joined, &ether(0x86dd, &ip6(A6, B6, 58, &[129, 0, 0, 0])));
+    let there = read(biflow, &ether(0x86dd, &ip6(B6, A6, 58, &[128, 0, 0, 0])));
+    let back = read(biflow, &ether(0x86dd, &ip6(A6, B6, 58, &[129, 0, 0, 0])));
     assert_eq!((there.key, there.reversed), (key6(0, 128 * 256, 58), true));
     assert_eq!((back.key, back.reversed), (there.key, false));
     // An error is no answer.
-    assert_eq!(key(joined, &ether(0x800, &ip4(A4, B4, 1, &[3, 4, 0, 0]))), key4(0, 3 * 256 + 4, 1));
+    assert_eq!(key(biflow, &ether(0x800, &ip4(A4, B4, 1, &[3, 4, 0, 0]))), key4(0, 3 * 256 + 4, 1));
 }

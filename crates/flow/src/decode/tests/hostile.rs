@@ -3,7 +3,11 @@
 use proptest::{collection::vec, prelude::*, sample::Index};
 
 use super::build::*;
-use crate::{decode::*, Addresses, Key};
+use crate::{
+    decode::{seen::Seen, *},
+    packed::{Key4, Key6},
+    Addresses, Distinguish, Key,
+};
 
 /// One of the kinds with some of its bytes changed.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
@@ -69,8 +73,8 @@ fn without_ports(key: Key) -> Key {
 #[test]
 fn a_frame_cut_short_is_the_same_flow_or_none() {
     for (name, frame) in kinds() {
-        // Directions apart: of joined ones, the order hangs on the ports.
-        for decoder in decoders().into_iter().filter(|decoder| !decoder.spec().joined) {
+        // Without biflows: the direction of a biflow depends on the ports.
+        for decoder in decoders().into_iter().filter(|decoder| !decoder.spec().biflow) {
             let Some(whole) = ip(decoder.decode(&frame, 1)) else { continue };
             let outer = Decoder::new(DecodeSpec { vxlan: Layer::Outer, ..*decoder.spec() });
             for len in 0..frame.len() {
@@ -152,12 +156,12 @@ proptest! {
 
     #[test]
     fn directions_join(frame in any_plain()) {
-        let spec = DecodeSpec { joined: true, ..DecodeSpec::default() };
-        let (decoder, apart) = (Decoder::new(spec), Decoder::new(DecodeSpec { joined: false, ..spec }));
+        let spec = DecodeSpec { biflow: true, ..DecodeSpec::default() };
+        let (decoder, uniflow) = (Decoder::new(spec), Decoder::new(DecodeSpec { biflow: false, ..spec }));
         let there = ip(decoder.decode(&frame, 0)).unwrap();
         let back = ip(decoder.decode(&turned(&frame), 1)).unwrap();
         prop_assert_eq!((there.key, there.tcp_flags), (back.key, back.tcp_flags));
-        let one = ip(apart.decode(&frame, 0)).unwrap();
+        let one = ip(uniflow.decode(&frame, 0)).unwrap();
         let src = (one.key.addresses.src(), one.key.sport);
         let dst = (one.key.addresses.dst(), one.key.dport);
         prop_assert_eq!((there.reversed, back.reversed), (src > dst, dst > src));

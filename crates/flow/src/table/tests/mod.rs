@@ -29,9 +29,9 @@ const HZ: u64 = 1000;
 type Parts = (Worker<Heap>, Reader<Heap>, EndedReader);
 
 /// Room for 1,024 flows, idle for 8 s, active for 30 s; time starts at zero.
-fn small(full: Full, joined: bool, ended: usize) -> Parts {
+fn small(full: TableFull, biflow: bool, ended: usize) -> Parts {
     let (idle, active) = (Duration::from_secs(8), Duration::from_secs(30));
-    let spec = TableSpec { idle, active, full, joined, ..TableSpec::new(1024) };
+    let spec = TableSpec { idle, active, full, biflow, ..TableSpec::new(1024) };
     table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), ended).unwrap()
 }
 

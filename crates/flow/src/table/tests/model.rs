@@ -59,10 +59,10 @@ proptest! {
     #[test]
     fn every_packet_is_in_exactly_one_place(
         steps in prop::collection::vec(step(), 1..30),
-        evict in any::<bool>(), joined in any::<bool>(), forced in any::<bool>(),
+        evict in any::<bool>(), biflow in any::<bool>(), forced in any::<bool>(),
     ) {
-        let full = if evict { Full::Evict } else { Full::Refuse };
-        let (mut worker, reader, mut ended) = small(full, joined, 1 << 16);
+        let full = if evict { TableFull::Evict } else { TableFull::DropNew };
+        let (mut worker, reader, mut ended) = small(full, biflow, 1 << 16);
         let (mut sent, mut out) = (HashMap::new(), HashMap::new());
         let mut now = 0;
         let sum = |bytes: u32, back: bool| if back { [0, 0, 1, bytes.into()] } else { [1, bytes.into(), 0, 0] };
@@ -71,7 +71,7 @@ proptest! {
                 Step::Four(packets) => {
                     let packets: Vec<_> = packets
                         .iter()
-                        .map(|&(i, tcp_flags, back)| Packet4 { tcp_flags, reversed: back && joined, ..four(i) })
+                        .map(|&(i, tcp_flags, back)| Packet4 { tcp_flags, reversed: back && biflow, ..four(i) })
                         .collect();
                     packets.iter().for_each(|p| add(&mut sent, p.key.into(), sum(p.bytes, p.reversed)));
                     worker.count4(&packets, 1, now, &NoPrefetch);
@@ -79,7 +79,7 @@ proptest! {
                 Step::Six(packets) => {
                     let packets: Vec<_> = packets
                         .iter()
-                        .map(|&(i, tcp_flags, back)| Packet6 { tcp_flags, reversed: back && joined, ..six(i) })
+                        .map(|&(i, tcp_flags, back)| Packet6 { tcp_flags, reversed: back && biflow, ..six(i) })
                         .collect();
                     packets.iter().for_each(|p| add(&mut sent, p.key.into(), sum(p.bytes, p.reversed)));
                     worker.count6(&packets, 1, now, &NoPrefetch);

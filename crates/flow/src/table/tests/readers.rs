@@ -32,7 +32,7 @@ fn check(flow: &Record) {
 #[test]
 fn every_row_read_is_of_one_flow_at_one_moment() {
     // Enough flows to evict all the time, each in bursts of its own.
-    let (mut worker, reader, mut ended) = small(Full::Evict, true, 256);
+    let (mut worker, reader, mut ended) = small(TableFull::Evict, true, 256);
     let stop = AtomicBool::new(false);
     thread::scope(|threads| {
         let scans: Vec<_> = (0..2)

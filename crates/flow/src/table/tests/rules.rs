@@ -12,7 +12,7 @@ fn ends(records: &[Record]) -> Vec<(u64, u64, EndReason)> {
 
 #[test]
 fn a_flow_is_shown_as_it_was_counted() {
-    let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, _ended) = small(TableFull::DropNew, true, 64);
     let first = Packet4 { tos: 0xb8, ..tcp(7, SYN, true) };
     // The first and its answer in one burst, another burst later.
     worker.count4(&[first, tcp(7, SYN | ACK, false)], 3, 2500, &NoPrefetch);
@@ -34,7 +34,7 @@ fn a_flow_is_shown_as_it_was_counted() {
 fn what_is_expected_is_counted_as_ever() {
     let burst: Vec<Packet4> = (0..64).map(|i| four(i % 40)).collect();
     let counted = |expected: &[&[Packet4]]| {
-        let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+        let (mut worker, reader, _ended) = small(TableFull::DropNew, true, 64);
         for (now, expected) in (1..).zip(expected) {
             worker.begin();
             expected.iter().for_each(|packet| worker.expect4(packet, &NoPrefetch));
@@ -51,7 +51,7 @@ fn what_is_expected_is_counted_as_ever() {
     assert_eq!(counted(&[&burst[..7], &burst[..63], &[]]), plain);
     let twice = [&burst[..], &burst].concat();
     assert_eq!(counted(&[&burst, &twice, &burst]), plain);
-    let (mut worker, reader, _ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, _ended) = small(TableFull::DropNew, true, 64);
     (40..60).for_each(|i| worker.expect4(&four(i), &NoPrefetch));
     worker.begin();
     worker.count4(&burst[..20], 0, 1, &NoPrefetch);
@@ -60,7 +60,7 @@ fn what_is_expected_is_counted_as_ever() {
 
 #[test]
 fn quiet_flows_end_and_long_ones_are_cut() {
-    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
     worker.count4(&[four(1), four(2)], 0, 1000, &NoPrefetch);
     age(&mut worker, 8_999);
     assert!(records(&mut ended).is_empty());
@@ -93,7 +93,7 @@ fn quiet_flows_end_and_long_ones_are_cut() {
 
 #[test]
 fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
-    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
     let (mut fin, mut back) = (four(3), four(3));
     (fin.tcp_flags, back.tcp_flags, back.reversed) = (FIN | ACK, FIN | ACK, true);
     // 1 rests for eight seconds, 2 goes on for half a minute and has a frame that was written late, 3 is closed by both
@@ -132,7 +132,7 @@ fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
 
 #[test]
 fn a_flow_of_a_capture_that_is_due_for_a_cut_at_the_end_ends() {
-    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
     worker.count4_at(&[four(1), four(1), four(1), four(1), four(2)], &[0, 7_000, 14_000, 21_000, 0], 0, &NoPrefetch);
     worker.count4_at(&[four(1), four(3)], &[28_000, 35_000], 0, &NoPrefetch);
     while !worker.flush(64) {}
@@ -144,7 +144,7 @@ fn a_flow_of_a_capture_that_is_due_for_a_cut_at_the_end_ends() {
 fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
     const HOUR: u64 = 3_600_000_000_000;
     const S: u64 = 1_000_000_000;
-    let (mut worker, mut reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut worker, mut reader, mut ended) = small(TableFull::DropNew, true, 64);
     let mut base = reader.timebase();
     let start = 10 * HOUR;
     let mut step = |worker: &mut Worker<Heap>, ended: &mut EndedReader, ticks: u64, by: i64| {
@@ -186,7 +186,7 @@ fn a_stepped_wall_clock_moves_no_flow_and_ends_none() {
 
 #[test]
 fn tcp_ends_a_flow() {
-    for (joined, frames, closed) in [
+    for (biflow, frames, closed) in [
         (true, &[(FIN, false), (FIN, true)][..], true),
         (true, &[(FIN, false), (FIN | ACK, false)], false),
         (true, &[(FIN, true)], false),
@@ -197,7 +197,7 @@ fn tcp_ends_a_flow() {
         (false, &[(ACK, false), (FIN | ACK, false)], true),
         (true, &[(SYN, false), (SYN, false)], false),
     ] {
-        let (mut worker, reader, mut ended) = small(Full::Refuse, joined, 64);
+        let (mut worker, reader, mut ended) = small(TableFull::DropNew, biflow, 64);
         for &(flags, reversed) in frames {
             worker.count4(&[tcp(1, flags, reversed)], 0, 1000, &NoPrefetch);
         }
@@ -205,7 +205,7 @@ fn tcp_ends_a_flow() {
         assert_eq!(reader.counts().flows, 1, "late frames are still counted: {frames:?}");
         age(&mut worker, 2000);
         let out = records(&mut ended);
-        assert_eq!(out.iter().any(|r| r.end == Some(EndReason::EndOfFlow)), closed, "{joined} {frames:?}");
+        assert_eq!(out.iter().any(|r| r.end == Some(EndReason::EndOfFlow)), closed, "{biflow} {frames:?}");
         assert_eq!(
             out.iter().map(|r| r.forward.packets + r.back.packets).sum::<u64>(),
             [0, frames.len() as u64][usize::from(closed)]
@@ -215,7 +215,7 @@ fn tcp_ends_a_flow() {
 
 #[test]
 fn a_new_connection_on_old_ports_is_a_new_record() {
-    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
     worker.count4(&[tcp(1, SYN, false), tcp(1, RST, true)], 0, 1000, &NoPrefetch);
     worker.count4(&[Packet4 { tos: 4, ..tcp(1, SYN, true) }, tcp(1, ACK, false)], 5, 1500, &NoPrefetch);
     let out = records(&mut ended);
@@ -242,11 +242,11 @@ fn full_is_refused_or_the_oldest_goes() {
         assert_eq!(flows(&reader).len() as u64, counts.flows);
         (counts, flows(&reader), records(&mut ended))
     };
-    let (counts, left, out) = refused(Full::Refuse);
+    let (counts, left, out) = refused(TableFull::DropNew);
     assert_eq!((counts.flows + counts.refused_packets, counts.evicted, out.len()), (20_000, 0, 0));
     // All there was room for in the beginning is still there.
     assert!((0..1024).all(|i| left.iter().any(|f| Key4::of(&f.key) == Some(four(i).key))));
-    let (counts, left, out) = refused(Full::Evict);
+    let (counts, left, out) = refused(TableFull::Evict);
     assert_eq!((counts.refused_packets, counts.created, counts.evicted), (0, 20_000, out.len() as u64));
     assert_eq!(counts.flows + counts.evicted, 20_000);
     assert!(out.iter().all(|r| r.end == Some(EndReason::LackOfResources)));
@@ -262,7 +262,7 @@ fn counters_never_wrap() {
     for (packets, forward, back) in
         [(0x7fff_ffff_u64 << 32, 0, 0), (0x7fff_ffff, 0, 0), (5, (1 << 47) - 1, 0), (5, 0, (1 << 47) - 1)]
     {
-        let (mut worker, reader, mut ended) = small(Full::Refuse, true, 64);
+        let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
         worker.count4(&[four(1)], 0, 1000, &NoPrefetch);
         let mut place = 0;
         reader.scan(0, 2000, &mut |at, _| place = at as usize);
@@ -289,7 +289,7 @@ fn counters_never_wrap() {
 
 #[test]
 fn records_that_nobody_takes_are_dropped_and_counted() {
-    let (mut worker, reader, mut ended) = small(Full::Refuse, true, 40);
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 40);
     worker.count4(&(0..100).map(four).collect::<Vec<_>>(), 0, 0, &NoPrefetch);
     age(&mut worker, 9000);
     assert_eq!((reader.counts().ended[0], reader.counts().dropped_records), (100, 60));
@@ -327,7 +327,7 @@ fn wrong_specs_say_what_is_legal() {
     assert_eq!(error, TableError::Memory { need: base.words(), got: 8 });
     // Without room for IPv6 there is none.
     let none = TableSpec { flows6: 0, ..base };
-    for full in [Full::Evict, Full::Refuse] {
+    for full in [TableFull::Evict, TableFull::DropNew] {
         let spec = TableSpec { full, ..none.clone() };
         let (mut worker, reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::now(0, HZ), 0).unwrap();
         worker.count6(&[six(1), six(1)], 0, 0, &NoPrefetch);

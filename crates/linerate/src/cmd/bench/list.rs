@@ -2,14 +2,11 @@
 
 use std::{fs, path::Path};
 
+use campaign::{plans, requirements};
+use failure::{Exit, Failure};
 use measure::plan::library;
 
-use super::needs;
-use crate::{
-    cmd::{plan::load, sets},
-    failure::{Exit, Failure},
-    out,
-};
+use crate::out;
 
 /// Where plans are looked for beside the embedded ones.
 const FOLDER: &str = "plans";
@@ -43,15 +40,18 @@ fn found(folder: &Path) -> Vec<String> {
 }
 
 fn entry(name: &str) -> Result<String, Failure> {
-    let (plan, more) = match sets::of(name)? {
+    let (plan, more) = match plans::suite(name)? {
         Some(set) => {
-            let needs =
-                if set.base.needs.is_empty() { "what its runs need".to_owned() } else { needs::words(&set.base) };
+            let needs = if set.base.needs.is_empty() {
+                "what its runs need".to_owned()
+            } else {
+                requirements::describe(&set.base)
+            };
             (set.base, format!("    needs {needs}\n    runs  {}", set.runs.join(", ")))
         }
         None => {
-            let plan = load(name)?;
-            let mut more = format!("    needs {}", needs::words(&plan));
+            let plan = plans::load(name)?;
+            let mut more = format!("    needs {}", requirements::describe(&plan));
             if !plan.sweep.is_empty() {
                 let axes: Vec<_> = plan.sweep.axes.iter().map(ToString::to_string).collect();
                 more.push_str(&format!("\n    sweep {}", axes.join("; ")));

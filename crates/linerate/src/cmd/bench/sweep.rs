@@ -1,237 +1,76 @@
-//! Sweeps: a plan once for each combination of the values of some keys, as a plan of several runs is run, and one table,
-//! one result and one curve of all.
+//! A sweep as it goes on, its table, and its files.
 
-use std::{
-    env,
-    ffi::OsString,
-    io,
-    path::Path,
-    process::{Command, Stdio},
-    time::{Instant, SystemTime},
+use std::path::Path;
+
+use campaign::{
+    sweep::{SweepView, Swept},
+    Launcher,
 };
-
+use failure::{Exit, Failure, Stop};
 use measure::{
-    plan::{Axis, Plan, Point, SweepKey, ValidPlan},
-    result::Standing,
-    standing,
-    sweep::{SweepPoint, SweepResult, SWEEP_SCHEMA},
+    plan::{Axis, Plan, Point, ValidPlan},
+    result::RunResult,
+    sweep::SweepResult,
 };
-use report::{layout, layout::Sheet};
+use report::{layout, Document};
 
-use super::{command, rehearse, set};
+use super::job;
 use crate::{
-    cli::{BenchArgs, PortArgs},
-    cmd::{
-        output::{self, Documents},
-        runs, stored,
-    },
-    failure::{Exit, Failure},
+    cli::BenchArgs,
+    cmd::output::{self, Documents},
     out,
-    stop::Stop,
 };
 
-/// Options that concern the sweep as a whole.
-const WHOLE: [&str; 1] = ["--layout"];
-
-/// The flags of a sweep over a plan, or the one point that this process is for.
-pub fn over(plan: &mut Plan, args: &BenchArgs) -> Result<(), Failure> {
-    if let Some(point) = &args.sweep.point {
-        point.parse::<Point>()?.apply(plan);
-        return Ok(());
-    }
-    let axes = args.sweep.axes.iter().map(|text| text.parse::<Axis>()).collect::<Result<_, _>>()?;
-    plan.sweep.over(axes)?;
-    if let Some(command) = &args.sweep.sweep_command {
-        if command.trim().is_empty() {
-            let keys = SweepKey::ALL.map(|key| format!("{{{key}}}")).join(", ");
-            return Err(Failure::usage(format!(
-                "--sweep-command {command:?}: must be a command for sh -c, with placeholders for keys of the sweep ({keys}), \
-                 such as './set-cores {{cores}}'"
-            )));
-        }
-        plan.sweep.command = ["sh", "-c", command].map(str::to_owned).to_vec();
-    }
-    let beside = [
-        (SweepKey::Flows, "--flows", args.traffic.flows.is_some()),
-        (SweepKey::FrameSizes, "--frame-sizes", !args.frame_sizes.is_empty()),
-    ];
-    match beside.iter().find(|(key, _, given)| *given && plan.sweep.keys().contains(key)) {
-        Some((key, flag, _)) => Err(Failure::usage(format!("{flag}: contradicts the sweep over {key}: leave one out"))),
-        None => Ok(()),
-    }
-}
-
-/// Refuses what this device cannot be brought to. Only a command can change a device that is not built in.
-pub fn check_device(plan: &Plan, ports: &PortArgs) -> Result<(), Failure> {
-    let dut = ports.dut.as_deref().or(plan.dut.function.as_deref()).unwrap_or("l3");
-    let outside = !ports.ports.is_empty();
-    let simulated = !outside && (dut == "sim" || dut.starts_with("sim:"));
-    let told = !plan.sweep.command.is_empty();
-    let of_plan =
-        [(SweepKey::Cores, plan.dut.cores), (SweepKey::Queues, plan.dut.queues), (SweepKey::Routes, plan.dut.routes)];
-    let of_plan = of_plan.into_iter().filter_map(|(key, value)| Some((key, value?))).filter(|_| !outside);
-    let of_sweep = plan.sweep.axes.iter().flat_map(|axis| axis.values.iter().map(|&value| (axis.key, value)));
-    for (key, value) in of_plan.chain(of_sweep) {
-        let why = match key {
-            SweepKey::Flows | SweepKey::FrameSizes => continue,
-            _ if (outside || simulated) && told => continue,
-            SweepKey::Routes if !outside && !simulated => match dut {
-                "l3" => continue,
-                _ => format!("the built-in {dut} has none: use --dut l3"),
-            },
-            _ if !outside && !simulated && value == 1 => continue,
-            _ if !outside && !simulated => {
-                "the built-in device of a benchmark is one lcore with one queue a port: start \
-                 linerate forward --cpus ... --rx-queues ... in --sweep-command, and measure it through --port"
-                    .to_owned()
-            }
-            _ if simulated => {
-                "a simulated device has none: leave it out, or say what would set them (--sweep-command)".to_owned()
-            }
-            _ => format!(
-                "the tester cannot change them in an outside device: say what does (--sweep-command '... {{{key}}}')"
-            ),
-        };
-        return Err(Failure::usage(format!("{key} {value}: {why}")));
-    }
-    Ok(())
-}
-
-/// Runs every point, or rehearses them.
+/// Runs every point of the plan's sweep.
 pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
-    let points = plan.sweep.points();
-    if args.dry_run {
-        let at = |point: &Point| {
-            let mut plan = Plan::clone(plan);
-            point.apply(&mut plan);
-            Ok((point.to_string(), plan.validate()?))
-        };
-        return rehearse::all(&points.iter().map(at).collect::<Result<Vec<_>, Failure>>()?, args);
-    }
-    if plan.tests_addresses() {
-        return Err(Failure::usage(
-            "sweep: the address tests are not swept: they search over the addresses themselves",
-        ));
-    }
     if args.tables.against.is_some() {
         return Err(Failure::usage(
             "--against: compare two stored sweeps: linerate runs show new.json --against old.json",
         ));
     }
     output::check(&args.output)?;
-    let begun = (Instant::now(), SystemTime::now());
-    let (exit, measured, ended) = all(args, plan, &points)?;
-    if measured.is_empty() {
-        return ended.map(|()| exit);
+    let mut view = View { to_stdout: args.output.json.as_deref() == Some(Path::new("-")), quiet: args.output.quiet };
+    let (points, axes) = (plan.sweep.points().len(), plan.sweep.axes.iter().map(Axis::to_string).collect::<Vec<_>>());
+    let plural = if points == 1 { "" } else { "s" };
+    view.print(&format!("{points} point{plural}: {}\n", axes.join("; ")));
+    let job = job(args, Plan::clone(plan))?;
+    let Swept { exit, result, ended } =
+        campaign::sweep::run(plan, &job, &Launcher::new()?, &Stop::on_signals()?, &mut view)?;
+    if let Some(result) = &result {
+        show(result, args)?;
     }
-    let result = SweepResult {
-        schema: SWEEP_SCHEMA.to_owned(),
-        linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
-        plan_name: plan.name.clone(),
-        started_at: humantime::format_rfc3339_seconds(begun.1).to_string(),
-        elapsed_s: begun.0.elapsed().as_secs_f64(),
-        effective_plan: plan.to_json(),
-        keys: plan.sweep.keys(),
-        planned: points.len(),
-        standing: standing(exit, &measured),
-        points: measured,
-    };
-    show(&result, args)?;
     // What ended it half way is said after what it measured before.
     ended.map(|()| exit)
 }
 
-/// How a sweep stands: as its points together, unless something ended it before the last.
-fn standing(exit: Exit, points: &[SweepPoint]) -> Standing {
-    let of_points = standing::of_several(points.iter().map(|point| point.result.standing));
-    match (exit, of_points) {
-        (Exit::Stopped, _) => Standing::Stopped,
-        (Exit::Untrusted, _) => Standing::NotTrustworthy,
-        (Exit::Passed, Some(standing)) => standing,
-        (_, Some(Standing::CriterionMissed)) => Standing::CriterionMissed,
-        _ => Standing::Interrupted,
+/// Prints each point as it ends; beside a result on standard output, to standard error.
+struct View {
+    to_stdout: bool,
+    quiet: bool,
+}
+
+impl View {
+    fn print(&self, text: &str) {
+        match (self.to_stdout, self.quiet) {
+            (false, _) => out::print(text),
+            (true, false) => out::note(text.trim_end()),
+            (true, true) => {}
+        }
     }
 }
 
-/// The worst exit code of all points, and those measured; also what ended it before the last.
-type Measured = (Exit, Vec<SweepPoint>, Result<(), Failure>);
-
-fn all(args: &BenchArgs, plan: &ValidPlan, points: &[Point]) -> Result<Measured, Failure> {
-    let stop = Stop::on_signals()?;
-    let kept =
-        set::Kept::new().map_err(|e| Failure::machine(format!("no directory for the results of points: {e}")))?;
-    let to_stdout = args.output.json.as_deref() == Some(Path::new("-"));
-    let say = |text: String| match (to_stdout, args.output.quiet) {
-        (false, _) => out::print(&text),
-        (true, false) => out::note(text.trim_end()),
-        (true, true) => {}
-    };
-    let axes: Vec<_> = plan.sweep.axes.iter().map(Axis::to_string).collect();
-    let plural = if points.len() == 1 { "" } else { "s" };
-    say(format!("{} point{plural}: {}\n", points.len(), axes.join("; ")));
-    let (mut exit, mut measured) = (Exit::Passed, Vec::new());
-    for (i, point) in points.iter().enumerate() {
-        say(format!("{} of {}: {point}\n", i + 1, points.len()));
-        if let Err(e) = bring(plan, point, &stop) {
-            return Ok(if stop.requested() {
-                (Exit::Stopped, measured, Ok(()))
-            } else {
-                (Exit::Failed, measured, Err(e))
-            });
-        }
-        let keep = kept.0.join(format!("{i}.json"));
-        let code = one(point, &keep, &stop).map_err(|e| Failure::failed(format!("point {point}: {e}")))?;
-        exit = set::worse(exit, code);
-        if let Ok(result) = stored::read(&keep) {
-            say(report::sweep::lines(&result));
-            measured.push(SweepPoint { values: point.values(), result });
-        }
-        if stop.requested() || exit == Exit::Stopped {
-            return Ok((Exit::Stopped, measured, Ok(())));
-        }
-        if matches!(exit, Exit::Usage | Exit::Machine) {
-            // What is wrong with the command or the machine is so for the next point, too; it has said what.
-            break;
-        }
+impl SweepView for View {
+    fn begins(&mut self, number: usize, of: usize, point: &Point) {
+        self.print(&format!("{number} of {of}: {point}\n"));
     }
-    Ok((exit, measured, Ok(())))
-}
 
-/// Runs the user's command for a point, if there is one.
-fn bring(plan: &ValidPlan, point: &Point, stop: &Stop) -> Result<(), Failure> {
-    let sweep = &plan.sweep;
-    if sweep.command.is_empty() {
-        return Ok(());
+    fn measured(&mut self, result: &RunResult) {
+        self.print(&report::sweep::lines(result));
     }
-    let argv: Vec<String> = sweep.command.iter().map(|word| point.fill(word)).collect();
-    let name = |key: SweepKey| format!("LINERATE_{}", key.name().to_uppercase());
-    let env: Vec<_> = point.0.iter().map(|(key, value)| (name(*key), value.to_string())).collect();
-    command::run_first(&argv, &env, sweep.command_timeout, &|| stop.requested())
-        .map_err(|how| Failure::failed(format!("point {point}: sweep.command: {how}")))
-}
 
-/// Measures one point in a process of its own, and gives its exit code; its report is in the file.
-fn one(point: &Point, keep: &Path, stop: &Stop) -> io::Result<u8> {
-    let mut command = Command::new(env::current_exe()?);
-    command.args(of_point(env::args_os().skip(1)));
-    command.arg("--point").arg(point.name()).arg("--keep").arg(keep).stdout(Stdio::null());
-    set::ended(command, stop)
-}
-
-/// The command line without what concerns the sweep as a whole.
-fn of_point(given: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let whole = |option: &str| set::FILES.contains(&option) || WHOLE.contains(&option);
-    let (mut out, mut skip) = (Vec::new(), false);
-    for arg in given {
-        let text = arg.to_string_lossy();
-        let option = text.split_once('=').map_or(&*text, |(option, _)| option);
-        match (skip, whole(option)) {
-            (true, _) => skip = false,
-            (false, true) => skip = !text.contains('='),
-            (false, false) => out.push(arg),
-        }
+    fn failed(&mut self, failure: &Failure) {
+        out::note(&format!("linerate: {failure}"));
     }
-    out
 }
 
 /// Prints the table and writes the files asked for.
@@ -239,66 +78,24 @@ fn show(result: &SweepResult, args: &BenchArgs) -> Result<(), Failure> {
     let results: Vec<_> = result.points.iter().map(|p| &p.result).collect();
     let mut sheets = vec![report::sweep::sheet(result)];
     sheets.extend(args.tables.layout.map(|layout| layout::sheet(&results, layout.layout())));
-    let json = || report::sweep::json(result).map_err(|e| e.to_string());
+    let json = || report::json::sweep(result).map_err(|e| e.to_string());
     let csv = || match sheets.get(1..) {
-        Some(layouts @ [_, ..]) => runs::csv(layouts),
+        Some(layouts @ [_, ..]) => report::sheet::csv(layouts),
         _ => report::sweep::csv(result),
     };
-    let markdown = || Ok(sheets.iter().map(Sheet::markdown).collect::<String>().trim_start().to_owned());
+    let document = Document::of(sheets.clone());
     output::write(
         &Documents {
             json: &json,
-            markdown: &markdown,
+            markdown: &|| Ok(report::markdown::render(&document)),
             svg: &|| report::svg::sweep(result).map_err(|e| e.to_string()),
             csv: &|| Ok(csv()),
             csv_tests: &|| Ok(report::sweep::csv_tests(result)),
             table: &|written| {
-                let files: String = written.iter().map(|p| format!("\nwritten {}", p.display())).collect();
-                runs::text(&sheets) + &files
+                let detail = output::detail(args.output.verbose);
+                format!("\n{}", report::terminal::render(&document, detail, &output::style(), written))
             },
         },
         &args.output,
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_point_writes_no_files_of_the_whole() {
-        let given = "bench --json=a.json --csv t.csv --quick --layout onp --sweep flows=1,2 --svg s.svg --plan p";
-        let out = of_point(given.split(' ').map(OsString::from));
-        assert_eq!(out.join(&OsString::from(" ")), "bench --quick --sweep flows=1,2 --plan p");
-    }
-
-    #[test]
-    fn only_what_can_be_changed_is_swept() {
-        let check = |toml: &str, dut: Option<&str>, port: bool| {
-            let plan = Plan::from_toml(toml).unwrap().validate().unwrap();
-            let ports = if port { vec!["null".to_owned(); 2] } else { Vec::new() };
-            let args = PortArgs { dut: dut.map(str::to_owned), ports, ..PortArgs::default() };
-            check_device(&plan, &args).map_err(|e| e.text)
-        };
-        let refused = |toml, dut, port, says: &str| {
-            let error = check(toml, dut, port).unwrap_err();
-            assert!(error.contains(says) && !error.contains('\n'), "{error}");
-        };
-        let told = "[sweep]\ncores = [1, 2]\nroutes = [9]\ncommand = ['true']";
-        assert_eq!(check("[sweep]\ncores = [1]\nqueues = [1]\nroutes = [1, 9]", None, false), Ok(()));
-        assert_eq!(check(told, Some("sim:capacity=1M"), false), Ok(()));
-        assert_eq!(check(told, None, true), Ok(()));
-        assert_eq!(check("dut.cores = 4", None, true), Ok(()), "not looked at");
-        refused("[sweep]\ncores = [1, 2]", None, false, "cores 2: the built-in device of a benchmark is one lcore");
-        refused(told, None, false, "cores 2: the built-in");
-        refused("dut.queues = 4", None, false, "queues 4: the built-in");
-        refused("[sweep]\nroutes = [1]", Some("l2"), false, "routes 1: the built-in l2 has none");
-        refused("[sweep]\nroutes = [1]", Some("sim"), false, "routes 1: a simulated device has none");
-        refused(
-            "[sweep]\nqueues = [1]",
-            None,
-            true,
-            "cannot change them in an outside device: say what does (--sweep-command '... {queues}')",
-        );
-    }
 }

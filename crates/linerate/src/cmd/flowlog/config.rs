@@ -17,13 +17,13 @@ use serde::{de, Deserialize, Deserializer, Serialize};
 
 use super::sinks;
 use crate::{
-    cli::{
-        flowlog::{Directions, Distinguish, FlowlogArgs, Full, Layer},
-        MachineArgs, MemoryArg,
-    },
+    cli::flowlog::{Directions, Distinguish, FlowlogArgs, Full, Layer},
     cmd::forward::config::{file, number, placement, Placement},
-    engine::{self, flowlog::LogSpec, Polled, NODE_SAMPLE},
-    failure::Failure,
+};
+use failure::Failure;
+use rig::{
+    device::{LogSpec, Polled, NODE_SAMPLE},
+    MachineOptions, MemoryChoice,
 };
 
 /// Where clients read flows unless told otherwise.
@@ -97,7 +97,7 @@ pub struct Config {
     /// Largest IP packet.
     pub mtu: u16,
     /// Where packets live.
-    pub memory: MemoryArg,
+    pub memory: MemoryChoice,
     /// Memory for packets in MiB.
     pub memory_mib: u32,
     /// Descriptors of each queue.
@@ -138,7 +138,7 @@ impl Default for Config {
             queue_map: Vec::new(),
             tx: TxPolicy::default().to_string(),
             mtu: 1500,
-            memory: MemoryArg::Auto,
+            memory: MemoryChoice::Auto,
             memory_mib: 256,
             descriptors: 2048,
             no_clocks: false,
@@ -219,7 +219,10 @@ impl Config {
         over!(args: tls_cert, tls_key, metrics, mtu);
         config.domain = args.domain.or(config.domain);
         let memory = &args.memory;
-        over!(memory: memory, memory_mib, descriptors);
+        if let Some(kind) = memory.memory {
+            config.memory = kind.choice();
+        }
+        over!(memory: memory_mib, descriptors);
         args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
         Ok(config)
     }
@@ -251,7 +254,7 @@ impl Config {
                 return Err(Failure::usage(format!("{key} {value}: must be {} to {}", legal.start(), legal.end())));
             }
         }
-        engine::check_descriptors(self.descriptors)?;
+        rig::check_descriptors(self.descriptors)?;
         let duration = Some(&self.duration).filter(|text| !text.is_empty());
         let duration = duration.map(|text| units::parse_duration(text).map_err(|e| format!("duration: {e}")));
         let placed = placement(&self.cpus, &self.queue_map, ports, self.rx_queues, allowed)?;
@@ -317,15 +320,15 @@ impl Settings {
             Layer::Outer => decode::Layer::Outer,
         };
         let full = match self.config.full {
-            Full::Refuse => table::Full::Refuse,
-            Full::Evict => table::Full::Evict,
+            Full::Refuse => table::TableFull::DropNew,
+            Full::Evict => table::TableFull::Evict,
         };
         LogSpec {
             table: TableSpec {
                 idle: self.idle,
                 active: self.active,
                 full,
-                joined: self.joined(),
+                biflow: self.joined(),
                 ..TableSpec::new(self.flows)
             },
             decode: DecodeSpec {
@@ -333,7 +336,7 @@ impl Settings {
                 vxlan: layer(self.config.vxlan),
                 vxlan_port: self.config.vxlan_port,
                 distinguish: self.distinguish(),
-                joined: self.joined(),
+                biflow: self.joined(),
             },
             reflect: self.config.reflect,
             settings: dataplane::Settings {
@@ -346,9 +349,9 @@ impl Settings {
     }
 
     /// Memory and descriptors. The CPUs are `cpus`.
-    pub fn machine(&self) -> MachineArgs {
+    pub fn machine(&self) -> MachineOptions {
         let Config { memory, memory_mib, descriptors, .. } = self.config;
-        MachineArgs { tester_cpu: None, dut_cpu: None, memory, memory_mib, descriptors }
+        MachineOptions { tester_cpu: None, dut_cpu: None, memory, memory_mib, descriptors }
     }
 
     /// Whether both ways are one flow.

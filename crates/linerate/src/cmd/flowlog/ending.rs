@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use flow::{export::SinkStats, protocol::Totals};
 
-use crate::engine::flowlog::{LogLoop, Logged};
+use rig::device::{LogLoop, Logged};
 
 /// How long flushing may take, and how long without getting on.
 const FLUSH: Duration = Duration::from_secs(60);

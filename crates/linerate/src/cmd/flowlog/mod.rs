@@ -22,16 +22,11 @@ use crate::{
         flowlog::{Control, FlowlogArgs},
         forward,
     },
-    control,
-    engine::{
-        self,
-        flowlog::{LogSpec, Logger},
-        port_mac,
-    },
-    failure::{Exit, Failure},
+    cmd::score,
     out,
-    stop::Stop,
 };
+use failure::{Exit, Failure, Stop};
+use rig::device::{port_mac, LogSpec, Logger};
 
 /// Runs the command.
 pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
@@ -43,14 +38,14 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
         out::print(&config.to_toml()?);
         return Ok(Exit::Passed);
     }
-    let facts = engine::facts::read();
+    let facts = rig::facts::read();
     let settings = config.check(&facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
     let specs = specs(&settings.config.ports, settings.config.once)?;
     let spec = settings.spec();
     let tables_mib = spec.tables_mib(settings.cpus.len());
-    let _claims = control::Claim::all(&specs)?;
-    let eal = engine::start_forward_eal(&settings.machine(), tables_mib, &settings.cpus, &specs)?;
+    let _claims = rig::Claim::all(&specs)?;
+    let eal = rig::start_forward_eal(&settings.machine(), tables_mib, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
     let logged = log(&settings, &specs, &spec, eal, &stop, &mut pools);
     match logged {
@@ -68,11 +63,16 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
 
 /// Asks or ends a logger that runs: it answers as any data plane does.
 fn ask(control: &Control) -> Result<Exit, Failure> {
-    client::run(&match control.clone() {
-        Control::Show { what, json, interval, target } => {
-            forward::Control::Show { what: what.into(), json, interval, limit: usize::MAX, target }
-        }
-        Control::Stop { target } => forward::Control::Stop { target },
+    client::run(&match control {
+        Control::Show { what, json, interval, target } => forward::Control::Show {
+            what: (*what).into(),
+            json: *json,
+            interval: interval.clone(),
+            limit: usize::MAX,
+            target: target.clone(),
+        },
+        Control::Stop { target } => forward::Control::Stop { target: target.clone() },
+        Control::Score(args) => return score::run(args),
     })
 }
 

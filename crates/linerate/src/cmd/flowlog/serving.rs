@@ -10,7 +10,9 @@ use flow::{
 };
 
 use super::config::Settings;
-use crate::{engine::flowlog::Logged, failure::Failure, out};
+use crate::out;
+use failure::Failure;
+use rig::device::Logged;
 
 /// Clients, metrics. Export is [`Logged`]'s, to be ended before these.
 pub struct Serving {
@@ -46,7 +48,7 @@ impl Serving {
         let spec = ExportSpec {
             sinks: settings.sinks.clone(),
             domain: config.domain.unwrap_or_else(|| domain(name)),
-            joined: settings.joined(),
+            biflow: settings.joined(),
             distinguish: settings.distinguish(),
             queue: (settings.flows * settings.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use flow::export::{FileSpec, SinkSpec, UdpSpec};
 
-use crate::failure::Failure;
+use failure::Failure;
 
 /// Slowest and fastest pace, in records a second.
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;

@@ -5,7 +5,7 @@ use flow::{
     protocol::{Ask, What},
 };
 
-use crate::failure::Exit;
+use failure::Exit;
 
 /// Why a logger could not be read: one line, and what it means for the exit code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,9 +67,7 @@ impl Talk for Client {
 /// Connects, and shows the token if one is asked for.
 pub fn connect(spec: &ClientSpec) -> Result<Client, Trouble> {
     Client::connect(spec).map_err(|error| match error {
-        ClientError::Refused(why) if spec.token.is_none() && why.contains("token") => {
-            Trouble::refused(format!("{why} (--token-file FILE)"))
-        }
+        ClientError::NeedsToken => Trouble::refused("a token is needed: give one with --token-file FILE"),
         other => other.into(),
     })
 }

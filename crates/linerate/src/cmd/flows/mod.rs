@@ -28,11 +28,8 @@ use link::Trouble;
 use screen::{Pressed, Quit, Screen};
 use watch::{News, Want, Watcher};
 
-use crate::{
-    cli::flows::FlowsArgs,
-    failure::{Exit, Failure},
-    out,
-};
+use crate::{cli::flows::FlowsArgs, out};
+use failure::{Exit, Failure};
 
 /// Loggers watched at most: each has a thread.
 const MAX_LOGGERS: usize = 256;

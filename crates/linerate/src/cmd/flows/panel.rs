@@ -15,7 +15,8 @@ use super::{
     text::{fit, five, five_of, span},
     view::{put, split_top},
 };
-use crate::{cmd::forward::text::clip, failure::Exit};
+use crate::cmd::forward::text::clip;
+use failure::Exit;
 
 /// Pairs of interfaces a panel shows at most.
 const MAX_PAIRS: u16 = 4;

@@ -26,11 +26,11 @@ use signal_hook::{
 };
 
 use super::board::Act;
-use crate::failure::Failure;
+use failure::Failure;
 
 /// Set by Ctrl-C, SIGTERM and SIGHUP.
 ///
-/// Unlike [`crate::stop::Stop`], a second signal does not end the process at once, for the terminal would stay as it is:
+/// Unlike [`failure::Stop`], a second signal does not end the process at once, for the terminal would stay as it is:
 /// `timeout` sends two.
 #[derive(Debug, Clone)]
 pub struct Quit(Arc<AtomicBool>);

@@ -12,7 +12,7 @@ use super::{
     view,
     watch::{Look, News},
 };
-use crate::failure::Exit;
+use failure::Exit;
 
 const AT: u64 = 1_700_000_000_000_000_000;
 

@@ -40,24 +40,15 @@ pub fn fit(text: &str, width: usize) -> String {
 /// written out.
 fn five_parts(value: f64) -> (String, &'static str) {
     // What is no number becomes zero here too.
-    let mut v = value.max(0.0);
+    let v = value.max(0.0);
     if v < 99_999.5 && v.fract() == 0.0 {
         return (format!("{v:.0}"), "");
     }
-    for prefix in ["", "k", "M", "G", "T", "P", "E"] {
-        // The limits sit half a last digit below the power, so that 999.9999 becomes 1.0000 of the next.
-        let digits = match v {
-            v if v < 9.999_95 => 4,
-            v if v < 99.999_5 => 3,
-            v if v < 999.995 => 2,
-            _ => {
-                v /= 1e3;
-                continue;
-            }
-        };
-        return (format!("{v:.digits$}"), prefix);
+    // Five digits of the last prefix are the most that fits.
+    if v >= 999.995e18 {
+        return (">999".into(), "E");
     }
-    (">999".into(), "E")
+    units::si_parts(v, 5)
 }
 
 /// Five digits: `14.881M`. Never more than seven characters.

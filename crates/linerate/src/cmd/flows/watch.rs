@@ -11,7 +11,7 @@ use super::{
     link::{Talk, Trouble},
     text::clean,
 };
-use crate::failure::Exit;
+use failure::Exit;
 
 /// First and longest wait before a lost logger is tried again.
 const FIRST: Duration = Duration::from_secs(1);

@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::Value;
 
-use crate::control::{Client, Request, MAX_LOAD};
 use crate::{
     cli::forward::{Change, Control, Target},
-    failure::{Exit, Failure},
     out,
 };
+use control::{Client, Request, MAX_LOAD};
+use failure::{Exit, Failure};
 
 /// Largest file of changes read.
 const MAX_FILE_BYTES: u64 = 1 << 30;

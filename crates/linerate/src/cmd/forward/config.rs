@@ -6,11 +6,9 @@ use dataplane::{impair::ImpairSpec, spec::PlaneSpec, TxPolicy};
 use packet::MacAddr;
 use serde::{de::DeserializeOwned, Deserialize, Serialize};
 
-use crate::{
-    cli::{forward::ForwardArgs, MachineArgs},
-    engine::{self, Polled},
-    failure::Failure,
-};
+use crate::cli::{forward::ForwardArgs, MachineArgs};
+use failure::Failure;
+use rig::device::Polled;
 
 /// Largest configuration file read; tables of any size come by `forward load`.
 const MAX_CONFIG_BYTES: u64 = 64 << 20;
@@ -183,7 +181,7 @@ fn no_tester(machine: &MachineArgs) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{flag} {cpu}: forward polls on --cpus {cpu}")));
         }
     }
-    engine::check_descriptors(machine.descriptors)
+    rig::check_descriptors(machine.descriptors)
 }
 
 /// Which CPUs poll, and who polls what.

@@ -6,19 +6,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dataplane::{router::Op, runtime::Runtime, Control, OutputStats, Plane, Snapshot};
+use dataplane::{model::Op, runtime::Runtime, Control, OutputStats, Plane, Snapshot};
 use dpdk::{Port, Tsc};
 use packet::{Clock, MacAddr};
 use serde_json::{json, Value};
 
 use super::{show, snapshot, view};
-use crate::{
-    control::{Asked, Request},
-    engine::Polled,
-    failure::Failure,
-    out,
-    stop::Stop,
-};
+use crate::out;
+use control::{Asked, Request};
+use failure::{Failure, Stop};
+use rig::device::Polled;
 
 /// What a function does each second with the ports and the counters of every lcore; it adds what it returns to the live
 /// view.

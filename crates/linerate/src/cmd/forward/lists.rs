@@ -3,8 +3,7 @@
 use dataplane::{
     router::RouteRow,
     spec::FunctionKind,
-    tables::{Adjacency, Next, Tag},
-    vxlan::Endpoint,
+    tables::{Adjacency, Endpoint, Next, Tag},
     Plane,
 };
 use packet::MacAddr;

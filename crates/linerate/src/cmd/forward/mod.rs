@@ -20,14 +20,9 @@ use desk::{Desk, Site};
 use dpdk::{Port, PortSpec, Tsc};
 use run::{poll, sockets, Opening};
 
-use crate::{
-    cli::forward::ForwardArgs,
-    control,
-    engine::{self, port_mac, DataPlane, DutSpec},
-    failure::{Exit, Failure},
-    out,
-    stop::Stop,
-};
+use crate::{cli::forward::ForwardArgs, out};
+use failure::{Exit, Failure, Stop};
+use rig::device::{port_mac, DataPlane, DataPlaneSpec, LoopOptions, NODE_SAMPLE};
 
 /// Runs the command.
 pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
@@ -39,12 +34,12 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
         out::print(&config.to_toml()?);
         return Ok(Exit::Passed);
     }
-    let facts = engine::facts::read();
+    let facts = rig::facts::read();
     let settings = config.check(args, &facts.cpus_allowed)?;
     let stop = Stop::on_signals()?;
     let specs = settings.ports.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
-    let _claims = control::Claim::all(&specs)?;
-    let eal = engine::start_forward_eal(&args.machine, 0, &settings.cpus, &specs)?;
+    let _claims = rig::Claim::all(&specs)?;
+    let eal = rig::start_forward_eal(&args.machine.options(), 0, &settings.cpus, &specs)?;
     let mut pools = Vec::new();
     let opening = Opening {
         descriptors: args.machine.descriptors,
@@ -64,14 +59,16 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
             out::note(&format!("port {name}: {why}"));
         }
     }
-    let spec = DutSpec {
+    let spec = DataPlaneSpec {
         plane: settings.plane.clone(),
-        impair: settings.impair.clone(),
-        settings: dataplane::Settings {
-            tx_policy: settings.tx,
-            node_clocks: !args.no_clocks,
-            node_sample: engine::NODE_SAMPLE,
-            ..dataplane::Settings::default()
+        options: LoopOptions {
+            impair: settings.impair.clone(),
+            settings: dataplane::Settings {
+                tx_policy: settings.tx,
+                node_clocks: !args.no_clocks,
+                node_sample: NODE_SAMPLE,
+                ..dataplane::Settings::default()
+            },
         },
     };
     let dut = DataPlane::new(eal, &spec, ports, &infos, &settings.polled)?;
@@ -79,7 +76,7 @@ pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     let (server, asked) = control::Server::start("forward", args.name.as_deref())?;
     out::note(&format!(
         "forwarding {} between {}; {}; Ctrl-C ends it",
-        spec.describe(),
+        spec.options.describe(spec.plane.kind.name()),
         settings.ports.join(" and "),
         server.path().display()
     ));

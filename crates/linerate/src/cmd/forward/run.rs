@@ -9,7 +9,7 @@ use dataplane::{Forwarder, Function, OutputStats};
 use dpdk::{Eal, Mbuf, Mempool, Port, PortConfig, PortSpec, RxQueue, Tsc, TxQueue};
 
 use super::desk::Desk;
-use crate::{failure::Failure, stop::Stop};
+use failure::{Failure, Stop};
 
 /// Without a frame for this long, the loops rest, where there are ports over sockets. No other port has anything to wait
 /// for then, and its ring would run over in the rest.

@@ -8,6 +8,7 @@ use dataplane::{
 };
 use dpdk::Port;
 use serde_json::{json, Value};
+use units::si_column as si;
 
 use super::{
     desk::Desk,
@@ -107,21 +108,6 @@ impl Sum {
             text.push_str(&table.text());
         }
         text
-    }
-}
-
-/// `12.34M` and the like, for rates a person reads.
-pub fn si(value: f64) -> String {
-    let (scaled, unit) = match value {
-        v if v >= 1e9 => (v / 1e9, "G"),
-        v if v >= 1e6 => (v / 1e6, "M"),
-        v if v >= 1e3 => (v / 1e3, "k"),
-        v => (v, ""),
-    };
-    if unit.is_empty() {
-        format!("{scaled:.0}")
-    } else {
-        format!("{scaled:.2}{unit}")
     }
 }
 

@@ -1,49 +1,38 @@
-//! Plain columns of text.
+//! Plain columns of text, and lines cut to a width.
 
-/// A table: figures to the right, words (a name that begins with `<`) to the left.
+use report::{Cell, Table};
+
+/// A table of counters: figures to the right, words (a name that begins with `<`) to the left.
 pub struct Columns {
-    names: Vec<(String, bool)>,
-    rows: Vec<Vec<String>>,
+    table: Table,
+    columns: usize,
 }
 
 impl Columns {
     /// With these columns.
     pub fn new(names: &[&str]) -> Self {
-        let name = |name: &&str| match name.strip_prefix('<') {
-            Some(name) => (name.to_owned(), true),
-            None => ((*name).to_owned(), false),
-        };
-        Self { names: names.iter().map(name).collect(), rows: Vec::new() }
+        let mut table = Table::default();
+        for name in names {
+            match name.strip_prefix('<') {
+                Some(name) => table.left(0, name, ""),
+                None => table.right(0, name, ""),
+            }
+        }
+        Self { table, columns: names.len() }
     }
 
     /// Adds a row; missing cells are empty.
     pub fn row(&mut self, cells: &[&str]) {
         // What comes from outside, such as a port's name, may not move the cursor.
-        let clean = |cell: &&str| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
-        self.rows.push(cells.iter().map(clean).collect());
+        let clean = |cell: &&str| cell.chars().map(|c| if c.is_control() { '?' } else { c }).collect::<String>().into();
+        let mut cells: Vec<Cell> = cells.iter().map(clean).collect();
+        cells.resize(self.columns, Cell::default());
+        self.table.row(cells);
     }
 
-    /// The table, a line a row.
+    /// The table, a line for each row.
     pub fn text(&self) -> String {
-        let cell = |row: &Vec<String>, i: usize| row.get(i).cloned().unwrap_or_default();
-        let wide = |i: usize, name: &str| {
-            self.rows.iter().map(|row| cell(row, i).chars().count()).max().unwrap_or(0).max(name.chars().count())
-        };
-        let widths: Vec<_> = self.names.iter().enumerate().map(|(i, (name, _))| wide(i, name)).collect();
-        let line = |cells: &dyn Fn(usize) -> String| {
-            let mut line = String::new();
-            for (i, (_, left)) in self.names.iter().enumerate() {
-                let (text, width) = (cells(i), widths[i]);
-                let gap = if i == 0 { "" } else { "  " };
-                line += &if *left { format!("{gap}{text:<width$}") } else { format!("{gap}{text:>width$}") };
-            }
-            line.trim_end().to_owned() + "\n"
-        };
-        let mut out = line(&|i| self.names[i].0.clone());
-        for row in &self.rows {
-            out += &line(&|i| cell(row, i));
-        }
-        out
+        self.table.plain()
     }
 }
 

@@ -1,0 +1,116 @@
+//! The latency trial at the throughput found.
+
+use failure::Failure;
+use measure::{
+    attempts::{Confirmation, GivenUp, Ruling, STEPS_DOWN, TESTER_STEP},
+    plan::Method,
+    result::Outcome,
+    search::Answer,
+    trial::{Purpose, TrialRecord, TrialSpec},
+};
+use units::Fps;
+
+use crate::{
+    controller::Controller,
+    testbed::{links_down, Testbed},
+    throughput::SearchPlace,
+};
+
+impl<T: Testbed> Controller<'_, T> {
+    /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
+    /// is lowered by the precision and tried again, and the notes say so.
+    pub(crate) fn confirm(
+        &mut self,
+        answer: &mut Answer,
+        at: &SearchPlace,
+        most: Option<Fps>,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<TrialRecord>, Failure> {
+        let Some(found) = answer.throughput else { return Ok(None) };
+        let plan = self.plan.clone();
+        // A goal's lower bound may lose frames in some of its trials: one more says nothing against it.
+        let goals = plan.search.method == Method::Mlrsearch;
+        let (tolerated, precision) = (plan.search.tolerated_loss, plan.search.precision.get());
+        let duration_s = plan.latency.duration.as_secs_f64();
+        let max_repeats = plan.trust.max_repeats;
+        let waits_s = (plan.trust.residual + plan.trust.settle).as_secs_f64();
+        let (most_s, mut spent_s) = (plan.time_of_a_test().as_secs_f64(), 0.0);
+        let mut load = found;
+        for step in 0..=STEPS_DOWN {
+            let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
+            let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), ..spec };
+            let tester_limited = answer.outcome == Outcome::TesterLimited;
+            let mut attempts = Confirmation::new(max_repeats, answer.placement, tester_limited);
+            let valid = loop {
+                if spent_s >= most_s {
+                    notes.push(format!("no latency: not measured within test_timeout = {most_s} s"));
+                    if step > 0 && !goals && answer.outcome != Outcome::TesterLimited {
+                        // A trial lost frames at what the search found, and none has passed below it.
+                        (answer.outcome, answer.throughput) = (Outcome::Inconclusive, None);
+                    }
+                    return Ok(None);
+                }
+                let mut line = self.line("latency", at.size, at.index);
+                line.load = Some(load);
+                let attempt = attempts.attempt();
+                let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
+                spent_s += trial.real_duration_s.max(0.0) + waits_s;
+                if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
+                    // What the search found stands; this trial says nothing of it.
+                    answer.outcome = Outcome::Interrupted;
+                    return Ok(None);
+                }
+                match attempts.rule(&trial) {
+                    Ruling::Counts => break Some(trial),
+                    Ruling::Repeat => {}
+                    Ruling::BeyondTester { .. } => break None,
+                    Ruling::GiveUp(why) => {
+                        if matches!(why, GivenUp::GoneAfterSearch { .. }) {
+                            answer.outcome = Outcome::Inconclusive;
+                        }
+                        notes.push(why.to_string());
+                        return Ok(None);
+                    }
+                }
+            };
+            let Some(trial) = valid else {
+                if goals {
+                    notes.push(GivenUp::Unconfirmed { trials: attempts.attempt() - 1, duration_s }.to_string());
+                    return Ok(None);
+                }
+                // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
+                load = Fps::from_raw(load.get() * TESTER_STEP);
+                continue;
+            };
+            if goals || trial.loss_ratio() <= tolerated.get() {
+                if step > 0 && answer.outcome == Outcome::TesterLimited {
+                    notes.push(format!(
+                        "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
+                    ));
+                } else if step > 0 {
+                    notes.push(format!(
+                        "lowered from {found}: trials of {duration_s} s, longer than the search's, lost frames above"
+                    ));
+                }
+                answer.throughput = Some(load);
+                return Ok(Some(trial));
+            }
+            answer.upper_bound = Some(load);
+            if answer.outcome != Outcome::Found {
+                answer.outcome = Outcome::Found;
+            }
+            load = Fps::from_raw(load.get() * (1.0 - precision));
+        }
+        if answer.outcome == Outcome::TesterLimited {
+            notes.push(format!("no latency: the tester offers neither {found} nor half of it for {duration_s} s"));
+            return Ok(None);
+        }
+        notes.push(format!(
+            "trials of {duration_s} s lost frames at {found} and at {STEPS_DOWN} loads below it, where shorter ones \
+             of the search did not"
+        ));
+        answer.outcome = Outcome::Inconclusive;
+        answer.throughput = None;
+        Ok(None)
+    }
+}

@@ -1,0 +1,154 @@
+//! Plans by name or file, and suites of them.
+
+use std::{borrow::Cow, fs, path::Path};
+
+use failure::Failure;
+use measure::plan::{
+    library,
+    suite::{member as suite_member, read as read_suite, Suite},
+    Plan,
+};
+use report::layout::Layout;
+
+/// Largest plan file read: a plan is a page of text.
+const MAX_PLAN_BYTES: u64 = 1 << 20;
+
+/// A plan by its name or file, as written; `PLAN:RUN` is one run of a plan that has several.
+pub fn load(name: &str) -> Result<Plan, Failure> {
+    match (text_of(name), name.rsplit_once(':')) {
+        (Ok(_), _) | (Err(_), None) => {}
+        (Err(_), Some((plan, run))) => return member(plan, run),
+    }
+    if let Some(set) = suite(name)? {
+        let runs: Vec<_> = set.runs.iter().map(|run| format!("{name}:{run}")).collect();
+        return Err(Failure::usage(format!("plan {name}: has several runs: name one of {}", runs.join(", "))));
+    }
+    let text = text_of(name)?;
+    let plan = Plan::from_toml(&text);
+    plan.map_err(|e| if library::text(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
+}
+
+/// The text of a plan, embedded or in a file.
+fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
+    if let Some(text) = library::text(name) {
+        return Ok(text.into());
+    }
+    let path = Path::new(name);
+    let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
+    if !path.exists() {
+        let names: Vec<&str> = library::names().collect();
+        return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
+    }
+    match fs::metadata(path) {
+        Ok(m) if m.is_file() && m.len() <= MAX_PLAN_BYTES => {}
+        Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
+        Err(e) => return Err(at(e.to_string())),
+    }
+    fs::read_to_string(path).map(Into::into).map_err(|e| at(e.to_string()))
+}
+
+/// A plan of several runs.
+#[derive(Debug)]
+pub struct SuitePlan {
+    /// What the file says of itself: its own sections, without the runs.
+    pub base: Plan,
+    /// Names of the runs, in order.
+    pub runs: Vec<String>,
+    /// How the table of all of them is laid out.
+    pub layout: Layout,
+}
+
+/// The runs of a plan, if it has several; `name` is a plan's, never `PLAN:RUN`.
+pub fn suite(name: &str) -> Result<Option<SuitePlan>, Failure> {
+    let Some(Suite { base, runs, layout: given }) = read_suite(name, text_of)? else { return Ok(None) };
+    Ok(Some(SuitePlan { base, runs, layout: layout(name, given)? }))
+}
+
+/// One run of a plan of several.
+fn member(name: &str, run: &str) -> Result<Plan, Failure> {
+    suite_member(name, run, text_of)
+}
+
+fn layout(name: &str, given: Option<String>) -> Result<Layout, Failure> {
+    let Some(given) = given else { return Ok(Layout::Onp) };
+    let found = Layout::ALL.into_iter().find(|l| given == l.name());
+    found.ok_or_else(|| Failure::usage(format!("plan {name}: layout {given:?}: must be nfvi, onp, router or flowlog")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_embedded_plan_is_valid_and_named_as_listed() {
+        for (name, text) in library::PLANS {
+            if let Some(set) = suite(name).unwrap() {
+                assert_eq!(set.base.name, *name);
+                for run in set.runs {
+                    load(&format!("{name}:{run}")).unwrap().validate().unwrap();
+                }
+                assert!(load(name).unwrap_err().text.contains(&format!("name one of {name}:")));
+                continue;
+            }
+            let plan = Plan::from_toml(text).unwrap();
+            assert_eq!(plan.name, *name);
+            if *name == "rfc2544" {
+                assert_eq!(plan, Plan::default(), "the embedded default is the default");
+            }
+            plan.validate().unwrap();
+        }
+    }
+
+    #[test]
+    fn old_names_still_work() {
+        assert_eq!(load("small-router-b4").unwrap(), load("router-b4").unwrap());
+        assert!(load("router-b4:x").unwrap_err().text.contains("has no runs"));
+        assert!(load("onp-phy-ovs-phy:x").unwrap_err().text.contains("must be one of 1-flow, 1000-flows"));
+        assert!(load("nope:x").unwrap_err().text.contains("no such file"));
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("set.toml");
+        std::fs::write(&path, text).unwrap();
+        let name = path.to_str().unwrap().to_owned();
+        (dir, name)
+    }
+
+    #[test]
+    fn runs_are_the_plan_with_some_keys_changed() {
+        let (_dir, name) = file(
+            "name = 'mine'\nframe_sizes = [64]\nruns = [{ name = 'a' }, { name = 'b', traffic.flows = 9 }, \
+             { plan = 'router-u3' }, { plan = 'ci', name = 'c', frame_sizes = [1518] }]\n[traffic]\nttl = 9",
+        );
+        let set = suite(&name).unwrap().unwrap();
+        assert_eq!((set.runs, set.layout), (vec!["a".into(), "b".into(), "router-u3".into(), "c".into()], Layout::Onp));
+        let b = member(&name, "b").unwrap();
+        assert_eq!((b.name.as_str(), b.traffic.flows, b.traffic.ttl), ("mine:b", 9, 9));
+        assert_eq!(member(&name, "router-u3").unwrap(), load("router-u3").unwrap());
+        let c = member(&name, "c").unwrap();
+        assert_eq!((c.name.as_str(), c.frame_sizes.len()), ("ci:c", 1));
+        assert!(suite("rfc2544").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_with_runs_is_said() {
+        for (text, says) in [
+            ("runs = []", "1 to 64 tables"),
+            ("runs = 5", "1 to 64 tables"),
+            ("runs = ['router-u1']", "like { plan"),
+            ("runs = [{ traffic.flows = 1 }]", "of each run"),
+            ("runs = [{ name = '../x' }]", "letters, digits"),
+            ("runs = [{ plan = 'ci' }, { plan = 'ci' }]", "listed twice"),
+            ("runs = [{ plan = 'router-all' }]", "has runs itself"),
+            ("runs = [{ plan = 'nope' }]", "no such file"),
+            ("runs = [{ name = 'a', colour = 1 }]", "colour"),
+            ("runs = [{ name = 'a' }]\n[sweep]\nflows = [1]", "has a sweep"),
+            ("layout = 'red'\nruns = [{ name = 'a' }]", "must be nfvi"),
+        ] {
+            let (_dir, name) = file(text);
+            let error = suite(&name).unwrap_err().text;
+            assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}

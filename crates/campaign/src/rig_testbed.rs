@@ -1,0 +1,201 @@
+//! The testbed of ports and lcores: a rig, and the trials run on it.
+
+use std::time::{Duration, Instant};
+
+use failure::{Failure, Stop};
+use measure::{
+    diagnose::PortState,
+    label::LabelFacts,
+    plan::{Traffic, ValidPlan},
+    result::SelfTestPoint,
+    trial::TrialRecord,
+};
+use rig::{facts, Device, MachineOptions, Rig, RigOptions, SentFlows, Streams, TesterPort, TrialEnd, TrialRequest};
+use traffic::{checker::Sample, generator::Generator};
+use units::{Fps, Frames, LinkSpeed};
+
+use crate::{
+    samples,
+    testbed::{Measurement, Testbed, TestbedFacts},
+};
+
+/// A rig with what it sends now, and what its last trial left behind.
+pub struct RigTestbed {
+    /// The rig.
+    pub rig: Rig,
+    /// What trials run by.
+    pub plan: ValidPlan,
+    /// Ends trials and waits.
+    pub stop: Stop,
+    /// What is sent, once [`Testbed::prepare`] has made it.
+    pub streams: Option<Streams>,
+    /// The trial that a signal cut short.
+    pub cut: Option<TrialRecord>,
+    /// Self-tests so far.
+    pub selftest: Vec<SelfTestPoint>,
+    /// Unexpected frames of the last trial, by port.
+    pub samples: Vec<Vec<Sample>>,
+    /// What the last trial sent of a flow program.
+    pub sent_flows: Option<SentFlows>,
+}
+
+impl RigTestbed {
+    /// Brings up the rig for this plan and device.
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::new`].
+    pub fn new(plan: ValidPlan, device: &Device, machine: &MachineOptions, stop: &Stop) -> Result<Self, Failure> {
+        Self::with_third_port(plan, device, machine, None, stop)
+    }
+
+    /// The same with a third port, where one is wanted: see [`RigOptions::third_port`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Rig::new`].
+    pub fn with_third_port(
+        plan: ValidPlan,
+        device: &Device,
+        machine: &MachineOptions,
+        third_port: Option<Duration>,
+        stop: &Stop,
+    ) -> Result<Self, Failure> {
+        let max_frame = plan.frame_sizes.iter().map(|frames| frames.largest().without_fcs()).max().unwrap_or(1514);
+        let placements = plan.trust.placements;
+        let options = RigOptions { device, machine, max_frame, third_port, placements, stop };
+        let rig = Rig::new(&options).map_err(|e| {
+            // A wait for a peer that was cut short says only that it was.
+            if stop.requested() {
+                Failure::stopped(e)
+            } else {
+                e
+            }
+        })?;
+        Ok(Self {
+            rig,
+            plan,
+            stop: stop.clone(),
+            streams: None,
+            cut: None,
+            selftest: Vec::new(),
+            samples: Vec::new(),
+            sent_flows: None,
+        })
+    }
+
+    /// The speed used for percentages: given, or reported by the ports.
+    pub fn link(&self) -> Option<LinkSpeed> {
+        self.plan.link.speed.or_else(|| self.rig.reported_link())
+    }
+
+    /// What both ports send at this frame size or mix; fills the pool with the payload where every buffer is at hand.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for headers that cannot be made.
+    pub fn make_streams(&mut self, frames: Frames) -> Result<Streams, Failure> {
+        let t = &self.plan.traffic;
+        let macs = self.rig.macs();
+        let directions = t.directions() as usize;
+        // One way, the second port only sends learning frames: what varies in the first direction does not concern it.
+        let back = Traffic { flows: 1, field: Vec::new(), ..t.clone() };
+        let back = if directions == 2 { t } else { &back };
+        let mut specs = [rig::stream(t, frames, 0, macs)?, rig::stream(back, frames, 1, macs)?];
+        if let Some(routes) = self.plan.dut.routes {
+            specs.iter_mut().take(directions).zip([1, 0]).for_each(|(spec, port)| rig::over_routes(spec, port, routes));
+        }
+        let template = Generator::new(&specs[0], 0, 0, false).map_err(Failure::usage)?;
+        // Drivers of outside ports keep sent frames a while; these trials copy the whole frame instead.
+        let prefilled = self.rig.frames.fill_all(template.template()).is_ok();
+        self.rig.learned = false;
+        Ok(Streams { specs, directions, prefilled, flows: None, replay: None })
+    }
+
+    /// The self-test of these streams, added to the others.
+    ///
+    /// # Errors
+    ///
+    /// A rig that fails.
+    pub fn test_self(&mut self, streams: &Streams, duration: Duration) -> Result<Fps, Failure> {
+        let point = self.rig.selftest(streams, duration)?;
+        let most = point.max_fps;
+        self.selftest.push(point);
+        Ok(most)
+    }
+
+    /// Waits, unless a signal comes.
+    pub fn pause(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while Instant::now() < end && !self.stop.requested() {
+            std::thread::sleep(Duration::from_millis(20).min(end.saturating_duration_since(Instant::now())));
+        }
+    }
+}
+
+impl Testbed for RigTestbed {
+    fn prepare(&mut self, size: Frames, selftest: Duration) -> Result<Option<Fps>, Failure> {
+        let streams = self.make_streams(size)?;
+        let most = if self.plan.trust.selftest { Some(self.test_self(&streams, selftest)?) } else { None };
+        self.streams = Some(streams);
+        Ok(most)
+    }
+
+    fn measure(&mut self, request: &Measurement, tick: &mut dyn FnMut(f64)) -> Result<Option<TrialRecord>, Failure> {
+        if self.stop.requested() {
+            return Ok(None);
+        }
+        let Some(streams) = &self.streams else { return Err(Failure::failed("a trial before any frames were made")) };
+        let trust = &self.plan.trust;
+        let Measurement { spec, attempt, selftest_max } = *request;
+        match self.rig.run(streams, &TrialRequest { spec, attempt, trust, selftest_max }, &self.stop, tick)? {
+            TrialEnd::Stopped(cut) => {
+                self.cut = Some(cut.record);
+                Ok(None)
+            }
+            TrialEnd::Done(done) => {
+                self.samples = done.samples;
+                self.sent_flows = done.sent_flows;
+                // The device may need its rest, and so do the addresses it learned.
+                self.pause(trust.settle.max(spec.drain()));
+                Ok(Some(done.record))
+            }
+        }
+    }
+
+    fn facts(&self) -> TestbedFacts {
+        TestbedFacts {
+            device: self.rig.record.clone(),
+            host: facts::for_result(
+                &self.rig.facts,
+                dpdk::Eal::version(),
+                self.rig.eal.memory_kind().as_str().to_owned(),
+                packet::Clock::hz(&self.rig.clock),
+            ),
+            ports: self.rig.port_facts(),
+            link: self.link(),
+            labels: LabelFacts {
+                software_ports: self.rig.ports.iter().all(|e| e.port.numa_node().is_none()),
+                learning_wait: self.rig.built_in.is_none().then_some(rig::LEARNING_WAIT),
+                several_placements: self.rig.classifier.classes() > 1,
+                ..LabelFacts::default()
+            },
+            placements: self.rig.classifier.clone(),
+            selftest: self.selftest.clone(),
+            warnings: self.rig.warnings.clone(),
+        }
+    }
+
+    fn ports(&self) -> Vec<PortState> {
+        let state = |(i, port): (usize, &TesterPort)| PortState {
+            name: port.name.clone(),
+            link_up: Some(port.port.link().up),
+            foreign_samples: self.samples.get(i).map(|s| s.iter().map(samples::describe).collect()).unwrap_or_default(),
+        };
+        self.rig.ports.iter().enumerate().map(state).collect()
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.requested()
+    }
+}

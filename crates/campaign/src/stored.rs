@@ -1,0 +1,114 @@
+//! Results read back from files.
+
+use std::{fs, path::Path};
+
+use measure::{
+    result::{RunResult, SCHEMA, SCHEMA_1},
+    sweep::{SweepResult, SWEEP_SCHEMA, SWEEP_SCHEMA_1},
+    upgrade,
+};
+
+use failure::Failure;
+
+/// Largest result of a run: one of thousands of trials with their histograms is some ten megabytes.
+const MAX_RUN: u64 = 256 << 20;
+/// Largest result of a sweep, which holds up to 64 runs.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// A result of either kind.
+#[derive(Debug)]
+pub enum Stored {
+    /// Of one run.
+    Run(Box<RunResult>),
+    /// Of a sweep.
+    Sweep(Box<SweepResult>),
+}
+
+/// The result of a run from a file. What is none is refused in one line.
+pub fn read(path: &Path) -> Result<RunResult, Failure> {
+    match read_any(path)? {
+        Stored::Run(result) => Ok(*result),
+        Stored::Sweep(sweep) => Err(at(path)(format!("is a sweep of {} points, not one run", sweep.points.len()))),
+    }
+}
+
+fn at(path: &Path) -> impl Fn(String) -> Failure + '_ {
+    move |what| Failure::usage(format!("result {}: {what}", path.display().to_string().escape_debug()))
+}
+
+/// A result of either kind from a file.
+pub fn read_any(path: &Path) -> Result<Stored, Failure> {
+    let at = at(path);
+    match fs::metadata(path) {
+        Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
+        Ok(m) if m.is_file() => return Err(at("is larger than 1 GiB: a result is not".to_owned())),
+        Ok(_) => return Err(at("must be a regular file, written with --json".to_owned())),
+        Err(e) => return Err(at(e.to_string())),
+    }
+    let bytes = fs::read(path).map_err(|e| at(e.to_string()))?;
+    parse(&bytes).map_err(at)
+}
+
+fn parse(bytes: &[u8]) -> Result<Stored, String> {
+    /// The one field that tells a result from any other JSON.
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: Option<serde_json::Value>,
+    }
+    let no_json = |e: serde_json::Error| {
+        format!("is no JSON object ({}): give a file written with --json", e.to_string().escape_debug())
+    };
+    let head: Head = serde_json::from_slice(bytes).map_err(no_json)?;
+    let whole = |e: serde_json::Error| {
+        let e: String = e.to_string().chars().take(200).collect();
+        format!("is no whole result: {}", e.escape_debug())
+    };
+    match head.schema {
+        Some(serde_json::Value::String(schema)) if is_run(&schema) && bytes.len() as u64 > MAX_RUN => {
+            Err("is larger than 256 MiB: a result is not".to_owned())
+        }
+        Some(serde_json::Value::String(schema)) if is_run(&schema) => {
+            let mut run: Box<RunResult> = serde_json::from_slice(bytes).map_err(whole)?;
+            upgrade::run(&mut run);
+            Ok(Stored::Run(run))
+        }
+        Some(serde_json::Value::String(schema)) if [SWEEP_SCHEMA, SWEEP_SCHEMA_1].contains(&schema.as_str()) => {
+            let mut sweep: Box<SweepResult> = serde_json::from_slice(bytes).map_err(whole)?;
+            upgrade::sweep(&mut sweep);
+            Ok(Stored::Sweep(sweep))
+        }
+        Some(serde_json::Value::String(schema)) => {
+            let schema: String = schema.chars().take(60).collect();
+            Err(format!("its schema is {schema:?}, and must be {SCHEMA:?} or {SWEEP_SCHEMA:?}"))
+        }
+        _ => Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
+    }
+}
+
+fn is_run(schema: &str) -> bool {
+    [SCHEMA, SCHEMA_1].contains(&schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_result_is_said_in_one_line() {
+        for (text, says) in [
+            ("", "is no JSON object"),
+            ("[1, 2]", "is no JSON object"),
+            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/2\" or"),
+            ("{\"schema\": 7}", "has no schema"),
+            ("{\"a\": 1}", "has no schema"),
+            ("{\"schema\": \"linerate-sweep/1\"}", "is no whole result: missing field"),
+            ("{\"schema\": \"linerate-result/1\"}", "is no whole result: missing field"),
+            (&format!("{{\"schema\":{}", "[".repeat(100_000)), "recursion limit"),
+        ] {
+            let error = parse(text.as_bytes()).unwrap_err();
+            assert!(error.contains(says) && !error.chars().any(char::is_control), "{text:.40}: {error}");
+        }
+        assert!(read(Path::new("/dev/zero")).unwrap_err().text.contains("regular file"));
+        assert!(read(Path::new("/nowhere/r.json")).unwrap_err().text.contains("/nowhere/r.json"));
+    }
+}

@@ -1,0 +1,211 @@
+//! The asking end of the control socket.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+use failure::Failure;
+
+use crate::{
+    directory::{directory, running},
+    request::Request,
+};
+
+/// How long an answer may take; a load is given more, by its lines. Silence between its parts counts, not their sum.
+const ANSWER: Duration = Duration::from_secs(5);
+const LOAD: Duration = Duration::from_secs(60);
+const LOAD_LINE: Duration = Duration::from_micros(20);
+
+/// How long to wait for the answer to this.
+fn patience(request: &Request) -> Duration {
+    match request {
+        Request::Load(lines) => LOAD + LOAD_LINE * u32::try_from(*lines).unwrap_or(u32::MAX),
+        _ => ANSWER,
+    }
+}
+
+/// A client's end.
+pub struct Client {
+    stream: UnixStream,
+    reader: BufReader<UnixStream>,
+    path: PathBuf,
+}
+
+impl Client {
+    /// Connects to the data plane of this name or socket, or to the only one that runs.
+    pub fn connect(name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
+        let path = match (socket, name) {
+            (Some(path), _) => path.to_owned(),
+            (None, Some(name)) => directory().join(format!("{name}.sock")),
+            (None, None) => match running().as_slice() {
+                [one] => directory().join(format!("{one}.sock")),
+                [] => {
+                    return Err(Failure::machine(
+                        "no linerate forward or flowlog runs here as this user: start one, or name its --socket",
+                    ))
+                }
+                many => return Err(Failure::usage(format!("several run: choose one with --name {}", many.join("|")))),
+            },
+        };
+        let fail = |e: io::Error| {
+            let there = match running().as_slice() {
+                [] => "none runs here as this user".to_owned(),
+                names => format!("running here: {}", names.join(", ")),
+            };
+            Failure::machine(format!("no data plane answers at {}: {e}; {there}", path.display()))
+        };
+        let stream = UnixStream::connect(&path).map_err(fail)?;
+        let reader = BufReader::new(stream.try_clone().map_err(fail)?);
+        Ok(Self { stream, reader, path })
+    }
+
+    /// Tells it to end, and waits so long until its process has.
+    pub fn stop(&mut self, limit: Duration) -> Result<(), Failure> {
+        let by = Instant::now() + limit;
+        let late = |at: &Path| {
+            let at = at.display();
+            Failure::failed(format!(
+                "{at}: was told to end and has not ended within {limit:?}: wait for its process, or kill it"
+            ))
+        };
+        match self.exchange(&Request::Stop(true), &[], limit) {
+            Err(e) if is_wait(&e) => return Err(late(&self.path)),
+            // It was about to end, and has gone.
+            Err(_) => return Ok(()),
+            Ok(answer) if answer.is_empty() => return Ok(()),
+            Ok(answer) => _ = self.value(&answer)?,
+        }
+        loop {
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.limit(left).is_err() {
+                return Err(late(&self.path));
+            }
+            // The kernel closes the other end when the last thread there is gone.
+            match self.reader.read(&mut [0]) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if is_wait(&e) => return Err(late(&self.path)),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Asks, sends the lines that belong to it, and waits for the answer. A refusal is a usage failure in the data
+    /// plane's words; one that says nothing for long is given up.
+    pub fn ask(&mut self, request: &Request, lines: &[u8]) -> Result<Value, Failure> {
+        self.ask_within(request, lines, patience(request))
+    }
+
+    fn ask_within(&mut self, request: &Request, lines: &[u8], limit: Duration) -> Result<Value, Failure> {
+        match self.exchange(request, lines, limit) {
+            Ok(answer) if answer.is_empty() => Err(self.lost("it ended")),
+            Ok(answer) => self.value(&answer),
+            Err(e) if is_wait(&e) => Err(self.lost(format_args!(
+                "nothing came for {limit:?}: its process is stopped, ending or busy: look at it, or ask again"
+            ))),
+            Err(e) => Err(self.lost(e)),
+        }
+    }
+
+    /// Says it, and returns the line that comes back; an empty one when the other side has gone.
+    fn exchange(&mut self, request: &Request, lines: &[u8], limit: Duration) -> io::Result<String> {
+        let text = serde_json::to_string(request)?;
+        self.limit(limit)?;
+        // A refusal may come, and the other side be gone, before everything is written: the answer says which.
+        let sent = self.stream.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.stream.write_all(lines));
+        let mut answer = String::new();
+        match sent {
+            Err(e) if is_wait(&e) => return Err(e),
+            Err(e) if self.reader.read_line(&mut answer)? == 0 => return Err(e),
+            Err(_) => {}
+            Ok(()) => _ = self.reader.read_line(&mut answer)?,
+        }
+        Ok(answer)
+    }
+
+    /// What the answer holds.
+    fn value(&self, answer: &str) -> Result<Value, Failure> {
+        let not = || self.lost(format_args!("not an answer: {answer:.200}"));
+        match serde_json::from_str::<Value>(answer) {
+            Ok(Value::Object(mut map)) => match (map.remove("ok"), map.remove("error")) {
+                (Some(value), _) => Ok(value),
+                (_, Some(Value::String(text))) => Err(Failure::usage(text)),
+                _ => Err(not()),
+            },
+            _ => Err(not()),
+        }
+    }
+
+    fn limit(&self, time: Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(time)).and_then(|()| self.stream.set_write_timeout(Some(time)))
+    }
+
+    fn lost(&self, why: impl std::fmt::Display) -> Failure {
+        Failure::failed(format!("{}: the data plane did not answer: {why}", self.path.display()))
+    }
+}
+
+/// Whether the time set for it was up.
+fn is_wait(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A client, and the other end of its connection.
+    fn client() -> (Client, UnixStream) {
+        let (stream, other) = UnixStream::pair().unwrap();
+        let reader = BufReader::new(stream.try_clone().unwrap());
+        (Client { stream, reader, path: "there".into() }, other)
+    }
+
+    #[test]
+    fn who_ends_is_waited_for_and_who_does_not_is_told_of() {
+        let (mut asking, mut other) = client();
+        other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
+        let failure = asking.stop(Duration::from_millis(20)).unwrap_err();
+        assert_eq!(failure.exit, failure::Exit::Failed);
+        assert!(failure.text.starts_with("there: was told to end and has not ended within 20ms"), "{failure}");
+
+        let (mut asking, mut other) = client();
+        other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            drop(other);
+        });
+        asking.stop(Duration::from_secs(60)).unwrap();
+        ends.join().unwrap();
+        // A refusal is none of it.
+        let (mut asking, mut other) = client();
+        other.write_all(b"{\"error\":\"busy\"}\n").unwrap();
+        drop(other);
+        assert_eq!(asking.stop(Duration::from_secs(60)).unwrap_err().text, "busy");
+        // One that is stopped itself does not even say so.
+        let (mut asking, _other) = client();
+        assert!(asking.stop(Duration::from_millis(20)).unwrap_err().text.contains("has not ended within 20ms"));
+    }
+
+    #[test]
+    fn silence_is_told_of_and_a_load_has_more_time() {
+        let show = Request::Show { what: "runtime".into(), json: false, limit: None, interval_s: None };
+        // Too much for the socket's buffer: it cannot even be said.
+        let many = vec![b'x'; 8 << 20];
+        for (request, lines) in [(show, &[][..]), (Request::Load(1), &many)] {
+            let (mut asking, _other) = client();
+            let failure = asking.ask_within(&request, lines, Duration::from_millis(20)).unwrap_err();
+            assert_eq!(failure.exit, failure::Exit::Failed);
+            assert!(
+                failure.text.starts_with("there: the data plane did not answer: nothing came for 20ms"),
+                "{failure}"
+            );
+        }
+        assert_eq!(patience(&Request::Apply(vec![])), Duration::from_secs(5));
+        assert_eq!(patience(&Request::Load(1_000_000)), Duration::from_secs(80));
+    }
+}

@@ -1,0 +1,80 @@
+//! What a port is configured with, and the legal ranges.
+
+use std::{
+    sync::{atomic::AtomicBool, Arc},
+    time::Duration,
+};
+
+use dpdk_sys as sys;
+
+use crate::{DpdkError, Mempool};
+
+/// How a port is set up.
+#[derive(Debug, Clone)]
+pub struct PortConfig {
+    /// Where received frames are put. `eth:` ports bring a pool of their own.
+    pub pool: Mempool,
+    /// Receive queues, 0 to 64. Default 1. With more than one, frames are spread over them by a hash of their addresses
+    /// and ports where the device can (see [`Port::rss`]); elsewhere they come as the peer distributes them.
+    pub rx_queues: u16,
+    /// Transmit queues, 0 to 64. Default 1.
+    pub tx_queues: u16,
+    /// Descriptors of a receive queue; drivers round. Default 1024.
+    pub rx_desc: u16,
+    /// Descriptors of a transmit queue; drivers round. Default 1024.
+    pub tx_desc: u16,
+    /// The largest L2 payload in bytes: frame size less 18. Default 1500.
+    pub mtu: u16,
+    /// Take frames for any MAC, where the driver can. Default true.
+    pub promiscuous: bool,
+    /// Read captures once, to their end, instead of for ever. Default false.
+    pub read_once: bool,
+    /// How long opening `virtio:…,server=1` waits for its peer: DPDK needs it to set the device up. Default 30 s.
+    pub peer_timeout: Duration,
+    /// Ends that wait early when it becomes true, as after Ctrl-C.
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+impl PortConfig {
+    /// The defaults, with this pool.
+    pub fn new(pool: &Mempool) -> Self {
+        Self {
+            pool: pool.clone(),
+            rx_queues: 1,
+            tx_queues: 1,
+            rx_desc: 1024,
+            tx_desc: 1024,
+            mtu: 1500,
+            promiscuous: true,
+            read_once: false,
+            peer_timeout: Duration::from_secs(30),
+            cancel: None,
+        }
+    }
+
+    /// The same with another pool.
+    pub(super) fn with_pool(&self, pool: &Mempool) -> Self {
+        Self { pool: pool.clone(), ..self.clone() }
+    }
+}
+
+/// Errors when a number of queues or the MTU is out of range.
+pub(super) fn check_config(text: &str, config: &PortConfig) -> Result<(), DpdkError> {
+    let refuse = |why: String| Err(DpdkError::Config { what: format!("port {text}"), why });
+    let most = sys::LR_MAX_QUEUES as u16;
+    if config.rx_queues > most || config.tx_queues > most || config.rx_queues + config.tx_queues == 0 {
+        return refuse(format!("needs a queue, and at most {most} in each direction"));
+    }
+    check_mtu(text, config.mtu, &config.pool)
+}
+
+/// Errors when frames of this MTU do not fit the pool.
+pub(super) fn check_mtu(text: &str, mtu: u16, pool: &Mempool) -> Result<(), DpdkError> {
+    // Header and FCS; drivers with a VLAN tag in the frame need its four bytes too.
+    let most = pool.max_frame_len().saturating_sub(22);
+    if mtu < 68 || usize::from(mtu) > most {
+        let why = format!("MTU {mtu} does not fit; legal is 68 to {most} with this pool's data room");
+        return Err(DpdkError::Config { what: format!("port {text}"), why });
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! A started port: what it is, and its queues.
+
+use std::sync::Arc;
+
+use dpdk_sys as sys;
+
+use super::{
+    capture::{Capture, Progress},
+    config::check_mtu,
+    queue::{RxQueue, TxQueue},
+    rss::Rss,
+    started::{control, Started},
+};
+use crate::{log, DpdkError};
+
+/// A started port. It is stopped, closed and removed when it and all queues taken from it are gone.
+pub struct Port {
+    pub(super) started: Arc<Started>,
+    rx_taken: Vec<bool>,
+    tx_taken: Vec<bool>,
+    fallback: Option<String>,
+    /// Read by receive queue 0 instead of the device.
+    capture: Option<Capture>,
+    progress: Option<Arc<Progress>>,
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Port({}, {})", self.name(), self.driver())
+    }
+}
+
+impl Port {
+    /// A port of a started device. Queue 0 reads `capture` instead of the device, if there is one.
+    pub(super) fn new(started: Started, fallback: Option<String>, capture: Option<Capture>) -> Self {
+        let (rx, tx) = started.queues;
+        let (rx_taken, tx_taken) = (vec![false; rx.into()], vec![false; tx.into()]);
+        let progress = capture.as_ref().map(Capture::progress);
+        Self { started: Arc::new(started), rx_taken, tx_taken, fallback, capture, progress }
+    }
+
+    /// The name as the user wrote it.
+    pub fn name(&self) -> &str {
+        &self.started.text
+    }
+
+    /// The driver's name, such as `net_af_xdp`.
+    pub fn driver(&self) -> &str {
+        &self.started.driver
+    }
+
+    /// Why this is not what was asked for: AF_PACKET where AF_XDP could not be opened, a part of a capture.
+    pub fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
+    }
+
+    /// How far the capture is that this port reads once; `None` where it reads none, or leaves it to the driver.
+    pub fn progress(&self) -> Option<&Arc<Progress>> {
+        self.progress.as_ref()
+    }
+
+    /// The MAC address; all zero when the device has none.
+    pub fn mac(&self) -> [u8; 6] {
+        self.started.info().map_or([0; 6], |i| i.mac)
+    }
+
+    /// The NUMA node; `None` for a software port.
+    pub fn numa_node(&self) -> Option<u32> {
+        self.started.info().and_then(|i| u32::try_from(i.socket).ok()).filter(|_| self.started.is_physical())
+    }
+
+    /// The most receive and transmit queues the device can have.
+    pub fn max_queues(&self) -> (u16, u16) {
+        self.started.max_queues
+    }
+
+    /// What received frames are spread by over the receive queues; nothing is on when there is one queue, or the
+    /// device cannot.
+    pub fn rss(&self) -> Rss {
+        Rss::of(self.started.info().map_or(0, |i| i.rss.into()))
+    }
+
+    /// The largest L2 payload in bytes. Errors when the driver cannot say.
+    pub fn mtu(&self) -> Result<u16, DpdkError> {
+        let mut mtu = 0;
+        log::mark();
+        // SAFETY: the port exists as long as `self`.
+        match unsafe { sys::lr_port_mtu(self.started.id, &mut mtu) } {
+            0 => Ok(mtu),
+            err => Err(DpdkError::driver(self.name(), "reading the MTU", err)),
+        }
+    }
+
+    /// Sets the largest L2 payload in bytes. Errors when frames of it do not fit the pool, or the driver cannot (many
+    /// cannot while the port runs: [`PortConfig::mtu`] is for them).
+    pub fn set_mtu(&self, mtu: u16) -> Result<(), DpdkError> {
+        check_mtu(self.name(), mtu, &self.started.pool)?;
+        let _one_at_a_time = control();
+        log::mark();
+        // SAFETY: as above; the driver refuses what it cannot do while its queues are in use.
+        match unsafe { sys::lr_port_set_mtu(self.started.id, mtu) } {
+            0 => Ok(()),
+            err => Err(DpdkError::driver(self.name(), format!("setting an MTU of {mtu}"), err)),
+        }
+    }
+
+    /// Hands out receive queue `q`, once. Errors when it is taken or does not exist.
+    pub fn take_rx(&mut self, q: u16) -> Result<RxQueue, DpdkError> {
+        take(&mut self.rx_taken, &self.started, "receive", q)?;
+        let capture = if q == 0 { self.capture.take() } else { None };
+        Ok(RxQueue::new(Arc::clone(&self.started), q, capture))
+    }
+
+    /// Hands out transmit queue `q`, once. Errors when it is taken or does not exist.
+    pub fn take_tx(&mut self, q: u16) -> Result<TxQueue, DpdkError> {
+        take(&mut self.tx_taken, &self.started, "transmit", q)?;
+        Ok(TxQueue::new(Arc::clone(&self.started), q))
+    }
+
+    /// Gives the port up. It goes at once when no queue of it is left.
+    pub fn close(self) {}
+}
+
+fn take(taken: &mut [bool], started: &Started, direction: &'static str, queue: u16) -> Result<(), DpdkError> {
+    let count = taken.len();
+    let why = match taken.get_mut(usize::from(queue)) {
+        Some(taken @ false) => {
+            *taken = true;
+            return Ok(());
+        }
+        Some(true) => "is already taken".to_string(),
+        None => format!("does not exist; the port has {count}"),
+    };
+    Err(DpdkError::Queue { port: started.text.clone(), direction, queue, why })
+}

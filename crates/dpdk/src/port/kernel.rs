@@ -1,0 +1,59 @@
+//! What the kernel says about interfaces, and the AF_XDP sockets that a driver leaves open.
+
+use std::path::Path;
+
+use dpdk_sys as sys;
+
+/// What the kernel says about an interface; `None` when it does not exist in this network namespace.
+pub(super) fn interface(name: &str) -> Option<sys::lr_iface> {
+    let name = std::ffi::CString::new(name).ok()?;
+    let mut out = sys::lr_iface::default();
+    // SAFETY: the name is NUL-terminated and `out` is a plain structure.
+    (unsafe { sys::lr_iface(name.as_ptr(), &mut out) } == 0).then_some(out)
+}
+
+/// Whether its link runs.
+pub(super) fn running(name: &str) -> bool {
+    interface(name).is_some_and(|i| i.running != 0)
+}
+
+/// Bits per second of an interface with hardware behind it.
+pub(super) fn hardware_speed(name: &str) -> Option<u64> {
+    let dir = Path::new("/sys/class/net").join(name);
+    if !dir.join("device").exists() {
+        return None;
+    }
+    let mbps: i64 = std::fs::read_to_string(dir.join("speed")).ok()?.trim().parse().ok()?;
+    u64::try_from(mbps).ok().filter(|&m| m > 0).map(|m| m * 1_000_000)
+}
+
+/// The interfaces of this network namespace.
+pub(super) fn interfaces() -> String {
+    let text = std::fs::read_to_string("/proc/net/dev").unwrap_or_default();
+    let names: Vec<&str> = text.lines().filter_map(|l| Some(l.split_once(':')?.0.trim())).collect();
+    names.join(", ")
+}
+
+/// Whether this thread has the capability of this number (`capabilities(7)`).
+pub(super) fn has_capability(bit: u32) -> bool {
+    let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("CapEff:")).unwrap_or_default();
+    u64::from_str_radix(line.trim(), 16).unwrap_or(0) >> bit & 1 == 1
+}
+
+/// The AF_XDP sockets of this process, at most 256.
+pub(super) fn xdp_sockets() -> Vec<i32> {
+    let mut fds = [0; 256];
+    // SAFETY: the array holds the number of entries given.
+    let n = unsafe { sys::lr_xdp_sockets(fds.as_mut_ptr(), fds.len() as i32) };
+    fds.into_iter().take(usize::try_from(n).unwrap_or(0)).collect()
+}
+
+/// Closes AF_XDP sockets that their driver has left open.
+pub(super) fn close_xdp_sockets(fds: &[i32]) {
+    for &fd in fds {
+        // SAFETY: closes the descriptor only if it is an AF_XDP socket, which only the driver of this port had, and it
+        // has let go of it.
+        unsafe { sys::lr_xdp_socket_close(fd) };
+    }
+}

@@ -1,0 +1,171 @@
+//! The decoder: plain frames at once, all others layer by layer.
+
+use packet::headers::protocol;
+
+use super::{
+    decoded::{Decoded, Packet4, Packet6},
+    seen::Seen,
+    spec::{DecodeSpec, Layer},
+};
+use crate::{
+    packed::{halves, Key4, Key6},
+    Distinguish,
+};
+
+/// Bytes of a plain frame that [`Decoder::decode`] looks at: Ethernet, IPv4, and TCP up to its flags.
+const PLAIN: usize = 14 + 20 + 14;
+
+/// Reads frames as a [`DecodeSpec`] says. Holds no state: one serves any number of lcores.
+#[derive(Debug, Clone, Copy)]
+pub struct Decoder {
+    /// Protocol (high byte) and destination port (low half) of what may be VXLAN and is looked into; what no packet has,
+    /// when none is.
+    pub(super) vxlan: u32,
+    /// Of the port's number what goes into the key.
+    port_mask: u8,
+    pub(super) spec: DecodeSpec,
+}
+
+impl Decoder {
+    /// Reads frames so.
+    pub fn new(spec: DecodeSpec) -> Self {
+        let looks = spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni;
+        Self {
+            vxlan: if looks { u32::from(protocol::UDP) << 24 | u32::from(spec.vxlan_port) } else { u32::MAX },
+            port_mask: if spec.biflow { !1 } else { !0 },
+            spec,
+        }
+    }
+
+    /// How it reads frames.
+    pub fn spec(&self) -> &DecodeSpec {
+        &self.spec
+    }
+
+    /// The flow of a frame that came in on `port`, and what else is counted of it.
+    ///
+    /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...).
+    #[inline(always)]
+    pub fn decode(&self, frame: &[u8], port: u8) -> Decoded {
+        if let Some(packet) = self.plain4(frame, Seen::new(frame, port)) {
+            return Decoded::Ip4(packet);
+        }
+        // Not returned straight away: what a plain packet has would then go through memory too.
+        let mut out = Decoded::NotIp;
+        self.other(frame, port, &mut out);
+        out
+    }
+
+    /// Every kind of frame.
+    #[inline(never)]
+    fn other(&self, frame: &[u8], port: u8, out: &mut Decoded) {
+        let seen = Seen::new(frame, port);
+        if let Some(packet) = self.plain6(frame, seen) {
+            *out = Decoded::Ip6(packet);
+        } else {
+            *out = self.layered(frame, seen);
+        }
+    }
+
+    /// An untagged IPv4 packet of TCP or UDP, without options, no fragment, in which no tunnel is looked for. `None` says nothing:
+    /// [`Decoder::other`] reads every kind.
+    #[inline(always)]
+    pub(super) fn plain4(&self, frame: &[u8], seen: Seen) -> Option<Packet4> {
+        const TCP: u32 = (protocol::TCP as u32) << 24;
+        const UDP: u32 = (protocol::UDP as u32) << 24;
+        let head: &[u8; PLAIN] = frame.first_chunk()?;
+        // EtherType, version and header length, ToS, total length, identification.
+        let x = u64::from_le_bytes(*head[12..].first_chunk()?);
+        // Fragment flags and offset, TTL, protocol; without the TTL, "may not be fragmented" and the reserved bit.
+        let y = u32::from_le_bytes(*head[20..].first_chunk()?) & 0xff00_ff3f;
+        // With the flags of TCP inside the packet; the few shorter ones of UDP are read like all others.
+        let whole = usize::from(((x >> 32) as u16).swap_bytes()) >= PLAIN - 14;
+        // Either of two, without a branch that TCP among UDP would make a guess: a product below 2^64 that is zero.
+        let [not_tcp, not_udp] = [TCP, UDP].map(|protocol| u64::from(y).wrapping_sub(protocol.into()));
+        if x & 0xff_ffff != 0x45_0008 || !whole || not_tcp.wrapping_mul(not_udp) != 0 {
+            return None;
+        }
+        let addresses = u64::from_be_bytes(*head[26..].first_chunk()?);
+        let ports = u32::from_be_bytes(*head[34..].first_chunk()?);
+        if y | ports & 0xffff == self.vxlan {
+            return None;
+        }
+        let (key, reversed) = self.key4(addresses, ports, true, y, seen);
+        let tcp_flags = head[PLAIN - 1] & if y < UDP { 0xff } else { 0 };
+        Some(Packet4 { key, bytes: seen.bytes, tos: (x >> 24) as u8, tcp_flags, reversed })
+    }
+
+    /// The same for IPv6, without extension headers.
+    #[inline(always)]
+    pub(super) fn plain6(&self, frame: &[u8], seen: Seen) -> Option<Packet6> {
+        let head: &[u8; PLAIN + 20] = frame.first_chunk()?;
+        // EtherType, version, traffic class, flow label, payload length.
+        let x = u64::from_be_bytes(*head[12..].first_chunk()?);
+        if x >> 44 != 0x8_6dd6 {
+            return None;
+        }
+        let (protocol, len) = (head[20], u16::from_be_bytes([head[18], head[19]]));
+        let ports = u32::from_be_bytes(*head[54..].first_chunk()?);
+        let kind = u32::from(protocol) << 24;
+        let ours = (protocol == protocol::TCP) | (protocol == protocol::UDP);
+        if !ours || usize::from(len) < PLAIN - 34 || kind | ports & 0xffff == self.vxlan {
+            return None;
+        }
+        let (src, dst) = (head[22..].first_chunk()?, head[38..].first_chunk()?);
+        let (src, dst) = (u128::from_be_bytes(*src), u128::from_be_bytes(*dst));
+        let (key, reversed) = self.key6(src, dst, ports, true, kind, seen);
+        let tcp_flags = head[PLAIN + 19] & if protocol == protocol::TCP { 0xff } else { 0 };
+        Some(Packet6 { key, bytes: seen.bytes, tos: (x >> 36) as u8, tcp_flags, reversed })
+    }
+
+    /// The key of a packet, and whether the packet goes against it; `protocol` is in the top byte. What is not `ported` has in
+    /// the place of the ports what does not change with the direction.
+    #[inline(always)]
+    pub(super) fn key4(&self, addresses: u64, ports: u32, ported: bool, protocol: u32, seen: Seen) -> (Key4, bool) {
+        let low = self.low(protocol, seen);
+        let key = |addresses, ports| Key4([addresses, u64::from(ports) << 32 | low, seen.scope.into()]);
+        if !self.spec.biflow {
+            return (key(addresses, ports), false);
+        }
+        // Turned around, the greater source becomes the lower half: the smaller number is the order wanted.
+        let (turned, ports_turned) = (addresses.rotate_left(32), turned(ports, ported));
+        let wide = |addresses, ports| u128::from(addresses) << 64 | u128::from(ports);
+        let reversed = wide(addresses, ports) > wide(turned, ports_turned);
+        (key(addresses.min(turned), if reversed { ports_turned } else { ports }), reversed)
+    }
+
+    /// The same for IPv6.
+    #[inline(always)]
+    pub(super) fn key6(
+        &self,
+        src: u128,
+        dst: u128,
+        ports: u32,
+        ported: bool,
+        protocol: u32,
+        seen: Seen,
+    ) -> (Key6, bool) {
+        let low = self.low(protocol, seen);
+        let ports_turned = turned(ports, ported);
+        let reversed = self.spec.biflow && (src, ports) > (dst, ports_turned);
+        let (src, dst, ports) = if reversed { (dst, src, ports_turned) } else { (src, dst, ports) };
+        let ([s0, s1], [d0, d1]) = (halves(src), halves(dst));
+        (Key6([s0, s1, d0, d1, u64::from(ports) << 32 | low, seen.scope.into()]), reversed)
+    }
+
+    /// What the word of the ports has below them.
+    #[inline(always)]
+    fn low(&self, protocol: u32, seen: Seen) -> u64 {
+        u64::from(protocol) | u64::from(seen.port & self.port_mask) << 16
+    }
+}
+
+/// Ports as the other direction has them.
+#[inline(always)]
+fn turned(ports: u32, ported: bool) -> u32 {
+    if ported {
+        ports.rotate_left(16)
+    } else {
+        ports
+    }
+}

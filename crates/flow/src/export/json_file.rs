@@ -1,0 +1,56 @@
+//! Whether a file of JSON lines can be written: locked, and whole up to its last line.
+
+use std::{
+    fs::{File, TryLockError},
+    io::{self, ErrorKind},
+    os::unix::fs::FileExt,
+    path::Path,
+};
+
+/// More bytes than a line ever has.
+const LINE: usize = 4096;
+
+/// Errors when a regular file is there that does not hold JSON lines, or that another process writes. Pipes are not read.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_file() => {
+            let file = File::open(path)?;
+            lock_alone(&file)?;
+            whole_lines(&file).map(drop)
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Locks the file for this handle: two writers would cut each other's lines when they cut back a failed write.
+pub(super) fn lock_alone(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(io::Error::new(
+            ErrorKind::ResourceBusy,
+            "another process writes to this file: give each logger its own",
+        )),
+        // A file system without locks.
+        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes up to and including the last newline. Errors when the bytes behind it do not look like the start of a line.
+pub(super) fn whole_lines(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let mut bytes = [0; LINE];
+    let start = length.saturating_sub(LINE as u64);
+    let tail = bytes.get_mut(..usize::try_from(length - start).unwrap_or(LINE)).unwrap_or_default();
+    file.read_exact_at(tail, start)?;
+    let whole = tail.iter().rposition(|&byte| byte == b'\n').map(|at| at + 1);
+    let rest = tail.get(whole.unwrap_or(0)..).unwrap_or_default();
+    let ours = rest.first().is_none_or(|&byte| byte == b'{') && (whole.is_some() || start == 0);
+    if !ours {
+        return Err(io::Error::new(
+            ErrorKind::InvalidData,
+            "the file exists and does not hold JSON lines: name another file",
+        ));
+    }
+    Ok(start + whole.unwrap_or(0) as u64)
+}

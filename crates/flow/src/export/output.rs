@@ -1,0 +1,27 @@
+//! What a sink writes to.
+
+use std::sync::Arc;
+
+use crate::Record;
+
+/// Takes lines to log, one for each change of a sink's state, from any thread.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Why a sink went down, as it is logged.
+pub(super) type Trouble = String;
+
+/// What a sink writes to. A call may wait for a second at most. After an error, `open` is called next.
+pub(super) trait Output: Send {
+    /// Opens, or opens again.
+    fn open(&mut self) -> Result<(), Trouble>;
+
+    /// Sends from the front of `records`; returns how many were sent, or will be counted soon. Zero: nothing can be sent
+    /// now, and the same records are given again.
+    fn send(&mut self, records: &[Record]) -> Result<usize, Trouble>;
+
+    /// Called from time to time, also when there is nothing to send.
+    fn tick(&mut self) -> Result<(), Trouble>;
+
+    /// The last call, if it is open.
+    fn close(&mut self);
+}

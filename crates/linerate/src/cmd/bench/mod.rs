@@ -1,0 +1,76 @@
+//! `linerate bench`: a plan, every frame size, one answer each.
+
+mod baseline;
+mod dry_run;
+mod list;
+mod suite;
+mod sweep;
+
+use campaign::{
+    plans::{self, SuitePlan},
+    Job, JobAnswer,
+};
+use failure::{Exit, Failure, Stop};
+use measure::plan::Plan;
+use rig::Device;
+
+use super::{output, plan, progress::Progress};
+use crate::{cli::BenchArgs, out};
+
+/// Runs the command.
+pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    if args.list {
+        return list::print();
+    }
+    if let Some(set) = suite_of(args)? {
+        return suite::run(args, &set);
+    }
+    let plan = plan::for_bench(args)?;
+    if args.print_config {
+        out::print(&plan.to_toml()?);
+        return Ok(Exit::Passed);
+    }
+    let device = Device::parse(&args.ports.options()?, &plan)?;
+    if args.dry_run {
+        return if plan.sweep.is_empty() {
+            dry_run::one(&plan, &device, args)
+        } else {
+            dry_run::points(&plan, &device, args)
+        };
+    }
+    campaign::sweep::check_device(&plan, &device)?;
+    if !plan.sweep.is_empty() {
+        return sweep::run(args, &plan);
+    }
+    output::check(&args.output)?;
+    let baseline = baseline::read(&args.tables, &plan, &device)?;
+    let (stop, progress) = (Stop::on_signals()?, Progress::new(args.output.quiet));
+    let JobAnswer { result, failure } = job(args, Plan::clone(&plan))?.run(&stop, &progress);
+    progress.clear();
+    let exit = match result {
+        Some(result) => baseline::finish(&result, baseline.as_ref(), args.tables.layout, &args.output)?,
+        None => Exit::Failed,
+    };
+    // A rig that failed half way says so after what it measured before.
+    failure.map_or(Ok(exit), Err)
+}
+
+/// The suite that the plan's name stands for, if it does.
+fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
+    match plans::suite(&args.plan) {
+        // `PLAN:RUN` names one run, which is loaded as any plan is.
+        Err(_) if args.plan.contains(':') => Ok(None),
+        found => found,
+    }
+}
+
+/// This plan over the device of the command line.
+fn job(args: &BenchArgs, plan: Plan) -> Result<Job, Failure> {
+    Ok(Job {
+        plan,
+        device: args.ports.options()?,
+        machine: args.machine.options(),
+        quick: args.quick,
+        quiet: args.output.quiet,
+    })
+}

@@ -1,0 +1,76 @@
+//! What was measured, where and when.
+
+use measure::result::{MixFacts, RunResult};
+
+use crate::{
+    document::{Audience, Block, Fact, Section, Topic},
+    names, num,
+    standing::standing_line,
+    style::Paint,
+    text,
+};
+
+/// Program, plan, device, ports, machine and time; in a file also how the result stands, for who reads the top alone.
+pub(crate) fn section(result: &RunResult) -> Section {
+    let plain = |(label, text): (&'static str, String)| Fact::new(label, text, Paint::Plain);
+    let facts: Vec<Fact> = setting(result).into_iter().map(plain).collect();
+    let ways = if result.directions > 1 { "both ways" } else { "one way" };
+    let device = format!("{}; {ways}, {}", names::dut(result), link(result));
+    Section::new(Topic::Setting, "")
+        .with(Audience::DETAILS, Block::Title(title(result)))
+        .with(Audience::SHORT, Block::Title(format!("{}; {}", title(result), when(result))))
+        .with(Audience::FILE, Block::Standing(standing_line(result)))
+        .with(Audience::SHORT, Block::Facts(vec![Fact::new("DUT", device, Paint::Plain)]))
+        .with(Audience::DETAILS, Block::Facts(facts))
+}
+
+/// `Linerate 0.1.0: rfc2544 (quick)`.
+pub(crate) fn title(result: &RunResult) -> String {
+    format!("Linerate {}: {}", text::clean(&result.linerate_version), text::clean(&result.plan_name))
+}
+
+fn when(result: &RunResult) -> String {
+    format!("{}, {}", text::clean(&result.started_at), num::duration(result.elapsed_s))
+}
+
+fn link(result: &RunResult) -> String {
+    result.link_bps.map_or_else(|| "link speed not known".to_owned(), |l| format!("link {l}bit/s"))
+}
+
+/// Each fact with its label.
+fn setting(result: &RunResult) -> Vec<(&'static str, String)> {
+    let ports: Vec<String> = result
+        .ports
+        .iter()
+        .map(|p| {
+            let driver = text::clean(&p.driver);
+            let name = text::clean(&p.name);
+            if driver.is_empty() {
+                name
+            } else {
+                format!("{name} ({driver})")
+            }
+        })
+        .collect();
+    let ways = if result.directions > 1 { "both ways" } else { "one way" };
+    let host = &result.host;
+    let mut machine = vec![text::clean(&host.hostname), text::clean(&host.cpu_model)];
+    machine.push(format!("{} CPUs allowed", host.cpus_allowed));
+    machine.extend(host.hypervisor.as_deref().map(|h| format!("virtual ({})", text::clean(h))));
+    machine.push(format!("kernel {}", text::clean(&host.kernel)));
+    machine.push(format!("DPDK {}", text::clean(&host.dpdk_version)));
+    machine.push(text::clean(&host.memory));
+    machine.retain(|m| !m.is_empty());
+    let mut setting = vec![
+        ("DUT", names::dut(result)),
+        ("ports", format!("{}; {ways}, {}", ports.join(", "), link(result))),
+        ("host", machine.join(", ")),
+        ("run", when(result)),
+    ];
+    // RFC 6985 §4 asks for the genome of a mix, and §5 for the table of its sizes.
+    let average = |mix: &MixFacts| num::trim(mix.average_bytes, 2);
+    let genome = |mix: &MixFacts| mix.frame_size_bytes.mix().map_or_else(String::new, |mix| text::clean(&mix.brief()));
+    let mix = |mix: &MixFacts| format!("{}: {}, {} B on average", mix.frame_size_bytes, genome(mix), average(mix));
+    setting.extend(result.mixes.iter().map(|m| ("mix", mix(m))));
+    setting
+}

@@ -1,0 +1,220 @@
+//! What the reader needs to judge the figures by: in three lines, or each statement.
+
+use std::collections::BTreeMap;
+
+use measure::{
+    result::{Compliance, RunResult, SizeResult, StandardLabel, WarningKind},
+    trial::Rule,
+};
+
+use crate::{
+    document::{Audience, Block, Fact, Section, Topic},
+    figures::{by_sizes, sizes_text, Shown, TrialTally},
+    style::Paint,
+    text, words,
+};
+
+/// Rules named in a short text.
+const RULES: usize = 3;
+
+/// Trials, placements, standards, departures and warnings.
+pub(crate) fn section(result: &RunResult) -> Section {
+    Section::new(Topic::Trust, "Trust")
+        .short_title("")
+        .with(Audience::SHORT, Block::Statements(brief(result)))
+        .with(Audience::DETAILS, Block::Statements(facts(result)))
+}
+
+/// Three lines at most.
+fn brief(result: &RunResult) -> Vec<Fact> {
+    let tally = TrialTally::of(&result.trials);
+    let mut rules: Vec<_> = tally.by_rule.iter().filter(|(rule, _)| rule.invalidates()).collect();
+    rules.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    let mut named: Vec<String> =
+        rules.iter().take(RULES).map(|(rule, n)| format!("{} {n}", words::rule(**rule))).collect();
+    named.extend((rules.len() > RULES).then(|| "...".to_owned()));
+    let mut facts = vec![match tally.invalid {
+        0 => Fact::new("trials", format!("{}, none invalid", tally.run), Paint::Plain),
+        n => Fact::new("trials", format!("{}, {n} invalid ({})", tally.run, named.join(", ")), Paint::Warn),
+    }];
+    facts.extend(departures(result));
+    facts.extend(warnings(result));
+    facts
+}
+
+/// `14 departures from RFC 2544: --verbose`.
+fn departures(result: &RunResult) -> Option<Fact> {
+    let of_sizes = result.sizes.iter().flat_map(|s| std::iter::once(&s.standard).chain(&s.latency_standard));
+    let labels = of_sizes.chain(result.tests.iter().map(|t| &t.standard)).filter(|label| !label.name.is_empty());
+    let (mut standards, mut seen): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
+    for label in labels {
+        let standard = text::clean(label.name.split(" §").next().unwrap_or_default());
+        if !standards.contains(&standard) {
+            standards.push(standard);
+        }
+        for departure in &label.departures {
+            if !seen.contains(&departure.as_str()) {
+                seen.push(departure);
+            }
+        }
+    }
+    let standards = standards.join(", ");
+    match (standards.is_empty(), seen.len()) {
+        (true, _) => None,
+        (_, 0) => Some(Fact::new("standard", format!("no departure from {standards}"), Paint::Good)),
+        (_, 1) => Some(Fact::new("standard", format!("1 departure from {standards}: --verbose"), Paint::Plain)),
+        (_, n) => Some(Fact::new("standard", format!("{n} departures from {standards}: --verbose"), Paint::Plain)),
+    }
+}
+
+/// `3 (short trials, cores moved, machine): --verbose`; one that is alone, as it is.
+fn warnings(result: &RunResult) -> Option<Fact> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for warning in &result.warnings {
+        let word = warning_word(warning.kind);
+        if !kinds.contains(&word) {
+            kinds.push(word);
+        }
+    }
+    match result.warnings.len() {
+        0 => None,
+        n => Some(Fact::new("warnings", format!("{n} ({}): --verbose", kinds.join(", ")), Paint::Warn)),
+    }
+}
+
+fn warning_word(kind: WarningKind) -> &'static str {
+    match kind {
+        WarningKind::InvalidTrials => "invalid trials",
+        WarningKind::PlacementChanged => "cores moved",
+        WarningKind::TesterLimited => "tester-limited",
+        WarningKind::ShortTrials => "short trials",
+        WarningKind::Clock => "clock",
+        WarningKind::NoHugepages => "no hugepages",
+        WarningKind::PortFallback => "slower driver",
+        WarningKind::PortCounters => "port counters",
+        WarningKind::Foreign => "foreign frames",
+        WarningKind::Host => "virtual or shared machine",
+        WarningKind::Stopped => "stopped",
+        WarningKind::Simulated => "simulated device",
+        WarningKind::Needs => "unmet requirements",
+    }
+}
+
+/// Every statement.
+fn facts(result: &RunResult) -> Vec<Fact> {
+    let mut facts = vec![trials(result)];
+    let mut add = |label, text: String, paint| facts.push(Fact::new(label, text, paint));
+    if let Some(text) = tester(result) {
+        add("tester", text, Paint::Plain);
+    }
+    for (text, paint) in placements(result) {
+        add("placement", text, paint);
+    }
+    let all = result.sizes.len();
+    let with_sizes = |(text, sizes): (String, Vec<_>)| match sizes_text(&sizes, all) {
+        s if s.is_empty() => text,
+        s => format!("{text} ({s})"),
+    };
+    for item in by_sizes(result, |size| standards(size, Shown::of(size, result.link_bps) != Shown::Nothing)) {
+        add("standard", with_sizes(item), Paint::Plain);
+    }
+    let departures = by_sizes(result, |s| {
+        let latency = s.latency_standard.iter().flat_map(|label| &label.departures);
+        let latency = latency.map(|d| format!("latency: {}", text::clean(d)));
+        s.standard.departures.iter().map(|d| text::clean(d)).chain(latency).collect()
+    });
+    if departures.is_empty() && result.sizes.iter().any(|s| !s.standard.name.is_empty()) {
+        add("departs", "nowhere".to_owned(), Paint::Good);
+    }
+    for item in departures {
+        add("departs", with_sizes(item), Paint::Plain);
+    }
+    for warning in &result.warnings {
+        add("warning", text::clean(&warning.text), Paint::Warn);
+    }
+    facts
+}
+
+/// The standards of a size. How far one is met is said only where there is a figure.
+fn standards(size: &SizeResult, figure: bool) -> Vec<String> {
+    let latency = size.latency_standard.as_ref().map(|label| (label, size.latency_compliance));
+    let all = std::iter::once((&size.standard, size.compliance)).chain(latency);
+    let name = |(label, met): (&StandardLabel, Option<Compliance>)| words::standard(label, met.filter(|_| figure));
+    let name = |of: (&StandardLabel, Option<Compliance>)| match figure {
+        true => name(of),
+        false => format!("{}: no figure", name(of)),
+    };
+    all.filter(|(label, _)| !label.name.is_empty()).map(name).collect()
+}
+
+fn trials(result: &RunResult) -> Fact {
+    let tally = TrialTally::of(&result.trials);
+    let mut text = format!("{} run", tally.run);
+    let by_rule: Vec<String> = tally
+        .by_rule
+        .iter()
+        .filter(|(rule, _)| rule.invalidates())
+        .map(|(rule, n)| format!("{} {n}", words::rule(*rule)))
+        .collect();
+    if tally.invalid > 0 {
+        text.push_str(&format!(", {} discarded as invalid ({})", tally.invalid, by_rule.join(", ")));
+    } else {
+        text.push_str(", none invalid");
+    }
+    if let Some(n) = tally.by_rule.get(&Rule::Clock) {
+        text.push_str(&format!("; latency withheld in {n} (clock)"));
+    }
+    Fact::new("trials", text, if tally.invalid > 0 { Paint::Warn } else { Paint::Plain })
+}
+
+fn tester(result: &RunResult) -> Option<String> {
+    let points: Vec<String> =
+        result.selftest.iter().map(|p| format!("{} at {}", p.max_fps, p.frame_size_bytes.with_unit("B"))).collect();
+    (!points.is_empty()).then(|| format!("without a DUT: {}", points.join(", ")))
+}
+
+/// The placements answers were found in, and the answers of the others.
+fn placements(result: &RunResult) -> Vec<(String, Paint)> {
+    let mut classes: BTreeMap<u32, (f64, f64, Vec<units::Frames>)> = BTreeMap::new();
+    for size in &result.sizes {
+        if let Some(p) = size.placement {
+            let entry = classes.entry(p.class).or_insert((p.core_to_core_ns, p.core_to_core_ns, vec![]));
+            entry.0 = entry.0.min(p.core_to_core_ns);
+            entry.1 = entry.1.max(p.core_to_core_ns);
+            entry.2.push(size.frame_size_bytes);
+        }
+    }
+    let mut lines: Vec<(String, Paint)> = classes
+        .iter()
+        .map(|(class, (low, high, sizes))| {
+            let range = if high - low < 1.0 { format!("{low:.0} ns") } else { format!("{low:.0} to {high:.0} ns") };
+            let of = sizes_text(sizes, result.sizes.len());
+            let of = if of.is_empty() { of } else { format!(" ({of})") };
+            (format!("found in class {class}, {range} from core to core{of}"), Paint::Plain)
+        })
+        .collect();
+    for size in &result.sizes {
+        for other in &size.other_placements {
+            let mut text = format!(
+                "{} also in class {} ({:.0} ns), counted separately: ",
+                size.frame_size_bytes.with_unit("B"),
+                other.placement.class,
+                other.placement.core_to_core_ns
+            );
+            text.push_str(&match (other.throughput_fps, other.upper_bound_fps) {
+                (Some(low), Some(high)) => format!("between {low} and {high}"),
+                (Some(low), None) => format!("at least {low}"),
+                (None, Some(high)) => format!("below {high}"),
+                (None, None) => "no bounds".to_owned(),
+            });
+            let word = words::outcome_alone(other.outcome);
+            text.push_str(&format!(
+                ", {}{} trials",
+                if word.is_empty() { String::new() } else { format!("{word}, ") },
+                other.trials
+            ));
+            lines.push((text, Paint::Warn));
+        }
+    }
+    lines
+}

@@ -1,0 +1,39 @@
+//! The picture of a run: its panels below each other.
+
+use measure::result::RunResult;
+
+use super::{
+    canvas::{Canvas, PANEL, WIDTH},
+    error::SvgError,
+    frame_loss, latency, throughput,
+};
+
+/// One standalone SVG with what the result has: throughput by frame size, delay by percentile, loss by load, those below
+/// each other. Text is SVG text: no font is read, and everything from outside is escaped.
+///
+/// # Errors
+/// [`SvgError`] when the drawing library refuses, which it does not for finite figures.
+pub fn render(result: &RunResult) -> Result<String, SvgError> {
+    let (curves, losses) = (latency::curves(result), frame_loss::curves(result));
+    let bare = curves.is_empty() && losses.is_empty();
+    let panels = [!result.sizes.is_empty() || bare, !curves.is_empty(), !losses.is_empty()];
+    let height = PANEL * panels.iter().filter(|p| **p).count() as u32;
+    let mut body = String::new();
+    {
+        let canvas = Canvas::new(&mut body, WIDTH, height)?;
+        let mut top = 0;
+        if panels[0] {
+            throughput::draw(&canvas, top, result)?;
+            top += PANEL as i32;
+        }
+        if panels[1] {
+            latency::draw(&canvas, top, result, &curves)?;
+            top += PANEL as i32;
+        }
+        if panels[2] {
+            frame_loss::draw(&canvas, top, result, &losses)?;
+        }
+        canvas.finish()?;
+    }
+    Ok(body)
+}

@@ -1,0 +1,333 @@
+//! The flow logger over DPDK ports: one loop and one table an lcore, and what others read of them all.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use dataplane::{
+    flowlog::{FlowLog, PortCounters, PortCounts},
+    Forwarder, Settings, Snapshot,
+};
+use dpdk::{Eal, Port, RxQueue, SharedWords, Tsc, TxQueue};
+use flow::{
+    decode::DecodeSpec,
+    export::{Exporter, Records, SinkStats},
+    protocol::{ExportTotals, Interface, Sink, TableTotals, Totals},
+    table::{table, EndedReader, Prefetch, Reader, TableSpec, Timebase},
+    Record, Source,
+};
+use packet::{since_1970, Captured, Clock, ClockPair};
+
+use failure::Failure;
+
+use super::plane::{queues, Polled};
+
+/// A logging loop over DPDK ports.
+pub type LogLoop = Forwarder<FlowLog<SharedWords, Fetch>, RxQueue, TxQueue, Tsc>;
+
+/// Records of ended flows of each lcore and IP version that can wait for export: at a million flows a second, more than a
+/// tenth of a second.
+pub(crate) const ENDED: usize = 1 << 17;
+
+/// Prefetches by the processor's instruction.
+#[derive(Debug, Clone, Copy)]
+pub struct Fetch;
+
+impl Prefetch for Fetch {
+    #[inline(always)]
+    fn prefetch<T>(&self, at: &T) {
+        dpdk::prefetch(at);
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct LogSpec {
+    /// The table of each lcore.
+    pub table: TableSpec,
+    /// How frames are read.
+    pub decode: DecodeSpec,
+    /// Whether a port without another sends back.
+    pub reflect: bool,
+    /// How the loops behave.
+    pub settings: Settings,
+}
+
+impl LogSpec {
+    /// MiB of the tables of so many lcores, with what DPDK's heap needs around them.
+    pub fn tables_mib(&self, lcores: usize) -> u32 {
+        let each = (self.table.words() * 8).div_ceil(1 << 20) + 4;
+        u32::try_from(each * lcores).unwrap_or(u32::MAX)
+    }
+}
+
+/// The loops, the ports, and what is read of them.
+pub struct Logger {
+    /// Each to be run on an lcore of its own.
+    pub loops: Vec<LogLoop>,
+    /// Kept open; their queues are in the loops.
+    pub ports: Vec<Port>,
+    /// What others read.
+    pub logged: Arc<Logged>,
+    /// Records of ended flows, for export.
+    pub ended: Vec<Box<dyn Records>>,
+}
+
+impl Logger {
+    /// Builds the loops over these open ports, whose transmit queue `n` is lcore `n`'s.
+    pub fn new(
+        eal: &'static Eal,
+        spec: &LogSpec,
+        mut ports: Vec<Port>,
+        names: &[String],
+        polled: &[Polled],
+    ) -> Result<Self, Failure> {
+        let clock = Tsc::new(eal);
+        let captured = captured(&ports);
+        // Out of a capture ticks are nanoseconds since the Unix epoch.
+        let timebase = if captured.is_some() { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
+        let timebase = Arc::new(Mutex::new(timebase));
+        let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ended: Vec<Box<dyn Records>> = Vec::new();
+        for lcore in 0..polled.iter().map(|p| p.lcore + 1).max().unwrap_or(1) {
+            let memory = SharedWords::new(eal, spec.table.words())?;
+            let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
+            let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            if let Some((port, times)) = &captured {
+                function = function.captured(*port, Arc::clone(times));
+            }
+            counters.push(function.ports());
+            ended.push(Box::new(Ended::new(records, reader.clone(), Arc::clone(&timebase))));
+            readers.push(reader);
+            let (inputs, tx) = queues(&mut ports, polled, lcore)?;
+            loops.push(Forwarder::new(function, inputs, tx, clock, spec.settings));
+        }
+        let logged = Logged {
+            clock,
+            timebase,
+            is_captured: captured.is_some(),
+            begun: Instant::now(),
+            names: names.to_vec(),
+            readers: Mutex::new(readers),
+            counters,
+            seen: Mutex::default(),
+            exporter: Mutex::default(),
+            exported: Mutex::default(),
+        };
+        Ok(Self { loops, ports, logged: Arc::new(logged), ended })
+    }
+}
+
+/// The port whose capture we read ourselves, and where it says when frames were captured; none when there are several,
+/// which are not read in the order of their times.
+fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
+    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.times()))));
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Both clocks at one moment.
+pub(crate) fn anchor(clock: &Tsc) -> Timebase {
+    let pair = ClockPair::wall(clock);
+    Timebase::new(pair.ticks, u64::try_from(pair.time.as_nanos()).unwrap_or(u64::MAX), clock.hz())
+}
+
+/// Nothing done under a lock panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker's records on their way to export.
+pub(crate) struct Ended {
+    records: EndedReader,
+    /// Knows what found no room in the way here.
+    reader: Reader<SharedWords>,
+    timebase: Arc<Mutex<Timebase>>,
+}
+
+impl Ended {
+    /// Told in times of this base, as it is then.
+    pub(crate) fn new(records: EndedReader, reader: Reader<SharedWords>, timebase: Arc<Mutex<Timebase>>) -> Self {
+        Self { records, reader, timebase }
+    }
+}
+
+impl Records for Ended {
+    fn pull(&mut self, into: &mut Vec<Record>, most: usize) {
+        self.records.anchor(*lock(&self.timebase));
+        into.extend(std::iter::from_fn(|| self.records.pop()).take(most));
+    }
+
+    fn missed(&self) -> u64 {
+        self.reader.counts().dropped_records
+    }
+}
+
+/// What the ports' drivers and the loops say of a port, as of the last look.
+#[derive(Debug, Clone, Copy, Default)]
+struct PortSeen {
+    missed: u64,
+    tx_dropped: u64,
+    up: bool,
+}
+
+/// Everything counted, to be read by any thread.
+pub struct Logged {
+    clock: Tsc,
+    /// How times are told. It hears of the wall clock each second.
+    timebase: Arc<Mutex<Timebase>>,
+    /// Times are those of a capture.
+    is_captured: bool,
+    begun: Instant,
+    names: Vec<String>,
+    readers: Mutex<Vec<Reader<SharedWords>>>,
+    /// By lcore, by port.
+    counters: Vec<Vec<Arc<PortCounters>>>,
+    seen: Mutex<Vec<PortSeen>>,
+    exporter: Mutex<Option<Exporter>>,
+    /// What became of the records of each sink, at its end.
+    exported: Mutex<Vec<SinkStats>>,
+}
+
+impl Logged {
+    /// Takes over the exporter.
+    pub fn export(&self, exporter: Exporter) {
+        *lock(&self.exporter) = Some(exporter);
+    }
+
+    /// Records that wait in the queue of a collector that takes them.
+    pub fn queued(&self) -> u64 {
+        let exporter = lock(&self.exporter);
+        let waiting = exporter.iter().flat_map(Exporter::stats).filter(|sink| sink.up).map(|sink| sink.queued);
+        waiting.max().unwrap_or_default()
+    }
+
+    /// The sinks that are down and have records waiting.
+    pub fn waited_for(&self) -> Vec<String> {
+        let exporter = lock(&self.exporter);
+        let down = exporter.iter().flat_map(Exporter::stats).filter(|sink| !sink.up && sink.queued > 0);
+        down.map(|sink| sink.name).collect()
+    }
+
+    /// Before the tables are flushed: has all there is leave within about this time, whatever the collectors' paces. One
+    /// line for each that is hastened.
+    pub fn hasten(&self, within: Duration) -> Vec<String> {
+        let totals = self.totals();
+        let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
+        let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);
+        lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
+    }
+
+    /// Ends the export within about this time; what became of the records, by sink.
+    pub fn finish_export(&self, deadline: Duration) -> Vec<SinkStats> {
+        let exporter = {
+            let mut exporter = lock(&self.exporter);
+            // While it ends, clients and scrapers are told how far it had come.
+            *lock(&self.exported) = exporter.as_ref().map(Exporter::stats).unwrap_or_default();
+            exporter.take()
+        };
+        let Some(exporter) = exporter else { return Vec::new() };
+        let sinks = exporter.finish(deadline);
+        (*lock(&self.exported)).clone_from(&sinks);
+        sinks
+    }
+
+    /// Looks at the ports and the clocks; to be called each second. One line for each link that has changed since.
+    pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
+        let seen = |(n, port): (usize, &Port)| {
+            // Those that found the queue full of the port they were to leave by.
+            let egress = if n ^ 1 < ports.len() { n ^ 1 } else { n };
+            let refused = |l: &Snapshot| l.tx.get(egress).map_or(0, |tx| tx.refused);
+            PortSeen {
+                missed: port.stats().map_or(0, |stats| stats.imissed + stats.rx_nombuf),
+                tx_dropped: lcores.iter().map(refused).sum(),
+                up: port.link().up,
+            }
+        };
+        let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
+        let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
+        let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
+        let said = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let timebase = {
+            let mut timebase = lock(&self.timebase);
+            if !self.is_captured {
+                timebase.follow(anchor(&self.clock));
+            }
+            *timebase
+        };
+        lock(&self.readers).iter_mut().for_each(|reader| reader.anchor(timebase));
+        said.collect()
+    }
+
+    fn interface(&self, port: usize, name: &str) -> Interface {
+        let mut counts = PortCounts::default();
+        self.counters.iter().filter_map(|lcore| lcore.get(port)).for_each(|c| counts += c.read());
+        let seen = lock(&self.seen).get(port).copied().unwrap_or_default();
+        Interface {
+            port: port as u8,
+            name: name.to_owned(),
+            packets: counts.packets,
+            bytes: counts.bytes,
+            not_ip: counts.not_ip,
+            malformed: counts.malformed,
+            missed: seen.missed,
+            tx_dropped: seen.tx_dropped,
+            up: seen.up,
+            ..Interface::default()
+        }
+    }
+}
+
+impl Source for Logged {
+    fn totals(&self) -> Totals {
+        let mut table = TableTotals::default();
+        let mut lost = 0;
+        for reader in lock(&self.readers).iter() {
+            let counts = reader.counts();
+            table.flows += counts.flows;
+            table.capacity += reader.capacity();
+            table.memory += reader.memory();
+            table.created += counts.created;
+            table.ended.iter_mut().zip(counts.ended).for_each(|(sum, n)| *sum += n);
+            table.refused_packets += counts.refused_packets;
+            table.evicted += counts.evicted;
+            lost += counts.dropped_records;
+        }
+        let sinks = lock(&self.exporter).as_ref().map_or_else(|| lock(&self.exported).clone(), Exporter::stats);
+        let sum = |of: fn(&ExportTotals) -> u64| sinks.iter().map(|sink| of(&sink.totals)).sum::<u64>();
+        Totals {
+            at: u64::try_from(since_1970().as_nanos()).unwrap_or(u64::MAX),
+            uptime_s: self.begun.elapsed().as_secs_f64(),
+            interfaces: self.names.iter().enumerate().map(|(port, name)| self.interface(port, name)).collect(),
+            table,
+            // What found no room between an lcore and the exporter counts as given, and lost.
+            export: ExportTotals {
+                records: sum(|t| t.records) + lost,
+                sent: sum(|t| t.sent),
+                dropped: sum(|t| t.dropped) + lost,
+            },
+            sinks: sinks
+                .into_iter()
+                .map(|s| Sink { name: s.name, up: s.up, queued: s.queued, totals: s.totals })
+                .collect(),
+        }
+    }
+
+    fn places(&self) -> u64 {
+        lock(&self.readers).iter().map(Reader::places).sum()
+    }
+
+    fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
+        // Walking a table takes long; nobody is to wait for it.
+        let readers = lock(&self.readers).clone();
+        let mut first = 0;
+        for reader in readers {
+            let places = reader.places();
+            let (start, end) = (from.saturating_sub(first), to.saturating_sub(first).min(places));
+            if start < end {
+                reader.scan(start, end, &mut |place, record| visit(first + place, record));
+            }
+            first += places;
+        }
+    }
+}

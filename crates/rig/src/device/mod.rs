@@ -1,0 +1,16 @@
+//! Devices under test: what a user calls them, and the built-in ones with their loops.
+
+mod built_in;
+mod fibs;
+mod flow_logger;
+mod kind;
+mod plane;
+mod watch;
+
+pub use built_in::BuiltIn;
+pub(crate) use built_in::BuiltInMaker;
+pub use fibs::tables_mib;
+pub use flow_logger::{LogLoop, LogSpec, Logged, Logger};
+pub use kind::{Device, DeviceOptions, OutsidePorts, FLOWLOG};
+pub use plane::{port_mac, DataPlane, DataPlaneSpec, LoopOptions, Polled, NODE_SAMPLE};
+pub(crate) use watch::{since, Watched};

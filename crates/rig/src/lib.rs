@@ -1,0 +1,38 @@
+//! Everything that touches ports and lcores for a trial: devices under test, the tester, and what disturbed them.
+//!
+//! The rig joins `traffic` to `measure`: it runs trials on lcores and hands the counts over.
+#![forbid(unsafe_code)]
+
+mod addresses;
+mod claim;
+mod cpus;
+pub mod device;
+mod drive;
+pub mod facts;
+mod lcores;
+mod learn;
+mod machine;
+mod probe;
+mod record;
+mod replay;
+mod request;
+mod rig;
+mod selftest;
+mod stream_spec;
+mod streams;
+mod tester_port;
+mod timed;
+mod trial;
+mod worker;
+
+pub use claim::Claim;
+pub use device::Device;
+pub use lcores::SetOnDrop;
+pub use learn::LEARNING_WAIT;
+pub use machine::{check_descriptors, start_forward_eal, MachineOptions, MemoryChoice};
+pub use replay::Replayable;
+pub use request::{Finished, TrialEnd, TrialRequest};
+pub use rig::{Rig, RigOptions};
+pub use stream_spec::{over_routes, stream};
+pub use streams::{SentFlows, Streams};
+pub use tester_port::TesterPort;

@@ -1,0 +1,120 @@
+//! The cores and the memory that DPDK is started with.
+
+use dpdk::{Eal, EalOptions, Lcore, Memory, PortSpec};
+use failure::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cpus::CpuPlan,
+    lcores::{OTHER_LCORE, TESTER_LCORE},
+};
+
+/// Which memory packets live in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryChoice {
+    /// Hugepages if there are any, ordinary pages otherwise.
+    #[default]
+    Auto,
+    /// Hugepages, or an error.
+    Hugepages,
+    /// Ordinary pages.
+    NoHugepages,
+}
+
+/// Cores and memory, as a user may choose them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineOptions {
+    /// CPU of the tester's polling core.
+    pub tester_cpu: Option<u32>,
+    /// CPU of the built-in device.
+    pub dut_cpu: Option<u32>,
+    /// Kind of memory.
+    pub memory: MemoryChoice,
+    /// MiB of it.
+    pub memory_mib: u32,
+    /// Descriptors of each receive and transmit queue: a power of two, 64 to 32768.
+    pub descriptors: u32,
+}
+
+impl Default for MachineOptions {
+    fn default() -> Self {
+        Self { tester_cpu: None, dut_cpu: None, memory: MemoryChoice::Auto, memory_mib: 256, descriptors: 2048 }
+    }
+}
+
+/// Refuses a number of descriptors that software rings would round: such rings hold fewer frames than asked, or none.
+///
+/// # Errors
+///
+/// (usage) when it is not a power of two.
+pub fn check_descriptors(descriptors: u32) -> Result<(), Failure> {
+    match descriptors {
+        n if n.is_power_of_two() => Ok(()),
+        n => Err(Failure::usage(format!("--descriptors {n}: must be a power of two, 64 to 32768"))),
+    }
+}
+
+/// Starts DPDK with the tester's lcore and the other one of this plan.
+pub(crate) fn start_rig_eal(
+    machine: &MachineOptions,
+    tables_mib: u32,
+    cpus: CpuPlan,
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
+    let mut lcores = vec![Lcore { id: TESTER_LCORE, cpu: cpus.tester }];
+    lcores.extend(cpus.other.map(|cpu| Lcore { id: OTHER_LCORE, cpu }));
+    start(machine, tables_mib, lcores, specs)
+}
+
+/// Starts DPDK with lcore 1 on the first of these CPUs, lcore 2 on the second and so on.
+///
+/// # Errors
+///
+/// What DPDK lacks or refuses.
+pub fn start_forward_eal(
+    machine: &MachineOptions,
+    tables_mib: u32,
+    cpus: &[u32],
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
+    start(machine, tables_mib, cpus.iter().zip(1..).map(|(&cpu, id)| Lcore { id, cpu }).collect(), specs)
+}
+
+fn start(
+    machine: &MachineOptions,
+    tables_mib: u32,
+    lcores: Vec<Lcore>,
+    specs: &[PortSpec],
+) -> Result<&'static Eal, Failure> {
+    let mib = machine.memory_mib.saturating_add(tables_mib);
+    let pci = specs.iter().filter_map(|s| match s {
+        PortSpec::Pci { address, .. } => Some(address.clone()),
+        _ => None,
+    });
+    Ok(Eal::init(EalOptions {
+        lcores,
+        memory: match machine.memory {
+            MemoryChoice::Auto => Memory::Auto { mib },
+            MemoryChoice::Hugepages => Memory::Huge { mib },
+            MemoryChoice::NoHugepages => Memory::NoHuge { mib },
+        },
+        pci: pci.collect(),
+    })?)
+}
+
+/// Tags, labels and tunnel headers that a device may add to the longest frame.
+const HEADER_ROOM: usize = 78;
+/// The most mbufs of a pool: one less than a power of two fits best.
+const FRAMES: u32 = (1 << 14) - 1;
+
+/// Bytes of a buffer for the longest frame: at least what drivers expect.
+pub(crate) fn data_room(max_frame: usize) -> u16 {
+    (max_frame + HEADER_ROOM).max(2048) as u16
+}
+
+/// Frames for `rings` rings of this depth, for caches and for bursts in hand. The lower bound leaves small rings their
+/// caches.
+pub(crate) fn pool_size(descriptors: u32, rings: u32) -> u32 {
+    (descriptors * rings + 4096).next_power_of_two().max(FRAMES + 1) - 1
+}

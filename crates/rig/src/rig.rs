@@ -1,0 +1,250 @@
+//! What a run is made with: DPDK, the tester's two ports, the built-in DUT if there is one, and the pool of frames.
+
+use std::time::{Duration, Instant};
+
+use dataplane::PortInfo;
+use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
+use failure::{Failure, Stop};
+use host::Facts;
+use measure::{
+    placement::PlacementClassifier,
+    plan::Placements,
+    result::{PortFacts, Warning, WarningKind},
+    schema::device::DeviceRecord,
+};
+use packet::{Clock, MacAddr};
+use units::LinkSpeed;
+
+use crate::{
+    claim::Claim,
+    cpus::CpuPlan,
+    device::{BuiltIn, BuiltInMaker, Device, OutsidePorts, Polled, Watched},
+    facts,
+    lcores::{OTHER_LCORE, TESTER_LCORE},
+    machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
+    tester_port::{own_mac, parse_ports, TesterPort},
+};
+
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
+/// What a rig is made of.
+pub struct RigOptions<'a> {
+    /// The device under test.
+    pub device: &'a Device,
+    /// Cores and memory.
+    pub machine: &'a MachineOptions,
+    /// Longest frame, without FCS.
+    pub max_frame: usize,
+    /// Three ports instead of two, for the address tests; a built-in bridge then forgets stations silent for so long.
+    pub third_port: Option<Duration>,
+    /// Whether placements of the cores are told apart.
+    pub placements: Placements,
+    /// Stops the wait for a peer.
+    pub stop: &'a Stop,
+}
+
+/// Everything up and running.
+pub struct Rig {
+    /// DPDK.
+    pub eal: &'static Eal,
+    /// The clock of every lcore.
+    pub clock: Tsc,
+    /// The machine.
+    pub facts: Facts,
+    /// CPUs of the lcores.
+    pub cpus: CpuPlan,
+    /// The tester's ports.
+    pub ports: Vec<TesterPort>,
+    /// The built-in device, if the device under test is one.
+    pub built_in: Option<BuiltIn>,
+    /// The data plane behind the ports, if it is one of ours.
+    pub watched: Option<Watched>,
+    /// What is measured, as a result keeps it.
+    pub record: DeviceRecord,
+    /// Two ends of a cable with nothing between, for the self-test.
+    pub loopback: Vec<TesterPort>,
+    /// Frames the tester sends.
+    pub frames: Mempool,
+    /// Placements of the cores seen so far.
+    pub classifier: PlacementClassifier,
+    /// Descriptors of each queue.
+    pub descriptors: u32,
+    /// Longest IP packet that a software cable carries.
+    max_packet: u16,
+    /// Trials run so far.
+    pub number: u32,
+    /// Added to the number of a trial for its epoch, so that frames of another run are most likely foreign.
+    pub epoch_base: u8,
+    /// What a reader of the result must know about the rig.
+    pub warnings: Vec<Warning>,
+    /// Thread ids of the polling lcores, for the kernel's counters.
+    pub tids: [Option<u32>; 2],
+    /// Whether learning frames have been sent since frames or addresses changed.
+    pub learned: bool,
+    /// Kernel interfaces of the ports. Last, so that ports are closed before.
+    _claims: Vec<Claim>,
+}
+
+impl Rig {
+    /// Brings everything up, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// What is missing and what mends it; (usage) for a simulated device, which has no ports.
+    pub fn new(options: &RigOptions<'_>) -> Result<Self, Failure> {
+        let facts = facts::read();
+        let (outside, specs) = match options.device {
+            Device::Ports(outside) => (Some(outside), parse_ports(&outside.names, options.third_port.is_some())?),
+            Device::Plane { .. } | Device::FlowLog(_) => (None, Vec::new()),
+            Device::Simulated(setup) => {
+                return Err(Failure::usage(format!(
+                    "--dut {setup}: a simulated device runs in bench only, without ports: name a built-in function, or ports"
+                )))
+            }
+        };
+        let built_in = BuiltInMaker::of(options.device, options.third_port)?;
+        let machine = options.machine;
+        let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, outside.is_none())?;
+        check_descriptors(machine.descriptors)?;
+        let claims = Claim::all(&specs)?;
+        let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
+        let clock = Tsc::new(eal);
+        let room = data_room(options.max_frame);
+        let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
+        let mut rig = Self {
+            eal,
+            clock,
+            cpus,
+            warnings: facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge),
+            facts,
+            ports: Vec::new(),
+            built_in: None,
+            watched: None,
+            record: options.device.record(),
+            loopback: Vec::new(),
+            frames,
+            classifier: PlacementClassifier::new(options.placements),
+            descriptors: machine.descriptors,
+            max_packet: (usize::from(room) - ETHERNET) as u16,
+            number: 0,
+            epoch_base: std::process::id() as u8 ^ clock.now() as u8,
+            tids: [None; 2],
+            learned: false,
+            _claims: claims,
+        };
+        match (outside, built_in) {
+            (Some(outside), _) => rig.open_outside(&specs, outside, options)?,
+            (None, Some(maker)) => rig.open_builtin(&maker, options.third_port.is_some())?,
+            (None, None) => {}
+        }
+        rig.tids = rig.thread_ids()?;
+        Ok(rig)
+    }
+
+    fn open_outside(
+        &mut self,
+        specs: &[PortSpec],
+        outside: &OutsidePorts,
+        options: &RigOptions<'_>,
+    ) -> Result<(), Failure> {
+        let wait = outside.link_wait;
+        for (i, spec) in specs.iter().enumerate() {
+            let descriptors = self.descriptors;
+            let pool = Mempool::new(self.eal, "receive", pool_size(descriptors, 2), data_room(options.max_frame), 512)?;
+            let mut config = PortConfig::new(&pool);
+            config.rx_desc = descriptors as u16;
+            config.tx_desc = descriptors as u16;
+            config.mtu = options.max_frame.saturating_sub(ETHERNET).max(1500) as u16;
+            config.peer_timeout = wait;
+            config.cancel = Some(options.stop.shared());
+            let port = Port::open(self.eal, spec, &config)?;
+            if let Some(why) = port.fallback() {
+                self.warnings.push(Warning { kind: WarningKind::PortFallback, text: why.to_owned() });
+            }
+            let name = outside.names.get(i).cloned().unwrap_or_default();
+            self.ports.push(TesterPort::new(name, port, i as u8)?);
+        }
+        let until = Instant::now() + wait;
+        for end in &self.ports {
+            while !end.port.link().up {
+                if options.stop.requested() {
+                    return Err(Failure::stopped(format!("stopped while port {} waited for its link", end.name)));
+                }
+                if Instant::now() >= until {
+                    return Err(Failure::machine(format!(
+                        "port {}: its link is still down after {wait:?}: start or enable the other side, or wait longer \
+                         (--link-wait)",
+                        end.name
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        self.watched = outside.control.as_deref().map(Watched::connect).transpose()?;
+        Ok(())
+    }
+
+    fn open_builtin(&mut self, maker: &BuiltInMaker, three: bool) -> Result<(), Failure> {
+        let mut dut_ports = Vec::new();
+        for i in 0..if three { 3 } else { 2u8 } {
+            let config = PortConfig::new(&self.frames);
+            let (near, far) = Wire::pair(self.eal, &format!("wire{i}"), self.descriptors, &config)?;
+            self.ports.push(TesterPort::new(format!("wire{i}"), near, i)?);
+            dut_ports.push(far);
+        }
+        // What the tester sends is no longer than its own ports take, and headers are added behind that.
+        let info = |n| PortInfo { mac: own_mac(n), mtu: self.max_packet };
+        let ports = dut_ports.len();
+        let polled: Vec<_> = (0..ports).map(|port| Polled { port, queue: 0, lcore: 0 }).collect();
+        let infos: Vec<_> = (0x10..).take(ports).map(info).collect();
+        self.built_in = Some(maker.make(self.eal, self.macs(), dut_ports, &infos, &polled)?);
+        Ok(())
+    }
+
+    /// Opens the cable of the self-test, once.
+    pub fn open_loopback(&mut self) -> Result<(), Failure> {
+        if self.loopback.is_empty() {
+            let config = PortConfig::new(&self.frames);
+            let (a, b) = Wire::pair(self.eal, "selftest", self.descriptors, &config)?;
+            self.loopback = vec![TesterPort::new("loop0".into(), a, 0x20)?, TesterPort::new("loop1".into(), b, 0x21)?];
+        }
+        Ok(())
+    }
+
+    fn thread_ids(&self) -> Result<[Option<u32>; 2], Failure> {
+        let ask = |lcore| -> Result<Option<u32>, Failure> {
+            Ok(self.eal.scope(|s| s.launch(lcore, host::current_tid)?.join())?)
+        };
+        Ok([ask(TESTER_LCORE)?, if self.cpus.other.is_some() { ask(OTHER_LCORE)? } else { None }])
+    }
+
+    /// The speed that both links report, when they do and it is the same.
+    pub fn reported_link(&self) -> Option<LinkSpeed> {
+        let mut speeds = self.ports.iter().map(|e| e.port.link().bps.and_then(|bps| LinkSpeed::new(bps).ok()));
+        let first = speeds.next()??;
+        speeds.all(|s| s == Some(first)).then_some(first)
+    }
+
+    /// Facts of the tester's ports, for the result.
+    pub fn port_facts(&self) -> Vec<PortFacts> {
+        let fact = |e: &TesterPort| PortFacts {
+            name: e.name.clone(),
+            driver: e.port.driver().to_owned(),
+            mac: e.mac.to_string(),
+            link_bps: e.port.link().bps.and_then(|bps| LinkSpeed::new(bps).ok()),
+            descriptors: (self.descriptors, self.descriptors),
+        };
+        self.ports.iter().map(fact).collect()
+    }
+
+    /// The addresses of both ends.
+    pub fn macs(&self) -> [MacAddr; 2] {
+        [0, 1].map(|i: usize| self.ports.get(i).map_or(own_mac(i as u8), |e| e.mac))
+    }
+
+    /// Ticks of the clock in a duration.
+    pub fn ticks(&self, d: Duration) -> u64 {
+        u64::try_from(d.as_nanos() * u128::from(self.clock.hz()) / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,82 @@
+//! A port of the tester, and what its queues are emptied of between trials.
+
+use std::time::{Duration, Instant};
+
+use dpdk::{Mbuf, Port, PortSpec, RxQueue, TxQueue};
+use failure::Failure;
+use packet::{Buffer, Burst, MacAddr, Rx};
+
+/// One port of the tester, with the queues it sends and receives by.
+pub struct TesterPort {
+    /// As named by the user.
+    pub name: String,
+    /// The port.
+    pub port: Port,
+    /// Its receive queue.
+    pub rx: RxQueue,
+    /// Its transmit queue.
+    pub tx: TxQueue,
+    /// Its address, or one made up where the port has none.
+    pub mac: MacAddr,
+}
+
+impl TesterPort {
+    /// Takes the queues of an open port; `number` makes its address up where it has none.
+    pub(crate) fn new(name: String, mut port: Port, number: u8) -> Result<Self, Failure> {
+        let (rx, tx) = (port.take_rx(0)?, port.take_tx(0)?);
+        let mac = match port.mac() {
+            [0, 0, 0, 0, 0, 0] => own_mac(number),
+            mac => MacAddr(mac),
+        };
+        Ok(Self { name, port, rx, tx, mac })
+    }
+}
+
+/// A locally administered address; `L` `R` and a number.
+pub(crate) const fn own_mac(n: u8) -> MacAddr {
+    MacAddr([0x02, b'L', b'R', 0, 0, n])
+}
+
+/// Discards what is left of earlier trials: until nothing came for a millisecond, at most 50 ms.
+pub(crate) fn drain(ports: &mut [TesterPort]) {
+    let mut burst: Burst<Mbuf> = Burst::new();
+    let (mut quiet, begun) = (Instant::now(), Instant::now());
+    while quiet.elapsed() < Duration::from_millis(1) && begun.elapsed() < Duration::from_millis(50) {
+        for port in ports.iter_mut() {
+            if port.rx.rx(&mut burst) > 0 {
+                Buffer::discard(&mut burst);
+                quiet = Instant::now();
+            }
+        }
+    }
+}
+
+/// The ports that `--port` names: two, or three for the address tests.
+///
+/// # Errors
+///
+/// (usage) for another number of ports, a name that is not a port's, a port given twice, or `wire`.
+pub(crate) fn parse_ports(texts: &[String], three: bool) -> Result<Vec<PortSpec>, Failure> {
+    let (wanted, what) = match three {
+        false => (2, "two ports, one to send and one to receive"),
+        true => (3, "three ports for the address tests: learning port, test port, monitoring port (RFC 2889 §5.7.3)"),
+    };
+    if texts.len() != wanted {
+        return Err(Failure::usage(format!(
+            "{} --port given: the tester has {what} (or give none for the built-in device under test)",
+            texts.len()
+        )));
+    }
+    let specs = texts.iter().map(|t| Ok(t.parse::<PortSpec>()?)).collect::<Result<Vec<_>, Failure>>()?;
+    for (i, spec) in specs.iter().enumerate().filter(|(_, spec)| !matches!(spec, PortSpec::Null { .. })) {
+        if specs[..i].contains(spec) {
+            return Err(Failure::usage(format!("--port {} was given twice: the ports must differ", texts[i])));
+        }
+    }
+    if specs.contains(&PortSpec::Wire) {
+        return Err(Failure::usage(
+            "--port wire: a software cable joins the tester to the built-in device under test: leave --port out",
+        ));
+    }
+    Ok(specs)
+}

@@ -1,0 +1,141 @@
+//! One trial on the rig: drain, send learning frames, probe, send and check, probe again, judge.
+
+use std::time::Duration;
+
+use dpdk::PortStats;
+use failure::{Failure, Stop};
+use measure::{
+    plan::Placements,
+    trial::{Interference, LcoreRole, TrialRecord},
+    validity::{self, Conditions},
+};
+use packet::Clock;
+use traffic::control::{Control, Timing};
+use units::{Fps, Nanos};
+
+use crate::{
+    device::{since, BuiltIn, Watched},
+    drive::{TrialCapture, TrialDriver, SETTLE},
+    lcores::{OTHER_LCORE, TESTER_LCORE},
+    record, replay,
+    request::{Finished, TrialEnd, TrialRequest},
+    rig::Rig,
+    streams::Streams,
+    tester_port::drain,
+    worker::{tester_worker, Counted},
+};
+
+impl Rig {
+    /// Runs one trial and judges it. Errors only when the rig itself fails.
+    pub fn run(
+        &mut self,
+        streams: &Streams,
+        request: &TrialRequest<'_>,
+        stop: &Stop,
+        tick: &mut dyn FnMut(f64),
+    ) -> Result<TrialEnd, Failure> {
+        self.number += 1;
+        let hz = self.clock.hz();
+        let epoch = (self.number as u8).wrapping_add(self.epoch_base);
+        // A peer that dies must not take its memory from under a poll; its link is looked at when the trial is over.
+        let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
+        drain(&mut self.ports);
+        self.built_in.iter_mut().for_each(BuiltIn::forget_ended);
+        if streams.replay.is_none() {
+            self.send_learning_frames(streams, request.trust)?;
+        }
+        let probe_before = self.probe_cores()?;
+        let kernel_before = self.kernel_counters();
+        let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
+        let ports_before: Vec<_> = self.ports.iter().map(|e| e.port.stats().ok()).collect();
+        let threshold = self.gap_threshold(request.spec.shape.peak(request.spec.load_fps), streams.directions);
+
+        let timing = Timing {
+            residual: self.ticks(request.trust.residual + request.spec.drain()),
+            settle: self.ticks(SETTLE.min(request.trust.residual)),
+        };
+        let control = Control::new(timing, streams.directions);
+        let duration = (request.spec.duration_s * hz as f64) as u64;
+        let driver = TrialDriver { control: &control, stop, request, threshold };
+        let Self { ports, built_in, frames, eal, clock, .. } = self;
+        let (capture, counted) = match &streams.replay {
+            None => {
+                let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
+                let capture = driver.run(eal, clock, built_in, &mut worker, tick)?;
+                (capture, Counted::of(worker))
+            }
+            Some(replay) => {
+                let mut worker = replay.worker(ports, streams.directions, frames, hz, threshold)?;
+                let capture = driver.run(eal, clock, built_in, &mut worker, tick)?;
+                (capture, Counted::Replayed(replay::directions(worker, hz)))
+            }
+        };
+        let TrialCapture { counters, drift_ppm, dut_gaps, mut dut_report } = capture;
+        if parked.is_some() {
+            drop(parked);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let probe_after = self.probe_cores()?;
+        if let (Some(watched), Some(before)) = (&self.watched, &watched_before) {
+            dut_report = Some(since(&watched.count()?, before));
+        }
+        let stopped = stop.requested();
+        let kernel = self.kernel_since(&kernel_before);
+        let mut lcores =
+            vec![record::lcore(LcoreRole::Tester, TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
+        lcores.extend(dut_gaps.map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
+        let times = record::Times { hz, started: counters.started };
+        let (mut directions, samples, sent_flows) = counted.directions(&request.spec, times);
+        for (i, d) in directions.iter_mut().enumerate() {
+            let [from, to] = [i, 1 - i].map(|end| self.ports.get(end).map_or_else(String::new, |e| e.name.clone()));
+            (d.from, d.to) = (from, to);
+            let delta = |e: usize, field: fn(&PortStats) -> u64| {
+                let now = self.ports[e].port.stats().ok()?;
+                Some(field(&now).saturating_sub(field(ports_before[e].as_ref()?)))
+            };
+            d.port_tx = delta(i, |s| s.opackets);
+            d.port_rx = delta(1 - i, |s| s.ipackets);
+            d.port_missed = delta(1 - i, |s| s.imissed);
+        }
+        // The last of few frames is due well before the end of the time asked for.
+        let due = if stopped { 0 } else { counters.started.saturating_add(duration) };
+        let ended = control.ended().unwrap_or(counters.left).max(due);
+        let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
+        let placement = self.classifier.classify(probe_before, probe_after);
+        let combined = request.trust.placements == Placements::Together;
+        let mut record = TrialRecord {
+            number: self.number,
+            spec: request.spec,
+            attempt: request.attempt,
+            real_duration_s: real,
+            directions,
+            interference: Interference {
+                lcores,
+                core_to_core_before_ns: probe_before,
+                core_to_core_after_ns: probe_after,
+                placement: placement.or_else(|| (self.cpus.other.is_none() || combined).then_some(0)),
+                clock_drift_ppm: drift_ppm,
+            },
+            dut: dut_report,
+            violations: Vec::new(),
+        };
+        if stopped {
+            record.violations.push(validity::cut_short(&record));
+            return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, sent_flows })));
+        }
+        let conditions = Conditions {
+            trust: request.trust,
+            tsc_invariant: self.facts.tsc_invariant,
+            selftest_max: request.selftest_max,
+            probes_expected: self.cpus.other.is_some() && self.classifier.classes() > 0 && !combined,
+        };
+        validity::settle(&mut record, &conditions);
+        Ok(TrialEnd::Done(Box::new(Finished { record, samples, sent_flows })))
+    }
+
+    /// Ticks of a gap worth counting at this load.
+    fn gap_threshold(&self, load: Fps, directions: usize) -> u64 {
+        let ns = validity::gap_threshold_ns(load.get() * directions as f64, self.descriptors);
+        self.ticks(Duration::from_nanos(ns))
+    }
+}

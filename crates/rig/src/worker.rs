@@ -1,0 +1,133 @@
+//! The tester's worker of a trial: a paced stream out of each loaded port, a checker at each port.
+
+use dpdk::{Mempool, PoolHandle, RxQueue, TxQueue};
+use failure::Failure;
+use measure::{
+    shape::{self, LoadShape},
+    trial::{DirectionCounts, TrialSpec},
+};
+use traffic::{
+    checker::{Checker, Sample},
+    generator::Generator,
+    pacer::{Pacer, Shape},
+    worker::{RxTask, TxCounters, TxTask, Worker},
+};
+
+use crate::{
+    record,
+    streams::{SentFlows, Streams},
+    tester_port::TesterPort,
+};
+
+/// The tester's tasks over its own queues.
+pub(crate) type TesterWorker<'a> = Worker<TxTask<&'a mut TxQueue, PoolHandle>, RxTask<&'a mut RxQueue>>;
+
+/// The windows of a trial, if it is to have any: seconds of one, and how many.
+fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
+    shape::windows(spec.window_s?, spec.duration_s)
+}
+
+/// When the frames of a trial are due.
+fn pacer(spec: &TrialSpec, hz: u64, duration: u64) -> Pacer {
+    let (shape, catch_up) = match spec.shape {
+        // A replay has a timeline instead of a pacer.
+        LoadShape::Steady | LoadShape::Replay { .. } => (Shape::Steady, Pacer::default_catch_up(hz)),
+        LoadShape::Burst { frames } => (Shape::Burst { frames }, Pacer::burst_catch_up(hz)),
+        LoadShape::Bursts { frames, burst_fps } => {
+            (Shape::Bursts { frames, rate: burst_fps }, Pacer::burst_catch_up(hz))
+        }
+        LoadShape::Step { step_s, then_fps } => {
+            (Shape::Step { after: (step_s * hz as f64) as u64, rate: then_fps }, Pacer::default_catch_up(hz))
+        }
+    };
+    Pacer::shaped(shape, spec.load_fps, hz, duration, catch_up)
+}
+
+/// The tester's tasks: a stream out of each loaded port, a checker at each port.
+#[allow(clippy::too_many_arguments)]
+pub fn tester_worker<'a>(
+    ports: &'a mut [TesterPort],
+    streams: &Streams,
+    frames: &Mempool,
+    spec: &TrialSpec,
+    epoch: u8,
+    hz: u64,
+    duration: u64,
+    threshold: u64,
+) -> Result<TesterWorker<'a>, Failure> {
+    let (mut txs, mut rxs) = (Vec::new(), Vec::new());
+    for (i, port) in ports.iter_mut().enumerate() {
+        let stream = &streams.specs[i.min(1)];
+        if i < streams.directions {
+            let generator = match &streams.flows {
+                Some((stream, program)) if i == 0 => {
+                    Generator::with_flows(stream, program, 0, epoch, streams.prefilled)
+                }
+                _ => Generator::new(stream, i as u16, epoch, streams.prefilled),
+            };
+            let generator = generator.map_err(Failure::usage)?;
+            let pacer = pacer(spec, hz, duration);
+            txs.push(TxTask::new(&mut port.tx, frames.handle(), generator, pacer));
+        }
+        // Port i gets what the other port sends.
+        let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
+        let others: Vec<u16> = (0..streams.directions as u16).filter(|id| !own.contains(id)).collect();
+        let mut checker = Checker::new(epoch, &own, &others, 0).with_sizes(stream.frame_size);
+        if let Some((width_s, count)) = windows_of(spec).filter(|_| !own.is_empty()) {
+            checker = checker.with_intervals((width_s * hz as f64) as u64, count as usize);
+        }
+        rxs.push(RxTask::new(&mut port.rx, checker));
+    }
+    Ok(Worker::new(txs, rxs, threshold))
+}
+
+/// What the workers of a trial counted.
+pub(crate) enum Counted {
+    Checked(Vec<TxCounters>, Vec<Checker>, Option<SentFlows>),
+    /// Already in the form of the record.
+    Replayed(Vec<DirectionCounts>),
+}
+
+impl Counted {
+    pub(crate) fn of(worker: TesterWorker<'_>) -> Self {
+        let sent_flows = worker.tx.first().and_then(|task| {
+            let (counters, departures) = (task.counters(), task.generator().departures()?.clone());
+            Some(SentFlows { frames: counters.sent, departures, last_tick: counters.last_tick })
+        });
+        let txs = worker
+            .tx
+            .into_iter()
+            .map(|task| {
+                let counters = task.counters();
+                // What the driver still holds is on its way; let it know that nothing follows.
+                task.into_parts().0.tx_done_cleanup();
+                counters
+            })
+            .collect();
+        Self::Checked(txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), sent_flows)
+    }
+
+    /// The directions, but for the names of their ports; unexpected frames seen at each; what was sent of a flow program.
+    pub(crate) fn directions(
+        self,
+        spec: &TrialSpec,
+        times: record::Times,
+    ) -> (Vec<DirectionCounts>, Vec<Vec<Sample>>, Option<SentFlows>) {
+        let (txs, rxs, sent_flows) = match self {
+            Self::Checked(txs, rxs, sent_flows) => (txs, rxs, sent_flows),
+            Self::Replayed(directions) => return (directions, Vec::new(), None),
+        };
+        let direction = |(i, tx): (usize, &TxCounters)| {
+            let checker = rxs.get(1 - i)?;
+            let mut d = record::direction(i as u16, tx, checker, times);
+            if let Some((width_s, _)) = windows_of(spec) {
+                let found = checker.intervals().iter().map(|w| w.missing).sum();
+                let tail = d.lost.saturating_sub(found);
+                d.windows = record::windows(checker, width_s, spec.duration_s, tail, times.hz);
+            }
+            Some(d)
+        };
+        let directions = txs.iter().enumerate().filter_map(direction).collect();
+        (directions, rxs.iter().map(|c| c.samples().to_vec()).collect(), sent_flows)
+    }
+}
