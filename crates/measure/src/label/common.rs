@@ -24,7 +24,7 @@ pub(super) fn trust(plan: &Plan) -> Vec<String> {
         let [gap, least] = [trust.max_gap, usual.max_gap].map(Nanos::from);
         departures.push(format!("the tester or the built-in device may be away for {gap}, instead of {least}"));
     }
-    if trust.placements == Placements::Together {
+    if trust.placements == Placements::Combined {
         departures.push("trials count wherever the host had the cores".to_owned());
     }
     departures

@@ -92,7 +92,7 @@ fn every_departure_is_listed() {
 #[test]
 fn what_trust_lets_pass_is_a_departure() {
     let mut plan = Plan::default();
-    plan.trust.placements = Placements::Together;
+    plan.trust.placements = Placements::Combined;
     plan.trust.max_gap = Duration::from_millis(500);
     plan.trust.offered_tolerance = "5%".parse().unwrap();
     plan.trust.duration_tolerance = "2%".parse().unwrap();

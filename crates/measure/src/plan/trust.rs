@@ -20,7 +20,7 @@ pub struct Trust {
     /// Share by which the real duration may be off.
     #[serde(with = "text::ratio")]
     pub duration_tolerance: Ratio,
-    /// Longest time a lcore of ours may be away before the trial is void, lossy or not.
+    /// Longest time a lcore of ours may be away before the trial is invalid, lossy or not.
     #[serde(with = "text::span")]
     pub max_gap: Duration,
     /// Whether each placement of the cores has a search of its own.
@@ -42,7 +42,7 @@ impl Default for Trust {
             offered_tolerance: percent(0.1),
             duration_tolerance: percent(1.0),
             max_gap: Duration::from_millis(10),
-            placements: Placements::Apart,
+            placements: Placements::Separate,
             selftest: true,
             residual: Duration::from_secs(2),
             settle: Duration::from_secs(5),
@@ -52,11 +52,25 @@ impl Default for Trust {
 
 /// What becomes of trials that the host made with the cores in different places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Placements {
-    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is void.
+    /// Each placement has a search and an answer of its own, and a trial during which the cores moved is invalid.
     #[default]
-    Apart,
+    Separate,
     /// All count as one: the answer is what held wherever the cores were.
-    Together,
+    Combined,
+}
+
+impl TryFrom<String> for Placements {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "separate" => Ok(Self::Separate),
+            "combined" => Ok(Self::Combined),
+            "apart" => Err("trust.placements = \"apart\" is now \"separate\"".to_owned()),
+            "together" => Err("trust.placements = \"together\" is now \"combined\"".to_owned()),
+            _ => Err(format!("trust.placements = {text:?}: must be \"separate\" or \"combined\"")),
+        }
+    }
 }

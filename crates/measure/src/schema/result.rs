@@ -106,7 +106,7 @@ pub struct SizeResult {
     pub at_throughput: Vec<DirectionCounts>,
     /// Numbers of the trials behind the answer.
     pub trials: Vec<u32>,
-    /// Trials thrown away as invalid.
+    /// Trials discarded as invalid.
     pub invalid_trials: u32,
     /// When nothing came back or the search failed: what was seen and the likely cause.
     pub diagnosis: Option<String>,
@@ -133,7 +133,7 @@ pub struct TestResult {
     pub compliance: Compliance,
     /// Numbers of the valid trials behind it.
     pub trials: Vec<u32>,
-    /// Trials thrown away as invalid or made in another placement of the cores.
+    /// Trials discarded as invalid or made in another placement of the cores.
     pub invalid_trials: u32,
     /// The figures.
     pub found: Found,

@@ -426,7 +426,7 @@ fn cores_that_never_rest_end_inconclusive() {
 
 #[test]
 fn placements_taken_together_answer_for_the_worst() {
-    let mut dut = SimSetup { flip_within: 1.0, ..two_placements(0.0, 1) }.start().with_placements(Placements::Together);
+    let mut dut = SimSetup { flip_within: 1.0, ..two_placements(0.0, 1) }.start().with_placements(Placements::Combined);
     let mut search = for_config(config(Method::Rfc2544));
     let (answer, trials) = dut.drive(&mut search, 200);
     let answer = answer.unwrap();
