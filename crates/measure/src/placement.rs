@@ -20,7 +20,7 @@ pub fn same_place(a_ns: f64, b_ns: f64) -> bool {
 pub struct PlacementClassifier {
     classes: Vec<Class>,
     /// Every latency is of one class.
-    together: bool,
+    combined: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -54,7 +54,7 @@ impl Class {
 impl PlacementClassifier {
     /// One that takes what it sees as the plan says.
     pub fn new(placements: Placements) -> Self {
-        Self { classes: Vec::new(), together: placements == Placements::Combined }
+        Self { classes: Vec::new(), combined: placements == Placements::Combined }
     }
 
     /// Class of a trial probed before and after, one way, nanoseconds; `None` when the two are of different classes
@@ -70,7 +70,7 @@ impl PlacementClassifier {
 
     /// Class number and median latency of a class; `None` when no such class was seen, or when all are one.
     pub fn placement(&self, class: u32) -> Option<Placement> {
-        if self.together {
+        if self.combined {
             return None;
         }
         let found = self.classes.get(class as usize)?;
@@ -85,7 +85,7 @@ impl PlacementClassifier {
     fn class_of(&mut self, ns: f64) -> u32 {
         // A probe that could not be taken well still is somewhere.
         let ns = if ns.is_finite() { ns.max(1.0) } else { 1e9 };
-        let most = if self.together { 1 } else { MAX_CLASSES };
+        let most = if self.combined { 1 } else { MAX_CLASSES };
         let nearest = self
             .classes
             .iter()
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn together_they_are_one() {
+    fn combined_they_are_one() {
         let mut c = PlacementClassifier::new(Placements::Combined);
         for (before, after) in [(60., 55.), (330., 365.), (60., 340.), (f64::NAN, 1e12)] {
             assert_eq!(c.classify(Some(before), Some(after)), Some(0));

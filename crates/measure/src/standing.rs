@@ -39,6 +39,7 @@ impl Figures {
             (0, _) => return None,
             (1, 1) => "the figure is a limit of the device".to_owned(),
             (1, _) => "the figure is not a limit of the device".to_owned(),
+            (all, 1) => format!("1 of {all} figures is a limit of the device"),
             (all, limits) => format!("{limits} of {all} figures are limits of the device"),
         })
     }

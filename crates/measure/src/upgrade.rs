@@ -17,6 +17,7 @@ pub fn run(result: &mut RunResult) {
     }
     result.schema = SCHEMA.to_owned();
     result.device = DeviceRecord::Unknown { text: result.dut.clone() };
+    spell(&mut result.effective_plan);
     let figures = !result.sizes.is_empty() || !result.tests.is_empty();
     let decided = standing::of_run(&result.sizes, &result.tests, false);
     // A run that ended well by its verdict did; one that failed may have been interrupted after its last figure.
@@ -33,6 +34,17 @@ pub fn sweep(result: &mut SweepResult) {
         let decided = standing::of_several(result.points.iter().map(|point| point.result.standing));
         if let Some(decided) = decided.filter(|decided| decided.is_good() == result.standing.is_good()) {
             result.standing = decided;
+        }
+    }
+}
+
+/// Words of a stored plan that are spelled differently now.
+fn spell(plan: &mut serde_json::Value) {
+    if let Some(placements) = plan.pointer_mut("/trust/placements") {
+        match placements.as_str() {
+            Some("apart") => *placements = "separate".into(),
+            Some("together") => *placements = "combined".into(),
+            _ => {}
         }
     }
 }

@@ -22,6 +22,7 @@ fn a_result_of_schema_1_is_read_and_upgraded() {
     assert_eq!(result.device.describe(), text);
     assert_eq!(result.device, DeviceRecord::Unknown { text });
     assert_eq!(standing::describe(&result), "completed; no criterion was set; the figure is a limit of the device");
+    assert_eq!(result.effective_plan["trust"]["placements"], "separate");
     let again: RunResult = serde_json::from_str(&serde_json::to_string(&result).unwrap()).unwrap();
     assert_eq!(again, result);
 }

@@ -11,7 +11,7 @@ impl Plan {
     ///
     /// Short ones also slip between the interruptions of a noisy machine: where a core is taken away a few times a
     /// second, most trials of 100 ms are clean and hardly one of a second is. The timeout bounds a frame size where
-    /// most are void all the same.
+    /// most are invalid all the same.
     #[must_use]
     pub fn quick(mut self) -> Self {
         if !self.name.ends_with(" (quick)") {

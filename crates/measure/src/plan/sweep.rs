@@ -1,12 +1,12 @@
 //! `[sweep]`: keys of a plan that take several values; the plan is run once for each combination of them.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, ops::RangeInclusive, str::FromStr, time::Duration};
 
 use serde::{de, ser::SerializeMap, Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
     error::PlanError,
-    limits::{span, MAX_FLOWS, MAX_ROUTES},
+    limits::{span, CORES, FLOWS, FRAME_BYTES, ROUTES, SHORTEST_TRIAL},
 };
 pub use crate::schema::sweep::{Point, SweepKey};
 use crate::schema::text;
@@ -17,19 +17,19 @@ pub const MAX_POINTS: usize = 64;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl SweepKey {
-    /// Least and largest legal value.
-    fn range(self) -> (u64, u64) {
+    /// The legal values.
+    fn range(self) -> RangeInclusive<u64> {
         match self {
-            Self::Cores | Self::Queues => (1, 1024),
-            Self::Routes => (1, MAX_ROUTES),
-            Self::Flows => (1, MAX_FLOWS),
-            Self::FrameSizes => (64, 9216),
+            Self::Cores | Self::Queues => CORES,
+            Self::Routes => ROUTES,
+            Self::Flows => FLOWS,
+            Self::FrameSizes => FRAME_BYTES,
         }
     }
 
     /// A whole number of it in its range: `1000`, `64k`, `1M`.
     fn value(self, given: &str) -> Result<u64, PlanError> {
-        let (low, high) = self.range();
+        let (low, high) = self.range().into_inner();
         if self == Self::FrameSizes && given.trim().starts_with("imix") {
             let legal = format!(
                 "mixes are not swept: must be whole numbers of {low} to {high}; a mix gets a row of its own without a \
@@ -192,7 +192,7 @@ impl SweepPlan {
             );
             return Err(PlanError::value("sweep.command", format!("{{{bad}}}"), legal));
         }
-        span("sweep.command_timeout", self.command_timeout, Duration::from_millis(10))
+        span("sweep.command_timeout", self.command_timeout, SHORTEST_TRIAL)
     }
 }
 

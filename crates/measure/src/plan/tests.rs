@@ -431,3 +431,13 @@ fn the_time_of_a_test_follows_the_soak_where_none_is_given() {
     assert_eq!(hours("tests = ['soak']\nsoak.duration = '100h'"), 200);
     assert_eq!(hours("tests = ['soak']\nsoak.duration = '100h'\ntest_timeout = '110h'"), 110);
 }
+
+#[test]
+fn an_old_spelling_is_refused_with_the_new_one() {
+    let of = |text: &str| error(&format!("[trust]\nplacements = '{text}'"));
+    insta::assert_snapshot!(["apart", "together", "both"].map(of).join("\n"), @r#"
+    line 2, `placements = 'apart'`: trust.placements = "apart" is now "separate"
+    line 2, `placements = 'together'`: trust.placements = "together" is now "combined"
+    line 2, `placements = 'both'`: trust.placements = "both": must be "separate" or "combined"
+    "#);
+}

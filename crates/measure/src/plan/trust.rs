@@ -20,7 +20,7 @@ pub struct Trust {
     /// Share by which the real duration may be off.
     #[serde(with = "text::ratio")]
     pub duration_tolerance: Ratio,
-    /// Longest time a lcore of ours may be away before the trial is void, lossy or not.
+    /// Longest time a lcore of ours may be away before the trial is invalid, lossy or not.
     #[serde(with = "text::span")]
     pub max_gap: Duration,
     /// Whether each placement of the cores has a search of its own.
@@ -50,7 +50,7 @@ impl Default for Trust {
     }
 }
 
-/// Whether trials with the cores in different places are searched separately.
+/// What becomes of trials that the host made with the cores in different places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", try_from = "String")]
 pub enum Placements {
@@ -68,9 +68,9 @@ impl TryFrom<String> for Placements {
         match text.as_str() {
             "separate" => Ok(Self::Separate),
             "combined" => Ok(Self::Combined),
-            "apart" => Err("placements = \"apart\" is now placements = \"separate\"".to_owned()),
-            "together" => Err("placements = \"together\" is now placements = \"combined\"".to_owned()),
-            other => Err(format!("placements {other:?}: must be separate or combined")),
+            "apart" => Err("trust.placements = \"apart\" is now \"separate\"".to_owned()),
+            "together" => Err("trust.placements = \"together\" is now \"combined\"".to_owned()),
+            _ => Err(format!("trust.placements = {text:?}: must be \"separate\" or \"combined\"")),
         }
     }
 }

@@ -7,7 +7,7 @@ use units::{Frames, FCS_BYTES};
 use super::{
     document::Plan,
     error::PlanError,
-    limits::{between, span, within, Check, MAX_FLOWS, MAX_ROUTES},
+    limits::*,
     search::{Method, SearchPlan},
     traffic::{FieldMode, FieldPlan, IpVersion, Traffic, L4},
 };
@@ -84,19 +84,19 @@ impl Plan {
 
     fn check_traffic(&self) -> Check {
         let t = &self.traffic;
-        within("traffic.flows", t.flows, 1, MAX_FLOWS)?;
-        within("traffic.dscp", t.dscp, 0, 63)?;
-        within("traffic.ttl", t.ttl, 1, 255)?;
-        within("traffic.seed", t.seed, 0, i64::MAX as u64)?;
+        within("traffic.flows", t.flows, FLOWS)?;
+        within("traffic.dscp", t.dscp, DSCP)?;
+        within("traffic.ttl", t.ttl, TTL)?;
+        within("traffic.seed", t.seed, SEED)?;
         if t.vlan.len() > 2 {
             return Err(PlanError::value("traffic.vlan", list(&t.vlan), "must be at most 2 ids"));
         }
-        t.vlan.iter().try_for_each(|&v| within("traffic.vlan", v, 1, 4094))?;
+        t.vlan.iter().try_for_each(|&v| within("traffic.vlan", v, VLAN_ID))?;
         if t.mpls.len() > 8 {
             return Err(PlanError::value("traffic.mpls", list(&t.mpls), "must be at most 8 labels"));
         }
-        t.mpls.iter().try_for_each(|&v| within("traffic.mpls", v, 16, (1 << 20) - 1))?;
-        t.mpls_back.iter().try_for_each(|&v| within("traffic.mpls_back", v, 16, (1 << 20) - 1))?;
+        t.mpls.iter().try_for_each(|&v| within("traffic.mpls", v, MPLS_LABEL))?;
+        t.mpls_back.iter().try_for_each(|&v| within("traffic.mpls_back", v, MPLS_LABEL))?;
         if !t.mpls_back.is_empty() && t.mpls_back.len() != t.mpls.len() {
             let legal = format!("must be as many as traffic.mpls has: {}", t.mpls.len());
             return Err(PlanError::value("traffic.mpls_back", list(&t.mpls_back), &legal));
@@ -125,7 +125,7 @@ impl Plan {
 
     fn check_dut(&self) -> Check {
         let Some(routes) = self.dut.routes else { return Ok(()) };
-        within("dut.routes", routes, 1, MAX_ROUTES)?;
+        within("dut.routes", routes, ROUTES)?;
         let refused = |legal| Err(PlanError::value("dut.routes", routes, legal));
         match &self.traffic {
             t if t.ip != IpVersion::V4 => refused("are IPv4 routes: they contradict traffic.ip = \"v6\""),
@@ -138,14 +138,14 @@ impl Plan {
 
     fn check_search(&self) -> Check {
         let s = &self.search;
-        between("search.precision", s.precision, 0.00001, 0.5)?;
+        between("search.precision", s.precision, PRECISION)?;
         if s.tolerated_loss.get() >= 1.0 {
             return Err(PlanError::value("search.tolerated_loss", s.tolerated_loss, "must be 0 % to below 100 %"));
         }
-        span("search.duration", s.duration, Duration::from_millis(10))?;
-        span("search.timeout", s.timeout, Duration::from_millis(10))?;
-        within("search.max_trials", s.max_trials(), 1, 10_000)?;
-        within("search.retries", s.retries, 0, 100)?;
+        span("search.duration", s.duration, SHORTEST_TRIAL)?;
+        span("search.timeout", s.timeout, SHORTEST_TRIAL)?;
+        within("search.max_trials", s.max_trials(), TRIALS)?;
+        within("search.retries", s.retries, RETRIES)?;
         self.check_goals()?;
         if s.method != Method::Tst009 && s.retries > 0 {
             let method = if s.method == Method::Rfc2544 { "rfc2544" } else { "mlrsearch" };
@@ -163,7 +163,7 @@ impl Plan {
             check_bounds(self, size, s.lower.resolve(size, self.link.speed).ok().map(units::Fps::get), upper.get())?;
         }
         if self.wants_latency() {
-            span("latency.duration", self.latency.duration, Duration::from_millis(10))?;
+            span("latency.duration", self.latency.duration, SHORTEST_TRIAL)?;
         }
         Ok(())
     }
@@ -192,13 +192,13 @@ impl Plan {
             return Err(SearchPlan::of_goals("duration", span_text(s.duration)));
         }
         if !s.warmup.is_zero() {
-            span("search.warmup", s.warmup, Duration::from_millis(10))?;
+            span("search.warmup", s.warmup, SHORTEST_TRIAL)?;
         }
         let set = s.goals.clone().unwrap_or_default().set()?;
         for goal in set.goals() {
             for (key, time) in [("initial_duration", goal.initial_s()), ("duration_sum", goal.sum_s())] {
                 let key = format!("search.goal {:?}: {key}", goal.name);
-                span(&key, Duration::from_secs_f64(time), Duration::from_millis(10))?;
+                span(&key, Duration::from_secs_f64(time), SHORTEST_TRIAL)?;
             }
         }
         Ok(())
@@ -206,11 +206,11 @@ impl Plan {
 
     fn check_trust(&self) -> Check {
         let t = &self.trust;
-        within("trust.max_repeats", t.max_repeats, 0, 1000)?;
-        between("trust.offered_tolerance", t.offered_tolerance, 0.0, 0.1)?;
-        between("trust.duration_tolerance", t.duration_tolerance, 0.0, 0.1)?;
-        span("trust.max_gap", t.max_gap, Duration::from_micros(20))?;
-        span("trust.residual", t.residual, Duration::from_millis(1))?;
+        within("trust.max_repeats", t.max_repeats, REPEATS)?;
+        between("trust.offered_tolerance", t.offered_tolerance, TOLERANCE)?;
+        between("trust.duration_tolerance", t.duration_tolerance, TOLERANCE)?;
+        span("trust.max_gap", t.max_gap, SHORTEST_GAP)?;
+        span("trust.residual", t.residual, SHORTEST_RESIDUAL)?;
         span("trust.settle", t.settle, Duration::ZERO)
     }
 }
@@ -313,7 +313,7 @@ fn check_field(index: usize, f: &FieldPlan, t: &Traffic) -> Check {
         }
     }
     if let Some(count) = f.count {
-        within(&key("count"), count, 1, bits.map_or(1 << 32, |b| 1_u64 << b.min(32)))?;
+        within(&key("count"), count, 1..=bits.map_or(1 << 32, |b| 1_u64 << b.min(32)))?;
     }
     if let Some(mask) = &f.mask {
         let legal_chars = mask.chars().all(|c| matches!(c, '0' | '1' | 'X' | 'x'));

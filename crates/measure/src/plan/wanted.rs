@@ -4,20 +4,13 @@ use std::time::Duration;
 
 use units::{FrameSize, Frames, LinkSpeed, Load};
 
-use super::{
-    document::Plan,
-    error::PlanError,
-    limits::{between, span, within, Check, MOST_ADDRESSES},
-};
+use super::{document::Plan, error::PlanError, limits::*};
 use crate::schema::{test::Test, text::span_text};
 
 /// Most time for a test where the plan says none, and at least so many times what a soak sends: beside it, segments have
 /// their waits, and invalid ones are repeated.
 const TEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const SOAKS: u32 = 2;
-
-/// Shortest sending time of a trial.
-const SHORTEST: Duration = Duration::from_millis(10);
 
 impl Plan {
     /// Whether the test is asked for.
@@ -73,7 +66,7 @@ impl Plan {
         } else if !self.runs(Test::Throughput) && self.tests.iter().any(|&t| self.needs_throughput(t)) {
             self.tests.insert(0, Test::Throughput);
         }
-        self.test_timeout.map_or(Ok(()), |timeout| span("test_timeout", timeout, SHORTEST))?;
+        self.test_timeout.map_or(Ok(()), |timeout| span("test_timeout", timeout, SHORTEST_TRIAL))?;
         self.check_mixes()?;
         self.fill_tables();
         self.check_addresses()?;
@@ -118,29 +111,29 @@ impl Plan {
 
     fn check_loads_of_tests(&self) -> Check {
         if let Some(t) = &self.frame_loss {
-            between("frame_loss.step", t.step, 0.001, 0.1)?;
+            between("frame_loss.step", t.step, LOSS_STEP)?;
         }
         if let Some(t) = &self.forwarding_rate {
-            between("forwarding_rate.step", t.step, 0.001, 0.5)?;
+            between("forwarding_rate.step", t.step, RATE_STEP)?;
         }
         if let Some(t) = &self.recovery {
-            within("recovery.overload_percent", t.overload_percent, 101.0, 10_000.0)?;
+            within("recovery.overload_percent", t.overload_percent, OVERLOAD_PERCENT)?;
         }
         if let Some(t) = &self.latency_profile {
             if t.loads_percent.is_empty() || t.loads_percent.len() > 32 {
                 let given = format!("{} loads", t.loads_percent.len());
                 return Err(PlanError::value("latency_profile.loads_percent", given, "must be 1 to 32 loads"));
             }
-            t.loads_percent.iter().try_for_each(|&p| within("latency_profile.loads_percent", p, 0.01, 100.0))?;
+            t.loads_percent.iter().try_for_each(|&p| within("latency_profile.loads_percent", p, LOAD_PERCENT))?;
             above_zero("latency_profile.idle", t.idle, &self.frame_sizes, self.link.speed)?;
-            within("latency_profile.repetitions", t.repetitions, 1, 1000)?;
+            within("latency_profile.repetitions", t.repetitions, REPETITIONS)?;
         }
         if let Some(t) = &self.pdv {
-            within("pdv.load_percent", t.load_percent, 0.01, 100.0)?;
+            within("pdv.load_percent", t.load_percent, LOAD_PERCENT)?;
         }
         if let Some(t) = &self.soak {
-            within("soak.load_percent", t.load_percent, 0.01, 100.0)?;
-            between("soak.loss_budget", t.loss_budget, 0.0, 0.999)?;
+            within("soak.load_percent", t.load_percent, LOAD_PERCENT)?;
+            between("soak.loss_budget", t.loss_budget, LOSS_BUDGET)?;
             if let Some(load) = t.load {
                 above_zero("soak.load", load, &self.frame_sizes, self.link.speed)?;
             }
@@ -153,38 +146,38 @@ impl Plan {
 
     fn check_bursts(&self) -> Check {
         if let Some(t) = &self.back_to_back {
-            span("back_to_back.limit", t.limit, Duration::from_micros(10))?;
-            if t.limit > Duration::from_secs(30) {
+            span("back_to_back.limit", t.limit, SHORTEST_BURST)?;
+            if t.limit > LONGEST_BURST {
                 let legal = "must be at most 30s (RFC 9004 §6.2)";
                 return Err(PlanError::value("back_to_back.limit", span_text(t.limit), legal));
             }
-            within("back_to_back.step", t.step, 1, 1_000_000)?;
-            within("back_to_back.repetitions", t.repetitions, 1, 1000)?;
-            within("back_to_back.retries", t.retries, 0, 100)?;
+            within("back_to_back.step", t.step, BURST_FRAMES)?;
+            within("back_to_back.repetitions", t.repetitions, REPETITIONS)?;
+            within("back_to_back.retries", t.retries, RETRIES)?;
             if let Some(z) = t.retry_max_lost.filter(|_| t.retries == 0) {
                 let legal = "contradicts back_to_back.retries = 0: it limits retries that are never made";
                 return Err(PlanError::value("back_to_back.retry_max_lost", z, legal));
             }
         }
         if let Some(t) = &self.bursty {
-            between("bursty.precision", t.precision, 0.0001, 0.5)?;
+            between("bursty.precision", t.precision, COARSE_PRECISION)?;
             if t.burst_sizes.is_empty() || t.burst_sizes.len() > 16 {
                 let given = format!("{} sizes", t.burst_sizes.len());
                 return Err(PlanError::value("bursty.burst_sizes", given, "must list 1 to 16 sizes"));
             }
             for (i, &size) in t.burst_sizes.iter().enumerate() {
-                within("bursty.burst_sizes", size, 2, 1_000_000)?;
+                within("bursty.burst_sizes", size, BURST_SIZE)?;
                 if t.burst_sizes[..i].contains(&size) {
                     return Err(PlanError::value("bursty.burst_sizes", size, "is listed twice"));
                 }
             }
         }
         if let Some(t) = &self.recovery {
-            within("recovery.repetitions", t.repetitions, 1, 1000)?;
+            within("recovery.repetitions", t.repetitions, REPETITIONS)?;
         }
         let Some(t) = &self.reset else { return Ok(()) };
-        within("reset.repetitions", t.repetitions, 1, 1000)?;
-        span("reset.command_timeout", t.command_timeout, SHORTEST)?;
+        within("reset.repetitions", t.repetitions, REPETITIONS)?;
+        span("reset.command_timeout", t.command_timeout, SHORTEST_TRIAL)?;
         if t.command.first().is_some_and(|program| program.trim().is_empty()) || t.command.len() > 256 {
             let legal =
                 "must be a program and at most 255 arguments, such as [\"systemctl\", \"restart\", \"vswitch\"]";
@@ -212,7 +205,10 @@ impl Plan {
             ("soak.segment", self.soak.as_ref().map(|t| t.segment)),
             ("soak.window", self.soak.as_ref().map(|t| t.window)),
         ];
-        given.into_iter().filter_map(|(key, time)| Some((key, time?))).try_for_each(|(k, t)| span(k, t, SHORTEST))?;
+        given
+            .into_iter()
+            .filter_map(|(key, time)| Some((key, time?)))
+            .try_for_each(|(k, t)| span(k, t, SHORTEST_TRIAL))?;
         let soak = self.soak.as_ref().map_or(Duration::ZERO, |t| t.duration);
         if let Some(timeout) = self.test_timeout.filter(|&timeout| timeout < soak) {
             let legal = format!(
@@ -267,10 +263,10 @@ impl Plan {
 
     fn check_addresses(&self) -> Check {
         let Some(t) = &self.addresses else { return Ok(()) };
-        within("addresses.most", t.most, 1, MOST_ADDRESSES)?;
-        within("addresses.initial", t.initial, 1, t.most)?;
-        between("addresses.precision", t.precision, 0.0001, 0.5)?;
-        span("addresses.age", t.age, Duration::from_secs(1))?;
+        within("addresses.most", t.most, ADDRESSES)?;
+        within("addresses.initial", t.initial, 1..=t.most)?;
+        between("addresses.precision", t.precision, COARSE_PRECISION)?;
+        span("addresses.age", t.age, SHORTEST_AGE)?;
         let size = self.smallest_size().unwrap_or(FrameSize::MIN);
         let rates = [
             ("addresses.learning_rate", t.learning_rate),

@@ -41,7 +41,7 @@ pub struct Findings {
     pub reason: Option<String>,
     /// Numbers of the valid trials behind it, in order.
     pub trials: Vec<u32>,
-    /// Trials thrown away as invalid, or made in another placement of the cores.
+    /// Trials discarded as invalid, or made in another placement of the cores.
     pub invalid_trials: u32,
     /// The figures.
     pub found: Found,

@@ -40,12 +40,12 @@ pub struct RunResult {
     pub host: HostFacts,
     /// What was measured, in words: `built-in l3 over wire`, `eth:t0 <-> eth:t1`.
     pub dut: String,
-    /// What the user calls the device, for tables and pictures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dut_name: Option<String>,
     /// The same by its parts.
     #[serde(default)]
     pub device: DeviceRecord,
+    /// What the user calls the device, for tables and pictures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dut_name: Option<String>,
     /// The tester's ports in order, as named by the user.
     pub ports: Vec<PortFacts>,
     /// Link speed used for percentages, when known or given.
@@ -106,7 +106,7 @@ pub struct SizeResult {
     pub at_throughput: Vec<DirectionCounts>,
     /// Numbers of the trials behind the answer.
     pub trials: Vec<u32>,
-    /// Trials thrown away as invalid.
+    /// Trials discarded as invalid.
     pub invalid_trials: u32,
     /// When nothing came back or the search failed: what was seen and the likely cause.
     pub diagnosis: Option<String>,
@@ -133,7 +133,7 @@ pub struct TestResult {
     pub compliance: Compliance,
     /// Numbers of the valid trials behind it.
     pub trials: Vec<u32>,
-    /// Trials thrown away as invalid or made in another placement of the cores.
+    /// Trials discarded as invalid or made in another placement of the cores.
     pub invalid_trials: u32,
     /// The figures.
     pub found: Found,

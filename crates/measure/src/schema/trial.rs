@@ -37,7 +37,7 @@ pub struct TrialSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerated_loss: Option<Ratio>,
     /// The loss that every goal of the search tolerates. With no more than that a trial passes, whoever lost the frames:
-    /// polling gaps that explain them do not void it. `None`: they do.
+    /// polling gaps that explain them do not make it invalid. `None`: they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing_loss: Option<Ratio>,
 }

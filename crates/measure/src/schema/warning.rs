@@ -15,7 +15,7 @@ pub struct Warning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarningKind {
-    /// Trials were thrown away.
+    /// Trials were discarded.
     InvalidTrials,
     /// The cores moved between placements.
     PlacementChanged,

@@ -53,7 +53,7 @@ pub struct Answer {
     pub best_trial: Option<u32>,
     /// Numbers of the valid trials behind the answer, in order.
     pub trials: Vec<u32>,
-    /// Trials thrown away.
+    /// Trials discarded.
     pub invalid_trials: u32,
     /// Lossy loads tried again, and how often (TST009 loss verification).
     pub retries: Vec<(Fps, u32)>,

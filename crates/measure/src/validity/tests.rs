@@ -117,7 +117,7 @@ fn gaps_excuse_only_the_loss_they_explain() {
 }
 
 #[test]
-fn a_trial_that_passes_with_all_it_lost_is_not_voided_by_gaps_that_explain_it() {
+fn a_trial_that_passes_with_all_it_lost_is_valid_despite_gaps_that_explain_it() {
     let lost_with = |passing: Option<f64>, lost| {
         rules(|t| {
             t.spec.passing_loss = passing.map(|r| Ratio::new(r).unwrap());

@@ -10,8 +10,8 @@
 //!
 //! Everything up to `result` is the specification to the letter; nothing in the strategy can make a load a bound that
 //! classification does not. Trial Effective Duration is the Trial Duration. A trial whose offered load fell short is
-//! judged by the validity rules before it comes here: what the link refused is loss, what the tester did not send voids
-//! the trial.
+//! judged by the validity rules before it comes here: what the link refused is loss, what the tester did not send makes
+//! the trial invalid.
 
 mod belief;
 pub mod classify;
