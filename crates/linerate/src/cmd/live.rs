@@ -23,7 +23,7 @@ fn draw(view: LiveView) -> io::Result<()> {
     // Home, each line with its rest cleared, and everything below.
     let text = view.fit(size()).join("\x1b[K\n");
     let mut terminal = stdout().lock();
-    write!(terminal, "\x1b[H{text}\x1b[K\x1b[J\n").and_then(|()| terminal.flush())
+    writeln!(terminal, "\x1b[H{text}\x1b[K\x1b[J").and_then(|()| terminal.flush())
 }
 
 /// Columns and lines of the terminal; where it does not say, without limit.
