@@ -36,7 +36,7 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path, renamed: &[RenamedKey]) -> Re
     parse(&text, renamed).map_err(failure)
 }
 
-fn parse<T: DeserializeOwned>(text: &str, renamed: &[RenamedKey]) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str, renamed: &[RenamedKey]) -> Result<T, String> {
     if let Ok(table) = text.parse::<toml::Table>() {
         if let Some((key, value)) = renamed.iter().find_map(|key| Some((key, table.get(key.old)?))) {
             return Err(refusal(text, key, value));

@@ -1,7 +1,7 @@
 //! What runs until it is stopped: the data plane of `linerate forward` and the flow logger of `linerate flowlog`.
 //!
 //! Both follow one path: a configuration ([`forward::Config`], [`flowlog::Config`]) is checked and becomes a spec, ports are
-//! opened, lcores poll them, and a [`Supervisor`] on the main thread keeps the tables, samples the counters, answers
+//! opened, lcores poll them, and a supervisor on the main thread keeps the tables, samples the counters, answers
 //! requests from the control socket and offers a live view. Nothing here reads a command line or draws on a terminal.
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,3 @@ mod view;
 
 pub use live_view::LiveView;
 pub use output::{Draw, Note, Output};
-pub use queues::{place_queues, QueuePlacement};
-pub use run_info::RunInfo;
-pub use supervisor::Supervisor;

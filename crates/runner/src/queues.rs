@@ -138,23 +138,26 @@ mod tests {
         assert_eq!(by(in_turn(2, 2, 2)), [(0, 0, 0), (0, 1, 1), (1, 0, 0), (1, 1, 1)]);
         let map = |texts: &[&str]| queue_map(&texts.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>(), 2, 1);
         assert_eq!(map(&["0:0=2", "1:0=3"]).unwrap().unwrap(), BTreeMap::from([((0, 0), 2), ((1, 0), 3)]));
-        for (bad, want) in [
-            (&["0:0=2"][..], "queue 0 of port 1 has no CPU"),
-            (&["0:0=2", "0:0=3"], "given twice"),
-            (&["0:1=2"], "no such queue"),
-            (&["0=2"], "PORT:QUEUE=CPU"),
-            (&["0:0=x"], "numbers"),
-        ] {
-            let err = map(bad).unwrap_err().text;
-            assert!(err.contains(want), "{err}");
-        }
+        let bad: [&[&str]; 5] = [&["0:0=2"], &["0:0=2", "0:0=3"], &["0:1=2"], &["0=2"], &["0:0=x"]];
+        insta::assert_snapshot!(bad.map(|texts| map(texts).unwrap_err().text).join("\n"), @r#"
+        --queue-map: queue 0 of port 1 has no CPU, so nothing would poll it: add 1:0=CPU
+        --queue-map "0:0=3": this queue is given twice; must be PORT:QUEUE=CPU with port 0 to 1 and queue 0 to 0
+        --queue-map "0:1=2": there is no such queue; must be PORT:QUEUE=CPU with port 0 to 1 and queue 0 to 0
+        --queue-map "0=2": wrong form; must be PORT:QUEUE=CPU with port 0 to 1 and queue 0 to 0
+        --queue-map "0:0=x": not all are numbers; must be PORT:QUEUE=CPU with port 0 to 1 and queue 0 to 0
+        "#);
     }
 
     #[test]
     fn polling_cpus_are_real_and_distinct() {
         assert_eq!(cpus(&[], &None, &[0, 1]).unwrap(), [1]);
         assert_eq!(cpus(&[], &Some(BTreeMap::from([((0, 0), 0), ((1, 0), 1)])), &[0, 1]).unwrap(), [0, 1]);
-        assert!(cpus(&[7], &None, &[0, 1]).unwrap_err().text.contains("may use CPUs 0,1"));
-        assert!(cpus(&[1, 1], &None, &[0, 1]).is_err());
+        let map = Some(BTreeMap::from([((0, 0), 0)]));
+        let bad = [cpus(&[7], &None, &[0, 1]), cpus(&[1, 1], &None, &[0, 1]), cpus(&[1], &map, &[0, 1])];
+        insta::assert_snapshot!(bad.map(|bad| bad.unwrap_err().text).join("\n"), @r#"
+        --cpus 7: this process may use CPUs 0,1
+        --cpus 1 is given twice: each lcore needs a CPU of its own
+        --queue-map names CPU 0, which is not among --cpus
+        "#);
     }
 }

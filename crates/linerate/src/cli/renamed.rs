@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn old_flags_are_refused_with_the_new_ones() {
-        insta::assert_snapshot!(refused("linerate bench --against old.json"), @"");
-        insta::assert_snapshot!(refused("linerate runs show new.json --against=old.json"), @"");
-        insta::assert_snapshot!(refused("linerate bench --dut l3 --dut-tx now"), @"");
-        insta::assert_snapshot!(refused("linerate trial --load 1Mpps --dut-tx=now"), @"");
-        insta::assert_snapshot!(refused("linerate flowlog --port null --directions apart"), @"");
-        insta::assert_snapshot!(refused("linerate flowlog --directions=joined"), @"");
-        insta::assert_snapshot!(refused("linerate flowlog --directions"), @"");
-        insta::assert_snapshot!(refused("linerate flowlog --full refuse --directions apart"), @"");
-        insta::assert_snapshot!(refused("linerate flowlog --full panic"), @"");
+        insta::assert_snapshot!(refused("linerate bench --against old.json"), @"--against is now --baseline");
+        insta::assert_snapshot!(refused("linerate runs show new.json --against=old.json"), @"--against is now --baseline");
+        insta::assert_snapshot!(refused("linerate bench --dut l3 --dut-tx now"), @"--dut-tx is now --dut-tx-policy");
+        insta::assert_snapshot!(refused("linerate trial --load 1Mpps --dut-tx=now"), @"--dut-tx is now --dut-tx-policy");
+        insta::assert_snapshot!(refused("linerate flowlog --port null --directions apart"), @"--directions apart is now --biflow off");
+        insta::assert_snapshot!(refused("linerate flowlog --directions=joined"), @"--directions joined is now --biflow on");
+        insta::assert_snapshot!(refused("linerate flowlog --directions"), @"--directions is now --biflow");
+        insta::assert_snapshot!(refused("linerate flowlog --full refuse --directions apart"), @"--full refuse is now --table-full drop-new");
+        insta::assert_snapshot!(refused("linerate flowlog --full panic"), @"--full is now --table-full");
     }
 
     #[test]

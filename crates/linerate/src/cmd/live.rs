@@ -26,7 +26,7 @@ fn draw(view: LiveView) -> io::Result<()> {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
     let mut terminal = stdout().lock();
-    write!(terminal, "\x1b[H{text}\x1b[K\x1b[J\n").and_then(|()| terminal.flush())
+    writeln!(terminal, "\x1b[H{text}\x1b[K\x1b[J").and_then(|()| terminal.flush())
 }
 
 /// Columns and lines of the terminal; where it does not say, without limit.

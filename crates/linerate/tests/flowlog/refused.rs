@@ -33,6 +33,8 @@ fn wrong_values_name_what_is_legal() {
     with(&["--idle", "10m"], &["idle 10m", "active", "5m"]);
     with(&["--table-full", "panic"], &["drop-new", "evict"]);
     with(&["--biflow", "both"], &["on", "off"]);
+    with(&["--full", "refuse"], &["linerate: --full refuse is now --table-full drop-new"]);
+    with(&["--directions", "apart"], &["linerate: --directions apart is now --biflow off"]);
     with(&["--distinguish", "mac"], &["vlan", "vni", "label"]);
     with(&["--vxlan-port", "0"], &["vxlan_port 0", "65535"]);
     with(&["--listen", "0.0.0.0:9395"], &["0.0.0.0:9395", "--token-file", "loopback"]);
@@ -76,6 +78,8 @@ fn a_printed_configuration_is_one() {
     }
     std::fs::write(path, "flows = \"1k\"\nidel = \"3s\"").unwrap();
     refused(2, &["--config", path], &["line 2", "idel"]);
+    std::fs::write(path, "flows = \"1k\"\ndirections = \"apart\"").unwrap();
+    refused(2, &["--config", path], &["line 2: directions = \"apart\" is now biflow = \"off\""]);
     std::fs::write(path, "flows = \"1k\"\nidle = 30").unwrap();
     refused(2, &["--config", path], &["line 2: idle: ", "in quotes, such as \"30s\""]);
 }

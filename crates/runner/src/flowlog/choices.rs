@@ -1,16 +1,40 @@
 //! The values of the configuration that are one of a few words.
 
 use flow::decode;
-use serde::{Deserialize, Serialize};
+use serde::{de, Deserialize, Deserializer, Serialize};
 
 /// On or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnOff {
     /// On.
     On,
     /// Off.
     Off,
+}
+
+impl<'de> Deserialize<'de> for OnOff {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_str(OnOffText)
+    }
+}
+
+struct OnOffText;
+
+impl de::Visitor<'_> for OnOffText {
+    type Value = OnOff;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("\"on\" or \"off\"")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<OnOff, E> {
+        match text {
+            "on" => Ok(OnOff::On),
+            "off" => Ok(OnOff::Off),
+            _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+        }
+    }
 }
 
 /// Which headers of an encapsulated packet.

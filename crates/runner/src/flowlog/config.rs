@@ -167,3 +167,25 @@ impl Config {
         toml::to_string(self).map_err(Failure::failed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+
+    #[test]
+    fn a_printed_configuration_is_read_back() {
+        let config = Config::default();
+        assert_eq!(parse::<Config>(&config.to_toml().unwrap(), RENAMED_KEYS).unwrap(), config);
+    }
+
+    #[test]
+    fn old_keys_are_refused_with_the_new_ones() {
+        let refused = |text: &str| parse::<Config>(text, RENAMED_KEYS).unwrap_err();
+        insta::assert_snapshot!(refused("idle = \"3s\"\ndirections = \"apart\""), @r#"line 2: directions = "apart" is now biflow = "off""#);
+        insta::assert_snapshot!(refused("full = \"refuse\""), @r#"line 1: full = "refuse" is now table_full = "drop-new""#);
+        insta::assert_snapshot!(refused("table_full = \"panic\""), @"line 1: table_full: unknown variant `panic`, expected `drop-new` or `evict`");
+        insta::assert_snapshot!(refused("biflow = true"), @r#"line 1: biflow: invalid type: boolean `true`, expected "on" or "off""#);
+        insta::assert_snapshot!(refused("idle = 30"), @r#"line 1: idle: invalid type: integer `30`, expected a time in quotes, such as "30s""#);
+    }
+}

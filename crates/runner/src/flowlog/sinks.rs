@@ -24,30 +24,30 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
         (SinkSpec::Udp(to), Some(options)) => {
             options.split(',').try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
         }
-        (_, Some(_)) => Err(at("TCP paces itself and has its templates once: rate, refresh and mtu are for udp://")),
+        (_, Some(_)) => Err(at("rate, refresh and mtu are for udp:// only")),
     }
 }
 
-/// One of the options, or what is legal.
+/// Applies one option; the error says what is legal.
 fn udp_option(to: UdpSpec, option: &str) -> Result<UdpSpec, &'static str> {
     match option.split_once('=') {
         Some(("rate", value)) => {
-            let legal = "a rate is 100 to 100M records a second, such as 200k, or unlimited";
+            let legal = "rate must be 100 to 100M records a second, such as 200k, or unlimited";
             Ok(UdpSpec { records_per_s: pace(value).ok_or(legal)?, ..to })
         }
         Some(("refresh", value)) => {
             let times = Duration::from_secs(1)..=Duration::from_secs(86_400);
             let every = units::parse_duration(value).ok().filter(|every| times.contains(every));
-            Ok(UdpSpec { refresh: Some(every.ok_or("refresh is a time, 1s to 1d, such as 60s")?), ..to })
+            Ok(UdpSpec { refresh: Some(every.ok_or("refresh must be a time, 1s to 1d, such as 60s")?), ..to })
         }
         Some(("mtu", value)) => {
             let headers = if to.address.starts_with('[') { 48 } else { 28 };
             let bytes = value.parse::<usize>().ok().and_then(|mtu| mtu.checked_sub(headers));
             let bytes = bytes.filter(|bytes| MESSAGES.contains(bytes));
-            let legal = "mtu is the path's largest IP packet in bytes, 816 to 65535, such as 1500";
+            let legal = "mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500";
             Ok(UdpSpec { message_bytes: Some(bytes.ok_or(legal)?), ..to })
         }
-        _ => Err("after the port may come rate=RECORDS, refresh=TIME and mtu=BYTES"),
+        _ => Err("options must be rate=RECORDS, refresh=TIME or mtu=BYTES"),
     }
 }
 
@@ -69,7 +69,7 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
         return Err(at(format!("{} is a directory: {form}", path.display())));
     }
     if path.as_os_str().is_empty() || path == Path::new("-") {
-        return Err(at(format!("{form}; records are not written to standard output")));
+        return Err(at(format!("{form}; records cannot be written to standard output")));
     }
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -97,7 +97,7 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
     Ok(SinkSpec::Json(spec))
 }
 
-/// Refuses what would get every record twice.
+/// Refuses a sink given twice: it would get every record twice.
 pub fn once_each(sinks: Vec<SinkSpec>) -> Result<Vec<SinkSpec>, Failure> {
     let place = |sink: &SinkSpec| match sink {
         // The directory is there; the file may not be.
@@ -109,14 +109,14 @@ pub fn once_each(sinks: Vec<SinkSpec>) -> Result<Vec<SinkSpec>, Failure> {
     };
     let mut seen = BTreeSet::new();
     match sinks.iter().find(|sink| !seen.insert(place(sink))) {
-        Some(twice) => Err(Failure::usage(format!("{twice} is given twice: it would get every record twice"))),
+        Some(twice) => Err(Failure::usage(format!("{twice} is given twice: give it once"))),
         None => Ok(sinks),
     }
 }
 
 fn age(text: &str) -> Option<Duration> {
     let legal = Duration::from_secs(1)..=Duration::from_secs(365 * 86_400);
-    // A bare number might be meant as a size.
+    // A number without a unit may be meant as a size.
     let unit = text.ends_with(|c: char| c.is_ascii_alphabetic());
     units::parse_duration(text).ok().filter(|age| unit && legal.contains(age))
 }
@@ -136,6 +136,8 @@ fn size(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use failure::Exit;
+
     use super::*;
 
     #[test]
@@ -143,8 +145,9 @@ mod tests {
         assert_eq!(collector("udp://127.0.0.1:4739").unwrap(), SinkSpec::Udp(UdpSpec::new("127.0.0.1:4739")));
         assert_eq!(collector("tcp://[::1]:4739").unwrap(), SinkSpec::Tcp("[::1]:4739".into()));
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
-            assert!(collector(bad).unwrap_err().text.contains("udp://HOST:PORT"), "{bad}");
+            assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500] or tcp://HOST:PORT, an IPv6 address in brackets"#);
     }
 
     #[test]
@@ -157,21 +160,30 @@ mod tests {
         assert_eq!(rate("udp://[::1]:4739"), to(Some(200_000)));
         assert_eq!(rate("udp://[::1]:4739,rate=1.5M"), to(Some(1_500_000)));
         assert_eq!(rate("udp://[::1]:4739,rate=unlimited"), to(None));
-        for (bad, want) in [
-            ("udp://a:1,rate=0", "100 to 100M"),
-            ("udp://a:1,rate=200kpps", "100 to 100M"),
-            ("udp://a:1,rate=1G", "unlimited"),
-            ("udp://a:1,rate=", "unlimited"),
-            ("udp://a:1,refresh=0s", "1s to 1d"),
-            ("udp://a:1,mtu=600", "816 to 65535"),
-            ("udp://a:1,mtu=65536", "816 to 65535"),
-            ("udp://a:1,pace=1k", "rate=RECORDS"),
-            ("udp://a:1,", "rate=RECORDS"),
-            ("tcp://a:1,rate=1k", "TCP paces itself"),
-        ] {
-            let text = collector(bad).unwrap_err().text;
-            assert!(text.contains(want), "{text}");
-        }
+        let bad = [
+            "udp://a:1,rate=0",
+            "udp://a:1,rate=200kpps",
+            "udp://a:1,rate=1G",
+            "udp://a:1,rate=",
+            "udp://a:1,refresh=0s",
+            "udp://a:1,mtu=600",
+            "udp://a:1,mtu=65536",
+            "udp://a:1,pace=1k",
+            "udp://a:1,",
+            "tcp://a:1,rate=1k",
+        ];
+        insta::assert_snapshot!(bad.map(|text| collector(text).unwrap_err().text).join("\n"), @r#"
+        ipfix "udp://a:1,rate=0": rate must be 100 to 100M records a second, such as 200k, or unlimited
+        ipfix "udp://a:1,rate=200kpps": rate must be 100 to 100M records a second, such as 200k, or unlimited
+        ipfix "udp://a:1,rate=1G": rate must be 100 to 100M records a second, such as 200k, or unlimited
+        ipfix "udp://a:1,rate=": rate must be 100 to 100M records a second, such as 200k, or unlimited
+        ipfix "udp://a:1,refresh=0s": refresh must be a time, 1s to 1d, such as 60s
+        ipfix "udp://a:1,mtu=600": mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500
+        ipfix "udp://a:1,mtu=65536": mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500
+        ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME or mtu=BYTES
+        ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME or mtu=BYTES
+        ipfix "tcp://a:1,rate=1k": rate, refresh and mtu are for udp:// only
+        "#);
     }
 
     #[test]
@@ -186,12 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_twice() {
+    fn a_sink_is_given_once() {
         let all = |texts: &[&str]| once_each(texts.iter().map(|text| text.parse().unwrap()).collect());
         assert_eq!(all(&["udp:a:1", "udp:a:2", "tcp:a:1", "json:f", "json:g"]).unwrap().len(), 5);
         for twice in [["udp:a:1", "udp:a:1"], ["json:f", "json:./f"], ["json:/tmp/f", "json:/tmp/../tmp/f"]] {
-            assert!(all(&twice).unwrap_err().text.contains("is given twice"), "{twice:?}");
+            assert_eq!(all(&twice).unwrap_err().exit, Exit::Usage, "{twice:?}");
         }
+        insta::assert_snapshot!(all(&["udp:a:1", "udp:a:1"]).unwrap_err(), @"udp:a:1 is given twice: give it once");
     }
 
     #[test]
@@ -216,19 +229,17 @@ mod tests {
         assert_eq!(spec("f.jsonl,rotate=100M,keep=3"), (100 << 20, age, 3));
         assert_eq!(spec("f.jsonl,rotate=1h"), (bytes, 3600, keep));
         assert_eq!(spec("f.jsonl,rotate=1G,rotate=30m,keep=0"), (1 << 30, 1800, 0));
-        for (bad, want) in [
-            ("", "FILE[,rotate="),
-            ("/", "/ is a directory: must be FILE[,rotate="),
-            ("new/", "new/ is a directory"),
-            ("-", "not written to standard output"),
-            ("/no/where/f", "mkdir -p /no/where"),
-            ("f,rotate=1", "rotate=1"),
-            ("f,rotate=10k", "64k to 1T"),
-            ("f,keep=-1", "keep=-1"),
-            ("f,what", "\"what\""),
-        ] {
-            let text = file(bad).unwrap_err().text;
-            assert!(text.contains(want), "{text}");
-        }
+        let bad = ["", "/", "new/", "-", "/no/where/f", "f,rotate=1", "f,rotate=10k", "f,keep=-1", "f,what"];
+        insta::assert_snapshot!(bad.map(|text| file(text).unwrap_err().text).join("\n"), @r#"
+        json "": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output
+        json "/": / is a directory: must be FILE[,rotate=100M|1h][,keep=8]
+        json "new/": new/ is a directory: must be FILE[,rotate=100M|1h][,keep=8]
+        json "-": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output
+        json "/no/where/f": there is no directory /no/where: mkdir -p /no/where
+        json "f,rotate=1": rotate=1: must be a size, 64k to 1T, or a time, 1s to 365d
+        json "f,rotate=10k": rotate=10k: must be a size, 64k to 1T, or a time, 1s to 365d
+        json "f,keep=-1": keep=-1: must be 0 to 10000 files
+        json "f,what": "what": must be rotate=SIZE, rotate=TIME or keep=N
+        "#);
     }
 }

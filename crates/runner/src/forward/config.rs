@@ -81,3 +81,26 @@ impl Config {
         toml::to_string(&Self { function: self.function.effective(), ..self.clone() }).map_err(Failure::failed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dataplane::spec::FunctionKind;
+
+    use super::*;
+
+    #[test]
+    fn benchmark_tables_are_for_functions_without_tables() {
+        let config = |kind| Config { function: PlaneSpec::new(kind), ..Config::default() };
+        let mut l3 = config(FunctionKind::L3);
+        l3.fill_benchmark_tables(Some(STATIONS)).unwrap();
+        assert_eq!(l3.function, PlaneSpec::benchmark(FunctionKind::L3, STATIONS));
+        let kept = l3.clone();
+        l3.fill_benchmark_tables(None).unwrap();
+        assert_eq!(l3, kept);
+        insta::assert_snapshot!(l3.fill_benchmark_tables(Some(STATIONS)).unwrap_err(), @"--stations: only for the benchmark tables, and other tables are given");
+        let mut bridge = config(FunctionKind::Bridge);
+        insta::assert_snapshot!(bridge.fill_benchmark_tables(Some(STATIONS)).unwrap_err(), @"--stations: only for the benchmark tables of l3, mpls and vxlan; bridge has none");
+        bridge.fill_benchmark_tables(None).unwrap();
+        assert!(bridge.function.is_bare());
+    }
+}

@@ -103,3 +103,51 @@ impl ForwardSpec {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use failure::Exit;
+
+    use super::*;
+
+    fn check(ports: &[&str], change: fn(&mut Config)) -> Result<ForwardSpec, Failure> {
+        let mut config = Config { ports: ports.iter().map(|&p| p.to_owned()).collect(), ..Config::default() };
+        change(&mut config);
+        ForwardSpec::check(config, ForwardOptions::default(), &[0, 1])
+    }
+
+    #[test]
+    fn a_checked_configuration_is_complete() {
+        let spec = check(&["null", "null"], |c| c.mtu = vec![9000]).unwrap();
+        assert_eq!((spec.cpus, spec.mtu, spec.ports.len()), (vec![1], vec![9000, 9000], 2));
+        assert_eq!(spec.polled.len(), 2);
+    }
+
+    #[test]
+    fn wrong_values_name_what_is_legal() {
+        let null = ["null", "null"];
+        let bad = [
+            check(&[], |_| {}),
+            check(&null[..1], |_| {}),
+            check(&null, |c| c.mtu = vec![1500; 3]),
+            check(&null, |c| c.mtu = vec![100]),
+            check(&null, |c| c.cpus = vec![7]),
+            check(&null, |c| c.cpus = vec![0, 1, 1]),
+            check(&["null", "null", "null", "null"], |c| {
+                c.cpus = vec![0, 1];
+                c.queue_map = vec!["0:0=0".into(), "1:0=0".into(), "2:0=0".into(), "3:0=0".into()];
+            }),
+        ];
+        let bad = bad.map(|bad| bad.unwrap_err());
+        assert!(bad.iter().all(|failure| failure.exit == Exit::Usage));
+        insta::assert_snapshot!(bad.map(|failure| failure.text).join("\n"), @r#"
+        no --port given: a data plane forwards between two or more ports
+        1 --port given: a data plane forwards between two or more ports
+        mtu: 3 given for 2 ports: must be one for all, or one for each port
+        mtu 100: must be 576 to 9600 bytes of IP packet
+        --cpus 7: this process may use CPUs 0,1
+        --cpus 1 is given twice: each lcore needs a CPU of its own
+        CPU 1 has no queue to poll: there are 4 queues in all. Ask for more (--rx-queues) or give fewer --cpus
+        "#);
+    }
+}
