@@ -6,8 +6,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{
     forward::{Target, What},
+    groups::{MemoryArg, QueueArgs},
     score::ScoreArgs,
-    MemoryArg, QueueArgs,
 };
 
 /// `linerate flowlog`

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{MachineArgs, QueueArgs};
+use super::groups::{MachineArgs, QueueArgs};
 
 /// `linerate forward`
 #[derive(Debug, Args, Default)]

@@ -6,7 +6,7 @@ use campaign::flow_score::FlowLogger;
 use clap::Args;
 use units::{Frames, Load, Ratio};
 
-use super::{MachineArgs, PortArgs, TrafficArgs};
+use super::groups::{MachineArgs, PortArgs, TrafficArgs};
 
 /// Send flows that are known one by one, read what a flow logger recorded, and score it.
 #[derive(Debug, Args)]

@@ -14,4 +14,5 @@ pub mod runs;
 pub mod score;
 pub mod selftest;
 pub mod sweep_flags;
+mod times;
 pub mod trial;

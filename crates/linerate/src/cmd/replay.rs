@@ -10,7 +10,7 @@ use packet::capture::Capture;
 use traffic::replay::{Timeline, TimelineError, Timing};
 use units::{Fps, FrameSize, Frames, LinkSpeed, Load, FCS_BYTES};
 
-use super::trial::time;
+use super::times::time;
 use crate::cli::TrialArgs;
 use failure::Failure;
 use rig::Replayable;

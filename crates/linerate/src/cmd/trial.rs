@@ -12,7 +12,7 @@ use measure::{
 use report::progress::Line;
 use units::{parse_duration, Fps, LinkSpeed, Load};
 
-use super::{output, plan, progress::Progress, replay};
+use super::{output, plan, progress::Progress, replay, times::time};
 use crate::cli::TrialArgs;
 use failure::{Exit, Failure, Stop};
 use rig::{Device, Streams};
@@ -101,11 +101,6 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(exit)
-}
-
-/// The time given with a flag.
-pub(super) fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
-    parse_duration(text).map_err(|e| Failure::usage(format!("{flag} {text:?}: {}", e.legal)))
 }
 
 /// An error of the plan that the flags were made into, with the flags that were typed instead of its keys.

@@ -2,13 +2,14 @@
 
 mod baseline;
 mod dry_run;
+mod job;
 mod list;
 mod suite;
 mod sweep;
 
 use campaign::{
     plans::{self, SuitePlan},
-    Job, JobAnswer,
+    JobAnswer,
 };
 use failure::{Exit, Failure, Stop};
 use measure::plan::Plan;
@@ -45,7 +46,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     output::check(&args.output)?;
     let baseline = baseline::read(&args.tables, &plan, &device)?;
     let (stop, progress) = (Stop::on_signals()?, Progress::new(args.output.quiet));
-    let JobAnswer { result, failure } = job(args, Plan::clone(&plan))?.run(&stop, &progress);
+    let JobAnswer { result, failure } = job::of(args, Plan::clone(&plan))?.run(&stop, &progress);
     progress.clear();
     let exit = match result {
         Some(result) => baseline::finish(&result, baseline.as_ref(), args.tables.layout, &args.output)?,
@@ -62,15 +63,4 @@ fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
         Err(_) if args.plan.contains(':') => Ok(None),
         found => found,
     }
-}
-
-/// This plan over the device of the command line.
-fn job(args: &BenchArgs, plan: Plan) -> Result<Job, Failure> {
-    Ok(Job {
-        plan,
-        device: args.ports.options()?,
-        machine: args.machine.options(),
-        quick: args.quick,
-        quiet: args.output.quiet,
-    })
 }

@@ -47,7 +47,7 @@ pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
         let baseline = args.tables.baseline.as_deref().map(|path| path_for_run(path, name));
         let tables = LayoutArgs { baseline, layout: args.tables.layout };
         view.baselines.push((name.clone(), baseline::read(&tables, plan, &device)?));
-        members.push(Member { name: name.clone(), job: job(args, Plan::clone(plan))? });
+        members.push(Member { name: name.clone(), job: job::of(args, Plan::clone(plan))? });
     }
     let (exit, results) = campaign::suite::run(&members, &Launcher::new()?, &Stop::on_signals()?, &mut view)?;
     if !results.is_empty() {

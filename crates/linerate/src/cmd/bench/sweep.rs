@@ -33,7 +33,7 @@ pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
     let (points, axes) = (plan.sweep.points().len(), plan.sweep.axes.iter().map(Axis::to_string).collect::<Vec<_>>());
     let plural = if points == 1 { "" } else { "s" };
     view.print(&format!("{points} point{plural}: {}\n", axes.join("; ")));
-    let job = job(args, Plan::clone(plan))?;
+    let job = job::of(args, Plan::clone(plan))?;
     let Swept { exit, result, ended } =
         campaign::sweep::run(plan, &job, &Launcher::new()?, &Stop::on_signals()?, &mut view)?;
     if let Some(result) = &result {

@@ -1,0 +1,303 @@
+//! Groups of flags that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use failure::Failure;
+use rig::{device::DeviceOptions, MachineOptions, MemoryChoice};
+use units::{LinkSpeed, Load, Ratio};
+
+use super::flows_arg::FlowsArg;
+
+/// Which CPU polls which queue of which port, and when frames leave.
+#[derive(Debug, Args, Default)]
+pub struct QueueArgs {
+    /// CPUs that poll, an lcore on each. Default: the last one allowed.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub cpus: Vec<u32>,
+    /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together. Default: 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
+    pub rx_queues: Option<u16>,
+    /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
+    /// with one queue in turn (for a flow logger, pairs of ports).
+    #[arg(long, value_name = "PORT:QUEUE=CPU,...", value_delimiter = ',', help_heading = "Queues")]
+    pub queue_map: Vec<String>,
+    /// When frames leave: `now`, or `small=4,polls=2`: bursts of fewer than 4 frames are held for up to 2 polls.
+    /// Default: now.
+    #[arg(long, value_name = "POLICY", help_heading = "Queues")]
+    pub tx: Option<String>,
+}
+
+impl QueueArgs {
+    /// Replaces what a file says by what was typed.
+    pub fn over(&self, cpus: &mut Vec<u32>, rx_queues: &mut u16, queue_map: &mut Vec<String>, tx: &mut String) {
+        if !self.cpus.is_empty() {
+            cpus.clone_from(&self.cpus);
+        }
+        if let Some(n) = self.rx_queues {
+            *rx_queues = n;
+        }
+        if !self.queue_map.is_empty() {
+            queue_map.clone_from(&self.queue_map);
+        }
+        if let Some(policy) = &self.tx {
+            tx.clone_from(policy);
+        }
+    }
+}
+
+/// What is tested, and through which ports.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Device under test")]
+pub struct PortArgs {
+    /// A port of the tester; give two. A PCI address, eth:IF, memif:SOCKET, vhost:SOCKET, virtio:SOCKET[,server=1],
+    /// null, pcap:FILE, or DPDK devargs.
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// The built-in data plane, joined to the tester by software cables: null, l2, l2:macswap, bridge, l3, mpls, vxlan or
+    /// flowlog (the flow logger). With bench also sim:capacity=10M,queue=1024,...: a simulated device in virtual time.
+    #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
+    pub dut: Option<String>,
+    /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
+    #[arg(long, value_name = "SPEC", conflicts_with = "ports")]
+    pub impair: Option<String>,
+    /// When frames leave the built-in data plane: `now`, or `small=4,polls=2` (see `linerate forward --help`).
+    #[arg(long, value_name = "POLICY", conflicts_with = "ports")]
+    pub dut_tx_policy: Option<String>,
+    /// The `linerate forward` behind the ports, by its name or its socket: each trial then carries its counters.
+    #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
+    pub dut_control: Option<PathBuf>,
+    /// Speed of the links, for percentages and as the highest load: 10G.
+    #[arg(long, value_name = "BITS")]
+    pub link: Option<LinkSpeed>,
+    /// How long to wait for the ports' links to come up.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub link_wait: String,
+}
+
+impl PortArgs {
+    /// The words that name a device.
+    pub fn options(&self) -> Result<DeviceOptions, Failure> {
+        Ok(DeviceOptions {
+            ports: self.ports.clone(),
+            dut: self.dut.clone(),
+            impair: self.impair.clone(),
+            tx_policy: self.dut_tx_policy.clone(),
+            control: self.dut_control.clone(),
+            link_wait: units::parse_duration(&self.link_wait)?,
+        })
+    }
+}
+
+/// What is sent.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Traffic")]
+pub struct TrafficArgs {
+    /// Send both ways at once (each direction at the load).
+    #[arg(long)]
+    pub both_ways: bool,
+    /// Distinct 5-tuples per direction. For flowlog score a program: constant:N, zipf:N[,s=S],
+    /// churn:RATE[,packets=K][,life=TIME] (RATE may be max: search for it) or scan:HOSTS,PORTS.
+    #[arg(long, value_name = "N|PROGRAM")]
+    pub flows: Option<FlowsArg>,
+    /// IP version.
+    #[arg(long, value_enum, value_name = "VERSION")]
+    pub ip: Option<IpArg>,
+    /// Transport header; none: the payload follows the IP header (protocol 253).
+    #[arg(long, value_enum, value_name = "PROTOCOL")]
+    pub l4: Option<L4Arg>,
+    /// VLAN id; twice for QinQ, outer first.
+    #[arg(long, value_name = "ID")]
+    pub vlan: Vec<u16>,
+    /// MPLS label; repeat for a stack, top first.
+    #[arg(long, value_name = "LABEL")]
+    pub mpls: Vec<u32>,
+    /// Source address of the first flow.
+    #[arg(long, value_name = "ADDRESS")]
+    pub src_ip: Option<String>,
+    /// Destination address of the first flow.
+    #[arg(long, value_name = "ADDRESS")]
+    pub dst_ip: Option<String>,
+    /// Source port of the first flow.
+    #[arg(long, value_name = "PORT")]
+    pub src_port: Option<u16>,
+    /// Destination port of the first flow.
+    #[arg(long, value_name = "PORT")]
+    pub dst_port: Option<u16>,
+    /// Destination MAC of frames sent by the first port and, after a comma, by the second: a router's own MACs.
+    /// Default: the other tester port's, which suits bridges.
+    #[arg(long, value_name = "MAC[,MAC]", value_delimiter = ',')]
+    pub dst_mac: Vec<String>,
+    /// Source MAC of the first port and, after a comma, of the second. Default: the ports' own.
+    #[arg(long, value_name = "MAC[,MAC]", value_delimiter = ',')]
+    pub src_mac: Vec<String>,
+    /// Vary a field per frame: NAME:increment:START:COUNT[:STEP], NAME:random:START:COUNT, NAME:mask:BITS (0, 1 and X
+    /// for a random bit), NAME:list:A/B/C. NAME is src_mac, dst_mac, src_ip, dst_ip, src_port, dst_port, vlan, mpls or
+    /// raw@OFFSET (mask only). Repeat for more.
+    #[arg(long = "field", value_name = "SPEC")]
+    pub fields: Vec<String>,
+    /// Seed of everything random.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// IP versions.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum IpArg {
+    V4,
+    V6,
+}
+
+/// Transport headers.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum L4Arg {
+    Udp,
+    Tcp,
+    None,
+}
+
+/// How the answer is searched for.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Search")]
+pub struct SearchArgs {
+    /// rfc2544: binary search. tst009: the same with loss verification. mlrsearch: several goals at once (RFC 9971).
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub method: Option<MethodArg>,
+    /// mlrsearch: a set of goals by name (csit: without loss and with 0.5 %). A plan can list its own.
+    #[arg(long, value_enum, value_name = "GOALS")]
+    pub goals: Option<GoalsArg>,
+    /// mlrsearch: sending time of a first trial that counts for nothing.
+    #[arg(long, value_name = "TIME")]
+    pub warmup: Option<String>,
+    /// Loss that still counts as passing: 0, 0.1%.
+    #[arg(long, value_name = "RATIO")]
+    pub tolerated_loss: Option<Ratio>,
+    /// Stop when the bounds are this near, relative to the upper: 0.1%.
+    #[arg(long, value_name = "RATIO")]
+    pub precision: Option<Ratio>,
+    /// Sending time of each trial: 60s.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<String>,
+    /// Lowest load of the search.
+    #[arg(long, value_name = "LOAD")]
+    pub lower: Option<Load>,
+    /// Highest load of the search. Default: the link's line rate, or what the tester can do.
+    #[arg(long, value_name = "LOAD")]
+    pub upper: Option<Load>,
+    /// tst009: how often a lossy load is tried again.
+    #[arg(long, value_name = "N")]
+    pub retries: Option<u32>,
+    /// How often an invalid trial is repeated before the answer is inconclusive.
+    #[arg(long, value_name = "N")]
+    pub max_repeats: Option<u32>,
+    /// Sending time of the latency trial at the throughput found.
+    #[arg(long, value_name = "TIME")]
+    pub latency_duration: Option<String>,
+    /// Leave out the latency trial.
+    #[arg(long)]
+    pub no_latency: bool,
+}
+
+/// Search methods.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum MethodArg {
+    Rfc2544,
+    Tst009,
+    Mlrsearch,
+}
+
+/// Sets of search goals.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum GoalsArg {
+    Csit,
+    Rfc2544,
+    Tst009,
+}
+
+/// Cores and memory.
+#[derive(Debug, Args, Default)]
+#[command(next_help_heading = "Machine")]
+pub struct MachineArgs {
+    /// CPU of the tester's polling core. Default: the last allowed.
+    #[arg(long, value_name = "CPU")]
+    pub tester_cpu: Option<u32>,
+    /// CPU of the built-in data plane; for an outside one on this machine, the CPU to probe the way to. Default: the
+    /// one before the tester's.
+    #[arg(long, value_name = "CPU")]
+    pub dut_cpu: Option<u32>,
+    /// Where packets live.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub memory: MemoryArg,
+    /// Memory for packets in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub memory_mib: u32,
+    /// Receive and transmit descriptors of each port, and the depth of a software cable: a power of two.
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=32768))]
+    pub descriptors: u32,
+}
+
+/// Kinds of packet memory.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
+pub enum MemoryArg {
+    /// Hugepages when enough are free, ordinary pages otherwise.
+    #[default]
+    Auto,
+    /// Hugepages or nothing.
+    Hugepages,
+    /// Ordinary pages.
+    NoHugepages,
+}
+
+impl MemoryArg {
+    /// The choice itself.
+    pub fn choice(self) -> MemoryChoice {
+        match self {
+            Self::Auto => MemoryChoice::Auto,
+            Self::Hugepages => MemoryChoice::Hugepages,
+            Self::NoHugepages => MemoryChoice::NoHugepages,
+        }
+    }
+}
+
+impl MachineArgs {
+    /// As the rig takes them.
+    pub fn options(&self) -> MachineOptions {
+        MachineOptions {
+            tester_cpu: self.tester_cpu,
+            dut_cpu: self.dut_cpu,
+            memory: self.memory.choice(),
+            memory_mib: self.memory_mib,
+            descriptors: self.descriptors,
+        }
+    }
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Args, Default)]
+#[command(next_help_heading = "Output")]
+pub struct OutputArgs {
+    /// Write the whole result, every trial with raw counts, as JSON (`-` for standard output, without tables).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write the pictures as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write one line a frame size as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write one line a figure of each test beside the throughput as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv_tests: Option<PathBuf>,
+    /// Print every statement: each departure, warning, placement and percentile. The files hold them anyway.
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What tables, pictures and files call the device.
+    #[arg(long, value_name = "NAME")]
+    pub dut_name: Option<String>,
+    /// No progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}

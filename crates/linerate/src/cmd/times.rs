@@ -1,0 +1,11 @@
+//! Times given with flags.
+
+use std::time::Duration;
+
+use failure::Failure;
+use units::parse_duration;
+
+/// The time given with a flag.
+pub fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
+    parse_duration(text).map_err(|e| Failure::usage(format!("{flag} {text:?}: {}", e.legal)))
+}
