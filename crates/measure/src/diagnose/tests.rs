@@ -1,3 +1,5 @@
+//! Each sign and its cause.
+
 use units::FrameSize;
 
 use super::*;

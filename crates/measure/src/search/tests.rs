@@ -1,3 +1,5 @@
+//! Searches against simulated devices of known truth.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! MLRsearch against simulated devices of known truth.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
