@@ -1,3 +1,5 @@
+//! Facts of the machine.
+
 use crate::Roots;
 
 /// What the machine is, as far as it says.

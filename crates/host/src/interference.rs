@@ -1,3 +1,5 @@
+//! The kernel's counters of what disturbs a core.
+
 use std::fs;
 
 use crate::Roots;

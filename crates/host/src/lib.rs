@@ -10,7 +10,7 @@ mod facts;
 mod interference;
 mod roots;
 
-pub use core_to_core::PingPong;
+pub use core_to_core::CoreToCoreProbe;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
 pub use roots::Roots;

@@ -1,3 +1,5 @@
+//! Where `/proc` and `/sys` are.
+
 use std::{fs, path::PathBuf, str::FromStr};
 
 /// Where `/proc` and `/sys` are: the machine's own, or a fixture tree.

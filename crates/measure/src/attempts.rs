@@ -1,7 +1,7 @@
 //! One policy of repeats: when a trial is made again, and when a load, a placement of the cores, the tester or the device
 //! is given up.
 //!
-//! Searches, the tests beside the throughput, the confirmation of a throughput and the scores of a flow logger go by it. A
+//! Searches, the tests besides the throughput, the confirmation of a throughput and the scores of a flow logger go by it. A
 //! trial that breaks a validity rule is *invalid*: it is discarded and repeated. Every limit and every sentence about
 //! giving up stands here.
 

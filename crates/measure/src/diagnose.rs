@@ -1,5 +1,7 @@
 //! When nothing came back: what was seen, and the likely cause.
 
+use std::{collections::BTreeMap, fmt};
+
 use units::Fps;
 
 use crate::trial::{DirectionCounts, TrialRecord};
@@ -55,7 +57,7 @@ impl Seen {
 }
 
 /// One paragraph on the trials of a frame size in which all frames were lost: what was seen at each port, and the likely
-/// cause with what to try. Sensible, if of little use, when some came back.
+/// cause with what to try. Of little use when frames came back.
 pub fn nothing_came_back(trials: &[&TrialRecord], ports: &[PortState]) -> String {
     let mut seen: Vec<Seen> = Vec::new();
     for trial in trials {
@@ -76,8 +78,8 @@ pub fn nothing_came_back(trials: &[&TrialRecord], ports: &[PortState]) -> String
     let links = if links.is_empty() { String::new() } else { format!(" Links: {}.", links.join(", ")) };
     // The direction that fared worst says most.
     let worst = seen.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
-    let cause = worst.map_or(String::new(), |w| cause(w, ports, trials));
-    format!("{}.{links} {cause}", facts.join("; "))
+    let cause = worst.map_or(String::new(), |worst| format!(" Likely cause: {}", cause(worst, ports, trials)));
+    format!("{}.{links}{cause}", facts.join("; "))
 }
 
 fn share(s: &Seen) -> f64 {
@@ -114,68 +116,124 @@ fn facts(s: &Seen) -> String {
     text
 }
 
-fn cause(s: &Seen, ports: &[PortState], trials: &[&TrialRecord]) -> String {
+/// The likely cause of a direction without received frames.
+#[derive(Debug, Clone, PartialEq)]
+enum Cause<'a> {
+    /// A link is down.
+    LinkDown { port: &'a str },
+    /// The sending port took no frame.
+    NotTaken { port: &'a str },
+    /// Frames came to another port.
+    OtherPort { expected: &'a str },
+    /// Frames came back longer or shorter.
+    Length,
+    /// Frames reached the port, and the tester did not read them.
+    NotRead { port: &'a str },
+    /// Only frames of others came.
+    ForeignOnly { port: &'a str, samples: String },
+    /// The sending port accepted frames and sent none.
+    NotSent { port: &'a str },
+    /// Even the lowest load is too high.
+    TooHigh { lowest: Fps },
+    /// The device counted what it dropped.
+    Dropped { frames: u64, reason: &'a str },
+    /// Nothing else is known.
+    DropsAll { ports: [&'a str; 2] },
+}
+
+fn cause<'a>(s: &'a Seen, ports: &'a [PortState], trials: &'a [&TrialRecord]) -> Cause<'a> {
     let port = |name: &str| ports.iter().find(|p| p.name == name);
-    let down = |name: &str| port(name).is_some_and(|p| p.link_up == Some(false));
-    let samples = port(&s.to).filter(|p| !p.foreign_samples.is_empty());
-    let samples = samples.map(|p| format!(", such as {}", p.foreign_samples.join("; "))).unwrap_or_default();
-    if down(&s.from) || down(&s.to) {
-        let which = if down(&s.from) { &s.from } else { &s.to };
-        return format!(
-            "Likely cause: the link of {which} is down. Check that the other side is running and connected, or wait \
-             longer for it (--link-wait)."
-        );
-    }
-    if s.sent == 0 && s.intended > 0 {
-        return format!(
-            "Likely cause: {} took no frame at all, nobody empties its queue. Check that the peer is running and its \
-             queues are enabled.",
-            s.from
-        );
-    }
-    if s.misdirected > 0 && s.misdirected >= s.received {
-        return format!(
-            "Likely cause: the DUT forwards to another port than {}. Check the order of the --port arguments and the \
-             DUT's port pairs.",
-            s.to
-        );
-    }
-    if s.wrong_length > 0 && s.wrong_length >= s.received {
-        return "Likely cause: the DUT changes the length of frames, by a tag or an encapsulation. Send what it expects \
-                (--vlan, --mpls) or have it restore them."
-            .to_owned();
-    }
-    if s.port_rx.is_some_and(|rx| rx > s.received + s.foreign + s.misdirected + s.wrong_length) {
-        return format!(
-            "Likely cause: frames reached {} and were not read by us: another process reads that port, or the tester \
-             was too slow to empty it.",
-            s.to
-        );
-    }
-    if s.foreign > 0 {
-        return format!(
-            "Likely cause: frames reach {} but not ours{samples}. The DUT answers or floods instead of forwarding: check \
-             its route to the destination address, the neighbour entry behind it and the destination MAC (--dst-mac).",
-            s.to
-        );
-    }
-    if s.port_tx.is_some_and(|tx| tx == 0) {
-        return format!("Likely cause: {} accepted frames and sent none: its link or its driver is at fault.", s.from);
-    }
-    if s.received > 0 {
+    let is_down = |name: &str| port(name).is_some_and(|p| p.link_up == Some(false));
+    if let Some(port) = [&s.from, &s.to].into_iter().find(|name| is_down(name)) {
+        Cause::LinkDown { port }
+    } else if s.sent == 0 && s.intended > 0 {
+        Cause::NotTaken { port: &s.from }
+    } else if s.misdirected > 0 && s.misdirected >= s.received {
+        Cause::OtherPort { expected: &s.to }
+    } else if s.wrong_length > 0 && s.wrong_length >= s.received {
+        Cause::Length
+    } else if s.port_rx.is_some_and(|rx| rx > s.received + s.foreign + s.misdirected + s.wrong_length) {
+        Cause::NotRead { port: &s.to }
+    } else if let (Some((reason, frames)), 0) = (top_drop(trials), s.received) {
+        Cause::Dropped { frames, reason }
+    } else if s.foreign > 0 {
+        let samples = port(&s.to).map(|p| p.foreign_samples.join("; ")).unwrap_or_default();
+        Cause::ForeignOnly { port: &s.to, samples }
+    } else if s.port_tx == Some(0) {
+        Cause::NotSent { port: &s.from }
+    } else if s.received > 0 {
         let lowest = trials.iter().map(|t| t.spec.load_fps.get()).fold(f64::INFINITY, f64::min);
-        return format!(
-            "Likely cause: the DUT forwards, but less than the lowest load tried ({}): try a lower search.lower, or look \
-             at its drop counters.",
-            Fps::from_raw(lowest)
-        );
+        Cause::TooHigh { lowest: Fps::from_raw(lowest) }
+    } else {
+        Cause::DropsAll { ports: [&s.from, &s.to] }
     }
-    format!(
-        "Likely cause: the DUT drops everything. It may not forward between these ports, not know the destination \
-         (route, neighbour, MAC table), or not accept the destination MAC: check its drop counters, --dst-mac for a \
-         router, and that {} and {} are the ports you mean.",
-        s.from, s.to
-    )
+}
+
+/// The reason for which a built-in or a watched device dropped most, and how many frames.
+fn top_drop<'a>(trials: &[&'a TrialRecord]) -> Option<(&'a str, u64)> {
+    let mut drops: BTreeMap<&str, u64> = BTreeMap::new();
+    for (reason, frames) in trials.iter().filter_map(|t| t.dut.as_ref()).flat_map(|dut| &dut.drops) {
+        *drops.entry(reason).or_default() += frames;
+    }
+    drops.into_iter().filter(|(_, frames)| *frames > 0).max_by_key(|(_, frames)| *frames)
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LinkDown { port } => write!(
+                f,
+                "the link of {port} is down. Check that the other side runs and is connected, or wait longer for the link \
+                 (--link-wait)."
+            ),
+            Self::NotTaken { port } => write!(
+                f,
+                "{port} took no frame, because nobody empties its queue. Check that the peer runs and that its queues are \
+                 enabled."
+            ),
+            Self::OtherPort { expected } => write!(
+                f,
+                "the DUT forwards to another port than {expected}. Check the order of the --port arguments and the DUT's \
+                 port pairs."
+            ),
+            Self::Length => write!(
+                f,
+                "the DUT changes the length of frames, by a tag or an encapsulation. Send what it expects (--vlan, --mpls), \
+                 or let it restore the frames."
+            ),
+            Self::NotRead { port } => write!(
+                f,
+                "frames reached {port}, and the tester did not read them: another process reads that port, or the tester \
+                 was too slow."
+            ),
+            Self::ForeignOnly { port, samples } => {
+                let samples = if samples.is_empty() { String::new() } else { format!(", such as {samples}") };
+                write!(
+                    f,
+                    "other frames reach {port}, but no test frames{samples}. The DUT answers or floods instead of \
+                     forwarding: check its route to the destination address, the neighbour entry behind it and the \
+                     destination MAC (--dst-mac)."
+                )
+            }
+            Self::NotSent { port } => {
+                write!(f, "{port} accepted frames and sent none: its link or its driver is at fault.")
+            }
+            Self::TooHigh { lowest } => write!(
+                f,
+                "the DUT forwards, but less than the lowest load tried ({lowest}): try a lower search.lower, or look at its \
+                 drop counters."
+            ),
+            Self::Dropped { frames, reason } => {
+                write!(f, "the DUT dropped {frames} frames as {reason}, its most frequent reason.")
+            }
+            Self::DropsAll { ports: [from, to] } => write!(
+                f,
+                "the DUT drops everything. It may not forward between these ports, not know the destination (route, \
+                 neighbour, MAC table), or not accept the destination MAC: check its drop counters, --dst-mac for a router, \
+                 and that {from} and {to} are the ports you mean."
+            ),
+        }
+    }
 }
 
 #[cfg(test)]

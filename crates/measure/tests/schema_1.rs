@@ -1,4 +1,5 @@
 //! Results that an earlier version stored are still read.
+#![allow(clippy::unwrap_used)]
 
 use measure::{
     result::{RunResult, Verdict, SCHEMA, SCHEMA_1},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use failure::Failure;
-use host::{CpuSnapshot, PingPong, Roots};
+use host::{CoreToCoreProbe, CpuSnapshot, Roots};
 
 use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
@@ -22,10 +22,10 @@ impl Rig {
         // The fastest of three: an interrupt can only slow a probe down.
         let mut best: Option<f64> = None;
         for _ in 0..3 {
-            let court = PingPong::new();
+            let probe = CoreToCoreProbe::new();
             let ns = self.eal.scope(|s| -> Result<_, Failure> {
-                let pong = s.launch(OTHER_LCORE, || court.pong(PROBE_LIMIT))?;
-                let ping = s.launch(TESTER_LCORE, || court.ping(PROBE_LIMIT))?;
+                let pong = s.launch(OTHER_LCORE, || probe.pong(PROBE_LIMIT))?;
+                let ping = s.launch(TESTER_LCORE, || probe.ping(PROBE_LIMIT))?;
                 let ns = ping.join()?;
                 pong.join()?;
                 Ok(ns)

@@ -1,3 +1,5 @@
+//! Frame sizes, FCS included (RFC 2544).
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! What frames have for a size: one size, or a mix.
+
 use std::{fmt, slice, str::FromStr};
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};

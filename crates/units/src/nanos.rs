@@ -1,3 +1,5 @@
+//! Times in nanoseconds, and durations as text.
+
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};

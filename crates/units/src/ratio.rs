@@ -1,3 +1,5 @@
+//! Ratios, such as a loss.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Address searches against bridges of known capacity.
+
 use super::*;
 
 fn fps(rate: f64) -> Fps {

@@ -1,9 +1,11 @@
+//! Each sign and its cause.
+
 use units::FrameSize;
 
 use super::*;
-use crate::trial::{Interference, Purpose, TrialSpec};
+use crate::trial::{DutReport, Interference, Purpose, TrialSpec};
 
-fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> String {
+fn trial(change: impl FnOnce(&mut DirectionCounts)) -> TrialRecord {
     let mut d = DirectionCounts {
         from: "a".to_owned(),
         to: "b".to_owned(),
@@ -13,7 +15,7 @@ fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> 
         ..DirectionCounts::default()
     };
     change(&mut d);
-    let trial = TrialRecord {
+    TrialRecord {
         number: 1,
         spec: TrialSpec::steady(FrameSize::MIN, Fps::new(1e6).unwrap(), 0.001, Purpose::Search),
         attempt: 1,
@@ -22,7 +24,11 @@ fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> 
         interference: Interference::default(),
         dut: None,
         violations: Vec::new(),
-    };
+    }
+}
+
+fn diagnosis(change: impl FnOnce(&mut DirectionCounts), ports: &[PortState]) -> String {
+    let trial = trial(change);
     let text = nothing_came_back(&[&trial, &trial], ports);
     assert!(!text.contains('\n'));
     text
@@ -44,18 +50,46 @@ fn a_silent_dut_is_described_whole() {
 fn each_sign_has_its_cause() {
     let up = [port("a", true, &[]), port("b", true, &["ARP who-has 198.19.0.2", "IPv6 router solicitation"])];
     let down = [port("a", true, &[]), port("b", false, &[])];
-    let cause = |change: fn(&mut DirectionCounts), ports: &[PortState]| {
-        diagnosis(change, ports).split("Likely cause: ").nth(1).unwrap().to_owned()
+    let mut texts = Vec::new();
+    let mut causes = |change: fn(&mut DirectionCounts), ports: &[PortState], drops: &[(&str, u64)]| {
+        let mut trial = trial(change);
+        if !drops.is_empty() {
+            let drops = drops.iter().map(|(reason, frames)| ((*reason).to_owned(), *frames)).collect();
+            trial.dut = Some(DutReport { drops, ..DutReport::default() });
+        }
+        let mut seen = Seen::default();
+        seen.add(&trial.directions[0]);
+        let trials = [&trial];
+        let found = cause(&seen, ports, &trials);
+        texts.push(found.to_string());
+        format!("{found:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
     };
-    assert!(cause(|_| (), &down).contains("the link of b is down"));
-    assert!(cause(|d| d.sent = 0, &up).contains("a took no frame"));
-    assert!(cause(|d| d.misdirected = 900, &up).contains("another port than b"));
-    assert!(cause(|d| d.wrong_length = 900, &up).contains("length of frames"));
-    assert!(cause(|d| d.port_rx = Some(900), &up).contains("another process reads"));
-    assert!(cause(|d| d.foreign = 3, &up).contains("ARP who-has 198.19.0.2; IPv6 router solicitation"));
-    assert!(cause(|d| d.port_tx = Some(0), &[]).contains("sent none"));
-    assert!(cause(|d| d.received = 10, &[]).contains("less than the lowest load tried (1.000 Mpps)"));
-    assert!(cause(|_| (), &[]).contains("drops everything"));
+    let kinds = [
+        causes(|_| (), &down, &[]),
+        causes(|d| d.sent = 0, &up, &[]),
+        causes(|d| d.misdirected = 900, &up, &[]),
+        causes(|d| d.wrong_length = 900, &up, &[]),
+        causes(|d| d.port_rx = Some(900), &up, &[]),
+        causes(|d| d.foreign = 3, &up, &[]),
+        causes(|d| d.port_tx = Some(0), &[], &[]),
+        causes(|d| d.received = 10, &[], &[]),
+        causes(|_| (), &[], &[("no-route", 900), ("ttl-expired", 100)]),
+        causes(|_| (), &[], &[]),
+    ];
+    let expected = [
+        "LinkDown",
+        "NotTaken",
+        "OtherPort",
+        "Length",
+        "NotRead",
+        "ForeignOnly",
+        "NotSent",
+        "TooHigh",
+        "Dropped",
+        "DropsAll",
+    ];
+    assert_eq!(kinds, expected);
+    insta::assert_snapshot!(texts.join("\n"));
 }
 
 #[test]

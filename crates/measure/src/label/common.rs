@@ -4,7 +4,7 @@ use units::{FrameSize, Frames, Imix, Nanos};
 
 use crate::plan::{Placements, Plan, Trust};
 
-/// What the plan lets pass in a trial that the rules of `docs/trust.md` do not.
+/// What the plan tolerates in a trial and the rules of `docs/trust.md` do not.
 pub(super) fn trust(plan: &Plan) -> Vec<String> {
     let (trust, usual) = (&plan.trust, Trust::default());
     let mut departures = Vec::new();

@@ -1,10 +1,10 @@
-//! What a label depends on beside the plan.
+//! What a label depends on besides the plan.
 
 use std::time::Duration;
 
 use units::Imix;
 
-/// What a label depends on beside the plan.
+/// What a label depends on besides the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LabelFacts {
     /// The ports are software: a cable in the process, or shared memory to another process or guest.

@@ -1,4 +1,4 @@
-//! Labels of the tests beside the throughput: name, whether the standard is met conditionally or not, each departure.
+//! Labels of the tests besides the throughput: name, whether the standard is met conditionally or not, each departure.
 
 use units::{Fps, FrameSize, Frames, Ratio};
 

@@ -37,7 +37,7 @@ pub struct Plan {
     /// The throughput that tests go by, per direction, instead of a search for it.
     #[serde(with = "text::opt_load", skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Load>,
-    /// Most time for one test beside the throughput at one frame size, waits included; absent: see
+    /// Most time for one test besides the throughput at one frame size, waits included; absent: see
     /// [`Plan::time_of_a_test`].
     #[serde(with = "text::opt_span", skip_serializing_if = "Option::is_none")]
     pub test_timeout: Option<Duration>,

@@ -63,7 +63,7 @@ pub struct SearchPlan {
 }
 
 impl SearchPlan {
-    /// Keys that are each goal's own with `mlrsearch`, and what they are called there.
+    /// Keys that belong to each goal with `mlrsearch`, and their names there.
     pub(super) const OF_GOALS: [(&'static str, &'static str); 3] =
         [("tolerated_loss", "loss_ratio"), ("precision", "width"), ("duration", "final_duration")];
 
@@ -72,16 +72,16 @@ impl SearchPlan {
         self.max_trials.unwrap_or(if self.method == Method::Mlrsearch { 400 } else { 100 })
     }
 
-    /// Whether the key is each goal's own with `mlrsearch`.
+    /// Whether the key belongs to each goal with `mlrsearch`.
     pub(super) fn is_of_goals(key: &str) -> bool {
         Self::OF_GOALS.iter().any(|(own, _)| *own == key)
     }
 
-    /// That a key was given beside the goals it belongs to.
+    /// Why a key is refused that belongs to each goal.
     pub(super) fn of_goals(key: &str, value: impl std::fmt::Display) -> PlanError {
         let there = Self::OF_GOALS.iter().find(|(own, _)| *own == key).map_or(key, |(_, there)| there);
         let legal = format!(
-            "is each goal's own with search.method = \"mlrsearch\": leave out search.{key}, and say {there} in search.goals"
+            "belongs to each goal with search.method = \"mlrsearch\": leave out search.{key}, and set {there} in search.goals"
         );
         PlanError::value(format!("search.{key}"), value, legal)
     }

@@ -13,7 +13,7 @@ use crate::schema::text;
 
 /// Most points of a sweep.
 pub const MAX_POINTS: usize = 64;
-/// How long the command between points may take unless told.
+/// How long the command between points may take by default.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl SweepKey {
@@ -54,7 +54,7 @@ impl FromStr for SweepKey {
     fn from_str(text: &str) -> Result<Self, PlanError> {
         let name = text.trim().replace('-', "_");
         Self::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| {
-            let legal = "is no key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k";
+            let legal = "cannot be swept: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k";
             PlanError::value("sweep", format!("{text:?}"), legal)
         })
     }
@@ -318,8 +318,8 @@ mod tests {
         for (text, says) in [
             ("flows=", "sweep.flows = 0 values: must list 1 to 64"),
             ("flows", "0 values"),
-            ("", "is no key to sweep"),
-            ("colour=red", "sweep = \"colour\": is no key to sweep: must be flows, frame-sizes"),
+            ("", "cannot be swept"),
+            ("colour=red", "sweep = \"colour\": cannot be swept: must be flows, frame-sizes"),
             ("flows=0", "sweep.flows = \"0\": must be whole numbers of 1 to 16777216"),
             ("flows=17M", "\"17M\""),
             ("flows=1,,2", "\"\""),

@@ -1,3 +1,5 @@
+//! Plans that are read, refused and printed.
+
 use std::time::Duration;
 
 use units::Load;
@@ -222,9 +224,9 @@ fn mlrsearch_takes_goals_and_refuses_what_they_say() {
     ];
     let with = |key: &str| error(&format!("[search]\nmethod = \"mlrsearch\"\n{key}"));
     insta::assert_snapshot!(all.map(with).join("\n"), @r#"
-    search.precision = 1%: is each goal's own with search.method = "mlrsearch": leave out search.precision, and say width in search.goals
-    search.tolerated_loss = 0.1%: is each goal's own with search.method = "mlrsearch": leave out search.tolerated_loss, and say loss_ratio in search.goals
-    search.duration = 1s: is each goal's own with search.method = "mlrsearch": leave out search.duration, and say final_duration in search.goals
+    search.precision = 1%: belongs to each goal with search.method = "mlrsearch": leave out search.precision, and set width in search.goals
+    search.tolerated_loss = 0.1%: belongs to each goal with search.method = "mlrsearch": leave out search.tolerated_loss, and set loss_ratio in search.goals
+    search.duration = 1s: belongs to each goal with search.method = "mlrsearch": leave out search.duration, and set final_duration in search.goals
     search.retries = 1: is loss verification: it needs search.method = "tst009"; with "mlrsearch" it must be 0
     search.warmup = 1ms: must be 10ms to 30 days
     search.goals = ndr: must be one of csit, rfc2544, tst009
@@ -275,7 +277,7 @@ fn what_was_given_counts_even_if_it_is_the_default() {
     for (key, _) in SearchPlan::OF_GOALS {
         let line = defaults.lines().find(|line| line.starts_with(key)).unwrap();
         let error = with(line).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("search.{key} = ")) && error.contains("each goal's own"), "{error}");
+        assert!(error.starts_with(&format!("search.{key} = ")) && error.contains("belongs to each goal"), "{error}");
         assert!(Plan::from_toml(&format!("[search]\n{line}")).is_ok());
     }
     assert_eq!(with("max_trials = 100").unwrap().validate().unwrap().search.max_trials, Some(100));

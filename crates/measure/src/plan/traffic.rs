@@ -1,3 +1,5 @@
+//! `[traffic]`: what frames look like, and how flows differ.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};

@@ -28,7 +28,7 @@ impl Plan {
         self.latency.enabled && self.runs(Test::Latency) && self.runs(Test::Throughput)
     }
 
-    /// Most time for one test beside the throughput at one frame size: `test_timeout`, or a day, or twice the time that a
+    /// Most time for one test besides the throughput at one frame size: `test_timeout`, or a day, or twice the time that a
     /// soak sends where that is more.
     pub fn time_of_a_test(&self) -> Duration {
         let soak = self.soak.as_ref().map_or(Duration::ZERO, |t| t.duration.saturating_mul(SOAKS));
@@ -49,7 +49,7 @@ impl Plan {
         if self.tests.is_empty() {
             return Err(PlanError::value("tests", "[]", "must name one test at least, such as \"throughput\""));
         }
-        self.check_company()?;
+        self.check_address_tests_alone()?;
         for (i, test) in self.tests.iter().enumerate() {
             if self.tests[..i].contains(test) {
                 return Err(PlanError::value("tests", test, "is listed twice"));
@@ -250,11 +250,11 @@ impl Plan {
         self.tests.iter().any(|t| t.is_of_addresses())
     }
 
-    /// That tests between three ports have no others beside them.
-    fn check_company(&self) -> Check {
+    /// Tests between three ports run alone.
+    fn check_address_tests_alone(&self) -> Check {
         match self.tests.iter().find(|t| !t.is_of_addresses()) {
             Some(other) if self.tests_addresses() => {
-                let legal = "is between two ports, and the address tests are between three: run them by themselves";
+                let legal = "uses two ports, and the address tests use three: run them in separate runs";
                 Err(PlanError::value("tests", other, legal))
             }
             _ => Ok(()),

@@ -1,9 +1,8 @@
-//! The tests of the standards beside the throughput search, each a state machine: asked for the next trial, told what it
+//! The tests of the standards besides the throughput search, each a state machine: asked for the next trial, told what it
 //! gave, no I/O and no clock.
 //!
-//! A [`Procedure`] sees to what all of them need: invalid trials repeated within a bound, loads beyond the tester, a
-//! device that has gone silent, an end in bounded time. The steps of each test are in a module of its own, with what it
-//! finds.
+//! A [`Procedure`] does what all of them need: it repeats invalid trials within a bound, recognises loads beyond the tester
+//! and a silent device, and ends in bounded time. The steps of each test are in a module of its own.
 
 mod back_to_back;
 mod bursty;

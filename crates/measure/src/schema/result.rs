@@ -116,7 +116,7 @@ pub struct SizeResult {
     pub goals: Vec<GoalResult>,
 }
 
-/// The answer of a test beside the throughput at one frame size.
+/// The answer of a test besides the throughput at one frame size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TestResult {
     /// Which test.

@@ -1,4 +1,4 @@
-//! How the frames of a trial are spread over it, and what is looked for in what comes back beside counts and delays.
+//! How the frames of a trial are spread over its time, and what is recorded besides counts and delays.
 
 use serde::{Deserialize, Serialize};
 use units::Fps;
@@ -97,7 +97,7 @@ pub const MIN_WINDOW_S: f64 = 0.001;
 pub fn windows(window_s: f64, duration_s: f64) -> Option<(f64, u32)> {
     let usable = window_s > 0.0 && duration_s > 0.0 && window_s.is_finite() && duration_s.is_finite();
     let width = window_s.max(MIN_WINDOW_S).max(duration_s / f64::from(MAX_WINDOWS));
-    // A remainder that is but rounding is no window.
+    // A remainder from rounding does not make a window.
     usable.then(|| (width, ((duration_s / width - 1e-6).ceil() as u32).clamp(1, MAX_WINDOWS)))
 }
 

@@ -77,7 +77,7 @@ pub enum Purpose {
     Single,
     /// What the tester can do with no DUT.
     SelfTest,
-    /// A trial of a test beside the throughput: frame loss, back-to-back frames and the rest.
+    /// A trial of a test besides the throughput: frame loss, back-to-back frames and the rest.
     Test,
 }
 

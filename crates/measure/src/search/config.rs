@@ -83,7 +83,7 @@ impl SearchConfig {
             }
         };
         let lower = resolve("search.lower", s.lower)?;
-        // A tester below the lowest load is no contradiction in the plan: the search finds that it cannot be offered.
+        // A tester below the lowest load does not contradict the plan: the search finds that the load cannot be offered.
         let upper = match lower >= upper && upper_is_tester {
             true => Fps::from_raw(lower.get() * (1.0 + 2.0 * precision.get())),
             false => upper,

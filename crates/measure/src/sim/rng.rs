@@ -1,3 +1,5 @@
+//! Random numbers of the simulation.
+
 use units::SplitMix64;
 
 /// Numbers from a seed, by law.

@@ -1,3 +1,5 @@
+//! Each validity rule on its evidence, and just below it.
+
 use units::FrameSize;
 
 use super::*;

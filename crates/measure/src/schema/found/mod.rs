@@ -1,4 +1,4 @@
-//! What each test beside the throughput found: its figures.
+//! What each test besides the throughput found: its figures.
 
 pub mod addresses;
 mod back_to_back;

@@ -1,3 +1,5 @@
+//! Where the threshold of a goal may be.
+
 use super::{
     classify::is_high_loss,
     hints::{Hints, Prior},

@@ -1,3 +1,5 @@
+//! The loads that an MLRsearch can try.
+
 use units::Fps;
 
 /// Parts that the smallest goal width is divided in.

@@ -1,3 +1,5 @@
+//! The trials of an MLRsearch by load, and the bounds that they make.
+
 use units::Fps;
 
 use super::classify::{classify, conditional_throughput, Class, Seen, Sums};

@@ -1,3 +1,5 @@
+//! MLRsearch against simulated devices of known truth.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -186,7 +188,8 @@ fn trials_and_time_are_bounded_and_what_stands_is_kept() {
     let (answer, trials) = run(&short, &GoalSet::csit(), dut("sim:capacity=10M"));
     // Each takes 1 s and 7 s of waits.
     assert_eq!((answer.outcome, trials.len()), (Outcome::Inconclusive, 10));
-    assert!(answer.reason.unwrap().contains("search.timeout"));
+    let why = crate::attempts::GivenUp::TooLong { key: "search.timeout", most_s: 80.0 };
+    assert_eq!(answer.reason, Some(why.to_string()));
 }
 
 #[test]
