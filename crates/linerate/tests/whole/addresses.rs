@@ -108,7 +108,7 @@ fn what_cannot_be_is_said() {
     for (args, want) in [
         (&["--port", "null", "--port", "null"][..], "2 --port given: the tester has three ports for the address tests"),
         (&["--dut", "l3"], "the built-in l3 does not learn addresses"),
-        (&["--dut", "sim:capacity=3M"], "--dut sim:capacity=3M: a simulated device learns no addresses"),
+        (&["--dut", "sim:capacity=3M"], "a simulated device learns no addresses"),
     ] {
         let (code, text) = say(args);
         assert!(code == 2 && text.contains(want) && text.lines().count() == 1, "{code} {text}");

@@ -45,7 +45,7 @@ fn wrong_values_name_the_legal_range() {
     refused(2, &["bench", "--src-ip", "300.1.1.1"], &["--src-ip", "IPv4"]);
     refused(2, &["bench", "--src-ip", "2001:2::1"], &["traffic.src_ip", "v4"]);
     refused(2, &["bench", "--dst-mac", "zz"], &["02:00:00:00:00:01"]);
-    refused(2, &["bench", "--dut", "l4"], &["null, pass, l2, l2:macswap, bridge, l3, mpls, vxlan or flowlog"]);
+    refused(2, &["bench", "--dut", "l4"], &["null, pass, l2, l2:macswap, bridge, l3, mpls, vxlan, flowlog or sim:"]);
     refused(2, &["bench", "--impair", "speed=1"], &["speed"]);
     refused(2, &["trial", "--load", "fast"], &["1Mpps"]);
     refused(2, &["trial", "--load", "20Mpps", "--link", "10G"], &["beyond the link", "14.88 Mpps"]);
