@@ -18,9 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use measure::plan::Test;
 use units::{FrameSize, Frames, Load};
 
-pub use groups::{
-    GoalsArg, IpArg, L4Arg, MachineArgs, MemoryArg, MethodArg, OutputArgs, PortArgs, QueueArgs, SearchArgs, TrafficArgs,
-};
+pub use groups::{GoalsArg, IpArg, L4Arg, MachineArgs, MethodArg, OutputArgs, PortArgs, SearchArgs, TrafficArgs};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
 /// not higher.

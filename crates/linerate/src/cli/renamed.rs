@@ -32,6 +32,7 @@ const RENAMED: &[Renamed] = &[
         new: "--table-full",
         values: &[("refuse", "drop-new"), ("evict", "evict")],
     },
+    Renamed { commands: &["bench"], old: "--flow-logger", new: "linerate flowlog score --logger", values: &[] },
 ];
 
 /// Looks for an old flag among the arguments, of which the first is the program.
@@ -95,6 +96,7 @@ mod tests {
         insta::assert_snapshot!(refused("linerate flowlog --directions"), @"--directions is now --biflow");
         insta::assert_snapshot!(refused("linerate flowlog --full refuse --directions apart"), @"--full refuse is now --table-full drop-new");
         insta::assert_snapshot!(refused("linerate flowlog --full panic"), @"--full is now --table-full");
+        insta::assert_snapshot!(refused("linerate bench --flow-logger ours=a:1"), @"--flow-logger is now linerate flowlog score --logger");
     }
 
     #[test]
@@ -115,6 +117,11 @@ mod tests {
     fn every_new_flag_exists() {
         let root = Cli::command();
         for Renamed { commands, new, values, .. } in RENAMED {
+            if let Some(line) = new.strip_prefix("linerate flowlog score ") {
+                let score = root.find_subcommand("flowlog").unwrap().find_subcommand("score").unwrap();
+                assert!(score.get_arguments().any(|a| a.get_long() == line.strip_prefix("--")), "{new}");
+                continue;
+            }
             for command in *commands {
                 let command = root.find_subcommand(command).unwrap();
                 let parsers: Vec<_> = std::iter::once(command).chain(command.get_subcommands()).collect();

@@ -10,7 +10,7 @@ use measure::{
     trial::{Purpose, TrialRecord, TrialSpec},
 };
 use report::progress::Line;
-use units::{parse_duration, Fps, LinkSpeed, Load};
+use units::{Fps, LinkSpeed, Load};
 
 use super::{output, plan, progress::Progress, replay, times::time};
 use crate::cli::TrialArgs;
