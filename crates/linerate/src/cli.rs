@@ -67,7 +67,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
     pub tests: Vec<Test>,
     /// The throughput that tests go by, instead of a search for it.
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub throughput: Option<Load>,
     /// Short trials (labelled so in the result): the whole default in under two minutes.
     #[arg(long)]
@@ -124,16 +124,16 @@ Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the comm
 #[derive(Debug, Args)]
 pub struct TrialArgs {
     /// Load per direction: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%).
-    #[arg(long, value_name = "LOAD", required_unless_present = "replay")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true, required_unless_present = "replay")]
     pub load: Option<Load>,
     /// How long to send. Default: 5s; a capture: once through.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Frame size in bytes, FCS included; or a mix: imix, imix=GENOME (RFC 6985).
     #[arg(long, value_name = "BYTES|imix[=GENOME]", default_value = "64")]
     pub frame_size: Frames,
     /// How long to wait for frames still under way.
-    #[arg(long, value_name = "TIME", default_value = "2s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "2s")]
     pub residual: String,
     #[command(flatten)]
     pub shape: shape::ShapeArgs,

@@ -16,7 +16,7 @@ pub struct QueueArgs {
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub cpus: Vec<u32>,
     /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together. Default: 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
     pub rx_queues: Option<u16>,
     /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
     /// with one queue in turn (for a flow logger, pairs of ports).
@@ -71,7 +71,7 @@ pub struct PortArgs {
     #[arg(long, value_name = "BITS")]
     pub link: Option<LinkSpeed>,
     /// How long to wait for the ports' links to come up.
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s")]
     pub link_wait: String,
 }
 
@@ -98,7 +98,7 @@ pub struct TrafficArgs {
     pub both_ways: bool,
     /// Distinct 5-tuples per direction. For flowlog score a program: constant:N, zipf:N[,s=S],
     /// churn:RATE[,packets=K][,life=TIME] (RATE may be max: search for it) or scan:HOSTS,PORTS.
-    #[arg(long, value_name = "N|PROGRAM")]
+    #[arg(long, value_name = "N|PROGRAM", allow_hyphen_values = true)]
     pub flows: Option<FlowsArg>,
     /// IP version.
     #[arg(long, value_enum, value_name = "VERSION")]
@@ -107,10 +107,10 @@ pub struct TrafficArgs {
     #[arg(long, value_enum, value_name = "PROTOCOL")]
     pub l4: Option<L4Arg>,
     /// VLAN id; twice for QinQ, outer first.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true)]
     pub vlan: Vec<u16>,
     /// MPLS label; repeat for a stack, top first.
-    #[arg(long, value_name = "LABEL")]
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     pub mpls: Vec<u32>,
     /// Source address of the first flow.
     #[arg(long, value_name = "ADDRESS")]
@@ -119,10 +119,10 @@ pub struct TrafficArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub dst_ip: Option<String>,
     /// Source port of the first flow.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", allow_hyphen_values = true)]
     pub src_port: Option<u16>,
     /// Destination port of the first flow.
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", allow_hyphen_values = true)]
     pub dst_port: Option<u16>,
     /// Destination MAC of frames sent by the first port and, after a comma, by the second: a router's own MACs.
     /// Default: the other tester port's, which suits bridges.
@@ -137,7 +137,7 @@ pub struct TrafficArgs {
     #[arg(long = "field", value_name = "SPEC")]
     pub fields: Vec<String>,
     /// Seed of everything random.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub seed: Option<u64>,
 }
 
@@ -167,31 +167,31 @@ pub struct SearchArgs {
     #[arg(long, value_enum, value_name = "GOALS")]
     pub goals: Option<GoalsArg>,
     /// mlrsearch: sending time of a first trial that counts for nothing.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub warmup: Option<String>,
     /// Loss that still counts as passing: 0, 0.1%.
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", allow_hyphen_values = true)]
     pub tolerated_loss: Option<Ratio>,
     /// Stop when the bounds are this near, relative to the upper: 0.1%.
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", allow_hyphen_values = true)]
     pub precision: Option<Ratio>,
     /// Sending time of each trial: 60s.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Lowest load of the search.
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub lower: Option<Load>,
     /// Highest load of the search. Default: the link's line rate, or what the tester can do.
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub upper: Option<Load>,
     /// tst009: how often a lossy load is tried again.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub retries: Option<u32>,
     /// How often an invalid trial is repeated before the answer is inconclusive.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_repeats: Option<u32>,
     /// Sending time of the latency trial at the throughput found.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub latency_duration: Option<String>,
     /// Leave out the latency trial.
     #[arg(long)]
@@ -219,20 +219,20 @@ pub enum GoalsArg {
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
     /// CPU of the tester's polling core. Default: the last allowed.
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub tester_cpu: Option<u32>,
     /// CPU of the built-in data plane; for an outside one on this machine, the CPU to probe the way to. Default: the
     /// one before the tester's.
-    #[arg(long, value_name = "CPU")]
+    #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub dut_cpu: Option<u32>,
     /// Where packets live.
     #[arg(long, value_enum, default_value = "auto")]
     pub memory: MemoryArg,
     /// Memory for packets in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    #[arg(long, value_name = "MIB", allow_hyphen_values = true, default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=65536))]
     pub memory_mib: u32,
     /// Receive and transmit descriptors of each port, and the depth of a software cable: a power of two.
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=32768))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=32768))]
     pub descriptors: u32,
 }
 

@@ -16,14 +16,14 @@ pub struct ReplayArgs {
     ])]
     pub replay: Option<PathBuf>,
     /// So many times as fast as captured: 2, 0.5.
-    #[arg(long, value_name = "FACTOR", value_parser = speed, requires = "replay", conflicts_with = "load")]
+    #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, value_parser = speed, requires = "replay", conflicts_with = "load")]
     pub speed: Option<f64>,
     /// So many times through the capture. Default: 1.
-    #[arg(long, value_name = "N", requires = "replay", conflicts_with = "duration",
+    #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "replay", conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
     /// Cut longer pauses between two frames, as sent, to this.
-    #[arg(long, value_name = "TIME", requires = "replay", conflicts_with = "load")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "replay", conflicts_with = "load")]
     pub max_gap: Option<String>,
 }
 

@@ -17,13 +17,13 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "WHERE")]
     pub logger: FlowLogger,
     /// How fast to send, unless the flow program says so itself.
-    #[arg(long, value_name = "LOAD")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub load: Option<Load>,
     /// Sending time of a trial [default: 10s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Longest wait for the records of a trial [default: 90s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub flow_wait: Option<String>,
     /// A plan by name or file: its traffic, link and `[trust]` are used.
     #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
@@ -32,13 +32,13 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
     pub frame_sizes: Vec<Frames>,
     /// Of a churn without a rate: the lowest load of the search.
-    #[arg(long, value_name = "LOAD", help_heading = "Search")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true, help_heading = "Search")]
     pub lower: Option<Load>,
     /// Of a churn without a rate: the highest load of the search.
-    #[arg(long, value_name = "LOAD", help_heading = "Search")]
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true, help_heading = "Search")]
     pub upper: Option<Load>,
     /// Relative distance of the bounds at which the search ends [default: 5%].
-    #[arg(long, value_name = "RATIO", help_heading = "Search")]
+    #[arg(long, value_name = "RATIO", allow_hyphen_values = true, help_heading = "Search")]
     pub precision: Option<Ratio>,
     /// Ports or device.
     #[command(flatten)]

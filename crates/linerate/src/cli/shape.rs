@@ -10,7 +10,7 @@ use units::{parse_duration, Load};
 #[command(next_help_heading = "Shape")]
 pub struct ShapeArgs {
     /// Send one burst of exactly so many frames at the load (RFC 2544 §26.4, RFC 9004), for as long as that takes.
-    #[arg(long, value_name = "FRAMES", value_parser = frames, conflicts_with_all = ["duration", "bursts", "step"])]
+    #[arg(long, value_name = "FRAMES", allow_hyphen_values = true, value_parser = frames, conflicts_with_all = ["duration", "bursts", "step"])]
     pub burst: Option<u64>,
     /// Send bursts of so many frames back to back, spaced so that they make up the load (RFC 2544 §21). RATE within a
     /// burst is a load; left out: the line rate of the link.
@@ -20,7 +20,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "LOAD@TIME")]
     pub step: Option<StepArg>,
     /// Sum delays up in windows of this length, too (RFC 5481).
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub windows: Option<String>,
 }
 

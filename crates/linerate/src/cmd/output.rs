@@ -11,6 +11,8 @@ use failure::{Exit, Failure};
 use measure::result::RunResult;
 use report::{write::write_atomic, Detail, Section, Style};
 
+use rustix::fs::{access, Access};
+
 use crate::{cli::OutputArgs, out};
 
 /// What standard output can show.
@@ -45,6 +47,13 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
         if !parent.is_dir() {
             return Err(Failure::usage(format!(
                 "cannot write {}: its directory does not exist: make it first (mkdir -p {})",
+                path.display(),
+                parent.display()
+            )));
+        }
+        if access(parent, Access::WRITE_OK).is_err() {
+            return Err(Failure::machine(format!(
+                "cannot write {}: this user may not write in {}: choose another directory",
                 path.display(),
                 parent.display()
             )));

@@ -139,6 +139,9 @@ fn foreign(record: &TrialRecord) -> Vec<Warning> {
 fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<TrialSpec, Failure> {
     let rate = |flag: &str, load: Load| -> Result<Fps, Failure> {
         let fps = load.resolve(args.frame_size, link).map_err(Failure::usage)?;
+        if fps.get() <= 0.0 {
+            return Err(Failure::usage(format!("{flag} {load}: must be more than 0, such as 1Mpps or 50%")));
+        }
         match link.map(|l| l.line_rate(args.frame_size)).filter(|most| fps > *most) {
             None => Ok(fps),
             Some(most) => Err(Failure::usage(format!(

@@ -48,16 +48,21 @@ impl PlanError {
 
     /// The library's own message is a picture of several lines; this is the same in one.
     pub(crate) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
-        let problem = error.message().trim().replace('\n', ": ");
-        let place = error
-            .span()
-            .and_then(|span| {
-                let before = source.get(..span.start)?;
-                let number = before.matches('\n').count() + 1;
-                let line = source.lines().nth(number - 1)?.trim();
-                Some(format!("line {number}, `{line}`: "))
-            })
-            .unwrap_or_default();
+        let mut problem = error.message().trim().replace('\n', ": ");
+        let line = error.span().and_then(|span| {
+            let number = source.get(..span.start)?.matches('\n').count() + 1;
+            Some((number, source.lines().nth(number - 1)?.trim()))
+        });
+        // What is not TOML may be anything, a private key too: its lines are not shown.
+        let is_toml = source.parse::<toml::Table>().is_ok();
+        let place = match line {
+            Some((number, line)) if is_toml => format!("line {number}, `{line}`: "),
+            Some((number, _)) => format!("line {number}: "),
+            None => String::new(),
+        };
+        if !is_toml {
+            problem = format!("not TOML ({problem}): name a plan, or a file like those of --print-config");
+        }
         Self::Toml { place, problem }
     }
 }

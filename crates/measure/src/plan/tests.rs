@@ -203,7 +203,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     trust.max_gap = 1us: must be 20us to 30 days
     trust.residual = 0s: must be 1ms to 30 days
     line 1, `link.speed = "fast"`: link speed "fast": must be 1M to 10T bit/s, written like 10G, 2.5Gbps or 100M
-    line 1, `= 3`: invalid key
+    line 1: not TOML (invalid key): name a plan, or a file like those of --print-config
     "#);
 }
 
