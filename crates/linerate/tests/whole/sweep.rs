@@ -169,7 +169,7 @@ fn what_cannot_be_swept_is_refused_in_a_line() {
         (&["--sweep", "flows=0"], "sweep.flows = \"0\""),
         (&["--sweep", "flows=1k,1000"], "is listed twice"),
         (&["--sweep", "flows="], "0 values"),
-        (&["--sweep", "colour=red"], "is no key to sweep"),
+        (&["--sweep", "colour=red"], "a key to sweep"),
         (&["--sweep", "flows=1", "--sweep", "flows=2"], "flows: is given twice"),
         (&["--sweep", "flows=1", "--flows", "2"], "--flows: contradicts the sweep"),
         (&["--sweep", "frame-sizes=64", "--frame-sizes", "64"], "--frame-sizes: contradicts"),

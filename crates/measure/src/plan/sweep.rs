@@ -13,7 +13,7 @@ use crate::schema::text;
 
 /// Most points of a sweep.
 pub const MAX_POINTS: usize = 64;
-/// How long the command between points may take unless told.
+/// How long the command between points may take when the plan gives no `command_timeout`.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl SweepKey {
@@ -54,7 +54,8 @@ impl FromStr for SweepKey {
     fn from_str(text: &str) -> Result<Self, PlanError> {
         let name = text.trim().replace('-', "_");
         Self::ALL.into_iter().find(|key| key.name() == name).ok_or_else(|| {
-            let legal = "is no key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k";
+            let legal =
+                "is not a key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k";
             PlanError::value("sweep", format!("{text:?}"), legal)
         })
     }
@@ -315,29 +316,48 @@ mod tests {
         assert_eq!(axis("flows=1,1k,64k,1M").unwrap().values, [1, 1_000, 64_000, 1_000_000]);
         assert_eq!(axis("frame-sizes=64,9216").unwrap().key, SweepKey::FrameSizes);
         assert_eq!(axis("frame_sizes = 64").unwrap().to_string(), "frame_sizes 64");
-        for (text, says) in [
-            ("flows=", "sweep.flows = 0 values: must list 1 to 64"),
-            ("flows", "0 values"),
-            ("", "is no key to sweep"),
-            ("colour=red", "sweep = \"colour\": is no key to sweep: must be flows, frame-sizes"),
-            ("flows=0", "sweep.flows = \"0\": must be whole numbers of 1 to 16777216"),
-            ("flows=17M", "\"17M\""),
-            ("flows=1,,2", "\"\""),
-            ("flows=-1", "\"-1\""),
-            ("flows=1.5", "\"1.5\""),
-            ("flows=nan", "\"nan\""),
-            ("flows=1e300", "whole numbers"),
-            ("flows=1pps", "\"1pps\""),
-            ("flows=1k,1000", "sweep.flows = 1000: is listed twice"),
-            ("routes=2M", "1 to 1048576"),
-            ("cores=2000", "1 to 1024"),
-            ("frame-sizes=63", "64 to 9216"),
-            ("frame-sizes=64,imix", "\"imix\": mixes are not swept: must be whole numbers of 64 to 9216"),
-            ("frame_sizes=imix=aaafg", "--frame-sizes 64,imix, in a plan"),
-        ] {
-            let error = axis(text).unwrap_err();
-            assert!(error.contains(says) && !error.contains('\n'), "{text}: {error}");
-        }
+        let errors = [
+            "flows=",
+            "flows",
+            "",
+            "colour=red",
+            "flows=0",
+            "flows=17M",
+            "flows=1,,2",
+            "flows=-1",
+            "flows=1.5",
+            "flows=nan",
+            "flows=1e300",
+            "flows=1pps",
+            "flows=1k,1000",
+            "routes=2M",
+            "cores=2000",
+            "frame-sizes=63",
+            "frame-sizes=64,imix",
+            "frame_sizes=imix=aaafg",
+        ]
+        .map(|text| axis(text).unwrap_err());
+        assert!(!errors.iter().any(|error| error.contains('\n')), "{errors:?}");
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        sweep.flows = 0 values: must list 1 to 64 values
+        sweep.flows = 0 values: must list 1 to 64 values
+        sweep = "": is not a key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k
+        sweep = "colour": is not a key to sweep: must be flows, frame-sizes, cores, queues or routes, like flows=1,1k,64k
+        sweep.flows = "0": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "17M": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "-1": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "1.5": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "nan": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "1e300": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = "1pps": must be whole numbers of 1 to 16777216, like 1000, 64k or 1M
+        sweep.flows = 1000: is listed twice
+        sweep.routes = "2M": must be whole numbers of 1 to 1048576, like 1000, 64k or 1M
+        sweep.cores = "2000": must be whole numbers of 1 to 1024, like 1000, 64k or 1M
+        sweep.frame_sizes = "63": must be whole numbers of 64 to 9216, like 1000, 64k or 1M
+        sweep.frame_sizes = "imix": mixes are not swept: must be whole numbers of 64 to 9216; a mix gets a row of its own without a sweep over frame sizes: --frame-sizes 64,imix, in a plan frame_sizes = [64, "imix"]
+        sweep.frame_sizes = "imix=aaafg": mixes are not swept: must be whole numbers of 64 to 9216; a mix gets a row of its own without a sweep over frame sizes: --frame-sizes 64,imix, in a plan frame_sizes = [64, "imix"]
+        "#);
         let many: Vec<_> = (1..=65).map(|n: u32| n.to_string()).collect();
         assert!(axis(&format!("cores={}", many.join(","))).unwrap_err().contains("65 values"));
     }

@@ -103,7 +103,7 @@ impl FromStr for Test {
         let named = Self::ALL.into_iter().find(|t| t.name() == text.trim());
         named.ok_or_else(|| {
             let all: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
-            format!("{text:?} is no test: must be {}", all.join(", "))
+            format!("{text:?} is not a test: must be {}", all.join(", "))
         })
     }
 }

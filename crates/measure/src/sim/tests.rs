@@ -1,3 +1,5 @@
+//! Tests of the simulated device: its text form and each of its behaviours.
+
 use units::{Fps, FrameSize, Nanos};
 
 use super::*;
@@ -73,7 +75,7 @@ fn bad_text_names_the_key_the_value_and_what_is_legal() {
     sim.tester = 0: must be the most frames/s the tester offers, such as 14M
     sim.seed = -1: must be a whole number
     sim.seed = 2: is given twice
-    sim.speed = 1: is no key of a simulated DUT: capacity, queue, onset, stalls, inversion, drift, dead, latency, recovery, accidents, tester, tester-stalls, seed
+    sim.speed = 1: is not a key of a simulated DUT: must be capacity, queue, onset, stalls, inversion, drift, dead, latency, recovery, accidents, tester, tester-stalls, seed
     sim.seed = : must be a whole number
     ");
 }

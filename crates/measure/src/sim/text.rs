@@ -114,7 +114,11 @@ impl FromStr for SimSetup {
         for part in list.split(',').map(str::trim).filter(|p| !p.is_empty()) {
             let (key, value) = part.split_once('=').map_or((part, ""), |(k, v)| (k.trim(), v.trim()));
             let Some((name, legal, read)) = KEYS.iter().find(|k| k.0 == key) else {
-                return Err(bad(&format!("sim.{key}"), value, format!("is no key of a simulated DUT: {}", known())));
+                return Err(bad(
+                    &format!("sim.{key}"),
+                    value,
+                    format!("is not a key of a simulated DUT: must be {}", known()),
+                ));
             };
             if seen.contains(name) {
                 return Err(bad(&format!("sim.{key}"), value, "is given twice".to_owned()));
