@@ -1,3 +1,5 @@
+//! Times the way of a cache line between two cores.
+
 use std::{
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},

@@ -1,3 +1,5 @@
+//! Reads the facts of the machine: CPU, memory, kernel, hypervisor.
+
 use crate::Roots;
 
 /// What the machine is, as far as it says.

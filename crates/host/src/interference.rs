@@ -1,3 +1,5 @@
+//! Counters that show what disturbed a polling thread: steal time, interrupts, context switches.
+
 use std::fs;
 
 use crate::Roots;

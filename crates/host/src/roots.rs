@@ -1,3 +1,5 @@
+//! Where `/proc` and `/sys` are, so that tests can read a fixture tree.
+
 use std::{fs, path::PathBuf, str::FromStr};
 
 /// Where `/proc` and `/sys` are: the machine's own, or a fixture tree.

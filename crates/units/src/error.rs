@@ -1,3 +1,5 @@
+//! The error of a text or number that is not legal for its unit.
+
 /// A value that cannot be what it was given as: says what was read, as what, and what is legal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} {value:?}: {legal}")]

@@ -1,3 +1,5 @@
+//! The size of one Ethernet frame, and the bytes it takes on the wire.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

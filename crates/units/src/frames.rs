@@ -1,3 +1,5 @@
+//! The frame sizes of a trial: one size, or a mix.
+
 use std::{fmt, slice, str::FromStr};
 
 use serde::{de, Deserialize, Deserializer, Serialize, Serializer};

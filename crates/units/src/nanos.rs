@@ -1,3 +1,5 @@
+//! Spans of time in nanoseconds, and the text form of durations.
+
 use std::{fmt, time::Duration};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Shares from 0 to 1, such as loss ratios.
+
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! A small seeded generator of random numbers.
+
 /// SplitMix64 (Steele, Lea and Flood, 2014): numbers from a seed, the same on every machine and forever.
 #[derive(Debug, Clone)]
 pub struct SplitMix64(u64);

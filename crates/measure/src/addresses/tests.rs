@@ -1,3 +1,5 @@
+//! Tests of the searches for address capacity and learning rate (RFC 2889), on bridges written as functions.
+
 use super::*;
 
 fn fps(rate: f64) -> Fps {

@@ -1,3 +1,5 @@
+//! Tests of the diagnosis of a device under test that forwards nothing.
+
 use units::FrameSize;
 
 use super::*;

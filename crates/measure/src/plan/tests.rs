@@ -1,3 +1,5 @@
+//! Tests of plan files: defaults, round trips, and the error for each illegal value.
+
 use std::time::Duration;
 
 use units::Load;

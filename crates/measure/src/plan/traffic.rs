@@ -1,3 +1,5 @@
+//! `[traffic]` of a plan: addresses, headers, varied fields and directions of the frames.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Random numbers of the simulated device: the same for the same seed.
+
 use units::SplitMix64;
 
 /// Numbers from a seed, by law.

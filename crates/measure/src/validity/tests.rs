@@ -1,3 +1,5 @@
+//! Tests of the validity rules: each rule on its evidence, and just below it.
+
 use units::FrameSize;
 
 use super::*;

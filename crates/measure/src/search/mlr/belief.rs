@@ -1,3 +1,5 @@
+//! The probability of where the threshold of a goal is, updated by each trial.
+
 use super::{
     classify::is_high_loss,
     hints::{Hints, Prior},

@@ -1,3 +1,5 @@
+//! The fixed loads that an MLRsearch may try.
+
 use units::Fps;
 
 /// Parts that the smallest goal width is divided in.

@@ -1,3 +1,5 @@
+//! The trials of an MLRsearch by load, and the relevant bounds of a goal (RFC 9971).
+
 use units::Fps;
 
 use super::classify::{classify, conditional_throughput, Class, Seen, Sums};

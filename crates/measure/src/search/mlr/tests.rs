@@ -1,3 +1,5 @@
+//! Tests of MLRsearch on simulated devices.
+
 use std::time::Duration;
 
 use proptest::prelude::*;
