@@ -7,7 +7,7 @@ use super::{
 };
 
 impl Plan {
-    /// Reads a plan. Errors, in one line, on what is no TOML, on unknown keys and on values no type takes.
+    /// Reads a plan. Errors, in one line, on text that is not TOML, on unknown keys and on values of a wrong type.
     pub fn from_toml(toml: &str) -> Result<Self, PlanError> {
         let plan: Self = toml::from_str(toml).map_err(|e| PlanError::from_toml(toml, &e))?;
         if plan.search.method == Method::Mlrsearch {

@@ -31,7 +31,7 @@ pub fn read<E: From<PlanError>>(name: &str, text_of: impl TextOf<E>) -> Result<O
     if !text.contains("runs") {
         return Ok(None);
     }
-    // What is no TOML is for the plan itself to say.
+    // The reader of a single plan reports text that is not TOML.
     let Ok(mut table) = text.parse::<Table>() else { return Ok(None) };
     let Some(runs) = table.remove("runs") else { return Ok(None) };
     let layout = table.remove("layout").map(|given| given.as_str().map_or_else(|| given.to_string(), str::to_owned));

@@ -18,7 +18,7 @@ pub enum LoadShape {
         /// Frames.
         frames: u64,
     },
-    /// Bursts of so many frames back to back, spaced so that they make up the load (RFC 2544 §21).
+    /// Bursts of `frames` frames back to back, spaced so that they make up the load (RFC 2544 §21).
     Bursts {
         /// Frames of one burst.
         frames: u32,
@@ -97,7 +97,7 @@ pub const MIN_WINDOW_S: f64 = 0.001;
 pub fn windows(window_s: f64, duration_s: f64) -> Option<(f64, u32)> {
     let usable = window_s > 0.0 && duration_s > 0.0 && window_s.is_finite() && duration_s.is_finite();
     let width = window_s.max(MIN_WINDOW_S).max(duration_s / f64::from(MAX_WINDOWS));
-    // A remainder that is but rounding is no window.
+    // A remainder that comes from rounding does not make a window.
     usable.then(|| (width, ((duration_s / width - 1e-6).ceil() as u32).clamp(1, MAX_WINDOWS)))
 }
 

@@ -83,7 +83,7 @@ impl SearchConfig {
             }
         };
         let lower = resolve("search.lower", s.lower)?;
-        // A tester below the lowest load is no contradiction in the plan: the search finds that it cannot be offered.
+        // The plan is valid even if the tester cannot offer its lowest load: the search finds that.
         let upper = match lower >= upper && upper_is_tester {
             true => Fps::from_raw(lower.get() * (1.0 + 2.0 * precision.get())),
             false => upper,
