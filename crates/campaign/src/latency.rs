@@ -56,7 +56,7 @@ impl<T: Testbed> Controller<'_, T> {
                 let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 spent_s += trial.real_duration_s.max(0.0) + waits_s;
                 if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
-                    // What the search found stands; this trial says nothing of it.
+                    // The answer of the search stands. This trial does not describe the device: a link was down.
                     answer.outcome = Outcome::Interrupted;
                     return Ok(None);
                 }

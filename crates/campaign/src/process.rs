@@ -93,7 +93,7 @@ fn wait(child: &mut Child, stop: &Stop) -> io::Result<ExitStatus> {
         if stop.requested() && !told {
             told = true;
             if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                // One that has ended meanwhile is no error.
+                // A process that has ended meanwhile is not an error.
                 let _ = kill_process(pid, Signal::TERM);
             }
         }

@@ -41,7 +41,7 @@ pub fn read_any(path: &Path) -> Result<Stored, Failure> {
     let at = at(path);
     match fs::metadata(path) {
         Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
-        Ok(m) if m.is_file() => return Err(at("is larger than 1 GiB: a result is not".to_owned())),
+        Ok(m) if m.is_file() => return Err(at("is too large for a result file (limit 1 GiB)".to_owned())),
         Ok(_) => return Err(at("must be a regular file, written with --json".to_owned())),
         Err(e) => return Err(at(e.to_string())),
     }
@@ -55,17 +55,17 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
     struct Head {
         schema: Option<serde_json::Value>,
     }
-    let no_json = |e: serde_json::Error| {
-        format!("is no JSON object ({}): give a file written with --json", e.to_string().escape_debug())
+    let not_json = |e: serde_json::Error| {
+        format!("is not a JSON object ({}): give a file written with --json", e.to_string().escape_debug())
     };
-    let head: Head = serde_json::from_slice(bytes).map_err(no_json)?;
+    let head: Head = serde_json::from_slice(bytes).map_err(not_json)?;
     let whole = |e: serde_json::Error| {
         let e: String = e.to_string().chars().take(200).collect();
-        format!("is no whole result: {}", e.escape_debug())
+        format!("is not a complete result: {}", e.escape_debug())
     };
     match head.schema {
         Some(serde_json::Value::String(schema)) if is_run(&schema) && bytes.len() as u64 > MAX_RUN => {
-            Err("is larger than 256 MiB: a result is not".to_owned())
+            Err("is too large for the result of one run (limit 256 MiB)".to_owned())
         }
         Some(serde_json::Value::String(schema)) if is_run(&schema) => {
             let mut run: Box<RunResult> = serde_json::from_slice(bytes).map_err(whole)?;
@@ -81,7 +81,7 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
             let schema: String = schema.chars().take(60).collect();
             Err(format!("its schema is {schema:?}, and must be {SCHEMA:?} or {SWEEP_SCHEMA:?}"))
         }
-        _ => Err(format!("has no schema, so it is no result: give a file written with --json ({SCHEMA:?})")),
+        _ => Err(format!("has no schema: give a result file written with --json ({SCHEMA:?})")),
     }
 }
 
@@ -94,20 +94,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_result_is_said_in_one_line() {
-        for (text, says) in [
-            ("", "is no JSON object"),
-            ("[1, 2]", "is no JSON object"),
-            ("{\"schema\": \"evil\\u001b[2J/9\"}", "\"evil\\u{1b}[2J/9\", and must be \"linerate-result/2\" or"),
-            ("{\"schema\": 7}", "has no schema"),
-            ("{\"a\": 1}", "has no schema"),
-            ("{\"schema\": \"linerate-sweep/1\"}", "is no whole result: missing field"),
-            ("{\"schema\": \"linerate-result/1\"}", "is no whole result: missing field"),
-            (&format!("{{\"schema\":{}", "[".repeat(100_000)), "recursion limit"),
-        ] {
-            let error = parse(text.as_bytes()).unwrap_err();
-            assert!(error.contains(says) && !error.chars().any(char::is_control), "{text:.40}: {error}");
-        }
+    fn a_file_that_is_not_a_result_is_refused_in_one_line() {
+        let deep = format!("{{\"schema\":{}", "[".repeat(100_000));
+        let errors = [
+            "",
+            "[1, 2]",
+            "{\"schema\": \"evil\\u001b[2J/9\"}",
+            "{\"schema\": 7}",
+            "{\"a\": 1}",
+            "{\"schema\": \"linerate-sweep/1\"}",
+            "{\"schema\": \"linerate-result/1\"}",
+            &deep,
+        ]
+        .map(|text| parse(text.as_bytes()).unwrap_err());
+        assert!(!errors.iter().any(|error| error.chars().any(char::is_control)), "{errors:?}");
+        insta::assert_snapshot!(errors.join("\n"), @r#"
+        is not a JSON object (EOF while parsing a value at line 1 column 0): give a file written with --json
+        is not a JSON object (trailing characters at line 1 column 5): give a file written with --json
+        its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2" or "linerate-sweep/2"
+        has no schema: give a result file written with --json ("linerate-result/2")
+        has no schema: give a result file written with --json ("linerate-result/2")
+        is not a complete result: missing field `linerate_version` at line 1 column 30
+        is not a complete result: missing field `linerate_version` at line 1 column 31
+        is not a JSON object (recursion limit exceeded at line 1 column 137): give a file written with --json
+        "#);
         assert!(read(Path::new("/dev/zero")).unwrap_err().text.contains("regular file"));
         assert!(read(Path::new("/nowhere/r.json")).unwrap_err().text.contains("/nowhere/r.json"));
     }

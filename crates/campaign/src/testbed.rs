@@ -28,7 +28,7 @@ pub trait Testbed {
     ///
     /// # Errors
     ///
-    /// A rig that fails. A trial that does not count is no error.
+    /// The rig fails. A trial that does not count is not an error.
     fn measure(&mut self, request: &Measurement, tick: &mut dyn FnMut(f64)) -> Result<Option<TrialRecord>, Failure>;
 
     /// The next trial is one in which an event is caused: for a simulated device, which no command can reset.

@@ -198,7 +198,7 @@ mod tests {
         });
         asking.stop(Duration::from_secs(60)).unwrap();
         ends.join().unwrap();
-        // A refusal is no end.
+        // A refusal does not end the process.
         let (mut asking, mut other) = client();
         other.write_all(b"{\"error\":\"busy\"}\n").unwrap();
         drop(other);

@@ -141,7 +141,7 @@ fn send_answer(mut stream: &UnixStream, answer: &Result<Value, String>) {
     let _ = stream.write_all(format!("{value}\n").as_bytes());
 }
 
-/// Answers one client until it leaves, sends nothing for long, or sends what is no request.
+/// Answers one client until it leaves, sends nothing for [`CLIENT_TIMEOUT`], or sends something other than a request.
 fn serve(stream: &UnixStream, requests: &SyncSender<PendingRequest>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;

@@ -37,7 +37,8 @@ pub struct Settings {
     pub tx_policy: TxPolicy,
     /// Whether the clock is read at every node. Off, nodes count calls and vectors only, and all time is the loop's.
     pub node_clocks: bool,
-    /// In one poll of so many the clock is read at every node; the time of the others is shared out like theirs.
+    /// Once every `node_sample` polls the clock is read at every node. The time of the other polls is shared out in the
+    /// same proportions.
     pub node_sample: u32,
     /// Polling gaps of at least so many ticks are summed.
     pub gap_threshold: u64,

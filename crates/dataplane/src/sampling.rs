@@ -9,7 +9,7 @@ use crate::node::NodeStats;
 /// Who is timed, and what is still to be shared out.
 #[derive(Debug)]
 pub(crate) struct Sampling {
-    /// Nodes are timed in one poll of so many; 0: in none.
+    /// Nodes are timed once every `every` polls; 0: never.
     every: u32,
     polls: u32,
     /// The poll under way is not timed, though others are.

@@ -247,7 +247,7 @@ mod tests {
         assert_eq!((input.bursts, input.frames, input.polls()), ([1, 2, 2, 1, 1, 2, 1], 215, 10));
         input.count(0);
         input.count(128);
-        assert_eq!(input.polls(), 10, "what cannot be is no poll");
+        assert_eq!(input.polls(), 10, "impossible counts of frames are not polls");
     }
 
     #[test]

@@ -313,7 +313,7 @@ fn where_the_time_goes() {
     let seen = forwarder.snapshot();
     adds_up(&seen);
     assert_eq!((rested.suspends, seen.suspends), (0, 1));
-    assert!(seen.rested_clocks >= 1_000_000 && seen.gaps.largest < 1_000, "a rest is no polling gap");
+    assert!(seen.rested_clocks >= 1_000_000 && seen.gaps.largest < 1_000, "a rest does not count as a polling gap");
     let moved = Runtime::between(&[rested], &[seen], 1_000_000);
     assert!(moved.lcores[0].nodes.iter().any(|row| row.name == "rest" && row.share > 0.9));
 }

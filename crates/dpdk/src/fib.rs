@@ -273,7 +273,7 @@ macro_rules! fib {
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: nobody else has the table; null is no table to free.
+                // SAFETY: nobody else has the table; the function accepts null and then frees nothing.
                 unsafe { sys::$free(self.fib) };
             }
         }

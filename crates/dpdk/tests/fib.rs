@@ -79,7 +79,7 @@ fn ipv4_is_the_longest_match_with_every_lookup() {
         let expected: Vec<u64> = addresses.iter().map(|&a| linear.lookup(32, a.into()).unwrap_or(NO_ROUTE)).collect();
         let tried = ALL.into_iter().filter(|&lookup| {
             let mut found = vec![9; addresses.len()];
-            // The length is no multiple of what a vector holds.
+            // The length is not a multiple of the vector width.
             fib.select(lookup) && {
                 fib.lookup_bulk(&addresses[..4093], &mut found);
                 assert_eq!(found[..4093], expected[..4093], "{lookup:?}");

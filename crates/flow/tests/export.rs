@@ -397,7 +397,7 @@ fn a_file_that_another_logger_writes_is_left_to_it() {
     file.check().unwrap();
 }
 
-/// At the end a queue that is smaller than what comes is no reason to lose any.
+/// At the end a queue that is smaller than the number of records loses none of them.
 #[test]
 fn the_end_is_patient() {
     let (collector, flows) = collector(None, Some(ANY));

@@ -1,13 +1,12 @@
 //! `linerate flowlog` against DPDK's l3fwd on the same ports, by flows, with readers, against other flow loggers on one
 //! capture, and its latency beside that of `null`; one lcore.
 //!
-//! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [latency] [quick]`; `rate` alone
-//! unless told, one round of each with `quick`; `flows 1M` (1, 1k, 64k, 1M, 4M, 16M) measures at these alone. Rates are of 64-byte
-//! IPv4/UDP frames out of an endless capture (`net_pcap`, which
-//! itself costs some 29 cycles a frame and more for many flows) to a null port. Captures are read once, from memory
-//! (/dev/shm), each program exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the
-//! time for a capture of one frame, is told apart. Rounds of each in turn, since these machines are shared; compare within
-//! a run.
+//! `cargo bench -p linerate --bench flowlog -- [rate] [flows] [readers] [captures] [latency] [quick]`; without a name,
+//! only `rate` runs. With `quick`, each runs for one round. `flows 1M` (1, 1k, 64k, 1M, 4M, 16M) measures only at the
+//! given counts. Rates are of 64-byte IPv4/UDP frames out of an endless capture (`net_pcap`, which itself costs some 29
+//! cycles a frame and more for many flows) to a null port. Captures are read once, from memory (/dev/shm), each program
+//! exporting as it does: softflowd and linerate IPFIX over UDP, nfpcapd files. Their start, by the time for a capture
+//! of one frame, is told apart. Rounds of each in turn, since these machines are shared; compare within a run.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,9 +1,10 @@
 //! `linerate forward` against testpmd and DPDK's own l3fwd, on the same two ports and frames, one lcore.
 //!
-//! `cargo bench -p linerate --bench forward -- [peers] [l3] [flows] [routes]`; `peers` alone unless told. 64-byte IPv4/UDP
-//! frames come out of an endless capture (`net_pcap`, which costs some 29 cycles a frame by itself and more for many
-//! flows) and go to a null port. Rounds of each program in turn, since these machines are shared; compare within a run.
-//! l3fwd is built by `scripts/l3fwd.sh`, or given in L3FWD (and as L3FWD-static); its tables end at 1,024 routes.
+//! `cargo bench -p linerate --bench forward -- [peers] [l3] [flows] [routes]`; without a name, only `peers` runs.
+//! 64-byte IPv4/UDP frames come out of an endless capture (`net_pcap`, which costs some 29 cycles a frame by itself and
+//! more for many flows) and go to a null port. Rounds of each program in turn, since these machines are shared; compare
+//! within a run. l3fwd is built by `scripts/l3fwd.sh`, or given in L3FWD (and as L3FWD-static); its tables end at 1,024
+//! routes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Standard output that survives a closed pipe: `linerate bench | head` is no crash.
+//! Standard output that survives a closed pipe: `linerate bench | head` ends without an error.
 
 use std::io::{self, IsTerminal, Write};
 

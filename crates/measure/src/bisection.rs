@@ -27,7 +27,7 @@ impl Bracket {
     }
 }
 
-/// Whether an interval is no wider than this share of its upper end.
+/// Whether the width of an interval is at most this share of its upper end.
 pub fn is_narrow(low: f64, high: f64, width: f64) -> bool {
     high - low <= high * width
 }

@@ -107,7 +107,7 @@ fn frames_in_gaps(trial: &TrialRecord, counted: impl Fn(&LcoreInterference) -> b
     frames * trial.directions.len() as f64
 }
 
-/// The most frames of one direction that were due within so many seconds made of so many gaps.
+/// The most frames of one direction that were due within `seconds` seconds, made up of `gaps` gaps.
 fn due_within(trial: &TrialRecord, seconds: f64, gaps: u64) -> f64 {
     let (load, shape) = (trial.spec.load_fps, trial.spec.shape);
     let most = shape.peak(load).get() * seconds;
@@ -197,7 +197,7 @@ fn stretched(e: &Evidence<'_>) -> Option<(Rule, String)> {
 
 fn tester_limited(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let load = match e.trial.spec.shape {
-        // What leaves of a burst in time, the tester counts; the self-test says nothing of so short a time.
+        // The tester counts the frames of a burst that leave in time. The self-test does not describe so short a time.
         LoadShape::Burst { .. } => return None,
         LoadShape::Steady | LoadShape::Bursts { .. } | LoadShape::Replay { .. } => e.trial.spec.load_fps,
         LoadShape::Step { .. } => e.trial.spec.shape.peak(e.trial.spec.load_fps),

@@ -44,7 +44,7 @@ impl LiveView {
         self.lines.extend(text.lines().map(|line| (spare, line.to_owned())));
     }
 
-    /// The lines for a terminal of so many columns and lines; the cursor takes one of the lines.
+    /// The lines that fit a terminal with the given columns and lines. The cursor takes one of the lines.
     pub fn fit(mut self, (columns, lines): (usize, usize)) -> Vec<String> {
         let room = lines.saturating_sub(2);
         let missing = self.lines.len().saturating_sub(room);

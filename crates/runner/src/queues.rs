@@ -14,7 +14,7 @@ pub struct QueuePlacement {
     pub polled: Vec<Polled>,
 }
 
-/// Places the queues of so many ports on lcores, from `--cpus`, `--queue-map` and `--rx-queues`, on CPUs that are allowed.
+/// Places the queues of `ports` ports on lcores, from `--cpus`, `--queue-map` and `--rx-queues`, on CPUs that are allowed.
 ///
 /// # Errors
 ///

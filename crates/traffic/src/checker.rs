@@ -170,7 +170,7 @@ impl Checker {
         self
     }
 
-    /// Sums delays up in so many intervals of so many ticks beside the whole, the last of them until the end.
+    /// Also sums delays up in `count` intervals of `width` ticks each. The last interval lasts until the end.
     #[must_use]
     pub fn with_intervals(mut self, width: u64, count: usize) -> Self {
         self.intervals = Some(Box::new(Intervals::new(width, count)));

@@ -38,7 +38,7 @@ struct Orders {
 const NEVER: u64 = u64::MAX;
 
 impl Control {
-    /// A trial of so many transmit tasks, over all workers.
+    /// A trial with `senders` transmit tasks, over all workers.
     pub fn new(timing: Timing, senders: usize) -> Self {
         Self {
             orders: Line(Orders {

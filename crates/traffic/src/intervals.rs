@@ -46,7 +46,7 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// So many intervals of so many ticks; the last lasts until the end.
+    /// `count` intervals of `width` ticks each. The last interval lasts until the end.
     pub(crate) fn new(width: u64, count: usize) -> Self {
         let all = vec![Interval::default(); count.max(1)].into_boxed_slice();
         Self { width: width.max(1), start: 0, at: 0, all, whole: Delays::default() }

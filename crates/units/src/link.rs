@@ -32,7 +32,7 @@ impl LinkSpeed {
         self.line_rate_average(frames.into().average_bytes())
     }
 
-    /// The most frames of so many bytes in the mean, FCS included, that the link carries in a second.
+    /// The most frames that the link carries in a second, when they have `bytes` bytes in the mean, FCS included.
     pub fn line_rate_average(self, bytes: f64) -> Fps {
         Fps::from_raw(self.0 as f64 / ((bytes + f64::from(WIRE_OVERHEAD_BYTES)) * 8.0))
     }

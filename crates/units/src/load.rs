@@ -30,7 +30,7 @@ impl Load {
         self.resolve_average(frames.into().average_bytes(), link)
     }
 
-    /// This load in frames per second for frames of so many bytes in the mean, FCS included.
+    /// This load in frames per second, for frames of `bytes` bytes in the mean, FCS included.
     ///
     /// Errors when a share is asked for and the link speed is not known.
     pub fn resolve_average(self, bytes: f64, link: Option<LinkSpeed>) -> Result<Fps, UnitError> {

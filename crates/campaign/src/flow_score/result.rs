@@ -85,9 +85,9 @@ pub struct TrialScore {
     pub examples: Vec<String>,
 }
 
-/// Why the trial says nothing of the logger. What disturbed it on the way (gaps that explain lost frames, cores that were
-/// moved) excuses what is missing, and takes nothing from what is complete.
-fn voided(violations: &[Violation], complete: bool) -> Option<&Violation> {
+/// The violation that makes a trial invalid as a score of the logger, if there is one. Gaps that explain lost frames and
+/// moved cores excuse missing flows. They do not change a complete score, so such a trial stays valid.
+fn invalidating(violations: &[Violation], complete: bool) -> Option<&Violation> {
     let excuse = |rule| matches!(rule, Rule::Interrupted | Rule::Moved);
     violations.iter().find(|v| v.rule.invalidates() && !(complete && excuse(v.rule)))
 }
@@ -108,7 +108,7 @@ pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Ver
         };
         return unsure(format!("no flow sent was recorded: {came}"));
     }
-    if let Some(violation) = voided(&trial.violations, score.perfect()) {
+    if let Some(violation) = invalidating(&trial.violations, score.perfect()) {
         return unsure(format!("the trial is not valid: {}", violation.text));
     }
     if score.beyond > 0 {
@@ -182,7 +182,7 @@ pub fn text(result: &FlowResult, trials: &[TrialRecord], dut: &str, size: u32) -
 /// One trial in full.
 fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
     let (s, direction) = (&trial_score.score, trial.directions.first());
-    let valid = if voided(&trial.violations, s.perfect()).is_none() { "valid" } else { "not valid" };
+    let valid = if invalidating(&trial.violations, s.perfect()).is_none() { "valid" } else { "not valid" };
     let _ = writeln!(
         out,
         "\nTrial {} ({valid}): {} for {:.2} s, {} new flows/s",
@@ -259,8 +259,8 @@ mod tests {
             (Rule::Clock, false, false),
         ] {
             let broken = [Violation { rule, text: String::new() }];
-            let void = |complete| voided(&broken, complete).is_some();
-            assert_eq!((void(false), void(true)), (when_incomplete, when_complete), "{rule:?}");
+            let invalid = |complete| invalidating(&broken, complete).is_some();
+            assert_eq!((invalid(false), invalid(true)), (when_incomplete, when_complete), "{rule:?}");
         }
     }
 }

@@ -227,7 +227,7 @@ impl<'a> FlowScore<'a> {
                 }
             }
             if unsure.is_some() && self.beyond {
-                // The logger was not asked for this rate, so that it is no bound of its own.
+                // The logger never saw this rate, so the rate is not a bound of the logger.
                 (limited, unsure) = (true, None);
             } else if unsure.is_some() {
                 break;

@@ -27,7 +27,7 @@ use crate::{
 
 /// Most places of the table looked at in one go for flows that have ended: some 20 us when all of them have to be fetched.
 const AGE_BUDGET: usize = 256;
-/// Ageing goes on in one poll of so many. A table of 2^24 places has to go on by ten places in each busy poll.
+/// Ageing goes on once every `AGE_EVERY` polls. A table of 2^24 places has to go on by ten places in each busy poll.
 const AGE_EVERY: u32 = 4;
 
 /// Counts the flows of all frames one lcore receives, and passes the frames on.

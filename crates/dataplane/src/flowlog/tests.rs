@@ -194,7 +194,7 @@ fn flows_age_while_nothing_comes_and_the_rest_is_flushed() {
     let aged = records(&mut bench.ended);
     assert_eq!((aged.len(), aged.iter().filter(|r| r.end == Some(EndReason::Idle)).count()), (100, 100));
     assert!(bench.flows().is_empty());
-    assert_eq!(bench.loops.snapshot().busy_polls, 2, "ageing is no frame");
+    assert_eq!(bench.loops.snapshot().busy_polls, 2, "ageing does not count as a busy poll");
     bench.send(0, &[udp(1, 2, 7)]);
     bench.run();
     bench.loops.finish();

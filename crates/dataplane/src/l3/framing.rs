@@ -42,8 +42,8 @@ impl Framing {
         ETHERNET + if self.tci.is_some() { VLAN } else { 0 }
     }
 
-    /// The interface a frame came in by; `None` when the port has none for its VID. VID 0 is no VLAN but a priority
-    /// (IEEE 802.1Q 9.6).
+    /// The interface a frame came in by; `None` when the port has none for its VID. VID 0 carries a priority
+    /// and does not name a VLAN (IEEE 802.1Q 9.6).
     #[inline]
     pub(crate) fn interface(self, port: &PortTable) -> Option<u16> {
         match (&port.vlans, self.tci.map_or(0, |tci| tci & 0xfff)) {

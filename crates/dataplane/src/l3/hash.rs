@@ -82,7 +82,7 @@ mod tests {
                 packet[at..at + 2].copy_from_slice(&i.to_be_bytes());
                 buckets[(flow_hash(&packet) >> shift) as usize & 15] += 1;
             }
-            // 256 expected, with a deviation of 16 if random: twelve of them is no cluster.
+            // 256 are expected, with a standard deviation of 16 if random: fewer than twelve deviations show no cluster.
             assert!(buckets.iter().all(|n| n.abs_diff(256) < 192), "byte {at} bit {shift}: {buckets:?}");
         }
     }

@@ -77,7 +77,7 @@ struct Plan {
     ends: Ends,
     /// Bytes of the packet that are quoted.
     quote: usize,
-    /// The way back, and its number; 0 when it is no route but the link the frame came by.
+    /// The way back, and its number; 0 when the way back is the link the frame came by, without a route.
     to: Adjacency,
     number: u32,
 }

@@ -33,7 +33,7 @@ pub(super) fn is_simple(to: &Adjacency) -> bool {
     to.next == Next::Forward && to.push == 0 && !matches!(to.tag, Tag::Vid(_))
 }
 
-/// Whether the link takes an untagged frame of so many bytes.
+/// Whether the link takes an untagged frame of `len` bytes.
 #[inline(always)]
 pub(super) fn fits(len: usize, to: &Adjacency) -> bool {
     len <= usize::from(to.mtu) + ETHERNET

@@ -92,7 +92,7 @@ impl<T: Table + ?Sized> Pair<T> {
 
     /// Makes the changes in a copy without readers. `count` is the number of routes after them, `all` what these
     /// are, and `free` waits until a table has no readers and returns whether that happened. After an error everything is as
-    /// it was, and so it is when what was prepared is thrown away.
+    /// it was. The same holds when the prepared changes are discarded.
     pub(super) fn prepare<I: Iterator<Item = (Prefix, Option<u32>)>>(
         &mut self,
         changes: Changes,

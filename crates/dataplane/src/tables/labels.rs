@@ -78,7 +78,7 @@ pub(crate) enum Action {
 }
 
 /// One label's entry in one word: the next hop number, the outgoing label where it stands in a label stack entry, and
-/// the action. Zero is no entry.
+/// the action. Zero means that there is no entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Entry(u64);
 

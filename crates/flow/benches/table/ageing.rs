@@ -17,7 +17,7 @@ const FLOWS: usize = 1_000_000;
 const OTHERS: usize = 4096;
 const RUNS: usize = 5;
 const IDLE: Duration = Duration::from_secs(1);
-/// As `dataplane::flowlog` does: so many places in one poll of so many.
+/// As `dataplane::flowlog` does: `BUDGET` places once every `EVERY` polls.
 const BUDGET: usize = 256;
 const EVERY: u32 = 4;
 

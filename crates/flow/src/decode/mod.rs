@@ -3,7 +3,7 @@
 //! - Ethernet II with up to three VLAN tags (0x8100, 0x88a8); MPLS; VXLAN; IPv4 and IPv6. All else is [`Decoded::NotIp`].
 //! - Below MPLS the first nibble tells IPv4 and IPv6. Any other is an Ethernet pseudowire, without a control word (RFC 4385)
 //!   or with one, if IP is found in it. MPLS has no addresses of its own: with [`Layer::Outer`] it is not IP.
-//! - Tunnels in tunnels are followed [`TUNNELS`] deep. What is no IP within a tunnel that is looked into is not IP.
+//! - Tunnels in tunnels are followed [`TUNNELS`] deep. A tunnel that is looked into and carries no IP is not IP.
 //! - The flow of a fragment behind the first has no ports. IPv6 extension headers are passed by, at most eight.
 //! - A frame may end before its packet does (a capture's snapped frame) or go on behind it (padding). What is missing is
 //!   zero: ports, type and code, flags. Cut within the extension headers of IPv6, the protocol is that of the first header

@@ -42,7 +42,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An empty index of so many buckets, at most 2^23.
+    /// An empty index with the given number of buckets, at most 2^23.
     pub(crate) fn new(buckets: usize) -> Self {
         Self { buckets: vec![Bucket([0; LANES]); buckets] }
     }

@@ -114,8 +114,8 @@ where
     Ok((worker, reader, EndedReader { v4, v6, timebase }))
 }
 
-/// Seconds in which a table of so many places is looked through once for flows that have ended: a second as long as that
-/// costs the packet path next to nothing, longer for more, and a quarter of the idle timeout at most.
+/// Seconds in which `places` places are looked through once for flows that have ended: one second as long as that
+/// costs the packet path next to nothing, longer for larger tables, and a quarter of the idle timeout at most.
 fn round_s(places: usize, idle_s: f64) -> f64 {
     (places as f64 / PLACES_PER_S).min(idle_s / 4.0).max(1.0)
 }

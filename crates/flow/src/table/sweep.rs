@@ -17,7 +17,7 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Rounds through so many buckets, each of so many ticks.
+    /// Rounds through `buckets` buckets. Each round takes `round` ticks.
     pub(crate) fn new(buckets: u32, round: u64) -> Self {
         let round = round.max(1);
         let rate = (u128::from(buckets) << 64).div_ceil(u128::from(round));

@@ -41,9 +41,12 @@ pub fn compare(rounds: usize) {
             let ns: Vec<_> = (0..PERCENTILES.len()).map(|p| middle(seen.iter().filter_map(|s| s.ns[p]))).collect();
             let us: String = ns.iter().map(|ns| cell(ns.map(|ns| format!("{:.2}", ns as f64 / 1e3)))).collect();
             let lost = cell(middle(seen.iter().map(|s| s.lost)).map(|n| n.to_string()));
-            let void = seen.iter().filter(|s| !s.valid).count();
-            let note =
-                if void > 0 { format!("   {void} of {rounds} not valid in {TRIES} tries") } else { String::new() };
+            let invalid = seen.iter().filter(|s| !s.valid).count();
+            let note = if invalid > 0 {
+                format!("   {invalid} of {rounds} not valid in {TRIES} tries")
+            } else {
+                String::new()
+            };
             println!("{load:<8} {dut:<8}{us}{lost}{note}");
             medians.push(ns);
         }

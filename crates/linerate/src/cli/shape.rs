@@ -12,7 +12,7 @@ pub struct ShapeArgs {
     /// Send one burst of exactly so many frames at the load (RFC 2544 §26.4, RFC 9004), for as long as that takes.
     #[arg(long, value_name = "FRAMES", allow_hyphen_values = true, value_parser = frames, conflicts_with_all = ["duration", "bursts", "step"])]
     pub burst: Option<u64>,
-    /// Send bursts of so many frames back to back, spaced so that they make up the load (RFC 2544 §21). RATE within a
+    /// Send bursts of FRAMES frames back to back, spaced so that they make up the load (RFC 2544 §21). RATE within a
     /// burst is a load; left out: the line rate of the link.
     #[arg(long, value_name = "FRAMES[@RATE]", conflicts_with = "step")]
     pub bursts: Option<BurstsArg>,

@@ -192,7 +192,7 @@ fn field(text: &str) -> Result<FieldPlan, Failure> {
     };
     let parts = split_brackets(text);
     let [name, mode, rest @ ..] = parts.as_slice() else { return Err(err("has no mode")) };
-    let number = |text: &String| text.parse().map_err(|_| err(&format!("{text:?} is no number")));
+    let number = |text: &String| text.parse().map_err(|_| err(&format!("{text:?} is not a number")));
     let mut plan = FieldPlan {
         field: name.clone(),
         mode: FieldMode::Increment,

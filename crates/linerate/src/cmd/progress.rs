@@ -13,7 +13,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line, unless told to be quiet or standard error is no terminal.
+    /// A line. With `quiet`, or when standard error is not a terminal, the line is hidden.
     pub fn new(quiet: bool) -> Self {
         let watched = !quiet && out::watched();
         let target = if watched { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };

@@ -120,7 +120,7 @@ fn forwarder(netns: &Netns, outer: Outer, more: &[&str]) -> Forwarder {
     Forwarder::start(netns, &args)
 }
 
-/// An inner frame with IPv4 or IPv6 and UDP, or with neither, of so many bytes of payload.
+/// An inner frame with IPv4 or IPv6 and UDP, or with neither, with `len` bytes of payload.
 fn inner(dst: Mac, src: Mac, kind: u16, len: usize) -> Vec<u8> {
     let packet = match kind {
         IPV4 => ip4("10.10.0.1", "10.10.0.2", UDP, &udp("10.10.0.1", "10.10.0.2", 7, &bytes(len))),

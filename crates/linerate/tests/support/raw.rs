@@ -85,7 +85,7 @@ impl RawPort {
         }
     }
 
-    /// The first frame within `limit` that satisfies `want`; others are thrown away.
+    /// The first frame within `limit` that satisfies `want`. Other frames are discarded.
     #[track_caller]
     pub fn expect(&self, what: &str, limit: Duration, want: impl Fn(&[u8]) -> bool) -> Vec<u8> {
         let end = Instant::now() + limit;

@@ -248,7 +248,7 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         let trials = result["trials"].as_array().unwrap();
         let stalled =
             |t: &&serde_json::Value| t["violations"].as_array().unwrap().iter().any(|v| v["rule"] == "stalled");
-        // Frozen trials were thrown away and are still shown; none is behind the answer.
+        // Trials of a frozen device were discarded and are still shown. The answer uses none of them.
         assert!(trials.iter().filter(stalled).count() > 0, "{result}");
         break;
     }

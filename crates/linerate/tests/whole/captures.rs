@@ -64,7 +64,7 @@ impl Default for Count {
 
 /// A time as tshark writes it, in seconds with nine digits behind the point, in ns.
 fn ns(text: &str) -> u64 {
-    let (seconds, parts) = text.split_once('.').unwrap_or_else(|| panic!("{text} is no time"));
+    let (seconds, parts) = text.split_once('.').unwrap_or_else(|| panic!("{text} is not a time"));
     format!("{seconds}{parts:0<9}").parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
@@ -91,7 +91,7 @@ fn tshark(capture: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Adds frames that go from `src` to `dst`, so many of so many bytes.
+/// Adds `n` frames from `src` to `dst`, with `bytes` bytes in all.
 fn add(
     flows: &mut BTreeMap<Key, Count>,
     (src, dst): (End, End),

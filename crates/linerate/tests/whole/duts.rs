@@ -256,7 +256,7 @@ fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
     let mut dut = OvsDpdk::between_veth(&tester);
     let args = ["bench", "--plan", plan.to_str().unwrap(), "--port", "eth:t0", "--port", "eth:t1"];
     let args = [&args[..], &["--tester-cpu", "1", "-q", "--json", json.to_str().unwrap()]].concat();
-    // Each event is a restart of the switch; a trial that was void has another, and a run that had too many has too.
+    // Each event is a restart of the switch. An invalid trial is repeated; a run with too many of them is repeated, too.
     for tries_left in (0..6).rev() {
         let mut run = start(&args, Some(&tester), &dir.path().join("log"));
         let until = Instant::now() + Duration::from_secs(120);

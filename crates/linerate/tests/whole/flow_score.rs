@@ -186,7 +186,7 @@ fn our_own_logger_records_every_flow_exactly() {
             assert_eq!(count(&score, &format!("/{none}")), 0, "{program:?}: {score}");
         }
     };
-    // A loaded machine may void the trial; what was sent is known all the same.
+    // A loaded machine may make the trial invalid. The flows that were sent are known even then.
     for program in [
         &["--flows", "constant:20k", "--load", "100kpps", "--duration", "500ms"][..],
         &["--flows", "zipf:5k,s=1.1", "--load", "100kpps", "--duration", "300ms", "--l4", "tcp"],

@@ -32,7 +32,7 @@ fn answer<'a>(result: &'a Value, test: &str) -> &'a Value {
 
 #[track_caller]
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 const ALL: &str = "throughput, frame-loss,back-to-back,recovery,bursty,forwarding-rate,latency-profile,pdv,soak";

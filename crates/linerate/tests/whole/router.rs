@@ -322,7 +322,7 @@ fn malformed_requests_change_nothing() {
         assert!(answer["error"].as_str().is_some_and(|e| !e.is_empty()), "{shown:?}: {answer}");
         assert_eq!(answer.get("ok"), None, "{shown:?}");
     }
-    // Half a line is no request, and nobody is told.
+    // Half a line is not a request and gets no answer.
     for half in ["", "{\"apply\":[\"route add 203.0.113.0/24 drop\"]}", "{\"stop\":true}", "{\"load\":5"] {
         assert!(forwarder.raw_request("forward", half.as_bytes()).is_empty(), "{half}");
     }

@@ -17,7 +17,7 @@ fn bench(args: &[&str]) -> Ended {
     linerate(&[&["bench"], args].concat())
 }
 
-/// A result file of a simulated device of so many frames/s.
+/// A result file of a simulated device that forwards `capacity` frames/s.
 fn result(dir: &Path, name: &str, capacity: &str, more: &[&str]) -> String {
     let path = dir.join(name).to_str().unwrap().to_owned();
     let dut = format!("sim:capacity={capacity}");
@@ -139,15 +139,15 @@ fn files_that_are_no_results_are_refused_in_a_line() {
     };
     let whole = fs::read_to_string(&good).unwrap();
     for (name, text, says) in [
-        ("empty", &b""[..], "is no JSON object"),
-        ("binary", &[0xff, 0x00, 0x1b][..], "is no JSON object"),
-        ("list", b"[]", "is no JSON object"),
+        ("empty", &b""[..], "JSON object"),
+        ("binary", &[0xff, 0x00, 0x1b][..], "JSON object"),
+        ("list", b"[]", "JSON object"),
         ("other", b"{\"schema\": \"linerate-flowbench/1\"}", "its schema is"),
         ("none", b"{}", "has no schema"),
-        ("bare", b"{\"schema\": \"linerate-result/1\"}", "is no whole result"),
-        ("cut", &whole.as_bytes()[..whole.len() / 2], "is no JSON object"),
+        ("bare", b"{\"schema\": \"linerate-result/1\"}", "complete result"),
+        ("cut", &whole.as_bytes()[..whole.len() / 2], "JSON object"),
         ("size", whole.replace("\"frame_size_bytes\": 64", "\"frame_size_bytes\": 63").as_bytes(), "64 to 9216"),
-        ("negative", whole.replace("\"throughput_fps\": ", "\"throughput_fps\": -").as_bytes(), "is no whole result"),
+        ("negative", whole.replace("\"throughput_fps\": ", "\"throughput_fps\": -").as_bytes(), "complete result"),
     ] {
         let bad = file(name, text);
         for args in [&["runs", "show", &bad][..], &["runs", "show", &good, "--baseline", &bad]] {

@@ -94,7 +94,7 @@ pub(super) fn between(key: &str, value: Ratio, range: RangeInclusive<f64>) -> Ch
     Ok(())
 }
 
-/// That a time is no shorter than `low`, and no longer than a month.
+/// Checks that a time is at least `low` and at most a month.
 pub(super) fn span(key: &str, value: Duration, low: Duration) -> Check {
     if value < low || value > MAX_SPAN {
         return Err(PlanError::value(key, span_text(value), format!("must be {} to 30 days", span_text(low))));

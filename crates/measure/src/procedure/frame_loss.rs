@@ -73,15 +73,15 @@ impl Steps {
         Some(format!("no figure at {} % of the highest rate: {}{rest}", loads.join(", "), last.reason))
     }
 
-    /// Loads at which nothing came back although something did at a higher one: the device was away, in words.
+    /// The loads without received frames although frames came back at a higher load: the device was away. One sentence.
     fn silent(&self) -> Option<String> {
         let heard = self.found.points.iter().skip_while(|p| p.forwarding_fps <= Fps::ZERO);
         let silent = heard.filter(|p| p.forwarding_fps <= Fps::ZERO).map(|p| format!("{:.2}", p.percent));
         let loads: Vec<String> = silent.collect();
         (!loads.is_empty()).then(|| {
             format!(
-                "nothing came back at {} % of the highest rate, although something did at more: the device was away, and \
-                 the loss there says nothing of the load",
+                "nothing came back at {} % of the highest rate, but frames came back at higher rates: the device was away, \
+                 and the loss there does not describe the device at that load",
                 loads.join(", ")
             )
         })

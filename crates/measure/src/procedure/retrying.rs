@@ -167,7 +167,7 @@ impl Procedure {
         self.ended = Some((self.told(outcome), Some(why.to_string())));
     }
 
-    /// A tester that offered nothing in full says nothing of the device.
+    /// The outcome to report. If the tester offered no load in full, its limit does not describe the device.
     fn told(&self, outcome: TestOutcome) -> TestOutcome {
         match outcome {
             TestOutcome::TesterLimited if self.trials.is_empty() => TestOutcome::Inconclusive,

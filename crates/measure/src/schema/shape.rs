@@ -18,7 +18,7 @@ pub enum LoadShape {
         /// Frames.
         frames: u64,
     },
-    /// Bursts of so many frames back to back, spaced so that they make up the load (RFC 2544 §21).
+    /// Bursts of this many frames back to back, spaced so that they make up the load (RFC 2544 §21).
     Bursts {
         /// Frames of one burst.
         frames: u32,

@@ -82,7 +82,7 @@ impl Strategy for Bisection {
             }
         }
         if !self.top_tried {
-            // The tester does not even reach the lowest load: that says nothing of the DUT.
+            // The tester does not reach the lowest load. That does not describe the DUT.
             if self.top < self.floor && self.top_is_tester {
                 return Want::End(Outcome::Inconclusive);
             }

@@ -359,7 +359,7 @@ fn a_config_needs_bounds_that_agree() {
     let mut above = Plan::default();
     above.search.lower = "50%".parse().unwrap();
     let above = above.validate().unwrap();
-    // A tester below the lowest load is no contradiction: the search finds that nobody can offer it.
+    // A tester below the lowest load is not a contradiction: the search finds that nobody can offer it.
     let config = SearchConfig::for_size(&above, size, Some(ten_g), Some(Fps::from_raw(1e6))).unwrap();
     assert!(config.upper_is_tester && config.lower < config.upper);
     for method in [Method::Rfc2544, Method::Tst009] {

@@ -116,7 +116,7 @@ impl LossVerification {
                 }
             }
             Some(_) => Outcome::Found,
-            // Nothing was ever offered in full: that says nothing of the DUT.
+            // The tester offered no load in full. That does not describe the DUT.
             None if self.failed.is_none() => Outcome::Inconclusive,
             None => Outcome::BelowMinimum,
         }

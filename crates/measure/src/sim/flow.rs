@@ -52,7 +52,7 @@ pub(super) struct Server<'a> {
     pub edges: Vec<f64>,
 }
 
-/// What is but the rounding of a float is no frame.
+/// Whole frames, rounded up. A fraction that comes from rounding of floats does not count as a frame.
 pub(super) fn whole(frames: f64) -> u64 {
     (frames - 1e-6 - frames.abs() * 1e-12).ceil().max(0.0) as u64
 }

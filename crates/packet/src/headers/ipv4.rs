@@ -43,7 +43,7 @@ pub struct Ipv4 {
 }
 
 impl Ipv4 {
-    /// Takes a header, options included, off the front. `None` also when it is no version 4 header.
+    /// Takes a header, options included, off the front. `None` also when the version is not 4.
     pub fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[vihl, tos, l0, l1, i0, i1, f0, f1, ttl, protocol, c0, c1, s0, s1, s2, s3, d0, d1, d2, d3], _) =
             bytes.split_first_chunk::<LEN>()?;

@@ -29,7 +29,7 @@ pub struct Ipv6 {
 }
 
 impl Ipv6 {
-    /// Takes a header off the front. `None` also when it is no version 6 header.
+    /// Takes a header off the front. `None` also when the version is not 6.
     pub fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (&[w0, w1, w2, w3, l0, l1, next_header, hop_limit], rest) = bytes.split_first_chunk::<8>()?;
         let (src, rest) = rest.split_first_chunk::<16>()?;

@@ -55,7 +55,7 @@ pub struct LogSpec {
 }
 
 impl LogSpec {
-    /// MiB of the tables of so many lcores, with the overhead of DPDK's heap.
+    /// MiB of the tables of `lcores` lcores, with the overhead of DPDK's heap.
     pub fn tables_mib(&self, lcores: usize) -> u32 {
         let each = (self.table.words() * 8).div_ceil(1 << 20) + 4;
         u32::try_from(each * lcores).unwrap_or(u32::MAX)

@@ -17,7 +17,7 @@ use failure::Failure;
 /// A forwarding loop over DPDK ports.
 pub type Loop = Forwarder<Impair<AnyFunction<PoolHandle>, PoolHandle>, RxQueue, TxQueue, Tsc>;
 
-/// Nodes read the clock in one poll of so many: in every poll, five readings a burst would cost `l3` 4 %.
+/// Nodes read the clock once every `NODE_SAMPLE` polls. In every poll, five readings a burst would cost `l3` 4 %.
 pub const NODE_SAMPLE: u32 = 32;
 
 /// One receive queue and the lcore that polls it.

@@ -92,7 +92,7 @@ impl Keys {
         Some(Self { base, varies: Varies::Source { seed } })
     }
 
-    /// Flows of a scan of so many hosts, from these headers' destination up. `None` without a transport header.
+    /// Flows of a scan of `hosts` hosts, from the destination of these headers upwards. `None` without a transport header.
     pub(crate) fn scan(headers: &HeaderSpec, hosts: u64, ports: u64) -> Option<Self> {
         Some(Self { base: tuple(headers)?, varies: Varies::Scan { hosts, ports } })
     }

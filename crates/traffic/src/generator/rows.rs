@@ -44,7 +44,7 @@ pub(super) fn with_uppers(template: &Template, ops: &[Op]) -> Vec<u8> {
 }
 
 impl Sums {
-    /// Another stamp on frames of so many bytes.
+    /// Replaces the stamp on frames of `frame_len` bytes.
     pub(super) fn restamp(&mut self, from: Stamper, to: Stamper, frame_len: usize) {
         self.l4_base = self.l4_base - stamp_sum(from, frame_len) + stamp_sum(to, frame_len);
     }

@@ -16,7 +16,7 @@ pub enum Shape {
         /// Frames.
         frames: u64,
     },
-    /// Bursts of so many frames, spaced so that whole bursts make up the rate; at least one.
+    /// Bursts of `frames` frames, spaced so that whole bursts make up the rate; at least one.
     Bursts {
         /// Frames of one burst.
         frames: u32,

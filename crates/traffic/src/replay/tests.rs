@@ -55,7 +55,7 @@ fn frames_are_due_as_captured_scaled_or_evenly_and_go_round() {
     assert_eq!(due(&TIMES, captured(1.0, Some(60)), 5), [0, 30, 30, 90, 120]);
     assert_eq!(due(&TIMES, captured(2.0, Some(60)), 5), [0, 15, 15, 60, 80]);
     assert_eq!(due(&TIMES, even(1e5), 6), [0, 10, 20, 30, 40, 50]);
-    // One frame alone goes round at any rate, also one that is no whole number of ticks.
+    // One frame alone is repeated at any rate, even when its interval is not a whole number of ticks.
     assert_eq!(due(&TIMES[..1], even(3e5), 7), [0, 3, 7, 10, 13, 17, 20]);
 }
 

@@ -16,7 +16,7 @@ pub struct Printed {
 impl Printed {
     pub fn read(text: &str) -> Self {
         let plain = text.replace(',', "");
-        let (value, _) = parse_si(&plain).unwrap_or_else(|| panic!("{text:?} is no figure"));
+        let (value, _) = parse_si(&plain).unwrap_or_else(|| panic!("{text:?} is not a number"));
         let digits: String = plain.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
         let bare: f64 = digits.parse().unwrap();
         let scale = if bare == 0.0 { 1.0 } else { value / bare };

@@ -27,7 +27,7 @@ fn flows_spread_over_equal_paths_and_stay_there() {
     tables.groups.push(Group { paths: Box::new([TO, TO + 1, TO + 1, TO + 1]) });
     let mut rig = Rig::new(tables);
     let mut sides: [HashSet<Vec<u8>>; 2] = Default::default();
-    // Twice, in other company and with a tag, which is no part of the flow.
+    // Twice: in bursts of another size, and with a tag. The tag does not belong to the flow.
     for order in [false, true] {
         for chunk in (0..1024u16).collect::<Vec<_>>().chunks(BURST - usize::from(order)) {
             let frame = |&i: &u16| if order { tagged(flow(i)) } else { flow(i) };

@@ -33,7 +33,7 @@ impl Scene {
         self.router.neighbours().map(|n| (n.addr.to_string(), n.state)).collect()
     }
 
-    /// Seconds, of so many, in which this address was asked for.
+    /// The seconds, out of `seconds`, in which this address was asked for.
     fn asked(&mut self, addr: &str, seconds: u32) -> Vec<u32> {
         let addr: IpAddr = addr.parse().unwrap();
         let round = |scene: &Self| scene.router.tables().probe_round;

@@ -137,7 +137,7 @@ fn tunnels_by_choice() {
     assert_eq!(key(outer, &frame), key4(50_000, 4789, 17));
     assert_eq!(key(inner(), &frame), key6(1234, 53, 6));
     assert_eq!(key(DecodeSpec { vxlan_port: 8472, ..inner() }, &frame), key4(50_000, 4789, 17));
-    // Without the flag it is no VXLAN, and what is no IP in it is no IP.
+    // Without the flag the packet is not VXLAN. A VXLAN packet that carries no IP is not IP.
     let mut other = frame.clone();
     other[42] = 0;
     assert_eq!(key(inner(), &other), key4(50_000, 4789, 17));
@@ -253,6 +253,6 @@ fn requests_and_answers_are_one_flow() {
     let back = read(biflow, &ether(0x86dd, &ip6(A6, B6, 58, &[129, 0, 0, 0])));
     assert_eq!((there.key, there.reversed), (key6(0, 128 * 256, 58), true));
     assert_eq!((back.key, back.reversed), (there.key, false));
-    // An error is no answer.
+    // An error does not answer a request.
     assert_eq!(key(biflow, &ether(0x800, &ip4(A4, B4, 1, &[3, 4, 0, 0]))), key4(0, 3 * 256 + 4, 1));
 }

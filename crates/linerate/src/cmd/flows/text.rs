@@ -39,7 +39,7 @@ pub fn fit(text: &str, width: usize) -> String {
 /// A number not below zero in at most five digits, and its SI prefix: `14.881`, `M`. Whole numbers below 100,000 are
 /// written out.
 fn five_parts(value: f64) -> (String, &'static str) {
-    // What is no number becomes zero here too.
+    // NaN becomes zero here, too.
     let v = value.max(0.0);
     if v < 99_999.5 && v.fract() == 0.0 {
         return (format!("{v:.0}"), "");

@@ -37,8 +37,8 @@ pub use crate::{
 pub type MlrSearch = Retrying<Mlr>;
 
 impl MlrSearch {
-    /// A fresh search. With `warmup_s` above zero, its first trial of so many seconds is at the highest load and counts
-    /// for nothing.
+    /// A fresh search. With `warmup_s` above zero, the first trial lasts `warmup_s` seconds at the highest load, and the
+    /// search ignores its result.
     pub fn new(config: SearchConfig, goals: GoalSet, warmup_s: f64) -> Self {
         let of = |value: fn(&SearchGoal) -> f64| goals.goals().iter().map(value).fold(f64::INFINITY, f64::min);
         let duration_s = of(SearchGoal::initial_s);
