@@ -15,7 +15,7 @@ pub struct PortConfig {
     /// Where received frames are put. `eth:` ports bring a pool of their own.
     pub pool: Mempool,
     /// Receive queues, 0 to 64. Default 1. With more than one, frames are spread over them by a hash of their addresses
-    /// and ports where the device can (see [`Port::rss`]); elsewhere they come as the peer distributes them.
+    /// and ports where the device can (see [`Port::rss`](crate::Port::rss)); elsewhere they come as the peer distributes them.
     pub rx_queues: u16,
     /// Transmit queues, 0 to 64. Default 1.
     pub tx_queues: u16,

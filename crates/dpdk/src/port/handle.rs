@@ -91,7 +91,7 @@ impl Port {
     }
 
     /// Sets the largest L2 payload in bytes. Errors when frames of it do not fit the pool, or the driver cannot (many
-    /// cannot while the port runs: [`PortConfig::mtu`] is for them).
+    /// cannot while the port runs: [`PortConfig::mtu`](crate::PortConfig::mtu) is for them).
     pub fn set_mtu(&self, mtu: u16) -> Result<(), DpdkError> {
         check_mtu(self.name(), mtu, &self.started.pool)?;
         let _one_at_a_time = control();

@@ -77,7 +77,7 @@ impl Lookup6 for Large<Fib6> {
     }
 }
 
-/// MiB for a table of `routes` IPv4 routes (see [`RteFibs`]) with room to grow; 0 for few routes, whose table is not in
+/// MiB for a table of `routes` IPv4 routes (see `RteFibs`) with room to grow; 0 for few routes, whose table is not in
 /// DPDK's memory.
 pub fn tables_mib(routes: usize) -> u32 {
     // A quarter more routes, 64 MiB for the first level, 48 MiB for groups.
