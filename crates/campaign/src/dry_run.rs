@@ -46,7 +46,7 @@ pub fn run(plan: &ValidPlan, device: &Device, stop: &Stop) -> Result<DryRun, Fai
         runs.push(DryRunOutcome {
             trials: controller.trials.len(),
             seconds: controller.testbed.now_s(),
-            verdict: standing::of_run(&results, &controller.tests, false).verdict(),
+            standing: standing::of_run(&results, &controller.tests, false),
             answers: results.iter().filter(|r| r.outcome.has_figure()).filter_map(answered).collect(),
         });
     }

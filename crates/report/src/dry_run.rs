@@ -1,6 +1,6 @@
 //! What a plan is expected to take: `linerate bench --dry-run`.
 
-use measure::result::Verdict;
+use measure::result::{Standing, Verdict};
 use serde_json::json;
 use units::{Fps, Frames};
 
@@ -26,8 +26,8 @@ pub struct DryRunOutcome {
     pub trials: usize,
     /// Virtual seconds, waits counted.
     pub seconds: f64,
-    /// How it ended.
-    pub verdict: Verdict,
+    /// How it stands.
+    pub standing: Standing,
     /// The throughput at each frame size where one was found, in the order of the plan.
     pub answers: Vec<DryRunAnswer>,
 }
@@ -83,7 +83,7 @@ impl DryRun {
 
 /// The outcome of each run, as indented JSON: each plan by its name, which is empty for a plan alone.
 pub fn json(parts: &[(String, DryRun)]) -> String {
-    let run = |r: &DryRunOutcome| json!({ "trials": r.trials, "duration_s": r.seconds, "verdict": r.verdict });
+    let run = |r: &DryRunOutcome| json!({ "trials": r.trials, "duration_s": r.seconds, "standing": r.standing });
     let part = |(name, part): &(String, DryRun)| {
         let runs: Vec<_> = part.runs.iter().map(run).collect();
         let size = |p: Precision| {
@@ -106,8 +106,8 @@ pub fn render(dry_run: &DryRun, style: &Style) -> String {
     let runs = &dry_run.runs;
     let mut out = format!("plan       {}\n", text::styled(&dry_run.plan, style));
     out.push_str(&format!("device     {}\n", text::styled(&dry_run.dut, style)));
-    let passed = runs.iter().filter(|r| r.verdict == Verdict::Passed).count();
-    let others = |verdict, word: &str| match runs.iter().filter(|r| r.verdict == verdict).count() {
+    let passed = runs.iter().filter(|r| r.standing.is_good()).count();
+    let others = |verdict, word: &str| match runs.iter().filter(|r| r.standing.verdict() == verdict).count() {
         0 => String::new(),
         n => format!(", {n} {word}"),
     };
@@ -179,7 +179,7 @@ pub fn render_all(parts: &[(String, DryRun)], style: &Style) -> String {
             all
         };
         let (trials, seconds) = (sorted(|r| r.trials as f64), sorted(|r| r.seconds));
-        let passed = runs.iter().filter(|r| r.verdict == Verdict::Passed).count();
+        let passed = runs.iter().filter(|r| r.standing.is_good()).count();
         t.row(vec![
             text::clip(&text::clean(name), 60).into(),
             num::thousands(nearest_rank(&trials, 0.5) as u64).into(),
@@ -192,11 +192,11 @@ pub fn render_all(parts: &[(String, DryRun)], style: &Style) -> String {
     let seeds = parts.iter().map(|(_, part)| part.runs.len()).min().unwrap_or(0);
     let sum = |seed: usize| {
         let of_seed = || parts.iter().filter_map(|(_, part)| part.runs.get(seed));
-        let all_passed = of_seed().all(|r| r.verdict == Verdict::Passed);
+        let all_passed = of_seed().all(|r| r.standing.is_good());
         DryRunOutcome {
             trials: of_seed().map(|r| r.trials).sum(),
             seconds: of_seed().map(|r| r.seconds).sum(),
-            verdict: if all_passed { Verdict::Passed } else { Verdict::Failed },
+            standing: if all_passed { Standing::Completed } else { Standing::CriterionMissed },
             answers: Vec::new(),
         }
     };
@@ -221,7 +221,7 @@ mod tests {
         let run = |n: u32| DryRunOutcome {
             trials: 10 * n as usize,
             seconds: f64::from(n) * 60.0,
-            verdict: if n == 10 { Verdict::Inconclusive } else { Verdict::Passed },
+            standing: if n == 10 { Standing::NotTrustworthy } else { Standing::Completed },
             answers: Vec::new(),
         };
         let all = DryRun { plan: "ci".into(), dut: "sim".into(), capacity: None, runs: (1..=10).map(run).collect() };
@@ -245,7 +245,7 @@ mod tests {
         together     100  10 min 00 s  18 min 00 s         9/10
         ");
         let json: serde_json::Value = serde_json::from_str(&json(&two)).unwrap();
-        let last = json!({ "trials": 100, "duration_s": 600.0, "verdict": "inconclusive" });
+        let last = json!({ "trials": 100, "duration_s": 600.0, "standing": "not_trustworthy" });
         assert_eq!((&json["plans"][1]["name"], &json["plans"][1]["runs"][9]), (&"b".into(), &last));
         assert!(render(&DryRun { runs: vec![], ..all }, &Style::PIPE).contains("0, one for each seed: 0 completed"));
     }
@@ -260,7 +260,7 @@ mod tests {
             };
             let mut answers = vec![answer(64, 9.8e6 + 1e5 * f64::from(n), true), answer(1518, 812_744.0, false)];
             answers.truncate(if n == 3 { 1 } else { 2 });
-            DryRunOutcome { trials: 10, seconds: 60.0, verdict: Verdict::Passed, answers }
+            DryRunOutcome { trials: 10, seconds: 60.0, standing: Standing::Completed, answers }
         };
         let capacity = Some(Fps::from_raw(10e6));
         let all = DryRun { plan: "p".into(), dut: "sim".into(), capacity, runs: (1..=3).map(run).collect() };

@@ -92,7 +92,7 @@ fn a_bridge_that_forgets_at_once_floods() {
 fn the_built_in_bridge_takes_three_cables() {
     let dir = tempfile::tempdir().unwrap();
     let plan = plan(&dir);
-    let run = || linerate(&["bench", "--plan", &plan, "--tests", "address-caching", "--dut", "bridge"]);
+    let run = || linerate(&["bench", "--plan", &plan, "--tests", "address-caching", "--dut", "bridge", "--verbose"]);
     let ended = until_trusted(5, run);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stdout.contains("built-in bridge over wire") && ended.stdout.contains("wire2"), "{}", ended.stdout);
@@ -114,7 +114,7 @@ fn what_cannot_be_is_said() {
         assert!(code == 2 && text.contains(want) && text.lines().count() == 1, "{code} {text}");
     }
     let ended = linerate(&["bench", "--tests", "address-caching", "--dry-run"]);
-    assert!(ended.code == 2 && ended.stderr.contains("no device to rehearse"), "{}", ended.stderr);
+    assert!(ended.code == 2 && ended.stderr.contains("no simulated device can take part"), "{}", ended.stderr);
     let ended = linerate(&["bench", "--tests", "address-caching,frame-loss"]);
-    assert!(ended.code == 2 && ended.stderr.contains("run them by themselves"), "{}", ended.stderr);
+    assert!(ended.code == 2 && ended.stderr.contains("run them in separate runs"), "{}", ended.stderr);
 }

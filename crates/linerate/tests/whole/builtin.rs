@@ -441,5 +441,5 @@ fn the_flow_logger_counts_every_frame_it_passes() {
         assert_eq!(dut["counters"][nothing].as_u64().unwrap_or(0), 0, "{dut}");
     }
     let ended = linerate(&["trial", "--load", "1kpps", "--dut", "l4"]);
-    assert!(ended.code == 2 && ended.stderr.contains("vxlan or flowlog"), "{}", ended.stderr);
+    assert!(ended.code == 2 && ended.stderr.contains("vxlan, flowlog or sim:"), "{}", ended.stderr);
 }

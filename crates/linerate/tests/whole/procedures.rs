@@ -237,7 +237,7 @@ fn a_dry_run_knows_the_tests() {
     for plan in ["rfc2544-all", "rfc9004", "soak"] {
         let ended = bench(&["--plan", plan, "--quick", "--dry-run", "--link", "10G"]);
         assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{plan}");
-        assert!(ended.stdout.contains("100, one a seed"), "{}", ended.stdout);
+        assert!(ended.stdout.contains("100, one for each seed"), "{}", ended.stdout);
     }
 }
 

@@ -121,7 +121,7 @@ fn a_dry_run_says_what_a_plan_takes() {
     for part in [
         "plan       ci",
         "sim:capacity=3M",
-        "100, one a seed: 100 passed",
+        "100, one for each seed: 100 completed",
         "median",
         "p90",
         "duration",
