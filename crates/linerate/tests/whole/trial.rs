@@ -52,7 +52,7 @@ fn ctrl_c_keeps_what_was_counted() {
     let status = run.wait_end(Duration::from_secs(30)).unwrap();
     assert_eq!(status.code(), Some(130), "{}", run.output());
     let said = run.output().split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["Trial 1: 64 B", "interrupted by a signal after", "of 600 s", "interrupted before its end"] {
+    for part in ["Trial 1: 64 B", "interrupted by a signal after", "of 600 s", "stopped before the end"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     let result: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();

@@ -48,7 +48,9 @@ fn departures(result: &RunResult) -> Option<Fact> {
     let labels = of_sizes.chain(result.tests.iter().map(|t| &t.standard)).filter(|label| !label.name.is_empty());
     let (mut standards, mut seen): (Vec<String>, Vec<&str>) = (Vec::new(), Vec::new());
     for label in labels {
-        let standard = text::clean(label.name.split(" §").next().unwrap_or_default());
+        // Without the clause, and without the parameters of a method: the files have them.
+        let standard = label.name.split(" §").next().and_then(|name| name.split(": ").next()).unwrap_or_default();
+        let standard = text::clean(standard);
         if !standards.contains(&standard) {
             standards.push(standard);
         }
