@@ -30,10 +30,13 @@ pub(crate) fn run(
     stop: &Stop,
     display: &dyn Display,
 ) -> Result<JobAnswer, Failure> {
-    if let Device::Simulated(setup) = device {
-        return Err(Failure::usage(format!(
-            "--dut {setup}: a simulated device learns no addresses: use --dut bridge, or three ports"
-        )));
+    match device {
+        Device::Ports(_) | Device::Plane { .. } | Device::FlowLog(_) => {}
+        Device::Simulated(setup) => {
+            return Err(Failure::usage(format!(
+                "--dut {setup}: a simulated device learns no addresses: use --dut bridge, or three ports"
+            )))
+        }
     }
     let table = plan.addresses.clone().unwrap_or_default();
     let size = plan.smallest_size().unwrap_or(FrameSize::MIN);

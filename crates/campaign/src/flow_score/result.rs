@@ -88,7 +88,12 @@ pub struct TrialScore {
 /// The violation that makes a trial invalid as a score of the logger, if there is one. Gaps that explain lost frames and
 /// moved cores excuse missing flows. They do not change a complete score, so such a trial stays valid.
 fn invalidating(violations: &[Violation], complete: bool) -> Option<&Violation> {
-    let excuse = |rule| matches!(rule, Rule::Interrupted | Rule::Moved);
+    let excuse = |rule| match rule {
+        Rule::Interrupted | Rule::Moved => true,
+        Rule::TesterShort | Rule::Stretched | Rule::TesterLimited | Rule::Stalled | Rule::Counters | Rule::Clock => {
+            false
+        }
+    };
     violations.iter().find(|v| v.rule.invalidates() && !(complete && excuse(v.rule)))
 }
 

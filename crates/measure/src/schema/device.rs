@@ -85,22 +85,6 @@ impl DeviceRecord {
             Self::Simulated { .. } => "a simulated device".to_owned(),
         }
     }
-
-    /// Whether it is a device of its own, outside this process.
-    pub fn is_outside(&self) -> bool {
-        match self {
-            Self::Ports { .. } | Self::Unknown { .. } => true,
-            Self::Plane { .. } | Self::FlowLog { .. } | Self::Simulated { .. } => false,
-        }
-    }
-
-    /// Whether it is one of the built-in data planes.
-    pub fn is_built_in(&self) -> bool {
-        match self {
-            Self::Plane { .. } | Self::FlowLog { .. } => true,
-            Self::Ports { .. } | Self::Simulated { .. } | Self::Unknown { .. } => false,
-        }
-    }
 }
 
 #[cfg(test)]

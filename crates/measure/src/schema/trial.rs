@@ -255,7 +255,16 @@ pub enum Rule {
 impl Rule {
     /// Whether a trial that broke this rule is invalid. A clock that cannot be trusted only withholds delays.
     pub fn invalidates(self) -> bool {
-        self != Self::Clock
+        match self {
+            Self::Clock => false,
+            Self::TesterShort
+            | Self::Stretched
+            | Self::TesterLimited
+            | Self::Interrupted
+            | Self::Stalled
+            | Self::Counters
+            | Self::Moved => true,
+        }
     }
 }
 

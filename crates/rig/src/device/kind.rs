@@ -130,6 +130,14 @@ impl Device {
         }
     }
 
+    /// Whether nothing real is measured.
+    pub fn is_simulated(&self) -> bool {
+        match self {
+            Self::Ports(_) | Self::Plane { .. } | Self::FlowLog(_) => false,
+            Self::Simulated(_) => true,
+        }
+    }
+
     /// As a result keeps it.
     pub fn record(&self) -> DeviceRecord {
         match self {

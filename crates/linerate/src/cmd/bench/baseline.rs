@@ -18,7 +18,7 @@ use crate::{
 pub fn read(args: &LayoutArgs, plan: &ValidPlan, device: &Device) -> Result<Option<RunResult>, Failure> {
     let Some(path) = &args.baseline else { return Ok(None) };
     let old = stored::read(path)?;
-    match layout::plan_against(&plan.name, &plan.to_json(), matches!(device, Device::Simulated(_)), &old).as_slice() {
+    match layout::plan_against(&plan.name, &plan.to_json(), device.is_simulated(), &old).as_slice() {
         [] => Ok(Some(old)),
         why => Err(Failure::usage(format!("--baseline {}: does not compare: {}", path.display(), why.join("; ")))),
     }
