@@ -46,7 +46,7 @@ impl Table {
         self.columns.push(Column { name: name.into(), unit: unit.into(), group, kind: Kind::Words });
     }
 
-    /// A column of exact values for CSV, under the schema's own name. Text from outside goes through [`text::field`] first.
+    /// A column of exact values for CSV, under the schema's own name. Text from outside goes through `text::field` first.
     pub fn data(&mut self, name: &str) {
         self.columns.push(Column { name: name.into(), unit: String::new(), group: 0, kind: Kind::Data });
     }
