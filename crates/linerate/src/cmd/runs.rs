@@ -44,7 +44,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         Some(result) => report::run::document(result, []),
         None => Document::of(sheets),
     };
-    let none = || Err("there is no one result".to_owned());
+    let none = || Err("JSON and SVG are of one result: give one file".to_owned());
     let documents = Documents {
         json: &|| one.map_or_else(none, |result| report::json::render(result).map_err(|e| e.to_string())),
         svg: &|| one.map_or_else(none, |result| report::svg::render(result).map_err(|e| e.to_string())),
