@@ -21,11 +21,14 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Of these frame sizes.
+    /// Of these frame sizes. A size or goal without a figure is not counted.
     pub fn of(sizes: &[SizeResult]) -> Self {
         let count = |size: &SizeResult| match size.goals.as_slice() {
-            [] => (1, usize::from(size.outcome == Outcome::Found)),
-            goals => (goals.len(), goals.iter().filter(|g| g.regularity == Regularity::Regular).count()),
+            [] => (usize::from(size.outcome.has_figure()), usize::from(size.outcome == Outcome::Found)),
+            goals => (
+                goals.iter().filter(|g| has_figure(g.regularity)).count(),
+                goals.iter().filter(|g| g.regularity == Regularity::Regular).count(),
+            ),
         };
         sizes.iter().map(count).fold(Self::default(), |sum, (all, limits)| Self {
             all: sum.all + all,
@@ -42,6 +45,14 @@ impl Figures {
             (all, 1) => format!("1 of {all} figures is a limit of the device"),
             (all, limits) => format!("{limits} of {all} figures are limits of the device"),
         })
+    }
+}
+
+/// Whether a goal with these bounds has a figure.
+fn has_figure(regularity: Regularity) -> bool {
+    match regularity {
+        Regularity::Regular | Regularity::AtMaximum | Regularity::TesterLimited => true,
+        Regularity::BelowMinimum | Regularity::Unfinished => false,
     }
 }
 

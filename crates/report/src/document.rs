@@ -45,6 +45,11 @@ impl Audience {
     pub fn shares(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// These without the others.
+    fn minus(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
 }
 
 /// What a section is about.
@@ -70,6 +75,8 @@ pub enum Topic {
     Windows,
     /// What disturbed a single trial.
     Interference,
+    /// The main figures of all tests beside the throughput.
+    Tests,
     /// A test beside the throughput.
     Test(Test),
     /// A table in another layout, a comparison or a sweep.
@@ -187,6 +194,18 @@ impl Section {
     pub(crate) fn with(mut self, audience: Audience, block: Block) -> Self {
         self.blocks.push((audience, block));
         self
+    }
+
+    /// The same for everybody but this audience.
+    pub(crate) fn without(mut self, audience: Audience) -> Self {
+        self.blocks.iter_mut().for_each(|(shown_to, _)| *shown_to = shown_to.minus(audience));
+        self
+    }
+
+    /// Rows of its tables.
+    pub(crate) fn rows(&self) -> usize {
+        let of = |(_, block): &(Audience, Block)| if let Block::Table(t) = block { t.rows() } else { 0 };
+        self.blocks.iter().map(of).sum()
     }
 
     /// What it is about.

@@ -43,10 +43,10 @@ pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -
     Document::of(sections)
 }
 
-/// Bars of the throughput; a short text of an MLRsearch has goals in their place.
+/// Bars of the throughput; a short text of an MLRsearch has goals in their place, one of several tests the tests.
 fn picture(result: &RunResult) -> Section {
     let goals = result.sizes.iter().any(|s| !s.goals.is_empty());
-    let audience = if goals { Audience::DETAILS } else { Audience::READERS };
+    let audience = if goals || !result.tests.is_empty() { Audience::DETAILS } else { Audience::READERS };
     let bars = Bars::of(result);
     Section::new(Topic::Picture, bars.title()).with(audience, Block::Bars(bars))
 }

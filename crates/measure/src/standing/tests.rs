@@ -103,6 +103,11 @@ fn the_budget_of_a_soak_is_a_criterion() {
 fn figures_are_counted() {
     let sizes = [size(Outcome::Found), size(Outcome::TesterLimited), goals(Outcome::Found, &[Regularity::Regular; 2])];
     assert_eq!(Figures::of(&sizes), Figures { all: 4, device_limits: 3 });
+    for without in [Outcome::BelowMinimum, Outcome::NoTraffic, Outcome::Inconclusive, Outcome::Interrupted] {
+        assert_eq!(Figures::of(&[size(Outcome::Found), size(without)]), Figures { all: 1, device_limits: 1 });
+    }
+    let some = [goals(Outcome::Found, &[Regularity::AtMaximum, Regularity::BelowMinimum, Regularity::Unfinished])];
+    assert_eq!(Figures::of(&some), Figures { all: 1, device_limits: 0 });
     let limited = vec![size(Outcome::TesterLimited); 7];
     let texts = [&sizes[..], &limited, &sizes[..1], &sizes[1..2], &[]].map(|sizes| Figures::of(sizes).describe());
     insta::assert_debug_snapshot!(texts);

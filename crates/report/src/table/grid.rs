@@ -72,6 +72,11 @@ impl Table {
         self.rows.is_empty()
     }
 
+    /// Rows, the header not counted.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
     fn cell(&self, row: usize, column: usize) -> Option<&Cell> {
         self.rows.get(row).and_then(|r| r.get(column))
     }

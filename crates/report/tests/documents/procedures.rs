@@ -1,7 +1,11 @@
 //! The sections of the tests beside the throughput.
 
 use insta::assert_snapshot;
-use measure::{plan::Test, procedure::*, result::RunResult};
+use measure::{
+    plan::Test,
+    procedure::*,
+    result::{RunResult, TestResult},
+};
 use report::{run, svg, Style, Topic};
 
 use crate::fixtures::*;
@@ -15,6 +19,25 @@ fn each_test_has_a_table_its_standard_and_its_departures() {
     for section in run::document(&result, []).sections().iter().filter(|s| matches!(s.topic(), Topic::Test(_))) {
         assert!(page.contains(&format!("## {}\n", section.title())), "{page}");
     }
+}
+
+#[test]
+fn six_tests_at_seven_sizes_have_forty_lines_at_most() {
+    let one = tests();
+    let mut seven = RunResult { sizes: Vec::new(), tests: Vec::new(), ..one.clone() };
+    for size in units::FrameSize::RFC2544 {
+        seven.sizes.push(found(size.bytes(), 1e6, 1));
+        seven.tests.extend(one.tests.iter().cloned().map(|t| TestResult { frame_size_bytes: size.into(), ..t }));
+    }
+    // The tests of the plan `rfc2544-all`, and one more.
+    seven.tests.retain(|t| !matches!(t.test, Test::Soak | Test::Pdv | Test::Reset) && !t.test.is_of_addresses());
+    for width in [80, 100, 120] {
+        let text = short(&seven, &Style { width, ..Style::PIPE });
+        assert!(text.lines().count() <= 40, "{text}");
+    }
+    assert_snapshot!(short(&seven, &Style::PIPE));
+    let whole = verbose(&seven, &Style::PIPE);
+    assert!(whole.lines().count() > 100, "{whole}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use measure::{
     plan::ResetEvent,
-    procedure::{Found, FrameLoss, TestOutcome},
+    procedure::{BackToBack, Found, FrameLoss, TestOutcome},
     result::TestResult,
 };
 use units::Fps;
@@ -65,11 +65,16 @@ fn percents(curve: &FrameLoss) -> impl Iterator<Item = f64> + '_ {
 }
 
 /// A share in percent; a loss that is there is never shown as none.
-fn percent(ratio: f64) -> String {
+pub(super) fn percent(ratio: f64) -> String {
     match num::trim(ratio * 100.0, 4) {
         text if text == "0" && ratio > 0.0 => "<0.0001".to_owned(),
         text => text,
     }
+}
+
+/// Whether the longest burst tried bounds the figure from below only.
+pub(super) fn is_lower_bound(outcome: TestOutcome, f: &BackToBack) -> bool {
+    matches!(outcome, TestOutcome::AtMaximum | TestOutcome::TesterLimited) || f.at_limit()
 }
 
 pub(super) fn back_to_back(all: &[&TestResult]) -> Table {
@@ -84,10 +89,8 @@ pub(super) fn back_to_back(all: &[&TestResult]) -> Table {
     for test in all {
         let Found::BackToBack(f) = &test.found else { continue };
         let mut cells = vec![frame(test)];
-        // The longest burst tried bounds the figure from below only.
-        let least = matches!(test.outcome, TestOutcome::AtMaximum | TestOutcome::TesterLimited) || f.at_limit();
         let mut burst = spread(f.frames, whole);
-        if least && !burst[0].text.is_empty() {
+        if is_lower_bound(test.outcome, f) && !burst[0].text.is_empty() {
             burst[0].text.insert_str(0, ">= ");
         }
         cells.extend(burst);

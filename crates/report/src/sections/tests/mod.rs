@@ -1,10 +1,11 @@
-//! What the tests beside the throughput found: a section for each test.
+//! What the tests beside the throughput found: a section for each test. A short text of many rows has one table for all.
 
 mod addresses;
 mod cells;
 mod delays;
 mod loads;
 mod notes;
+mod summary;
 
 use measure::{
     plan::Test,
@@ -16,6 +17,9 @@ use crate::{
     table::Table,
 };
 
+/// Rows of all tables up to which a short text shows them as they are.
+const SHORT_ROWS: usize = 12;
+
 /// Every test of the run, in the order of its first answer.
 pub(crate) fn sections(result: &RunResult) -> Vec<Section> {
     let mut order: Vec<Test> = Vec::new();
@@ -24,7 +28,13 @@ pub(crate) fn sections(result: &RunResult) -> Vec<Section> {
             order.push(t.test);
         }
     }
-    order.into_iter().map(|test| section(result, test)).collect()
+    let sections: Vec<Section> = order.iter().map(|test| section(result, *test)).collect();
+    let rows: usize = sections.iter().map(Section::rows).sum();
+    if rows <= SHORT_ROWS {
+        return sections;
+    }
+    let long = sections.into_iter().map(|section| section.without(Audience::SHORT));
+    std::iter::once(summary::section(result, &order)).chain(long).collect()
 }
 
 fn section(result: &RunResult, test: Test) -> Section {
