@@ -36,15 +36,18 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
     let path = Path::new(name);
     let at = |e: String| Failure::usage(format!("plan {name}: {e}"));
     if !path.exists() {
+        if name.contains('/') || name.ends_with(".toml") {
+            return Err(at("no such file: check the path, or choose a plan of --list".to_owned()));
+        }
         let names: Vec<&str> = library::names().collect();
         return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
     }
     match fs::metadata(path) {
         Ok(m) if m.is_file() && m.len() <= MAX_PLAN_BYTES => {}
         Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
-        Err(e) => return Err(at(e.to_string())),
+        Err(e) => return Err(at(failure::unreadable(&e))),
     }
-    fs::read_to_string(path).map(Into::into).map_err(|e| at(e.to_string()))
+    fs::read_to_string(path).map(Into::into).map_err(|e| at(failure::unreadable(&e)))
 }
 
 /// A plan of several runs.

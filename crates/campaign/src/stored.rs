@@ -43,9 +43,9 @@ pub fn read_any(path: &Path) -> Result<Stored, Failure> {
         Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
         Ok(m) if m.is_file() => return Err(at("is too large for a result file (limit 1 GiB)".to_owned())),
         Ok(_) => return Err(at("must be a regular file, written with --json".to_owned())),
-        Err(e) => return Err(at(e.to_string())),
+        Err(e) => return Err(at(failure::unreadable(&e))),
     }
-    let bytes = fs::read(path).map_err(|e| at(e.to_string()))?;
+    let bytes = fs::read(path).map_err(|e| at(failure::unreadable(&e)))?;
     parse(&bytes).map_err(at)
 }
 

@@ -6,7 +6,7 @@ mod stop;
 
 pub use stop::Stop;
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,18 @@ pub enum Exit {
     Machine = 4,
     /// Stopped by a signal; what was measured is kept.
     Stopped = 130,
+}
+
+/// Why a file cannot be read, and what to do: for the end of a line that names the file.
+pub fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file: check the path".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not read it".to_owned(),
+        io::ErrorKind::InvalidData => "not a text file (UTF-8)".to_owned(),
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a directory".to_owned(),
+        io::ErrorKind::IsADirectory => "a directory: name a file in it".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// A failure with its exit code. Its text is one line: what is wrong, where, what is legal, what to do.

@@ -23,12 +23,19 @@ pub use groups::{GoalsArg, IpArg, L4Arg, MachineArgs, MethodArg, OutputArgs, Por
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
 /// not higher.
 #[derive(Debug, Parser)]
-#[command(name = "linerate", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(name = "linerate", version, max_term_width = 110, arg_required_else_help = true, after_help = FIRST)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// What to type first.
+const FIRST: &str = "First commands:
+  linerate bench --quick                   the built-in router over a software cable, in two minutes
+  linerate bench --quick --port A --port B the device between two ports (forms: linerate bench --help)
+Exit codes: 0 done, 1 criterion missed or failed, 2 wrong usage, 3 not trustworthy, 4 the machine lacks something,
+130 stopped. Pages: docs/";
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -85,7 +92,7 @@ pub struct BenchArgs {
     /// Frame sizes in bytes, FCS included; or mixes: imix (7 of 64, 4 of 570, 1 of 1518), imix=GENOME (RFC 6985: aaafg,
     /// aaz:z=9000, AAB:A=78:B=1400; counts, 7x64:1x1518; shares, 70%x64:30%x1518; a range, 64-1518:step=2), with a
     /// seed (:seed=7) drawn at random.
-    #[arg(long, value_name = "BYTES|imix[=GENOME],...", value_delimiter = ',')]
+    #[arg(long, value_name = "BYTES|imix[=GENOME],...", allow_hyphen_values = true, value_delimiter = ',')]
     pub frame_sizes: Vec<Frames>,
     #[command(flatten)]
     pub ports: PortArgs,
@@ -153,7 +160,7 @@ pub struct TrialArgs {
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
     /// Frame sizes in bytes, FCS included; or mixes: imix, imix=GENOME (RFC 6985).
-    #[arg(long, value_name = "BYTES|imix[=GENOME],...", value_delimiter = ',',
+    #[arg(long, value_name = "BYTES|imix[=GENOME],...", allow_hyphen_values = true, value_delimiter = ',',
           default_values_t = FrameSize::RFC2544.map(Frames::Size))]
     pub frame_sizes: Vec<Frames>,
     #[command(flatten)]

@@ -56,8 +56,8 @@ impl Seen {
     }
 }
 
-/// One paragraph on the trials of a frame size in which all frames were lost: what was seen at each port, and the likely
-/// cause with what to try. Of little use when frames came back.
+/// One paragraph on the trials of a frame size in which all frames were lost: the likely cause with what to try, and
+/// what was seen at each port. Of little use when frames came back.
 pub fn nothing_came_back(trials: &[&TrialRecord], ports: &[PortState]) -> String {
     let mut seen: Vec<Seen> = Vec::new();
     for trial in trials {
@@ -76,10 +76,10 @@ pub fn nothing_came_back(trials: &[&TrialRecord], ports: &[PortState]) -> String
     let facts: Vec<_> = seen.iter().map(facts).collect();
     let links: Vec<_> = ports.iter().map(|p| format!("{} {}", p.name, link(p.link_up))).collect();
     let links = if links.is_empty() { String::new() } else { format!(" Links: {}.", links.join(", ")) };
-    // The direction that fared worst says most.
+    // The direction that fared worst says most. The cause comes first: a short text cuts the rest.
     let worst = seen.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
-    let cause = worst.map_or(String::new(), |worst| format!(" Likely cause: {}", cause(worst, ports, trials)));
-    format!("{}.{links}{cause}", facts.join("; "))
+    let cause = worst.map_or(String::new(), |worst| format!("Likely cause: {} ", cause(worst, ports, trials)));
+    format!("{cause}Seen: {}.{links}", facts.join("; "))
 }
 
 fn share(s: &Seen) -> f64 {

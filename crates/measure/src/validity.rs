@@ -87,8 +87,7 @@ pub fn settle(trial: &mut TrialRecord, conditions: &Conditions<'_>) {
 /// The violation of a trial that a signal ended before its time.
 pub fn cut_short(trial: &TrialRecord) -> Violation {
     let (real, asked) = (trial.real_duration_s, trial.spec.duration_s);
-    let text =
-        format!("interrupted by a signal after {real:.3} s of {asked} s: frames that were under way count as lost");
+    let text = format!("stopped by a signal after {real:.3} s of {asked} s: frames that were under way count as lost");
     Violation { rule: Rule::Stretched, text }
 }
 
@@ -237,7 +236,7 @@ fn interrupted(e: &Evidence<'_>) -> Option<(Rule, String)> {
     let all: u64 = e.trial.interference.lcores.iter().map(|l| l.total_gap_ns).sum();
     let text = format!(
         "{lost} frames were lost or refused and polling gaps explain up to {explained:.0}: {} away in all, most of it on {} \
-         ({} in {} gaps, the largest {}); isolate its CPU or leave it to Linerate, the trial is repeated",
+         ({} in {} gaps, the largest {}); isolate its CPU, or leave it to Linerate",
         Nanos(all),
         place(worst),
         Nanos(worst.total_gap_ns),

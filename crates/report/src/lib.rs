@@ -35,5 +35,6 @@ mod words;
 pub mod write;
 
 pub use document::{Audience, Detail, Document, Section, Topic};
+pub use standing::of_several;
 pub use style::{Paint, Style};
 pub use table::{Cell, Table};

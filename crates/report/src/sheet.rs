@@ -1,14 +1,11 @@
 //! A sheet: a table with a title and notes, as a section of a document or by itself.
 
-use std::fmt::Write;
-
 use crate::{
     csv,
-    document::{Audience, Block, Detail, Document, Note, Section, Topic},
+    document::{Audience, Block, Document, Note, Section, Topic},
     markdown,
-    style::{Paint, Style},
+    style::Paint,
     table::Table,
-    terminal,
 };
 
 /// A heading with notes and without a table.
@@ -24,16 +21,6 @@ pub(crate) fn of(title: String, table: Table, notes: Vec<String>) -> Section {
         .with(Audience::READERS, Block::Table(table))
         .with(Audience::READERS, Block::Notes(notes));
     csv.into_iter().fold(section, |section, data| section.with(Audience::CSV, data))
-}
-
-/// Sheets for a terminal or a pipe, each with an empty line in front.
-pub fn text(sheets: &[Section], style: &Style) -> String {
-    let mut out = String::new();
-    for sheet in sheets {
-        let document = Document::of(vec![sheet.clone()]);
-        let _ = write!(out, "\n{}", terminal::render(&document, Detail::Verbose, style, &[]));
-    }
-    out
 }
 
 /// Sheets as sections of a Markdown document.

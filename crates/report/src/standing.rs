@@ -2,7 +2,10 @@
 
 use measure::{result, result::RunResult, standing};
 
-use crate::style::Paint;
+use crate::{
+    document::{Audience, Block, Section, Topic},
+    style::Paint,
+};
 
 /// A line on how a result stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +17,16 @@ pub(crate) struct Standing {
 /// How this result stands, with the number of its figures that are limits of the device.
 pub(crate) fn standing_line(result: &RunResult) -> Standing {
     Standing { text: standing::describe(result), paint: paint(result.standing) }
+}
+
+/// How several runs stand together, as the last line on a terminal. `None` of none.
+pub fn of_several(results: &[RunResult]) -> Option<Section> {
+    standing::of_several(results.iter().map(|r| r.standing)).map(section)
+}
+
+pub(crate) fn section(standing: result::Standing) -> Section {
+    let line = Standing { text: standing.describe().to_owned(), paint: paint(standing) };
+    Section::new(Topic::Standing, "").with(Audience::TERMINAL, Block::Standing(line))
 }
 
 /// The same in a word or two, for a row of a table.

@@ -60,6 +60,11 @@ pub fn sheet(sweep: &SweepResult) -> Section {
     sheet::of(title, t, notes(sweep))
 }
 
+/// How the whole sweep stands, below its tables.
+pub fn standing(sweep: &SweepResult) -> Section {
+    standing::section(sweep.standing)
+}
+
 fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
     let shown = Shown::of(size, result.link_bps);
     let rates = shown.rate().map(|r| Rates::new(r, size.frame_size_bytes, result.directions, result.link_bps));

@@ -40,7 +40,7 @@ pub(crate) fn outcome_meaning(size: &SizeResult, link: Option<LinkSpeed>) -> Opt
         Outcome::AtMaximum if at_line_rate(size, link) => None,
         Outcome::Found => None,
         Outcome::AtMaximum => Some("the DUT does at least this; raise the highest load of the plan to find its limit"),
-        Outcome::TesterLimited => Some("the tester, not the DUT, set the highest load; the DUT does at least this"),
+        Outcome::TesterLimited => Some("the tester set the highest load; the DUT does at least this"),
         Outcome::BelowMinimum => Some("even the lowest load did not meet the goal"),
         Outcome::NoTraffic => Some("no frame came back at any load"),
         Outcome::Inconclusive => Some("too many trials were invalid, so there is no figure"),

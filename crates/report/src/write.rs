@@ -43,6 +43,41 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     with(path, |file| file.write_all(bytes)).map_err(|source| WriteError { path: path.to_owned(), source })
 }
 
+/// Whether [`write_atomic`] could make a file of this name: tries to, and leaves nothing.
+///
+/// # Errors
+/// [`WriteError`].
+pub fn probe(path: &Path) -> Result<(), WriteError> {
+    let failed = |source| WriteError { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => temporary_for(path).map(drop).map_err(failed),
+        Err(e) => Err(failed(e)),
+        // What is there is found out when it is written.
+        Ok(_) => Ok(()),
+    }
+}
+
+/// A temporary file in the directory of this one. It removes itself.
+fn temporary_for(target: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let directory = match target.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    // 0666 less the umask, as any file made by hand.
+    let made = tempfile::Builder::new()
+        .prefix(".linerate-")
+        .suffix(".tmp")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory);
+    made.map_err(|e| match directory.is_dir() {
+        // Such as /proc, which makes no files.
+        true if e.kind() == io::ErrorKind::NotFound => {
+            io::Error::other("its directory takes no files: name a file elsewhere")
+        }
+        _ => bare(e),
+    })
+}
+
 fn with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let target = match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
@@ -55,22 +90,12 @@ fn with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Resu
         Err(e) if e.kind() == io::ErrorKind::NotFound => path.to_owned(),
         Err(e) => return Err(e),
     };
-    let directory = match target.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    // 0666 less the umask, as any file made by hand; the temporary file removes itself on every early return.
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".linerate-")
-        .suffix(".tmp")
-        .permissions(fs::Permissions::from_mode(0o666))
-        .tempfile_in(&directory)
-        .map_err(bare)?;
+    let mut temporary = temporary_for(&target)?;
     fill(temporary.as_file_mut())?;
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|e| e.error)?;
     // The name too must survive a power cut; a file system that cannot sync a directory has done what it can.
-    if let Ok(dir) = File::open(&directory) {
+    if let Some(Ok(dir)) = target.parent().map(File::open) {
         let _ = dir.sync_all();
     }
     Ok(())
@@ -131,13 +156,15 @@ mod tests {
             (Path::new("/dev/full"), "the disk is full"),
             (&dir.path().join("none/run.json"), "mkdir -p"),
             (dir.path(), "name a file in it"),
-            (Path::new("/proc/linerate.json"), "cannot write /proc/linerate.json"),
+            (Path::new("/proc/linerate.json"), "takes no files"),
             (Path::new("/dev/null/run.json"), "not a directory"),
         ] {
             let text = write_atomic(path, b"x").unwrap_err().to_string();
             assert!(text.contains(says) && text.starts_with("cannot write ") && !text.contains('\n'), "{text}");
             assert!(!text.contains(".linerate-"), "{text}");
+            assert!(path.is_dir() || path == Path::new("/dev/full") || probe(path).is_err(), "{}", path.display());
         }
+        assert!(probe(&dir.path().join("run.json")).is_ok());
         assert!(names(dir.path()).is_empty());
     }
 }

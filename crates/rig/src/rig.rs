@@ -117,7 +117,7 @@ impl Rig {
         let room = data_room(options.max_frame);
         let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
         let mut warnings = facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge);
-        let shared = |text: &String| Warning { kind: WarningKind::Host, text: text.clone() };
+        let shared = |text: &String| Warning { kind: WarningKind::CpuShared, text: text.clone() };
         warnings.extend(polling.warnings().iter().map(shared));
         let mut rig = Self {
             eal,

@@ -26,14 +26,14 @@ pub struct RenamedKey {
 /// (usage) for a file that cannot be read, is too large or is not TOML of this shape; for one of the renamed keys, with
 /// its new name. They name the file and the line.
 pub fn read_toml<T: DeserializeOwned>(path: &Path, renamed: &[RenamedKey]) -> Result<T, Failure> {
-    let failure = |e: String| Failure::usage(format!("--config {}: {e}", path.display()));
+    let refused = |e: String| Failure::usage(format!("--config {}: {e}", path.display()));
     match fs::metadata(path) {
         Ok(m) if m.is_file() && m.len() <= MAX_BYTES => {}
-        Ok(_) => return Err(failure("must be a regular file of at most 64 MiB".into())),
-        Err(e) => return Err(failure(e.to_string())),
+        Ok(_) => return Err(refused("must be a regular file of at most 64 MiB".into())),
+        Err(e) => return Err(refused(failure::unreadable(&e))),
     }
-    let text = fs::read_to_string(path).map_err(|e| failure(e.to_string()))?;
-    parse(&text, renamed).map_err(failure)
+    let text = fs::read_to_string(path).map_err(|e| refused(failure::unreadable(&e)))?;
+    parse(&text, renamed).map_err(refused)
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(text: &str, renamed: &[RenamedKey]) -> Result<T, String> {

@@ -81,7 +81,7 @@ impl Reader {
         });
         let collector = collector.map_err(|e| {
             Failure::machine(format!(
-                "--flow-logger {logger}: cannot listen there: {e}: end what does, or choose another port"
+                "--logger {logger}: cannot listen there: {e}: end what does, or choose another port"
             ))
         })?;
         Ok(Self { logger: logger.clone(), taking, collector: Some(collector), before: Counts::default() })
@@ -158,7 +158,7 @@ impl Reader {
             }
             if begun.elapsed() >= most {
                 return Err(Failure::failed(format!(
-                    "--flow-logger ours={at}: after {} s not all flows are read, {} so far: a longer --flow-wait",
+                    "--logger ours={at}: after {} s not all flows are read, {} so far: a longer --flow-wait",
                     most.as_secs_f64(),
                     recorded.records()
                 )));
@@ -183,7 +183,7 @@ impl Client {
     fn connect(at: &str, token: Option<&str>) -> Result<Self, Failure> {
         let failed = |e: std::io::Error| {
             Failure::machine(format!(
-                "--flow-logger ours={at}: {e}: start the logger (linerate flowlog), or name where it listens"
+                "--logger ours={at}: {e}: start the logger (linerate flowlog), or name where it listens"
             ))
         };
         let stream = TcpStream::connect(at).map_err(failed)?;
@@ -192,9 +192,9 @@ impl Client {
         let hello: flow::protocol::Hello =
             serde_json::from_str(&client.line()?).map_err(|_| client.wrong("no greeting of a linerate flowlog"))?;
         match (hello.auth, token) {
-            (true, None) => Err(Failure::usage(format!(
-                "--flow-logger ours={at}: it asks for a token: add ,token=TOKEN to the address"
-            ))),
+            (true, None) => {
+                Err(Failure::usage(format!("--logger ours={at}: it asks for a token: add ,token=TOKEN to the address")))
+            }
             (true, Some(token)) => {
                 client.ask(json!({ "ask": "auth", "token": token }))?;
                 Ok(client)
@@ -204,7 +204,7 @@ impl Client {
     }
 
     fn wrong(&self, what: &str) -> Failure {
-        Failure::failed(format!("--flow-logger ours={}: {what}: is that a linerate flowlog?", self.at))
+        Failure::failed(format!("--logger ours={}: {what}: is that a linerate flowlog?", self.at))
     }
 
     fn line(&mut self) -> Result<String, Failure> {
@@ -222,7 +222,7 @@ impl Client {
         let answer: Answer =
             serde_json::from_str(&self.line()?).map_err(|_| self.wrong("no answer of its protocol"))?;
         match answer.what {
-            What::Error(text) => Err(Failure::failed(format!("--flow-logger ours={}: it says: {text}", self.at))),
+            What::Error(text) => Err(Failure::failed(format!("--logger ours={}: it says: {text}", self.at))),
             what => Ok(what),
         }
     }

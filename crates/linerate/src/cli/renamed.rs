@@ -49,9 +49,15 @@ pub fn check(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
             Some((flag, value)) => (flag, Some(value)),
             None => (*word, words.get(n + 1).copied()),
         };
-        if let Some(renamed) = RENAMED.iter().find(|r| r.old == flag && r.commands.contains(command)) {
-            return Err(renamed.refusal(value));
-        }
+        let Some(renamed) = RENAMED.iter().find(|r| r.old == flag) else { continue };
+        return Err(match renamed.commands.contains(command) {
+            true => renamed.refusal(value),
+            false => Failure::usage(format!(
+                "{flag} belonged to linerate {}: it is now {}",
+                renamed.commands.join(" and "),
+                renamed.new
+            )),
+        });
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub struct ScoreArgs {
     #[arg(long, value_name = "NAME|FILE", default_value = "rfc2544")]
     pub plan: String,
     /// Frame size in bytes, FCS included [default: the smallest that the headers allow].
-    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_delimiter = ',')]
     pub frame_sizes: Vec<Frames>,
     /// Of a churn without a rate: the lowest load of the search.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, help_heading = "Search")]

@@ -9,7 +9,10 @@ use std::{
 use campaign::suite::path_for_run;
 use failure::{Exit, Failure};
 use measure::result::RunResult;
-use report::{write::write_atomic, Detail, Section, Style};
+use report::{
+    write::{probe, write_atomic},
+    Detail, Section, Style,
+};
 
 use rustix::fs::{access, Access};
 
@@ -58,6 +61,7 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
                 parent.display()
             )));
         }
+        probe(path).map_err(Failure::machine)?;
         if path.is_dir() {
             return Err(Failure::usage(format!(
                 "cannot write {}: it is a directory: name a file in it",

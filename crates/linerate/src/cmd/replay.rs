@@ -31,7 +31,7 @@ impl<'a> Asked<'a> {
     pub fn read(args: &'a TrialArgs) -> Result<Option<Self>, Failure> {
         let Some(path) = args.replay.replay.as_deref() else { return Ok(None) };
         let refuse = |why: &dyn std::fmt::Display| Failure::usage(format!("--replay {}: {why}", path.display()));
-        let file = File::open(path).map_err(|e| refuse(&e))?;
+        let file = File::open(path).map_err(|e| refuse(&failure::unreadable(&e)))?;
         let capture = Capture::read(file).map_err(|e| refuse(&e))?;
         Ok(Some(Self { args, path, capture: Arc::new(capture) }))
     }

@@ -73,7 +73,7 @@ fn table(document: &Document, args: &ShowArgs, written: &[PathBuf]) -> String {
 }
 
 fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Result<(), Failure> {
-    let document = Document::of(sweep_sheets(args, sweep)?);
+    let document = Document::of(sweep_sheets(args, sweep)?).with([report::sweep::standing(sweep)]);
     let documents = Documents {
         json: &|| report::json::sweep(sweep).map_err(|e| e.to_string()),
         svg: &|| report::svg::sweep(sweep).map_err(|e| e.to_string()),

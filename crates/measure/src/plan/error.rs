@@ -46,6 +46,14 @@ impl PlanError {
         }
     }
 
+    /// The same without the line.
+    pub(crate) fn without_place(self) -> Self {
+        match self {
+            Self::Toml { problem, .. } => Self::Toml { place: String::new(), problem },
+            other => other,
+        }
+    }
+
     /// The library's own message is a picture of several lines; this is the same in one.
     pub(crate) fn from_toml(source: &str, error: &toml::de::Error) -> Self {
         let mut problem = error.message().trim().replace('\n', ": ");

@@ -35,7 +35,8 @@ pub fn read<E: From<PlanError>>(name: &str, text_of: impl TextOf<E>) -> Result<O
     let Ok(mut table) = text.parse::<Table>() else { return Ok(None) };
     let Some(runs) = table.remove("runs") else { return Ok(None) };
     let layout = table.remove("layout").map(|given| given.as_str().map_or_else(|| given.to_string(), str::to_owned));
-    let base = Plan::from_toml(&table.to_string()).map_err(|e| at(name, e))?;
+    // Lines of the text without the runs are not those of the file.
+    let base = Plan::from_toml(&table.to_string()).map_err(|e| at(name, e.without_place()))?;
     let runs = list(name, runs)?;
     let names = runs.iter().map(|run| run_name(name, run)).collect::<Result<Vec<_>, _>>()?;
     if let Some(twice) = names.iter().enumerate().find(|(i, run)| names[..*i].contains(run)) {

@@ -33,8 +33,10 @@ pub enum WarningKind {
     PortCounters,
     /// Frames of a replay came back that are none of the capture's.
     Foreign,
-    /// The machine is virtual, or lcores share a CPU.
+    /// The machine is virtual, or lcores share a CPU with each other.
     Host,
+    /// Another process polls on a CPU in use.
+    CpuShared,
     /// The run was stopped before its end.
     Stopped,
     /// The device was simulated: nothing was measured.

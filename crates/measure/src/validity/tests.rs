@@ -279,7 +279,7 @@ fn texts_are_one_line_with_figures_cause_and_remedy() {
     insta::assert_snapshot!(texts.join("\n"), @r"
     TesterShort: the tester did not offer 2000 of 1000000 frames due from a (0.2 %, allowed 0.1 %): its core is too slow or was taken away; lower the load, use larger frames, or give it a core of its own
     Stretched: sending took 1.050000 s instead of 1 s (+5.00 %, allowed 1 %): the tester was stopped or its clock jumped; keep other work off its core, or send for longer
-    Interrupted: 140 frames were lost or refused and polling gaps explain up to 100200: 50.1 ms away in all, most of it on the data plane's lcore 2 (CPU 5) (50.1 ms in 3 gaps, the largest 50.0 ms); isolate its CPU or leave it to Linerate, the trial is repeated
+    Interrupted: 140 frames were lost or refused and polling gaps explain up to 100200: 50.1 ms away in all, most of it on the data plane's lcore 2 (CPU 5) (50.1 ms in 3 gaps, the largest 50.0 ms); isolate its CPU, or leave it to Linerate
     Stalled: the data plane's lcore 2 (CPU 5) did not poll for 50.0 ms, 12.0 ms into the trial (allowed 10.0 ms): the load was not what was asked; something else ran on its CPU or the host took it, keep it free
     Counters: counts do not add up (a -> b: 6 frames came back of 5 sent): frames of another trial or sender, or a fault of the tester; wait longer between trials (trust.residual), and keep other senders off the ports
     Clock: TSC and CLOCK_MONOTONIC drifted +10000 ppm apart (allowed 500 ppm): delays are withheld, loss still counts; boot with a TSC the kernel trusts (clocksource=tsc)

@@ -96,6 +96,7 @@ fn warning_word(kind: WarningKind) -> &'static str {
         WarningKind::PortCounters => "port counters",
         WarningKind::Foreign => "foreign frames",
         WarningKind::Host => "virtual or shared machine",
+        WarningKind::CpuShared => "CPU polled by another process",
         WarningKind::Stopped => "stopped",
         WarningKind::Simulated => "simulated device",
         WarningKind::Needs => "unmet requirements",

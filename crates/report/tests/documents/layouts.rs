@@ -3,7 +3,7 @@
 use measure::result::{Outcome, Placement, RunResult, Warning, WarningKind};
 use report::{
     layout::{compare, plan_against, sheet, Layout},
-    sheet as sheets, Section, Style,
+    sheet as sheets, Detail, Document, Section, Style,
 };
 use serde_json::json;
 
@@ -32,7 +32,8 @@ const TABLE_7_5: &str = "\
 1518,40000,3250975,100";
 
 fn plain(sheet: &Section, style: &Style) -> String {
-    sheets::text(std::slice::from_ref(sheet), style)
+    let document = Document::of(vec![sheet.clone()]);
+    format!("\n{}", report::terminal::render(&document, Detail::Verbose, style, &[]))
 }
 
 fn csv(sheet: &Section) -> String {

@@ -12,7 +12,7 @@ use measure::{
     plan::{Plan, ValidPlan},
     result::RunResult,
 };
-use report::layout;
+use report::{layout, Detail, Document};
 use rig::Device;
 
 use super::{baseline, dry_run, job};
@@ -53,7 +53,9 @@ pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     if !results.is_empty() {
         let layout = args.tables.layout.map_or(set.layout, crate::cli::layout::LayoutArg::layout);
         let sheet = layout::sheet(&results.iter().collect::<Vec<_>>(), layout);
-        out::print(&report::sheet::text(&[sheet], &output::style()));
+        let sections: Vec<_> = std::iter::once(sheet).chain(report::of_several(&results)).collect();
+        let document = Document::of(sections);
+        out::print(&format!("\n{}", report::terminal::render(&document, Detail::Verbose, &output::style(), &[])));
     }
     Ok(exit)
 }

@@ -83,7 +83,7 @@ fn show(result: &SweepResult, args: &BenchArgs) -> Result<(), Failure> {
         Some(layouts @ [_, ..]) => report::sheet::csv(layouts),
         _ => report::sweep::csv(result),
     };
-    let document = Document::of(sheets.clone());
+    let document = Document::of(sheets.clone()).with([report::sweep::standing(result)]);
     output::write(
         &Documents {
             json: &json,

@@ -93,7 +93,7 @@ fn is_address(text: &str) -> bool {
 fn read_token(path: &Path) -> Result<String, Failure> {
     let fail = |why: String| Failure::usage(format!("--token-file {}: {why}", path.display()));
     let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|e| fail(e.to_string()))?;
+    let file = std::fs::File::open(path).map_err(|e| fail(failure::unreadable(&e)))?;
     file.take(MAX_TOKEN + 1).read_to_string(&mut text).map_err(|e| fail(e.to_string()))?;
     let token = text.lines().next().unwrap_or_default().trim();
     if text.len() as u64 > MAX_TOKEN || token.is_empty() {
@@ -105,7 +105,7 @@ fn read_token(path: &Path) -> Result<String, Failure> {
 /// The file of trusted certificates, if it can be opened. The connection checks its contents.
 fn trust(path: &Path) -> Result<TlsTrust, Failure> {
     let fail = |why: String| Failure::usage(format!("--tls-ca {}: {why}", path.display()));
-    let file = std::fs::File::open(path).and_then(|file| file.metadata()).map_err(|e| fail(e.to_string()))?;
+    let file = std::fs::File::open(path).and_then(|file| file.metadata()).map_err(|e| fail(failure::unreadable(&e)))?;
     if !file.is_file() {
         return Err(fail("must be a regular file with certificates in PEM".into()));
     }

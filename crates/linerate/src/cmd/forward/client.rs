@@ -99,16 +99,16 @@ fn apply(table: &str, change: &Change) -> Result<(), Failure> {
 
 /// The file's lines, each ended; `-` is standard input.
 fn read(file: &std::path::Path) -> Result<Vec<u8>, Failure> {
-    let failure = |e: String| Failure::usage(format!("{}: {e}", file.display()));
+    let refused = |e: String| Failure::usage(format!("{}: {e}", file.display()));
     let mut bytes = Vec::new();
     if file.as_os_str() == "-" {
-        io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
+        io::stdin().lock().take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refused(e.to_string()))?;
     } else {
-        let open = fs::File::open(file).map_err(|e| failure(e.to_string()))?;
-        open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| failure(e.to_string()))?;
+        let open = fs::File::open(file).map_err(|e| refused(failure::unreadable(&e)))?;
+        open.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|e| refused(e.to_string()))?;
     }
     if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(failure("larger than 1 GiB: split the file".into()));
+        return Err(refused("larger than 1 GiB: split the file".into()));
     }
     if !bytes.is_empty() && !bytes.ends_with(b"\n") {
         bytes.push(b'\n');
