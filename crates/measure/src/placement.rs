@@ -154,7 +154,9 @@ mod tests {
     fn a_class_has_the_median_of_its_latest_latencies() {
         let mut c = PlacementClassifier::default();
         let mut median_after = |ns: f64, times: usize| {
-            (0..times).for_each(|_| drop(c.classify(Some(ns), None)));
+            for _ in 0..times {
+                c.classify(Some(ns), None);
+            }
             c.placement(0).map(|placement| placement.core_to_core_ns)
         };
         let medians = [60.0, 90.0, 80.0, 70.0, 100.0].map(|ns| median_after(ns, 1));
