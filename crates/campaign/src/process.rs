@@ -118,12 +118,17 @@ pub fn read_job(from: &mut impl Read) -> Result<Job, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use measure::plan::Plan;
 
     use super::*;
 
-    fn job() -> Job {
+    /// Starts this program instead of ours.
+    pub(crate) fn launcher(program: &str) -> Launcher {
+        Launcher { program: program.into() }
+    }
+
+    pub(crate) fn job() -> Job {
         let mut plan = Plan::default();
         plan.frame_sizes.truncate(2);
         let device = rig::device::DeviceOptions { dut: Some("sim".into()), ..Default::default() };
@@ -146,8 +151,7 @@ mod tests {
     #[test]
     fn a_process_without_an_answer_is_a_failure() {
         for program in ["/bin/true", "/bin/false", "/nowhere/at-all"] {
-            let launcher = Launcher { program: program.into() };
-            let answer = launcher.run(&job(), &Stop::simulated(false));
+            let answer = launcher(program).run(&job(), &Stop::simulated(false));
             assert!(answer.result.is_none() && answer.failure.is_some(), "{program}");
         }
     }

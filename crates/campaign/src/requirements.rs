@@ -135,12 +135,16 @@ mod tests {
         for options in [dut("sim"), dut("l3"), outside] {
             assert!(texts(options, &Plan::default(), None).is_empty(), "the usual plan needs nothing");
         }
+        let two_ports = Plan::from_toml("needs = { ports = 2 }").unwrap();
+        assert!(texts(dut("l3"), &two_ports, None).is_empty());
     }
 
     #[test]
     fn needs_are_those_of_the_plan() {
         let plan = |toml: &str| describe(&Plan::from_toml(toml).unwrap());
         assert_eq!(plan(""), "two ports; or no port, for the built-in l3");
+        assert_eq!(plan("needs = { ports = 2 }"), plan(""));
+        insta::assert_snapshot!(plan("tests = ['address-caching']"), @"three ports of a bridge; or no port, for the built-in l3");
         let all = "frame_sizes = [9018]\ntraffic.mpls = [16]\ntraffic.direction = 'both-ways'\nsearch.upper = '90%'\n\
                    dut.function = 'mpls'";
         assert_eq!(

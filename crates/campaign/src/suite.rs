@@ -72,18 +72,39 @@ pub fn path_for_run(path: &Path, run: &str) -> PathBuf {
 
 /// The exit code of all: stopped goes before what is wrong, that before inconclusive, that before failed.
 pub fn worst_exit(so_far: Exit, this: Exit) -> Exit {
-    const ORDER: [Exit; 6] = [Exit::Passed, Exit::Failed, Exit::Untrusted, Exit::Usage, Exit::Machine, Exit::Stopped];
-    let rank = |exit: Exit| ORDER.iter().position(|e| *e == exit);
-    if rank(this) > rank(so_far) {
-        this
-    } else {
-        so_far
-    }
+    let worst_first = [Exit::Stopped, Exit::Machine, Exit::Usage, Exit::Untrusted, Exit::Failed];
+    worst_first.into_iter().find(|exit| [so_far, this].contains(exit)).unwrap_or(Exit::Passed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::tests::{job, launcher};
+
+    /// The numbers of the runs that began.
+    #[derive(Default)]
+    struct Begun(Vec<usize>);
+
+    impl SuiteView for Begun {
+        fn begins(&mut self, number: usize, _: usize, _: &str) {
+            self.0.push(number);
+        }
+
+        fn ended(&mut self, _: &str, _: &JobAnswer) -> Result<(), Failure> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_suite_goes_on_after_a_failure_and_ends_at_a_signal() {
+        let members = ["a", "b"].map(|name| Member { name: name.to_owned(), job: job() });
+        for (stopped, exit, begun) in [(false, Exit::Failed, vec![1, 2]), (true, Exit::Stopped, vec![1])] {
+            let mut view = Begun::default();
+            let ran = run(&members, &launcher("/bin/false"), &Stop::simulated(stopped), &mut view);
+            assert_eq!(ran.unwrap(), (exit, Vec::new()));
+            assert_eq!(view.0, begun);
+        }
+    }
 
     #[test]
     fn each_run_has_files_of_its_own() {

@@ -123,7 +123,8 @@ pub fn run(
             break;
         }
     }
-    let standing = standing_of(exit, &measured);
+    let of_points = standing::of_several(measured.iter().map(|point: &SweepPoint| point.result.standing));
+    let standing = standing_of(exit, of_points);
     let result = SweepResult {
         schema: SWEEP_SCHEMA.to_owned(),
         linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -140,8 +141,7 @@ pub fn run(
 }
 
 /// How a sweep stands: as its points together, unless something ended it before the last.
-fn standing_of(exit: Exit, points: &[SweepPoint]) -> Standing {
-    let of_points = standing::of_several(points.iter().map(|point| point.result.standing));
+fn standing_of(exit: Exit, of_points: Option<Standing>) -> Standing {
     match (exit, of_points) {
         (Exit::Stopped, _) => Standing::Stopped,
         (Exit::Untrusted, _) => Standing::NotTrustworthy,
@@ -169,6 +169,53 @@ mod tests {
     use rig::device::DeviceOptions;
 
     use super::*;
+    use crate::process::tests::{job, launcher};
+
+    #[test]
+    fn a_sweep_stands_as_its_points_unless_it_ended_early() {
+        use Standing::*;
+        for (exit, of_points, standing) in [
+            (Exit::Passed, Some(CriterionMet), CriterionMet),
+            (Exit::Passed, Some(NotDeviceLimit), NotDeviceLimit),
+            (Exit::Passed, None, Interrupted),
+            (Exit::Stopped, Some(CriterionMissed), Stopped),
+            (Exit::Untrusted, Some(CriterionMissed), NotTrustworthy),
+            (Exit::Failed, Some(CriterionMissed), CriterionMissed),
+            (Exit::Failed, Some(Completed), Interrupted),
+            (Exit::Machine, None, Interrupted),
+        ] {
+            assert_eq!(standing_of(exit, of_points), standing, "{exit:?} {of_points:?}");
+        }
+    }
+
+    struct NoView;
+
+    impl SweepView for NoView {
+        fn begins(&mut self, _: usize, _: usize, _: &Point) {}
+        fn measured(&mut self, _: &RunResult) {}
+        fn failed(&mut self, _: &Failure) {}
+    }
+
+    #[test]
+    fn a_sweep_without_a_point_that_was_measured_has_no_result() {
+        let plan = Plan::from_toml("[sweep]\nflows = [1, 2]").unwrap().validate().unwrap();
+        for (stopped, exit) in [(false, Exit::Failed), (true, Exit::Stopped)] {
+            let stop = Stop::simulated(stopped);
+            let swept = run(&plan, &job(), &launcher("/bin/false"), &stop, &mut NoView).unwrap();
+            assert!(swept.exit == exit && swept.result.is_none() && swept.ended.is_ok(), "{:?}", swept.exit);
+        }
+    }
+
+    #[test]
+    fn the_command_of_a_sweep_gets_the_values_of_the_point() {
+        let ran = |script: &str| {
+            let toml = format!("[sweep]\ncores = [2]\nflows = [7]\ncommand = ['sh', '-c', '{script}']");
+            let plan = Plan::from_toml(&toml).unwrap().validate().unwrap();
+            run_command(&plan, &plan.sweep.points()[0], &Stop::simulated(false)).map_err(|e| e.exit)
+        };
+        assert_eq!(ran("test $LINERATE_CORES = 2 && test {flows} = 7"), Ok(()));
+        assert_eq!(ran("exit 1"), Err(Exit::Failed));
+    }
 
     #[test]
     fn only_what_can_be_changed_is_swept() {

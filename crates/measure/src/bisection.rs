@@ -110,6 +110,7 @@ mod tests {
     fn whole_numbers_are_taken_where_there_are_any() {
         assert_eq!(whole_middle(1.0, 4.0), Some(3.0));
         assert_eq!(whole_middle(1.0, 2.0), Some(1.5));
+        assert_eq!(whole_middle(1.0, 1.8), Some(1.4), "1 is not inside");
         assert_eq!(whole_middle(1.0, 1.0), None);
         assert!(is_narrow(99.0, 100.0, 0.01) && !is_narrow(98.9, 100.0, 0.01));
     }

@@ -145,6 +145,27 @@ mod tests {
     }
 
     #[test]
+    fn two_runs_are_compared_by_the_same_factor() {
+        assert!(same_place(60.0, 149.0) && same_place(149.0, 60.0));
+        assert!(!same_place(60.0, 151.0) && !same_place(151.0, 60.0));
+    }
+
+    #[test]
+    fn a_class_has_the_median_of_its_latest_latencies() {
+        let mut c = PlacementClassifier::default();
+        let mut median_after = |ns: f64, times: usize| {
+            for _ in 0..times {
+                c.classify(Some(ns), None);
+            }
+            c.placement(0).map(|placement| placement.core_to_core_ns)
+        };
+        let medians = [60.0, 90.0, 80.0, 70.0, 100.0].map(|ns| median_after(ns, 1));
+        assert_eq!(medians, [60.0, 90.0, 80.0, 80.0, 80.0].map(Some));
+        assert_eq!(median_after(60.0, MEMORY), Some(60.0));
+        assert_eq!(median_after(100.0, MEMORY / 2 + 1), Some(100.0), "the oldest are forgotten");
+    }
+
+    #[test]
     fn a_wild_probe_never_panics_and_classes_stay_few() {
         let mut c = PlacementClassifier::default();
         for ns in [f64::NAN, -5.0, 0.0, f64::INFINITY] {
@@ -153,7 +174,7 @@ mod tests {
         for i in 0..60 {
             c.classify(Some(1.5_f64.powi(i)), None);
         }
-        assert!(c.classes() <= 8);
+        assert_eq!(c.classes(), MAX_CLASSES);
     }
 
     #[test]

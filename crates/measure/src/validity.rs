@@ -140,8 +140,7 @@ fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
     if failed_anyway(e.trial) {
         return None;
     }
-    let short =
-        |d: &&DirectionCounts| d.skipped > 0 && d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get();
+    let short = |d: &&DirectionCounts| d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get();
     let d = e.trial.directions.iter().filter(short).max_by_key(|d| d.skipped)?;
     let text = format!(
         "the tester did not offer {} of {} frames due from {} ({}, allowed {}): its core is too slow or was taken away; \

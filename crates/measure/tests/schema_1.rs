@@ -3,7 +3,11 @@
 
 use measure::{
     result::{RunResult, Verdict, SCHEMA, SCHEMA_1},
-    schema::{device::DeviceRecord, standing::Standing},
+    schema::{
+        device::DeviceRecord,
+        standing::Standing,
+        sweep::{SweepResult, SWEEP_SCHEMA, SWEEP_SCHEMA_1},
+    },
     standing, upgrade,
 };
 
@@ -53,4 +57,55 @@ fn passed_never_stands_over_figures_of_the_tester() {
     upgrade::run(&mut result);
     assert_eq!(result.standing, Standing::NotDeviceLimit);
     assert_eq!(standing::describe(&result), "completed; no criterion was set; the figure is not a limit of the device");
+}
+
+#[test]
+fn a_run_without_a_figure_keeps_its_standing() {
+    let mut result = stored("failed");
+    result.sizes.clear();
+    upgrade::run(&mut result);
+    assert_eq!(result.standing, Standing::CriterionMissed);
+}
+
+#[test]
+fn figures_of_a_run_that_did_not_end_are_not_described() {
+    for standing in [Standing::Stopped, Standing::Interrupted] {
+        let result = RunResult { standing, ..stored("passed") };
+        assert_eq!(standing::describe(&result), standing.describe());
+    }
+}
+
+#[test]
+fn old_words_for_placements_are_replaced() {
+    for (old, new) in [("apart", "separate"), ("together", "combined"), ("combined", "combined")] {
+        let mut result = stored("passed");
+        result.effective_plan["trust"]["placements"] = old.into();
+        upgrade::run(&mut result);
+        assert_eq!(result.effective_plan["trust"]["placements"], new);
+    }
+}
+
+/// A sweep of one point with this result.
+fn sweep_of(point: &str, verdict: &str) -> SweepResult {
+    let text = format!(
+        r#"{{ "schema": "{SWEEP_SCHEMA_1}", "linerate_version": "0.1.0", "plan_name": "p", "started_at": "", "elapsed_s": 1,
+              "effective_plan": {{}}, "keys": ["cores"], "planned": 1, "verdict": "{verdict}",
+              "points": [{{ "values": {{ "cores": 1 }}, "result": {point} }}] }}"#
+    );
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_sweep_of_schema_1_is_upgraded_with_its_points() {
+    let limited = STORED.replace("\"outcome\": \"found\"", "\"outcome\": \"tester_limited\"");
+    for (point, verdict, standing) in [
+        (STORED, "passed", Standing::Completed),
+        (&limited, "passed", Standing::NotDeviceLimit),
+        (&limited, "stopped", Standing::Stopped),
+    ] {
+        let mut sweep = sweep_of(point, verdict);
+        upgrade::sweep(&mut sweep);
+        assert_eq!((sweep.schema.as_str(), sweep.standing), (SWEEP_SCHEMA, standing));
+        assert_eq!(sweep.points[0].result.schema, SCHEMA);
+    }
 }

@@ -43,8 +43,7 @@ impl<'a> Resolver<'a> {
                 Target::Module(_) => None,
             })
             .collect();
-        let unknown = found.is_none() || definitions.is_empty();
-        if reference.kind == Kind::Macro && unknown {
+        if reference.kind == Kind::Macro && definitions.is_empty() {
             let files = self.krate.macros.get(&name).into_iter().flatten();
             definitions.extend(files.map(|file| (*file, name.clone())));
         }

@@ -46,7 +46,8 @@ fn two_rings_are_two() {
     let [a, b, c, d] = &files;
     let ends = [(a, b), (b, a), (b, c), (c, d), (d, c)];
     let arrows = ends.iter().map(|(x, y)| (((*x).clone(), (*y).clone()), BTreeSet::new())).collect();
-    assert_eq!(rings(&arrows).iter().map(|ring| ring.files.len()).collect::<Vec<_>>(), [2, 2]);
+    let sizes: Vec<_> = rings(&arrows).iter().map(|ring| (ring.files.len(), ring.arrows.len())).collect();
+    assert_eq!(sizes, [(2, 2), (2, 2)], "the arrow from one to the other is of none");
 }
 
 #[test]
@@ -61,6 +62,8 @@ fn imports_of_every_form_are_arrows() {
         "use crate::b::*; fn f(_: This) {}",
         "use super::b; fn f(_: b::This) {}",
         "use super::b as other; fn f(_: other::This) {}",
+        "use super::b::{self}; fn f(_: b::This) {}",
+        "use super::b::{self as other}; fn f(_: other::This) {}",
         "fn f() { use crate::b::This; }",
         "fn f() { use super::b; b::This; }",
         "mod own { use super::super::b::This; }",
@@ -88,6 +91,12 @@ fn paths_in_code_are_arrows() {
         ("use super::b::That::*; fn f() { One; }", "That"),
         ("#[cfg(not(test))] use crate::b::N;", "N"),
         ("#[cfg(any(test, unix))] use crate::b::N;", "N"),
+        ("struct S { #[serde(with = \"crate::b::some_name\")] x: u8 }", "some_name"),
+        ("fn f() { S { x: crate::b::N }; }", "N"),
+        ("pub use crate::b::N; fn f() { println!(\"{}\", N); }", "N"),
+        ("use super::b; fn f(b: u8) { println!(\"{}\", b::N); }", "N"),
+        ("pub use crate::b::f; fn g(f: u8) { println!(\"{}\", f(1)); }", "f"),
+        ("fn f() { m!(S { x: &crate::b::N }); }", "N"),
         ("pub use crate::b::N; fn f(x: u8) { match x { N => (), _ => () } }", "N"),
     ] {
         assert_eq!(from_a(code), [format!("a.rs -> b.rs: {name}")], "{code}");
@@ -110,6 +119,18 @@ fn what_is_not_used_is_not_an_arrow() {
         "#[test] fn f() { crate::b::f(); }",
         "mod own { #[cfg(test)] mod tests { use crate::b::This; } }",
         "struct S { #[cfg(test)] x: crate::b::This }",
+        "#[cfg(any(test, all(test, unix)))] use crate::b::This;",
+        "struct S; impl S { #[cfg(test)] fn f(_: crate::b::This) {} }",
+        "struct S; impl S { #[cfg(test)] const X: crate::b::This = 1; }",
+        "trait T { #[cfg(test)] fn f(_: crate::b::This); }",
+        "enum E { #[cfg(test)] A(crate::b::This) }",
+        "fn f() { S { #[cfg(test)] x: crate::b::N }; }",
+        "pub use crate::b::N; #[cfg(N)] fn f() {}",
+        "pub use crate::b::f; fn g(f: u8) { println!(\"{} {}\", f, f); }",
+        "pub use crate::b::f; fn g(x: X) { println!(\"{}\", x.f); }",
+        "pub use crate::b::f; fn g() { m!(S { f: 1 }); }",
+        "use super::b::That::*; fn f() { Three; }",
+        "struct S { #[serde(rename = \"crate::b::no name\")] x: u8 }",
         "use ::b::This;",
         "use std::f; fn g() { f(); }",
         "pub(in crate::b) struct X;",
@@ -119,6 +140,50 @@ fn what_is_not_used_is_not_an_arrow() {
         "use b::This; mod b { pub struct This; }",
     ] {
         assert_eq!(from_a(code), none(), "{code}");
+    }
+}
+
+#[test]
+fn items_of_every_kind_use_names_unless_they_are_for_tests() {
+    for item in [
+        "const X: crate::b::This = 1;",
+        "static X: crate::b::This = 1;",
+        "enum E { A(crate::b::This) }",
+        "extern \"C\" { fn g(_: crate::b::This); }",
+        "impl crate::b::This {}",
+        "impl S { fn f(_: crate::b::This) {} }",
+        "impl S { const X: crate::b::This = 1; }",
+        "made!(crate::b::This);",
+        "mod own { use crate::b::This; }",
+        "struct S(crate::b::This);",
+        "trait T { fn f(_: crate::b::This); }",
+        "trait T = From<crate::b::This>;",
+        "type T = crate::b::This;",
+        "union U { x: crate::b::This }",
+    ] {
+        assert_eq!(from_a(item), ["a.rs -> b.rs: This"], "{item}");
+        assert_eq!(from_a(&format!("#[cfg(test)] {item}")), none(), "{item}");
+    }
+    // A crate that only tests know hides nothing.
+    let hidden = "#[cfg(test)] extern crate other as This; use crate::b::*; fn g(_: This) {}";
+    assert_eq!(from_a(hidden), ["a.rs -> b.rs: This"]);
+}
+
+#[test]
+fn items_of_every_kind_hide_those_of_a_glob() {
+    for item in [
+        "const This: u8 = 1;",
+        "static This: u8 = 1;",
+        "fn This() {}",
+        "struct This;",
+        "union This { x: u8 }",
+        "type This = u8;",
+        "trait This {}",
+        "trait This = Clone;",
+        "enum This {}",
+        "extern crate other as This;",
+    ] {
+        assert_eq!(from_a(&format!("use crate::b::*; {item} fn g() {{ This; }}")), none(), "{item}");
     }
 }
 
@@ -172,6 +237,31 @@ fn a_glob_brings_only_what_is_visible() {
 }
 
 #[test]
+fn a_glob_brings_what_a_restriction_allows() {
+    for (visibility, file) in [("pub(crate)", "b/deep.rs"), ("pub(super)", "c.rs"), ("pub(self)", "c.rs")] {
+        let deep = format!("{visibility} struct Thing;");
+        let files = [
+            ("lib.rs", "mod a; mod b; mod c;"),
+            ("a.rs", "use crate::b::deep::*; use crate::c::*; fn f(_: Thing) {}"),
+            ("b.rs", "pub mod deep;"),
+            ("b/deep.rs", deep.as_str()),
+            ("c.rs", "pub struct Thing;"),
+        ];
+        assert_eq!(seen(&files), [format!("a.rs -> {file}: Thing")], "{visibility}");
+    }
+}
+
+#[test]
+fn a_variable_of_a_macros_name_is_not_the_macro() {
+    let files = [
+        ("lib.rs", "#[macro_use] mod m; mod a;"),
+        ("m.rs", "macro_rules! made { () => {} }"),
+        ("a.rs", "fn f() { made; }"),
+    ];
+    assert_eq!(seen(&files), none());
+}
+
+#[test]
 fn what_a_macro_makes_stands_in_its_file() {
     let files = [
         ("lib.rs", "#[macro_use] mod m; mod a; mod b;"),
@@ -204,4 +294,6 @@ fn a_file_that_is_missing_or_not_rust_is_an_error() {
 fn a_module_may_name_its_file() {
     let files = [("lib.rs", "#[path = \"other/x.rs\"] mod a; use a::A;"), ("other/x.rs", "pub struct A;")];
     assert_eq!(seen(&files), ["lib.rs -> other/x.rs: A"]);
+    let files = [("lib.rs", "/// Text.\nmod a; use a::A;"), ("a.rs", "pub struct A;")];
+    assert_eq!(seen(&files), ["lib.rs -> a.rs: A"]);
 }

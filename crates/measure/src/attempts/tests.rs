@@ -57,6 +57,23 @@ fn a_load_that_is_not_offered_is_beyond_the_tester() {
 }
 
 #[test]
+fn few_repeats_are_enough_to_give_up() {
+    let most_offered = Fps::from_raw(8e5);
+    let first = |max_repeats, trial: &TrialRecord| Attempts::new(max_repeats).rule(trial, None);
+    assert_eq!(first(0, &short()), Ruling::BeyondTester { most_offered, disturbed: false });
+    assert_eq!(first(1, &short()), Ruling::BeyondTester { most_offered, disturbed: true });
+    assert!(matches!(first(0, &trial(&[Rule::Stalled])), Ruling::GiveUp(GivenUp::Invalid { trials: 1, .. })));
+}
+
+#[test]
+fn refused_frames_were_offered() {
+    let mut refused = short();
+    (refused.directions[0].sent, refused.directions[0].refused) = (700_000, 100_000);
+    let ruling = Attempts::new(0).rule(&refused, None);
+    assert_eq!(ruling, Ruling::BeyondTester { most_offered: Fps::from_raw(8e5), disturbed: false });
+}
+
+#[test]
 fn a_placement_that_does_not_come_back_ends_it() {
     let mut attempts = Attempts::new(1000);
     assert_eq!(attempts.rule(&placed(0), Some(0)), Ruling::Counts);

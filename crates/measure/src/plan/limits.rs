@@ -106,3 +106,20 @@ pub(super) fn span(key: &str, value: Duration, low: Duration) -> Check {
 pub(super) fn percent(percent: f64) -> Ratio {
     Ratio::new(percent / 100.0).unwrap_or(Ratio::ZERO)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_a_range_are_legal() {
+        let label = |value| within("traffic.mpls", value, MPLS_LABEL).is_ok();
+        assert_eq!([15, 16, 0xf_ffff, 0x10_0000].map(label), [false, true, true, false]);
+        let precision = |value| between("search.precision", Ratio::new(value).unwrap(), PRECISION).is_ok();
+        assert_eq!([0.0, 0.00001, 0.5, 0.51].map(precision), [false, true, true, false]);
+        let day = Duration::from_secs(24 * 60 * 60);
+        let spans = [SHORTEST_TRIAL - Duration::from_nanos(1), SHORTEST_TRIAL, 30 * day, 30 * day + SHORTEST_GAP];
+        assert_eq!(spans.map(|value| span("key", value, SHORTEST_TRIAL).is_ok()), [false, true, true, false]);
+        assert_eq!(percent(50.0).get(), 0.5);
+    }
+}

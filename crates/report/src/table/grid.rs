@@ -105,7 +105,7 @@ impl Table {
         while let Some(&(_, group)) = rest.get(at) {
             let members: Vec<usize> = rest.iter().skip(at).take_while(|(_, g)| *g == group).map(|(i, _)| *i).collect();
             let whole: usize = members.iter().map(|&i| cost(i)).sum();
-            if taken + whole > width + 2 && taken > base && base + whole <= width + 2 {
+            if taken + whole > width + 2 && base + whole <= width + 2 {
                 panels.push(keys.clone());
                 taken = base;
             }
@@ -276,5 +276,48 @@ mod tests {
         assert_eq!(text.matches("frame").count(), 2);
         assert!(text.lines().all(|l| l.chars().count() <= 20), "{text}");
         assert!(text.contains("   64  1.20  99.9"));
+    }
+
+    /// Columns of 2, 1, 2 and 2 characters: a key, a group of one, a group of two.
+    fn narrow() -> Table {
+        let mut t = Table::default();
+        for (group, name) in [(0, "k0"), (1, "a"), (2, "b0"), (2, "b1")] {
+            t.right(group, name, "");
+        }
+        t.row(["1", "2", "3", "4"].map(Cell::from).into());
+        t
+    }
+
+    #[test]
+    fn a_group_moves_to_the_next_panel_only_where_it_fits_as_a_whole() {
+        let all: [&[usize]; 1] = [&[0, 1, 2, 3]];
+        assert_eq!(narrow().panels(13), all, "as wide as the table");
+        assert_eq!(narrow().panels(12), [[0, 1].as_slice(), &[0, 2, 3]]);
+        assert_eq!(narrow().panels(10), [[0, 1].as_slice(), &[0, 2, 3]], "as wide as the panel of the group");
+        assert_eq!(narrow().panels(9), [[0, 1, 2].as_slice(), &[0, 3]], "the group is torn apart");
+        assert_eq!(narrow().panels(1), [[0, 1], [0, 2], [0, 3]], "each panel has a column, however wide");
+    }
+
+    #[test]
+    fn plain_columns_have_one_line_of_names() {
+        let mut t = table();
+        t.left(3, "port", "");
+        t.rows[0].push("a".into());
+        let again = ["1518", "812,743", "", "1.2", "10", "port-1"].map(Cell::from);
+        t.row(again.into());
+        insta::assert_snapshot!(t.plain(), @r"
+        frame B  throughput pps  never  min us  max us  port
+             64      14,880,952           1.20    99.9  a
+           1518         812,743            1.2      10  port-1
+        ");
+    }
+
+    #[test]
+    fn figures_for_csv_are_bare() {
+        for (text, bare) in
+            [("14,880,952", "14880952"), (">= 1.5M", ">= 1500000"), ("-", ""), ("n/a", "n/a"), ("a,b", "\"a,b\"")]
+        {
+            assert_eq!(figure(text), bare, "{text}");
+        }
     }
 }

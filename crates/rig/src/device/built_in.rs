@@ -215,3 +215,40 @@ impl BuiltIn {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use measure::plan::Plan;
+
+    use super::*;
+    use crate::device::DeviceOptions;
+
+    fn maker(dut: &str, ageing: Option<Duration>, routes: Option<u64>) -> Result<Option<BuiltInMaker>, Failure> {
+        let mut plan = Plan::default();
+        plan.dut.routes = routes;
+        let options = DeviceOptions { dut: Some(dut.to_owned()), ..DeviceOptions::default() };
+        BuiltInMaker::of(&Device::parse(&options, &plan)?, ageing)
+    }
+
+    #[test]
+    fn only_a_bridge_learns_addresses_that_age() {
+        let ageing = Some(Duration::from_secs(1));
+        for (dut, ageing, built_in) in
+            [("l2", None, true), ("flowlog", None, true), ("bridge", ageing, true), ("sim", ageing, false)]
+        {
+            assert_eq!(maker(dut, ageing, None).unwrap().is_some(), built_in, "{dut}");
+        }
+        for dut in ["l2", "flowlog"] {
+            let refused = maker(dut, ageing, None).err().map(|e| e.exit);
+            assert_eq!(refused, Some(failure::Exit::Usage), "{dut}");
+        }
+    }
+
+    #[test]
+    fn tables_are_as_large_as_the_device_needs() {
+        let mib = |dut, routes| maker(dut, None, routes).unwrap().unwrap().tables_mib();
+        assert_eq!((mib("l3", None), mib("l2", None)), (0, 0));
+        assert_eq!(mib("l3", Some(1_000_000)), 674);
+        assert!(mib("flowlog", None) > 64);
+    }
+}

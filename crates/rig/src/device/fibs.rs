@@ -123,6 +123,11 @@ mod tests {
         text.parse().unwrap()
     }
 
+    #[test]
+    fn only_large_tables_take_memory_of_dpdk() {
+        assert_eq!([0, SMALL_FIB, SMALL_FIB + 1, 1_000_000].map(tables_mib), [0, 0, 114, 674]);
+    }
+
     /// DPDK starts once in a process, so all of it is one test.
     #[test]
     fn large_tables_agree_with_the_linear_scan_while_routes_come_and_go() {

@@ -206,6 +206,30 @@ mod tests {
     }
 
     #[test]
+    fn a_device_has_a_name_and_a_record() {
+        let outside = DeviceOptions { ports: vec!["null".into()], ..DeviceOptions::default() };
+        let outside = Device::parse(&outside, &Plan::default()).unwrap();
+        let [l2, flowlog, sim] = ["l2", "flowlog", "sim"].map(|dut| parse(dut, None).unwrap());
+        let all = [&outside, &l2, &flowlog, &sim];
+        insta::assert_snapshot!(all.map(Device::name).join(", "), @"outside device, built-in l2, built-in flowlog, simulated device");
+        assert_eq!(all.map(Device::is_simulated), [false, false, false, true]);
+        let options = DeviceOptions {
+            dut: Some("l2".into()),
+            impair: Some("loss=1%".into()),
+            tx_policy: Some("small=4,polls=2".into()),
+            ..DeviceOptions::default()
+        };
+        let Device::Plane { options, .. } = Device::parse(&options, &Plan::default()).unwrap() else {
+            unreachable!("l2 is a data plane")
+        };
+        let (impairment, tx_policy) = options.behaviour();
+        assert_eq!((impairment, tx_policy), (Some(options.impair.to_string()), Some("small=4,polls=2".to_owned())));
+        insta::assert_snapshot!(options.describe("l2"), @"l2 with impair loss=0.01, transmit small=4,polls=2");
+        let usual = LoopOptions::parse(None, None).unwrap();
+        assert_eq!((usual.behaviour(), usual.describe("l2")), ((None, None), "l2".to_owned()));
+    }
+
+    #[test]
     fn routes_are_for_the_router_alone() {
         let mut plan = Plan::default();
         plan.dut.routes = Some(1000);

@@ -25,8 +25,8 @@ impl Watched {
     }
 
     fn client(&self) -> Result<Client, Failure> {
-        let name = self.0.to_str().filter(|text| !text.contains('/'));
-        Client::connect(name, name.is_none().then_some(&self.0))
+        let (name, socket) = name_or_socket(&self.0);
+        Client::connect(name, socket)
     }
 
     /// What all its lcores together have counted since its start.
@@ -40,6 +40,14 @@ impl Watched {
         let runtime = client.ask(&show("runtime"), &[])?;
         let drops = client.ask(&show("drops"), &[])?;
         Ok(report(&runtime["total"], &drops))
+    }
+}
+
+/// What `--dut-control` names: an instance, or the socket with this path.
+fn name_or_socket(which: &Path) -> (Option<&str>, Option<&Path>) {
+    match which.to_str() {
+        Some(name) if !name.contains('/') => (Some(name), None),
+        _ => (None, Some(which)),
     }
 }
 
@@ -119,19 +127,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_path_has_a_slash_and_a_name_has_none() {
+        assert_eq!(name_or_socket(Path::new("router")), (Some("router"), None));
+        let socket = Path::new("./router");
+        assert_eq!(name_or_socket(socket), (None, Some(socket)));
+    }
+
+    #[test]
     fn a_report_is_the_runtime_table_and_the_drops() {
         let total = |n: u64| {
             json!({ "rx_frames": 10 * n, "tx_frames": 9 * n, "nodes": [
                 { "name": "l3-input", "calls": n, "vectors": 10 * n, "clocks": 100 * n },
                 { "name": "loop", "calls": 2 * n, "vectors": 10 * n, "clocks": 7 * n },
                 { "name": "idle", "calls": 5, "vectors": 0, "clocks": 50 * n },
+                { "name": "rest", "calls": n, "vectors": 0, "clocks": 3 * n },
             ] })
         };
-        let drops = |n: u64| json!({ "drops": { "no-route": n }, "counters": { "echo-replies": 0 }, "held_frames": 1 });
+        let drops = |n: u64| json!({ "drops": { "no-route": n, "ttl": 5 }, "counters": { "echo-replies": 0 }, "held_frames": 1 });
         let (before, now) = (report(&total(1), &drops(0)), report(&total(3), &drops(2)));
         let moved = since(&now, &before);
         assert_eq!((moved.rx_frames, moved.tx_frames, moved.held_frames), (20, 18, 1));
-        assert_eq!((moved.busy_clocks, moved.idle_clocks, moved.busy_polls, moved.idle_polls), (214, 100, 4, 0));
+        assert_eq!((moved.busy_clocks, moved.idle_clocks, moved.busy_polls, moved.idle_polls), (214, 106, 4, 0));
         assert_eq!(moved.nodes, [NodeReport { name: "l3-input".into(), calls: 2, vectors: 20, clocks: 200 }]);
         assert_eq!(moved.drops.into_iter().collect::<Vec<_>>(), [("no-route".to_owned(), 2)]);
         // Answers of another program count nothing.
