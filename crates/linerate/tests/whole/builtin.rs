@@ -189,7 +189,9 @@ fn a_dut_that_forwards_nothing_is_named() {
     let answer = size_of(&result, 64);
     assert_eq!((ended.code, answer["outcome"].as_str()), (1, Some("no_traffic")), "{answer}");
     assert!(total(&result, "sent") > 0 && total(&result, "received") == 0, "{answer}");
-    insta::assert_snapshot!(without_figures(answer["diagnosis"].as_str().unwrap()));
+    // At which loads it was tried depends on the machine.
+    let (_, why) = answer["diagnosis"].as_str().unwrap().split_once("; ").unwrap();
+    insta::assert_snapshot!(without_figures(why));
 }
 
 #[test]
