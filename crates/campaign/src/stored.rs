@@ -118,7 +118,11 @@ mod tests {
         is not a complete result: missing field `linerate_version` at line 1 column 31
         is not a JSON object (recursion limit exceeded at line 1 column 137): give a file written with --json
         "#);
-        assert!(read(Path::new("/dev/zero")).unwrap_err().text.contains("regular file"));
-        assert!(read(Path::new("/nowhere/r.json")).unwrap_err().text.contains("/nowhere/r.json"));
+        let errors = ["/dev/zero", "/nowhere/r.json"].map(|path| read(Path::new(path)).unwrap_err());
+        assert!(errors.iter().all(|error| error.exit == failure::Exit::Usage));
+        insta::assert_snapshot!(errors.map(|error| error.text).join("\n"), @r"
+        result /dev/zero: must be a regular file, written with --json
+        result /nowhere/r.json: No such file or directory (os error 2)
+        ");
     }
 }

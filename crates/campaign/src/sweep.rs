@@ -225,25 +225,28 @@ mod tests {
             let options = DeviceOptions { dut: dut.map(str::to_owned), ports, ..DeviceOptions::default() };
             check_device(&plan, &Device::parse(&options, &plan).unwrap()).map_err(|e| e.text)
         };
-        let refused = |toml, dut, port, says: &str| {
-            let error = check(toml, dut, port).unwrap_err();
-            assert!(error.contains(says) && !error.contains('\n'), "{error}");
-        };
         let told = "[sweep]\ncores = [1, 2]\nroutes = [9]\ncommand = ['true']";
         assert_eq!(check("[sweep]\ncores = [1]\nqueues = [1]\nroutes = [1, 9]", None, false), Ok(()));
         assert_eq!(check(told, Some("sim:capacity=1M"), false), Ok(()));
         assert_eq!(check(told, None, true), Ok(()));
         assert_eq!(check("dut.cores = 4", None, true), Ok(()), "not looked at");
-        refused("[sweep]\ncores = [1, 2]", None, false, "cores 2: the built-in device of a benchmark is one lcore");
-        refused(told, None, false, "cores 2: the built-in");
-        refused("dut.queues = 4", None, false, "queues 4: the built-in");
-        refused("[sweep]\nroutes = [1]", Some("l2"), false, "routes 1: the built-in l2 has none");
-        refused("[sweep]\nroutes = [1]", Some("sim"), false, "routes 1: a simulated device has none");
-        refused(
-            "[sweep]\nqueues = [1]",
-            None,
-            true,
-            "cannot change them in an outside device: say what does (--sweep-command '... {queues}')",
-        );
+        let refused = [
+            ("[sweep]\ncores = [1, 2]", None, false),
+            (told, None, false),
+            ("dut.queues = 4", None, false),
+            ("[sweep]\nroutes = [1]", Some("l2"), false),
+            ("[sweep]\nroutes = [1]", Some("sim"), false),
+            ("[sweep]\nqueues = [1]", None, true),
+        ]
+        .map(|(toml, dut, port)| check(toml, dut, port).unwrap_err());
+        assert!(!refused.iter().any(|error| error.contains('\n')), "{refused:?}");
+        insta::assert_snapshot!(refused.join("\n"), @r"
+        cores 2: the built-in device of a benchmark is one lcore with one queue a port: start linerate forward --cpus ... --rx-queues ... in --sweep-command, and measure it through --port
+        cores 2: the built-in device of a benchmark is one lcore with one queue a port: start linerate forward --cpus ... --rx-queues ... in --sweep-command, and measure it through --port
+        queues 4: the built-in device of a benchmark is one lcore with one queue a port: start linerate forward --cpus ... --rx-queues ... in --sweep-command, and measure it through --port
+        routes 1: the built-in l2 has none: use --dut l3
+        routes 1: a simulated device has none: leave it out, or say what would set them (--sweep-command)
+        queues 1: the tester cannot change them in an outside device: say what does (--sweep-command '... {queues}')
+        ");
     }
 }

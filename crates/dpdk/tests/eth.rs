@@ -144,8 +144,9 @@ fn inside_jumbo() {
     let ports = both_ways(eal, "eth:t0", "eth:t1", 9014, 9000);
     for port in &ports {
         assert_eq!(port.driver(), "net_af_packet");
-        let why = port.fallback().unwrap();
-        assert!(why.contains("instead of AF_XDP") && why.contains("MTU of 3"), "{why}");
+        // How large it may be is the kernel's to say.
+        let why: String = port.fallback().unwrap().chars().filter(|c| !c.is_ascii_digit()).collect();
+        insta::allow_duplicates! { insta::assert_snapshot!(why, @"AF_PACKET instead of AF_XDP, which is faster: opening failed: AF_XDP carries an MTU of  at most,  is needed") };
     }
 }
 
@@ -155,8 +156,9 @@ fn inside_errors() {
     let eal = test_eal();
     let pool = dpdk::Mempool::new(eal, "test", 255, 9100, 0).unwrap();
     let config = PortConfig { mtu: 9000, ..PortConfig::new(&pool) };
-    let error = Port::open(eal, &"eth:t0".parse().unwrap(), &config).unwrap_err().to_string();
-    assert!(error.contains("its MTU is 1500, 9000 is needed: set it with: ip link set t0 mtu 9000"), "{error}");
+    let error = Port::open(eal, &"eth:t0".parse().unwrap(), &config).unwrap_err();
+    assert!(error.machine_lacks(), "{error}");
+    insta::assert_snapshot!(error, @"port eth:t0: opening failed: its MTU is 1500, 9000 is needed: set it with: ip link set t0 mtu 9000");
     let held = open(eal, "eth:t0,driver=af_xdp", &pool);
     let taken = refused(eal, "eth:t0,driver=af_xdp", &pool);
     assert!(taken.machine_lacks() && matches!(taken, DpdkError::Driver { .. }), "{taken}");
@@ -166,7 +168,8 @@ fn inside_errors() {
     drop((held, second));
     ip("link set t1 down");
     let down = refused(eal, "eth:t1", &pool);
-    assert!(down.machine_lacks() && down.to_string().contains("ip link set t1 up"), "{down}");
+    assert!(down.machine_lacks(), "{down}");
+    insta::assert_snapshot!(down, @"port eth:t1: opening failed: the interface is down: bring it up with: ip link set t1 up");
     let other = open(eal, "eth:t0,driver=af_packet", &pool);
     assert!(!other.link().up && !other.wait_link_up(Duration::from_millis(20)));
     ip("link set t1 up");

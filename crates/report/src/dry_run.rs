@@ -247,7 +247,11 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json(&two)).unwrap();
         let last = json!({ "trials": 100, "duration_s": 600.0, "standing": "not_trustworthy" });
         assert_eq!((&json["plans"][1]["name"], &json["plans"][1]["runs"][9]), (&"b".into(), &last));
-        assert!(render(&DryRun { runs: vec![], ..all }, &Style::PIPE).contains("0, one for each seed: 0 completed"));
+        insta::assert_snapshot!(render(&DryRun { runs: vec![], ..all }, &Style::PIPE), @r"
+        plan       ci
+        device     sim
+        runs       0, one for each seed: 0 completed
+        ");
     }
 
     #[test]

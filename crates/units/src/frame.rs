@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn runts_and_giants_are_refused_with_the_range() {
         for bad in ["63", "9217", "", "-64", "64.5", "4294967296"] {
-            let err = bad.parse::<FrameSize>().unwrap_err().to_string();
-            assert!(err.contains("64 to 9216"), "{err}");
+            assert_eq!(bad.parse::<FrameSize>().unwrap_err().value, bad);
         }
+        insta::assert_snapshot!("63".parse::<FrameSize>().unwrap_err(), @r#"frame size "63": must be 64 to 9216 bytes, FCS included"#);
         assert_eq!("1518B".parse::<FrameSize>().unwrap().bytes(), 1518);
     }
 }

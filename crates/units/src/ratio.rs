@@ -100,7 +100,9 @@ mod tests {
     fn percent_and_share_parse_alike() {
         assert_eq!("0.5%".parse::<Ratio>().unwrap(), "0.005".parse::<Ratio>().unwrap());
         for bad in ["1.1", "101%", "-1", "x", ""] {
-            assert!(bad.parse::<Ratio>().unwrap_err().to_string().contains("0% to 100%"), "{bad}");
+            let error = bad.parse::<Ratio>().unwrap_err();
+            assert_eq!(error.value, bad);
         }
+        insta::assert_snapshot!("101%".parse::<Ratio>().unwrap_err(), @r#"ratio "101%": must be 0 to 1 (0.005), or 0% to 100% (0.5%)"#);
     }
 }

@@ -259,7 +259,8 @@ mod tests {
         assert_eq!(field("src_ip:mask:0000101000000000XXXX000000000001").unwrap().mode, FieldMode::Mask);
         assert_eq!(field("vlan:list:1/2/3").unwrap().values, ["1", "2", "3"]);
         for bad in ["", "src_port", "src_port:shuffle:1:2", "src_port:random:1", "src_port:random:1:x", "a:list:1:2"] {
-            assert!(field(bad).unwrap_err().text.contains("must be NAME:increment"), "{bad}");
+            assert_eq!(field(bad).unwrap_err().exit, failure::Exit::Usage, "{bad}");
         }
+        insta::assert_snapshot!(field("src_port").unwrap_err().text, @r#"--field "src_port": has no mode; must be NAME:increment:START:COUNT[:STEP], NAME:random:START:COUNT, NAME:mask:BITS or NAME:list:A/B/C (an address with colons in brackets)"#);
     }
 }

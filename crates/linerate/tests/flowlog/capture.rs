@@ -6,7 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::logger::{directory, flowlog, records, sum, Logger};
-use crate::support::frames::{arp, eth, ip4, ip6, mac, udp, ARP, BROADCAST, IPV4, IPV6, UDP};
+use crate::support::{
+    ending::{self, Ending},
+    frames::{arp, eth, ip4, ip6, mac, udp, ARP, BROADCAST, IPV4, IPV6, UDP},
+    Words,
+};
 
 const A: &str = "02:4c:52:00:00:00";
 const B: &str = "02:4c:52:00:00:01";
@@ -71,9 +75,11 @@ fn a_capture_passes_and_every_flow_of_it_is_recorded() {
     assert_eq!(sum(&records, "packets"), ip.len() as u64);
     assert_eq!(sum(&records, "bytes"), ip.iter().map(|f| f.len() as u64).sum::<u64>());
     assert!(records.iter().all(|r| r["forward"]["packets"] == 5 && r["back"]["packets"] == 0), "{records:?}");
-    for says in ["310 forced", "310 exported, 0 dropped", "5 not IP, 5 malformed", "310 records, 310 sent, 0 dropped"] {
-        assert!(ended.stdout.contains(says), "{says:?}: {}", ended.stdout);
-    }
+    let ending = Ending::of(&ended.stdout);
+    assert_eq!((ending.forced, ending.exported, ending.dropped), (310, 310, 0), "{}", ended.stdout);
+    assert_eq!((ending.not_ip, ending.malformed), (5, 5), "{}", ended.stdout);
+    assert_eq!(ending.exports.into_values().collect::<Vec<_>>(), [[310, 310, 0]], "{}", ended.stdout);
+    insta::assert_snapshot!(ending::lines(&ended.stdout).replace(dir.path().to_str().unwrap(), "[dir]"));
 }
 
 #[test]
@@ -84,7 +90,8 @@ fn one_port_alone_reads_a_capture() {
     let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--biflow", "off", "--json"];
     let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
     assert_eq!((ended.code, records(&json).len()), (0, 310), "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("logged"), "{}", ended.stdout);
+    assert_eq!(Ending::of(&ended.stdout).begun, 310, "{}", ended.stdout);
+    insta::assert_snapshot!(ending::lines(&ended.stdout).replace(dir.path().to_str().unwrap(), "[dir]"));
 }
 
 #[test]
@@ -137,43 +144,43 @@ fn a_capture_cut_in_the_middle_of_a_frame_is_read_so_far_and_told() {
     let whole = std::fs::read(&input).unwrap();
     std::fs::write(&input, &whole[..whole.len() - 5]).unwrap();
     let port = format!("pcap:{}", input.display());
-    let says = format!("{} is cut in the middle of frame 10: only what is before it is read", input.display());
+    let mut words = Words::new();
+    words.hide(dir.path().display(), "dir");
     // Read once, and replayed for ever.
     for how in [&["--once"][..], &["--duration", "500ms"]] {
         let args = ["--port", &port, "--listen", "off", "--flows", "1k", "--biflow", "off"];
         let ended = flowlog(dir.path(), &[&args[..], how, &MEMORY].concat());
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-        let warnings: Vec<_> = ended.stderr.lines().filter(|line| line.contains("cut in the middle")).collect();
-        assert!(
-            matches!(warnings[..], [line] if line.starts_with("port pcap:") && line.ends_with(&says)),
-            "{warnings:?}"
-        );
-        assert!(ended.stdout.contains("9 begun"), "{}", ended.stdout);
+        let warnings: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("port pcap:")).collect();
+        assert!(matches!(warnings[..], [line] if line.contains("frame 10")), "{}", ended.stderr);
+        assert_eq!(Ending::of(&ended.stdout).begun, 9, "{}", ended.stdout);
+        words.add(how[0], warnings[0]);
     }
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn a_full_table_is_told_and_stops_nothing() {
     let dir = directory();
+    let mut words = Words::new();
+    words.hide(dir.path().display(), "dir");
     let frames: Vec<_> = (0..6000).map(|n| datagram(n, 30)).collect();
     let input = format!("pcap:{}", write(dir.path(), &frames).display());
-    for (policy, reason, says) in [
-        ("drop-new", "forced", "packets of flows not recorded, 0 flows evicted"),
-        ("evict", "lack_of_resources", "evicted"),
-    ] {
+    for (policy, reason) in [("drop-new", "forced"), ("evict", "lack_of_resources")] {
         let json = dir.path().join(policy);
         let args = ["--port", &input, "--once", "--listen", "off", "--flows", "1k", "--table-full", policy, "--json"];
         let ended = flowlog(dir.path(), &[&args[..], &[json.to_str().unwrap()], &MEMORY].concat());
         assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-        assert!(ended.stdout.contains("the table was full") && ended.stdout.contains(says), "{}", ended.stdout);
+        let (refused, evicted) = Ending::of(&ended.stdout).full.expect("the table was full");
+        assert_eq!(evicted > 0, policy == "evict", "{}", ended.stdout);
+        words.add_without_figures(policy, ending::lines(&ended.stdout));
         let records = records(&json);
         assert!(records.iter().any(|r| r["end"] == reason), "no {reason} in {}", records.len());
-        let refused: u64 =
-            ended.stdout.split("the table was full: ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
         assert_eq!(sum(&records, "packets") + refused, 6000, "{}", ended.stdout);
         // Nothing stays behind, but what was asked for.
         assert_eq!(std::fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
     }
+    insta::assert_snapshot!(words);
 }
 
 /// A collector that is not there makes the end take long: long enough for two to ask for it. Before that the process is
@@ -187,8 +194,10 @@ fn one_that_is_stopped_is_not_waited_for_and_one_that_ends_is_by_all() {
     logger.process.signal("STOP");
     let asked = logger.operator(&["show", "runtime"]);
     logger.process.signal("CONT");
-    assert_eq!((asked.code, asked.stderr.trim_end().lines().count()), (1, 1), "{}", asked.stderr);
-    assert!(asked.stderr.contains("nothing came for 5s"), "{}", asked.stderr);
+    let mut words = Words::new();
+    words.hide(dir.path().display(), "dir");
+    words.refused_in_a_line(1, &["show", "runtime"], &asked);
+    insta::assert_snapshot!(words);
     assert_eq!(logger.operator(&["show", "ports"]).code, 0);
 
     let name = dir.path().join("linerate/flowlog.sock");

@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use crate::between::{Between, PATIENCE};
 use crate::logger::{directory, records, Logger};
-use crate::support::{exclusive, raw::inside, require, run, wait_until, Needs, Netns, Process};
+use crate::support::{
+    ending::Ending, exclusive, raw::inside, require, run, wait_until, words::DISK_FULL, Needs, Netns, Process,
+};
 
 const IDLE: [&str; 2] = ["--idle", "1s"];
 
@@ -68,7 +70,7 @@ fn nfcapd_has_what_was_sent() {
     let bytes = bench.send(0, 200);
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
-    assert!(said.contains("udp:127.0.0.1:4739: 200 records, 200 sent, 0 dropped"), "{said}");
+    assert_eq!(Ending::of(&said).exports["udp:127.0.0.1:4739"], [200, 200, 0], "{said}");
     let rows = nfcapd.rows("fmt:%sa %pkt %byt");
     let sum = |column: usize| rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum::<u64>();
     assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes), "{rows:?}");
@@ -88,7 +90,7 @@ fn nfcapd_tells_two_loggers_apart() {
         bench.send(first, 100);
         let (status, said) = logger.end_by("TERM");
         assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
-        assert!(said.contains("udp:127.0.0.1:4739: 100 records, 100 sent, 0 dropped"), "{said}");
+        assert_eq!(Ending::of(&said).exports["udp:127.0.0.1:4739"], [100, 100, 0], "{said}");
     }
     assert_eq!(nfcapd.rows("fmt:%sa %pkt").len(), 200);
     let summary = run(&["nfdump", "-I", "-R", store.to_str().unwrap()]);
@@ -122,7 +124,7 @@ fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     });
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
-    assert!(said.contains("tcp:127.0.0.1:4740: 150 records"), "{said}");
+    assert_eq!(Ending::of(&said).exports["tcp:127.0.0.1:4740"][0], 150, "{said}");
     assert!(reader.join().unwrap() > 150 * 40, "bytes of IPFIX");
 
     // Down to the end: every record is counted as dropped, in bounded time.
@@ -131,7 +133,8 @@ fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     let begun = Instant::now();
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
-    assert!(begun.elapsed() < PATIENCE && said.contains("100 records, 0 sent, 100 dropped"), "{said}");
+    assert!(begun.elapsed() < PATIENCE, "{said}");
+    assert_eq!(Ending::of(&said).exports["tcp:127.0.0.1:4741"], [100, 0, 100], "{said}");
 }
 
 /// A file system of its own, as small as it may be.
@@ -161,19 +164,14 @@ fn a_full_disk_is_counted_and_stops_nothing() {
     let json = small.join("flows.jsonl");
     let logger = bench.logger(dir.path(), &[&IDLE[..], &["--json", json.to_str().unwrap()]].concat());
     bench.send(0, 200);
-    wait_until("the disk is full", PATIENCE, || logger.process.output().contains("No space left"));
+    wait_until("the disk is full", PATIENCE, || logger.process.output().contains(DISK_FULL));
     bench.send(200, 20);
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
-    let line =
-        said.lines().find(|l| l.contains("flows.jsonl") && l.contains("records")).unwrap_or_else(|| panic!("{said}"));
-    let number = |before: &str| {
-        let words: Vec<_> = line.split_whitespace().collect();
-        let at = words.iter().position(|w| w.trim_end_matches(',') == before).unwrap();
-        words[at - 1].parse::<u64>().unwrap()
-    };
-    assert_eq!((number("records"), number("sent") + number("dropped")), (220, 220), "{line}");
-    assert!(number("dropped") > 0, "{line}");
+    let exports = Ending::of(&said).exports;
+    let [(_, [taken, sent, dropped])] = exports.into_iter().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert_eq!((taken, sent + dropped), (220, 220), "{said}");
+    assert!(dropped > 0, "{said}");
     // What is there is whole, and what was counted as sent.
-    assert_eq!(records(&json).len() as u64, number("sent"), "{line}");
+    assert_eq!(records(&json).len() as u64, sent, "{said}");
 }

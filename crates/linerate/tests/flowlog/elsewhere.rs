@@ -14,7 +14,8 @@ use crate::support::{
     raw::inside,
     require,
     tester::{linerate, linerate_in},
-    Needs, Netns,
+    words::METRICS_AT,
+    Needs, Netns, Words,
 };
 
 const IDLE: [&str; 6] = ["--port", "null,no-rx=1", "--flows", "1k", "--memory", "no-hugepages"];
@@ -32,25 +33,29 @@ fn an_address_that_others_reach_needs_a_token() {
     let (netns, dir) = (Netns::new(), directory());
     netns.ip("link set lo up");
     netns.ip("addr add 192.0.2.1/32 dev lo");
+    let mut words = Words::new();
+    words.hide(dir.path().display(), "dir");
     for what in ["--listen", "--metrics"] {
         let open = flowlog(dir.path(), &[&IDLE[..], &[what, "192.0.2.1:9395"]].concat());
-        assert!(open.code == 2 && open.stderr.contains("--token-file"), "{open:?}");
+        words.refused_in_a_line(2, &[what], &open);
     }
     let short = file(dir.path(), "short", "1234567\n");
     let refused = flowlog(dir.path(), &[&IDLE[..], &["--token-file", &short]].concat());
-    assert!(refused.code == 2 && refused.stderr.contains("8 to 256"), "{refused:?}");
+    words.refused_in_a_line(2, &["a short token"], &refused);
 
     let token = file(dir.path(), "token", &format!("{TOKEN}\n"));
     let args = ["--listen", "192.0.2.1:0", "--metrics", "192.0.2.1:19396", "--token-file", &token];
     let logger = Logger::start(Some(&netns), dir.path(), &[&IDLE[..], &args].concat());
     assert_eq!(logger.client().hello["auth"], true);
     let at = logger.address().to_string();
+    words.hide(&at, "address");
     let flows = |more: &[&str]| linerate_in(&netns, &[&["flows", &at, "--once"], more].concat());
     let none = flows(&[]);
-    assert!(none.code == 2 && none.stderr.contains("--token-file"), "{none:?}");
+    words.refused_in_a_line(2, &["no token"], &none);
     let wrong = file(dir.path(), "wrong", "another-token\n");
     let wrong = flows(&["--token-file", &wrong]);
-    assert!(wrong.code == 2 && wrong.stderr.contains("wrong token"), "{wrong:?}");
+    words.refused_in_a_line(2, &["a wrong token"], &wrong);
+    insta::assert_snapshot!(words);
     let right = flows(&["--token-file", &token]);
     assert!(right.code == 0 && right.stdout.contains("flowlog"), "{right:?}");
     assert!(!logger.process.output().contains(TOKEN), "a token is told nobody");
@@ -101,7 +106,7 @@ fn prometheus_reads_metrics() {
     let dir = directory();
     let logger = Logger::start(None, dir.path(), &[&IDLE[..], &["--metrics", "127.0.0.1:0"]].concat());
     let said = logger.process.output();
-    let at = said.split_once("metrics at ").unwrap().1.split(';').next().unwrap().to_owned();
+    let at = said.split_once(METRICS_AT).unwrap().1.split(';').next().unwrap().to_owned();
     let answer = scrape(&at, "");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200") && head.to_lowercase().contains("text/plain"), "{head}");

@@ -2,7 +2,12 @@
 
 use crate::between::{frame, Between, PATIENCE};
 use crate::logger::{directory, records, sum, Logger};
-use crate::support::{exclusive, require, wait_until, Needs};
+use crate::support::{
+    ending::Ending,
+    exclusive, require, wait_until,
+    words::{LINK_DOWN, LINK_UP},
+    Needs,
+};
 
 fn up(logger: &Logger<'_>, port: usize) -> bool {
     logger.client().totals()["interfaces"][port]["up"] == true
@@ -20,7 +25,7 @@ fn a_link_that_goes_down_ends_nothing_and_is_told() {
 
     bench.hosts[1].ip("link set eth0 down");
     wait_until("the link is seen down", PATIENCE, || !up(&logger, 1));
-    wait_until("that is told", PATIENCE, || logger.process.output().contains("port eth:d1: link down"));
+    wait_until("that is told", PATIENCE, || logger.process.output().contains(&format!("port eth:d1{LINK_DOWN}")));
     // What the kernel drops behind us is counted all the same, and flows of before go on to their end.
     (50..60).for_each(|n| bench.ends[0].send(&frame(n)));
     wait_until("flows age", PATIENCE, || records(&json).len() == 60);
@@ -29,12 +34,13 @@ fn a_link_that_goes_down_ends_nothing_and_is_told() {
 
     bench.hosts[1].ip("link set eth0 up");
     wait_until("the link is seen up", PATIENCE, || up(&logger, 1));
-    wait_until("that is told", PATIENCE, || logger.process.output().contains("port eth:d1: link up"));
+    wait_until("that is told", PATIENCE, || logger.process.output().contains(&format!("port eth:d1{LINK_UP}")));
     // It passes and counts as before.
     bench.send(60, 40);
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     let all = records(&json);
     assert_eq!((all.len(), sum(&all, "packets")), (100, 100), "{said}");
-    assert!(said.contains("60 idle, 0 active, 0 end of flow, 40 forced"), "{said}");
+    let ending = Ending::of(&said);
+    assert_eq!((ending.idle, ending.active, ending.end_of_flow, ending.forced), (60, 0, 0, 40), "{said}");
 }

@@ -12,7 +12,9 @@ use tempfile::TempDir;
 use crate::support::{
     raw::inside,
     tester::{ended, Ended, BINARY},
-    unique, Netns, Process,
+    unique,
+    words::{FLOWS_AT, READY},
+    Netns, Process,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -55,9 +57,9 @@ impl<'a> Logger<'a> {
     /// Waits until it logs.
     #[track_caller]
     pub fn ready(mut process: Process, netns: Option<&'a Netns>, dir: &Path) -> Self {
-        process.wait_output("logging", PATIENCE, |text| text.contains("Ctrl-C ends it"));
+        process.wait_output("logging", PATIENCE, |text| text.contains(READY));
         let said = process.output();
-        let address = said.split_once("flows at ").and_then(|(_, rest)| rest.split(';').next()?.parse().ok());
+        let address = said.split_once(FLOWS_AT).and_then(|(_, rest)| rest.split(';').next()?.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {said}"));
         Self { process, netns, address, dir: dir.to_owned() }
     }

@@ -9,10 +9,13 @@ use std::{
 use crate::between::{frame, PATIENCE, STATION};
 use crate::logger::{directory, records, sum, Logger};
 use crate::support::{
+    ending::Ending,
     exclusive,
     forwarder::Forwarder,
     raw::{cable, RawPort},
-    require, wait_until, Needs, Netns,
+    require, wait_until,
+    words::{LINK_DOWN, LINK_UP},
+    Needs, Netns,
 };
 
 const SMALL: [&str; 6] = ["--memory", "no-hugepages", "--memory-mib", "128", "--cpus", "0"];
@@ -78,7 +81,7 @@ fn a_peer_killed_while_frames_flow_costs_no_record() {
         wait_until("frames pass", PATIENCE, || packets(&first, 0) > 100);
 
         first.end_by("KILL");
-        wait_until("that is told", PATIENCE, || logger.process.output().contains(&format!("port {y}: link down")));
+        wait_until("that is told", PATIENCE, || logger.process.output().contains(&format!("port {y}{LINK_DOWN}")));
         let interface = |n: usize| logger.client().totals()["interfaces"][n].clone();
         assert_eq!([0, 1].map(|n| interface(n)["up"] == true), [true, false], "{}", logger.process.output());
         let counted = packets(&logger, 0);
@@ -89,8 +92,8 @@ fn a_peer_killed_while_frames_flow_costs_no_record() {
         wait_until("frames pass again", PATIENCE, || packets(&second, 0) > 100);
         wait_until("the link is seen up", PATIENCE, || interface(1)["up"] == true);
         let said = logger.process.output();
-        let (_, since) = said.rsplit_once(&format!("port {y}: link down")).unwrap();
-        assert!(since.contains(&format!("port {y}: link up")), "{said}");
+        let (_, since) = said.rsplit_once(&format!("port {y}{LINK_DOWN}")).unwrap();
+        assert!(since.contains(&format!("port {y}{LINK_UP}")), "{said}");
         over.store(true, Ordering::Relaxed);
         frames.join().unwrap()
     });
@@ -101,5 +104,6 @@ fn a_peer_killed_while_frames_flow_costs_no_record() {
     let all = records(&json);
     assert!(all.iter().all(|r| r["end"] == "forced"), "{all:?}");
     assert_eq!((all.len() as u64, sum(&all, "packets")), (50, sent), "{said}");
-    assert!(said.contains("50 forced, 0 lack of resources; 50 exported, 0 dropped"), "{said}");
+    let ending = Ending::of(&said);
+    assert_eq!((ending.forced, ending.lack, ending.exported, ending.dropped), (50, 0, 50, 0), "{said}");
 }

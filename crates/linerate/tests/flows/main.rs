@@ -15,7 +15,9 @@ use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 use support::{
     tester::{linerate, BINARY},
-    wait_until, Process,
+    wait_until,
+    words::{flows_of, loggers_read, CONNECTION_REFUSED, PAUSED, RECONNECTING},
+    Process, Words,
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -59,9 +61,10 @@ fn a_pipe_gets_a_table() {
     let logger = Logger::named("left\u{7}");
     let ended = linerate(&["flows", &logger.at(), "--top", "3"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
-    for part in ["left\\u{7}  127.0.0.1:", "14.881M", "1000000007", "flows 30 of 1024", "192.0.2.30:40000", "udp"] {
+    for part in ["left\\u{7}", "14.881M", "1000000007", "30", "1024", "192.0.2.30:40000", "udp"] {
         assert!(ended.stdout.contains(part), "no {part:?} in\n{}", ended.stdout);
     }
+    insta::assert_snapshot!(ended.stdout.replace(&logger.at(), "[address]"));
     assert!(!ended.stdout.contains('\u{1b}') && !ended.stdout.contains('\u{7}'));
 }
 
@@ -83,8 +86,8 @@ fn twelve_real_servers_are_read_at_once() {
         assert_eq!((&line["top"]["matching"], &line["top"]["flows"][0]["src"]), (&15.into(), &"192.0.2.15".into()));
     }
     let mut shown = Shown::start(&addresses.iter().map(String::as_str).collect::<Vec<_>>());
-    shown.wait("12 of 12 loggers");
-    shown.wait("Flows of logger0: 1-8 of 30 by bytes");
+    shown.wait(&loggers_read(12, 12));
+    shown.wait(&format!("{}1-8 of 30", flows_of("logger0")));
     shown.process.say("a");
     shown.wait("of 360");
     shown.process.say("q");
@@ -93,6 +96,7 @@ fn twelve_real_servers_are_read_at_once() {
 
 #[test]
 fn tls_is_spoken_where_asked_for() {
+    let mut words = Words::new();
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         fs::write(dir.path().join(name), text).unwrap();
@@ -105,50 +109,53 @@ fn tls_is_spoken_where_asked_for() {
     let spec = ServeSpec { tls, ..ServeSpec::new("127.0.0.1:0".parse().unwrap()) };
     let server = Server::start(&spec, Arc::new(Still)).unwrap();
     let address = server.local_addr().to_string();
+    words.hide(&address, "address");
     let ended = linerate(&["flows", &address, "--once", "--top", "1", "--tls-ca", cert.to_str().unwrap()]);
     assert!(ended.code == 0 && ended.stdout.contains("192.0.2.30:40000"), "{}{}", ended.stdout, ended.stderr);
     let other = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let other = file("other.pem", &other.cert.pem());
-    refused(1, &["flows", &address, "--once", "--tls-ca", other.to_str().unwrap()], &[&address, "certificate"]);
+    refused(&mut words, 1, &["flows", &address, "--once", "--tls-ca", other.to_str().unwrap()]);
     let no_pem = file("no.pem", "hello");
-    refused(2, &["flows", &address, "--once", "--tls-ca", no_pem.to_str().unwrap()], &["no.pem", "PEM"]);
+    refused(&mut words, 2, &["flows", &address, "--once", "--tls-ca", no_pem.to_str().unwrap()]);
+    insta::assert_snapshot!(words);
 }
 
-/// One clear line, the right exit code.
+/// The right exit code, and one clear line for the snapshot.
 #[track_caller]
-fn refused(code: i32, args: &[&str], says: &[&str]) {
-    let ended = linerate(args);
-    assert_eq!(ended.code, code, "{args:?}: {}{}", ended.stdout, ended.stderr);
-    for part in says {
-        assert!(ended.stderr.contains(part), "{args:?} says {:?}, not {part:?}", ended.stderr);
-    }
-    assert!(!ended.stderr.contains("panicked") && !ended.stderr.contains('\u{1b}'), "{}", ended.stderr);
-    if ended.stderr.starts_with("linerate: ") {
-        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-    }
+fn refused(words: &mut Words, code: i32, args: &[&str]) {
+    words.refused(code, args, &linerate(args));
 }
 
 #[test]
 fn what_cannot_be_read_is_named() {
+    let mut words = Words::new();
     // Nobody listens where a listener has just been.
     let gone = Logger::named("gone").at();
-    refused(4, &["flows", &gone, "--once"], &["no flow logger answers", &gone, "connection refused"]);
-    refused(4, &["flows", &gone, "--json", "--count", "2", "--every", "100ms"], &[&gone]);
+    words.hide(&gone, "gone");
+    refused(&mut words, 4, &["flows", &gone, "--once"]);
+    let json = linerate(&["flows", &gone, "--json", "--count", "2", "--every", "100ms"]);
+    assert!(json.code == 4 && json.stderr.contains(&gone), "{}", json.stderr);
+    assert!(lines(&json.stdout).iter().all(|line| line["state"] == "down"), "{}", json.stdout);
+    words.add("as JSON", &json.stderr);
     let alive = Logger::named("alive");
     let both = linerate(&["flows", &alive.at(), &gone, "--once", "--json"]);
     let states: Vec<_> = lines(&both.stdout).iter().map(|l| l["state"].clone()).collect();
     assert_eq!((both.code, states), (4, vec!["connected".into(), "down".into()]));
     for garbage in [&b"SSH-2.0-OpenSSH_9.2\r\n"[..], b"\xff\xfe\x00\n", b"{\"server\":\"x\"}\n", b"", b"[[[[[[[\n"] {
         let logger = Logger::start(Manner { garbage: Some(garbage), ..Manner::default() });
-        refused(1, &["flows", &logger.at(), "--once"], &[&logger.at()]);
+        words.hide(logger.at(), "address");
+        refused(&mut words, 1, &["flows", &logger.at(), "--once"]);
     }
     let newer = b"{\"server\":\"linerate-flowlog\",\"version\":9,\"name\":\"x\",\"auth\":false}\n";
     let logger = Logger::start(Manner { garbage: Some(newer), ..Manner::default() });
-    refused(1, &["flows", &logger.at(), "--once"], &["version 9"]);
+    words.hide(logger.at(), "address");
+    refused(&mut words, 1, &["flows", &logger.at(), "--once"]);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn a_token_is_shown_from_its_file() {
+    let mut words = Words::new();
     let dir = tempfile::tempdir().unwrap();
     let file = |text: &str| {
         let path = dir.path().join("token");
@@ -156,26 +163,30 @@ fn a_token_is_shown_from_its_file() {
         path.to_str().unwrap().to_owned()
     };
     let logger = Logger::start(Manner { name: "locked".into(), token: Some("s3cret"), garbage: None });
-    refused(2, &["flows", &logger.at(), "--once"], &["refuses", "--token-file FILE"]);
-    refused(2, &["flows", &logger.at(), "--once", "--token-file", &file("other\n")], &["wrong token"]);
-    refused(2, &["flows", &logger.at(), "--once", "--token-file", &file("\n")], &["first line"]);
-    refused(2, &["flows", &logger.at(), "--once", "--token-file", "/nowhere/token"], &["/nowhere/token"]);
+    words.hide(logger.at(), "address");
+    refused(&mut words, 2, &["flows", &logger.at(), "--once"]);
+    refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", &file("other\n")]);
+    refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", &file("\n")]);
+    refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", "/nowhere/token"]);
     let ended = linerate(&["flows", &logger.at(), "--once", "--token-file", &file("s3cret\n")]);
     assert!(ended.code == 0 && ended.stdout.contains("locked"), "{}{}", ended.stdout, ended.stderr);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn what_is_typed_wrong_says_what_is_legal() {
-    refused(2, &["flows", "nohost"], &["nohost", "HOST:PORT"]);
-    refused(2, &["flows", "::1:9395"], &["[::1]:9395"]);
-    refused(2, &["flows", "a:0"], &["HOST:PORT"]);
-    refused(2, &["flows", "a:1", "a:1"], &["given twice"]);
-    refused(2, &["flows", "--every", "1ms"], &["100ms to 1h"]);
-    refused(2, &["flows", "--filter", "port=dns"], &["--filter", "0 to 65535"]);
-    refused(2, &["flows", "--by", "size"], &["bytes"]);
-    refused(2, &["flows", "--top", "1001"], &["1000"]);
-    refused(2, &["flows", "--json", "--count", "0"], &["--count"]);
-    refused(2, &["flows", "--tls-ca", "/nowhere/ca.pem"], &["/nowhere/ca.pem"]);
+    let mut words = Words::new();
+    refused(&mut words, 2, &["flows", "nohost"]);
+    refused(&mut words, 2, &["flows", "::1:9395"]);
+    refused(&mut words, 2, &["flows", "a:0"]);
+    refused(&mut words, 2, &["flows", "a:1", "a:1"]);
+    refused(&mut words, 2, &["flows", "--every", "1ms"]);
+    refused(&mut words, 2, &["flows", "--filter", "port=dns"]);
+    refused(&mut words, 2, &["flows", "--by", "size"]);
+    refused(&mut words, 2, &["flows", "--top", "1001"]);
+    refused(&mut words, 2, &["flows", "--json", "--count", "0"]);
+    refused(&mut words, 2, &["flows", "--tls-ca", "/nowhere/ca.pem"]);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
@@ -262,18 +273,18 @@ impl Shown {
 fn keys_are_obeyed_on_a_terminal() {
     let (a, b) = (Logger::named("alpha"), Logger::named("beta"));
     let mut shown = Shown::start(&[&a.at(), &b.at()]);
-    shown.wait("2 of 2 loggers");
-    shown.wait("Flows of alpha: 1-");
+    shown.wait(&loggers_read(2, 2));
+    shown.wait(&format!("{}1-", flows_of("alpha")));
     shown.wait("192.0.2.30:40000");
     assert!(!shown.process.output().contains("\u{1b}[31m0"), "what a logger says reaches no terminal raw");
     shown.process.say("\t");
-    shown.wait("Flows of beta: 1-");
+    shown.wait(&format!("{}1-", flows_of("beta")));
     shown.process.say("/port=53\r");
     shown.wait("only port=53");
     shown.process.say("s");
     shown.wait("pps▼");
     shown.process.say("\u{1b}[B\u{1b}[6~\u{1b}[F\u{1b}[Hp");
-    shown.wait("PAUSED");
+    shown.wait(PAUSED);
     shown.process.say("q");
     shown.ended_well();
 }
@@ -283,9 +294,9 @@ fn a_logger_that_dies_comes_back_on_the_screen() {
     let logger = Logger::named("phoenix");
     let address = logger.address;
     let mut shown = Shown::start(&[&logger.at()]);
-    shown.wait("Flows of phoenix: 1-");
+    shown.wait(&format!("{}1-", flows_of("phoenix")));
     drop(logger);
-    shown.wait("reconnecting in");
+    shown.wait(RECONNECTING);
     let _logger = Logger::start_at(address, Manner { name: "reborn".into(), ..Manner::default() });
     shown.wait("reborn");
     shown.process.say("\u{3}");
@@ -297,7 +308,7 @@ fn sigterm_leaves_the_terminal_as_it_was() {
     // Also while nobody answers.
     let gone = Logger::named("gone").at();
     let mut shown = Shown::start(&[&gone]);
-    shown.wait("connection refused");
+    shown.wait(CONNECTION_REFUSED);
     wait_until("its id", SOON, || !shown.read("pid").is_empty());
     let pid = Pid::from_raw(shown.read("pid").parse().unwrap()).unwrap();
     // Twice, as `timeout` does it; the second may find it gone.

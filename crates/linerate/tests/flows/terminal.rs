@@ -16,7 +16,10 @@ use rustix::{
     termios::{tcgetattr, Termios},
 };
 
-use crate::{logger::Logger, support::tester::BINARY};
+use crate::{
+    logger::Logger,
+    support::{tester::BINARY, words::CONNECTION_REFUSED},
+};
 
 /// How long a display may take to appear, and to end.
 const SHOWN: Duration = Duration::from_secs(30);
@@ -145,7 +148,7 @@ fn the_display_of_flows_ends_with_its_terminal() {
 fn the_display_of_flows_ends_when_nobody_answers_and_when_output_is_stopped() {
     let gone = Logger::named("gone").at();
     let mut display = Display::start(&["flows", &gone], Terminal::Controlling);
-    display.wait_shown("refused");
+    display.wait_shown(CONNECTION_REFUSED);
     // Nothing is read from now on, as after Ctrl-S: the display waits in a write once the terminal's buffer is full.
     let master = display.master.take().unwrap();
     {

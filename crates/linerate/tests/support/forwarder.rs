@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::process::path_with_sbin;
 use super::tester::{ended, Ended, BINARY};
+use super::words::READY;
 use super::{Netns, Process};
 
 /// How long a data plane may take to start or to end on a busy machine.
@@ -42,7 +43,7 @@ impl Forwarder {
         argv.push("--quiet".to_owned());
         let log = dir.join(super::unique("log"));
         let mut process = Process::spawn(&argv, Some(netns), &[("XDG_RUNTIME_DIR", dir)], &log);
-        process.wait_output("forwarding", PATIENCE, |text| text.contains("Ctrl-C ends it"));
+        process.wait_output("forwarding", PATIENCE, |text| text.contains(READY));
         Self { process, dir: dir.to_owned(), _own: None }
     }
 

@@ -10,6 +10,7 @@
 // Each test file compiles its own copy and uses a part of it; panicking is how a fixture reports.
 #![allow(dead_code, unused_imports, missing_docs, clippy::panic, clippy::expect_used, clippy::unwrap_used)]
 
+pub mod ending;
 pub mod forwarder;
 pub mod frames;
 mod kernel;
@@ -19,6 +20,7 @@ mod process;
 pub mod raw;
 pub mod tester;
 mod testpmd;
+pub mod words;
 
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
@@ -32,6 +34,7 @@ pub use netns::Netns;
 pub use ovs::{OvsCounters, OvsDpdk};
 pub use process::{run, wait_until, Process};
 pub use testpmd::{Forward, Memory, PortCounters, Testpmd, TestpmdSetup};
+pub use words::Words;
 
 /// The CPU a DUT gets on a machine of two: `linerate` takes the last for the tester and this one for the other side.
 pub const DUT_CPU: usize = 0;

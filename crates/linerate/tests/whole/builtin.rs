@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use support::{
     exclusive, require,
     tester::{linerate, size_of, start, total, until_trusted, BINARY, PATIENCE},
-    wait_until, Needs,
+    wait_until,
+    words::{lines_with, without_figures, KEPT_IN},
+    Needs, Words,
 };
 
 /// A trial's counts and exit code. The load leaves the tester plenty of room.
@@ -167,7 +169,7 @@ fn loss_verification_forgives_a_rare_loss() {
         let result = ended.json();
         let answer = size_of(&result, 256);
         assert_eq!((ended.code, answer["outcome"].as_str()), (0, Some("at_maximum")), "{answer}");
-        assert!(answer["standard"]["name"].as_str().unwrap().contains("r=11"), "{answer}");
+        insta::assert_snapshot!("tst009_with_retries", answer["standard"]["name"].as_str().unwrap());
         let retried = |t: &serde_json::Value| t["spec"]["purpose"] == "verification";
         if result["trials"].as_array().unwrap().iter().any(retried) {
             break;
@@ -186,8 +188,10 @@ fn a_dut_that_forwards_nothing_is_named() {
     let result = ended.json();
     let answer = size_of(&result, 64);
     assert_eq!((ended.code, answer["outcome"].as_str()), (1, Some("no_traffic")), "{answer}");
-    let diagnosis = answer["diagnosis"].as_str().unwrap();
-    assert!(diagnosis.contains("frames sent") && diagnosis.contains("0 came back"), "{diagnosis}");
+    assert!(total(&result, "sent") > 0 && total(&result, "received") == 0, "{answer}");
+    // At which loads it was tried depends on the machine.
+    let (_, why) = answer["diagnosis"].as_str().unwrap().split_once("; ").unwrap();
+    insta::assert_snapshot!(without_figures(why));
 }
 
 #[test]
@@ -316,12 +320,14 @@ fn a_full_disk_keeps_the_result_elsewhere() {
     ];
     let ended = linerate(&args);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
-    assert!(ended.stderr.contains("/dev/full") && ended.stderr.contains("disk is full"), "{}", ended.stderr);
-    let kept = ended.stderr.split("kept in ").nth(1).unwrap().trim().to_owned();
+    assert!(ended.stderr.contains("/dev/full"), "{}", ended.stderr);
+    let kept = ended.stderr.split(KEPT_IN).nth(1).unwrap().trim().to_owned();
+    insta::assert_snapshot!("a_full_disk", ended.stderr.replace(&kept, "[file]"));
     let rescued: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept).unwrap()).unwrap();
     std::fs::remove_file(&kept).unwrap();
     assert_eq!(rescued["plan_name"], "trial");
-    assert!(ended.stdout.contains("intended frames"), "the table is still shown: {}", ended.stdout);
+    // The table is still shown.
+    insta::assert_snapshot!("a_full_disk_table", without_figures(&lines_with(&ended.stdout, &["intended"])));
 }
 
 #[test]
@@ -440,6 +446,9 @@ fn the_flow_logger_counts_every_frame_it_passes() {
     for nothing in ["flow: packets refused", "flow: malformed", "flow: records dropped"] {
         assert_eq!(dut["counters"][nothing].as_u64().unwrap_or(0), 0, "{dut}");
     }
-    let ended = linerate(&["trial", "--load", "1kpps", "--dut", "l4"]);
-    assert!(ended.code == 2 && ended.stderr.contains("vxlan, flowlog or sim:"), "{}", ended.stderr);
+    // It is among the devices that are named to who names another.
+    let args = ["trial", "--load", "1kpps", "--dut", "l4"];
+    let mut words = Words::new();
+    words.refused(2, &args, &linerate(&args));
+    insta::assert_snapshot!(words);
 }

@@ -26,7 +26,10 @@ use std::{
 
 use flow::ipfix::{Collector, CollectorSpec};
 use serde_json::Value;
-use support::tester::{ended, BINARY};
+use support::{
+    ending::Ending,
+    tester::{ended, BINARY},
+};
 
 const CAPTURES: &str = "/var/lib/linerate-tests/captures";
 const TCP: u8 = 6;
@@ -206,11 +209,8 @@ fn logged(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
     command.args(["--memory", "no-hugepages", "--check-pools", "--quiet"]).env("XDG_RUNTIME_DIR", dir.path());
     let ended = ended(&command.output().expect("linerate runs"));
     assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-    assert!(!ended.stdout.contains("the table was full"), "{}", ended.stdout);
-    let not_ip = ended.stdout.split_once(" not IP, ").map_or(0, |(before, after)| {
-        assert!(after.starts_with("0 malformed, 0 missed"), "{}", ended.stdout);
-        before.rsplit(' ').next().unwrap().parse().unwrap()
-    });
+    let ending = Ending::of(&ended.stdout);
+    assert_eq!((ending.full, ending.malformed, ending.missed), (None, 0, 0), "{}", ended.stdout);
     let mut flows = BTreeMap::new();
     for line in std::fs::read_to_string(&json).unwrap().lines() {
         let record: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"));
@@ -229,7 +229,7 @@ fn logged(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
         }
         flows.get_mut(&(a.min(b), a.max(b), protocol, icmp)).unwrap().flags |= small("tcp_flags") as u8;
     }
-    (flows, not_ip)
+    (flows, ending.not_ip)
 }
 
 /// Frames and times of these flows by their ends, without ports unless asked for.

@@ -4,115 +4,128 @@
 
 use crate::support;
 
-use support::tester::linerate;
+use support::{tester::linerate, words::without_figures, Words};
 
-/// Exit code 2 (or 4 where the machine lacks something), nothing on standard output, one line that says what and what is
-/// legal.
+/// Exit code 2 (or 4 where the machine lacks something), nothing on standard output, one line for the snapshot.
 #[track_caller]
-fn refused(code: i32, args: &[&str], says: &[&str]) {
-    let ended = linerate(args);
-    assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);
-    assert_eq!(ended.stdout, "", "{args:?}");
-    for part in says {
-        assert!(ended.stderr.contains(part), "{args:?} says {:?}, not {part:?}", ended.stderr);
-    }
-    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
-    if ended.stderr.starts_with("linerate: ") {
-        assert_eq!(ended.stderr.trim_end().lines().count(), 1, "{}", ended.stderr);
-    }
+fn refused(words: &mut Words, code: i32, args: &[&str]) {
+    words.refused(code, args, &linerate(args));
 }
 
 #[test]
 fn wrong_values_name_the_legal_range() {
-    refused(2, &["bench", "--frame-sizes", "63"], &["63", "64 to 9216"]);
-    refused(2, &["bench", "--frame-sizes", "64", "--vlan", "5"], &["64", "68"]);
-    refused(2, &["bench", "--frame-sizes", "64", "--ip", "v6"], &["64", "84"]);
-    refused(2, &["bench", "--tolerated-loss", "2"], &["0% to 100%"]);
-    refused(2, &["bench", "--precision", "0"], &["search.precision"]);
-    refused(2, &["bench", "--duration", "0s"], &["duration", "60s"]);
-    refused(2, &["bench", "--retries", "3"], &["tst009"]);
+    let mut words = Words::new();
+    refused(&mut words, 2, &["bench", "--frame-sizes", "63"]);
+    refused(&mut words, 2, &["bench", "--frame-sizes", "64", "--vlan", "5"]);
+    refused(&mut words, 2, &["bench", "--frame-sizes", "64", "--ip", "v6"]);
+    refused(&mut words, 2, &["bench", "--tolerated-loss", "2"]);
+    refused(&mut words, 2, &["bench", "--precision", "0"]);
+    refused(&mut words, 2, &["bench", "--duration", "0s"]);
+    refused(&mut words, 2, &["bench", "--retries", "3"]);
     let mlr = ["bench", "--method", "mlrsearch"];
     for flag in [["--precision", "0.5%"], ["--duration", "60s"], ["--tolerated-loss", "0"]] {
-        refused(2, &[&mlr[..], &flag].concat(), &[flag[0], "each goal's own", "--goals"]);
+        refused(&mut words, 2, &[&mlr[..], &flag].concat());
     }
-    refused(2, &["bench", "--goals", "csit"], &["search.goals", "mlrsearch"]);
-    refused(2, &["bench", "--plan", "router-u1", "--method", "mlrsearch"], &["search.tolerated_loss"]);
-    refused(2, &["bench", "--lower", "2Mpps", "--upper", "1Mpps"], &["search.lower"]);
-    refused(2, &["bench", "--upper", "50%"], &["search.upper", "--link 10G"]);
-    refused(2, &["bench", "--flows", "0"], &["traffic.flows"]);
-    refused(2, &["bench", "--field", "src_port:shuffle:1:2"], &["NAME:increment"]);
-    refused(2, &["bench", "--field", "ttl:random:1:2"], &["ttl"]);
-    refused(2, &["bench", "--src-ip", "300.1.1.1"], &["--src-ip", "IPv4"]);
-    refused(2, &["bench", "--src-ip", "2001:2::1"], &["traffic.src_ip", "v4"]);
-    refused(2, &["bench", "--dst-mac", "zz"], &["02:00:00:00:00:01"]);
-    refused(2, &["bench", "--dut", "l4"], &["null, pass, l2, l2:macswap, bridge, l3, mpls, vxlan, flowlog or sim:"]);
-    refused(2, &["bench", "--impair", "speed=1"], &["speed"]);
-    refused(2, &["trial", "--load", "fast"], &["1Mpps"]);
-    refused(2, &["trial", "--load", "20Mpps", "--link", "10G"], &["beyond the link", "14.88 Mpps"]);
-    refused(2, &["bench", "--link", "10G", "--upper", "20Mpps"], &["search.upper"]);
-    refused(2, &["bench", "--descriptors", "1000"], &["power of two"]);
-    refused(2, &["forward", "null", "--descriptors", "1000"], &["power of two"]);
-    refused(2, &["flowlog", "--port", "null:", "--descriptors", "1000"], &["power of two"]);
-    refused(2, &["bench", "--tester-cpu", "4000"], &["--tester-cpu 4000"]);
-    refused(2, &["forward", "l2", "--port", "null"], &["two or more"]);
+    refused(&mut words, 2, &["bench", "--goals", "csit"]);
+    refused(&mut words, 2, &["bench", "--plan", "router-u1", "--method", "mlrsearch"]);
+    refused(&mut words, 2, &["bench", "--lower", "2Mpps", "--upper", "1Mpps"]);
+    refused(&mut words, 2, &["bench", "--upper", "50%"]);
+    refused(&mut words, 2, &["bench", "--flows", "0"]);
+    refused(&mut words, 2, &["bench", "--field", "src_port:shuffle:1:2"]);
+    refused(&mut words, 2, &["bench", "--field", "ttl:random:1:2"]);
+    refused(&mut words, 2, &["bench", "--src-ip", "300.1.1.1"]);
+    refused(&mut words, 2, &["bench", "--src-ip", "2001:2::1"]);
+    refused(&mut words, 2, &["bench", "--dst-mac", "zz"]);
+    refused(&mut words, 2, &["bench", "--dut", "l4"]);
+    refused(&mut words, 2, &["bench", "--impair", "speed=1"]);
+    refused(&mut words, 2, &["trial", "--load", "fast"]);
+    refused(&mut words, 2, &["trial", "--load", "20Mpps", "--link", "10G"]);
+    refused(&mut words, 2, &["bench", "--link", "10G", "--upper", "20Mpps"]);
+    refused(&mut words, 2, &["bench", "--descriptors", "1000"]);
+    refused(&mut words, 2, &["forward", "null", "--descriptors", "1000"]);
+    refused(&mut words, 2, &["flowlog", "--port", "null:", "--descriptors", "1000"]);
+    refused(&mut words, 2, &["forward", "l2", "--port", "null"]);
     let stations = "02:00:00:00:00:01,02:00:00:00:00:02";
-    refused(2, &["forward", "bridge", "--port", "null", "--stations", stations], &["--stations", "bridge has none"]);
-    refused(2, &["forward", "route", "add"], &["linerate: route \"add\": must be", "route add 203.0.113.0/24 via"]);
-    refused(2, &["forward", "fdb"], &["fdb add 02:00:00:00:00:09 1"]);
-    refused(2, &["forward", "l3", "--port", "null", "--port", "null", "--route", "x"], &["--route", "198.19.0.0/16"]);
+    refused(&mut words, 2, &["forward", "bridge", "--port", "null", "--stations", stations]);
+    refused(&mut words, 2, &["forward", "route", "add"]);
+    refused(&mut words, 2, &["forward", "fdb"]);
+    refused(&mut words, 2, &["forward", "l3", "--port", "null", "--port", "null", "--route", "x"]);
+    insta::assert_snapshot!(words);
+}
+
+#[test]
+fn a_cpu_that_is_not_there_is_refused() {
+    let ended = linerate(&["bench", "--tester-cpu", "4000"]);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.lines().count()), (2, "", 1), "{}", ended.stderr);
+    // This machine's CPUs are figures.
+    insta::assert_snapshot!(without_figures(&ended.stderr));
 }
 
 #[test]
 fn plans_are_checked_before_anything_starts() {
+    let mut words = Words::new();
     let dir = tempfile::tempdir().unwrap();
     let plan = |text: &str| {
         let path = dir.path().join("plan.toml");
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    refused(2, &["bench", "--plan", &plan("frame_size = [64]")], &["plan.toml", "line 1", "frame_size"]);
-    refused(2, &["bench", "--plan", &plan("[search]\ntolerated_loss = 1.5")], &["plan.toml", "0 to 1"]);
-    refused(2, &["bench", "--plan", &plan("frame_sizes = [")], &["plan.toml", "line 1"]);
-    refused(2, &["bench", "--plan", &plan("\u{0}\u{1}")], &["plan.toml"]);
-    refused(2, &["bench", "--plan", "/nowhere/plan.toml"], &["no such file", "rfc2544"]);
-    refused(2, &["bench", "--plan", "/dev/zero"], &["regular file"]);
-    refused(2, &["bench", "--plan", dir.path().to_str().unwrap()], &["regular file"]);
+    refused(&mut words, 2, &["bench", "--plan", &plan("frame_size = [64]")]);
+    refused(&mut words, 2, &["bench", "--plan", &plan("[search]\ntolerated_loss = 1.5")]);
+    refused(&mut words, 2, &["bench", "--plan", &plan("frame_sizes = [")]);
+    refused(&mut words, 2, &["bench", "--plan", &plan("\u{0}\u{1}")]);
+    refused(&mut words, 2, &["bench", "--plan", "/nowhere/plan.toml"]);
+    refused(&mut words, 2, &["bench", "--plan", "/dev/zero"]);
+    refused(&mut words, 2, &["bench", "--plan", dir.path().to_str().unwrap()]);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn ports_that_cannot_be_are_named() {
-    refused(2, &["bench", "--port", "null"], &["1 --port given", "two ports"]);
-    refused(2, &["bench", "--port", "what", "--port", "null"], &["what", "memif:PATH"]);
-    refused(2, &["bench", "--port", "eth:nope0", "--port", "eth:nope1"], &["eth:nope0", "no such interface"]);
-    refused(2, &["bench", "--port", "0000:ff:1f.7", "--port", "null"], &["0000:ff:1f.7", "dpdk-devbind.py"]);
-    refused(2, &["bench", "--port", "pcap:/nowhere.pcap", "--port", "null"], &["/nowhere.pcap"]);
-    refused(2, &["bench", "--port", "eth:lo", "--port", "eth:lo"], &["given twice"]);
-    refused(4, &["bench", "--port", "memif:/nowhere/a.sock", "--port", "null"], &["/nowhere/a.sock"]);
-    refused(4, &["bench", "--port", "virtio:/nowhere/a.sock", "--port", "null"], &["/nowhere/a.sock"]);
+    let mut words = Words::new();
+    refused(&mut words, 2, &["bench", "--port", "null"]);
+    refused(&mut words, 2, &["bench", "--port", "what", "--port", "null"]);
+    let absent = linerate(&["bench", "--port", "eth:nope0", "--port", "eth:nope1"]);
+    let (text, interfaces) = absent.stderr.trim_end().rsplit_once(" are ").unwrap();
+    assert!(interfaces.split(", ").any(|name| name == "lo"), "{interfaces}");
+    assert_eq!((absent.code, absent.stdout.as_str(), absent.stderr.lines().count()), (2, "", 1), "{}", absent.stderr);
+    words.add("no such interface", text);
+    refused(&mut words, 2, &["bench", "--port", "0000:ff:1f.7", "--port", "null"]);
+    refused(&mut words, 2, &["bench", "--port", "pcap:/nowhere.pcap", "--port", "null"]);
+    refused(&mut words, 2, &["bench", "--port", "eth:lo", "--port", "eth:lo"]);
+    refused(&mut words, 4, &["bench", "--port", "memif:/nowhere/a.sock", "--port", "null"]);
+    refused(&mut words, 4, &["bench", "--port", "virtio:/nowhere/a.sock", "--port", "null"]);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn a_busy_vhost_socket_is_left_alone() {
+    let mut words = Words::new();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("busy.sock");
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let port = format!("vhost:{}", path.display());
-    refused(4, &["bench", "--port", &port, "--port", "null"], &["busy.sock", "another process listens"]);
+    refused(&mut words, 4, &["bench", "--port", &port, "--port", "null"]);
     drop(listener);
     assert!(path.exists(), "a socket that is not ours stays");
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn files_that_cannot_be_written_are_refused_before_measuring() {
-    refused(2, &["bench", "--quick", "--json", "/nowhere/r.json"], &["/nowhere/r.json", "mkdir -p"]);
-    refused(2, &["bench", "--quick", "--svg", "/"], &["is a directory"]);
-    refused(2, &["bench", "--quick", "--json", "/tmp/x.json", "--csv", "/tmp/x.json"], &["named twice"]);
+    let mut words = Words::new();
+    refused(&mut words, 2, &["bench", "--quick", "--json", "/nowhere/r.json"]);
+    refused(&mut words, 2, &["bench", "--quick", "--svg", "/"]);
+    refused(&mut words, 2, &["bench", "--quick", "--json", "/tmp/x.json", "--csv", "/tmp/x.json"]);
+    insta::assert_snapshot!(words);
 }
 
 #[test]
 fn memory_that_is_not_there_is_asked_for() {
     let args = ["bench", "--memory", "hugepages", "--memory-mib", "65536"];
-    refused(4, &args, &["huge pages", "sysctl -w vm.nr_hugepages="]);
+    let ended = linerate(&args);
+    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.lines().count()), (4, "", 1), "{}", ended.stderr);
+    insta::assert_snapshot!(without_figures(&ended.stderr));
 }
 
 #[test]

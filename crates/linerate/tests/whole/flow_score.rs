@@ -9,7 +9,8 @@ use serde_json::Value;
 use support::{
     exclusive, require, run,
     tester::{linerate, linerate_in, Ended},
-    Needs, Netns, Process,
+    words::READY,
+    Needs, Netns, Process, Words,
 };
 
 /// Two cables in one namespace, joined by a bridge: the tester's ends are `t0` and `t1`, a logger watches `d0`.
@@ -117,38 +118,42 @@ fn a_logger_that_says_nothing_is_no_verdict() {
         bench(&ns, 4740, &["--flows", "constant:10", "--load", "1kpps", "--duration", "200ms", "--flow-wait", "1s"]);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
     let result = ended.json();
-    let text = result["flow_logger"]["conclusion"].as_str().unwrap();
-    assert!(text.contains("no flow sent was recorded: nothing came from the logger"), "{text}");
     assert_eq!(count(score(&result), "/flows/missed"), 10);
+    insta::assert_snapshot!(result["flow_logger"]["conclusion"].as_str().unwrap());
 }
 
 #[test]
 fn wrong_words_are_answered_before_anything_is_opened() {
     let logger = ["flowlog", "score", "--logger", "ipfix=udp://127.0.0.1:0"];
-    for (more, text) in [
-        (&[][..], "needs the flows to send"),
-        (&["--flows", "100"][..], "needs the flows to send"),
-        (&["--flows", "constant:0", "--load", "1kpps"][..], "1 to 16777216"),
-        (&["--flows", "constant:9", "--l4", "none"][..], "no transport header"),
-        (&["--flows", "constant:9", "--both-ways"][..], "--both-ways: a score"),
-        (&["--flows", "constant:9", "--csv", "x.csv"][..], "unexpected argument"),
-        (&["--flows", "constant:9", "--plan", "flowlog-64b"][..], "traffic.direction both-ways"),
-        (&["--flows", "constant:9", "--quick"][..], "unexpected argument"),
-        (&["--flows", "constant:9", "--method", "mlrsearch"][..], "unexpected argument"),
-        (&["--flows", "constant:9", "--frame-sizes", "64", "--l4", "tcp", "--load", "1kpps"][..], "at least"),
+    let mut words = Words::new();
+    let mut refused = |code: i32, args: &[&str]| words.refused(code, args, &linerate(args));
+    for more in [
+        &[][..],
+        &["--flows", "100"],
+        &["--flows", "constant:0", "--load", "1kpps"],
+        &["--flows", "constant:9", "--l4", "none"],
+        &["--flows", "constant:9", "--both-ways"],
+        &["--flows", "constant:9", "--csv", "x.csv"],
+        &["--flows", "constant:9", "--plan", "flowlog-64b"],
+        &["--flows", "constant:9", "--quick"],
+        &["--flows", "constant:9", "--method", "mlrsearch"],
+        &["--flows", "constant:9", "--frame-sizes", "64", "--l4", "tcp", "--load", "1kpps"],
     ] {
-        let ended = linerate(&[&logger[..], more].concat());
-        assert!(ended.code == 2 && ended.stderr.contains(text), "{more:?}: {} {}", ended.code, ended.stderr);
+        refused(2, &[&logger[..], more].concat());
     }
-    let ended = linerate(&["trial", "--load", "1kpps", "--flows", "constant:9"]);
-    assert!(ended.code == 2 && ended.stderr.contains("flowlog score --logger ipfix=udp://"), "{}", ended.stderr);
+    refused(2, &["trial", "--load", "1kpps", "--flows", "constant:9"]);
+    let score = |logger: &str| {
+        ["flowlog", "score", "--logger", logger, "--flows", "constant:9", "--load", "1kpps"].map(str::to_owned)
+    };
+    let nobody = score("ours=127.0.0.1:1");
+    refused(4, &nobody.each_ref().map(String::as_str));
     let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let at = format!("ipfix=udp://{}", taken.local_addr().unwrap());
-    let ended = linerate(&["flowlog", "score", "--logger", &at, "--flows", "constant:9", "--load", "1kpps"]);
-    assert!(ended.code == 4 && ended.stderr.contains("cannot listen there"), "{}", ended.stderr);
-    let ended =
-        linerate(&["flowlog", "score", "--logger", "ours=127.0.0.1:1", "--flows", "constant:9", "--load", "1kpps"]);
-    assert!(ended.code == 4 && ended.stderr.contains("start the logger"), "{}", ended.stderr);
+    let at = taken.local_addr().unwrap();
+    let busy = score(&format!("ipfix=udp://{at}"));
+    words.hide(at, "address");
+    let busy = busy.each_ref().map(String::as_str);
+    words.refused(4, &busy, &linerate(&busy));
+    insta::assert_snapshot!(words);
 }
 
 /// `linerate flowlog` between two memif sockets, and what it said of itself.
@@ -159,7 +164,7 @@ fn ours(dir: &std::path::Path, more: &[&str]) -> (Process, String) {
     let argv = [&[support::tester::BINARY, "flowlog", "--flows", "256k"][..], &fixed, more].concat();
     let argv: Vec<String> = argv.into_iter().map(str::to_owned).collect();
     let mut process = Process::spawn(&argv, None, &[("XDG_RUNTIME_DIR", dir)], &dir.join("flowlog.log"));
-    process.wait_output("logging", std::time::Duration::from_secs(60), |text| text.contains("Ctrl-C ends it"));
+    process.wait_output("logging", std::time::Duration::from_secs(60), |text| text.contains(READY));
     let said = process.output();
     (process, said)
 }

@@ -75,7 +75,7 @@ fn the_two_vm_document_s_table_with_its_improvements() {
         same(row, &printed);
     }
     let text = plain(&compared, &Style::PIPE);
-    assert!(text.contains("5,837,092") && text.contains("15.59") && text.contains("old: built-in l3"), "{text}");
+    insta::assert_snapshot!(text);
     assert!(sheets::markdown(std::slice::from_ref(&compared))
         .contains("| 64 | 5,837,092 | 3,922 | 7.85 | 5,049,933 | 3,393 | 6.79 | 15.59 |"));
 }
@@ -91,7 +91,7 @@ fn the_onp_report_s_table() {
         assert!(figures[1] <= figures[0] && figures[0] <= figures[2], "average, minimum, maximum: {row:?}");
         assert_eq!(figures[3], row[2].parse::<f64>().unwrap() * 3.0, "three switching operations");
     }
-    assert!(plain(&onp, &Style::PIPE).contains("lat. (ns)"));
+    insta::assert_snapshot!(plain(&onp, &Style::PIPE));
 }
 
 #[test]
@@ -151,20 +151,22 @@ fn results_that_do_not_compare_say_why() {
     let new = run_of(TABLE_3, 1, "25G");
     let old = || run_of(TABLE_3, 4, "25G");
     let why = |old: RunResult| compare(&new, &old).unwrap_err().join("; ");
-    assert!(why(RunResult { plan_name: "ci".into(), ..old() }).contains("plan rfc2544-quick against ci"));
-    assert!(why(RunResult { link_bps: link("10G"), ..old() }).contains("links of 25Gbit/s against 10Gbit/s"));
-    assert!(why(RunResult { sizes: vec![], ..old() }).contains("the old result holds no throughput"));
+    let mut why_not = vec![
+        why(RunResult { plan_name: "ci".into(), ..old() }),
+        why(RunResult { link_bps: link("10G"), ..old() }),
+        why(RunResult { sizes: vec![], ..old() }),
+    ];
     let mut fewer = old();
     fewer.sizes.pop();
-    assert!(why(fewer).contains("frame sizes 64, 128, 256, 512, 1024, 1280, 1518 B against 64"));
+    why_not.push(why(fewer));
     let mut virtually = old();
     virtually.warnings.push(Warning { kind: WarningKind::Simulated, text: String::new() });
-    assert!(why(virtually.clone()).contains("the old one was simulated"));
+    why_not.push(why(virtually.clone()));
     let plan =
         json!({ "search": { "precision": 0.01, "max_trials": 7 }, "traffic": { "flows": 9 }, "description": "x" });
     let text = why(RunResult { effective_plan: plan, ..old() });
-    assert!(text.contains("traffic {") || text.contains("traffic null"), "{text}");
-    assert!(text.contains("search.precision 0.005 against 0.01") && !text.contains("max_trials 7"), "{text}");
+    assert!(!text.contains("max_trials 7"), "{text}");
+    why_not.push(text);
 
     // The same before anything is measured.
     let planned = |name: &str, sizes: &[u32], simulated| {
@@ -174,8 +176,8 @@ fn results_that_do_not_compare_say_why() {
     };
     let all: Vec<u32> = old().sizes.iter().map(|s| s.frame_size_bytes.largest().bytes()).collect();
     assert_eq!(planned("rfc2544-quick", &all, false), "");
-    assert!(planned("rfc2544-quick", &[64], false).starts_with("frame sizes 64 B against 64, 128"));
-    assert!(planned("ci", &all, true).contains("the new one was simulated"));
+    why_not.extend([planned("rfc2544-quick", &[64], false), planned("ci", &all, true)]);
+    insta::assert_snapshot!(why_not.join("\n"));
 }
 
 #[test]
@@ -186,7 +188,7 @@ fn rows_that_do_not_compare_get_no_percentage() {
     old.sizes[2] = nothing(256, Outcome::Inconclusive);
     let (mut full, mut was) = (run_of("1518,1625487", 1, "10G"), run_of("1518,1625487", 1, "10G"));
     (full.sizes[0].outcome, was.sizes[0].outcome) = (Outcome::AtMaximum, Outcome::AtMaximum);
-    assert!(compare(&full, &was).unwrap_err()[0].contains("1518 B: both are at line rate"));
+    insta::assert_snapshot!(compare(&full, &was).unwrap_err().join("\n"), @"1518 B: both are at line rate: the links, not the devices, set the figures");
     was.sizes[0].throughput_fps = Some(fps(650_194.8));
     was.sizes[0].outcome = Outcome::Found;
     assert_eq!(fields(&compare(&full, &was).unwrap())[0][7], "25");
@@ -194,13 +196,7 @@ fn rows_that_do_not_compare_get_no_percentage() {
     let last: Vec<String> = fields(&sheet).into_iter().map(|row| row.last().unwrap().clone()).collect();
     assert_eq!(last, ["", "", "", "5.38", "5.58", "4.46", "2.89"]);
     let text = plain(&sheet, &Style::PIPE);
-    for part in [
-        "64 B: found in different placements of the cores, 62 and 340 ns apart",
-        "128 B: one of the figures is",
-        "256 B: the old result has no figure",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
+    insta::assert_snapshot!(text);
     for size in &mut old.sizes {
         size.outcome = Outcome::Inconclusive;
     }

@@ -198,8 +198,9 @@ mod tests {
 
     #[test]
     fn a_name_of_no_device_is_refused_with_the_legal_ones() {
-        let text = parse("simple", None).unwrap_err().text;
-        assert!(text.contains("flowlog") && text.contains("l2") && text.contains("sim:"), "{text}");
+        let wrong = parse("simple", None).unwrap_err();
+        assert_eq!(wrong.exit, failure::Exit::Usage);
+        insta::assert_snapshot!(wrong.text, @r#"dut "simple": must be null, pass, l2, l2:macswap, bridge, l3, mpls, vxlan, flowlog or sim:KEY=VALUE,..."#);
         for (dut, impair) in [("sim:speed=3", None), ("sim", Some("loss=1%")), ("l2", Some("loss=many"))] {
             assert_eq!(parse(dut, impair).unwrap_err().exit, failure::Exit::Usage, "{dut}");
         }
