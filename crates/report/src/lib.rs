@@ -22,6 +22,7 @@ pub mod progress;
 pub mod run;
 mod sections;
 pub mod selftest;
+mod several;
 pub mod sheet;
 mod standing;
 mod style;
@@ -35,6 +36,6 @@ mod words;
 pub mod write;
 
 pub use document::{Audience, Detail, Document, Section, Topic};
-pub use standing::of_several;
+pub use several::of_several;
 pub use style::{Paint, Style};
 pub use table::{Cell, Table};

@@ -2,10 +2,7 @@
 
 use measure::{result, result::RunResult, standing};
 
-use crate::{
-    document::{Audience, Block, Section, Topic},
-    style::Paint,
-};
+use crate::style::Paint;
 
 /// A line on how a result stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,16 +14,6 @@ pub(crate) struct Standing {
 /// How this result stands, with the number of its figures that are limits of the device.
 pub(crate) fn standing_line(result: &RunResult) -> Standing {
     Standing { text: standing::describe(result), paint: paint(result.standing) }
-}
-
-/// How several runs stand together, as the last line on a terminal. `None` of none.
-pub fn of_several(results: &[RunResult]) -> Option<Section> {
-    standing::of_several(results.iter().map(|r| r.standing)).map(section)
-}
-
-pub(crate) fn section(standing: result::Standing) -> Section {
-    let line = Standing { text: standing.describe().to_owned(), paint: paint(standing) };
-    Section::new(Topic::Standing, "").with(Audience::TERMINAL, Block::Standing(line))
 }
 
 /// The same in a word or two, for a row of a table.
@@ -43,7 +30,7 @@ pub(crate) fn word(standing: result::Standing) -> (&'static str, Paint) {
     (word, paint(standing))
 }
 
-fn paint(standing: result::Standing) -> Paint {
+pub(crate) fn paint(standing: result::Standing) -> Paint {
     match standing {
         result::Standing::CriterionMet => Paint::Good,
         result::Standing::Completed | result::Standing::NotDeviceLimit => Paint::Plain,

@@ -13,7 +13,7 @@ use crate::{
     figures,
     figures::{Rates, Shown},
     goals::{name, rate as goal_rate},
-    num, sheet, standing,
+    num, several, sheet, standing,
     style::Paint,
     table::{Cell, Table},
     text, words,
@@ -62,7 +62,7 @@ pub fn sheet(sweep: &SweepResult) -> Section {
 
 /// How the whole sweep stands, below its tables.
 pub fn standing(sweep: &SweepResult) -> Section {
-    standing::section(sweep.standing)
+    several::section(sweep.standing)
 }
 
 fn figures_of(result: &RunResult, size: &SizeResult) -> Vec<Cell> {
