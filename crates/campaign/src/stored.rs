@@ -122,7 +122,7 @@ mod tests {
         assert!(errors.iter().all(|error| error.exit == failure::Exit::Usage));
         insta::assert_snapshot!(errors.map(|error| error.text).join("\n"), @r"
         result /dev/zero: must be a regular file, written with --json
-        result /nowhere/r.json: No such file or directory (os error 2)
+        result /nowhere/r.json: no such file: check the path
         ");
     }
 }

@@ -302,7 +302,7 @@ mod tests {
         let at = logger(std::iter::once(format!("{HELLO}\n")).chain(pages).collect());
         let failure = read_within(&at, Duration::from_millis(100)).err().unwrap().text;
         let read = failure.split(' ').find(|word| word.parse::<u64>().is_ok()).unwrap();
-        insta::assert_snapshot!(failure.replace(&at, "[address]").replace(read, "#"), @"--flow-logger ours=[address]: after 0.1 s not all flows are read, # so far: a longer --flow-wait");
+        insta::assert_snapshot!(failure.replace(&at, "[address]").replace(read, "#"), @"--logger ours=[address]: after 0.1 s not all flows are read, # so far: a longer --flow-wait");
     }
 
     #[test]
@@ -330,12 +330,12 @@ mod tests {
             read(&at).err().map(|f| f.text).unwrap_or_default().replace(&at, "[address]")
         });
         insta::assert_snapshot!(failures.join("\n"), @r"
-        --flow-logger ours=[address]: Connection refused (os error 111): start the logger (linerate flowlog), or name where it listens
-        --flow-logger ours=[address]: no greeting of a linerate flowlog: is that a linerate flowlog?
-        --flow-logger ours=[address]: it asks for a token: add ,token=TOKEN to the address
-        --flow-logger ours=[address]: no answer of its protocol: is that a linerate flowlog?
-        --flow-logger ours=[address]: it says: busy
-        --flow-logger ours=[address]: the same page for ever: is that a linerate flowlog?
+        --logger ours=[address]: Connection refused (os error 111): start the logger (linerate flowlog), or name where it listens
+        --logger ours=[address]: no greeting of a linerate flowlog: is that a linerate flowlog?
+        --logger ours=[address]: it asks for a token: add ,token=TOKEN to the address
+        --logger ours=[address]: no answer of its protocol: is that a linerate flowlog?
+        --logger ours=[address]: it says: busy
+        --logger ours=[address]: the same page for ever: is that a linerate flowlog?
         ");
     }
 }
