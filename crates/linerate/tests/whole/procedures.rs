@@ -223,7 +223,7 @@ fn the_report_has_a_table_a_picture_and_a_line_a_figure() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (svg, csv, markdown) = (path("a.svg"), path("a.csv"), path("a.md"));
-    let files = ["--svg", &svg, "--csv-tests", &csv, "--markdown", &markdown];
+    let files = ["--svg", &svg, "--csv-tests", &csv, "--markdown", &markdown, "--verbose"];
     let args = ["--dut", "sim:capacity=10M", "--tests", ALL, "--frame-sizes", "64,1518", "--link", "10G"];
     let ended = bench(&[&args[..], &files].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);

@@ -65,7 +65,7 @@ fn ctrl_c_keeps_what_was_counted() {
     assert_eq!(trial["spec"]["duration_s"], 600.0);
     insta::assert_snapshot!(without_figures(&as_asked(&lines_with(
         &run.output(),
-        &["Trial 1", "interrupted", "stopped before"]
+        &["Trial 1", "stopped by", "stopped before"]
     ))));
 }
 
