@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every check and test, stage by stage, with the time each took. Goes on after a failure, so that one run shows all of
 # them, and ends with 1 if there was any. Called by `make test`, which has installed what is needed.
-#   scripts/test.sh [STAGE...]     only these: fmt house clippy doc deny unit loom whole
+#   scripts/test.sh [STAGE...]     only these: fmt house clippy fuzz doc deny unit loom whole
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +20,9 @@ stage() { # NAME COMMAND...
 }
 
 deny() { scripts/install-cargo-deny.sh && cargo deny check bans licenses sources; }
+
+# The fuzz targets compile: they stand outside the workspace. Nothing is linked, so the library need not be built.
+fuzz() { CUSTOM_LIBFUZZER_PATH=/dev/null cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz; }
 
 docs() { RUSTDOCFLAGS=-Dwarnings cargo doc --locked --workspace --no-deps --quiet; }
 
@@ -45,6 +48,7 @@ only=("$@")
 stage fmt cargo fmt --all --check
 stage house cargo test --locked -p house
 stage clippy cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+stage fuzz fuzz
 stage doc docs
 stage deny deny
 stage unit cargo test --locked --no-fail-fast --workspace --exclude linerate --exclude house

@@ -10,9 +10,9 @@ use libfuzzer_sys::fuzz_target;
 /// Key, reversed, and the key turned around.
 fn ip(decoded: Decoded, frame: &[u8]) -> Option<(Key, bool, Key)> {
     let (key, turned, back, bytes, reversed) = match decoded {
-        Decoded::Ip4(p) => (Key::from(p.key), p.key.flipped(), Key4::of(&p.key.into()), p.bytes, p.reversed),
+        Decoded::Ip4(p) => (Key::from(p.key), p.key.flipped(), Key4::from_key(&p.key.into()), p.bytes, p.reversed),
         Decoded::Ip6(p) => {
-            assert_eq!(Key6::of(&p.key.into()), Some(p.key));
+            assert_eq!(Key6::from_key(&p.key.into()), Some(p.key));
             assert_eq!(p.bytes as usize, frame.len());
             return Some((p.key.into(), p.reversed, p.key.flipped().into()));
         }
