@@ -1,4 +1,4 @@
-/* What Linerate asks the kernel directly, around DPDK: huge pages, interfaces, AF_XDP sockets. See shim.h. */
+/* Direct requests to the kernel, without DPDK: huge pages, interfaces, AF_XDP sockets. See shim.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

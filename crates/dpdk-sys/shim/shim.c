@@ -1,4 +1,4 @@
-/* DPDK's inline functions and moving structures, wrapped burst-wide and in plain types. See shim.h. */
+/* Wraps inline functions and changing structures of DPDK in plain types, whole bursts at a time. See shim.h. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static char log_error[512];
 static void log_append(const char *text, size_t len, int is_error)
 {
 	pthread_mutex_lock(&log_lock);
-	/* The first error after a mark is the cause; those after it are consequences. */
+	/* The first error after a mark is the cause. Later errors are consequences. */
 	if (is_error && log_error[0] == 0) {
 		size_t n = RTE_MIN(len, sizeof(log_error) - 1);
 		memcpy(log_error, text, n);
@@ -121,7 +121,7 @@ const char *lr_strerror(int err) { return rte_strerror(err); }
 uint64_t lr_tsc(void) { return rte_rdtsc(); }
 uint64_t lr_tsc_hz(void) { return rte_get_tsc_hz(); }
 
-/* rte_eal_init writes fatal errors straight to stderr as well as to the log: keep them for our own message. */
+/* rte_eal_init writes fatal errors to stderr besides the log: capture them for our own message. */
 int lr_eal_init(int argc, char **argv)
 {
 	fflush(stderr);
@@ -166,12 +166,12 @@ static void mbuf_init(struct rte_mempool *pool, void *arg, void *obj, unsigned i
 {
 	struct rte_mbuf *m = obj;
 	rte_pktmbuf_init(pool, arg, obj, i);
-	/* The pool is made without regard to page borders, so it knows no IO addresses; they are the virtual ones. */
+	/* The pool ignores page borders and has no IO addresses. Use the virtual addresses. */
 	rte_mbuf_iova_set(m, (rte_iova_t)(uintptr_t)m->buf_addr);
 }
 
 /* rte_pktmbuf_pool_create, but packed: objects may cross pages (we run with --iova-mode=va only). With 4 KiB pages
- * that halves the memory, and the AF_XDP driver relies on there being no gaps between objects. */
+ * packing halves the memory. The AF_XDP driver relies on objects without gaps. */
 struct rte_mempool *lr_pool_create(const char *name, uint32_t n, uint32_t cache, uint16_t data_room)
 {
 	struct rte_pktmbuf_pool_private priv = { .mbuf_data_room_size = data_room };
@@ -229,12 +229,12 @@ int lr_mbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32
 	int ret = rte_mempool_get_bulk(pool, (void **)mbufs, n);
 	if (ret != 0)
 		return ret;
-	/* A raw mbuf has refcnt 1, nb_segs 1 and next NULL already; the second cache line is not touched. */
+	/* A raw mbuf already has refcnt 1, nb_segs 1 and next NULL. Do not touch the second cache line. */
 	for (uint32_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = mbufs[i];
 		uint64_t now;
 		memcpy(&now, (char *)m + REARM, sizeof(now));
-		/* Mostly it is as it was left. Not writing leaves the line shared with the core that reads it next. */
+		/* Mostly unchanged. Without a write, the cache line stays shared with the core that reads it next. */
 		if (unlikely(now != rearm))
 			memcpy((char *)m + REARM, &rearm, sizeof(rearm));
 		if (unlikely(m->ol_flags != 0))
@@ -327,14 +327,14 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 		return ret;
 	eth.rxmode.mtu = conf->mtu;
 	if (conf->clamp_mtu) {
-		/* ethdev derives the largest MTU from max_rx_pktlen where the driver names one. */
+		/* If the driver sets max_rx_pktlen, ethdev derives the largest MTU from it. */
 		uint32_t largest = info.max_mtu;
 		if (info.max_mtu == UINT16_MAX && info.max_rx_pktlen < UINT16_MAX)
 			largest = info.max_rx_pktlen - RTE_ETHER_HDR_LEN - RTE_ETHER_CRC_LEN;
 		eth.rxmode.mtu = RTE_MIN(eth.rxmode.mtu, largest);
 	}
-	static uint8_t rss_key[LR_RSS_KEY]; /* drivers keep the pointer, and read it at every start; always the same bytes */
-	/* The null driver says that it can, and all its frames are made where they are asked for. */
+	static uint8_t rss_key[LR_RSS_KEY]; /* drivers keep the pointer and read the key at every start: keep the bytes constant */
+	/* The null driver claims RSS but makes all frames in the queue that is polled. */
 	uint64_t hash = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP
 			| RTE_ETH_RSS_MPLS | RTE_ETH_RSS_VXLAN);
 	if (conf->rss && hash != 0 && strcmp(info.driver_name, "net_null") != 0) {
@@ -377,7 +377,7 @@ int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mem
 	if (conf->promiscuous) {
 		*step = "entering promiscuous mode";
 		ret = rte_eth_promiscuous_enable(port);
-		/* Software ports without it filter nothing. */
+		/* Software ports without promiscuous mode do not filter. */
 		if (ret != 0 && ret != -ENOTSUP)
 			return ret;
 	}
@@ -404,7 +404,7 @@ static void call_now(void *arg)
 	pthread_mutex_unlock(&call->lock);
 }
 
-/* Alarms are served by the interrupt thread, one after another. */
+/* The interrupt thread serves alarms one after another. */
 static int call_on_interrupt_thread(int (*f)(uint16_t port), uint16_t port)
 {
 	struct call call = { f, port, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER };
@@ -458,14 +458,14 @@ int lr_port_info(uint16_t port, struct lr_port_info *out)
 	struct rte_eth_conf eth;
 	memset(&eth, 0, sizeof(eth));
 	if (rte_eth_dev_conf_get(port, &eth) == 0 && eth.rxmode.mq_mode == RTE_ETH_MQ_RX_RSS) {
-		/* What was configured may have been cut down by the driver. */
+		/* The driver may have reduced the configuration. */
 		uint8_t key[UINT8_MAX] = {0};
 		struct rte_eth_rss_conf on = { .rss_key = key, .rss_key_len = info.hash_key_size };
 		uint64_t hash = eth.rx_adv_conf.rss_conf.rss_hf;
 		uint8_t symmetric = 0;
 		if (rte_eth_dev_rss_hash_conf_get(port, &on) == 0) {
 			hash = on.rss_hf;
-			/* Two bytes over and over: fields of whole 16 bits may change places. */
+			/* Repeat two bytes: swapping 16-bit fields leaves the hash unchanged. */
 			symmetric = info.hash_key_size > 2 && (key[0] | key[1]) != 0
 				&& memcmp(key, key + 2, info.hash_key_size - 2u) == 0;
 		}
@@ -559,12 +559,12 @@ uint64_t lr_heap_used(void)
 	return used;
 }
 
-/* DPDK keeps everything from AVX-512 unless told otherwise, drivers and all. Here only the table is to have it. */
+/* By default, DPDK avoids AVX-512 everywhere, including drivers. Allow it here for the table only. */
 static int with_avx512(int (*select)(void *fib, int type), void *fib, int type)
 {
 	uint16_t before = rte_vect_get_max_simd_bitwidth();
 	if (before < RTE_VECT_SIMD_512 && rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512) != 0)
-		return -EPERM; /* forced by an argument */
+		return -EPERM; /* an argument forces the width */
 	int ret = select(fib, type);
 	(void)rte_vect_set_max_simd_bitwidth(before);
 	return ret;
@@ -577,13 +577,13 @@ struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, 
 	struct rte_fib_conf conf = { .type = RTE_FIB_DIR24_8, .default_nh = none, .max_routes = (int)routes };
 	conf.dir24_8.nh_sz = (enum rte_fib_dir24_8_nh_sz)nh_log2(nh_bytes);
 	conf.dir24_8.num_tbl8 = tbl8;
-	rte_errno = 0; /* not set by all that can fail inside */
+	rte_errno = 0; /* some failures inside do not set it */
 	return rte_fib_create(name, SOCKET_ID_ANY, &conf);
 }
 
 void lr_fib_free(struct rte_fib *fib) { rte_fib_free(fib); }
 
-/* To give a route another next hop, DPDK reports success even when it ran out of groups on the way: take it out first. */
+/* When a route gets another next hop, DPDK reports success even if it runs out of groups: delete the route first. */
 int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh, uint32_t *replaced)
 {
 	uint64_t now;
@@ -609,7 +609,7 @@ int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth)
 }
 
 
-/* The walk leaves a route of length 0 out. */
+/* The walk skips the route of length 0. */
 uint32_t lr_fib_routes(struct rte_fib *fib, struct lr_route4 *out, uint32_t n)
 {
 	struct rte_rib *rib = fib == NULL ? NULL : rte_fib_get_rib(fib);
@@ -639,7 +639,7 @@ int lr_fib_lookup(struct rte_fib *fib, const uint32_t *ips, uint64_t *nhs, uint3
 
 static int select4(void *fib, int type)
 {
-	/* Null is refused by DPDK. */
+	/* DPDK refuses a null pointer. */
 	 return rte_fib_select_lookup(fib, (enum rte_fib_lookup_type)type);
 }
 
@@ -685,7 +685,7 @@ struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8
 
 void lr_fib6_free(struct rte_fib6 *fib) { rte_fib6_free(fib); }
 
-/* Through void *: the address type became struct rte_ipv6_addr in 24.11. */
+/* Uses void *, because the address type became struct rte_ipv6_addr in 24.11. */
 int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t nh, uint32_t *replaced)
 {
 	const void *addr = ip;
@@ -695,7 +695,7 @@ int lr_fib6_add(struct rte_fib6 *fib, const uint8_t *ip, uint8_t depth, uint64_t
 		return -ENOMEM;
 	if (depth > RTE_FIB6_MAXDEPTH)
 		return -EINVAL;
-	/* As in lr_fib_add. */
+	/* See lr_fib_add. */
 	struct rte_rib6_node *there = rte_rib6_lookup_exact(rte_fib6_get_rib(fib), addr, depth);
 	if (there != NULL && rte_rib6_get_nh(there, &now) == 0 && now != nh) {
 		int ret = rte_fib6_delete(fib, addr, depth);

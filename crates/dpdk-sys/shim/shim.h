@@ -1,4 +1,4 @@
-/* What Linerate needs of DPDK, in plain C types. Implemented in shim.c (DPDK) and host.c (the kernel's side). */
+/* The functions of DPDK that Linerate needs, in plain C types. Implemented in shim.c (DPDK) and host.c (the kernel). */
 #ifndef LINERATE_SHIM_H
 #define LINERATE_SHIM_H
 
@@ -58,15 +58,15 @@ struct rte_mempool *lr_pool_create(const char *name, uint32_t n, uint32_t cache,
 void lr_pool_free(struct rte_mempool *pool);
 uint32_t lr_pool_avail(const struct rte_mempool *pool);
 uint32_t lr_pool_chunks(const struct rte_mempool *pool);
-/* Copies the template behind the headroom of every mbuf of the pool. */
+/* Copies the template after the headroom of every mbuf of the pool. */
 void lr_pool_fill(struct rte_mempool *pool, const uint8_t *bytes, uint16_t len);
 
-/* All of n or none; lengths set to len, nothing else promised. Returns 0 or negative. */
+/* Allocates all n or none, with length len; other fields are undefined. Returns 0 or negative. */
 int lr_mbuf_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **mbufs, uint32_t n, uint16_t len);
 void lr_mbuf_free(struct rte_mbuf *mbuf);
 void lr_mbuf_free_bulk(struct rte_mbuf **mbufs, uint32_t n);
 
-/* Zeroed memory of DPDK's heap, 64-byte aligned; null when it does not fit. */
+/* Zeroed memory from the heap of DPDK, 64-byte aligned; null when it does not fit. */
 void *lr_zalloc(size_t bytes);
 void lr_free(void *memory);
 
@@ -77,7 +77,7 @@ void lr_ring_free(struct rte_ring *ring);                          /* frees the 
 int lr_wire_port(const char *name, struct rte_ring *const *rx, struct rte_ring *const *tx, uint32_t queues);
 
 /* ---- ports ---- */
-enum { LR_RSS_KEY = 64 }; /* more than any device's key is long */
+enum { LR_RSS_KEY = 64 }; /* longer than the key of any device */
 struct lr_port_conf {
 	uint16_t rx_queues, tx_queues;
 	uint16_t rx_desc, tx_desc;
@@ -85,8 +85,8 @@ struct lr_port_conf {
 	uint8_t clamp_mtu;   /* take the driver's largest MTU instead of failing */
 	uint8_t promiscuous; /* when supported */
 	uint8_t link_interrupt; /* when supported */
-	uint8_t rss; /* when supported: spread what is received over the queues by a hash */
-	uint8_t rss_key[LR_RSS_KEY]; /* of it; as much as the device's is long */
+	uint8_t rss; /* when supported: spread received frames over the queues by a hash */
+	uint8_t rss_key[LR_RSS_KEY]; /* key of the hash, cut to the length that the device uses */
 };
 struct lr_port_info {
 	const char *driver;
@@ -94,7 +94,7 @@ struct lr_port_info {
 	uint16_t max_rx_queues, max_tx_queues;
 	int32_t socket;
 	uint8_t mac[6];
-	uint8_t rss; /* LR_RSS_* that are on */
+	uint8_t rss; /* enabled LR_RSS_* */
 };
 enum { LR_RSS_IP = 1, LR_RSS_TCP = 2, LR_RSS_UDP = 4, LR_RSS_MPLS = 8, LR_RSS_VXLAN = 16, LR_RSS_SYMMETRIC = 32 };
 struct lr_link { uint32_t mbps; uint8_t up; };
@@ -104,11 +104,11 @@ int lr_vdev_init(const char *name, const char *args);
 int lr_vdev_uninit(const char *name);
 int lr_dev_probe(const char *devargs);
 int lr_port_by_name(const char *name); /* port id or negative errno */
-/* Configures, sets up every queue and starts. `step` gets the name of what failed. */
+/* Configures the port, sets up every queue and starts. `step` gets the name of the failed step. */
 int lr_port_start(uint16_t port, const struct lr_port_conf *conf, struct rte_mempool *pool, const char **step);
-/* With `watched`, on EAL's interrupt thread: memif and virtio-user handle a peer's leaving there, without a lock
- * against being stopped or closed at the same time (both would free the same memory). */
-int lr_port_restart(uint16_t port, int watched); /* while no queue of it is in use */
+/* With `watched`, runs on the interrupt thread of EAL, where memif and virtio-user handle the loss of a peer. They take no
+ * lock against a stop or close at the same time (both would free the same memory). */
+int lr_port_restart(uint16_t port, int watched); /* while none of its queues is in use */
 int lr_port_stop(uint16_t port, int watched);
 int lr_port_close(uint16_t port, int watched);
 int lr_port_promiscuous_off(uint16_t port);
@@ -118,12 +118,12 @@ int lr_port_set_mtu(uint16_t port, uint16_t mtu);
 int lr_port_link(uint16_t port, struct lr_link *link);
 int lr_port_stats(uint16_t port, struct lr_stats *stats);
 int lr_port_stats_reset(uint16_t port);
-/* Fills at most n names (LR_XSTAT_NAME bytes each) and values; returns how many there are, or negative. */
+/* Fills at most n names (LR_XSTAT_NAME bytes each) and values; returns the total number, or negative. */
 int lr_port_xstats(uint16_t port, char *names, uint64_t *values, uint32_t n);
 
 uint16_t lr_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n);
 uint16_t lr_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n);
-/* Frees sent mbufs the driver still holds; falls back to an empty burst, which makes some drivers reclaim. */
+/* Frees sent mbufs that the driver still holds. Falls back to an empty burst, which makes some drivers free them. */
 int lr_tx_done_cleanup(uint16_t port, uint16_t queue);
 
 /* ---- forwarding tables ---- */
@@ -136,13 +136,13 @@ struct lr_route4 { uint64_t nh; uint32_t ip; uint8_t len; };
 struct lr_route6 { uint64_t nh; uint8_t ip[16]; uint8_t len; };
 struct rte_fib *lr_fib_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
 void lr_fib_free(struct rte_fib *fib);
-/* Adding and taking away refuse a table that is null. `replaced`: 1 when a route with another next hop was there. */
+/* Adding and deleting refuse a null table. `replaced`: 1 when a route with another next hop existed. */
 int lr_fib_add(struct rte_fib *fib, uint32_t ip, uint8_t depth, uint64_t nh, uint32_t *replaced);
 int lr_fib_delete(struct rte_fib *fib, uint32_t ip, uint8_t depth);
-/* Copies at most n routes; returns how many there are. */
+/* Copies at most n routes; returns the total number. */
 uint32_t lr_fib_routes(struct rte_fib *fib, struct lr_route4 *out, uint32_t n);
 int lr_fib_lookup(struct rte_fib *fib, const uint32_t *ips, uint64_t *nhs, uint32_t n);
-/* 0, or negative when this machine or build has not this function. */
+/* 0, or negative when this machine or build lacks the function. */
 int lr_fib_select(struct rte_fib *fib, int lookup);
 struct rte_fib6 *lr_fib6_create(const char *name, uint32_t routes, uint32_t tbl8, uint32_t nh_bytes, uint64_t none);
 void lr_fib6_free(struct rte_fib6 *fib);
@@ -153,14 +153,14 @@ int lr_fib6_lookup(struct rte_fib6 *fib, const uint8_t *ips, uint64_t *nhs, uint
 int lr_fib6_select(struct rte_fib6 *fib, int lookup);
 
 /* ---- the host (host.c) ---- */
-/* Whether that many bytes of 2 MiB pages can be had now: reserves and gives back. 0 or errno. */
+/* Whether this many bytes of 2 MiB pages are free now: reserves and releases them. 0 or errno. */
 int lr_huge_probe(uint64_t bytes);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };
 int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
-/* AF_XDP sockets open in this process, at most n into fds; returns how many. */
+/* Stores at most n open AF_XDP sockets of this process in fds; returns the number stored. */
 int lr_xdp_sockets(int *fds, int n);
-void lr_xdp_socket_close(int fd); /* only if it is one */
-/* Stops libbpf and libxdp, if the AF_XDP driver loaded them, from writing to stderr. */
+void lr_xdp_socket_close(int fd); /* only if fd is an AF_XDP socket */
+/* Stops libbpf and libxdp from writing to stderr, if the AF_XDP driver loaded them. */
 void lr_quiet_bpf(void);
 
 #endif

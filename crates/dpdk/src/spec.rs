@@ -108,7 +108,7 @@ pub enum Role {
     Client,
 }
 
-const LEGAL: &str = "legal are 0000:37:00.0 (a NIC), eth:IFACE, memif:PATH, vhost:PATH, virtio:PATH, wire, null, \
+const LEGAL: &str = "legal are 0000:37:00.0 (a NIC), eth:IFACE, memif:PATH, vhost:PATH, virtio:PATH, null, \
                      pcap:FILE, and raw:DEVARGS such as raw:net_tap0,iface=t0";
 pub(crate) const XDP_KEYS: &[&str] =
     &["start_queue", "queue_count", "shared_umem", "xdp_prog", "busy_budget", "force_copy"];

@@ -1,6 +1,6 @@
-//! The flow logger's parts: what a flow is, the table an lcore counts flows in, how they leave it, and how they are read.
+//! The parts of the flow logger: flow keys, the table in which an lcore counts flows, export, and readers.
 //!
-//! The packet path is [`decode`] and [`table`]: it never waits, allocates or locks. All else runs on other threads.
+//! The packet path is [`decode`] and [`table`], which never wait, allocate or lock. Everything else runs on other threads.
 #![forbid(unsafe_code)]
 
 pub mod client;

@@ -1,10 +1,10 @@
-//! Keys as the packet path and the table hold them: whole words, so that comparing and hashing one is a few instructions.
+//! Keys as whole words for the packet path and the table, so that comparing and hashing take few instructions.
 //!
-//! The words are in host order with the first field highest, so that the addresses compare as numbers do.
+//! The words are in host order with the first field highest, so that addresses compare as numbers.
 
 use crate::{Addresses, Key};
 
-/// ICMP and ICMPv6 have their type and code in the place of the destination port; it does not change with the direction.
+/// ICMP and ICMPv6 have their type and code in place of the destination port. Reversing the key does not move them.
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;
 
@@ -20,7 +20,7 @@ pub struct Key4(pub [u64; 3]);
 pub struct Key6(pub [u64; 6]);
 
 impl Key4 {
-    /// Packs a key; `None` when it is not of IPv4.
+    /// Packs a key; `None` when it is not an IPv4 key.
     pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V4 { src, dst } = key.addresses else { return None };
         Some(Self([u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), tail(key), key.scope.into()]))
@@ -35,7 +35,7 @@ impl Key4 {
 }
 
 impl Key6 {
-    /// Packs a key; `None` when it is not of IPv6.
+    /// Packs a key; `None` when it is not an IPv6 key.
     pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V6 { src, dst } = key.addresses else { return None };
         let ([s0, s1], [d0, d1]) = (halves(src.to_bits()), halves(dst.to_bits()));
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(key.flipped(), Key4([2 << 32 | 1, 0x0800_0100_0000, 7]));
         let key = Key6([1, 2, 3, 4, 0x8000_3a00_0000, 0]);
         assert_eq!(key.flipped(), Key6([3, 4, 1, 2, 0x8000_3a00_0000, 0]));
-        // Each has its own; under the other's number there may be ports.
+        // Each IP version has its own ICMP; under the number of the other version, the field may hold ports.
         assert_eq!(Key4([0, 0x0001_0002_3a00_0000, 0]).flipped().0[1], 0x0002_0001_3a00_0000);
     }
 

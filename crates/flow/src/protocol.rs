@@ -42,7 +42,7 @@ pub struct Request {
     pub ask: Ask,
 }
 
-// By hand, because flattened fields and plain variants let unknown fields pass.
+// By hand, because derived code accepts unknown fields next to flattened fields and plain variants.
 impl<'de> Deserialize<'de> for Request {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut map = Map::deserialize(from)?;
@@ -235,13 +235,13 @@ pub struct TableTotals {
     pub flows: u64,
     /// Flows that the table has room for.
     pub capacity: u64,
-    /// Memory it takes, in bytes.
+    /// Memory of the tables in bytes.
     pub memory: u64,
     /// Flows begun since the start.
     pub created: u64,
     /// Flows ended since the start, by reason: idle, active, end of flow, forced, lack of resources.
     pub ended: [u64; 5],
-    /// Packets of flows that found no place (policy `drop-new`).
+    /// Packets of flows that were not recorded because the table was full (policy `drop-new`).
     pub refused_packets: u64,
     /// Flows evicted for others (policy `evict`).
     pub evicted: u64,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Key;
 
-/// What was counted of a flow, while it goes on or when it has ended.
+/// What was counted of a flow that goes on or has ended.
 ///
 /// For a biflow, `forward` is the direction of the first frame seen, from the key's source to its destination, and
 /// `back` the other direction; otherwise `back` stays zero. Bytes are those of the frames on the wire without FCS. Times are

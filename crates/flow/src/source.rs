@@ -7,7 +7,7 @@ pub trait Source: Send + Sync {
     /// Everything counted so far.
     fn totals(&self) -> Totals;
 
-    /// Places a flow can be in, over all tables: `0..places()`.
+    /// Number of places for flows, over all tables: `0..places()`.
     fn places(&self) -> u64;
 
     /// Calls `visit` with each flow in places `from..to`. Each record is consistent: it is read at one instant.

@@ -1,5 +1,5 @@
-//! What can be typed. Nothing here is validated beyond its own form; `measure::plan` does that.
-// Comments on flags are the help texts a user reads, where brackets mean what is optional.
+//! The command line. Only the form of a value is checked here; `measure::plan` validates the values.
+// Comments on flags are the help texts. Brackets mean optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 
 pub mod flowlog;
@@ -30,7 +30,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What to type first.
+/// Examples of first commands.
 const FIRST: &str = "First commands:
   linerate bench --quick                   the built-in router over a software cable, in two minutes
   linerate bench --quick --port A --port B the device between two ports (forms: linerate bench --help)
@@ -47,14 +47,14 @@ pub enum Command {
     Trial(Box<TrialArgs>),
     /// Measure what this tester can do on this machine, per frame size, with no device under test.
     Selftest(Box<SelftestArgs>),
-    /// Run the reference data plane between ports, as a device under test for another tester; ask and change one that
-    /// runs.
+    /// Run the reference data plane between ports, as a device under test for another tester; show or change a running
+    /// one.
     Forward(Box<forward::ForwardArgs>),
     /// Run the flow logger: frames pass between ports unchanged, every flow is recorded.
     Flowlog(Box<flowlog::FlowlogArgs>),
     /// Watch flow loggers: their interfaces, their tables and their largest flows, live or as JSON.
     Flows(flows::FlowsArgs),
-    /// Results stored with --json: show them again, in a document's layout, or one against another.
+    /// Show results stored with --json again, in the layout of a document, or compare them.
     Runs(layout::RunsArgs),
     /// Run one job of a suite or a sweep, from standard input.
     #[command(name = campaign::JOB_COMMAND, hide = true)]
@@ -73,17 +73,17 @@ pub struct BenchArgs {
     /// those of the plan.
     #[arg(long, value_name = "TEST,...", value_delimiter = ',')]
     pub tests: Vec<Test>,
-    /// The throughput that tests go by, instead of a search for it.
+    /// The throughput that the tests use, instead of searching for it.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub throughput: Option<Load>,
     /// Short trials (labelled so in the result): the whole default in under two minutes.
     #[arg(long)]
     pub quick: bool,
-    /// List the plans, embedded and in plans/ here, with what each needs, and end.
+    /// List the embedded plans and those in ./plans/, with the requirements of each, and end.
     #[arg(long)]
     pub list: bool,
-    /// Print how many trials and how long the plan may be expected to take, from a hundred runs against a simulated
-    /// device, and end.
+    /// Print the expected number of trials and duration of the plan, from a hundred runs against a simulated device, and
+    /// end.
     #[arg(long, conflicts_with_all = ["list", "print_config"])]
     pub dry_run: bool,
     /// Print the effective plan as TOML, with every default, and end.
@@ -133,13 +133,13 @@ pub struct TrialArgs {
     /// Load per direction: frames (1Mpps), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%).
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, required_unless_present = "replay")]
     pub load: Option<Load>,
-    /// How long to send. Default: 5s; a capture: once through.
+    /// How long to send. Default: 5s; with --replay, once through the capture.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Frame size in bytes, FCS included; or a mix: imix, imix=GENOME (RFC 6985).
     #[arg(long, value_name = "BYTES|imix[=GENOME]", default_value = "64")]
     pub frame_size: Frames,
-    /// How long to wait for frames still under way.
+    /// How long to wait for frames in flight.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "2s")]
     pub residual: String,
     #[command(flatten)]

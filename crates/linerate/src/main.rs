@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and version go to standard output and are no error; a closed pipe is none either.
+            // Help and version go to standard output and do not count as errors. Neither does a closed pipe.
             let _ = e.print();
             return ExitCode::from(if e.use_stderr() { Exit::Usage as u8 } else { 0 });
         }
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Command::RunJob => cmd::job::run(),
         Command::Runs(args) => cmd::runs::run(&args),
     };
-    // Ports and cores are gone by now, whichever way the command ended.
+    // However the command ended, its ports and cores are released by now.
     dpdk::Eal::cleanup();
     match result {
         Ok(exit) => ExitCode::from(exit as u8),

@@ -7,7 +7,7 @@ use rustix::{
     fd::AsFd,
 };
 
-/// Prints text and a final newline. A reader that went away is not an error.
+/// Prints text and a final newline. A closed pipe is not an error.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(text.as_bytes());
@@ -22,8 +22,8 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Whether the other side of this terminal is closed. Never waits. Only ask of what was a terminal before: a pipe whose
-/// writer has ended looks the same.
+/// Whether the terminal was closed. Never waits. Call it only for a terminal: a pipe whose writer has ended looks the
+/// same.
 pub fn is_hung_up(terminal: impl AsFd) -> bool {
     const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
     let mut fds = [PollFd::new(&terminal, PollFlags::empty())];
@@ -31,7 +31,7 @@ pub fn is_hung_up(terminal: impl AsFd) -> bool {
     is_asked && fds.iter().any(|fd| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
-/// Whether a person watches standard error.
+/// Whether standard error is a terminal.
 pub fn watched() -> bool {
     io::stderr().is_terminal()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long to wait before the next try: twice as long each time, up to a limit.
+/// The wait before the next try. It doubles each time, up to a limit.
 #[derive(Debug, Clone)]
 pub struct BackOff {
     least: Duration,
@@ -16,14 +16,14 @@ impl BackOff {
         Self { least, most, next: least }
     }
 
-    /// How long now.
+    /// The current wait; doubles the next one.
     pub fn next_wait(&mut self) -> Duration {
         let now = self.next.min(self.most);
         self.next = now.saturating_mul(2);
         now
     }
 
-    /// It worked: the next time begins anew.
+    /// Resets the wait after success.
     pub fn reset(&mut self) {
         self.next = self.least;
     }

@@ -10,7 +10,7 @@ use net::{client_tls, timed_out, within, Line, Lines, Stream, TlsTrust};
 use super::{again::BackOff, error::ClientError};
 use crate::protocol::{Answer, Ask, By, Filter, Hello, Page, Request, Totals, What, SERVER, VERSION};
 
-/// Longest answer line that is read, in bytes; a page of 1,000 flows has about a tenth of it.
+/// Longest answer line in bytes; a page of 1,000 flows has about a tenth.
 const MAX_ANSWER: usize = 8 << 20;
 
 /// Which logger to connect to, and how.
@@ -124,7 +124,7 @@ impl Client {
 
     /// The next answer to any request, if one comes within `wait`.
     pub fn receive(&mut self, wait: Duration) -> Result<Option<Answer>, ClientError> {
-        // What is here already is read however short the wait.
+        // Reads data that has already arrived, however short the wait.
         self.stream.set_deadline(within(wait.max(Duration::from_millis(1))));
         match self.lines.next(&mut self.stream) {
             Ok(Line::Text(line)) => {

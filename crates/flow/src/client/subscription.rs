@@ -10,7 +10,7 @@ use super::{
 };
 use crate::protocol::{Answer, Ask, By, Filter, Page, Totals, What};
 
-/// What a subscription brings, one after another.
+/// An update of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Update {
     /// Everything counted so far.
@@ -67,13 +67,13 @@ impl Iterator for Subscription<'_> {
 
 impl Drop for Subscription<'_> {
     fn drop(&mut self) {
-        // What still comes of it carries its `id`, and nobody waits for that.
+        // Later updates carry its `id` and are ignored.
         let _ = self.client.send(Ask::Unsubscribe);
     }
 }
 
 impl Client {
-    /// Totals, and the largest flows if asked, each so many seconds. It is ended when dropped.
+    /// Totals, and the largest flows if requested, at an interval in seconds. Dropping the subscription ends it.
     pub fn subscribe(
         &mut self,
         every_s: u32,

@@ -1,8 +1,8 @@
-//! What a frame is found to be.
+//! The result of decoding a frame.
 
 use crate::packed::{Key4, Key6};
 
-/// What a frame is.
+/// The result of decoding a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decoded {
     /// IPv4.
@@ -11,7 +11,7 @@ pub enum Decoded {
     Ip6(Packet6),
     /// Not IP, or IP inside something that is not decoded.
     NotIp,
-    /// Marked as IP, but cannot be read.
+    /// Marked as IP, but not readable as IP.
     Malformed,
 }
 
@@ -26,7 +26,7 @@ pub struct Packet4 {
     pub tos: u8,
     /// TCP flags (RFC 9293 3.1, the low eight); zero for all but TCP.
     pub tcp_flags: u8,
-    /// Whether it goes from the key's destination to its source; never without biflows.
+    /// Whether it goes from the destination of the key to the source; only with biflows.
     pub reversed: bool,
 }
 

@@ -15,19 +15,19 @@ use crate::{
 /// Bytes of a plain frame that [`Decoder::decode`] looks at: Ethernet, IPv4, and TCP up to its flags.
 const PLAIN: usize = 14 + 20 + 14;
 
-/// Reads frames as a [`DecodeSpec`] says. Holds no state: one serves any number of lcores.
+/// Reads frames as a [`DecodeSpec`] says. A decoder has no state, so any number of lcores can share it.
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder {
-    /// Protocol (high byte) and destination port (low half) of what may be VXLAN and is looked into; what no packet has,
-    /// when none is.
+    /// Protocol (high byte) and destination port (low half) of VXLAN packets to decode; a value that no packet has, when
+    /// VXLAN is not decoded.
     pub(super) vxlan: u32,
-    /// Of the port's number what goes into the key.
+    /// Mask of the port number that goes into the key.
     port_mask: u8,
     pub(super) spec: DecodeSpec,
 }
 
 impl Decoder {
-    /// Reads frames so.
+    /// A decoder for this spec.
     pub fn new(spec: DecodeSpec) -> Self {
         let looks = spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni;
         Self {
@@ -37,12 +37,12 @@ impl Decoder {
         }
     }
 
-    /// How it reads frames.
+    /// The spec of the decoder.
     pub fn spec(&self) -> &DecodeSpec {
         &self.spec
     }
 
-    /// The flow of a frame that came in on `port`, and what else is counted of it.
+    /// The flow of a frame that arrived on `port`, and the other fields that are counted.
     ///
     /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...).
     #[inline(always)]
@@ -50,7 +50,7 @@ impl Decoder {
         if let Some(packet) = self.plain4(frame, Seen::new(frame, port)) {
             return Decoded::Ip4(packet);
         }
-        // Not returned straight away: what a plain packet has would then go through memory too.
+        // Without an early return, which would pass plain packets through memory too.
         let mut out = Decoded::NotIp;
         self.other(frame, port, &mut out);
         out
@@ -67,8 +67,8 @@ impl Decoder {
         }
     }
 
-    /// An untagged IPv4 packet of TCP or UDP, without options, no fragment, in which no tunnel is looked for. `None` says nothing:
-    /// [`Decoder::other`] reads every kind.
+    /// Reads an untagged IPv4 packet of TCP or UDP without options, fragments and tunnels. After `None`, use
+    /// [`Decoder::other`], which reads every kind.
     #[inline(always)]
     pub(super) fn plain4(&self, frame: &[u8], seen: Seen) -> Option<Packet4> {
         const TCP: u32 = (protocol::TCP as u32) << 24;
@@ -76,11 +76,11 @@ impl Decoder {
         let head: &[u8; PLAIN] = frame.first_chunk()?;
         // EtherType, version and header length, ToS, total length, identification.
         let x = u64::from_le_bytes(*head[12..].first_chunk()?);
-        // Fragment flags and offset, TTL, protocol; without the TTL, "may not be fragmented" and the reserved bit.
+        // Fragment flags and offset, TTL, protocol. Masks out TTL, DF and the reserved bit.
         let y = u32::from_le_bytes(*head[20..].first_chunk()?) & 0xff00_ff3f;
-        // With the flags of TCP inside the packet; the few shorter ones of UDP are read like all others.
+        // The TCP flags must be inside the packet. The few shorter UDP packets take the general path.
         let whole = usize::from(((x >> 32) as u16).swap_bytes()) >= PLAIN - 14;
-        // Either of two, without a branch that TCP among UDP would make a guess: a product below 2^64 that is zero.
+        // TCP or UDP without a branch, which mixed traffic would mispredict: a product below 2^64 that is zero.
         let [not_tcp, not_udp] = [TCP, UDP].map(|protocol| u64::from(y).wrapping_sub(protocol.into()));
         if x & 0xff_ffff != 0x45_0008 || !whole || not_tcp.wrapping_mul(not_udp) != 0 {
             return None;
@@ -118,8 +118,8 @@ impl Decoder {
         Some(Packet6 { key, bytes: seen.bytes, tos: (x >> 36) as u8, tcp_flags, reversed })
     }
 
-    /// The key of a packet, and whether the packet goes against it; `protocol` is in the top byte. What is not `ported` has in
-    /// the place of the ports what does not change with the direction.
+    /// The key of a packet, and whether the packet goes against it; `protocol` is in the top byte. Without `ported`, the
+    /// place of the ports does not change with the direction.
     #[inline(always)]
     pub(super) fn key4(&self, addresses: u64, ports: u32, ported: bool, protocol: u32, seen: Seen) -> (Key4, bool) {
         let low = self.low(protocol, seen);
@@ -127,7 +127,7 @@ impl Decoder {
         if !self.spec.biflow {
             return (key(addresses, ports), false);
         }
-        // Turned around, the greater source becomes the lower half: the smaller number is the order wanted.
+        // Reversed, the greater source is in the lower half: the smaller number has the right order.
         let (turned, ports_turned) = (addresses.rotate_left(32), turned(ports, ported));
         let wide = |addresses, ports| u128::from(addresses) << 64 | u128::from(ports);
         let reversed = wide(addresses, ports) > wide(turned, ports_turned);
@@ -153,14 +153,14 @@ impl Decoder {
         (Key6([s0, s1, d0, d1, u64::from(ports) << 32 | low, seen.scope.into()]), reversed)
     }
 
-    /// What the word of the ports has below them.
+    /// The bits below the ports in their word.
     #[inline(always)]
     fn low(&self, protocol: u32, seen: Seen) -> u64 {
         u64::from(protocol) | u64::from(seen.port & self.port_mask) << 16
     }
 }
 
-/// Ports as the other direction has them.
+/// The ports of the other direction.
 #[inline(always)]
 fn turned(ports: u32, ported: bool) -> u32 {
     if ported {

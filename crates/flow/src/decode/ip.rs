@@ -9,22 +9,22 @@ use super::{
 };
 use crate::packed::{ICMP, ICMPV6};
 
-/// Others with ports where TCP and UDP have theirs (RFC 4340, 9260, 3828).
+/// Other protocols with ports at the same place as TCP and UDP (RFC 4340, 9260, 3828).
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
-/// Extension headers (RFC 8200 4, RFC 4302), and how many of them are passed by.
+/// Extension headers (RFC 8200 4, RFC 4302), and how many of them are skipped.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const AUTHENTICATION: u8 = 51;
 const DESTINATION: u8 = 60;
 const EXTENSIONS: usize = 8;
 
-/// What the key has of the header above IP.
+/// Fields of the header above IP that go into the key.
 struct Upper {
     /// In the top byte.
     protocol: u32,
-    /// Source port (high half) and destination port, or what stands for them.
+    /// Source port (high half) and destination port, or their replacement.
     ports: u32,
     /// Whether they are ports that change places with the direction.
     ported: bool,
@@ -61,7 +61,7 @@ impl Decoder {
             return Decoded::Malformed;
         }
         let len = usize::from(u16::from_be_bytes([*l0, *l1]));
-        // A jumbogram has its length in an option (RFC 2675 3): the frame's serves.
+        // A jumbogram has its length in an option (RFC 2675 3): use the length of the frame.
         let jumbo = len == 0 && *next == HOP_BY_HOP;
         let (protocol, payload) = extensions(*next, if jumbo { rest } else { rest.get(..len).unwrap_or(rest) });
         let upper = self.upper(protocol, payload, ICMPV6);
@@ -74,13 +74,13 @@ impl Decoder {
         Decoded::Ip6(Packet6 { key, bytes: seen.bytes, tos, tcp_flags: upper.flags, reversed })
     }
 
-    /// What is in the tunnel, if the packet is one that is looked into.
+    /// The content of the tunnel, if the packet is a tunnel to decode.
     #[inline(always)]
     fn tunnel(&self, upper: &Upper, payload: &[u8], seen: &mut Seen) -> Option<Decoded> {
         (upper.protocol | upper.ports & 0xffff == self.vxlan).then(|| self.vxlan(payload, seen)).flatten()
     }
 
-    /// Reads what is there of the header above IP; `icmp` is the protocol number of the IP version's ICMP.
+    /// Reads the present part of the header above IP. `icmp` is the protocol number of ICMP for the IP version.
     #[inline(always)]
     fn upper(&self, protocol: u8, payload: &[u8], icmp: u8) -> Upper {
         let (mut ports, mut flags) = (0, 0);
@@ -99,7 +99,7 @@ impl Decoder {
     }
 }
 
-/// The type of the request that a type of ICMP answers; of all others their own.
+/// The type of the request that an ICMP type answers; any other type unchanged.
 fn request(kind: u8, icmp: u8) -> u8 {
     match (icmp, kind) {
         (ICMP, 0) => 8,
@@ -108,15 +108,15 @@ fn request(kind: u8, icmp: u8) -> u8 {
     }
 }
 
-/// The protocol behind the extension headers, and what is there of it: nothing in a fragment behind the first, or when the
-/// packet ends before.
+/// The protocol after the extension headers, and its bytes: empty in a fragment after the first, and in a packet that
+/// ends before.
 fn extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
     for passed in 0.. {
         let header = |len: u8, unit, more| (usize::from(len) + more) * unit;
         let (after, len, behind) = match (next, rest) {
             (HOP_BY_HOP | ROUTING | DESTINATION, &[after, len, ..]) => (after, header(len, 8, 1), false),
             (AUTHENTICATION, &[after, len, ..]) => (after, header(len, 4, 2), false),
-            // An offset, in units of 8 bytes; below it are flags.
+            // An offset in units of 8 bytes, above the flags.
             (IPV6_FRAGMENT, &[after, _, o0, o1, ..]) => (after, 8, u16::from_be_bytes([o0, o1]) >= 8),
             (IPV6_FRAGMENT, &[after, ..]) => (after, 8, true),
             (HOP_BY_HOP | ROUTING | DESTINATION | AUTHENTICATION | IPV6_FRAGMENT, _) => break,

@@ -7,10 +7,10 @@ use crate::Distinguish;
 
 /// MPLS with a label given by the upstream router (RFC 5332).
 const MPLS_MULTICAST: u16 = 0x8848;
-/// VLAN tags, and MPLS labels, one behind the other.
+/// Most VLAN tags, and most MPLS labels, in a row.
 const TAGS: usize = 3;
 const LABELS: usize = 16;
-/// The flag of a VXLAN header that says that there is a VNI (RFC 7348 5).
+/// Flag of a VXLAN header with a VNI (RFC 7348 5).
 const VNI_VALID: u8 = 0x08;
 
 impl Decoder {
@@ -31,7 +31,7 @@ impl Decoder {
             }
             let Some(&[c0, c1]) = packet.first_chunk() else { break };
             seen.set_scope(self.spec.distinguish == Distinguish::Vlan, (u32::from(c0) << 8 | u32::from(c1)) & 0xfff);
-            // Less four bytes in front, the rest is like an untagged frame but for its addresses.
+            // Without the first four bytes, the rest is like an untagged frame except for its addresses.
             frame = frame.get(4..).unwrap_or_default();
         }
         Decoded::NotIp
@@ -52,8 +52,8 @@ impl Decoder {
             return match rest.first().map(|first| first >> 4) {
                 Some(4) => self.ip4(rest, seen),
                 Some(6) => self.ip6(rest, seen),
-                // A control word begins like many a MAC address. In this order little is taken for what it is not: the other
-                // way, a frame with a VLAN tag would pass for one without, behind a control word.
+                // A control word begins like many MAC addresses. This order misreads few frames. The reverse order would
+                // read a frame with a VLAN tag as a control word and an untagged frame.
                 Some(0) => match self.pseudowire(Some(rest), seen) {
                     Decoded::NotIp => self.pseudowire(rest.get(4..), seen),
                     ip => ip,
@@ -64,7 +64,7 @@ impl Decoder {
         Decoded::NotIp
     }
 
-    /// What may be a frame; it is one when there is an IP packet in it.
+    /// Reads bytes that may be a frame: they are a frame if they contain an IP packet.
     fn pseudowire(&self, frame: Option<&[u8]>, seen: Seen) -> Decoded {
         match frame.zip(seen.inside()).map(|(frame, seen)| self.layered(frame, seen)) {
             Some(ip @ (Decoded::Ip4(_) | Decoded::Ip6(_))) => ip,
@@ -72,7 +72,7 @@ impl Decoder {
         }
     }
 
-    /// What is in a UDP datagram, if it is VXLAN and looked into; notes its VNI.
+    /// The content of a UDP datagram, if it is VXLAN to decode; stores the VNI.
     #[inline(never)]
     pub(super) fn vxlan(&self, datagram: &[u8], seen: &mut Seen) -> Option<Decoded> {
         let (&[_, _, _, _, _, _, _, _, flags, _, _, _, v0, v1, v2, _], frame) = datagram.split_first_chunk()?;

@@ -1,15 +1,16 @@
 //! From a frame to the key of its flow.
 //!
-//! - Ethernet II with up to three VLAN tags (0x8100, 0x88a8); MPLS; VXLAN; IPv4 and IPv6. All else is [`Decoded::NotIp`].
-//! - Below MPLS the first nibble tells IPv4 and IPv6. Any other is an Ethernet pseudowire, without a control word (RFC 4385)
-//!   or with one, if IP is found in it. MPLS has no addresses of its own: with [`Layer::Outer`] it is not IP.
-//! - Tunnels in tunnels are followed [`TUNNELS`] deep. A tunnel that is looked into and carries no IP is not IP.
-//! - The flow of a fragment behind the first has no ports. IPv6 extension headers are passed by, at most eight.
-//! - A frame may end before its packet does (a capture's snapped frame) or go on behind it (padding). What is missing is
-//!   zero: ports, type and code, flags. Cut within the extension headers of IPv6, the protocol is that of the first header
-//!   not there; cut before its VXLAN header ends, the packet is the outer one.
-//! - [`Decoded::Malformed`] is what says it is IP and is not: too short for the fixed header, another version, an IPv4 header
-//!   length below 20 or above the total length.
+//! - Ethernet II with up to three VLAN tags (0x8100, 0x88a8); MPLS; VXLAN; IPv4 and IPv6. Anything else is
+//!   [`Decoded::NotIp`].
+//! - Below MPLS, the first nibble distinguishes IPv4 and IPv6. Any other value is an Ethernet pseudowire, with or without a
+//!   control word (RFC 4385), if it contains IP. MPLS has no addresses: with [`Layer::Outer`] it is not IP.
+//! - Nested tunnels are decoded [`TUNNELS`] deep. A decoded tunnel without IP is not IP.
+//! - The flow of a fragment after the first has no ports. At most eight IPv6 extension headers are skipped.
+//! - A frame may end before its packet (snapped in a capture) or after it (padding). Missing ports, type and code, and flags
+//!   are zero. If a frame ends within the IPv6 extension headers, the protocol is that of the first missing header. If a
+//!   frame ends within its VXLAN header, the outer packet is the key.
+//! - [`Decoded::Malformed`] has an IP EtherType but is not IP: too short for the fixed header, another version, or an IPv4
+//!   header length below 20 or above the total length.
 //!
 //! Both directions of a biflow (RFC 5103) have one key, with the lower address (then port) as the source;
 //! [`Packet4::reversed`] marks the frames that go the other way. ICMP has no ports to order by: type and code stay the destination port, and those of

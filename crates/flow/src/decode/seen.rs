@@ -1,13 +1,13 @@
-//! What is known of a frame before its packet is read.
+//! Facts about a frame before its packet is read.
 
 use super::spec::TUNNELS;
 
-/// What is known before the packet itself is read.
+/// Facts about a frame before its packet is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     pub(super) bytes: u32,
     pub(super) port: u8,
-    /// Tunnels that may still be looked into.
+    /// Number of tunnels that may still be decoded.
     tunnels: u8,
     pub(super) scope: u32,
 }
@@ -15,18 +15,18 @@ pub(super) struct Seen {
 impl Seen {
     #[inline(always)]
     pub(super) fn new(frame: &[u8], port: u8) -> Self {
-        // No frame has 4 GiB.
+        // Every frame is shorter than 4 GiB.
         Self { bytes: frame.len() as u32, port, tunnels: TUNNELS, scope: 0 }
     }
 
-    /// Keeps the first identifier of the kind that flows are distinguished by. Zero is none (a priority tag, IEEE 802.1Q 9.6).
+    /// Keeps the first identifier of the kind that distinguishes flows, other than zero (a priority tag, IEEE 802.1Q 9.6).
     pub(super) fn set_scope(&mut self, applies: bool, scope: u32) {
         if applies && self.scope == 0 {
             self.scope = scope;
         }
     }
 
-    /// What is known inside the next tunnel; `None` when it is one too many.
+    /// Facts for the content of the next tunnel; `None` when tunnels are nested too deep.
     pub(super) fn inside(self) -> Option<Self> {
         Some(Self { tunnels: self.tunnels.checked_sub(1)?, ..self })
     }

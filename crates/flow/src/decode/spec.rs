@@ -30,8 +30,8 @@ pub struct DecodeSpec {
     pub vxlan: Layer,
     /// UDP destination port of VXLAN.
     pub vxlan_port: u16,
-    /// What identifies a flow besides the 5-tuple. The outermost in the frame counts; a VNI also when the outer packet is the
-    /// key.
+    /// What identifies a flow besides the 5-tuple. The outermost identifier counts. A VNI also counts when the outer packet
+    /// is the key.
     pub distinguish: Distinguish,
     /// Whether both directions are one flow, a biflow (RFC 5103).
     pub biflow: bool,

@@ -1,4 +1,4 @@
-//! What became of the records given to a sink.
+//! Counters of the records given to a sink.
 
 use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -7,7 +7,7 @@ use std::sync::{
 
 use crate::{ipfix::Statistics, protocol::ExportTotals, unix_time::since_1970, Record};
 
-/// What became of the records given to a sink. Each number only grows.
+/// Counters of the records given to a sink. Each number only grows.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     given: AtomicU64,
@@ -15,9 +15,9 @@ pub(super) struct Counters {
     dropped: AtomicU64,
     dropped_packets: AtomicU64,
     dropped_octets: AtomicU64,
-    /// When the first and the last were, in milliseconds since 1970; zero: none.
+    /// Times of the first and the last loss, in milliseconds since 1970; zero: none.
     dropped_ms: [AtomicU64; 2],
-    /// Records that never came this far: there was no room for them on the way from the packet path.
+    /// Records lost before they reached a sink: the queue from the packet path was full.
     missed: Arc<AtomicU64>,
     messages: AtomicU64,
     octets: AtomicU64,
@@ -70,16 +70,16 @@ impl Counters {
         self.dropped_octets.fetch_add(lost.octets, Relaxed);
     }
 
-    /// Whatever is neither sent nor dropped yet is dropped: nobody will come back to it.
+    /// Counts all waiting records as dropped, at the end.
     pub fn abandon(&self) {
         self.closed.store(true, Relaxed);
         let rest = self.unsettled();
         self.dropped.fetch_add(rest, Relaxed);
     }
 
-    /// Given, and neither sent nor dropped yet.
+    /// Waiting records: given, but neither sent nor dropped.
     fn unsettled(&self) -> u64 {
-        // In this order: never below zero by reading while others count.
+        // Reads in this order, so that the difference stays at or above zero while other threads count.
         let settled = self.sent.load(Relaxed).wrapping_add(self.dropped.load(Relaxed));
         self.given.load(Relaxed).saturating_sub(settled)
     }
@@ -106,7 +106,7 @@ impl Counters {
     }
 }
 
-/// Records that were, or may turn out, lost.
+/// Records that are lost or may be lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Lost {
     pub records: u64,

@@ -26,17 +26,17 @@ use crate::{ipfix::EncodeSpec, protocol::ExportTotals, Record};
 
 /// Records pulled at once.
 const BATCH: usize = 4096;
-/// How long to wait when there was nothing to pull: the sources do not notify.
+/// Wait when the sources were empty. Sources do not notify.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Time that finishing may take beyond its deadline, for the last system call of a sink.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Where records of ended flows come from.
 pub trait Records: Send {
-    /// Moves up to `most` records behind those in `into`. Never waits.
+    /// Appends up to `most` records to `into`. Never waits.
     fn pull(&mut self, into: &mut Vec<Record>, most: usize);
 
-    /// Records that found no room on their way to here, so far.
+    /// Records lost so far because the queue to the exporter was full.
     fn missed(&self) -> u64 {
         0
     }
@@ -71,12 +71,12 @@ pub struct Exporter {
 #[derive(Debug)]
 struct Running {
     name: String,
-    /// Records a second it is held to, and what it is to make at least.
+    /// Limit of records per second, and the least rate near the end.
     pace: Option<u64>,
     floor: Floor,
     queue: Arc<Queue>,
     counters: Arc<Counters>,
-    /// Hangs up when the thread ends.
+    /// Closed when the thread ends.
     ended: Receiver<()>,
     thread: Option<JoinHandle<()>>,
 }
@@ -105,8 +105,8 @@ impl Exporter {
         self.sinks.iter().map(Running::stats).collect()
     }
 
-    /// From now on, for `within`, records stay in their sources rather than be dropped when a sink that is not down has no
-    /// room at the moment. For the end, when the packet path has stopped and a whole table of flows is written out.
+    /// For the time `within`, records wait in their sources instead of being dropped while the queue of a sink is full,
+    /// unless the sink is down. For the end, when the packet path has stopped and a whole table of flows is exported.
     pub fn patient(&self, within: Duration) {
         let mut pulling = self.pulling.lock().unwrap_or_else(PoisonError::into_inner);
         pulling.patient = Some(Instant::now() + within);
@@ -118,9 +118,9 @@ impl Exporter {
         self.sinks.iter().filter_map(|sink| sink.hasten(in_all, within)).collect()
     }
 
-    /// Exports what the sources still have, with the patience of [`Exporter::patient`], and ends. What could not be sent
-    /// within `deadline` counts as dropped: then `records = sent + dropped` for every sink. Takes half a second or so
-    /// longer than `deadline` at most. Call it when the sources get no more.
+    /// Exports the remaining records of the sources, waiting as in [`Exporter::patient`], and ends. Records not sent within
+    /// `deadline` count as dropped, so that `records = sent + dropped` for every sink. Takes at most about half a second
+    /// longer than `deadline`. Call it when the sources get no more records.
     pub fn finish(mut self, deadline: Duration) -> Vec<SinkStats> {
         self.end(deadline);
         self.stats()
@@ -137,16 +137,16 @@ impl Exporter {
         };
         hasten(self);
         if let Some(puller) = self.puller.take() {
-            // Ends when its sources are empty, and not much behind the deadline if they never are.
+            // Ends when the sources are empty, or soon after the deadline.
             let _ = puller.join();
         }
-        // With what came out of the sources meanwhile.
+        // Includes records pulled from the sources meanwhile.
         hasten(self);
         self.sinks.iter().for_each(|sink| sink.queue.end(by));
         for sink in &mut self.sinks {
             let left = by.saturating_duration_since(Instant::now()) + SLACK;
             match sink.ended.recv_timeout(left) {
-                // Stuck in a system call (a dead NFS server, a name server): left behind.
+                // Stuck in a system call (a dead NFS server, a name server): abandon the thread.
                 Err(RecvTimeoutError::Timeout) => drop(sink.thread.take()),
                 _ => _ = sink.thread.take().map(JoinHandle::join),
             }
@@ -195,7 +195,7 @@ impl Running {
         let pace = self.pace?;
         let settled = self.counters.totals();
         let left = in_all.saturating_sub(settled.sent).saturating_sub(settled.dropped);
-        // A fifth less than there is: a machine that is busy is late.
+        // Plan with four fifths of the time: a busy machine is late.
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rate = (left as f64 / (0.8 * within.as_secs_f64()).max(1e-3)).ceil() as u64;
         let before = self.floor.fetch_max(rate, Ordering::Relaxed);
@@ -223,7 +223,7 @@ struct Gate {
     queue: Arc<Queue>,
     counters: Arc<Counters>,
     log: Log,
-    /// The queue was full and has not become half empty since; and what was dropped since then.
+    /// Whether the queue was full and is not half empty again, and the records dropped since then.
     dropping: Option<u64>,
 }
 
@@ -259,19 +259,19 @@ impl Gate {
     }
 }
 
-/// How the pulling thread is to go on.
+/// Instructions for the pulling thread.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pulling {
-    /// Rather leave records in the sources than drop them, until then.
+    /// Leave records in the sources instead of dropping them, until this time.
     patient: Option<Instant>,
-    /// End when there are none, or at this time.
+    /// End when the sources are empty, or at this time.
     stop: Option<Instant>,
 }
 
 fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, missed: &AtomicU64, pulling: &Mutex<Pulling>) {
     let mut batch = Vec::with_capacity(BATCH);
     loop {
-        // Before the look at the sources: what came before the stop is seen.
+        // Read before the sources, so that records from before the stop are seen.
         let how = *pulling.lock().unwrap_or_else(PoisonError::into_inner);
         let patient = how.patient.is_some_and(|until| Instant::now() < until);
         let mut any = false;
@@ -293,7 +293,7 @@ fn pull(mut sources: Vec<Box<dyn Records>>, mut gates: Vec<Gate>, missed: &Atomi
             return;
         }
         if !any {
-            // So that a queue that has emptied meanwhile is noticed.
+            // Notices a queue that has emptied meanwhile.
             gates.iter_mut().for_each(|gate| gate.give(&[]));
             thread::sleep(POLL_INTERVAL);
         }

@@ -1,4 +1,4 @@
-//! Whether a file of JSON lines can be written: locked, and whole up to its last line.
+//! Checks before writing to a file of JSON lines: the lock, and a complete last line.
 
 use std::{
     fs::{File, TryLockError},
@@ -7,10 +7,11 @@ use std::{
     path::Path,
 };
 
-/// More bytes than a line ever has.
+/// Bytes that are more than any line has.
 const LINE: usize = 4096;
 
-/// Errors when a regular file is there that does not hold JSON lines, or that another process writes. Pipes are not read.
+/// Errors when the path is a regular file that does not hold JSON lines or that another process writes. Does not read
+/// pipes.
 pub(super) fn check(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_file() => {
@@ -36,7 +37,7 @@ pub(super) fn lock_alone(file: &File) -> io::Result<()> {
     }
 }
 
-/// Bytes up to and including the last newline. Errors when the bytes behind it do not look like the start of a line.
+/// Bytes up to and including the last newline. Errors when the bytes after it do not look like the start of a line.
 pub(super) fn whole_lines(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let mut bytes = [0; LINE];

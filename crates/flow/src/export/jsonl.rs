@@ -17,18 +17,18 @@ use super::{
 };
 use crate::Record;
 
-/// Bytes of one write, but for its last line.
+/// Bytes of one write, before its last line.
 const WRITE: usize = 64 << 10;
-/// How often to look for the file's age, and whether it is still the one of that name.
+/// Interval of the checks of the file's age and name.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Records as lines of JSON; see [`FileSpec`] for what a reader can count on.
+/// Records as lines of JSON. See [`FileSpec`] for the guarantees to a reader.
 pub(super) struct JsonLines {
     spec: FileSpec,
     counters: Arc<Counters>,
     log: Log,
     file: Option<File>,
-    /// A file, not a device or a pipe: those are never moved or cut.
+    /// Whether it is a file. Devices and pipes are never renamed or truncated.
     regular: bool,
     /// Bytes of whole lines in the file.
     size: u64,
@@ -62,8 +62,8 @@ impl JsonLines {
         Ok(())
     }
 
-    /// Lines from the front of `records` for one write, as far as they fit the file; says how many, and whether the
-    /// next one needs another file.
+    /// Lines from the front of `records` for one write, as far as the file has room. Returns how many, and whether the next
+    /// line needs a new file.
     fn lines(&mut self, records: &[Record]) -> Result<(usize, bool), Trouble> {
         self.out.clear();
         for (n, record) in records.iter().enumerate() {
@@ -83,11 +83,11 @@ impl JsonLines {
         Ok((records.len(), false))
     }
 
-    /// All of `out`, or nothing: what a full disk took of it is taken back.
+    /// Writes all of `out` or nothing: truncates a partial write on a full disk.
     fn write(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Err(ErrorKind::NotConnected.into()) };
         if let Err(error) = file.write_all(&self.out) {
-            // Where that fails too, opening the file again cuts the broken line.
+            // If truncation fails too, opening the file again cuts the broken line.
             let _ = file.set_len(self.size);
             return Err(error);
         }
@@ -101,7 +101,7 @@ impl JsonLines {
         name.into()
     }
 
-    /// Moves the file out of the way and begins a new one.
+    /// Renames the file and begins a new one.
     fn rotate(&mut self) -> io::Result<()> {
         if let Some(file) = self.file.take() {
             file.sync_data()?;
@@ -120,7 +120,7 @@ impl JsonLines {
         self.open_file()
     }
 
-    /// Whether somebody has moved or removed the file, so that what we write is not found under its name.
+    /// Whether the file was renamed or removed, so that its name no longer leads to our writes.
     fn is_gone(&self) -> bool {
         let there = fs::metadata(&self.spec.path).map(|meta| (meta.dev(), meta.ino()));
         let ours = self.file.as_ref().map(|file| file.metadata().map(|meta| (meta.dev(), meta.ino())));
@@ -142,7 +142,7 @@ impl Output for JsonLines {
             self.counters.sent(n);
         }
         if full {
-            // What was written stays written, whatever becomes of the rotation.
+            // The records are written, even if rotation fails.
             if let Err(error) = self.rotate() {
                 return if n > 0 { Ok(n) } else { Err(format!("cannot rotate: {error}")) };
             }
@@ -166,7 +166,7 @@ impl Output for JsonLines {
 
     fn close(&mut self) {
         if let Some(file) = self.file.take() {
-            // What it cannot keep it has been given all the same.
+            // The lines given to a sink count, even if the sink cannot keep them.
             let _ = file.sync_all();
         }
     }

@@ -1,8 +1,8 @@
 //! Export: records of ended flows to IPFIX collectors and files.
 //!
 //! One thread pulls records from their sources, and every sink has a bounded queue and a thread of its own. A sink that
-//! is down or slow fills its queue; what finds no room there is counted as dropped for that sink alone. Nothing here
-//! makes a source or another sink wait.
+//! is down or slow fills its queue; further records are counted as dropped for that sink alone. A sink never makes a
+//! source or another sink wait.
 
 mod counters;
 mod exporter;

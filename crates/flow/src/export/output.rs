@@ -7,7 +7,7 @@ use crate::Record;
 /// Takes lines to log, one for each change of a sink's state, from any thread.
 pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Why a sink went down, as it is logged.
+/// Why a sink went down, for the log.
 pub(super) type Trouble = String;
 
 /// What a sink writes to. A call may wait for a second at most. After an error, `open` is called next.

@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Of what a sender that came late did not use, so much is made up for: sleeping is not exact. At 200k records a second
-/// it is 400 records, a quarter of what the socket buffer that Linux gives a collector holds in messages of 1400 bytes (25
+/// A late sender may catch up by this much time, because sleeping is not exact. At 200k records a second this is 400
+/// records, a quarter of what the socket buffer that Linux gives a collector holds in messages of 1400 bytes (25
 /// of them) and a sixth of what it holds in the 16 KiB of loopback (three).
 const CREDIT: Duration = Duration::from_millis(2);
 /// Longest wait at once, so that the end of the exporter is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Records a second at least, whatever the pace: set once, when what is left has to leave in a given time.
+/// Least rate in records per second, whatever the pace. Set once, when the rest must leave in a given time.
 pub(super) type Floor = Arc<AtomicU64>;
 
 /// Spreads records over time.
@@ -24,7 +24,7 @@ pub(super) type Floor = Arc<AtomicU64>;
 pub(super) struct Pace {
     per_s: u64,
     floor: Floor,
-    /// The last message, as of when, and its records: the next one's time follows from the rate as it is then.
+    /// Time and records of the last message. The time of the next message follows from the current rate.
     from: Instant,
     records: usize,
 }
@@ -40,7 +40,7 @@ impl Pace {
         self.from + Duration::from_secs_f64(records / rate)
     }
 
-    /// Waits a little for the next message's time; says whether it has come.
+    /// Waits briefly for the time of the next message; returns whether it has come.
     pub fn ready(&self) -> bool {
         thread::sleep(self.next().saturating_duration_since(Instant::now()).min(POLL_INTERVAL));
         Instant::now() >= self.next()
@@ -63,7 +63,7 @@ mod tests {
         let begun = Instant::now();
         pace.sent(500);
         assert!(pace.next() >= begun + Duration::from_millis(498) && !pace.ready());
-        // Late by a minute: it goes on from now, less the credit.
+        // Late by a minute: continues from now, minus the credit.
         pace.from = begun.checked_sub(Duration::from_secs(60)).unwrap();
         pace.sent(500);
         assert!(pace.next() >= begun + Duration::from_millis(498));

@@ -8,7 +8,7 @@ use std::{
 
 use crate::Record;
 
-/// A sink's bounded queue: one thread pushes, one takes. Both hold the lock only while records are copied.
+/// The bounded queue of a sink: one thread pushes, one takes. Both hold the lock only while they copy records.
 #[derive(Debug)]
 pub(super) struct Queue {
     inner: Mutex<Inner>,
@@ -19,7 +19,7 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Inner {
     records: VecDeque<Record>,
-    /// No more will be pushed, and what is not sent by then is lost.
+    /// Set at the end: nothing more is pushed, and records not sent by this time are lost.
     end: Option<Instant>,
 }
 
@@ -28,12 +28,12 @@ impl Queue {
         Self { inner: Mutex::default(), wake: Condvar::new(), room: room.max(1) }
     }
 
-    /// Nothing under the lock panics; were it to, the queue is whole all the same.
+    /// Code under the lock does not panic. Even after a panic, the queue is consistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes from the front of `records` as many as there is room for; says how many, and how many are queued now.
+    /// Takes as many records from the front of `records` as fit. Returns how many, and how many are queued now.
     pub fn push(&self, records: &[Record]) -> (usize, usize) {
         let mut inner = self.lock();
         let n = records.len().min(self.room - inner.records.len().min(self.room));
@@ -46,7 +46,7 @@ impl Queue {
         (n, queued)
     }
 
-    /// Moves up to `most` records behind `into`; waits for one, for the end, or for `wait` to pass.
+    /// Appends up to `most` records to `into`. Waits for a record, for the end, or for `wait`.
     pub fn take(&self, into: &mut Vec<Record>, most: usize, wait: Duration) {
         let mut inner = self.lock();
         if inner.records.is_empty() && inner.end.is_none() {
@@ -56,7 +56,7 @@ impl Queue {
         into.extend(inner.records.drain(..n));
     }
 
-    /// No more will come; what is there is to be gone by then.
+    /// Ends the queue: nothing more is pushed, and the rest must leave by the deadline.
     pub fn end(&self, by: Instant) {
         self.lock().end = Some(by);
         self.wake.notify_one();

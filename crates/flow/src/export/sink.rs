@@ -15,15 +15,15 @@ use crate::Record;
 
 /// Records taken from the queue at once.
 const BATCH: usize = 1024;
-/// How long to wait for records before looking around.
+/// Longest wait for records before other checks.
 const LOOK: Duration = Duration::from_millis(50);
 /// The first wait after a sink went down; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
-/// A sink that was down counts as up when nothing has happened for so long.
+/// A sink that was down counts as up after this long without an error.
 const BELIEVED: Duration = Duration::from_secs(1);
-/// A sink that was up for so long begins with the first wait again.
+/// After being up for this long, a sink begins with the first wait again.
 const STEADY: Duration = Duration::from_secs(10);
-/// The longest.
+/// The longest wait.
 const BACK_OFF_MOST: Duration = Duration::from_secs(5);
 
 /// A sink: takes records from its queue and sends them to its output, which it opens again after errors.
@@ -35,7 +35,7 @@ pub(super) struct Sink {
     output: Box<dyn Output>,
     state: State,
     back_off: Duration,
-    /// The trouble that was logged last, until the sink is up again: each is logged once.
+    /// The error that was logged last, until the sink is up again. Each error is logged once.
     logged: Option<Trouble>,
     ending: bool,
 }
@@ -52,14 +52,14 @@ impl Sink {
         Self { name, queue, counters, log, output, state, back_off: BACK_OFF, logged: None, ending: false }
     }
 
-    /// Until the queue has ended and is empty, or its deadline has passed.
+    /// Runs until the queue has ended and is empty, or its deadline has passed.
     pub fn run(mut self) {
         let mut batch: Vec<Record> = Vec::with_capacity(BATCH);
         let mut done = 0;
         loop {
             let end = self.queue.ends();
             if end.is_some() && !self.ending {
-                // Once more without waiting.
+                // One more time, without waiting.
                 self.ending = true;
                 self.back_off = BACK_OFF;
                 if !self.is_up() {
@@ -94,7 +94,7 @@ impl Sink {
         if self.is_up() {
             self.output.close();
         }
-        // Too late for these.
+        // Too late for these records.
         self.counters.dropped(batch.get(done..).unwrap_or_default());
         loop {
             batch.clear();
@@ -111,20 +111,20 @@ impl Sink {
         matches!(self.state, State::Up { .. })
     }
 
-    /// Opens it if it is down and the time has come.
+    /// Opens the output if it is down and the next try is due.
     fn open(&mut self) {
         if matches!(self.state, State::Down { until } if Instant::now() >= until) {
             let result = self.output.open();
             if result.is_ok() {
                 self.state = State::Up { since: Instant::now() };
             }
-            // What was down is believed to be up when something has gone through.
+            // A sink that was down counts as up after a successful send.
             let believed = self.logged.is_none();
             self.check(result.map(|()| believed));
         }
     }
 
-    /// Takes in how a call went: well, and whether something has gone through, or not.
+    /// Handles the result of a call: success with or without a send, or an error.
     fn check(&mut self, result: Result<bool, Trouble>) {
         let trouble = match result {
             Ok(through) => {

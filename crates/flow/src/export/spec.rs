@@ -15,14 +15,14 @@ pub struct ExportSpec {
     pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
-    /// Records each sink's queue has room for (about 120 bytes each, taken when needed).
+    /// Capacity of the queue of each sink in records (about 120 bytes each, allocated when needed).
     pub queue: usize,
-    /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers; larger than the path's MTU less these, it
-    /// is fragmented. None: 1400, and 16 KiB to a loopback address.
+    /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers. Messages above the MTU of the path are
+    /// fragmented. None: 1400, and 16 KiB to a loopback address.
     pub message_bytes: Option<usize>,
     /// Templates (UDP) and statistics are sent this often.
     pub refresh: Duration,
-    /// Templates (UDP) are sent with every so-many-th message, too.
+    /// Templates (UDP) are also sent after this number of messages.
     pub refresh_messages: u64,
 }
 
@@ -90,12 +90,12 @@ pub struct FileSpec {
     pub max_bytes: u64,
     /// Rotated when it is this old, if something is in it. The age counts from when we opened it.
     pub max_age: Duration,
-    /// Rotated files kept; the oldest goes. With 0 a full file is removed.
+    /// Number of rotated files kept; the oldest is removed. With 0, a full file is removed.
     pub keep: u32,
 }
 
 impl FileSpec {
-    /// With 256 MiB a file, a day at most, eight kept.
+    /// At most 256 MiB and a day per file; eight rotated files are kept.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 3600), keep: 8 }
     }
@@ -136,7 +136,7 @@ impl FromStr for SinkSpec {
     }
 }
 
-/// `HOST:PORT` by its look: an IPv6 address is in brackets.
+/// Whether the text looks like `HOST:PORT`, with an IPv6 address in brackets.
 fn address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else { return false };
     let bare = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));

@@ -19,12 +19,12 @@ use crate::{
     Record,
 };
 
-/// Largest message; no datagram bounds it.
+/// Largest message; TCP has no datagram limit.
 const MESSAGE_BYTES: usize = 16 << 10;
 const CONNECT: Duration = Duration::from_secs(1);
 /// How long a write waits for room.
 const WRITE: Duration = Duration::from_millis(100);
-/// How often to look whether the collector has hung up.
+/// Interval of the checks whether the collector has closed the connection.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// IPFIX over TCP (RFC 7011 10.4): a connection is a session, with templates at its begin.
@@ -37,7 +37,7 @@ pub(super) struct Tcp {
     counters: Arc<Counters>,
     refresh: Duration,
     stream: Option<TcpStream>,
-    /// The message under way, what it holds, and what of it is written.
+    /// The current message, its contents, and how much of it is written.
     out: Vec<u8>,
     message: Message,
     written: usize,
@@ -74,7 +74,7 @@ impl Tcp {
         }
     }
 
-    /// Writes what it can of the message under way; how many records went with it when it is through.
+    /// Writes as much of the current message as possible; returns its records once it is complete.
     fn write(&mut self) -> Result<Option<usize>, Trouble> {
         let stream = self.stream.as_mut().ok_or("not open")?;
         while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
@@ -153,7 +153,7 @@ impl Output for Tcp {
         if !self.under_way() && self.refreshed.elapsed() >= self.refresh {
             self.make(&[], false, true);
         }
-        // One with records goes on in `send`.
+        // `send` continues a message with records.
         if self.under_way() && self.message.records == 0 {
             self.write()?;
         }

@@ -25,11 +25,11 @@ use crate::{
 const MOST_BYTES: usize = 65507;
 /// The usual message, which an Ethernet frame carries.
 pub(super) const MESSAGE_BYTES: usize = 1400;
-/// The same towards this machine itself: the loopback interface carries 64 KiB in one piece, and a message costs a call
-/// however long it is.
+/// The usual message to a loopback address: the loopback interface carries 64 KiB in one piece, and every message costs
+/// one call, whatever its length.
 const LOOPBACK_BYTES: usize = 16_384;
-/// The templates come with so many more of the first messages: should the first be lost, nothing could be read for a minute
-/// (RFC 7011 8.4).
+/// Number of further messages with templates at the start of a session. If the first message is lost, the collector could
+/// read nothing for a minute (RFC 7011 8.4).
 const TEMPLATES_AGAIN: u32 = 2;
 /// Time in which an ICMP refusal arrives: a message counts as sent after this time, or with the next message.
 const REFUSAL: Duration = Duration::from_millis(100);
@@ -48,10 +48,10 @@ pub(super) struct Udp {
     pace: Option<Pace>,
     socket: Option<UdpSocket>,
     out: Vec<u8>,
-    /// Templates and statistics were sent, and so many messages ago.
+    /// Time of the last templates and statistics, and the messages since then.
     refreshed: Instant,
     messages: u64,
-    /// Messages from the session's begin that have the templates once more.
+    /// Remaining messages at the start of the session that repeat the templates.
     again: u32,
     unconfirmed: Option<(Lost, Instant)>,
 }
@@ -104,7 +104,7 @@ impl Udp {
         Ok(message)
     }
 
-    /// Counts the message whose fate was open.
+    /// Counts the message that was not yet known to be sent.
     fn settle(&mut self, arrived: bool) {
         match self.unconfirmed.take() {
             Some((message, _)) if arrived => self.counters.sent(usize::try_from(message.records).unwrap_or(0)),
@@ -113,7 +113,7 @@ impl Udp {
         }
     }
 
-    /// Looks whether a refusal has come back.
+    /// Checks whether a refusal has arrived.
     fn confirm(&mut self) -> Result<(), Trouble> {
         let error = self.socket.as_ref().and_then(|socket| socket.take_error().ok().flatten());
         self.settle(!error.as_ref().is_some_and(is_refusal));
@@ -172,14 +172,14 @@ impl Output for Udp {
     }
 
     fn close(&mut self) {
-        // So that the last statistics count the last records.
+        // The last statistics count the last records.
         if self.unconfirmed.is_some_and(|(message, _)| message.records > 0) {
             thread::sleep(REFUSAL);
             if self.confirm().is_err() {
                 return;
             }
         }
-        // Nobody is left to tell.
+        // An error cannot be reported any more.
         let _ = self.message(&[], true);
         self.settle(true);
     }

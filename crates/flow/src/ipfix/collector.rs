@@ -15,9 +15,9 @@ use std::{
 use super::{decode::Header, Counts, Decoder, Limits, HEADER};
 use crate::Record;
 
-/// How often a thread that waits for bytes looks whether it shall end.
+/// Interval at which a waiting thread checks whether it must end.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long what has arrived is still read after the stop.
+/// How long already received bytes are still read after the stop.
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Where a collector listens, and its limits.
@@ -30,7 +30,7 @@ pub struct CollectorSpec {
     /// Exporters at once, over each of UDP and TCP. Over UDP a new exporter replaces the one that was silent longest;
     /// over TCP it is refused.
     pub sessions: usize,
-    /// What each session may hold.
+    /// Limits of each session.
     pub limits: Limits,
     /// Receive buffer of the UDP socket, in bytes; the system may give less (`net.core.rmem_max`).
     pub buffer_bytes: usize,
@@ -51,7 +51,7 @@ pub struct Collector {
     tcp: Option<SocketAddr>,
 }
 
-/// Receives the flows of a message, on the thread that read it, with the exporter's address.
+/// Receives the flows of a message and the address of the exporter, on the thread that read the message.
 type Take = dyn FnMut(SocketAddr, &[Record]) + Send;
 
 struct Shared {
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Shared {
 
 impl Collector {
     /// Binds, and starts a thread for each socket (and one for each TCP connection). `take` gets the flows of each
-    /// message, under a lock: what it takes long for waits in the kernel's buffers, where UDP loses it.
+    /// message, under a lock. While `take` runs, messages wait in the buffers of the kernel, and UDP may lose some.
     ///
     /// # Errors
     ///
@@ -110,12 +110,12 @@ impl Collector {
         self.tcp
     }
 
-    /// What all sessions have seen so far.
+    /// Counts of all sessions so far.
     pub fn counts(&self) -> Counts {
         *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stops listening, once what has arrived is read, and says what was seen.
+    /// Reads what has arrived, stops listening, and returns the counts.
     pub fn stop(mut self) -> Counts {
         self.end();
         self.counts()
@@ -124,7 +124,7 @@ impl Collector {
     fn end(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
         for thread in self.threads.drain(..) {
-            // Panics are those of `take`; they have been shown.
+            // A panic comes from `take` and has already been printed.
             let _ = thread.join();
         }
     }
@@ -138,7 +138,7 @@ impl Drop for Collector {
 
 fn udp_socket(address: SocketAddr, buffer_bytes: usize) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
-    // Over the system's limit if we may, as far as it goes if not.
+    // Above the limit of the system if allowed, otherwise up to the limit.
     if rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, buffer_bytes).is_err() {
         let _ = rustix::net::sockopt::set_socket_recv_buffer_size(&socket, buffer_bytes);
     }
@@ -171,7 +171,7 @@ impl Shared {
     /// One message of a session.
     fn message(&self, from: SocketAddr, session: &mut Session, bytes: &[u8], flows: &mut Vec<Record>) {
         flows.clear();
-        // Counted; the session goes on.
+        // The error is counted, and the session goes on.
         let _ = session.decoder.message(bytes, &mut |record| flows.push(*record));
         if !flows.is_empty() {
             (self.take.lock().unwrap_or_else(PoisonError::into_inner))(from, flows);
@@ -180,7 +180,7 @@ impl Shared {
         self.count(session);
     }
 
-    /// Adds what a session has seen since the last time.
+    /// Adds the counts of a session since the last call.
     fn count(&self, session: &mut Session) {
         let now = session.decoder.counts();
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +222,7 @@ impl Shared {
             self.connections.fetch_add(1, Ordering::AcqRel);
             let shared = Arc::clone(self);
             let thread = thread::Builder::new().name("ipfix-session".into()).spawn(move || {
-                // Whatever ends it ends this session only.
+                // An error ends this session only.
                 let _ = shared.connection(stream, from);
                 shared.connections.fetch_sub(1, Ordering::AcqRel);
             });
@@ -236,7 +236,8 @@ impl Shared {
         }
     }
 
-    /// One TCP session: messages end to end, until it closes or breaks the format (there is no finding the next one).
+    /// One TCP session: messages until the connection closes or breaks the format (the start of the next message would be
+    /// unknown).
     fn connection(&self, mut stream: TcpStream, from: SocketAddr) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(LOOK))?;
@@ -257,7 +258,7 @@ impl Shared {
                 }
                 Err(error) => return Err(error),
             };
-            // Never more than a message and a read.
+            // At most one message and one read.
             held.extend_from_slice(bytes.get(..n).unwrap_or_default());
             let mut rest = held.as_slice();
             while rest.len() >= HEADER {

@@ -1,34 +1,34 @@
-//! What a decoder has read.
+//! Counts of a decoder.
 
-/// What a decoder has seen.
+/// Counts of a decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Messages that were whole.
+    /// Complete messages.
     pub messages: u64,
-    /// Messages that broke the format; what was read of them before it did counts.
+    /// Messages that broke the format. The part read before the error counts.
     pub malformed: u64,
     /// Flow records.
     pub flows: u64,
     /// Records of options data.
     pub options: u64,
-    /// Templates taken, those sent again too.
+    /// Templates accepted, including repeated ones.
     pub templates: u64,
     /// Templates withdrawn (RFC 7011 8.1).
     pub withdrawn: u64,
-    /// Templates not taken, for they broke the format or a limit.
+    /// Templates refused because they broke the format or a limit.
     pub refused: u64,
-    /// Data sets passed over because their template was not there (yet).
+    /// Data sets skipped because their template was not known (yet).
     pub without_template: u64,
-    /// Data records that were sent and did not arrive, by the sequence numbers.
+    /// Data records sent but not received, by the sequence numbers.
     pub lost: u64,
-    /// Messages that arrived behind later ones; their records are not in `lost`.
+    /// Messages that arrived after later ones; their records are not in `lost`.
     pub late: u64,
     /// Sessions that began.
     pub sessions: u64,
 }
 
 impl Counts {
-    /// Adds what `now` has beyond `before`. Losses that turned out to be none go down again.
+    /// Adds the difference from `before` to `now`. `lost` goes down again when late messages arrive.
     pub(super) fn add_since(&mut self, now: Self, before: Self) {
         self.messages = self.messages.wrapping_add(now.messages).wrapping_sub(before.messages);
         self.malformed = self.malformed.wrapping_add(now.malformed).wrapping_sub(before.malformed);

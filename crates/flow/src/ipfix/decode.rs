@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Record;
 
-/// How much memory a sender may make a session use.
+/// Limits of the memory of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Templates of one session.
@@ -29,13 +29,13 @@ impl Default for Limits {
 /// Why a message could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// Fewer bytes than a header has.
+    /// Fewer bytes than a header.
     #[error("shorter than the 16 bytes of a header")]
     Short,
     /// Another version.
     #[error("version {0}, not 10 (IPFIX)")]
     Version(u16),
-    /// The header's length is not that of the message.
+    /// The length in the header differs from the length of the message.
     #[error("the header gives a length of {says} bytes, but the message has {has}")]
     Length {
         /// In the header.
@@ -59,7 +59,7 @@ pub enum DecodeError {
     Domains,
 }
 
-/// Reads the messages of one transport session: templates as they come, data by them (RFC 7011 9).
+/// Reads the messages of one transport session: stores templates, and reads data with them (RFC 7011 9).
 #[derive(Debug, Default)]
 pub struct Decoder {
     limits: Limits,
@@ -69,11 +69,11 @@ pub struct Decoder {
     ignore_withdrawals: bool,
 }
 
-/// What is known of one observation domain.
+/// State of one observation domain.
 #[derive(Debug, Default)]
 struct Domain {
     templates: HashMap<u16, Plan>,
-    /// The next message's sequence number, if it can be known.
+    /// The sequence number of the next message, if known.
     sequence: Option<u32>,
     init_ms: u64,
 }
@@ -84,18 +84,18 @@ impl Decoder {
         Self { limits, counts: Counts { sessions: 1, ..Counts::default() }, ..Self::default() }
     }
 
-    /// What was seen so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Over UDP, where a withdrawal may come late and from anyone: it is ignored (RFC 7011 8.4).
+    /// For UDP: ignores withdrawals, which may come late and from anyone (RFC 7011 8.4).
     #[must_use]
     pub fn over_udp(self) -> Self {
         Self { ignore_withdrawals: true, ..self }
     }
 
-    /// Reads one message and gives its flows to `flow`; of a malformed one, none (RFC 7011 9.1).
+    /// Reads one message and passes its flows to `flow`. A malformed message gives none (RFC 7011 9.1).
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Decoder {
         let mut records = Some(0);
         let result = self.sets(&mut domain, &header, bytes.get(HEADER..).unwrap_or_default(), &mut records, flow);
         match (late, records, result.is_ok()) {
-            // Missed before, and counted so.
+            // Counted as lost before.
             (true, records, _) => self.counts.lost = self.counts.lost.saturating_sub(records.unwrap_or(0).into()),
             (false, Some(records), true) => domain.sequence = Some(header.sequence.wrapping_add(records)),
             (false, ..) => domain.sequence = None,
@@ -131,7 +131,7 @@ impl Decoder {
         result
     }
 
-    /// Looks at a sequence number; says whether the message is behind its time.
+    /// Checks a sequence number; returns whether the message is late.
     fn sequence(&mut self, domain: &mut Domain, sequence: u32) -> bool {
         let Some(expected) = domain.sequence else { return false };
         let ahead = sequence.wrapping_sub(expected);
@@ -139,7 +139,7 @@ impl Decoder {
             self.counts.lost += u64::from(ahead);
             return false;
         }
-        // An exporter that begins again begins with zero.
+        // A restarted exporter begins with zero.
         if sequence == 0 {
             return false;
         }
@@ -147,7 +147,7 @@ impl Decoder {
         true
     }
 
-    /// All sets; `records` becomes none when their number cannot be known.
+    /// Reads all sets. `records` becomes `None` when their number is unknown.
     fn sets(
         &mut self,
         domain: &mut Domain,
@@ -160,7 +160,7 @@ impl Decoder {
         while !bytes.is_empty() {
             let mut rest = bytes;
             let (Some(id), Some(length)) = (take16(&mut rest), take16(&mut rest)) else {
-                // Padding behind the last set is not foreseen, but harmless.
+                // Padding after the last set is not allowed, but harmless.
                 return Ok(());
             };
             let body = usize::from(length).checked_sub(4).and_then(|body| rest.split_at_checked(body));
@@ -186,13 +186,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// A set of templates. One that breaks off ends the set: where the next would begin is not known.
+    /// Reads a set of templates. A truncated template ends the set, because the start of the next one is unknown.
     fn templates(&mut self, domain: &mut Domain, options: bool, mut bytes: &[u8]) {
-        // What is left behind the last is padding (RFC 7011 3.3.1).
+        // Bytes after the last template are padding (RFC 7011 3.3.1).
         while bytes.len() >= 4 {
             let (Some(id), Some(fields)) = (take16(&mut bytes), take16(&mut bytes)) else { return };
             if fields == 0 {
-                // Padding may be longer than a withdrawal; it is zeros.
+                // Padding may be longer than a withdrawal. It is zero.
                 if id != 0 && !self.ignore_withdrawals {
                     self.withdraw(domain, options, id);
                 }
@@ -214,7 +214,7 @@ impl Decoder {
         }
     }
 
-    /// One template, or with the set ID in its place all of a kind (RFC 7011 8.1).
+    /// Withdraws one template, or all templates of a kind if the ID is the set ID (RFC 7011 8.1).
     fn withdraw(&mut self, domain: &mut Domain, options: bool, id: u16) {
         let before = domain.templates.len();
         match (id, options) {
@@ -229,7 +229,7 @@ impl Decoder {
     }
 }
 
-/// Whether all sets of a message are within it and of IDs that there are.
+/// Whether all sets of a message lie within it and have valid IDs.
 fn well_formed(mut bytes: &[u8]) -> Result<(), DecodeError> {
     while !bytes.is_empty() {
         let mut rest = bytes;
@@ -245,12 +245,12 @@ fn well_formed(mut bytes: &[u8]) -> Result<(), DecodeError> {
 }
 
 impl Counts {
-    /// A set of data; says how many records it had.
+    /// Reads a set of data; returns the number of records.
     fn data(&mut self, plan: &Plan, mut body: &[u8], context: &mut Context, flow: &mut dyn FnMut(&Record)) -> u32 {
         let mut n = 0;
         // Shorter than any record: padding.
         while body.len() >= plan.least.max(1) {
-            // The lengths inside reach over the end of the set: padding, or a broken record.
+            // The lengths inside exceed the set: padding, or a broken record.
             let Some(reading) = plan.read(&mut body, *context) else { break };
             n += 1;
             if plan.options {
@@ -265,7 +265,7 @@ impl Counts {
     }
 }
 
-/// The fields of a template (RFC 7011 3.4.1) or options template (3.4.2.2); none when it breaks off.
+/// The fields of a template (RFC 7011 3.4.1) or options template (3.4.2.2); `None` when truncated.
 fn read_template(bytes: &mut &[u8], options: bool, fields: u16) -> Option<Plan> {
     let mut plan = Plan::new(options);
     if options {

@@ -1,4 +1,4 @@
-//! Information elements by their IANA numbers ("IP Flow Information Export (IPFIX) Entities"), those we send or read.
+//! Information elements that we send or read, by their IANA numbers ("IP Flow Information Export (IPFIX) Entities").
 
 /// An information element: a number in the space of an enterprise, 0 being IANA's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -10,18 +10,18 @@ pub struct Element {
 }
 
 impl Element {
-    /// One of IANA's.
+    /// An IANA element.
     pub const fn iana(id: u16) -> Self {
         Self { enterprise: 0, id }
     }
 
-    /// One of IANA's, of the other direction (RFC 5103 6.1).
+    /// An IANA element for the reverse direction (RFC 5103 6.1).
     pub const fn reverse(id: u16) -> Self {
         Self { enterprise: REVERSE, id }
     }
 }
 
-/// The enterprise number whose elements are IANA's in reverse (RFC 5103 6.1).
+/// The enterprise number of reverse IANA elements (RFC 5103 6.1).
 pub const REVERSE: u32 = 29305;
 
 /// octetDeltaCount.
@@ -104,7 +104,7 @@ pub const NOT_SENT_FLOWS: u16 = 166;
 pub const NOT_SENT_PACKETS: u16 = 167;
 /// notSentOctetTotalCount.
 pub const NOT_SENT_OCTETS: u16 = 168;
-/// observationTimeMilliseconds: with two of them in a record, of the first and of the last.
+/// observationTimeMilliseconds: two in a record are the first and the last time.
 pub const OBSERVATION_MS: u16 = 323;
 /// icmpTypeIPv4.
 pub const ICMP4_TYPE: u16 = 176;

@@ -11,10 +11,10 @@ use crate::{Distinguish, Record};
 const BY_DOMAIN: u16 = 512;
 /// Template ID of the statistics of RFC 7011 4.3, by exporting process.
 const BY_PROCESS: u16 = 513;
-/// What a message needs at least: all templates and both statistics, and a record of the largest form.
+/// Least size of a message: all templates, both statistics, and a record of the largest form.
 const LEAST: usize = 768;
 
-/// What an encoder encodes.
+/// Configuration of an encoder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodeSpec {
     /// Observation domain ID in every message (RFC 7011 3.1).
@@ -23,7 +23,7 @@ pub struct EncodeSpec {
     pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
-    /// The largest message, in bytes with its header: 768 to 65535; others are brought into that range.
+    /// Largest message in bytes with its header, clamped to 768 to 65535.
     pub message_bytes: usize,
 }
 
@@ -36,13 +36,13 @@ pub struct Statistics {
     pub flows: u64,
     /// Bytes of messages sent.
     pub octets: u64,
-    /// Flow records that were not sent, those that were lost on the way to the exporter among them.
+    /// Flow records not sent, including those lost on the way to the exporter.
     pub not_sent_flows: u64,
     /// Packets of these.
     pub not_sent_packets: u64,
     /// Their bytes.
     pub not_sent_octets: u64,
-    /// When the exporter lost the first and the last of them, in milliseconds since 1970; zero: none.
+    /// Times of the first and the last loss, in milliseconds since 1970; zero: none.
     pub not_sent_ms: [u64; 2],
 }
 
@@ -51,7 +51,7 @@ pub struct Statistics {
 pub struct Message {
     /// Flow records in it.
     pub records: usize,
-    /// Data records in it: these and the statistics.
+    /// Data records in it: flow records and statistics.
     pub data_records: u32,
 }
 
@@ -84,18 +84,18 @@ impl Encoder {
         encoder
     }
 
-    /// Messages from now on are this long at most, within what is legal.
+    /// Sets the largest length of further messages, within the legal range.
     pub fn set_message_bytes(&mut self, bytes: usize) {
         self.spec.message_bytes = bytes.clamp(LEAST, 65535);
     }
 
-    /// Another session begins: the sequence starts anew, and templates are to be sent.
+    /// Begins another session: the sequence restarts, and templates are due.
     pub fn restart(&mut self) {
         self.sequence = 0;
     }
 
-    /// Makes a message in `out` (emptied first): templates if asked, statistics if given, and from the front of
-    /// `records` as many as there is room for.
+    /// Makes a message in `out` (emptied first): templates if requested, statistics if given, and as many records from the
+    /// front of `records` as fit.
     pub fn message(
         &self,
         export_s: u32,
@@ -124,7 +124,7 @@ impl Encoder {
         Message { records: taken, data_records }
     }
 
-    /// The message went out: what follows counts on from it.
+    /// Counts a sent message in the sequence number.
     pub fn sent(&mut self, message: &Message) {
         self.sequence = self.sequence.wrapping_add(message.data_records);
     }
@@ -146,7 +146,7 @@ impl Encoder {
         let by_process =
             [e::NOT_SENT_FLOWS, e::NOT_SENT_PACKETS, e::NOT_SENT_OCTETS, e::OBSERVATION_MS, e::OBSERVATION_MS];
         let both = [(BY_DOMAIN, e::DOMAIN, &by_domain[..]), (BY_PROCESS, e::EXPORTING_PROCESS, &by_process[..])];
-        // A set each: nfcapd reads only the first of a set.
+        // One set per template: nfcapd reads only the first template of a set.
         for (id, scope, fields) in both {
             set(OPTIONS_TEMPLATES, out, |out| {
                 out.extend(id.to_be_bytes());
@@ -175,7 +175,7 @@ impl Encoder {
         }
     }
 
-    /// Data sets, a new one wherever the form changes; says how many records went in.
+    /// Writes data sets, a new one at each change of form; returns the number of records written.
     fn records(&self, records: &[Record], out: &mut Vec<u8>) -> usize {
         let mut open = None;
         let mut taken = 0;
@@ -205,7 +205,7 @@ impl Encoder {
     }
 }
 
-/// A whole set.
+/// Writes a whole set.
 fn set(id: u16, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend(id.to_be_bytes());
@@ -214,7 +214,7 @@ fn set(id: u16, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
     fill_length(out, start);
 }
 
-/// Writes the length of the set or message that begins at `start` into it: both have it behind two bytes.
+/// Writes the length into the set or message that begins at `start`. Both have their length after two bytes.
 fn fill_length(out: &mut [u8], start: usize) {
     let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX).to_be_bytes();
     if let Some(place) = out.get_mut(start + 2..start + 4) {

@@ -1,9 +1,9 @@
-//! IPFIX (RFC 7011): flow records as messages that collectors take, and back.
+//! IPFIX (RFC 7011): encodes flow records as messages, and decodes them.
 //!
 //! [`Encoder`] makes the messages of one transport session, [`Decoder`] reads those of one, and [`Collector`] listens
-//! for exporters of any make. Of the messages sent:
+//! for exporters of any make. In the messages sent:
 //!
-//! - `octetDeltaCount` carries [`Way::bytes`](crate::Way), bytes of the frames without FCS, not of the IP packets alone.
+//! - `octetDeltaCount` is [`Way::bytes`](crate::Way): bytes of frames without FCS, not of IP packets.
 //! - Times are sent twice, in milliseconds and in nanoseconds: nfcapd before 1.7.5 or so does not read the latter, and
 //!   milliseconds alone would lose precision.
 mod collector;

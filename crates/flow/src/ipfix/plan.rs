@@ -1,4 +1,4 @@
-//! A template as the way to read its records.
+//! How to read the records of a template.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -38,7 +38,7 @@ enum Meaning {
     InitMs,
 }
 
-/// The forms a time can have, the better the greater.
+/// Forms of a time, in rising order of quality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Time {
     /// Milliseconds since the exporter began.
@@ -62,7 +62,7 @@ impl Meaning {
             (0, e::PACKETS | e::PACKETS_TOTAL | e::INITIATOR_PACKETS) => Self::Packets,
             (0, e::RESPONDER_OCTETS) | (REVERSE, e::OCTETS | e::OCTETS_TOTAL) => Self::BackOctets,
             (0, e::RESPONDER_PACKETS) | (REVERSE, e::PACKETS | e::PACKETS_TOTAL) => Self::BackPackets,
-            // The flags of both directions are one in a record.
+            // A record has one field for the flags of both directions.
             (0 | REVERSE, e::TCP_FLAGS) => Self::TcpFlags,
             (0, e::PROTOCOL) => Self::Protocol,
             (0, e::TOS) => Self::Tos,
@@ -98,7 +98,7 @@ impl Meaning {
     }
 }
 
-/// One field to read or to pass over; neighbours of fixed length that mean nothing to us are one.
+/// One field to read or to skip. Neighbouring fields of fixed length that we skip are merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Step {
     meaning: Meaning,
@@ -108,22 +108,22 @@ struct Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Length {
     Fixed(usize),
-    /// The record says.
+    /// The record holds the length.
     Carried,
 }
 
-/// How records of one template are read.
+/// How to read the records of one template.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Plan {
     steps: Vec<Step>,
-    /// Bytes of the shortest record; at least one.
+    /// Bytes of the shortest record, at least one.
     pub least: usize,
-    /// Describes the exporter, not flows.
+    /// Whether records describe the exporter, not flows.
     pub options: bool,
 }
 
 impl Plan {
-    /// Without fields yet.
+    /// A plan without fields.
     pub fn new(options: bool) -> Self {
         Self { options, ..Self::default() }
     }
@@ -135,7 +135,7 @@ impl Plan {
             self.steps.push(Step { meaning: Meaning::from_element(element), length: Length::Carried });
             return;
         }
-        // An empty field says nothing, and many of them would make short records costly to read.
+        // Empty fields carry nothing, and many of them would make short records costly to read.
         if length == 0 {
             return;
         }
@@ -151,7 +151,7 @@ impl Plan {
         self.steps.push(Step { meaning, length: Length::Fixed(length) });
     }
 
-    /// Reads one record at the front of `bytes` and moves on; none when it is not whole.
+    /// Reads one record at the front of `bytes` and moves on; `None` when the record is incomplete.
     pub fn read(&self, bytes: &mut &[u8], context: Context) -> Option<Reading> {
         let mut reading = Reading::new(context);
         for step in &self.steps {
@@ -176,12 +176,12 @@ fn carried(bytes: &mut &[u8]) -> Option<usize> {
     take(bytes).map(u16::from_be_bytes).map(usize::from)
 }
 
-/// What a record's times may be relative to.
+/// Times that the times of a record may be relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Context {
     /// Export time of the message, in seconds since the Unix epoch.
     pub export_s: u32,
-    /// When the exporter began, in milliseconds since the Unix epoch; zero when it did not say.
+    /// Start of the exporter in milliseconds since the Unix epoch; zero: unknown.
     pub init_ms: u64,
 }
 
@@ -208,7 +208,7 @@ impl Reading {
         Self { context, src: None, dst: None, icmp: None, first: None, last: None, record }
     }
 
-    // Numbers may be shorter than their type (RFC 7011 6.2); what does not fit ours keeps its low bits.
+    // Numbers may be shorter than their type (RFC 7011 6.2). Longer numbers keep their low bits.
     #[allow(clippy::cast_possible_truncation)]
     fn set(&mut self, meaning: Meaning, field: &[u8]) {
         let r = &mut self.record;
@@ -242,7 +242,7 @@ impl Reading {
         }
     }
 
-    /// The flow, with zeros for what the record did not have.
+    /// The flow, with zeros for missing fields.
     pub fn flow(&self) -> Record {
         let mut r = self.record;
         let any4 = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
@@ -273,14 +273,14 @@ impl Reading {
             Time::Seconds => n.saturating_mul(1_000_000_000),
             Time::Milliseconds => n.saturating_mul(1_000_000),
             Time::Ago => (u64::from(self.context.export_s) * 1_000_000_000).saturating_sub(n.saturating_mul(1000)),
-            // The eleven low bits of the fraction are to be taken as zero (RFC 7011 6.1.9).
+            // The eleven low bits of the fraction count as zero (RFC 7011 6.1.9).
             Time::Microseconds => from_ntp(n & !0x7ff),
             Time::Nanoseconds => from_ntp(n),
         }
     }
 }
 
-/// Keeps the better form; of the same form, as the reverse direction has them too, by `over`.
+/// Keeps the better form. `over` chooses between times of the same form, because the reverse direction has times too.
 fn better(kept: &mut Option<(Time, u64)>, time: Time, n: u64, over: impl Fn(u64, u64) -> bool) {
     if kept.is_none_or(|(old, value)| time > old || time == old && n != 0 && over(value, n)) {
         *kept = Some((time, n));

@@ -1,4 +1,4 @@
-//! What our data records look like: one list of fields, from which both the templates and the records are written.
+//! The form of our data records: one list of fields for both templates and records.
 
 use std::net::IpAddr;
 
@@ -11,11 +11,11 @@ use crate::{Distinguish, Record};
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
 
-/// A form that records are sent in: which of the templates.
+/// A form of records: one of the templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub v6: bool,
-    /// The type and code in place of the ports. A collector that finds both takes the ports from the wrong one.
+    /// ICMP type and code instead of ports. A collector that gets both takes the ports from the wrong field.
     pub icmp: bool,
     /// With the counts of the other direction (RFC 5103).
     pub biflow: bool,
@@ -23,7 +23,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// All that one exporter uses, in the order of [`Shape::index`].
+    /// All forms that one exporter uses, in the order of [`Shape::index`].
     pub fn all(biflow: bool, distinguish: Distinguish) -> [Self; 4] {
         [(false, false), (true, false), (false, true), (true, true)].map(|(v6, icmp)| Self {
             v6,
@@ -33,13 +33,13 @@ impl Shape {
         })
     }
 
-    /// Which of the four a record takes.
+    /// The index of the form, 0 to 3.
     pub fn index(record: &Record) -> usize {
         let v6 = record.key.addresses.src().is_ipv6();
         usize::from(v6) | usize::from(record.key.protocol == if v6 { ICMPV6 } else { ICMP }) << 1
     }
 
-    /// The template ID: every form has its own, so that no ID ever means two things.
+    /// The template ID. Every form has its own ID.
     pub fn id(self) -> u16 {
         let scope = match self.distinguish {
             Distinguish::None => 0,
@@ -71,8 +71,8 @@ impl Shape {
         fields.push(Field::iana(e::PACKETS, 8, Item::Packets));
         fields.push(Field::iana(e::OCTETS, 8, Item::Octets));
         if self.biflow {
-            // Nothing else has a direction in a record. nfcapd takes a reverse element that it has no place for as the
-            // forward one, so that nothing should be added here without a look at it.
+            // Other fields of a record have no direction. nfcapd reads an unknown reverse element as the forward element: check
+            // nfcapd before adding one here.
             fields.push(Field { element: Element::reverse(e::PACKETS), length: 8, item: Item::BackPackets });
             fields.push(Field { element: Element::reverse(e::OCTETS), length: 8, item: Item::BackOctets });
         }
@@ -91,7 +91,7 @@ impl Shape {
     }
 }
 
-/// A field of a template, and what of a record goes into it.
+/// A field of a template, and the value of a record for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub element: Element,
@@ -120,7 +120,7 @@ pub(super) fn specify(element: Element, length: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// What of a record.
+/// A value of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
     Src,
@@ -146,7 +146,7 @@ pub(super) enum Item {
 }
 
 impl Item {
-    /// Writes the field, in the length that [`Shape::fields`] says.
+    /// Writes the field with the length from [`Shape::fields`].
     pub fn write(self, r: &Record, out: &mut Vec<u8>) {
         let address = |address, out: &mut Vec<u8>| match address {
             IpAddr::V4(address) => out.extend(address.octets()),

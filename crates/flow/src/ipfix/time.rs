@@ -1,12 +1,12 @@
-//! Times as NTP has them.
+//! NTP timestamps.
 
 /// Seconds from 1900, where NTP counts from, to 1970.
 const NTP_EPOCH: u64 = 2_208_988_800;
 const NS: u64 = 1_000_000_000;
 
-/// Nanoseconds since the Unix epoch as `dateTimeNanoseconds` has them: an NTP timestamp (RFC 7011 6.1.10).
+/// Nanoseconds since the Unix epoch as `dateTimeNanoseconds`: an NTP timestamp (RFC 7011 6.1.10).
 ///
-/// The seconds have 32 bits and begin again in 2036.
+/// The seconds have 32 bits and wrap in 2036.
 #[allow(clippy::cast_possible_truncation)]
 pub fn to_ntp(unix_ns: u64) -> u64 {
     let seconds = (unix_ns / NS).wrapping_add(NTP_EPOCH) as u32;
@@ -14,7 +14,8 @@ pub fn to_ntp(unix_ns: u64) -> u64 {
     u64::from(seconds) << 32 | fraction
 }
 
-/// The other way, to the nearest nanosecond. Seconds before 1970 are taken as those after 2036; right until 2106.
+/// An NTP timestamp as nanoseconds since the Unix epoch, rounded. Seconds before 1970 count as after 2036; correct until
+/// 2106.
 pub fn from_ntp(ntp: u64) -> u64 {
     let mut seconds = ntp >> 32;
     if seconds < NTP_EPOCH {

@@ -11,21 +11,21 @@ use net::{lock, same_token, Connection, Stream};
 use super::text;
 use crate::Source;
 
-/// A request, headers and all, in bytes and in headers, and the time it may take.
+/// Limits of a request: bytes including headers, number of headers, time.
 const MAX_REQUEST: usize = 8 << 10;
 const MAX_HEADERS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Scrapers share what is younger.
+/// Scrapers share metrics younger than this.
 const FRESH: Duration = Duration::from_millis(100);
 
-/// One request a connection: that is all a scraper needs.
+/// One request per connection, which is enough for a scraper.
 pub(super) struct Scrapes {
     source: Arc<dyn Source>,
     token: Option<String>,
     latest: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
-/// What is answered, if not the metrics.
+/// Answers other than the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Bad,
@@ -49,7 +49,7 @@ impl Refusal {
     }
 }
 
-/// Whether a request is whole, and what for: whether only its head is wanted.
+/// Whether a request is complete, and whether it asks for the head only.
 fn understand(bytes: &[u8], token: Option<&str>) -> Result<Option<bool>, Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -74,7 +74,7 @@ fn understand(bytes: &[u8], token: Option<&str>) -> Result<Option<bool>, Refusal
     }
 }
 
-/// The status of the answer to a request of which so much has come; `None`: more is to come. For fuzzing.
+/// The status of the answer to the bytes of a request so far; `None`: the request is incomplete. For fuzzing.
 #[doc(hidden)]
 pub fn status(bytes: &[u8], token: Option<&str>) -> Option<&'static str> {
     match understand(bytes, token) {

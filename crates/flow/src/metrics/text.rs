@@ -9,7 +9,7 @@ const ENDED: [&str; 5] = ["idle", "active", "end_of_flow", "forced", "lack_of_re
 
 /// Totals in Prometheus' text format 0.0.4.
 ///
-/// Counters end in `_total`, bytes are bytes, times are seconds: as Prometheus names things.
+/// Names follow Prometheus: counters end in `_total`, sizes are in bytes, times in seconds.
 pub fn text(totals: &Totals) -> String {
     let mut out = Text(String::with_capacity(8 << 10));
     let interfaces = &totals.interfaces;
@@ -95,7 +95,7 @@ impl Text {
         }
     }
 
-    /// Nothing at all where records are not exported.
+    /// Writes one sample for each sink; nothing without sinks.
     fn sinks<V: Display>(&mut self, name: &str, kind: &str, help: &str, sinks: &[Sink], value: impl Fn(&Sink) -> V) {
         if !sinks.is_empty() {
             self.head(name, kind, help);

@@ -66,7 +66,7 @@ impl Matcher {
         Ok(Self { prefix, port: filter.port, protocol: filter.protocol, ingress: filter.ingress })
     }
 
-    /// Whether a record matches all given parts.
+    /// Whether a record matches every given part.
     pub fn matches(&self, record: &Record) -> bool {
         let key = &record.key;
         self.ingress.is_none_or(|i| i == record.ingress)

@@ -1,8 +1,8 @@
 //! The server of the read protocol ([`crate::protocol`]) over any [`Source`].
 //!
-//! Each client has a thread, up to a limit. One thread reads the totals at each full second. One walks the table for all
-//! clients that ask for rates or the largest flows, and sleeps when none does. Every client has limits of memory and time,
-//! so that a slow, silent or hostile client affects only itself.
+//! Each client has a thread, up to a limit. One thread reads the totals at each full second. Another thread walks the
+//! table while clients ask for rates or the largest flows. Every client has limits of memory and time, so that a slow,
+//! silent or hostile client affects only itself.
 
 mod filter;
 mod pages;
@@ -19,7 +19,7 @@ pub use net::{token_from_file, ServeError, TlsSpec, MAX_TOKEN, MIN_TOKEN};
 
 use crate::Source;
 
-/// How a server is set up.
+/// Configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeSpec {
     /// Address and port; port 0: any free one. Other addresses than loopback need a token.
@@ -30,8 +30,8 @@ pub struct ServeSpec {
     pub token: Option<String>,
     /// Accept TLS only.
     pub tls: Option<TlsSpec>,
-    /// Most clients at once; more are refused. At most a quarter of them may come from one address of another machine, and at
-    /// most a sixteenth may be from one without having shown the token.
+    /// Most clients at once; more are refused. One address of another machine may have at most a quarter of them, and at most
+    /// a sixteenth without having shown the token.
     pub clients: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to listen. Its threads run on the CPUs of the caller; keep CPUs that poll out of them.
+    /// Starts to listen. Its threads run on the CPUs of the caller, so the caller must not run on CPUs that poll.
     pub fn start(spec: &ServeSpec, source: Arc<dyn Source>) -> Result<Self, ServeError> {
         check_listen(spec.listen, spec.token.as_deref())?;
         let tls = spec.tls.as_ref().map(server_tls).transpose()?;

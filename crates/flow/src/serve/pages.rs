@@ -1,4 +1,4 @@
-//! Pages of flows, read from the table as it is.
+//! Pages of flows, read from the live table.
 
 use std::{
     sync::{Arc, Mutex},
@@ -13,12 +13,12 @@ use crate::{
     Source,
 };
 
-/// Places walked for one page, at most.
+/// Most places walked for one page.
 const WALK: u64 = 1 << 18;
-/// Places walked at once, at least.
+/// Fewest places walked at once.
 const STEP: u64 = 256;
 
-/// Pages of the table as it is, one at a time for all clients: no more than one of them is in the packet path's memory.
+/// Pages of the live table. One client reads at a time, so that at most one reads the memory of the packet path.
 pub(crate) struct Pages {
     source: Arc<dyn Source>,
     turn: Mutex<()>,
@@ -46,7 +46,7 @@ impl Pages {
         }
     }
 
-    /// The page from there, and how long the table was walked for it.
+    /// The page from a cursor on, and how long the walk took.
     pub(crate) fn page(&self, from: u64, limit: usize, filter: &Matcher, rates: Option<&Board>) -> (Page, Duration) {
         let turn = lock(&self.turn);
         let begun = Instant::now();
@@ -55,7 +55,7 @@ impl Pages {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         let mut place = from;
         while place < end && rows.len() < limit {
-            // A place has one flow at most, so this many places give no more than are wanted, or few more.
+            // A place has at most one flow, so this many places give hardly more flows than wanted.
             let to = end.min(place + STEP.max((limit - rows.len()) as u64));
             let known = rows.len();
             self.source.scan(place, to, &mut |at, record| {

@@ -18,21 +18,21 @@ const FRESH: Duration = Duration::from_millis(10);
 /// Totals, with rates over the last full second.
 #[derive(Debug)]
 pub(crate) struct Samples {
-    /// When seconds begin.
+    /// Start of the first second.
     start: Instant,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// At the last full second.
+    /// Counters at the last full second.
     sample: Option<(Instant, Totals)>,
     rates: Rates,
-    /// What was read last, rates in it.
+    /// The last totals, with rates.
     latest: Option<(Instant, Totals)>,
 }
 
-/// Over the last full second.
+/// Rates over the last full second.
 #[derive(Debug, Default)]
 struct Rates {
     /// Port, packets a second, bits a second.
@@ -40,7 +40,7 @@ struct Rates {
     new: f64,
 }
 
-/// A rate for people and programs: no more digits than it has.
+/// A rate rounded to its significant digits.
 pub(crate) fn rate(count: u64, over: Duration) -> f64 {
     let seconds = over.as_secs_f64();
     if seconds > 0.0 {
@@ -73,7 +73,7 @@ impl Rates {
 }
 
 impl Samples {
-    /// The totals now, rates over the last full second; zero before there was one.
+    /// The current totals, with rates over the last full second; zero before the first full second.
     pub(crate) fn totals(&self, source: &dyn Source) -> Totals {
         let mut state = lock(&self.state);
         match &state.latest {
@@ -103,7 +103,7 @@ impl Samples {
     }
 }
 
-/// Reads the totals, and when that was, to some microseconds: rates of a second have five digits then.
+/// Reads the totals and the time to some microseconds, so that rates over a second have five digits.
 fn read(source: &dyn Source) -> (Instant, Totals) {
     let mut best: Option<(Duration, Instant, Totals)> = None;
     for _ in 0..5 {
@@ -120,7 +120,7 @@ fn read(source: &dyn Source) -> (Instant, Totals) {
     best.map_or_else(|| (Instant::now(), source.totals()), |(_, at, totals)| (at, totals))
 }
 
-/// The thread that samples. Ends when dropped.
+/// The sampling thread. Ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     samples: Arc<Samples>,
@@ -138,7 +138,7 @@ impl Sampler {
             loop {
                 let (at, totals) = read(&*source);
                 own.sample(at, totals);
-                // A second that was slept through is left out, and the next rate is over the time that really passed.
+                // Missed seconds are left out, and the next rate is over the time that really passed.
                 mark = own.start + SECOND * (mark.max(Instant::now()).duration_since(start).as_secs() as u32 + 1);
                 if seen.sleep_until(mark) {
                     return;
@@ -182,7 +182,7 @@ mod tests {
         Rates::between(&before, &now, Duration::from_nanos(1_000_012_345)).apply_to(&mut now);
         let i = &now.interfaces[0];
         assert_eq!((i.packet_rate, i.bit_rate, now.table.new_rate), (14_880_769.297, 7_618_953_880.014, 999.988));
-        // An interface that was not there, and counters that began anew.
+        // A new interface, and counters that restarted.
         let mut other = totals(5, 5, 0);
         Rates::between(&now, &other, SECOND).apply_to(&mut other);
         assert_eq!((other.interfaces[0].packet_rate, other.table.new_rate), (0.0, 0.0));

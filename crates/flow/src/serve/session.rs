@@ -35,16 +35,16 @@ const LOOK: Duration = Duration::from_secs(5);
 const SILENCE: Duration = Duration::from_secs(300);
 /// Time for a client to read what was written.
 const TAKEN: Duration = Duration::from_secs(10);
-/// Lines that are not JSON, and wrong tokens, that end a connection.
+/// Number of lines that are not JSON, or of wrong tokens, that ends a connection.
 const GARBAGE: u32 = 8;
 const TOKENS: u32 = 3;
 /// Requests a client may send at once, and the time in which it may send one more.
 const BURST: u32 = 100;
 const SPACING: Duration = Duration::from_millis(1);
-/// Subscriptions with a longer interval do not keep the table walked all the time.
+/// Longest interval of a subscription that keeps the walks going all the time.
 const HELD_S: u32 = 5;
 
-/// What all sessions share.
+/// State that all sessions share.
 pub(crate) struct Shared {
     pub(crate) name: String,
     pub(crate) token: Option<String>,
@@ -73,7 +73,7 @@ struct Subscription {
     id: u64,
     every_s: u32,
     top: Option<Wanted>,
-    /// Held as long as the list is to be ready each second.
+    /// Held while the list must be ready each second.
     query: Option<Arc<Query>>,
     due: Instant,
 }
@@ -84,13 +84,13 @@ struct Session<'a> {
     lines: Lines,
     welcome: Instant,
     trusted: bool,
-    /// Set when the token was shown.
+    /// Whether the client has shown the token.
     proof: Arc<AtomicBool>,
     garbage: u32,
     tokens: u32,
-    /// When its requests so far would have come, had they come evenly.
+    /// Time at which the requests so far would have arrived at an even rate.
     paced: Instant,
-    /// The table is not walked for it before.
+    /// Earliest time of the next walk for this client.
     rested: Instant,
     subscription: Option<Subscription>,
 }
@@ -175,12 +175,12 @@ impl Session<'_> {
                 _ => (heard + SILENCE, format!("no request within {} s", SILENCE.as_secs())),
             };
             let due = self.subscription.as_ref().map(|s| s.due);
-            // Who has a subscription may say nothing else.
+            // A client with a subscription may stay silent.
             let patient = due.is_some() && begun.is_none();
             if !patient && Instant::now() >= patience {
                 return End::WithError(0, why);
             }
-            // From time to time it is looked whether a line has begun: it may come a byte at a time.
+            // Checks from time to time whether a line has begun, because a line may arrive byte by byte.
             let look = if patient { Instant::now() + LOOK } else { patience.min(Instant::now() + LOOK) };
             self.stream.set_deadline(due.map_or(look, |due| due.min(look)));
             match self.lines.next(&mut self.stream) {
@@ -204,7 +204,7 @@ impl Session<'_> {
         }
     }
 
-    /// A client has a burst, then one request a millisecond.
+    /// Limits a client to a burst, then one request per millisecond.
     fn pace(&mut self) {
         let now = Instant::now();
         self.paced = self.paced.max(now) + SPACING;
@@ -251,7 +251,7 @@ impl Session<'_> {
             return self.answer_with(id, What::Ok(true));
         }
         self.tokens += 1;
-        // Guessing takes time.
+        // Slows down guessing.
         self.shared.stop.sleep(Duration::from_secs(1));
         let why = "wrong token".to_owned();
         if self.tokens >= TOKENS {
@@ -260,7 +260,7 @@ impl Session<'_> {
         self.answer_with(id, What::Error(why))
     }
 
-    /// The answer, now or (none) with a subscription.
+    /// The answer; none when the subscription sends it.
     fn handle(&mut self, id: u64, ask: Ask) -> Result<Option<What>, String> {
         let shared = self.shared;
         Ok(Some(match ask {
@@ -272,7 +272,7 @@ impl Session<'_> {
                 if rates {
                     shared.board.warm()?;
                 }
-                // One who pages as fast as they can has the table walked a quarter of the time.
+                // A client that pages at full speed has the table walked for a quarter of the time.
                 shared.stop.sleep_until(self.rested);
                 let (page, took) = shared.pages.page(from, limit, &filter, rates.then_some(&*shared.board));
                 self.rested = Instant::now() + took * 3;
@@ -320,7 +320,7 @@ impl Session<'_> {
         let (top, query) = (subscription.top, subscription.query.clone());
         self.answer_with(id, What::Totals(shared.samples.totals(shared.pages.source())))?;
         let page = match (query, top) {
-            // The next second is not far.
+            // The next second is near.
             (Some(query), _) if every_s == 1 => query.result(),
             (Some(query), _) => shared.board.wait(&query).ok(),
             (None, Some(wanted)) => shared.board.once(wanted).ok(),
@@ -330,7 +330,7 @@ impl Session<'_> {
             Some(page) => self.answer_with(id, What::Page((*page).clone())),
             None => Ok(()),
         }?;
-        // Nothing of what took too long is made up for.
+        // Missed updates are not made up for.
         if let Some(subscription) = &mut self.subscription {
             if subscription.due <= Instant::now() {
                 subscription.due = shared.samples.after_second(1);
@@ -340,7 +340,7 @@ impl Session<'_> {
     }
 }
 
-/// The error of a request with the protocol's names of types instead of Rust's.
+/// The error of a request, with the type names of the protocol instead of Rust's.
 fn in_protocol_terms(why: &serde_json::Error) -> String {
     let types = [
         ("u8", "a whole number from 0 to 255"),

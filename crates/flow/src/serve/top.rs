@@ -34,7 +34,7 @@ impl Query {
         Self { wanted, result: Mutex::default() }
     }
 
-    /// Of the last walk; none before the first.
+    /// The result of the last walk; none before the first.
     pub(crate) fn result(&self) -> Option<Arc<Page>> {
         lock(&self.result).clone()
     }
@@ -44,7 +44,7 @@ impl Query {
     }
 }
 
-/// The largest seen so far in a walk: as many as are wanted, never more.
+/// The largest flows so far in a walk, at most as many as wanted.
 #[derive(Debug)]
 pub(crate) struct Best {
     wanted: Wanted,
@@ -99,7 +99,7 @@ impl Best {
         let value = match self.wanted.by {
             By::Packets => record.forward.packets.saturating_add(record.back.packets),
             By::Bytes => record.forward.bytes.saturating_add(record.back.bytes),
-            // Numbers from zero are ordered as their bits are.
+            // Numbers from zero on have the same order as their bits.
             By::PacketRate => packet_rate.to_bits(),
             By::BitRate => bit_rate.to_bits(),
         };

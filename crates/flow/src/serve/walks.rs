@@ -19,36 +19,36 @@ use super::{
 };
 use crate::{protocol::Page, Addresses, Record, Source};
 
-/// Places that are walked, and remembered, together.
+/// Places per segment. A segment is walked at once.
 const SEGMENT: u64 = 1 << OFFSET_BITS;
 const OFFSET_BITS: u32 = 12;
-/// Time between the beginnings of two walks, at least.
+/// Least time between the starts of two walks.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Somebody may ask again: rates are kept so long.
+/// Rates are kept this long after the last request.
 const LINGER: Duration = Duration::from_secs(5);
-/// A list asked for once is made again for so long, so that who asks each second need not wait for the next walk; and so
-/// many lists.
+/// A list is updated for this long after a request, so that a client that asks each second does not wait for a walk. The
+/// number of such lists is limited.
 const RECENT: Duration = Duration::from_millis(2500);
 const RECENTS: usize = 64;
-/// A list that is not there by then will not come.
+/// Longest wait for a list.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is remembered of a flow.
+/// What is kept of a flow between walks.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
-    /// Its place in the segment, and some bits of its key.
+    /// Place in the segment, and some bits of the key.
     tag: u32,
-    /// Packets, the low bits: enough to tell how many came since.
+    /// Low bits of the packet count, enough for the difference between two walks.
     packets: u32,
     bytes: u64,
     packet_rate: f32,
     bit_rate: f32,
 }
 
-/// What is remembered of a segment, in the order of places.
+/// What is kept of a segment between walks, in order of places.
 #[derive(Debug, Default)]
 struct Segment {
-    /// When it was walked.
+    /// When the segment was walked.
     walked: Option<Instant>,
     cells: Vec<Cell>,
 }
@@ -61,7 +61,7 @@ fn tag(place: u64, record: &Record) -> u32 {
     };
     let rest = u128::from(key.sport) | u128::from(key.dport) << 16 | u128::from(key.protocol) << 32;
     let rest = rest | u128::from(key.port) << 40 | u128::from(key.scope) << 48;
-    // Nobody gains by a collision here: a wrong rate for a second.
+    // A collision is harmless: one wrong rate for a second.
     let mixed = [a, b, rest]
         .iter()
         .fold(0u128, |h, &w| (h ^ w ^ w >> 64).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).rotate_left(61));
@@ -74,7 +74,7 @@ impl Segment {
         self.cells.binary_search_by_key(&tag, |cell| cell.tag).ok().and_then(|at| self.cells.get(at))
     }
 
-    /// The flow as it is to be remembered, and its rates since the segment was walked last.
+    /// What to keep of the flow, and its rates since the last walk of the segment.
     fn see(&self, place: u64, record: &Record, now: Instant) -> (Cell, f64, f64) {
         let packets = record.forward.packets.saturating_add(record.back.packets);
         let bytes = record.forward.bytes.saturating_add(record.back.bytes);
@@ -85,9 +85,9 @@ impl Segment {
                 Some(cell) if bytes >= cell.bytes => {
                     (u64::from((packets as u32).wrapping_sub(cell.packets)), bytes - cell.bytes)
                 }
-                // It was counted anew from zero, after the active timeout.
+                // Its counts restarted from zero after the active timeout.
                 Some(_) => (packets, bytes),
-                // It began since then, or its worker was writing it whenever we looked then.
+                // The flow is new, or the worker was writing it at every try of the last walk.
                 None if u128::from(record.last.saturating_sub(record.first)) <= over.as_nanos() => (packets, bytes),
                 None => (0, 0),
             };
@@ -99,7 +99,7 @@ impl Segment {
     }
 }
 
-/// Who wants what, and what was found.
+/// Requested lists, and the results of the last walk.
 #[derive(Debug)]
 pub(crate) struct Board {
     state: Mutex<State>,
@@ -111,11 +111,11 @@ pub(crate) struct Board {
 #[derive(Debug, Default)]
 struct State {
     queries: Vec<Weak<Query>>,
-    /// Asked for once, and maybe soon again.
+    /// Lists that were requested once and may be requested again.
     recent: Vec<(Instant, Arc<Query>)>,
-    /// When somebody asked last.
+    /// When the last request came.
     asked: Option<Instant>,
-    /// Two walks in a row: rates are known.
+    /// Whether two consecutive walks are done, so that rates are known.
     warm: bool,
 }
 
@@ -132,7 +132,7 @@ impl State {
 }
 
 impl Board {
-    /// Wants a list, from the next walk on and as long as the query is held.
+    /// Requests a list from the next walk on, for as long as the caller holds the query.
     pub(crate) fn want(&self, wanted: Wanted) -> Arc<Query> {
         let mut state = lock(&self.state);
         state.asked = Some(Instant::now());
@@ -151,7 +151,7 @@ impl Board {
         self.until(|_| query.result())
     }
 
-    /// A list once, of the last walk if it was made then.
+    /// A list, once: from the last walk if it made the list, otherwise from the next.
     pub(crate) fn once(&self, wanted: Wanted) -> Result<Arc<Page>, String> {
         let query = self.want(wanted);
         let page = self.wait(&query)?;
@@ -180,7 +180,7 @@ impl Board {
             if self.stop.stopped() {
                 return Err("the logger is ending".into());
             }
-            // Walks go on as long as somebody waits.
+            // Walks go on while a client waits.
             state.asked = Some(Instant::now());
             if Instant::now() > patience {
                 return Err(format!("the flow table could not be read within {} s: try again", PATIENCE.as_secs()));
@@ -190,7 +190,7 @@ impl Board {
         }
     }
 
-    /// Puts the rates found by the last walk to rows and their places.
+    /// Fills the rates of the last walk into the rows at these places.
     pub(crate) fn rates(&self, rows: &mut [(u64, crate::protocol::Row)]) {
         let memory = self.memory.read().unwrap_or_else(PoisonError::into_inner);
         for (place, row) in rows {
@@ -251,7 +251,7 @@ impl Board {
             let (queries, first) = (state.live(), self.cold());
             drop(state);
             let begun = Instant::now();
-            // Without rates there is no list: the first walk is for the second.
+            // A list needs rates, so the first walk only prepares the second.
             let pages = self.walk(source, if first { &[] } else { &queries });
             queries.iter().zip(pages).for_each(|(query, page)| query.publish(page));
             drop(queries);
@@ -293,7 +293,7 @@ impl Walks {
 impl Drop for Walks {
     fn drop(&mut self) {
         self.board.stop.stop();
-        // Under the lock: the thread has either not looked yet, or sleeps and hears it.
+        // Under the lock, the thread cannot miss the notification: it has not checked yet, or it sleeps.
         drop(lock(&self.board.state));
         self.board.changed.notify_all();
         if let Some(thread) = self.thread.take() {

@@ -1,4 +1,4 @@
-//! The flows of one IP version as their worker has them.
+//! The flows of one IP version, as their worker sees them.
 
 use packet::BURST;
 use rtrb::Producer;
@@ -17,7 +17,7 @@ use crate::EndReason;
 
 /// When packets were seen.
 pub(crate) trait When: Copy {
-    /// Whether each packet has a time of its own; timeouts are then checked at each.
+    /// Whether each packet has its own time; timeouts are then checked at every packet.
     const EACH: bool;
     /// Tick of packet `i`.
     fn tick(self, i: usize) -> u64;
@@ -41,7 +41,7 @@ impl When for &[u64] {
     }
 }
 
-/// What both IP versions have in common.
+/// State that both IP versions share.
 pub(crate) struct Common {
     pub(crate) full: TableFull,
     pub(crate) biflow: bool,
@@ -50,10 +50,10 @@ pub(crate) struct Common {
     pub(crate) active: u64,
     /// How long a flow that TCP has closed stays for late frames, in ticks.
     pub(crate) linger: u64,
-    /// Wall clocks, as last heard of.
+    /// Wall clocks, as last read.
     pub(crate) walls: Walls,
     pub(crate) counts: Counts,
-    /// The counts are not those that readers see.
+    /// Whether readers see older counts.
     pub(crate) changed: bool,
 }
 
@@ -63,7 +63,7 @@ impl Common {
         slot.due(now, self.idle, self.active, self.linger)
     }
 
-    /// Whether a frame of this time is not just one more of the flow in the slot.
+    /// Whether a frame at this time needs more than counting in the slot.
     #[inline]
     fn is_odd<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> bool {
         now < slot.last() || self.due(slot, now).is_some()
@@ -77,18 +77,18 @@ pub(crate) struct Flows<F: Family> {
     burst: Expected,
 }
 
-/// How many packets later a bucket of the index is looked at: it has been fetched by then.
+/// Number of packets between the prefetch of an index bucket and its use.
 const LAG: usize = 12;
 
-/// The packets of the burst under way, as far as they are known.
+/// The known packets of the current burst.
 struct Expected {
-    /// Hashes, and the slots that seem to be theirs.
+    /// Hashes, and the slots that probably hold the flows.
     hashes: [u64; BURST],
     found: [u32; BURST],
-    /// How many have a hash, and how many of these were looked for in their first bucket.
+    /// Number of packets with a hash, and number of those looked up in their first bucket.
     hashed: usize,
     looked: usize,
-    /// Those that are not in there, by bit.
+    /// Bits of the packets that are not in their first bucket.
     elsewhere: u64,
 }
 
@@ -109,18 +109,18 @@ impl<F: Family> Flows<F> {
         self.index.memory()
     }
 
-    /// Room for so many more records of ended flows.
+    /// Number of records of ended flows that still fit.
     pub(crate) fn slots(&self) -> usize {
         self.ended.slots()
     }
 
-    /// Forgets what was expected.
+    /// Discards the expected packets.
     #[inline(always)]
     pub(crate) fn begin(&mut self) {
         (self.burst.hashed, self.burst.looked, self.burst.elsewhere) = (0, 0, 0);
     }
 
-    /// Asks for the memory that a packet will need: its bucket of the index, and the slot of one before it.
+    /// Prefetches the index bucket of a packet, and the slot of an earlier packet.
     #[inline(always)]
     pub(crate) fn expect(&mut self, table: &[AtomicU64], packet: &F::Packet, prefetch: &impl Prefetch) {
         let Some(hash) = self.burst.hashes.get_mut(self.burst.hashed) else { return };
@@ -134,7 +134,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Looks for the next packet's flow in its first bucket, and asks for its slot or its second bucket.
+    /// Looks up the flow of the next packet in its first bucket, and prefetches its slot or its second bucket.
     #[inline(always)]
     fn look(&mut self, table: &[AtomicU64], prefetch: &impl Prefetch) {
         let Expected { hashes, found, looked, elsewhere, .. } = &mut self.burst;
@@ -153,7 +153,8 @@ impl<F: Family> Flows<F> {
         *looked += 1;
     }
 
-    /// Counts packets of one ingress port. Those expected since [`Self::begin`] are these, or it is done again.
+    /// Counts packets of one ingress port. If they are not the packets expected since [`Self::begin`], the lookups are done
+    /// again.
     #[inline]
     pub(crate) fn count(
         &mut self,
@@ -174,14 +175,14 @@ impl<F: Family> Flows<F> {
                 self.look(table, prefetch);
             }
             let mut elsewhere = self.burst.elsewhere;
-            // Few, as long as few buckets are nearly full: those in their second bucket, and new flows.
+            // Packets of flows in a second bucket, and of new flows: few, as long as few buckets are nearly full.
             while elsewhere != 0 {
                 let i = elsewhere.trailing_zeros() as usize;
                 elsewhere &= elsewhere - 1;
                 let (Some(&hash), Some(found)) = (self.burst.hashes.get(i), self.burst.found.get_mut(i)) else { break };
                 let spot = self.index.spot(hash);
                 let lanes = self.index.lanes(spot.second, spot.tag) << LANES;
-                // A new flow goes where there is room; the empty slot is not found under its key.
+                // A new flow gets an empty slot; a lookup by key does not find empty slots.
                 *found = if lanes != 0 { spot.slot(lanes.trailing_zeros()) } else { self.index.room(spot) };
                 fetch::<F>(table, *found, prefetch);
             }
@@ -193,7 +194,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Counts a packet, when its hash and the slot that seems to be its flow's are known.
+    /// Counts a packet whose hash and probable slot are known.
     #[inline(always)]
     fn count_one<W: When>(
         &mut self,
@@ -214,7 +215,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Counts what is not just one more frame of a flow found at once: a new flow, a turn of TCP, a tag that two share.
+    /// Counts all other packets: a new flow, a change of the TCP state, or a flow that shares its tag with another.
     #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     fn count_else(
@@ -233,7 +234,7 @@ impl<F: Family> Flows<F> {
         while lanes != 0 {
             match Slot::<F>::numbered(table, spot.slot(lanes.trailing_zeros())) {
                 Some(slot) if slot.is(key) => {
-                    // Frames of a capture may be a little out of order.
+                    // Frames of a capture may be slightly out of order.
                     let now = if each { now.max(slot.last()) } else { now };
                     let due = if each { common.due(slot, now) } else { None };
                     if let Some(reason) = due {
@@ -254,7 +255,7 @@ impl<F: Family> Flows<F> {
         common.changed = true;
         let mut place = self.index.room(spot);
         if place == NONE && common.full == TableFull::Evict {
-            // All 32 are taken, and asked for at once.
+            // All 32 are occupied; prefetch them all.
             let all = (0..2 * LANES as u32).map(|bit| spot.slot(bit));
             let last = |&i: &u32| Slot::<F>::numbered(table, i).map_or(u64::MAX, Slot::last);
             place = all.min_by_key(last).unwrap_or(NONE);
@@ -278,7 +279,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Hands a record out, or counts it as dropped when nobody takes them fast enough.
+    /// Passes a record on, or counts it as dropped when the exporter is too slow.
     #[inline]
     fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>) {
         let Some((raw, reason)) = cut else { return };
@@ -289,7 +290,7 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Looks at the flows of a bucket: ends those that are due, and if asked for the others as `forced`.
+    /// Ends the flows of a bucket that are due, and with `forced` all other flows.
     pub(crate) fn sweep(&mut self, table: &[AtomicU64], common: &mut Common, bucket: u32, now: u64, forced: bool) {
         let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
         while lanes != 0 {
@@ -311,7 +312,7 @@ impl<F: Family> Flows<F> {
     }
 }
 
-/// Asks for the lines of a slot.
+/// Prefetches the cache lines of a slot.
 #[inline(always)]
 fn fetch<F: Family>(table: &[AtomicU64], slot: u32, prefetch: &impl Prefetch) {
     if let Some(slot) = Slot::<F>::numbered(table, slot) {

@@ -2,9 +2,9 @@
 //!
 //! Multilinear hashing: the top 64 bits of `k0 + k1 x1 + ... + kn xn` modulo 2^128, with secret random 128-bit `k` and
 //! 64-bit words `x`. It is strongly universal (Lemire and Kaser, "Strongly universal string hashing is fast", The Computer
-//! Journal 57(11), 2014, theorem 3.1): whatever two different keys somebody picks without knowing `k`, their hashes are
-//! uniform and independent, so that they share a bucket no more often than by pure chance. The bijective mix behind it
-//! leaves that as it is and breaks up the regular steps that regular keys would make.
+//! Journal 57(11), 2014, theorem 3.1): without knowing `k`, the hashes of two different keys are uniform and
+//! independent, so two chosen keys share a bucket no more often than by chance. A bijective mix keeps this property and
+//! breaks up the regular steps of regular keys.
 
 use super::TableError;
 
@@ -32,7 +32,7 @@ impl Hasher {
         Ok(Self { start, by })
     }
 
-    /// The hash of a key's words, of which the last (the scope) is mostly zero.
+    /// The hash of the words of a key. The last word (the scope) is mostly zero.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u64]) -> u64 {
         let mut sum = self.start;

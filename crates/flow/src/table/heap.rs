@@ -4,14 +4,14 @@ use std::ops::Deref;
 
 use super::sync::AtomicU64;
 
-/// Memory for a table off the heap, from a multiple of 64 bytes on.
+/// Memory for a table on the heap, aligned to 64 bytes.
 pub struct Heap {
     words: Box<[AtomicU64]>,
     from: usize,
 }
 
 impl Heap {
-    /// So many words of zero.
+    /// This many words of zero.
     pub fn new(words: usize) -> Self {
         let words: Box<[AtomicU64]> = (0..words.saturating_add(7)).map(|_| AtomicU64::new(0)).collect();
         let from = words.as_ptr().align_offset(64).min(7);

@@ -1,16 +1,17 @@
 //! Where flows are: 16-bit tags in buckets of 16, half a cache line each, small enough to stay in the L2 or L3 cache.
 //!
-//! A flow is in one of two buckets: in the first as long as that has fewer than [`BIAS`] flows, then in the emptier. So 84 %
-//! of all places fill before the first flow finds both full (simulated at 2^22 places; 86 % without the preference), and the
-//! second bucket need be looked at for one flow in twenty at half of them, for one in six at 80 %. The tag in lane `l` of bucket `b` is that of the flow in slot
-//! `16 b + l`, so that finding a flow costs one slot line and at most two of the index, whoever chose the keys.
+//! A flow is in one of two buckets: in the first if the first has fewer than [`BIAS`] flows, otherwise in the emptier one.
+//! 84 % of all places fill before a flow finds both buckets full (simulated at 2^22 places; 86 % without the preference).
+//! One flow in twenty is in its second bucket when half of the places are taken, one in six at 80 %. The tag in lane `l` of
+//! bucket `b` belongs to the flow in slot `16 b + l`, so a lookup costs one slot line and at most two index lines, whatever
+//! the keys.
 
 use wide::{i16x16, CmpEq};
 
 /// Tags in a bucket.
 pub(crate) const LANES: usize = 16;
 
-/// As many flows in the first bucket make the second worth a look.
+/// From this many flows in the first bucket on, the second is considered.
 const BIAS: u32 = 10;
 
 /// No slot.
@@ -52,13 +53,13 @@ impl Index {
         self.buckets.len()
     }
 
-    /// Bytes it takes.
+    /// Size in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.buckets.len() * size_of::<Bucket>()
     }
 
-    /// Where a flow of this hash can be. Each half of the hash makes one bucket out of its top bits; the low eight bits
-    /// of both, which hardly count there, make the tag.
+    /// The buckets and the tag of a flow with this hash. The top bits of each half select a bucket. The low eight bits of both
+    /// halves, which hardly affect the buckets, form the tag.
     #[inline(always)]
     pub(crate) fn spot(&self, hash: u64) -> Spot {
         let n = self.buckets.len() as u64;
@@ -70,7 +71,7 @@ impl Index {
         }
     }
 
-    /// The buckets themselves, to fetch ahead.
+    /// The buckets, for prefetching.
     #[inline(always)]
     pub(crate) fn bucket(&self, bucket: u32) -> Option<&Bucket> {
         self.buckets.get(bucket as usize)
@@ -85,7 +86,7 @@ impl Index {
         }
     }
 
-    /// Where in both buckets the tag is: the first in the low 16 bits, the second in the next.
+    /// The lanes of both buckets with the tag: the first bucket in the low 16 bits, the second in the next 16.
     #[inline(always)]
     pub(crate) fn find(&self, spot: Spot) -> u32 {
         self.lanes(spot.first, spot.tag) | self.lanes(spot.second, spot.tag) << LANES
@@ -106,7 +107,7 @@ impl Index {
         }
     }
 
-    /// Enters a flow (its tag) or takes one out (zero).
+    /// Stores the tag of a flow, or removes a flow (zero).
     #[inline]
     pub(crate) fn set(&mut self, slot: u32, tag: i16) {
         let (bucket, lane) = (slot as usize / LANES, slot as usize % LANES);

@@ -1,8 +1,8 @@
-//! The flow table: one worker (an lcore) counts, ages and ends flows in it; any thread reads it meanwhile.
+//! The flow table. One worker (an lcore) counts, ages and ends flows; any thread can read at the same time.
 //!
-//! A slot is one cache line (IPv6: two). An index of small tags finds it; each lookup costs two index lines and a slot
-//! line, in whatever state the table is. The hash is keyed, and strongly universal, so that nobody can choose colliding flows, and even
-//! colliding flows would cost no more than room.
+//! A slot is one cache line (IPv6: two). An index of small tags leads to the slot. Each lookup costs at most two index
+//! lines and a slot line, in every state of the table. The hash is keyed and strongly universal, so that an attacker
+//! cannot choose colliding flows. Colliding flows would only cost room.
 //!
 //! ```
 //! use std::time::Duration;
@@ -114,8 +114,8 @@ where
     Ok((worker, reader, EndedReader { v4, v6, timebase }))
 }
 
-/// Seconds in which `places` places are looked through once for flows that have ended: one second as long as that
-/// costs the packet path next to nothing, longer for larger tables, and a quarter of the idle timeout at most.
+/// Seconds of one round over `places` places in search of ended flows: one second while the round costs the packet path
+/// next to nothing, longer for larger tables, and at most a quarter of the idle timeout.
 fn round_s(places: usize, idle_s: f64) -> f64 {
     (places as f64 / PLACES_PER_S).min(idle_s / 4.0).max(1.0)
 }

@@ -1,4 +1,4 @@
-//! Readers of a table, on any thread, at any time. They cost the worker nothing but cache lines.
+//! Readers of a table, on any thread, at any time. They cost the worker only cache misses.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::Record;
 
-/// What a worker and its readers share.
+/// State that a worker and its readers share.
 pub(crate) struct Shared<M> {
     pub(crate) memory: M,
     /// Words of the IPv4 slots; those of the IPv6 slots follow.
     pub(crate) words4: usize,
     pub(crate) words6: usize,
     pub(crate) counters: Counters,
-    /// [`Walls`] that the worker reads.
+    /// The [`Walls`] for the worker.
     pub(crate) walls: AtomicU64,
     pub(crate) capacity: u64,
     pub(crate) bytes: u64,
@@ -44,7 +44,7 @@ impl Counters {
     }
 }
 
-/// Reads a table. Clones read the same one.
+/// Reads a table. Clones read the same table.
 pub struct Reader<M> {
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) timebase: Timebase,
@@ -62,23 +62,23 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
         (self.shared.words4 / V4::STRIDE + self.shared.words6 / V6::STRIDE) as u64
     }
 
-    /// Flows it has room for.
+    /// Number of flows that the table has room for.
     pub fn capacity(&self) -> u64 {
         self.shared.capacity
     }
 
-    /// Memory it takes, in bytes.
+    /// Memory of the table in bytes.
     pub fn memory(&self) -> u64 {
         self.shared.bytes
     }
 
-    /// What was counted up to the worker's last burst or so.
+    /// The counts up to about the last burst of the worker.
     pub fn counts(&self) -> Counts {
         Counts::from_words(std::array::from_fn(|i| self.shared.counters.0[i].load(Ordering::Relaxed)))
     }
 
-    /// Calls `visit` with each flow in places `from..to`, each as it was at one instant. A flow that the worker is writing
-    /// all the time is left out.
+    /// Calls `visit` with each flow in places `from..to`, each read at one instant. A flow that the worker keeps writing is
+    /// left out.
     pub fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
         let (v4, v6) = self.shared.tables();
         let start6 = (v4.len() / V4::STRIDE) as u64;

@@ -1,17 +1,17 @@
-//! A flow's slot: a row of words that one worker writes and any thread reads.
+//! The slot of a flow: a row of words that one worker writes and any thread reads.
 //!
-//! From word `A` on, behind the addresses (`A` is 1 for IPv4, 4 for IPv6):
+//! From word `A` on, after the addresses (`A` is 1 for IPv4, 4 for IPv6):
 //!
 //! | word | holds, highest bits first |
 //! |---|---|
 //! | `A` | source port 16, destination port 16, protocol 8, port 8, ToS of the first frame 8, TCP flags seen 8 |
 //! | `A + 1` | scope 32, version 32: odd while the worker writes |
 //! | `A + 2`, `A + 3` | tick of the first and of the last frame |
-//! | `A + 4` | packets forward 32, back 32; zero for nothing to show |
+//! | `A + 4` | packets forward 32, back 32; zero: hidden from readers |
 //! | `A + 5` | state 16 (see below), bytes forward 48 |
-//! | `A + 6` | in a record on its way out the end reason 16; bytes back 48 |
+//! | `A + 6` | end reason 16 (in a record of an ended flow), bytes back 48 |
 //!
-//! IPv4: 8 words, one cache line. IPv6: 11, in rows of 12, so that two cache lines hold one.
+//! IPv4: 8 words, one cache line. IPv6: 11 words in rows of 12, in two cache lines.
 
 use super::{
     sync::{fence, AtomicU64, Ordering},
@@ -22,48 +22,48 @@ use crate::{
     EndReason,
 };
 
-/// In the state: the frames of the key's own direction are the way back.
+/// State bit: frames in the direction of the key count as the way back.
 pub(crate) const REVERSED: u64 = 1 << 56;
-/// In the state: FIN was sent forward, back.
+/// State bits: FIN was sent forward, back.
 pub(crate) const FIN: [u64; 2] = [1 << 57, 1 << 58];
-/// In the state: TCP has ended the flow.
+/// State bit: TCP has ended the flow.
 pub(crate) const CLOSED: u64 = 1 << 59;
-/// Where the ingress port is in the state.
+/// Position of the ingress port in the state.
 pub(crate) const INGRESS: u32 = 48;
-/// The number of the wall clock of the flow: the highest four bits of the state.
+/// Position of the number of the flow's wall clock: the highest four bits of the state.
 pub(crate) const WALL: u32 = 60;
 
-/// The bytes in their words.
+/// Mask of the byte count in its word.
 pub(crate) const BYTES: u64 = (1 << 48) - 1;
-/// From here on bytes or packets are soon too many, and the record is cut.
+/// From this count on, bytes or packets may soon overflow, and the record is cut.
 const BYTES_HIGH: u64 = 1 << 47;
 const FORWARD_HIGH: u64 = 1 << 63;
 const BACK_HIGH: u64 = 1 << 31;
 
-/// Tries of a reader before it passes over a slot that is being written every time.
+/// Tries of a reader before it skips a slot that the worker keeps writing.
 const TRIES: usize = if cfg!(feature = "loom") { 2 } else { 1000 };
 
-/// FIN, SYN and RST: frames that begin or end something.
+/// FIN, SYN and RST: flags that begin or end a connection.
 pub(crate) const TURNS: u8 = 7;
 
-/// IPv4 or IPv6: how a slot is laid out and what is counted in it.
+/// IPv4 or IPv6: layout of a slot, and what is counted.
 pub(crate) trait Family {
-    /// What the decoder gives.
+    /// A packet from the decoder.
     type Packet: Copy;
-    /// A slot's words in a record on its way out.
+    /// The words of a slot in a record of an ended flow.
     type Raw: Copy + Send + AsRef<[u64]> + AsMut<[u64]>;
     /// An empty record.
     const EMPTY: Self::Raw;
-    /// Words of addresses.
+    /// Number of words of the addresses.
     const A: usize;
-    /// Words from slot to slot.
+    /// Number of words from slot to slot.
     const STRIDE: usize;
 
     fn key(packet: &Self::Packet) -> &[u64];
     fn facts(packet: &Self::Packet) -> Facts;
 }
 
-/// What is counted of a packet besides its key.
+/// Fields of a packet that are counted, besides the key.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Facts {
     pub(crate) bytes: u64,
@@ -131,7 +131,7 @@ impl<'a, F: Family> Slot<'a, F> {
         Some(Self { words: table.get(from..from + F::STRIDE)?, family: std::marker::PhantomData })
     }
 
-    /// The first word of each of its cache lines, to fetch ahead.
+    /// The first word of each cache line of the slot, for prefetching.
     #[inline(always)]
     pub(crate) fn lines(self) -> impl Iterator<Item = &'a AtomicU64> {
         self.words.iter().step_by(8)
@@ -147,7 +147,7 @@ impl<'a, F: Family> Slot<'a, F> {
         self.words[word].store(value, Ordering::Relaxed);
     }
 
-    /// Whether it holds this flow. Worker only: what it has freed still has its key, and is not asked for.
+    /// Whether the slot holds this flow. Worker only: a freed slot still has its key, and the worker does not look there.
     #[inline(always)]
     pub(crate) fn is(self, key: &[u64]) -> bool {
         let differ = (0..F::A).fold(0, |differ, i| differ | self.get(i) ^ key[i]);
@@ -162,7 +162,7 @@ impl<'a, F: Family> Slot<'a, F> {
         self.get(Self::LAST)
     }
 
-    /// Writes by the worker, so that readers see all or nothing of it (a seqlock: Boehm, "Can seqlocks get along with
+    /// Runs a write of the worker so that readers see all of it or nothing (a seqlock: Boehm, "Can seqlocks get along with
     /// programming language memory models?", MSPC 2012).
     #[inline(always)]
     fn write(self, writes: impl FnOnce(Self)) {
@@ -175,7 +175,7 @@ impl<'a, F: Family> Slot<'a, F> {
         self.words[Self::SCOPE].store(next, Ordering::Release);
     }
 
-    /// Counts a frame of the flow in the slot, unless there is more to it: see [`Self::count_turn`].
+    /// Counts a frame of the flow in the slot. Other frames need [`Self::count_turn`].
     #[inline(always)]
     #[must_use]
     pub(crate) fn count(self, packet: Facts, now: u64) -> bool {
@@ -197,13 +197,13 @@ impl<'a, F: Family> Slot<'a, F> {
         true
     }
 
-    /// Non-zero when there are no packets (the first tick is to be set) or when packets or bytes are nearly too many.
+    /// Non-zero when the slot has no packets (the first tick must be set) or when packets or bytes may soon overflow.
     #[inline(always)]
     fn high(packets: u64, bytes: u64) -> u64 {
         packets.wrapping_sub(1) & FORWARD_HIGH | packets & BACK_HIGH | bytes & BYTES_HIGH
     }
 
-    /// Counts a frame that changes more than the counters. What it cuts off as a record of its own comes first.
+    /// Counts a frame that changes more than the counters. If the frame ends a record, the record is taken out first.
     #[inline(never)]
     pub(crate) fn count_turn(
         self,
@@ -214,7 +214,7 @@ impl<'a, F: Family> Slot<'a, F> {
         walls: Walls,
     ) -> Option<(F::Raw, EndReason)> {
         let state = self.get(Self::FORWARD);
-        // A new connection on the ports of one that has ended.
+        // A new connection on the ports of an ended connection.
         let anew = state & CLOSED != 0 && packet.flags & TURNS == 2;
         let high = self.high_of_both();
         let cut = match (anew, high) {
@@ -255,7 +255,7 @@ impl<'a, F: Family> Slot<'a, F> {
         packets != 0 && Self::high(packets, self.get(Self::FORWARD) | self.get(Self::BACK)) != 0
     }
 
-    /// The state of a flow that begins with this frame.
+    /// The state of a new flow with this first frame.
     fn begin(packet: Facts, ingress: u8, walls: Walls) -> u64 {
         walls.now() << WALL | u64::from(ingress) << INGRESS | if packet.reversed { REVERSED } else { 0 }
     }
@@ -284,7 +284,7 @@ impl<'a, F: Family> Slot<'a, F> {
         self.words[Self::SCOPE].store(next, Ordering::Release);
     }
 
-    /// Why the flow is to be recorded now, if it is.
+    /// Why the flow must be recorded now; `None`: not yet.
     #[inline]
     pub(crate) fn due(self, now: u64, idle: u64, active: u64, linger: u64) -> Option<EndReason> {
         let quiet = now.saturating_sub(self.last());
@@ -300,8 +300,7 @@ impl<'a, F: Family> Slot<'a, F> {
         }
     }
 
-    /// Takes out what was counted as a record, and leaves nothing but the key, the state and the times; `None` when
-    /// nothing was counted.
+    /// Takes the counts out as a record and keeps the key, the state and the times; `None` when nothing was counted.
     pub(crate) fn cut(self, reason: EndReason, walls: Walls) -> Option<(F::Raw, EndReason)> {
         if self.get(Self::PACKETS) == 0 {
             return None;
@@ -319,8 +318,8 @@ impl<'a, F: Family> Slot<'a, F> {
         Some((raw, reason))
     }
 
-    /// All words as they were at one instant, by any thread; `None` when there is nothing to show, or when the worker
-    /// was writing whenever we looked.
+    /// All words at one instant, for any thread. `None` when the slot has nothing to show, or when the worker was writing at
+    /// every try.
     pub(crate) fn read(self) -> Option<F::Raw> {
         for _ in 0..TRIES {
             let before = self.words[Self::SCOPE].load(Ordering::Acquire);

@@ -10,11 +10,11 @@ pub(crate) const WALLS: usize = 16;
 const SLACK_NS: u64 = 5_000_000;
 const SLEW: u64 = 1_000;
 
-/// From ticks to the wall clock, and back over its steps.
+/// Converts ticks to wall clock times, also across steps of the wall clock.
 ///
-/// Times go on from an anchor by ticks alone. A new anchor ([`Self::follow`]) sets them right where the clocks drift
-/// apart. A step of the wall clock moves no time of a flow that had begun: flows that begin after it use another wall
-/// clock, and each slot holds the number of its own.
+/// Times follow from an anchor and the ticks. A new anchor ([`Self::follow`]) corrects the drift between the clocks. A
+/// step of the wall clock leaves the times of existing flows unchanged: later flows use another wall clock, and each slot
+/// holds the number of its wall clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timebase {
     /// The tick counter, at the anchor.
@@ -25,7 +25,7 @@ pub struct Timebase {
     hz: u64,
     /// The wall clock of what begins now.
     now: Wall,
-    /// How far each of the others is ahead of it.
+    /// How far each other wall clock is ahead of it.
     ahead_ns: [i64; WALLS],
 }
 
@@ -68,7 +68,7 @@ impl Timebase {
         self.unix_ns(ticks).saturating_add_signed(self.ahead_ns.get(usize::from(wall)).copied().unwrap_or_default())
     }
 
-    /// Goes on from a later anchor.
+    /// Continues from a later anchor.
     pub fn follow(&mut self, anchor: Self) {
         let passed = self.ns(anchor.ticks.saturating_sub(self.ticks));
         let step = i128::from(anchor.unix_ns) - i128::from(self.unix_ns(anchor.ticks));
@@ -83,7 +83,7 @@ impl Timebase {
         *self = Self { ticks: anchor.ticks, unix_ns: anchor.unix_ns, ..*self };
     }
 
-    /// What the worker has to know of it.
+    /// The part that the worker needs.
     pub(crate) fn walls(&self) -> Walls {
         let behind = (0..).zip(self.ahead_ns).filter(|(_, ahead)| *ahead < 0);
         Walls(behind.fold(u64::from(self.now), |walls, (wall, _)| walls | 1 << (wall + BEHIND)))
@@ -92,7 +92,7 @@ impl Timebase {
 
 const BEHIND: u32 = 8;
 
-/// The wall clock of what begins now, and which others are behind it, in one word.
+/// The wall clock of new flows, and the set of wall clocks behind it, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Walls(pub(crate) u64);
 
@@ -103,8 +103,8 @@ impl Walls {
         self.0 & (WALLS as u64 - 1)
     }
 
-    /// By which wall clock a flow told by this one goes on in its next record. Never by one behind it, or its times
-    /// would run backwards.
+    /// The wall clock for the next record of a flow that used this one. Never a clock that is behind, because times would
+    /// run backwards.
     #[inline]
     pub(crate) fn next(self, wall: u64) -> u64 {
         if self.0 >> (BEHIND as u64 + wall) & 1 == 1 {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::decode::{Packet4, Packet6};
 
-/// Counts packets and ends flows: the one writer of a table. Nothing here waits, locks or allocates.
+/// Counts packets and ends flows: the only writer of a table. Never waits, locks or allocates.
 pub struct Worker<M> {
     pub(crate) shared: Arc<Shared<M>>,
     pub(crate) v4: Flows<V4>,
@@ -24,12 +24,12 @@ pub struct Worker<M> {
     pub(crate) sweep: Sweep,
     /// Buckets flushed so far.
     pub(crate) flushed: u32,
-    /// The latest tick that a packet brought along.
+    /// The latest tick of a packet with its own tick.
     pub(crate) latest: u64,
 }
 
 impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
-    /// A burst begins: nothing is expected yet.
+    /// Begins a burst without expected packets.
     #[inline(always)]
     pub fn begin(&mut self) {
         self.v4.begin();
@@ -68,9 +68,9 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     }
 
     /// Ends flows that are due at tick `now`, and takes in steps of the wall clock. Looks at no more than `budget` places
-    /// (rounded up to 16). Call it every poll. All places are looked at once a second, or of more than half a million
-    /// so many a second, but all in a quarter of the idle timeout if that is a second or more, as long as the budgets
-    /// allow; there is no more to do than that, so a large budget costs an idle lcore nothing.
+    /// (rounded up to 16). Call it every poll. If the budgets allow, a round over all places takes a second; with more than
+    /// half a million places longer, but at most a quarter of the idle timeout (or a second). A large budget costs an idle
+    /// lcore nothing, because a round never goes faster.
     /// Returns how many places were looked at.
     #[inline]
     pub fn age(&mut self, now: u64, budget: usize) -> usize {
@@ -86,9 +86,8 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         due as usize * LANES
     }
 
-    /// Counts IPv4 packets of which each has a tick of its own, about in order: those of a capture. What is due at a
-    /// packet's tick ends before it is counted, whether or not [`Self::age`] has come by. All packets of a table are
-    /// counted so, or none.
+    /// Counts IPv4 packets of a capture, each with its own tick, about in order. Flows that are due at the tick of a packet
+    /// end before the packet is counted, even without [`Self::age`]. Count all packets of a table this way, or none.
     pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
@@ -104,21 +103,21 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.publish();
     }
 
-    /// The latest tick of a packet that had one of its own; zero before there was one.
+    /// The latest tick of a packet with its own tick; zero before the first.
     pub fn latest(&self) -> u64 {
         self.latest
     }
 
-    /// Ends all flows, at the end of the logger. Looks at no more than `budget` places (rounded up to 16) a call and stops
-    /// while there is no room for the records, so that none is dropped. Returns whether it is done. Count no
-    /// packets any more.
+    /// Ends all flows, at the end of the logger. Looks at no more than `budget` places (rounded up to 16) per call, and
+    /// pauses while the queue of records is full, so that none is dropped. Returns whether it is done. Count no packets
+    /// afterwards.
     pub fn flush(&mut self, budget: usize) -> bool {
         let all = self.buckets();
         for _ in 0..budget.div_ceil(LANES) {
             if self.flushed >= all || self.v4.slots().min(self.v6.slots()) < LANES {
                 break;
             }
-            // By then some were due in a capture; live, nothing is due at zero.
+            // In a capture, flows may be due at the last tick. Live, no flow is due at zero.
             self.look(self.flushed, self.latest, true);
             self.flushed += 1;
         }
@@ -126,7 +125,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         self.flushed >= all
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> &Counts {
         &self.common.counts
     }
@@ -143,7 +142,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         }
     }
 
-    /// Shows readers the counts, once a burst and only when they have changed.
+    /// Publishes changed counts to readers, once per burst.
     #[inline]
     fn publish(&mut self) {
         if self.common.changed {

@@ -4,39 +4,39 @@ use std::collections::HashMap;
 
 use crate::Key;
 
-/// What was sent of one flow.
+/// The packets sent of one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sent {
-    /// Frames; none: the flow was never sent.
+    /// Frames; zero: the flow was never sent.
     pub packets: u64,
     /// Their bytes without FCS.
     pub bytes: u64,
-    /// When the first left, in ns since the Unix epoch.
+    /// When the first frame left, in ns since the Unix epoch.
     pub first: u64,
-    /// When the last left.
+    /// When the last frame left, in ns since the Unix epoch.
     pub last: u64,
 }
 
-/// What was sent, flow by flow. Flows are numbered; a key says which, so that no table of keys has to be kept where
-/// arithmetic will do.
+/// What was sent, flow by flow. Flows have numbers. An implementation may compute the number from the key instead of
+/// keeping a table of keys.
 pub trait Expected {
-    /// Flows are numbered below this; some of them may not have been sent.
+    /// All flow numbers are below this; some flows may not have been sent.
     fn flows(&self) -> u64;
 
-    /// The flow that has this key, also one numbered above all that were sent; `None` for a key that is not of this
-    /// test (other traffic on the link).
+    /// The number of the flow with this key. A key of this test that was never sent has a number above all sent ones.
+    /// `None`: other traffic on the link.
     ///
-    /// [`Key::port`] and [`Key::scope`] are to be left out of account: only the logger knows them.
+    /// Implementations must ignore [`Key::port`] and [`Key::scope`]: only the logger knows them.
     fn find(&self, key: &Key) -> Option<u64>;
 
-    /// What was sent of this flow.
+    /// The packets sent of this flow.
     fn sent(&self, flow: u64) -> Sent;
 
-    /// Bytes of a frame in front of its IP header.
+    /// Bytes of a frame before its IP header.
     fn before_ip(&self) -> u32;
 }
 
-/// Flows one by one, of any keys.
+/// A list of flows with any keys.
 #[derive(Debug, Clone, Default)]
 pub struct Listed {
     numbers: HashMap<Key, u64>,
@@ -44,7 +44,7 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Adds a flow, which gets the next number.
+    /// Adds a flow. Flows are numbered in the order added.
     pub fn push(&mut self, key: Key, sent: Sent) {
         self.numbers.insert(Key { port: 0, scope: 0, ..key }, self.sent.len() as u64);
         self.sent.push(sent);
@@ -56,7 +56,7 @@ impl Expected for Listed {
         self.sent.len() as u64
     }
 
-    /// A key that is not listed counts as one above all that were sent: nothing else is known to be on the link.
+    /// A key that is not listed counts as a flow that was never sent: other traffic on the link is not expected.
     fn find(&self, key: &Key) -> Option<u64> {
         Some(self.numbers.get(&Key { port: 0, scope: 0, ..*key }).copied().unwrap_or(u64::MAX))
     }

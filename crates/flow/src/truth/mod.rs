@@ -1,7 +1,7 @@
-//! The truth about flows: what was sent of each, what was recorded of it, and how far the two agree.
+//! Compares the flows that a logger recorded with the flows that were sent.
 //!
-//! A tester that knows what it sent is an [`Expected`]; what a logger said of it is [`Recorded`], in any order; their
-//! [`Score`] puts every flow sent into one class and counts every packet. Nothing is estimated.
+//! [`Expected`] gives what the tester sent. [`Recorded`] holds the records of the logger, in any order. A [`Score`] puts
+//! every flow sent into one class and counts every packet. Nothing is estimated.
 
 mod expected;
 mod recorded;

@@ -1,28 +1,28 @@
-//! What a logger recorded, kept up to a limit.
+//! The records of a logger, up to a limit.
 
 use crate::{Addresses, Key, Record, Way};
 
 /// Memory of one record kept, in bytes.
 pub const RECORD_BYTES: usize = size_of::<Seen>();
 
-/// What a logger said, record by record: kept up to a limit, in any order.
+/// The records of a logger, in any order, up to a limit.
 ///
-/// A biflow record counts as two flows, one each way.
+/// A biflow record counts as two flows, one for each direction.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub(super) seen: Vec<Seen>,
     limit: usize,
     /// Records above the limit.
     pub(super) beyond: u64,
-    /// Records of keys that are not of this test, and their packets.
+    /// Records with keys of other traffic, and their packets.
     pub(super) foreign: (u64, u64),
     packets: u64,
 }
 
-/// One record, one way.
+/// One direction of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seen {
-    /// Its flow; all that are numbered too high to have been sent share the highest number.
+    /// The number of its flow. All flows that were never sent share the highest number.
     pub flow: u32,
     pub first: u64,
     pub last: u64,
@@ -31,12 +31,12 @@ pub(super) struct Seen {
 }
 
 impl Recorded {
-    /// Room for so many records, of [`RECORD_BYTES`] each, taken as they come.
+    /// Keeps at most this many records of [`RECORD_BYTES`] each. Memory grows with the records.
     pub fn new(limit: usize) -> Self {
         Self { seen: Vec::new(), limit, beyond: 0, foreign: (0, 0), packets: 0 }
     }
 
-    /// Takes a record; `find` as [`Expected::find`](super::Expected::find).
+    /// Adds a record. `find` is [`Expected::find`](super::Expected::find).
     pub fn add(&mut self, record: &Record, find: impl Fn(&Key) -> Option<u64>) {
         self.one(&record.key, record.forward, record, &find);
         if record.back.packets > 0 {
@@ -64,7 +64,7 @@ impl Recorded {
         self.seen.len() as u64
     }
 
-    /// Their packets, copies and inventions included.
+    /// Packets of these records, duplicates and flows never sent included.
     pub fn packets(&self) -> u64 {
         self.packets
     }

@@ -1,4 +1,4 @@
-//! How far the recorded flows agree with those that were sent.
+//! How far the recorded flows agree with the flows sent.
 
 use serde::Serialize;
 
@@ -10,30 +10,30 @@ use super::{
 /// The most examples a score keeps.
 pub const EXAMPLES: usize = 8;
 
-/// How far what was recorded is what was sent.
+/// How far the recorded flows agree with the flows sent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
-    /// Every flow sent, in one class each.
+    /// Flows sent, each in one class.
     pub flows: Flows,
     /// Packets of the flows sent.
     pub packets: Packets,
-    /// Bytes of the flows sent, as [`octets`](Self::octets) has them, likewise.
+    /// Bytes of the flows sent, counted as [`octets`](Self::octets) says.
     pub bytes: Packets,
-    /// What the logger's bytes are bytes of, found out by what fits most records.
+    /// What the byte counts of the logger include: the choice that fits most records.
     pub octets: Octets,
-    /// Records that were read, one for each way.
+    /// Records read, one for each direction.
     pub records: u64,
-    /// Records that say again what another said: the same one, or one that shares time with another of its flow.
+    /// Duplicates: the same record again, or a record that overlaps another record of its flow in time.
     pub duplicate_records: u64,
-    /// Flows of this test that were recorded and never sent.
+    /// Flows of this test that were recorded but never sent.
     pub invented: Strangers,
-    /// Records of traffic that is not of this test.
+    /// Records of other traffic.
     pub foreign: Strangers,
-    /// Records above the limit of what is kept: the score is of the others.
+    /// Records above the limit, which the score ignores.
     pub beyond: u64,
-    /// Recorded time of the first packet less the time it was sent, over flows recorded exactly or twice.
+    /// Recorded time minus sending time of the first packet, over flows recorded exactly or twice.
     pub first_error: Option<Spread>,
-    /// The same of the last packet.
+    /// Recorded time minus sending time of the last packet, over the same flows.
     pub last_error: Option<Spread>,
     /// The first few flows that were not recorded exactly, by number.
     pub examples: Vec<Example>,
@@ -48,9 +48,9 @@ pub struct Flows {
     pub exact: u64,
     /// Not recorded at all.
     pub missed: u64,
-    /// Recorded right, and more than once.
+    /// Recorded correctly, but more than once.
     pub duplicated: u64,
-    /// Recorded with other packets or bytes than were sent, duplicates left out.
+    /// Recorded with other packets or bytes than sent, without duplicates.
     pub miscounted: u64,
 }
 
@@ -59,22 +59,22 @@ pub struct Flows {
 pub struct Packets {
     /// Sent.
     pub sent: u64,
-    /// Recorded of the flows sent, duplicates left out.
+    /// Recorded for the flows sent, without duplicates.
     pub recorded: u64,
-    /// Sent and in no record: of missed flows and of miscounted ones.
+    /// Sent but not recorded, in missed and miscounted flows.
     pub missed: u64,
-    /// Recorded beyond those sent, in miscounted flows.
+    /// Recorded but not sent, in miscounted flows.
     pub extra: u64,
     /// In duplicate records.
     pub duplicated: u64,
-    /// By how much the worst miscounted flow is off.
+    /// Largest error of a miscounted flow.
     pub worst: u64,
 }
 
 /// Records that match nothing sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Strangers {
-    /// Distinct flows, where they can be told apart.
+    /// Distinct flows, if they can be distinguished.
     pub flows: u64,
     /// Records.
     pub records: u64,
@@ -82,7 +82,7 @@ pub struct Strangers {
     pub packets: u64,
 }
 
-/// What a logger's byte counts count.
+/// What the byte counts of a logger include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Octets {
@@ -94,7 +94,7 @@ pub enum Octets {
     FrameAndFcs,
 }
 
-/// Nanoseconds off, over many flows: early is negative.
+/// Errors in nanoseconds over many flows; negative: early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Spread {
     /// Flows.
@@ -103,7 +103,7 @@ pub struct Spread {
     pub min_ns: i64,
     /// Median.
     pub median_ns: i64,
-    /// 99 of 100 are off by no more than this, either way.
+    /// 99th percentile of the absolute error.
     pub p99_abs_ns: u64,
     /// Greatest.
     pub max_ns: i64,
@@ -118,7 +118,7 @@ pub struct Example {
     pub what: Difference,
     /// Packets sent.
     pub sent: u64,
-    /// Packets recorded, duplicates left out.
+    /// Packets recorded, without duplicates.
     pub recorded: u64,
 }
 
@@ -132,12 +132,12 @@ pub enum Difference {
     Duplicated,
     /// Recorded with other counts.
     Miscounted,
-    /// Recorded and never sent.
+    /// Recorded but never sent.
     Invented,
 }
 
 impl Score {
-    /// Compares. Takes the time to sort the records and to walk all flows, and no memory but 16 bytes a flow.
+    /// Compares the flows. Sorts the records, walks all flows, and takes 16 bytes of memory per flow.
     pub fn new(recorded: Recorded, expected: &impl Expected) -> Self {
         let Recorded { mut seen, beyond, foreign, .. } = recorded;
         seen.sort_unstable();
@@ -165,14 +165,14 @@ impl Score {
         self.flows.exact == self.flows.sent && self.invented.records == 0 && self.beyond == 0
     }
 
-    /// Whether no packet of a flow sent is missing.
+    /// Whether every packet of every flow sent was recorded.
     pub fn nothing_missed(&self) -> bool {
         self.packets.missed == 0 && self.beyond == 0
     }
 }
 
 impl Octets {
-    /// Bytes of a packet less than those of its frame without FCS.
+    /// Bytes to subtract from the length of a frame without FCS.
     fn less(self, before_ip: u32) -> i64 {
         match self {
             Self::Frame => 0,
@@ -182,7 +182,7 @@ impl Octets {
     }
 }
 
-/// What fits most records, of those whose flow has frames of one length.
+/// The choice that fits most records, over flows whose frames have one length.
 fn octets(seen: &[Seen], expected: &impl Expected) -> Octets {
     let all = [Octets::Frame, Octets::Ip, Octets::FrameAndFcs];
     let less = all.map(|octets| i128::from(octets.less(expected.before_ip())));
@@ -211,7 +211,7 @@ struct Tally {
     score: Score,
 }
 
-/// The records of one flow that are no duplicates, together.
+/// The sum of the records of one flow, without duplicates.
 #[derive(Default)]
 struct Kept {
     packets: u64,
@@ -299,11 +299,11 @@ impl Packets {
     }
 }
 
-/// Tells the duplicates among the records of one flow, sorted by time.
+/// Marks the duplicates among the records of one flow, sorted by time.
 ///
-/// A flow's records follow each other; two that share more than an instant say the same twice. Clocks of milliseconds
-/// make short records an instant long: of these, equal ones are duplicates when the flow has more packets than were
-/// sent without that.
+/// The records of a flow follow each other in time. Two records that overlap for more than an instant are duplicates.
+/// With millisecond clocks, short records last only an instant: equal ones are duplicates if the flow would otherwise
+/// have more packets than were sent.
 fn keep(group: &[Seen], sent: u64) -> Kept {
     let all = group.iter().fold(0u64, |sum, seen| sum.saturating_add(seen.packets));
     let mut kept = Kept::default();
@@ -330,7 +330,7 @@ fn keep(group: &[Seen], sent: u64) -> Kept {
     kept
 }
 
-/// `None` of nothing.
+/// `None` without values.
 fn spread(mut errors: Vec<i64>) -> Option<Spread> {
     let flows = errors.len();
     let (min_ns, max_ns) = (*errors.iter().min()?, *errors.iter().max()?);

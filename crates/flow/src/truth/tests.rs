@@ -30,8 +30,7 @@ fn record(n: u64, packets: u64, first: u64, last: u64, frame: u64) -> Record {
     }
 }
 
-/// Flow `n` has `sizes[n]` packets, a second apart, from `n` ns after the epoch's first second on; its records have up to
-/// `each` packets.
+/// Flow `n` has `sizes[n]` packets, one per second, the first at 1 s and `n` ns. A record holds up to `each` packets.
 fn perfect(sizes: &[u64], each: u64) -> (Listed, Vec<Record>) {
     let (mut expected, mut records) = (Listed::default(), Vec::new());
     for (n, &packets) in (0..).zip(sizes) {
@@ -116,11 +115,11 @@ enum Wrong {
     Nothing,
     /// One of its records is lost.
     Drop(usize),
-    /// One of its records comes again, shifted so much where it is longer than an instant.
+    /// A copy of one of its records arrives, shifted by this time if the record is longer than an instant.
     Again(usize),
     /// One of its records has more or fewer packets.
     Miscount(usize, i64),
-    /// All its records are early or late.
+    /// All its records are early or late by this time.
     Shift(i64),
 }
 
@@ -194,7 +193,7 @@ proptest! {
         }
         packets.recorded = packets.sent - packets.missed + packets.extra;
         said.extend((0..invented).map(|n| record(flows.len() as u64 + n, 2, SECOND, SECOND, FRAME)));
-        // Records come in any order.
+        // Records arrive in any order.
         let mut x = seed | 1;
         for i in (1..said.len()).rev() {
             x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -14,7 +14,7 @@ use super::{
 #[derive(Debug, Args, Default)]
 #[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|score|stop", after_help = EXAMPLES)]
 pub struct FlowlogArgs {
-    /// Ask or end a logger that runs.
+    /// Show or end a running logger.
     #[command(subcommand)]
     pub control: Option<Control>,
     /// Everything below from a TOML file; flags are added to its lists and replace its values.
@@ -27,7 +27,7 @@ pub struct FlowlogArgs {
     /// receives (see `linerate bench --help` for the forms).
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// A port without a second sends back what it receives, instead of dropping it.
+    /// Send received frames back on a port without a partner, instead of dropping them.
     #[arg(long)]
     pub reflect: bool,
     /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) has been read to its end.
@@ -36,17 +36,17 @@ pub struct FlowlogArgs {
     /// Stop after this long; without it, run until Ctrl-C.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<String>,
-    /// The name it is known by: to clients, and to `flowlog show --name`. Default: flowlog, with the process id if that
+    /// The name of the logger for clients and for `flowlog show --name`. Default: flowlog, with the process id if the name
     /// is taken.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Flows each lcore has room for, 1k to 16M; rounded up to a power of two. Default: 1M.
+    /// Capacity of each lcore in flows, 1k to 16M; rounded up to a power of two. Default: 1M.
     #[arg(long, value_name = "N", help_heading = "Flows")]
     pub flows: Option<String>,
     /// A flow without packets for this long has ended: 1s to 24h. Default: 30s.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub idle: Option<String>,
-    /// A flow that goes on is recorded this often, and its counters restart at 0: 1s to 24h. Default: 5m.
+    /// A flow that lasts this long is recorded, and its counters restart at 0: 1s to 24h. Default: 5m.
     #[arg(long, value_name = "TIME", help_heading = "Flows")]
     pub active: Option<String>,
     /// What happens to a new flow when the table is full. Default: drop-new.
@@ -55,7 +55,7 @@ pub struct FlowlogArgs {
     /// Whether both directions of a conversation are one flow (RFC 5103). Default: on.
     #[arg(long, value_enum, value_name = "on|off", help_heading = "Flows")]
     pub biflow: Option<OnOff>,
-    /// For MPLS, key on the packet inside the labels, or on nothing (not IP). Default: inner.
+    /// For MPLS, key on the packet inside the labels, or count the frame as not IP (outer). Default: inner.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub mpls: Option<Layer>,
     /// For VXLAN, key on the inner frame or on the tunnel. Default: outer.
@@ -100,7 +100,7 @@ pub struct FlowlogArgs {
     /// Largest IP packet of all ports in bytes, 576 to 9600. Default: 1500.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,
-    /// Nodes count calls and vectors only, without reading the clock.
+    /// Count calls and vectors of nodes only, without reading the clock.
     #[arg(long)]
     pub no_clocks: bool,
     /// At the end, fail unless every frame buffer is back in its pool (for tests).
@@ -113,14 +113,14 @@ pub struct FlowlogArgs {
     pub memory: MemoryArgs,
 }
 
-/// Memory of packets, without defaults: a file may have them.
+/// Memory of packets, without defaults, because a file may set them.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Machine")]
 pub struct MemoryArgs {
     /// Where packets live. Default: auto.
     #[arg(long, value_enum)]
     pub memory: Option<MemoryArg>,
-    /// Memory for packets in MiB, 64 to 65536; that of the flows comes on top. Default: 256.
+    /// Memory for packets in MiB, 64 to 65536, in addition to the memory for flows. Default: 256.
     #[arg(long, value_name = "MIB")]
     pub memory_mib: Option<u32>,
     /// Receive and transmit descriptors of each queue, 64 to 32768: a power of two. Default: 2048.
@@ -141,7 +141,7 @@ Exit codes:
   2 the command line or a file is wrong
   4 an address is taken, or a port cannot be opened";
 
-/// What to do with a logger that runs.
+/// What to do with a running logger.
 #[derive(Debug, Subcommand)]
 pub enum Control {
     /// Show counters: runtime, ports or drops.
@@ -149,25 +149,25 @@ pub enum Control {
         /// What.
         #[arg(value_enum)]
         what: Counters,
-        /// JSON instead of a table.
+        /// Print JSON instead of a table.
         #[arg(long)]
         json: bool,
-        /// Over how long rates are taken, up to 60s; 0 for the sum since the start.
+        /// Interval over which rates are measured, up to 60s; 0 for the sums since the start.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
         #[command(flatten)]
         target: Target,
     },
-    /// End it, cleanly; returns when its process has ended.
+    /// End the logger cleanly; return when its process has ended.
     Stop {
         #[command(flatten)]
         target: Target,
     },
-    /// Score a logger: send flows that are known one by one, and compare what it recorded.
+    /// Score a logger: send known flows, and compare its records with them.
     Score(Box<ScoreArgs>),
 }
 
-/// What a logger can show. It has no forwarding tables.
+/// What a logger can show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Counters {
     /// Calls, vectors and clocks of each node, by lcore; busy and idle.
@@ -188,7 +188,7 @@ impl From<Counters> for What {
     }
 }
 
-/// An enum of the flags, which becomes the one of the same name in `runner::flowlog`.
+/// An enum of the flags, converted to the enum of the same name in `runner::flowlog`.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident: $($(#[$help:meta])* $variant:ident),*) => {
         $(#[$doc])*
@@ -206,9 +206,9 @@ macro_rules! words {
 words!(
     /// What happens to a new flow when the table is full.
     TableFull:
-    /// It is not recorded; its packets pass and are counted
+    /// It is not recorded; its packets are forwarded and counted
     DropNew,
-    /// The flow of its bucket that was seen longest ago ends early
+    /// The longest idle flow of its buckets ends early
     Evict
 );
 words!(
@@ -222,9 +222,9 @@ words!(
 words!(
     /// Which headers.
     Layer:
-    /// Those inside
+    /// Inner headers
     Inner,
-    /// Those outside
+    /// Outer headers
     Outer
 );
 words!(

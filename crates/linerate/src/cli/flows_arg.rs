@@ -7,9 +7,9 @@ use traffic::flows::FlowSpec;
 /// `--flows`: a number, or a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FlowsArg {
-    /// So many distinct 5-tuples.
+    /// A number of distinct 5-tuples.
     Count(u64),
-    /// Flows that are known one by one.
+    /// A program of known flows.
     Program(FlowSpec),
 }
 

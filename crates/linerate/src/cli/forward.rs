@@ -1,4 +1,4 @@
-//! `linerate forward`: the data plane itself, and requests to one that runs.
+//! `linerate forward`: the data plane, and requests to a running one.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::groups::{MachineArgs, QueueArgs};
 #[derive(Debug, Args, Default)]
 #[command(args_conflicts_with_subcommands = true, subcommand_value_name = "show|route|...", after_help = EXAMPLES)]
 pub struct ForwardArgs {
-    /// Show or change a data plane that runs.
+    /// Show or change a running data plane.
     #[command(subcommand)]
     pub control: Option<Control>,
     /// null (or pass), l2 (cross-connect), l2:macswap, bridge, l3, mpls or vxlan.
@@ -25,7 +25,7 @@ pub struct ForwardArgs {
     /// A port; two or more, counted from 0 (see `linerate bench --help` for the forms).
     #[arg(long = "port", value_name = "PORT")]
     pub ports: Vec<String>,
-    /// The router's own address on a link: "0 192.0.2.1/24", or "1.100 2001:db8::1/64" for VLAN 100 of port 1.
+    /// An address of the router on a link: "0 192.0.2.1/24", or "1.100 2001:db8::1/64" for VLAN 100 of port 1.
     #[arg(long = "address", value_name = "LINK ADDR/LEN", help_heading = "Tables")]
     pub addresses: Vec<String>,
     /// A route: "203.0.113.0/24 via 192.0.2.9", "198.19.0.0/16 port 1 mac 02:00:00:00:00:02", "0.0.0.0/0 drop"; several
@@ -48,23 +48,23 @@ pub struct ForwardArgs {
     /// a port of a bridge.
     #[arg(long = "fdb", value_name = "ENTRY", help_heading = "Tables")]
     pub fdb: Vec<String>,
-    /// MAC addresses of the stations behind ports 0 and 1 in the benchmark tables, which are used when no table is given:
-    /// 198.18.0.0/16 and 2001:2:0:1::/64 by port 0, 198.19.0.0/16 and 2001:2:0:2::/64 by port 1; labels 16 and 17.
+    /// MAC addresses of the stations at ports 0 and 1 in the benchmark tables. Without any table flag, the benchmark tables
+    /// route 198.18.0.0/16 and 2001:2:0:1::/64 to port 0, 198.19.0.0/16 and 2001:2:0:2::/64 to port 1; labels 16 and 17.
     #[arg(long, value_name = "MAC,MAC", value_delimiter = ',', help_heading = "Tables")]
     pub stations: Vec<String>,
     #[command(flatten)]
     pub queues: QueueArgs,
-    /// Largest IP packet of each port in bytes: one number for all, or one a port.
+    /// Largest IP packet of each port in bytes: one number for all, or one for each port.
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', help_heading = "Queues")]
     pub mtu: Vec<u16>,
     /// Impair what is forwarded: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7;
     /// place=before for received frames
     #[arg(long, value_name = "SPEC")]
     pub impair: Option<String>,
-    /// Nodes count calls and vectors only, without reading the clock.
+    /// Count calls and vectors of nodes only, without reading the clock.
     #[arg(long)]
     pub no_clocks: bool,
-    /// The name of its control socket (`forward show --name`). Default: forward, with the process id if that is taken.
+    /// The name of the control socket (`forward show --name`). Default: forward, with the process id if the name is taken.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Stop after this long; without it, run until Ctrl-C.
@@ -90,18 +90,18 @@ const EXAMPLES: &str = "Examples:
   linerate forward route add 203.0.113.0/24 via 198.51.100.9
   linerate forward load routes.txt                     many changes at once, all or none";
 
-/// Which data plane is meant.
+/// Selects a running data plane.
 #[derive(Debug, Clone, Args, Default)]
 pub struct Target {
-    /// Its name; needed when several run.
+    /// The name of the data plane; needed when several run.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Its socket.
+    /// The control socket.
     #[arg(long, value_name = "PATH", conflicts_with = "name")]
     pub socket: Option<PathBuf>,
 }
 
-/// What to do with a data plane that runs.
+/// What to do with a running data plane.
 #[derive(Debug, Subcommand)]
 pub enum Control {
     /// Show counters or tables.
@@ -109,10 +109,10 @@ pub enum Control {
         /// What.
         #[arg(value_enum)]
         what: What,
-        /// JSON instead of a table.
+        /// Print JSON instead of a table.
         #[arg(long)]
         json: bool,
-        /// Over how long rates are taken, up to 60s; 0 for the sum since the start.
+        /// Interval over which rates are measured, up to 60s; 0 for the sums since the start.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
         /// Most rows of a table shown.
@@ -135,14 +135,14 @@ pub enum Control {
     Remote(Change),
     /// add|replace|del a static station: add 02:00:00:00:00:09 1 (bridge), add 10 02:00:00:00:00:09 192.0.2.2 (vxlan)
     Fdb(Change),
-    /// Apply a file of such lines (`route add ...`), all or none; `-` reads standard input.
+    /// Apply a file of changes (`route add ...`), all or none; `-` reads standard input.
     Load {
         /// The file.
         file: PathBuf,
         #[command(flatten)]
         target: Target,
     },
-    /// End it, cleanly; returns when its process has ended.
+    /// End the data plane cleanly; return when its process has ended.
     Stop {
         #[command(flatten)]
         target: Target,

@@ -15,7 +15,7 @@ pub struct QueueArgs {
     /// CPUs that poll, an lcore on each. Default: the last one allowed.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub cpus: Vec<u32>,
-    /// Receive queues of each port; over a NIC, RSS spreads flows over them and keeps each together. Default: 1.
+    /// Receive queues of each port. On a NIC, RSS spreads flows over the queues and keeps each flow on one. Default: 1.
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Queues")]
     pub rx_queues: Option<u16>,
     /// Which CPU polls which queue: PORT:QUEUE=CPU for each queue. Default: queue n of each port by the nth CPU; ports
@@ -29,7 +29,7 @@ pub struct QueueArgs {
 }
 
 impl QueueArgs {
-    /// Replaces what a file says by what was typed.
+    /// Replaces values of a file by the flags given.
     pub fn over(&self, cpus: &mut Vec<u32>, rx_queues: &mut u16, queue_map: &mut Vec<String>, tx: &mut String) {
         if !self.cpus.is_empty() {
             cpus.clone_from(&self.cpus);
@@ -46,7 +46,7 @@ impl QueueArgs {
     }
 }
 
-/// What is tested, and through which ports.
+/// The device under test and the ports to it.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Device under test")]
 pub struct PortArgs {
@@ -64,7 +64,7 @@ pub struct PortArgs {
     /// When frames leave the built-in data plane: `now`, or `small=4,polls=2` (see `linerate forward --help`).
     #[arg(long, value_name = "POLICY", conflicts_with = "ports")]
     pub dut_tx_policy: Option<String>,
-    /// The `linerate forward` behind the ports, by its name or its socket: each trial then carries its counters.
+    /// The `linerate forward` behind the ports, by its name or its socket. Each trial then includes its counters.
     #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
     pub dut_control: Option<PathBuf>,
     /// Speed of the links, for percentages and as the highest load: 10G.
@@ -76,7 +76,7 @@ pub struct PortArgs {
 }
 
 impl PortArgs {
-    /// The words that name a device.
+    /// The name of the device.
     pub fn options(&self) -> Result<DeviceOptions, Failure> {
         Ok(DeviceOptions {
             ports: self.ports.clone(),
@@ -166,13 +166,13 @@ pub struct SearchArgs {
     /// mlrsearch: a set of goals by name (csit: without loss and with 0.5 %). A plan can list its own.
     #[arg(long, value_enum, value_name = "GOALS")]
     pub goals: Option<GoalsArg>,
-    /// mlrsearch: sending time of a first trial that counts for nothing.
+    /// mlrsearch: sending time of a warm-up trial, which does not count.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub warmup: Option<String>,
     /// Loss that still counts as passing: 0, 0.1%.
     #[arg(long, value_name = "RATIO", allow_hyphen_values = true)]
     pub tolerated_loss: Option<Ratio>,
-    /// Stop when the bounds are this near, relative to the upper: 0.1%.
+    /// Stop when the bounds are this close, relative to the upper bound: 0.1%.
     #[arg(long, value_name = "RATIO", allow_hyphen_values = true)]
     pub precision: Option<Ratio>,
     /// Sending time of each trial: 60s.
@@ -181,10 +181,10 @@ pub struct SearchArgs {
     /// Lowest load of the search.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub lower: Option<Load>,
-    /// Highest load of the search. Default: the link's line rate, or what the tester can do.
+    /// Highest load of the search. Default: the line rate of the link, or the maximum of the tester.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub upper: Option<Load>,
-    /// tst009: how often a lossy load is tried again.
+    /// tst009: how often a trial with loss is repeated.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub retries: Option<u32>,
     /// How often an invalid trial is repeated before the answer is inconclusive.
@@ -218,11 +218,11 @@ pub enum GoalsArg {
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Machine")]
 pub struct MachineArgs {
-    /// CPU of the tester's polling core. Default: the last allowed.
+    /// CPU of the tester's polling core. Default: the last allowed CPU.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub tester_cpu: Option<u32>,
-    /// CPU of the built-in data plane; for an outside one on this machine, the CPU to probe the way to. Default: the
-    /// one before the tester's.
+    /// CPU of the built-in data plane. For another device on this machine: the CPU whose distance from the tester is
+    /// probed. Default: the CPU before the tester's.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub dut_cpu: Option<u32>,
     /// Where packets live.
@@ -242,14 +242,14 @@ pub enum MemoryArg {
     /// Hugepages when enough are free, ordinary pages otherwise.
     #[default]
     Auto,
-    /// Hugepages or nothing.
+    /// Hugepages or an error.
     Hugepages,
     /// Ordinary pages.
     NoHugepages,
 }
 
 impl MemoryArg {
-    /// The choice itself.
+    /// The chosen kind.
     pub fn choice(self) -> MemoryChoice {
         match self {
             Self::Auto => MemoryChoice::Auto,
@@ -260,7 +260,7 @@ impl MemoryArg {
 }
 
 impl MachineArgs {
-    /// As the rig takes them.
+    /// The options of the rig.
     pub fn options(&self) -> MachineOptions {
         MachineOptions {
             tester_cpu: self.tester_cpu,
@@ -285,19 +285,19 @@ pub struct OutputArgs {
     /// Write the pictures as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write one line a frame size as CSV.
+    /// Write CSV with one line for each frame size.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write one line a figure of each test beside the throughput as CSV.
+    /// Write CSV with one line for each figure of the tests other than throughput.
     #[arg(long, value_name = "FILE")]
     pub csv_tests: Option<PathBuf>,
-    /// Print every statement: each departure, warning, placement and percentile. The files hold them anyway.
+    /// Print every statement: each departure, warning, placement and percentile. Files always hold all of them.
     #[arg(long, short)]
     pub verbose: bool,
-    /// What tables, pictures and files call the device.
+    /// Name of the device in tables, pictures and files.
     #[arg(long, value_name = "NAME")]
     pub dut_name: Option<String>,
-    /// No progress.
+    /// Hide the progress line.
     #[arg(long, short)]
     pub quiet: bool,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use report::layout::Layout;
 
-/// A source document's layout.
+/// Layout of a source document.
 #[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
 pub enum LayoutArg {
     /// The two-VM document: PPS, Mbps (layer 1) and throughput % over both ports.
@@ -19,7 +19,7 @@ pub enum LayoutArg {
 }
 
 impl LayoutArg {
-    /// The layout meant.
+    /// The layout of the report.
     pub fn layout(self) -> Layout {
         match self {
             Self::Nfvi => Layout::Nfvi,
@@ -30,15 +30,15 @@ impl LayoutArg {
     }
 }
 
-/// How results are laid out, beside the usual tables.
+/// Layouts of results besides the usual tables.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Output")]
 pub struct LayoutArgs {
-    /// Print the table of a source document too; in --markdown it is added, in --csv it stands alone.
+    /// Also print the table of a source document. --markdown adds it; --csv holds only this table.
     #[arg(long, value_enum, value_name = "LAYOUT")]
     pub layout: Option<LayoutArg>,
-    /// Compare with an earlier result (JSON) of the same plan: improvement in percent; printed and written as
-    /// --layout is.
+    /// Compare with an earlier result (JSON) of the same plan: improvement in percent. Printed and written as with
+    /// --layout.
     #[arg(long, value_name = "OLD.json")]
     pub baseline: Option<PathBuf>,
 }
@@ -54,7 +54,7 @@ pub struct RunsArgs {
 /// The subcommands of `runs`.
 #[derive(Debug, Subcommand)]
 pub enum RunsCommand {
-    /// Show a stored result again, in any layout or compared with another; several in one layout.
+    /// Show a stored result again, in any layout or compared with an earlier one; or several results in one layout.
     Show(ShowArgs),
 }
 
@@ -73,17 +73,16 @@ pub struct ShowArgs {
     /// Print every statement: each departure, warning, placement and percentile.
     #[arg(long, short)]
     pub verbose: bool,
-    /// Write what is shown as Markdown.
+    /// Write the output as Markdown.
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
-    /// Write what is shown as CSV.
+    /// Write the output as CSV.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the pictures of the result as SVG; of one result, or of a sweep.
+    /// Write the pictures of one result or sweep as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the result again as JSON of this version (`-` for standard output, without tables); of one result, or of a
-    /// sweep.
+    /// Write one result or sweep again as JSON of this version (`-` for standard output, without tables).
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }

@@ -12,7 +12,7 @@ struct Renamed {
     old: &'static str,
     /// The new flag; for a command instead of a flag, how it is typed.
     new: &'static str,
-    /// Old values and what they are called now; empty where values stay as they are.
+    /// Old values and their new names; empty when the values did not change.
     values: &'static [(&'static str, &'static str)],
 }
 
@@ -35,11 +35,11 @@ const RENAMED: &[Renamed] = &[
     Renamed { commands: &["bench"], old: "--flow-logger", new: "linerate flowlog score --logger", values: &[] },
 ];
 
-/// Looks for an old flag among the arguments, of which the first is the program.
+/// Looks for an old flag among the arguments. The first argument is the program.
 ///
 /// # Errors
 ///
-/// (usage) for the first old flag, with its new name, and its value's where that has changed too.
+/// (usage) for the first old flag, with its new name, and the new name of its value if the value changed.
 pub fn check(args: impl IntoIterator<Item = OsString>) -> Result<(), Failure> {
     let words: Vec<String> = args.into_iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).take_while(|word| *word != "--").collect();
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// The new flag of each row is one that the parser has, with the values named.
+    /// The parser knows the new flag and the new values of each row.
     #[test]
     fn every_new_flag_exists() {
         let root = Cli::command();

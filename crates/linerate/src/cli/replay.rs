@@ -1,4 +1,4 @@
-//! A capture to be sent, as typed.
+//! Flags of a replayed capture.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ pub struct ReplayArgs {
         "src_port", "dst_port", "dst_mac", "src_mac", "fields", "seed",
     ])]
     pub replay: Option<PathBuf>,
-    /// So many times as fast as captured: 2, 0.5.
+    /// Speed relative to the capture: 2, 0.5.
     #[arg(long, value_name = "FACTOR", allow_hyphen_values = true, value_parser = speed, requires = "replay", conflicts_with = "load")]
     pub speed: Option<f64>,
-    /// So many times through the capture. Default: 1.
+    /// Number of times through the capture. Default: 1.
     #[arg(long, value_name = "N", allow_hyphen_values = true, requires = "replay", conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Cut longer pauses between two frames, as sent, to this.
+    /// Cut longer pauses between two sent frames to this.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "replay", conflicts_with = "load")]
     pub max_gap: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What `linerate flowlog score` takes.
+//! Flags of `linerate flowlog score`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use units::{Frames, Load, Ratio};
 
 use super::groups::{MachineArgs, PortArgs, TrafficArgs};
 
-/// Send flows that are known one by one, read what a flow logger recorded, and score it.
+/// Send known flows, read the records of a flow logger, and score them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ScoreArgs {
@@ -16,7 +16,7 @@ pub struct ScoreArgs {
     /// `ours=HOST:PORT[,token=TOKEN]`.
     #[arg(long, value_name = "WHERE")]
     pub logger: FlowLogger,
-    /// How fast to send, unless the flow program says so itself.
+    /// How fast to send. Leave it out if the flow program sets the rate.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true)]
     pub load: Option<Load>,
     /// Sending time of a trial [default: 10s].
@@ -31,10 +31,10 @@ pub struct ScoreArgs {
     /// Frame size in bytes, FCS included [default: the smallest that the headers allow].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_delimiter = ',')]
     pub frame_sizes: Vec<Frames>,
-    /// Of a churn without a rate: the lowest load of the search.
+    /// For a churn without a rate: lowest load of the search.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, help_heading = "Search")]
     pub lower: Option<Load>,
-    /// Of a churn without a rate: the highest load of the search.
+    /// For a churn without a rate: highest load of the search.
     #[arg(long, value_name = "LOAD", allow_hyphen_values = true, help_heading = "Search")]
     pub upper: Option<Load>,
     /// Relative distance of the bounds at which the search ends [default: 5%].
@@ -52,7 +52,7 @@ pub struct ScoreArgs {
     /// Write the result to this file; `-` for standard output instead of the text.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
-    /// No progress.
+    /// Hide the progress line.
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }

@@ -1,15 +1,15 @@
-//! How the frames of a trial are spread over it, as typed.
+//! Flags for the spread of frames over a trial.
 
 use std::{str::FromStr, time::Duration};
 
 use clap::Args;
 use units::{parse_duration, Load};
 
-/// How frames leave, and how finely delays are told apart.
+/// How frames leave, and the windows of delays.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Shape")]
 pub struct ShapeArgs {
-    /// Send one burst of exactly so many frames at the load (RFC 2544 §26.4, RFC 9004), for as long as that takes.
+    /// Send one burst of exactly this many frames at the load (RFC 2544 §26.4, RFC 9004), however long it takes.
     #[arg(long, value_name = "FRAMES", allow_hyphen_values = true, value_parser = frames, conflicts_with_all = ["duration", "bursts", "step"])]
     pub burst: Option<u64>,
     /// Send bursts of FRAMES frames back to back, spaced so that they make up the load (RFC 2544 §21). RATE within a
@@ -19,7 +19,7 @@ pub struct ShapeArgs {
     /// Change to this load at this time (RFC 2544 §26.5): 500kpps@2s.
     #[arg(long, value_name = "LOAD@TIME")]
     pub step: Option<StepArg>,
-    /// Sum delays up in windows of this length, too (RFC 5481).
+    /// Also summarise delays in windows of this length (RFC 5481).
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub windows: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct ShapeArgs {
 pub struct BurstsArg {
     /// Frames of a burst.
     pub frames: u32,
-    /// Rate within it.
+    /// Rate within a burst.
     pub rate: Option<Load>,
 }
 

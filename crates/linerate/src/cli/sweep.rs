@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// A plan for several values of some keys.
+/// A plan run for several values of some keys.
 #[derive(Debug, Args, Default)]
 #[command(next_help_heading = "Sweep")]
 pub struct SweepArgs {
@@ -10,8 +10,8 @@ pub struct SweepArgs {
     /// --sweep-command cores and queues of the device. Repeat for more keys: every combination is run, at most 64.
     #[arg(long = "sweep", value_name = "KEY=VALUE,...")]
     pub axes: Vec<String>,
-    /// Run before each point, by `sh -c`, to bring the device to it; {cores}, {queues}, {routes}, {flows} and {frame_sizes}
-    /// are its values, also in the environment as LINERATE_CORES and so on.
+    /// Command (`sh -c`) run before each point to configure the device. {cores}, {queues}, {routes}, {flows} and
+    /// {frame_sizes} are the values of the point, also in the environment as LINERATE_CORES and so on.
     #[arg(long, value_name = "COMMAND")]
     pub sweep_command: Option<String>,
 }

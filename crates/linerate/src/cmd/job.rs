@@ -1,4 +1,4 @@
-//! One run of a suite or a sweep, in a process of its own: a job from standard input, its answer on standard output.
+//! One run of a suite or a sweep in its own process: reads a job from standard input, writes the answer to standard output.
 
 use std::io::stdin;
 
@@ -8,7 +8,7 @@ use failure::{Exit, Failure, Stop};
 use super::progress::Progress;
 use crate::out;
 
-/// Runs the command. What the job could not do is in its answer.
+/// Runs the command. Failures of the job are in its answer.
 pub fn run() -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let job = read_job(&mut stdin().lock())?;

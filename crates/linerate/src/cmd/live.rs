@@ -9,7 +9,7 @@ use runner::{LiveView, Output};
 
 use crate::out;
 
-/// Standard error for notes, standard output for the final report and, where somebody may watch, for the live view.
+/// Standard error for notes; standard output for the final report and, on a terminal, for the live view.
 pub fn output(live: bool) -> Output {
     Output {
         note: Arc::new(|line: &str| out::note(line)),
@@ -20,7 +20,7 @@ pub fn output(live: bool) -> Output {
 
 /// Draws the view over the last one. Errors when the terminal is gone.
 fn draw(view: LiveView) -> io::Result<()> {
-    // Home, each line with its rest cleared, and everything below.
+    // Moves home, clears the rest of each line, and clears everything below.
     let text = view.fit(size()).join("\x1b[K\n");
     if out::is_hung_up(stdout()) {
         return Err(io::ErrorKind::BrokenPipe.into());
@@ -29,7 +29,7 @@ fn draw(view: LiveView) -> io::Result<()> {
     writeln!(terminal, "\x1b[H{text}\x1b[K\x1b[J").and_then(|()| terminal.flush())
 }
 
-/// Columns and lines of the terminal; where it does not say, without limit.
+/// Columns and lines of the terminal; unlimited when unknown.
 fn size() -> (usize, usize) {
     let size = rustix::termios::tcgetwinsize(stdout()).ok();
     let known = |n: Option<u16>| n.filter(|n| *n > 0).map_or(usize::MAX, usize::from);

@@ -1,4 +1,4 @@
-//! One file a subcommand: what was typed in, an exit code out.
+//! One file for each subcommand: takes the flags, returns an exit code.
 
 pub mod bench;
 pub mod flowlog;

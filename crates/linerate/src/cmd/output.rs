@@ -1,4 +1,4 @@
-//! Where results go: files first checked, then written whole or not at all; the table always.
+//! Output of results: files are checked first, then written completely or not at all. The table is always printed.
 
 use std::{
     env,
@@ -33,7 +33,7 @@ pub fn style() -> Style {
     Style::terminal(columns, colour, utf8)
 }
 
-/// Fails before anything is measured when a file could not be written afterwards.
+/// Fails before the measurement when a file cannot be written afterwards.
 pub fn check(args: &OutputArgs) -> Result<(), Failure> {
     let all: Vec<_> = files(args).collect();
     for (i, path) in all.iter().enumerate() {
@@ -72,7 +72,7 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The files of one run of a suite, each with the run's name in its own: see [`path_for_run`].
+/// The files of one run of a suite, with the name of the run in each file name: see [`path_for_run`].
 pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
     let file = |path: &Option<PathBuf>| path.as_deref().map(|path| path_for_run(path, run));
     OutputArgs {
@@ -93,12 +93,12 @@ fn files(args: &OutputArgs) -> impl Iterator<Item = &PathBuf> {
     [&args.json, &args.markdown, &args.svg, &args.csv, &args.csv_tests].into_iter().flatten().filter(|p| !to_stdout(p))
 }
 
-/// Writes the files asked for, prints the table (unless JSON goes to standard output), and says how it ended.
+/// Writes the files requested, prints the table (except when JSON goes to standard output), and returns the outcome.
 pub fn finish(result: &RunResult, args: &OutputArgs) -> Result<Exit, Failure> {
     finish_with(result, &[], args)
 }
 
-/// The same with tables in other layouts: after the usual ones, and alone as the CSV.
+/// The same with tables in other layouts: after the usual tables, and as the only content of the CSV.
 pub fn finish_with(result: &RunResult, sheets: &[Section], args: &OutputArgs) -> Result<Exit, Failure> {
     let named = args.dut_name.as_ref().map(|name| RunResult { dut_name: Some(name.clone()), ..result.clone() });
     let result = named.as_ref().unwrap_or(result);
@@ -128,18 +128,18 @@ pub fn detail(verbose: bool) -> Detail {
 /// Makes one document.
 pub type Document<'a> = &'a dyn Fn() -> Result<String, String>;
 
-/// How each document of a result is made, when it is asked for.
+/// How to make each document of a result, if requested.
 pub struct Documents<'a> {
     pub json: Document<'a>,
     pub markdown: Document<'a>,
     pub svg: Document<'a>,
     pub csv: Document<'a>,
     pub csv_tests: Document<'a>,
-    /// What is printed, with the files written.
+    /// The printed text, given the files written.
     pub table: &'a dyn Fn(&[PathBuf]) -> String,
 }
 
-/// Writes the files asked for, and prints the table (unless JSON goes to standard output).
+/// Writes the files requested, and prints the table (except when JSON goes to standard output).
 pub fn write(documents: &Documents<'_>, args: &OutputArgs) -> Result<(), Failure> {
     let mut written = Vec::new();
     let mut failed = Vec::new();
@@ -163,7 +163,7 @@ pub fn write(documents: &Documents<'_>, args: &OutputArgs) -> Result<(), Failure
     if failed.is_empty() {
         return Ok(());
     }
-    // Nothing measured is lost: what could not be written where it should be is kept where it can.
+    // If a file cannot be written, the result is kept in another place.
     let rescue = env::temp_dir().join(format!("linerate-{}.json", std::process::id()));
     let kept = (documents.json)().ok().and_then(|text| write_atomic(&rescue, text.as_bytes()).ok());
     let kept = if kept.is_some() { format!("; the result is kept in {}", rescue.display()) } else { String::new() };

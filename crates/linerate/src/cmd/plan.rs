@@ -1,4 +1,4 @@
-//! From what was typed to a validated plan: a plan by name or file, then flags over it.
+//! From flags to a validated plan: a plan by name or file, then the flags that change it.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use crate::cli::{
     flows_arg::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
 
-/// The plan of a `bench`: named or from a file, with flags over it, validated.
+/// The validated plan of a `bench`: named or from a file, changed by flags.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
     named(&args.plan, args)
 }
 
-/// The same for another plan than the one that was named: a run of it.
+/// The same for another plan: a run of the named plan.
 pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     let mut plan = load(name)?;
-    // Before `--quick`, which shortens what the method and the tests need.
+    // Before `--quick`, which depends on the method and the tests.
     method(&mut plan, &args.search)?;
     replace(&mut plan.tests, &args.tests);
     if args.throughput.is_some() {
@@ -41,7 +41,7 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     Ok(plan.validate()?)
 }
 
-/// Flags of `TrafficArgs` over a plan.
+/// Applies `TrafficArgs` to a plan.
 pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     match args.flows {
         None => {}
@@ -56,7 +56,7 @@ pub fn traffic(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     headers(plan, args)
 }
 
-/// The flags that say what frames look like.
+/// The flags for the contents of frames.
 pub fn headers(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     let t = &mut plan.traffic;
     if args.both_ways {
@@ -92,7 +92,7 @@ pub fn headers(plan: &mut Plan, args: &TrafficArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The method, and what is MLRsearch's alone.
+/// The method, and the flags of MLRsearch.
 fn method(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
     let s = &mut plan.search;
     let method = |m| match m {
@@ -102,7 +102,7 @@ fn method(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
     };
     set(&mut s.method, args.method.map(method));
     if args.method.is_some() && s.method != Method::Mlrsearch {
-        // The plan's goals went with the method that is not used now.
+        // The goals of the plan belong to the method that the flag replaced.
         s.goals = None;
         s.warmup = Duration::ZERO;
     }
@@ -120,7 +120,7 @@ fn method(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
     if s.method != Method::Mlrsearch {
         return Ok(());
     }
-    // A flag that happens to say the default contradicts the goals no less.
+    // A flag with the default value contradicts the goals too.
     let given = [
         ("--tolerated-loss", args.tolerated_loss.is_some()),
         ("--precision", args.precision.is_some()),
@@ -145,7 +145,7 @@ fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
     }
     match (args.retries, s.method) {
         (Some(retries), _) => s.retries = retries,
-        // Loss verification that verifies nothing is not what `--method tst009` asks for.
+        // `--method tst009` asks for loss verification, so zero retries are not enough.
         (None, Method::Tst009) if args.method.is_some() && s.retries == 0 => s.retries = 1,
         _ => {}
     }
@@ -181,8 +181,8 @@ fn replace<T: Clone>(slot: &mut Vec<T>, given: &[T]) {
     }
 }
 
-/// `NAME:increment:START:COUNT[:STEP]`, `NAME:random:START:COUNT`, `NAME:mask:BITS`, `NAME:list:A/B/C`. An address with
-/// colons stands in brackets: `dst_ip:increment:[2001:2::1]:1000`.
+/// `NAME:increment:START:COUNT[:STEP]`, `NAME:random:START:COUNT`, `NAME:mask:BITS`, `NAME:list:A/B/C`. Put an address
+/// with colons in brackets: `dst_ip:increment:[2001:2::1]:1000`.
 fn field(text: &str) -> Result<FieldPlan, Failure> {
     let err = |what: &str| {
         Failure::usage(format!(
@@ -227,7 +227,7 @@ fn field(text: &str) -> Result<FieldPlan, Failure> {
     Ok(plan)
 }
 
-/// Splits at colons outside brackets, and takes the brackets off.
+/// Splits at colons outside brackets, and removes the brackets.
 fn split_brackets(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0u32;

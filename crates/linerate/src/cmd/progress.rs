@@ -1,4 +1,4 @@
-//! One line on a terminal's standard error that says where the run is; nothing in a pipe.
+//! A progress line on standard error, if it is a terminal.
 
 use campaign::display::Display;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -6,7 +6,7 @@ use report::{progress::Line, Style};
 
 use crate::out;
 
-/// The line, drawn when somebody watches.
+/// The progress line.
 pub struct Progress {
     bar: ProgressBar,
     width: usize,
@@ -25,7 +25,7 @@ impl Progress {
         Self { bar, width: width.saturating_sub(12).max(28) }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
@@ -45,7 +45,7 @@ impl Display for Progress {
     }
 
     fn keep(&self, text: &str) {
-        // Above the progress; nothing where nobody watches.
+        // Prints above the progress line; nothing when it is hidden.
         self.bar.println(text);
     }
 }

@@ -15,19 +15,19 @@ use crate::cli::TrialArgs;
 use failure::Failure;
 use rig::Replayable;
 
-/// The longest trial, as of any other.
+/// Longest trial, as for generated frames.
 const MOST_S: f64 = 30.0 * 86_400.0;
 
-/// A capture, and how it is asked to be sent.
+/// A capture, and how to send it.
 pub struct Asked<'a> {
     args: &'a TrialArgs,
-    /// As named by the user.
+    /// The path as given.
     pub path: &'a Path,
     capture: Arc<Capture>,
 }
 
 impl<'a> Asked<'a> {
-    /// Reads the capture, if one is asked for.
+    /// Reads the capture, if `--replay` is given.
     pub fn read(args: &'a TrialArgs) -> Result<Option<Self>, Failure> {
         let Some(path) = args.replay.replay.as_deref() else { return Ok(None) };
         let refuse = |why: &dyn std::fmt::Display| Failure::usage(format!("--replay {}: {why}", path.display()));
@@ -36,12 +36,12 @@ impl<'a> Asked<'a> {
         Ok(Some(Self { args, path, capture: Arc::new(capture) }))
     }
 
-    /// The size of its longest frame, or of the shortest that Ethernet has.
+    /// The size of the longest frame, at least the Ethernet minimum.
     pub fn longest(&self) -> Frames {
         frame_size(self.capture.longest() as f64 + f64::from(FCS_BYTES))
     }
 
-    /// The trial over links of this speed, and what it sends. Errors name the flag, the value and what is legal.
+    /// The trial over links of this speed, and its frames. Errors name the flag, the value and the legal range.
     pub fn spec(&self, link: Option<LinkSpeed>) -> Result<(TrialSpec, Replayable), Failure> {
         let asked = &self.args.replay;
         let max_gap = asked.max_gap.as_deref().map(|text| time("--max-gap", text)).transpose()?;
@@ -51,7 +51,7 @@ impl<'a> Asked<'a> {
             Some(load) => Timing::Even(self.rate(load, link)?),
         };
         let refuse = |why: &str| Failure::usage(format!("--replay {}: {why}", self.path.display()));
-        // In nanoseconds; the rig has a clock of its own.
+        // In nanoseconds; the rig has its own clock.
         let timeline = Timeline::new(self.capture.times(), timing, 1_000_000_000).map_err(|e| match e {
             TimelineError::NoTime | TimelineError::Backwards => {
                 refuse(&format!("{e}: say how fast to send them with --load"))

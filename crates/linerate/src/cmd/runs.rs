@@ -57,7 +57,7 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-/// The files asked for, as those of a benchmark are.
+/// The files requested, as for a benchmark.
 fn output_args(args: &ShowArgs) -> OutputArgs {
     OutputArgs {
         json: args.json.clone(),
@@ -88,7 +88,7 @@ fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Resu
     output::write(&documents, wanted)
 }
 
-/// The runs that a file holds.
+/// The runs in a file.
 fn runs_of(stored: Stored) -> Vec<RunResult> {
     match stored {
         Stored::Run(result) => vec![*result],
@@ -96,7 +96,7 @@ fn runs_of(stored: Stored) -> Vec<RunResult> {
     }
 }
 
-/// The table of a sweep; against an old one, a comparison of each point that both have.
+/// The table of a sweep; with a baseline, a comparison of each point that both sweeps have.
 fn sweep_sheets(args: &ShowArgs, new: &SweepResult) -> Result<Vec<Section>, Failure> {
     let Some(path) = &args.baseline else { return Ok(vec![report::sweep::sheet(new)]) };
     let Stored::Sweep(old) = stored::read_any(path)? else {

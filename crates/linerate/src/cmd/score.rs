@@ -1,4 +1,4 @@
-//! `linerate flowlog score`: a flow logger against what was sent.
+//! `linerate flowlog score`: compares the records of a flow logger with the flows sent.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ pub fn run(args: &ScoreArgs) -> Result<Exit, Failure> {
     Ok(campaign::exit_of(scored.result.standing))
 }
 
-/// The plan's traffic, link and trust, with the flags over them.
+/// The plan's traffic, link and trust, changed by the flags.
 fn plan(args: &ScoreArgs) -> Result<Plan, Failure> {
     let mut plan = campaign::plans::load(&args.plan)?;
     if args.traffic.both_ways {

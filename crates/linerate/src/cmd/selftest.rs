@@ -1,4 +1,4 @@
-//! `linerate selftest`: what this tester can do on this machine.
+//! `linerate selftest`: the maximum of this tester on this machine.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use rig::{device::DeviceOptions, Device};
 use super::{output, plan, progress::Progress};
 use crate::{cli::SelftestArgs, out};
 
-/// Sending time of each of the three runs a size.
+/// Sending time of each of the three runs per frame size.
 const RUN: Duration = Duration::from_millis(200);
 
 /// Runs the command.
@@ -21,7 +21,7 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let sizes = wanted.frame_sizes.clone();
     let device = Device::parse(&DeviceOptions::default(), &wanted)?;
     let stop = Stop::on_signals()?;
-    // The cable of the default rig is not used; it costs a few pages.
+    // The cable of the default rig is unused and costs a few pages.
     let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options(), &stop)?;
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {

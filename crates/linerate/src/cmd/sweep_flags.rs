@@ -1,11 +1,11 @@
-//! `--sweep` and `--sweep-command` over a plan.
+//! `--sweep` and `--sweep-command` for a plan.
 
 use failure::Failure;
 use measure::plan::{Axis, Plan, SweepKey};
 
 use crate::cli::BenchArgs;
 
-/// The flags of a sweep over a plan.
+/// Applies the flags of a sweep to a plan.
 pub fn over(plan: &mut Plan, args: &BenchArgs) -> Result<(), Failure> {
     let axes = args.sweep.axes.iter().map(|text| text.parse::<Axis>()).collect::<Result<_, _>>()?;
     plan.sweep.over(axes)?;

@@ -1,4 +1,4 @@
-//! `linerate trial`: one trial, raw counts.
+//! `linerate trial`: one trial with raw counts.
 
 use std::time::Duration;
 
@@ -47,13 +47,13 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     let duration_s = wanted.search.duration.as_secs_f64();
     let plan = wanted.validate().map_err(|e| Failure::usage(as_flags(&e)))?;
     if args.output.csv_tests.is_some() {
-        return Err(Failure::usage("--csv-tests: a trial runs none of the tests: its counts are in --csv"));
+        return Err(Failure::usage("--csv-tests: a trial runs no tests: use --csv FILE for its counts"));
     }
     output::check(&args.output)?;
     let by_link = [args.load, args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
     let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));
     if plan.link.speed.is_some() || !(by_link || args.shape.bursts.is_some()) {
-        // What is wrong with the flags themselves is said before anything is opened.
+        // Errors in the flags come before anything is opened.
         spec(duration_s, plan.link.speed)?;
     }
     let device = Device::parse(&args.ports.options()?, &plan)?;
@@ -88,13 +88,13 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     let standing = if record.is_some() && !down.is_empty() { Standing::Interrupted } else { standing };
     let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
     if let Some(cut) = controller.testbed.cut.take() {
-        let text = "interrupted before its end: the counts are those until then".to_owned();
+        let text = "interrupted: the counts end at the interruption".to_owned();
         warnings.insert(0, Warning { kind: WarningKind::Stopped, text });
         controller.trials.push(cut);
     }
     let exit = output::finish(&controller.result(Vec::new(), warnings, standing), &args.output)?;
     if standing == Standing::Interrupted {
-        // Whatever the counts say of the tester, this is why.
+        // The link is the cause, whatever the counts show.
         return Err(Failure::failed(format!(
             "port {}: its link went down during the trial: the peer ended or was disconnected; the counts are kept",
             down.join(" and ")
@@ -103,7 +103,7 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// An error of the plan that the flags were made into, with the flags that were typed instead of its keys.
+/// An error of the plan made from the flags, with flags instead of plan keys.
 fn as_flags(e: &PlanError) -> String {
     const SECTIONS: [&str; 4] = ["search.", "trust.", "traffic.", "link."];
     let flag = |key: &str| {
@@ -112,7 +112,7 @@ fn as_flags(e: &PlanError) -> String {
         format!("--{}", if name == "frame_sizes" { "frame-size".to_owned() } else { name.replace('_', "-") })
     };
     let PlanError::Value { key, value, legal } = e else { return e.to_string() };
-    // What a value contradicts is another flag.
+    // A value may contradict another flag.
     let word = |word: &str| match SECTIONS.iter().any(|section| word.starts_with(section)) {
         true => flag(word),
         false => word.to_owned(),
@@ -121,7 +121,7 @@ fn as_flags(e: &PlanError) -> String {
     format!("{} {value}: {}", flag(key), legal.replace(" = \"", " \""))
 }
 
-/// Warnings of frames that are none of the replayed capture's.
+/// Warnings about frames that are not in the replayed capture.
 fn foreign(record: &TrialRecord) -> Vec<Warning> {
     let replayed = record.directions.iter().filter(|d| d.replay.is_some() && d.foreign > 0);
     let warning = |d: &measure::trial::DirectionCounts| Warning {
@@ -135,7 +135,7 @@ fn foreign(record: &TrialRecord) -> Vec<Warning> {
     replayed.map(warning).collect()
 }
 
-/// The trial that is asked for, over links of this speed. Errors name the flag, the value and what is legal.
+/// The requested trial over links of this speed. Errors name the flag, the value and the legal range.
 fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<TrialSpec, Failure> {
     let rate = |flag: &str, load: Load| -> Result<Fps, Failure> {
         let fps = load.resolve(args.frame_size, link).map_err(Failure::usage)?;
@@ -195,7 +195,7 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         let window_s = time("--windows", text)?.as_secs_f64();
         if window_s < MIN_WINDOW_S || spec.duration_s / window_s > f64::from(MAX_WINDOWS) {
             return Err(Failure::usage(format!(
-                "--windows {text}: must be 1ms at least, and at most {MAX_WINDOWS} of them in the {} s of the trial",
+                "--windows {text}: must be at least 1ms, with at most {MAX_WINDOWS} windows in the {} s of the trial",
                 spec.duration_s
             )));
         }

@@ -4,7 +4,7 @@ use units::{FrameSize, Frames, Imix, Nanos};
 
 use crate::plan::{Placements, Plan, Trust};
 
-/// What the plan tolerates in a trial and the rules of `docs/trust.md` do not.
+/// Departures for each tolerance of the plan that is wider than its default in `docs/trust.md`.
 pub(super) fn trust(plan: &Plan) -> Vec<String> {
     let (trust, usual) = (&plan.trust, Trust::default());
     let mut departures = Vec::new();
@@ -22,20 +22,20 @@ pub(super) fn trust(plan: &Plan) -> Vec<String> {
     }
     if trust.max_gap > usual.max_gap {
         let [gap, least] = [trust.max_gap, usual.max_gap].map(Nanos::from);
-        departures.push(format!("the tester or the built-in device may be away for {gap}, instead of {least}"));
+        departures.push(format!("the tester or the built-in device may stop polling for {gap}, instead of {least}"));
     }
     if trust.placements == Placements::Combined {
-        departures.push("trials count wherever the host had the cores".to_owned());
+        departures.push("trials with different placements of the cores count together".to_owned());
     }
     departures
 }
 
-/// That frames were of a mix.
+/// The departure for a mix of frame sizes.
 pub(super) fn mixed(mix: Imix) -> String {
     format!("a mix of frame sizes, {} (RFC 6985), instead of one size (§9)", mix.brief())
 }
 
-/// Which of the frame sizes of RFC 2544 §9.1 the plan has not; nothing when it has them all.
+/// The frame sizes of RFC 2544 §9.1 that the plan leaves out; `None` when it has them all.
 pub(super) fn sizes_left_out(plan: &Plan) -> Option<String> {
     let missing = FrameSize::RFC2544.iter().filter(|size| !plan.frame_sizes.contains(&Frames::Size(**size)));
     let missing: Vec<_> = missing.map(FrameSize::to_string).collect();

@@ -7,17 +7,17 @@ use units::Imix;
 /// What a label depends on besides the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LabelFacts {
-    /// The ports are software: a cable in the process, or shared memory to another process or guest.
+    /// The ports are software: a cable inside the process, or shared memory with another process or a guest.
     pub software_ports: bool,
-    /// The shortest wait behind the learning frames before a trial (RFC 2544 §23 b); nothing when none were sent. Routing
-    /// updates (§23 a) never are.
+    /// The shortest wait after the learning frames before a trial (RFC 2544 §23 b); `None`: no learning frames were sent.
+    /// Routing updates (§23 a) are never sent.
     pub learning_wait: Option<Duration>,
-    /// The frames were of a mix of sizes.
+    /// The mix of frame sizes, if any.
     pub mix: Option<Imix>,
     /// Trials repeated because they were invalid.
     pub repeated: u32,
-    /// The cores were seen in more than one placement.
+    /// Whether the cores were seen in more than one placement.
     pub several_placements: bool,
-    /// The device under test is a simulation: nothing was measured.
+    /// Whether the device under test is a simulation: nothing was measured.
     pub simulated: bool,
 }

@@ -1,4 +1,4 @@
-//! Which standard a figure meets, and each way in which it departs.
+//! Which standard a figure meets, and each departure from the standard.
 
 mod common;
 mod draft;

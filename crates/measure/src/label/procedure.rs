@@ -1,4 +1,4 @@
-//! Labels of the tests besides the throughput: name, whether the standard is met conditionally or not, each departure.
+//! Labels of the tests other than throughput: the name, how far the standard is met, each departure.
 
 use units::{Fps, FrameSize, Frames, Ratio};
 
@@ -13,12 +13,12 @@ use crate::{
     result::{Compliance, StandardLabel},
 };
 
-/// Loads that differ by less, relatively, are the same: what is asked for and what is offered are rounded apart.
+/// Loads count as equal below this relative difference: intended and offered loads are rounded separately.
 const SAME: f64 = 0.001;
-/// Longest command that a label tells, characters; the plan has it whole.
+/// Most characters of a command in a label. The plan has the whole command.
 const LONGEST_COMMAND: usize = 80;
 
-/// Label of a test, from its plan and what it was run with and found.
+/// Label of a test, from its plan, its setting and its findings.
 pub fn procedure(
     test: Test,
     plan: &Plan,
@@ -58,14 +58,14 @@ pub fn addresses(test: Test, plan: &Plan, facts: &LabelFacts) -> (StandardLabel,
     let mut label = Draft::of(name, facts);
     label.should(
         test == Test::AddressCaching,
-        "the highest number is tried, too; the loop of §5.7.3 takes it for a failure",
+        "the highest number is tried too; the loop of §5.7.3 assumes that it fails",
     );
     label.should(facts.repeated > 0, "invalid rounds repeated, none of them counted");
     label.should(facts.software_ports, "software ports instead of a physical link");
     label.finish(facts)
 }
 
-/// What depends on the rig and on how trials are made.
+/// Departures that depend on the rig and on how trials are made.
 fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: &LabelFacts) {
     if let Some(mix) = setting.frame_size.mix() {
         label.should(true, mixed(mix));
@@ -87,7 +87,7 @@ fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: 
     label.prepared(facts, test == Test::ForwardingRate);
     let text = "invalid trials repeated, none of them counted";
     label.should(facts.repeated > 0, text);
-    let text = "the host moved the cores: trials of one placement only are behind the figures";
+    let text = "the host moved the cores: the figures come from trials of one placement only";
     label.should(facts.several_placements, text);
     label.should(facts.software_ports, "software ports instead of a physical link");
     for text in trust(plan) {
@@ -95,7 +95,7 @@ fn common(label: &mut Draft, test: Test, plan: &Plan, setting: &Setting, facts: 
     }
 }
 
-/// The throughput is part of the test: so are its own departures, in one line.
+/// Departures of the search for the throughput that the test uses.
 fn going_by(label: &mut Draft, plan: &Plan) {
     let s = &plan.search;
     let by = match s.method {
@@ -104,20 +104,17 @@ fn going_by(label: &mut Draft, plan: &Plan) {
         Method::Mlrsearch => Some("the first goal of MLRsearch".to_owned()),
     };
     if let Some(by) = by {
-        label.should(true, format!("the throughput it goes by is of {by}, not RFC 2544 §26.1"));
+        label.should(true, format!("the throughput used comes from {by}, not from RFC 2544 §26.1"));
     }
     let mlr = s.method == Method::Mlrsearch;
     let goals = s.goals.clone().unwrap_or_default().set().unwrap_or_else(|_| GoalSet::csit());
     let goal = goals.goals().first().filter(|_| mlr);
     let (loss, duration) = goal.map_or((s.tolerated_loss, s.duration), |goal| (goal.loss_ratio, goal.final_duration));
-    label.must(loss > Ratio::ZERO, format!("the throughput it goes by tolerates a loss of {loss}"));
+    label.must(loss > Ratio::ZERO, format!("the throughput used tolerates a loss of {loss}"));
     if let Some(exceed) = goal.map(|goal| goal.exceed_ratio).filter(|exceed| *exceed > Ratio::ZERO) {
-        label.should(
-            true,
-            format!("the throughput it goes by lets trials of up to {exceed} of the time lose more than it tolerates"),
-        );
+        label.should(true, format!("the throughput used tolerates more loss in trials of up to {exceed} of the time"));
     }
-    let text = format!("the throughput it goes by is of trials of {} s instead of 60 s", duration.as_secs_f64());
+    let text = format!("the throughput used comes from trials of {} s instead of 60 s", duration.as_secs_f64());
     label.should(duration.as_secs() < 60, text);
 }
 
@@ -137,9 +134,9 @@ fn frame_loss(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) 
         Found::FrameLoss(curve) => (curve.not_offered_fps.len(), curve.without_figure.len()),
         _ => (0, 0),
     };
-    let text = format!("{not_offered} loads of the curve are more than the tester offers");
+    let text = format!("the tester could not offer {not_offered} loads of the curve");
     label.should(not_offered > 0, text);
-    label.must(without > 0, format!("{without} loads of the curve are without a valid trial"));
+    label.must(without > 0, format!("{without} loads of the curve have no valid trial"));
     sizes(label, plan);
 }
 
@@ -166,21 +163,19 @@ fn back_to_back(label: &mut Draft, plan: &Plan, found: &Found) {
     let searches = if n == 1 { "1 search".to_owned() } else { format!("{n} searches averaged") };
     label.should(n < 50, format!("{searches} instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)"));
     let idle = plan.trust.settle;
-    let text = format!("{} s instead of 2 s of idle time behind a burst (RFC 9004 §6.2)", idle.as_secs_f64());
+    let text = format!("{} s instead of 2 s of idle time after a burst (RFC 9004 §6.2)", idle.as_secs_f64());
     label.must(idle.as_secs() < 2, text);
     if let Some(f) = found {
-        // A step is rounded off.
+        // The limit is rounded down to whole steps.
         let lowered = ((f.limit_frames + f.step_frames) as f64) < f.rate_fps.get() * asked_s - 1.0;
-        let text = format!("bursts of {tried} instead of {asked_s} s at most: the tester sends no longer ones");
+        let text = format!("bursts of at most {tried} instead of {asked_s} s: the tester cannot send longer bursts");
         label.should(lowered, text);
-        let text = "a burst at or near the longest tried: to be repeated with longer ones (RFC 9004 §6.2)";
+        let text = "the figure is at or near the longest burst tried: repeat with longer bursts (RFC 9004 §6.2)";
         label.must(f.at_limit(), text);
-        let text =
-            format!("bursts that leave the buffer more slowly are waited for {} s (RFC 9004 §6.2)", f.longest_drain_s);
+        let text = format!("the wait for the frames of a burst is cut to {} s (RFC 9004 §6.2)", f.longest_drain_s);
         label.must(f.drain_cut, text);
     }
-    let text =
-        "bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)";
+    let text = "the search sets the length of a burst, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)";
     label.should(true, text);
     sizes(label, plan);
 }
@@ -192,12 +187,11 @@ fn micros(seconds: f64) -> f64 {
 
 fn recovery(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     let table = plan.recovery.clone().unwrap_or_default();
-    label.name =
-        "RFC 2544 §26.5 system recovery, time from A to B (the text subtracts them the wrong way round)".into();
+    label.name = "RFC 2544 §26.5 system recovery, time from A to B (the RFC subtracts them in reverse order)".into();
     let text = format!("an overload of {} s instead of 60 s", table.overload.as_secs_f64());
     label.should(table.overload.as_secs() < 60, text);
     if let Found::Recovery(found) = found {
-        // Only the medium may make it less, not the tester and not the plan.
+        // Only the line rate may lower the overload, not the tester and not the plan.
         let (sent, throughput) = (found.overload_fps.get(), found.throughput_fps.get());
         let line = setting.line_rate.map_or(f64::INFINITY, |line| line.get());
         let percent = (sent / throughput * 1e4).round() / 1e2;
@@ -208,7 +202,7 @@ fn recovery(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
         let asked = (throughput * 1.1).min(line);
         let text = format!("an overload of {percent} % instead of {instead}");
         label.should((sent / asked - 1.0).abs() > SAME, text);
-        label.should(found.trials.len() < 2, "one trial instead of a number of them");
+        label.should(found.trials.len() < 2, "one trial instead of several");
     }
     sizes(label, plan);
 }
@@ -217,7 +211,7 @@ fn reset(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     let table = plan.reset.clone().unwrap_or_default();
     let event = match table.event {
         ResetEvent::Process => "RFC 2544 §26.6, RFC 6201 §4.2.2 process reset; event: process",
-        ResetEvent::Link => "RFC 2544 §26.6 reset; event: link, which goes down and up",
+        ResetEvent::Link => "RFC 2544 §26.6 reset; event: link down and up",
         ResetEvent::Command => "RFC 2544 §26.6 reset; event: command",
     };
     let by = match table.command.join(" ") {
@@ -230,7 +224,7 @@ fn reset(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
     label.name = format!("{event}{by}");
     label.should(table.event != ResetEvent::Process, "not one of the resets of RFC 6201 §4");
     let text =
-        "resets of routing processor, line card, operating system and power are not caused (RFC 6201 §4, REQUIRED)";
+        "resets of routing processor, line card, operating system and power are not tested (RFC 6201 §4, REQUIRED)";
     label.must(true, text);
     let text = format!("{} s instead of 15 s of forwarding before the event (RFC 6201 §4.2.2)", table.at.as_secs_f64());
     label.should(table.at.as_secs() < 15, text);
@@ -239,7 +233,7 @@ fn reset(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Found) {
         label.should(found.trials.len() < 2, "one trial instead of multiple (RFC 6201 §1.4)");
     }
     let size = setting.frame_size;
-    let text = format!("frames of {} instead of the least of Ethernet, 64 B (RFC 2544 §26.6)", size.with_unit("B"));
+    let text = format!("frames of {} instead of the smallest of Ethernet, 64 B (RFC 2544 §26.6)", size.with_unit("B"));
     label.should(size != Frames::Size(FrameSize::MIN), text);
 }
 
@@ -270,7 +264,7 @@ fn forwarding_rate(label: &mut Draft, plan: &Plan, setting: &Setting, found: &Fo
         None => label.should(true, format!("the maximum offered load is {mol}: the line rate is not known")),
         Some(line) => label.should(below(line), format!("the maximum offered load is {mol}, below the line rate")),
     }
-    let text = format!("the maximum offered load was lowered from {}: the tester offers no more", setting.max);
+    let text = format!("the maximum offered load was lowered from {}: the tester cannot offer more", setting.max);
     label.should(below(setting.max), text);
     sizes(label, plan);
 }
@@ -294,22 +288,22 @@ fn latency_profile(label: &mut Draft, plan: &Plan, found: &Found) {
     match found {
         Found::LatencyProfile(p) if p.tagged_ns.is_some() => {
             let text = format!(
-                "instead of one tagged frame {} s into the stream, the median of the window of it: every frame is timed",
+                "every frame is timed: the median of a window, instead of one tagged frame {} s into the stream",
                 p.tagged_at_s
             );
             label.should(true, text);
         }
-        _ => label.must(!no_full, "no delay of a tagged frame"),
+        _ => label.must(!no_full, "the delay of a tagged frame was not measured"),
     }
-    label.should(true, "time stamps of software, from handing a burst to the port to taking it from one");
+    label.should(true, "software time stamps, when a burst is handed to a port and when it is received");
     sizes(label, plan);
 }
 
 fn pdv(label: &mut Draft, plan: &Plan) {
     let table = plan.pdv.clone().unwrap_or_default();
     label.name = format!(
-        "RFC 5481 §4.1 IPDV and §4.2 PDV (99.9th percentile), over the whole and windows of {} s; IPDV pairs whose earlier \
-         frame was lost are left out",
+        "RFC 5481 §4.1 IPDV and §4.2 PDV (99.9th percentile), over the whole trial and windows of {} s; IPDV leaves \
+         out pairs whose earlier frame was lost",
         table.window.as_secs_f64()
     );
     let text = format!("an interval of {} s instead of minutes (§8.4)", table.duration.as_secs_f64());

@@ -7,9 +7,9 @@ use units::*;
 use super::*;
 use crate::{plan::*, result::*, schema::goal::SearchGoal};
 
-const ROUTING: &str = "no routing update before each trial, which a router is to get (RFC 2544 §23 a)";
+const ROUTING: &str = "no routing update to a router before each trial (RFC 2544 §23 a)";
 
-/// A device outside, behind ports that taught it for as long as the standard has it.
+/// An outside device that got learning frames as the standard asks for.
 fn outside() -> LabelFacts {
     LabelFacts { learning_wait: Some(Duration::from_secs(2)), ..LabelFacts::default() }
 }
@@ -20,15 +20,15 @@ fn departures(plan: &Plan, facts: &LabelFacts) -> Vec<String> {
 
 #[test]
 fn the_defaults_depart_only_where_they_must() {
-    // The engine's own wait behind learning frames.
+    // The default wait after learning frames.
     let facts = LabelFacts { learning_wait: Some(Duration::from_millis(2)), ..LabelFacts::default() };
     let (label, compliance) = throughput(&Plan::default(), &facts);
     assert_eq!((label.name.as_str(), compliance), ("RFC 2544 §26.1 throughput", Compliance::Conditional));
-    let wait = "as little as 0.002 s instead of 2 s behind learning frames (RFC 2544 §23 b)";
+    let wait = "0.002 s instead of 2 s of waiting after learning frames (RFC 2544 §23 b)";
     assert_eq!(label.departures, [ROUTING, wait, "searched to a precision of 0.5 %"]);
     assert_eq!(departures(&Plan::default(), &outside()), [ROUTING, "searched to a precision of 0.5 %"]);
-    let untaught = departures(&Plan::default(), &LabelFacts::default());
-    assert_eq!(untaught[1], "no learning frames before each trial (RFC 2544 §23 b)");
+    let no_learning = departures(&Plan::default(), &LabelFacts::default());
+    assert_eq!(no_learning[1], "no learning frames before each trial (RFC 2544 §23 b)");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn every_departure_is_listed() {
     frame sizes 1280, 1518 of §9.1 left out
     0.02 s instead of 2 s of waiting for residual frames (§23 d)
     0 s instead of 5 s between trials (§23 e)
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     no learning frames before each trial (RFC 2544 §23 b)
     searched to a precision of 1 %
     invalid trials repeated, none of them counted
@@ -98,12 +98,12 @@ fn what_trust_lets_pass_is_a_departure() {
     plan.trust.duration_tolerance = "2%".parse().unwrap();
     let facts = outside();
     insta::assert_snapshot!(departures(&plan, &facts).join("\n"), @r"
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     searched to a precision of 0.5 %
     the tester may leave out 5 % of a trial's frames, instead of 0.1 %
     a trial's duration may be off by 2 %, instead of 1 %
-    the tester or the built-in device may be away for 500 ms, instead of 10.0 ms
-    trials count wherever the host had the cores
+    the tester or the built-in device may stop polling for 500 ms, instead of 10.0 ms
+    trials with different placements of the cores count together
     ");
     plan.trust = Trust { max_gap: Duration::from_millis(1), ..Trust::default() };
     assert_eq!(departures(&plan, &facts), [ROUTING, "searched to a precision of 0.5 %"], "stricter is none");
@@ -131,9 +131,9 @@ fn mlrsearch_states_every_attribute_of_every_goal() {
     insta::assert_snapshot!(["csit", "rfc2544"].map(&mut of).join("\n"), @r"
     RFC 9971 MLRsearch: NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %), PDR (loss 0.5 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper
     - not compliant with RFC 2544 §24, some trials may lose frames: NDR, PDR
-    - no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    - no routing update to a router before each trial (RFC 2544 §23 a)
     RFC 9971 MLRsearch: RFC 2544 (loss 0 %, exceed 0 %, final 60s, sum 60s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper; unconditionally compliant with RFC 2544 §24: RFC 2544
-    - no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    - no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     let mut short = GoalSet::rfc2544().goals().to_vec();
     short[0].final_duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! What a search for one frame size is told.
+//! Configuration of a search for one frame size.
 
 use units::{Fps, Frames, LinkSpeed, Ratio};
 
@@ -8,48 +8,49 @@ use crate::{
     schema::goal::SearchGoal,
 };
 
-/// Everything a search for one frame size needs to know.
+/// Configuration of a search for one frame size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchConfig {
-    /// Which search.
+    /// The search method.
     pub method: Method,
     /// Frame size, FCS included.
     pub frame_size: Frames,
-    /// Lowest load, per direction; zero: see [`SearchConfig::floor`].
+    /// Lowest load per direction; zero: see [`SearchConfig::floor`].
     pub lower: Fps,
-    /// Highest load, per direction.
+    /// Highest load per direction.
     pub upper: Fps,
-    /// Whether `upper` is what the tester can do rather than what was asked for or the line rate.
+    /// Whether `upper` is the maximum of the tester, below the plan's load or the line rate.
     pub upper_is_tester: bool,
-    /// Loss ratio that still passes. Of MLRsearch, the first goal's; precision and duration are the least of all goals.
+    /// Loss ratio that still passes. For MLRsearch, that of the first goal; precision and duration are the least of all
+    /// goals.
     pub tolerated_loss: Ratio,
-    /// Relative width at which to stop.
+    /// Relative width at which the search stops.
     pub precision: Ratio,
     /// Sending time of each trial, seconds.
     pub duration_s: f64,
-    /// Waits around each trial, seconds: counted against the timeout.
+    /// Waits around each trial in seconds. They count against the timeout.
     pub overhead_s: f64,
-    /// Invalid trials repeated at one load.
+    /// Most repeats of an invalid trial at one load.
     pub max_repeats: u32,
-    /// TST009 max(r) - 1.
+    /// TST009: max(r) - 1.
     pub retries: u32,
-    /// TST009 z: more frames lost than this are not tried again.
+    /// TST009: z. A trial that lost more frames is not repeated.
     pub retry_max_lost: Option<u64>,
-    /// Most trials, invalid ones counted.
+    /// Most trials, including invalid ones.
     pub max_trials: u32,
     /// Most time in trials and waits, seconds.
     pub timeout_s: f64,
-    /// The goals of MLRsearch; not looked at by the others.
+    /// MLRsearch: the goals. Other methods ignore them.
     pub goals: GoalSet,
-    /// MLRsearch: sending time of the trial that counts for nothing, seconds; zero: none.
+    /// MLRsearch: sending time of the warm-up trial in seconds; zero: none.
     pub warmup_s: f64,
 }
 
 impl SearchConfig {
-    /// The search of a plan for one frame size. The highest load is the plan's, or the line rate of `link` (the plan's
-    /// own speed goes first), and never above `selftest_max`, the tester's self-test maximum per direction.
+    /// The search of a plan for one frame size. The highest load is the plan's, or else the line rate of the plan's link
+    /// speed, or else of `link`; but at most `selftest_max`, the self-test maximum of the tester per direction.
     ///
-    /// Errors when the bounds contradict each other or the link, or when nothing gives a highest load.
+    /// Errors when the bounds contradict each other or the link, or when the highest load is not known.
     pub fn for_size(
         plan: &ValidPlan,
         frames: impl Into<Frames>,
@@ -83,7 +84,7 @@ impl SearchConfig {
             }
         };
         let lower = resolve("search.lower", s.lower)?;
-        // A tester below the lowest load does not contradict the plan: the search finds that the load cannot be offered.
+        // If the tester cannot reach the lowest load, the plan is still valid: the search reports the load as not offered.
         let upper = match lower >= upper && upper_is_tester {
             true => Fps::from_raw(lower.get() * (1.0 + 2.0 * precision.get())),
             false => upper,
@@ -109,9 +110,9 @@ impl SearchConfig {
         })
     }
 
-    /// The lowest load a search tries: `lower`, or with none given the smallest that tells anything: a trial of it holds
-    /// `1 / precision` frames. That is held to between 1/10000 of the highest load, which bounds the trials spent on a
-    /// DUT that loses frames at any load, and the precision's share of it. (A TST009 array starts at its step instead.)
+    /// The lowest load that a search tries: `lower`, if given. Otherwise the load whose trial holds `1 / precision` frames,
+    /// but at least 1/10000 of the highest load, which bounds the trials spent on a DUT that loses frames at any load, and
+    /// at most `precision` times the highest load. (A TST009 array starts at its step instead.)
     pub fn floor(&self) -> Fps {
         if self.lower > Fps::ZERO {
             return self.lower;
@@ -121,8 +122,8 @@ impl SearchConfig {
         Fps::from_raw(least.max(upper * 1e-4).min(upper * precision))
     }
 
-    /// About how many valid trials are left to a binary search that stands at these bounds: for progress. Nobody knows
-    /// it of MLRsearch.
+    /// About how many valid trials a binary search with these bounds still needs, for progress. Not meaningful for
+    /// MLRsearch.
     pub fn trials_left(&self, so_far: &Answer) -> u32 {
         if so_far.throughput.is_none() && so_far.upper_bound.is_none() {
             return 1 + (1.0 / self.precision.get()).log2().ceil().max(0.0) as u32;

@@ -15,18 +15,18 @@ use crate::{
 
 /// One search for each placement of the cores, so that trials of different placements never mix.
 ///
-/// A virtual machine's cores move within seconds and nobody can choose where: the trial wanted next is the one the
-/// search of the most recently seen placement wants. A trial goes to the search of the placement it was made in, and
-/// only when that search wants this very trial; otherwise that search is asked next. The first search to end gives the
-/// answer.
+/// The cores of a virtual machine move within seconds, and the tester cannot choose where. So the next trial is the one
+/// that the search of the most recently seen placement wants. A finished trial goes to the search of its own placement.
+/// If that search wants another trial, it ignores the finished one and chooses the next trial. The first search to end
+/// gives the answer.
 pub struct PlacementSearch<S> {
     make: Box<dyn Fn() -> S + Send>,
-    /// Asked while no placement has been seen; every fresh search wants the same first trial.
+    /// Used until a placement has been seen. Every new search wants the same first trial.
     fresh: S,
     searches: BTreeMap<u32, S>,
     latest: Option<u32>,
     invalid: u32,
-    /// Trials in a row during which the cores were moved, and what the last of them broke.
+    /// Consecutive trials during which the host moved the cores, and the rules that the last of them broke.
     unplaced_run: u32,
     last_unplaced: String,
     max_unplaced: u32,
@@ -39,7 +39,7 @@ pub struct PlacementSearch<S> {
 }
 
 impl<S: Search> PlacementSearch<S> {
-    /// Searches made by `make`, all of them together bounded as `config` bounds one.
+    /// Searches made by `make`. The bounds of `config` hold for all searches together.
     pub fn new(config: &SearchConfig, make: impl Fn() -> S + Send + 'static) -> Self {
         Self {
             fresh: make(),
@@ -59,7 +59,7 @@ impl<S: Search> PlacementSearch<S> {
         }
     }
 
-    /// How far the searches of the other placements came, in order of class.
+    /// The state of the search of every other placement, in order of class.
     pub fn others(&self, classifier: &PlacementClassifier) -> Vec<PlacementAnswer> {
         let own = self.so_far().placement;
         let others = self.searches.iter().filter(|(&class, _)| Some(class) != own);
@@ -85,11 +85,11 @@ impl<S: Search> PlacementSearch<S> {
     }
 
     fn placed(&self, class: Option<u32>, answer: Answer) -> Answer {
-        // Of all placements, and of none.
+        // Invalid trials count over all placements, and those without a placement count too.
         Answer { invalid_trials: self.invalid, placement: class, ..answer }
     }
 
-    /// The state of the placement with most valid trials.
+    /// The state of the search with the most valid trials.
     fn leader(&self) -> Answer {
         let best = self.searches.iter().max_by_key(|(&class, s)| (s.so_far().trials.len(), Some(class) == self.latest));
         match best {
@@ -145,7 +145,7 @@ impl<S: Search> Search for PlacementSearch<S> {
         self.unplaced_run = 0;
         self.latest = Some(class);
         let search = self.searches.entry(class).or_insert_with(|| (self.make)());
-        // Readies the request the report is held against; the search ignores a trial it does not want.
+        // `next` prepares the request that `report` compares with. The search ignores a trial that it does not want.
         if let Step::Run(_) = search.next() {
             search.report(trial);
         }

@@ -1,4 +1,4 @@
-//! The part of a search that chooses loads: what it wants next, and the bounds that it has.
+//! The part of a search that chooses loads.
 
 use units::{Fps, Ratio};
 
@@ -8,11 +8,11 @@ use crate::schema::{
     trial::{Purpose, TrialRecord},
 };
 
-/// What a strategy wants next.
+/// The next step of a strategy.
 pub(crate) enum Want {
-    /// A trial at this load, as long as the configuration says.
+    /// A trial at this load, with the duration of the configuration.
     Load(Fps, Purpose),
-    /// A trial at this load for so many seconds.
+    /// A trial at this load for this many seconds.
     Trial(Fps, f64, Purpose),
     End(Outcome),
 }
@@ -20,31 +20,31 @@ pub(crate) enum Want {
 /// The bounds of a strategy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Bounds {
-    /// Highest load passed, and the trial that did.
+    /// Highest load that passed, and the number of the trial.
     pub lower: Option<(Fps, u32)>,
-    /// Lowest load failed above it.
+    /// Lowest load above `lower` that failed.
     pub upper: Option<Fps>,
     pub retries: Vec<(Fps, u32)>,
 }
 
-/// The part of a search that only sees valid trials of the load it asked for.
+/// Chooses loads. Gets only valid trials, and gets trials that it did not request by [`Strategy::aside`].
 pub(crate) trait Strategy: Clone {
     fn next(&mut self) -> Want;
     fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
-    /// The tester cannot offer more than `top`.
+    /// Tells the strategy that the tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
-    /// The least and the most loss that its goals tolerate, when it has goals of its own.
+    /// The least and the most loss that the goals tolerate, if the strategy has goals.
     fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {
         None
     }
-    /// The load nearest to this one that it could try itself.
+    /// The nearest load that the strategy could request.
     fn near(&self, load: Fps) -> Fps {
         load
     }
-    /// A valid trial that it did not ask for, at such a load.
+    /// A valid trial that the strategy did not request, at a load returned by [`Strategy::near`].
     fn aside(&mut self, _load: Fps, _trial: &TrialRecord) {}
-    /// What stands for each goal, when there are several.
+    /// The current result of each goal, if the strategy has goals.
     fn goals(&self) -> Vec<GoalResult> {
         Vec::new()
     }

@@ -14,13 +14,13 @@ use crate::{
 
 /// Binary search with loss verification (ETSI GS NFV-TST 009 §12.3.2, §12.3.3; `methods` §3).
 ///
-/// The array of loads is `S[i] = (i + 1) * step`, its last entry held to the highest load. `m = (L + R) / 2` is tried:
-/// when it passes `L = m + 1`, otherwise `R = max(m - 1, L)`, until `L = R`. The published loop stops there, with S\[L\]
-/// never tried and the answer possibly one step low; one last trial at S\[L\] settles that.
+/// The array of loads is `S[i] = (i + 1) * step`; its last entry is at most the highest load. The search tries
+/// `m = (L + R) / 2`. If the trial passes, `L = m + 1`, otherwise `R = max(m - 1, L)`, until `L = R`. The published loop
+/// stops there without a trial at S\[L\], so its answer may be one step low. This search makes a last trial at S\[L\].
 pub type Tst009Search = Retrying<LossVerification>;
 
 impl Tst009Search {
-    /// A fresh search.
+    /// A new search.
     pub fn new(config: SearchConfig) -> Self {
         let upper = config.upper.get();
         let step = (upper * config.precision.get()).max(f64::MIN_POSITIVE);
@@ -37,7 +37,7 @@ impl Tst009Search {
     }
 }
 
-/// The array, L and R of the search, and what is left of the retries at the current load.
+/// The array, L and R of the search, and the retries left at the current load.
 #[derive(Debug, Clone)]
 pub struct LossVerification {
     step: f64,
@@ -48,7 +48,7 @@ pub struct LossVerification {
     /// First and last index of the search.
     first: u64,
     last: u64,
-    /// S[L] was tried with L = R, or the bounds crossed.
+    /// Whether S[L] was tried with L = R, or the bounds crossed.
     settled: bool,
     retries: u32,
     retries_left: u32,
@@ -59,7 +59,7 @@ pub struct LossVerification {
 }
 
 impl LossVerification {
-    /// Over `step, 2 * step, ... count * step`, which may be loads or lengths of bursts.
+    /// Searches `step, 2 * step, ... count * step`: loads, or lengths of bursts.
     pub(crate) fn over(step: f64, count: u64, retries: u32, max_lost: Option<u64>) -> Self {
         let last = count.saturating_sub(1);
         Self {
@@ -80,7 +80,7 @@ impl LossVerification {
         }
     }
 
-    /// The highest that passed.
+    /// The highest load that passed.
     pub(crate) fn best(&self) -> Option<Fps> {
         self.best.map(|(index, _)| self.load(index))
     }
@@ -101,7 +101,7 @@ impl LossVerification {
         } else {
             self.right = m.saturating_sub(1).max(self.left);
         }
-        // Equal bounds whose load is known already need no last trial.
+        // If L = R and its load is already known, a last trial is not needed.
         let known = |i: u64| self.best.is_some_and(|(b, _)| i <= b) || self.failed.is_some_and(|f| i >= f);
         self.settled = at_end || (self.left == self.right && known(self.left));
     }
@@ -116,7 +116,7 @@ impl LossVerification {
                 }
             }
             Some(_) => Outcome::Found,
-            // The tester offered no load in full. That does not describe the DUT.
+            // The tester offered no load in full: no statement about the DUT.
             None if self.failed.is_none() => Outcome::Inconclusive,
             None => Outcome::BelowMinimum,
         }
@@ -156,7 +156,7 @@ impl Strategy for LossVerification {
         self.retries_left = self.retries;
         self.top_is_tester = true;
         let reach = (top.get() / self.step + 1e-9).floor();
-        // Nothing left to try between what passed and what the tester can do.
+        // No load is left between the best passed load and the maximum of the tester.
         let floor = self.best.map_or(self.first, |(b, _)| b + 1);
         if reach < (floor + 1) as f64 {
             self.last = self.best.map_or(self.first, |(b, _)| b);

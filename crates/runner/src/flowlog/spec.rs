@@ -206,13 +206,9 @@ fn by_pair(placed: &QueuePlacement, ports: usize) -> Result<Vec<Polled>, Failure
 }
 
 fn timeout(name: &str, text: &str) -> Result<Duration, Failure> {
-    let time = units::parse_duration(text).map_err(|e| Failure::usage(format!("{name}: {e}")))?;
     let legal = Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
-    if legal.contains(&time) {
-        Ok(time)
-    } else {
-        Err(Failure::usage(format!("{name} {text}: must be 1s to 24h")))
-    }
+    let time = units::parse_duration(text).ok().filter(|time| legal.contains(time));
+    time.ok_or_else(|| Failure::usage(format!("{name} {text:?}: must be 1s to 24h, such as 30s or 5m")))
 }
 
 fn address(name: &str, text: &str) -> Result<Option<SocketAddr>, Failure> {
@@ -272,6 +268,17 @@ mod tests {
             assert_eq!(flows(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
         insta::assert_snapshot!(flows("17M").unwrap_err(), @"flows 17M: must be 1k to 16M (at most 16777216), for each lcore");
+    }
+
+    #[test]
+    fn timeouts_are_bounded() {
+        for (text, seconds) in [("1s", 1), ("24h", 86_400)] {
+            assert_eq!(timeout("idle", text).unwrap(), Duration::from_secs(seconds), "{text}");
+        }
+        for bad in ["", "0", "0.9s", "25h", "40d", "soon"] {
+            assert_eq!(timeout("idle", bad).unwrap_err().exit, Exit::Usage, "{bad}");
+        }
+        insta::assert_snapshot!(timeout("idle", "0").unwrap_err(), @r#"idle "0": must be 1s to 24h, such as 30s or 5m"#);
     }
 
     #[test]

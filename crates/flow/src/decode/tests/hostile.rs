@@ -44,7 +44,7 @@ fn any_plain() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// The frame with source and destination in each other's place, as the kinds without tunnels have them.
+/// The frame with source and destination swapped, for kinds without tunnels.
 fn turned(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     let (addresses, len) = if frame[12..14] == [8, 0] { (26, 4) } else { (22, 16) };
@@ -56,7 +56,7 @@ fn turned(frame: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A frame may be plain and is to be read the same whether or not that was noticed.
+/// The fast path and the general path must read a plain frame the same way.
 fn slowly(decoder: &Decoder, frame: &[u8]) -> Decoded {
     let seen = Seen::new(frame, 1);
     match frame.get(12..14) {
@@ -166,7 +166,7 @@ proptest! {
         let dst = (one.key.addresses.dst(), one.key.dport);
         prop_assert_eq!((there.reversed, back.reversed), (src > dst, dst > src));
         prop_assert_eq!((there.key.addresses.src(), there.key.sport), src.min(dst));
-        // What is turned around by the key's own means is the frame's own key.
+        // Reversing the key of the reversed frame gives the key of the frame.
         let own = match (one.key.addresses, there.reversed) {
             (_, false) => there.key,
             (Addresses::V4 { .. }, _) => Key4::from_key(&there.key).unwrap().flipped().into(),

@@ -1,4 +1,4 @@
-//! A result with the tables asked for: in a document's layout, and against an earlier result.
+//! A result in the layout of a document, and compared with an earlier result.
 
 use campaign::stored;
 use failure::{Exit, Failure};
@@ -14,7 +14,7 @@ use crate::{
     cmd::output,
 };
 
-/// The earlier result, read and held against the plan before anything is measured.
+/// The earlier result. Checks before the measurement that it can be compared with the plan.
 pub fn read(args: &LayoutArgs, plan: &ValidPlan, device: &Device) -> Result<Option<RunResult>, Failure> {
     let Some(path) = &args.baseline else { return Ok(None) };
     let old = stored::read(path)?;
@@ -24,7 +24,7 @@ pub fn read(args: &LayoutArgs, plan: &ValidPlan, device: &Device) -> Result<Opti
     }
 }
 
-/// Shows and writes a result with the tables asked for.
+/// Shows and writes a result with the requested tables.
 pub fn finish(
     result: &RunResult,
     baseline: Option<&RunResult>,

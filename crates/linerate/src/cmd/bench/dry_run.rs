@@ -1,4 +1,4 @@
-//! `linerate bench --dry-run`: what a plan may be expected to take, from a hundred simulated runs of it.
+//! `linerate bench --dry-run`: expected trials and duration of a plan, from a hundred simulated runs.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use rig::Device;
 
 use crate::{cli::BenchArgs, cmd::output, out};
 
-/// Runs the plan once for each seed and prints what it took.
+/// Runs the plan once for each seed and prints trials and durations.
 pub fn one(plan: &ValidPlan, device: &Device, args: &BenchArgs) -> Result<Exit, Failure> {
     check(args)?;
     let stop = Stop::on_signals()?;
@@ -20,7 +20,7 @@ pub fn one(plan: &ValidPlan, device: &Device, args: &BenchArgs) -> Result<Exit, 
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }
 
-/// The same for every point of the plan's sweep.
+/// The same for every point of the sweep.
 pub fn points(plan: &ValidPlan, device: &Device, args: &BenchArgs) -> Result<Exit, Failure> {
     let points = plan.sweep.points();
     let at = |point| Ok((point, campaign::sweep::plan_of(plan, point).validate()?));
@@ -29,7 +29,7 @@ pub fn points(plan: &ValidPlan, device: &Device, args: &BenchArgs) -> Result<Exi
     all(&plans, args)
 }
 
-/// The same for plans that are run one after the other, each with its name: what each takes, and all of them.
+/// The same for several plans with names: each plan, and the sum.
 pub fn all(plans: &[(String, Device, ValidPlan)], args: &BenchArgs) -> Result<Exit, Failure> {
     check(args)?;
     let stop = Stop::on_signals()?;
@@ -44,7 +44,7 @@ pub fn all(plans: &[(String, Device, ValidPlan)], args: &BenchArgs) -> Result<Ex
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }
 
-/// A dry run has figures of time, not of a device: there is one document of it.
+/// A dry run measures time, not a device: it can only be written as JSON.
 fn check(args: &BenchArgs) -> Result<(), Failure> {
     let o = &args.output;
     let others = [("--markdown", &o.markdown), ("--svg", &o.svg), ("--csv", &o.csv), ("--csv-tests", &o.csv_tests)];

@@ -1,4 +1,4 @@
-//! `linerate bench --list`: the plans at hand, and what each needs of the testbed.
+//! `linerate bench --list`: the plans, and what each needs from the testbed.
 
 use std::{fs, path::Path};
 
@@ -8,10 +8,10 @@ use measure::plan::library;
 
 use crate::out;
 
-/// Where plans are looked for beside the embedded ones.
+/// Folder of plans besides the embedded ones.
 const FOLDER: &str = "plans";
 
-/// Prints the embedded plans, then those of `plans/` here that are not embedded.
+/// Prints the embedded plans, then the other plans in `./plans/`.
 pub fn print() -> Result<Exit, Failure> {
     for name in library::names() {
         out::print(&entry(name)?);
@@ -25,7 +25,7 @@ pub fn print() -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-/// The plan files of a folder, in order, without those that are embedded.
+/// The plan files of a folder in order, without the embedded ones.
 fn found(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let path = |entry: fs::DirEntry| {

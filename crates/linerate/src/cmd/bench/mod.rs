@@ -1,4 +1,4 @@
-//! `linerate bench`: a plan, every frame size, one answer each.
+//! `linerate bench`: runs a plan, with one answer for each frame size.
 
 mod baseline;
 mod dry_run;
@@ -52,14 +52,14 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         Some(result) => baseline::finish(&result, baseline.as_ref(), args.tables.layout, &args.output)?,
         None => Exit::Failed,
     };
-    // A rig that failed half way says so after what it measured before.
+    // If the rig failed half way, the error comes after the figures measured before.
     failure.map_or(Ok(exit), Err)
 }
 
-/// The suite that the plan's name stands for, if it does.
+/// The suite with the name of the plan, if any.
 fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
     match plans::suite(&args.plan) {
-        // `PLAN:RUN` names one run, which is loaded as any plan is.
+        // `PLAN:RUN` names one run, which is loaded like any plan.
         Err(_) if args.plan.contains(':') => Ok(None),
         found => found,
     }

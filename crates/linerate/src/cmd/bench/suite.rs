@@ -1,4 +1,4 @@
-//! A plan of several runs: each in a process of its own, one after the other, and one table of all at the end.
+//! A plan of several runs: each run in its own process, one after the other, and one table at the end.
 
 use std::path::Path;
 
@@ -60,7 +60,7 @@ pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// What is for one run only.
+/// Refuses flags that are for one run only.
 fn refuse(args: &BenchArgs, set: &SuitePlan) -> Result<(), Failure> {
     let first = set.runs.first().map_or("", String::as_str);
     if !args.dry_run && args.output.json.as_deref() == Some(Path::new("-")) {

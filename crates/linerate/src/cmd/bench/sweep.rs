@@ -1,4 +1,4 @@
-//! A sweep as it goes on, its table, and its files.
+//! The progress of a sweep, its table, and its files.
 
 use std::path::Path;
 
@@ -39,11 +39,11 @@ pub fn run(args: &BenchArgs, plan: &ValidPlan) -> Result<Exit, Failure> {
     if let Some(result) = &result {
         show(result, args)?;
     }
-    // What ended it half way is said after what it measured before.
+    // An error half way comes after the figures measured before.
     ended.map(|()| exit)
 }
 
-/// Prints each point as it ends; beside a result on standard output, to standard error.
+/// Prints each point as it ends; to standard error when the result goes to standard output.
 struct View {
     to_stdout: bool,
     quiet: bool,
@@ -73,7 +73,7 @@ impl SweepView for View {
     }
 }
 
-/// Prints the table and writes the files asked for.
+/// Prints the table and writes the requested files.
 fn show(result: &SweepResult, args: &BenchArgs) -> Result<(), Failure> {
     let results: Vec<_> = result.points.iter().map(|p| &p.result).collect();
     let mut sheets = vec![report::sweep::sheet(result)];

@@ -1,4 +1,4 @@
-//! The state of the display: every logger as last seen, which flows, in which order. It does not know the terminal.
+//! The state of the display: every logger as last seen, which flows, in which order. Independent of the terminal.
 
 use std::{
     cmp::Reverse,
@@ -172,13 +172,13 @@ pub struct Board {
     pub offset: usize,
     /// Flows shown at once, as last drawn.
     pub page: usize,
-    /// The most flows there were to show so far. It only grows, so that panels do not change size to and fro.
+    /// The largest number of flows so far. It only grows, so that panels keep their size.
     pub most: usize,
     top: usize,
 }
 
 impl Board {
-    /// For these loggers, none of which has answered yet, and at most `top` flows.
+    /// A board for these loggers before their first answers, with at most `top` flows.
     pub fn new(addresses: &[String], top: usize, by: By, filter: Filter) -> Self {
         let logger = |address: &String| Logger { address: address.clone(), state: State::Connecting, look: None };
         Self {
@@ -203,7 +203,7 @@ impl Board {
             (false, true) => self.top,
             (false, false) => 0,
         };
-        // Without flows nothing else matters: a change of order is then no reason to ask again.
+        // Without flows, a change of order does not need a new request.
         if top == 0 {
             return Want::default();
         }
@@ -218,7 +218,7 @@ impl Board {
         let Some(logger) = self.loggers.get_mut(logger) else { return };
         match news {
             News::Look(mut look) => {
-                // Flows in another order can be put in this one; flows of another filter are not those asked for.
+                // Flows in another order can be sorted. Flows of another filter are not the requested ones.
                 if look.want.filter != self.filter {
                     look.page = None;
                 }
@@ -226,7 +226,7 @@ impl Board {
                 logger.look = Some(*look);
             }
             News::Early(mut look) => {
-                // The flows of the look before stand until those of this one come.
+                // Keeps the flows of the last poll until the new flows arrive.
                 let before = logger.look.take().filter(|b| b.want.filter == look.want.filter);
                 look.page = before.and_then(|before| before.page);
                 logger.state = State::Connected;
@@ -241,7 +241,7 @@ impl Board {
         let shown = |(n, _): &(usize, &Logger)| self.all || *n == self.selected;
         let mut flows = Vec::new();
         for (logger, l) in self.loggers.iter().enumerate().filter(shown) {
-            // Of a logger that is gone nothing is known any more.
+            // The state of a lost logger is unknown.
             let (State::Connected, Some(look)) = (&l.state, &l.look) else { continue };
             let Some(Ok(page)) = &look.page else { continue };
             let flow = |row: &'a Row| Flow { logger, row, age: look.totals.at.saturating_sub(row.record.first) };
@@ -262,7 +262,7 @@ impl Board {
         all.map(|all| all.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Does what a key means.
+    /// Runs the action of a key.
     pub fn act(&mut self, act: Act) {
         let last = self.flows().len().saturating_sub(self.page);
         let page = self.page.saturating_sub(1).max(1) as isize;
@@ -306,7 +306,7 @@ impl Board {
         }
     }
 
-    /// Another order needs other flows, but the present ones can be sorted at once, also while paused.
+    /// Another order needs other flows, but the present flows are sorted at once, also while paused.
     fn order(&mut self, sort: Sort) {
         self.sort = sort;
         self.offset = 0;
@@ -319,7 +319,7 @@ impl Board {
         }
     }
 
-    /// Flows of another filter must not be shown as those of this one.
+    /// Clears the flows, because they belong to another filter.
     fn forget_flows(&mut self) {
         for look in self.loggers.iter_mut().filter_map(|l| l.look.as_mut()) {
             look.page = None;

@@ -75,7 +75,7 @@ impl Layout {
         if flows.iter().all(|f| f.row.record.key.scope == 0) {
             columns.retain(|c| *c != Scope);
         }
-        // What can be done without goes first, the column sorted by never.
+        // Removes the least important columns first, never the sort column.
         let figures = [Sort::Packets, Sort::Age, Sort::Bytes, Sort::PacketRate, Sort::BitRate].map(Figure);
         let spare = [Flags, Ingress, Scope].into_iter().chain(figures).chain([Protocol, Logger]);
         let needed = |columns: &[Column]| columns.iter().map(|c| c.width() + 1).sum::<usize>();
@@ -85,7 +85,7 @@ impl Layout {
             }
             columns.retain(|c| *c != column);
         }
-        // Room that is left goes to the addresses, as far as they need it.
+        // Remaining room goes to the addresses, as far as needed.
         let left = (width + 1).saturating_sub(needed(&columns));
         let page = flows.iter().skip(board.offset).take(board.page);
         let longest = page.map(|f| source(f).len().max(destination(f).len())).max().unwrap_or(0);

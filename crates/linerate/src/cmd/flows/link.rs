@@ -1,4 +1,4 @@
-//! A connection to one logger, and what it means when there is none.
+//! A connection to one logger, and its errors.
 
 use flow::{
     client::{Client, ClientError, ClientSpec},
@@ -64,7 +64,7 @@ impl Talk for Client {
     }
 }
 
-/// Connects, and shows the token if one is asked for.
+/// Connects, and shows the token if the logger asks for one.
 pub fn connect(spec: &ClientSpec) -> Result<Client, Trouble> {
     Client::connect(spec).map_err(|error| match error {
         ClientError::NeedsToken => Trouble::refused("a token is needed: give one with --token-file FILE"),

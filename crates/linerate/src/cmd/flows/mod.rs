@@ -120,11 +120,11 @@ pub fn run(args: &FlowsArgs) -> Result<Exit, Failure> {
     if args.once || !(args.json || terminal) {
         return once(&settings, args, few);
     }
-    // Before anything is shown: a signal while it begins finds it ready.
+    // First of all, so that a signal during the start is handled.
     let quit = Quit::on_signals()?;
     let top = if args.json { few } else { usize::from(args.top.unwrap_or(1000)) };
     let mut board = Board::new(&settings.loggers, top, args.by.into(), settings.filter.clone());
-    // For scripts, the flows of every logger, each as many as asked for.
+    // For scripts: the requested number of flows from every logger.
     let want = Want { top, by: args.by.into(), filter: settings.filter.clone() };
     let wanted = |logger| if args.json { want.clone() } else { board.want(logger) };
     let (wants, news) = watch(&settings, wanted)?;
@@ -136,7 +136,7 @@ pub fn run(args: &FlowsArgs) -> Result<Exit, Failure> {
     let keys = Keys::start().map_err(fail)?;
     let shown = show(&mut screen, &keys, &mut board, &wants, &news, &quit);
     drop(screen);
-    // What fails on a terminal that was closed is its end, not a failure.
+    // An error on a closed terminal ends the display without failure.
     shown.or_else(|e| if keys.is_gone() { Ok(Exit::Stopped) } else { Err(fail(e)) })
 }
 
@@ -171,7 +171,7 @@ fn show(
     let mut requested: Vec<Want> = (0..wants.len()).map(|n| board.want(n)).collect();
     let (mut changed, mut drawn) = (true, Instant::now());
     while !quit.requested() && !keys.is_gone() {
-        // Once a second in any case: seconds to the next try are counted down.
+        // Draws at least once a second, to count down the seconds to the next try.
         if changed || drawn.elapsed() >= Duration::from_secs(1) {
             drawn = Instant::now();
             screen.draw(|frame| view::draw(frame, board, drawn))?;
@@ -235,7 +235,7 @@ fn stream(
             return Ok(Exit::Passed);
         }
     }
-    // A run with a count and without a single answer has failed.
+    // A run with a count but without any answer has failed.
     let first = troubles.into_iter().zip(&settings.loggers).find_map(|(t, address)| Some((t?, address)));
     match first {
         Some((why, address)) if !answered && count.is_some() => Err(failure(address, &why)),

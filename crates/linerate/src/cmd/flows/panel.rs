@@ -136,7 +136,7 @@ fn compact(totals: &Totals) -> Vec<String> {
     let pair = |f: fn(&Interface) -> f64, unit| format!("{:>7} {:>7} {unit}", rate(0, f), rate(1, f));
     let table = &totals.table;
     let mut last = format!("{} +{}/s", share(table.flows, table.capacity), five(table.new_rate));
-    // What is lost matters more than anything else.
+    // Losses are more important than anything else.
     if totals.export.dropped > 0 {
         last = format!("{} lost {}", share(table.flows, table.capacity), five(totals.export.dropped as f64));
     }
@@ -147,7 +147,7 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1}%", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
-/// Both ports of each pair side by side, then the table, then what became of flows that ended.
+/// Both ports of each pair side by side, then the table, then the counts of ended flows.
 fn full(totals: &Totals, pairs: usize, width: usize) -> Vec<String> {
     let mut lines = ports(totals, pairs, width);
     lines.push(table(totals));
@@ -227,7 +227,7 @@ fn rates(i: &Interface, width: usize) -> String {
     format!("{name:<0$}{figures}", width.saturating_sub(figures.len()))
 }
 
-/// Exact counts, if they fit, and whatever went wrong instead of what is less urgent: never half a figure.
+/// Exact counts if they fit. Errors replace less urgent counts. Figures are never cut.
 fn counts(i: &Interface, width: usize) -> String {
     let wrong: String =
         [("missed", i.missed), ("tx dropped", i.tx_dropped), ("malformed", i.malformed), ("not IP", i.not_ip)]

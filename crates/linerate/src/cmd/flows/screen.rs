@@ -69,8 +69,8 @@ impl Quit {
 
 /// The terminal while the display uses it.
 ///
-/// ratatui's own end is not used: it prints to standard error when the cursor cannot be shown, and panics when standard
-/// error is the closed terminal.
+/// Restores the terminal without ratatui, which prints to standard error when the cursor cannot be shown, and panics when
+/// standard error is the closed terminal.
 pub struct Screen(ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>);
 
 /// What a key means to the display.
@@ -137,7 +137,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Starts the thread. It ends with the process. Errors when there is none to be had.
+    /// Starts the thread, which ends with the process. Errors when the thread cannot be started.
     pub fn start() -> io::Result<Self> {
         let (tell, events) = mpsc::channel();
         let is_stdin = stdin().is_terminal();

@@ -21,7 +21,7 @@ use super::{
 /// Least lines for flows, their head included, before panels become smaller.
 const FLOWS: u16 = 6;
 
-/// Draws the board. Terminals too small for something show as much as goes in.
+/// Draws the board. A small terminal shows as much as fits.
 pub fn draw(frame: &mut Frame<'_>, board: &mut Board, now: Instant) {
     let area = frame.area();
     let (head, rest) = split_top(area, 1);
@@ -92,7 +92,7 @@ impl Grid {
             if usize::from(area.width) < usize::from(size.least_width()) && size != Size::Title {
                 continue;
             }
-            // As few columns as fit: wide panels say more.
+            // As few columns as possible: wide panels show more.
             for columns in 1..=most {
                 let rows = count.div_ceil(columns);
                 if rows * usize::from(size.height()) <= budget {
@@ -157,7 +157,7 @@ fn flows_title(board: &Board, count: usize, width: usize) -> Line<'static> {
         "Flows of {of}: {from}-{} of {count}{of_all} by {order}{filter}",
         (board.offset + board.page).min(count)
     );
-    // Why there are none, where there are none.
+    // If there are no flows, the reason.
     if let (0, false, Some(logger)) = (count, board.all, logger) {
         text = match (&logger.state, logger.look.as_ref().map(|look| &look.page)) {
             (State::Connected, Some(Some(Err(why)))) => format!("Flows of {of}: {why}"),

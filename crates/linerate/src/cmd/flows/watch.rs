@@ -153,14 +153,14 @@ pub fn run(
     let mut due = Instant::now();
     loop {
         let mut early = |early| {
-            // If nobody listens any more, the look itself finds out.
+            // If the receiver is gone, the poll finds out.
             let _ = news.send((logger, early));
         };
         let new = watcher.step(Instant::now(), &want, &mut early);
         if news.send((logger, new)).is_err() {
             return;
         }
-        // What was missed while it did not answer is not made up for; a try is not put off to the next of long intervals.
+        // Missed polls are not made up for. A retry does not wait for the end of a long interval.
         due = (due + every).max(Instant::now());
         due = watcher.next_try().map_or(due, |next| next.min(due));
         match wants.recv_timeout(due.saturating_duration_since(Instant::now())) {
@@ -233,13 +233,13 @@ mod tests {
         for expected in [1, 2, 4, 8, 15, 15] {
             let news = step(&mut w, now, &want);
             assert_eq!(wait(&news, now), expected);
-            // Before its time nothing is tried.
+            // Tries are not made before their time.
             let early = now + Duration::from_millis(500);
             assert_eq!(step(&mut w, early, &want), news);
             now += Duration::from_secs(expected);
         }
         assert!(matches!(step(&mut w, now, &want), News::Look(_)));
-        // It has nothing more to say: lost, and after a second, gone.
+        // The logger has no more answers: lost, and gone after a second.
         assert_eq!(step(&mut w, now, &want), News::Down(Trouble::broken("it closed the connection"), now + FIRST));
         now += FIRST;
         assert_eq!(wait(&step(&mut w, now, &want), now), 2);

@@ -125,10 +125,10 @@ fn a_burst_is_not_waited_for_without_end() {
     assert!(longest == 60.0 && compliance == Compliance::Departs, "{label:?}");
     insta::assert_snapshot!(label.departures.join("\n"), @r"
     1 search instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)
-    bursts that leave the buffer more slowly are waited for 60 s (RFC 9004 §6.2)
-    bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
+    the wait for the frames of a burst is cut to 60 s (RFC 9004 §6.2)
+    the search sets the length of a burst, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
     frame sizes 128, 256, 512, 1024, 1280, 1518 of RFC 2544 §9.1 left out
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     no learning frames before each trial (RFC 2544 §23 b)
     ");
     // Behind a burst of 15 s it is idle for longer than the 2 s that are enough otherwise.

@@ -43,7 +43,7 @@ fn an_overload_that_is_cut_short_departs() {
     let whole = at(9.5e6, LINE);
     insta::assert_snapshot!(whole.departures.join("\n"), @r"
     frame sizes 128, 256, 512, 1024, 1280, 1518 of RFC 2544 §9.1 left out
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     // The highest load of the tester or the plan, well below both 110 % and the line rate.
     insta::assert_snapshot!(beyond(&at(9.5e6, 10e6), &whole), @"an overload of 105.26 % instead of 110 % of the throughput");
@@ -64,7 +64,7 @@ fn an_overload_beyond_110_percent_departs_unless_the_medium_is_the_least() {
     // At 14 Mpps it is the medium that is the least.
     insta::assert_snapshot!(at(14e6).departures.join("\n"), @r"
     frame sizes 128, 256, 512, 1024, 1280, 1518 of RFC 2544 §9.1 left out
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     insta::assert_snapshot!(beyond(&at(5e6), &at(14e6)), @"an overload of 150 % instead of 110 % of the throughput");
 }
@@ -96,13 +96,13 @@ fn a_reset_names_its_event_and_what_it_lacks() {
     }
     insta::assert_snapshot!(names.join("\n"), @r"
     RFC 2544 §26.6, RFC 6201 §4.2.2 process reset; event: process, by systemctl restart vswitch
-    RFC 2544 §26.6 reset; event: link, which goes down and up, by xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ...
+    RFC 2544 §26.6 reset; event: link down and up, by xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ...
     RFC 2544 §26.6 reset; event: command, by xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ...
     ");
     insta::assert_snapshot!(more.join("\n"), @r"
     10 s instead of 15 s of forwarding before the event (RFC 6201 §4.2.2)
     one trial instead of multiple (RFC 6201 §1.4)
-    frames of 128 B instead of the least of Ethernet, 64 B (RFC 2544 §26.6)
+    frames of 128 B instead of the smallest of Ethernet, 64 B (RFC 2544 §26.6)
     0.5 s instead of 15 s of forwarding before the event (RFC 6201 §4.2.2)
     trials of 5 s instead of 60 s (RFC 2544 §24)
     ");
@@ -123,12 +123,12 @@ fn a_burst_as_long_as_the_longest_tried_is_no_answer_of_rfc_9004() {
     insta::assert_snapshot!(format!("{}\n{}", limited.name, beyond(&limited, &told)), @r"
     RFC 9004 §6 back-to-back frames: TST009 §12.3.2 binary search, N=1, step 1, bursts up to 29761904 frames (2 s)
     1 search instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)
-    a burst at or near the longest tried: to be repeated with longer ones (RFC 9004 §6.2)
+    the figure is at or near the longest burst tried: repeat with longer bursts (RFC 9004 §6.2)
     ");
     insta::assert_snapshot!(told.departures.join("\n"), @r"
-    bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
+    the search sets the length of a burst, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
     frame sizes 128, 256, 512, 1024, 1280, 1518 of RFC 2544 §9.1 left out
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     insta::assert_snapshot!(told.name, @"RFC 9004 §6 back-to-back frames: TST009 §12.3.2 binary search, N=50, step 1, bursts up to 29761904 frames (2 s)");
 }
@@ -147,11 +147,11 @@ fn a_limit_that_the_tester_lowers_is_told() {
     assert!(told.departures.iter().any(|d| d.contains(&tried)), "{told:?}");
     insta::assert_snapshot!(told.departures.join("\n").replace(&tried, "[tried]"), @r"
     1 search instead of 50 (RFC 2544 §26.4; RFC 9004 leaves N open)
-    bursts of [tried] instead of 2 s at most: the tester sends no longer ones
-    a burst at or near the longest tried: to be repeated with longer ones (RFC 9004 §6.2)
-    bursts are as long as the search makes them, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
+    bursts of at most [tried] instead of 2 s: the tester cannot send longer bursts
+    the figure is at or near the longest burst tried: repeat with longer bursts (RFC 9004 §6.2)
+    the search sets the length of a burst, instead of trials of 2 s (RFC 2544 §26.4, before RFC 9004)
     frame sizes 128, 256, 512, 1024, 1280, 1518 of RFC 2544 §9.1 left out
-    no routing update before each trial, which a router is to get (RFC 2544 §23 a)
+    no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     assert_eq!(compliance, Compliance::Departs);
 }
@@ -172,17 +172,17 @@ fn a_test_that_goes_by_a_goal_tells_what_the_goal_tolerates() {
     let (csit, compliance) = going("'csit'");
     assert_eq!(compliance, Compliance::Conditional);
     insta::assert_snapshot!(csit, @r"
-    the throughput it goes by is of the first goal of MLRsearch, not RFC 2544 §26.1
-    the throughput it goes by lets trials of up to 50 % of the time lose more than it tolerates
-    the throughput it goes by is of trials of 1 s instead of 60 s
+    the throughput used comes from the first goal of MLRsearch, not from RFC 2544 §26.1
+    the throughput used tolerates more loss in trials of up to 50 % of the time
+    the throughput used comes from trials of 1 s instead of 60 s
     ");
     let (pdr, compliance) = going("[{ name = 'PDR', loss_ratio = '0.5%' }]");
     assert_eq!(compliance, Compliance::Departs);
     insta::assert_snapshot!(pdr, @r"
-    the throughput it goes by is of the first goal of MLRsearch, not RFC 2544 §26.1
-    the throughput it goes by tolerates a loss of 0.5 %
-    the throughput it goes by lets trials of up to 50 % of the time lose more than it tolerates
-    the throughput it goes by is of trials of 1 s instead of 60 s
+    the throughput used comes from the first goal of MLRsearch, not from RFC 2544 §26.1
+    the throughput used tolerates a loss of 0.5 %
+    the throughput used tolerates more loss in trials of up to 50 % of the time
+    the throughput used comes from trials of 1 s instead of 60 s
     ");
     let (strict, compliance) = going("'rfc2544'");
     assert_eq!((strict.lines().count(), compliance), (1, Compliance::Conditional), "{strict}");
@@ -209,6 +209,6 @@ fn a_forwarding_rate_is_of_a_device_that_was_taught() {
     let (told, _) = rate(&mut slow, &throughput, &TAUGHT);
     insta::assert_snapshot!(beyond(&told, &whole), @r"
     the maximum offered load is 10.49 Mpps, below the line rate
-    the maximum offered load was lowered from 14.88 Mpps: the tester offers no more
+    the maximum offered load was lowered from 14.88 Mpps: the tester cannot offer more
     ");
 }

@@ -1,4 +1,4 @@
-//! Where the threshold of a goal may be.
+//! The probability of each load to be the threshold of a goal.
 
 use super::{
     classify::is_high_loss,
@@ -8,28 +8,28 @@ use super::{
 };
 use crate::schema::goal::SearchGoal;
 
-/// How often trials far below the threshold may be high-loss ones, at an exceed ratio of one half, and how likely that
-/// is held to be: from a quiet DUT to one that stalls every other second.
+/// Shares of high-loss trials far below the threshold at an exceed ratio of one half, each with its probability: from a
+/// quiet DUT to one that stalls every other second.
 const ACCIDENTS: [(f64, f64); 3] = [(0.02, 0.55), (0.15, 0.3), (0.35, 0.15)];
-/// The same for trials that lose far more than the goal allows, at most.
+/// Largest such share of trials that lose far more than the goal allows.
 const GROSS: f64 = 0.02;
-/// How often trials far above it may be low-loss ones.
+/// Share of low-loss trials far above the threshold.
 const LUCK: f64 = 0.03;
-/// How soft the threshold may be, in widths of the goal, and how likely: the logistic law of a high-loss trial.
+/// Softness of the threshold in widths of the goal, each with its probability. High-loss trials follow a logistic law.
 const SOFTNESS: [(f64, f64); 3] = [(0.03, 0.85), (0.25, 0.1), (1.0, 0.05)];
-/// Multiples of the softness beyond which a trial is simply below or above.
+/// Multiples of the softness beyond which the distance to the threshold no longer counts.
 const FAR: f64 = 9.0;
-/// Widths around what is known in which every rung is a cell.
+/// Widths around each known rung within which every rung is a cell.
 const REACH: f64 = 4.0;
 
-/// Where the threshold of a goal may be: the load above which trials fail the goal more often than it allows.
+/// Where the threshold of a goal may be. The threshold is the load above which trials fail the goal too often.
 ///
-/// A probability for each of some cells between rungs of the ladder. Cell `(a, b]` says that rung `b` and all above it
-/// are above the threshold, `a` and all below are not; cells are single rungs near whatever is known and grow with the
-/// distance from it. A prior from forwarding rates ([`Prior`]), times the likelihood of each trial's being a high-loss or
-/// a low-loss one, for a few kinds of noise that are weighed against each other at the same time.
+/// Each cell between rungs of the ladder has a probability. Cell `(a, b]` means: rung `b` and all rungs above are above
+/// the threshold, rung `a` and all rungs below are not. Cells are single rungs near known rungs and grow with the
+/// distance. The probability is a prior from forwarding rates ([`Prior`]) times the likelihood of the high-loss and
+/// low-loss trials seen, summed over a few kinds of noise.
 ///
-/// It only guides the choice of loads: what a load *is* is for classification alone to say.
+/// The belief only guides the choice of loads. Classification alone makes a load a bound.
 #[derive(Debug)]
 pub(super) struct Belief {
     /// The rung that ends each cell.
@@ -39,8 +39,8 @@ pub(super) struct Belief {
 }
 
 impl Belief {
-    /// Of the threshold from just below rung `first` to just below rung `last`. Below rung 0: every load of the ladder is
-    /// above the threshold; below one more than the top rung: none is.
+    /// Takes the threshold to be between just below rung `first` and just below rung `last`. Just below rung 0: every load
+    /// of the ladder is above the threshold. Just below the rung after the top: no load is.
     pub fn new(
         ladder: &Ladder,
         goal: &SearchGoal,
@@ -60,7 +60,7 @@ impl Belief {
         let mut joint = vec![f64::NEG_INFINITY; ends.len()];
         for (accident, likely) in ACCIDENTS {
             for (softness, also) in SOFTNESS {
-                // Without tolerance for high-loss trials, one of them settles the load: there are no accidents then.
+                // If the goal tolerates no high-loss trials, one of them settles the load: accidents are left out.
                 let accident = accident * (2.0 * goal.exceed_ratio.get()).clamp(1e-6, 1.0);
                 let noise = Noise::new(goal, accident, softness * width);
                 let mut logs = vec![f64::ln(likely * also); spans.len()];
@@ -101,7 +101,7 @@ impl Belief {
     }
 }
 
-/// Ends of cells from `first` to `last`: every rung within `reach` of what is known, ever fewer farther out.
+/// Ends of cells from `first` to `last`: every rung within `reach` of a known rung, fewer with growing distance.
 fn cells(known: impl Iterator<Item = usize>, (first, last): (usize, usize), reach: usize) -> Vec<usize> {
     let mut known: Vec<usize> = known.map(|rung| rung.clamp(first, last)).chain([first, last]).collect();
     known.sort_unstable();
@@ -131,9 +131,9 @@ fn add_logs(a: f64, b: f64) -> f64 {
 /// One kind of noise: how the probability of a high-loss trial rises with the load.
 struct Noise {
     accident: f64,
-    /// Rungs.
+    /// In rungs.
     softness: f64,
-    /// Puts the threshold where the probability is the exceed ratio.
+    /// Moves the threshold to where the probability equals the exceed ratio.
     shift: f64,
 }
 
@@ -143,14 +143,14 @@ impl Noise {
         Self { accident, softness, shift: (share / (1.0 - share)).ln() }
     }
 
-    /// Probability of a high-loss trial so many rungs above the threshold.
+    /// Probability of a high-loss trial at this many rungs above the threshold.
     fn high(&self, rungs: f64, accident: f64) -> f64 {
         accident + (1.0 - accident - LUCK) / (1.0 + (-rungs / self.softness - self.shift).exp())
     }
 
-    /// Adds to each cell's logarithm what was seen at a rung.
+    /// Adds the trials seen at a rung to the logarithm of each cell.
     fn weigh(&self, at: f64, seen: &Counts, cells: &[(f64, f64)], logs: &mut [f64]) {
-        // Far from the threshold it hardly matters how far.
+        // Far from the threshold, the distance hardly matters.
         let far = FAR * self.softness;
         let (below, above) = (self.log(-far, seen), self.log(far, seen));
         for (log, (from, to)) in logs.iter_mut().zip(cells) {
@@ -163,7 +163,7 @@ impl Noise {
         }
     }
 
-    /// Logarithm of the probability of what was seen at a load so many rungs above the threshold.
+    /// Logarithm of the probability of the trials seen at a load this many rungs above the threshold.
     fn log(&self, rungs: f64, seen: &Counts) -> f64 {
         let p = self.high(rungs, self.accident);
         let mut log = seen.low * (1.0 - p).ln() + seen.high * p.ln();
@@ -174,11 +174,11 @@ impl Noise {
     }
 }
 
-/// Trials at one load.
+/// Numbers of trials at one load.
 struct Counts {
     low: f64,
     high: f64,
-    /// High-loss ones that lost more than the goal allows by over its width.
+    /// High-loss trials whose loss exceeds the loss ratio of the goal by more than the width of the goal.
     gross: f64,
 }
 

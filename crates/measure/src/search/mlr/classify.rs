@@ -5,10 +5,10 @@ use units::Fps;
 
 use crate::schema::goal::SearchGoal;
 
-/// Sums of durations such as 0.1 s are not exact in binary: they are equal within a nanosecond.
+/// Sums of durations such as 0.1 s are not exact in binary: sums within a nanosecond count as equal.
 const ROUNDING_S: f64 = 1e-9;
 
-/// What classification looks at of a trial.
+/// The figures of a trial that classification uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
     /// Trial Duration, seconds.
@@ -22,24 +22,24 @@ pub struct Seen {
 /// Current relation of a load to a goal (RFC 9971, Load Classification).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Certain to fail the goal, whatever the rest of the duration sum would bring.
+    /// Fails the goal, whatever further trials of the duration sum show.
     Upper,
-    /// Certain to uphold it.
+    /// Meets the goal, whatever further trials of the duration sum show.
     Lower,
-    /// Neither.
+    /// Further trials decide.
     Undecided,
 }
 
-/// Sums of Trial Effective Durations at one load, by Trial Classification. Seconds.
+/// Sums of Trial Effective Durations at one load in seconds, by Trial Classification.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sums {
-    /// Of full-length low-loss trials.
+    /// Full-length low-loss trials.
     pub full_low_s: f64,
-    /// Of full-length high-loss trials.
+    /// Full-length high-loss trials.
     pub full_high_s: f64,
-    /// Of short low-loss trials.
+    /// Short low-loss trials.
     pub short_low_s: f64,
-    /// Of short high-loss trials.
+    /// Short high-loss trials.
     pub short_high_s: f64,
 }
 
@@ -84,18 +84,18 @@ impl Sums {
         }
     }
 
-    /// Seconds of full-length low-loss trials that would make the load a Lower Bound, were nothing else to come;
-    /// infinite when none would.
+    /// Seconds of full-length low-loss trials that would make the load a Lower Bound without further high-loss trials;
+    /// infinite when the load cannot become one.
     pub fn missing_low_s(&self, goal: &SearchGoal) -> f64 {
         let (exceed, high_s) = (goal.exceed_ratio.get(), self.high_s(goal));
         let of_sum = goal.sum_s() * (1.0 - exceed) - self.full_low_s;
-        // Past the duration sum, the high-loss seconds seen have to be outweighed.
+        // Beyond the duration sum, low-loss seconds must outweigh the high-loss seconds seen.
         let outweigh = if high_s > 0.0 { high_s * (1.0 - exceed) / exceed - self.full_low_s } else { 0.0 };
         of_sum.max(outweigh).max(0.0)
     }
 
-    /// Seconds of high-loss trials that the load would have to see **more** of than this to become an Upper Bound,
-    /// were nothing else to come: of short trials, or else of full-length ones.
+    /// The load becomes an Upper Bound after **more** than these seconds of high-loss trials, without further low-loss
+    /// trials. `short`: seconds of short trials; otherwise of full-length ones.
     pub fn missing_high_s(&self, goal: &SearchGoal, short: bool) -> f64 {
         let (exceed, high_s) = (goal.exceed_ratio.get(), self.high_s(goal));
         let debt_s = if short { (self.balancing_s(goal) - self.short_high_s).max(0.0) } else { 0.0 };
@@ -120,14 +120,14 @@ pub fn is_high_loss(goal: &SearchGoal, trial: &Seen) -> bool {
     trial.loss_ratio > goal.loss_ratio.get()
 }
 
-/// Classifies a load by the trials seen at it (RFC 9971, Appendix A). Without trials it is undecided.
+/// Classifies a load by its trials (RFC 9971, Appendix A). A load without trials is undecided.
 pub fn classify<'a>(goal: &SearchGoal, trials: impl IntoIterator<Item = &'a Seen>) -> Class {
     Sums::of(goal, trials).class(goal)
 }
 
-/// The Conditional Throughput at a load (RFC 9971, Appendix B): the forwarding rate to expect there, from the loss ratio
-/// at the goal's quantile of its full-length trials, seconds of the duration sum that were not measured counted as lost.
-/// `None` without a full-length trial. Meaningful at a Lower Bound.
+/// The Conditional Throughput at a load (RFC 9971, Appendix B): the forwarding rate to expect at the load. It follows from
+/// the loss ratio at the goal's quantile of the full-length trials. Seconds of the duration sum that were not measured
+/// count as lost. `None` without a full-length trial. Meaningful at a Lower Bound.
 pub fn conditional_throughput(goal: &SearchGoal, load: Fps, trials: &[Seen]) -> Option<Fps> {
     let mut full: Vec<&Seen> = trials.iter().filter(|t| !is_short(goal, t)).collect();
     full.sort_by(|a, b| a.loss_ratio.total_cmp(&b.loss_ratio));
@@ -181,9 +181,9 @@ mod tests {
             (trials(1, 1.0, 0.01), [H, U, U, U]),
             (trials(59, 1.0, 0.01), [H, U, U, H]),
             (trials(1, 1.0, 0.0), [H, U, L, H]),
-            // The tables of the RFC's example say Lower for the last goal here and below, beside exceed ratios of 42.857 %
-            // and 27.273 % that they print themselves, which are larger than 20 %: Upper by both the logic and the code,
-            // which are what counts ("classified as such by load classification code").
+            // Here and below, the tables of the RFC say Lower for the last goal. But the exceed ratios that they print,
+            // 42.857 % and 27.273 %, are larger than 20 %. The logic and the code of the RFC say Upper, and they count
+            // ("classified as such by load classification code").
             (trials(1, 60.0, 0.001), [H, U, L, H]),
             (trials(1, 60.0, 0.0), [H, L, L, H]),
         ];
@@ -278,7 +278,7 @@ mod tests {
             prop_assert_eq!(own, throughput);
         }
 
-        /// What is said to be missing is what it takes.
+        /// The missing seconds are just enough to settle the load.
         #[test]
         fn what_is_missing_settles_the_load(goal in any_goal(), seen in any_trials()) {
             let sums = Sums::of(&goal, &seen);

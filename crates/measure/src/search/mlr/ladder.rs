@@ -2,16 +2,16 @@
 
 use units::Fps;
 
-/// Parts that the smallest goal width is divided in.
+/// Rungs in the smallest goal width.
 const STEPS: f64 = 4.0;
-/// Loads are so much closer than that, so that rounding them to whole frames keeps them within the width.
+/// Share by which rungs are closer, so that loads rounded to whole frames stay within the width.
 const SLACK: f64 = 1e-3;
-/// Most rungs.
+/// Largest number of rungs.
 const MAX_RUNGS: f64 = 200_000.0;
 
-/// The loads that a search may try: a fixed ladder from the highest load down to the lowest, rungs at equal ratios.
+/// The loads that a search may try: a fixed ladder from the highest load to the lowest, with equal ratios between rungs.
 ///
-/// Two runs that see slightly different things still try the same loads, so their answers are the same, too.
+/// Two runs with slightly different trials still try the same loads, so they give the same answers.
 #[derive(Debug, Clone)]
 pub(super) struct Ladder {
     bottom: f64,
@@ -23,7 +23,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    /// From `bottom` to `top` (above it, both above zero), fine enough for bounds of this relative width.
+    /// From `bottom` to `top`, both above zero, with rungs close enough for bounds of this relative width.
     pub fn new(bottom: f64, top: f64, width: f64) -> Self {
         let bottom = bottom.min(top).max(f64::MIN_POSITIVE);
         let span = (top / bottom).ln();
@@ -37,7 +37,7 @@ impl Ladder {
             return Fps::from_raw(self.bottom);
         }
         let exact = self.top * (-(self.last.saturating_sub(rung) as f64) * self.step).exp();
-        // Whole frames per second, where that is far finer than the width.
+        // Round to whole frames per second where rounding is far finer than the width.
         Fps::from_raw(if rung < self.last && exact * self.width * SLACK > 1.0 { exact.round() } else { exact })
     }
 
@@ -46,13 +46,13 @@ impl Ladder {
         self.last
     }
 
-    /// The highest rung of no more than this load; `None` below them all.
+    /// The highest rung at or below this load; `None` when every rung is above it.
     pub fn below(&self, load: f64) -> Option<usize> {
         let near = self.position(load).floor().clamp(0.0, self.last as f64) as usize;
         (0..=(near + 1).min(self.last)).rev().take(3).find(|&rung| self.load(rung).get() <= load)
     }
 
-    /// Where a load stands between the rungs.
+    /// The position of a load between the rungs.
     pub fn position(&self, load: f64) -> f64 {
         self.last as f64 - (self.top / load.max(f64::MIN_POSITIVE)).ln() / self.step
     }
@@ -62,7 +62,7 @@ impl Ladder {
         self.position(load.get()).round().clamp(0.0, self.last as f64) as usize
     }
 
-    /// How many rungs higher the farthest load is within this relative width.
+    /// How many rungs fit in this relative width.
     pub fn rungs(&self, width: f64) -> usize {
         (-(1.0 - width).ln() / self.step).floor().max(1.0) as usize
     }

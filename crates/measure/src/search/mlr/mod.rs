@@ -8,10 +8,10 @@
 //! | `result` | the Goal Results |
 //! | `ladder`, `belief`, `strategy` | which trial to make next: the part that RFC 9971 leaves to the implementation |
 //!
-//! Everything up to `result` is the specification to the letter; nothing in the strategy can make a load a bound that
-//! classification does not. Trial Effective Duration is the Trial Duration. A trial whose offered load fell short is
-//! judged by the validity rules before it comes here: what the link refused is loss, what the tester did not send makes
-//! the trial invalid.
+//! The first four modules follow the specification to the letter. Only classification makes a load a bound; the strategy
+//! cannot. Trial Effective Duration is the Trial Duration. The validity rules judge a trial with too low an offered load
+//! before it comes here: frames that the link refused are loss; frames that the tester did not send make the trial
+//! invalid.
 
 mod belief;
 pub mod classify;
@@ -31,13 +31,13 @@ pub use crate::{
 
 /// A search for all goals of a set at once (RFC 9971).
 ///
-/// Of the configuration it takes frame size, lowest and highest load (Min Load, Max Load), and the bounds on trials, time
-/// and repeats; duration, tolerated loss and precision are the goals' own. Its answer holds a
-/// [`GoalResult`] for each goal in the order given; its other fields speak of the first goal.
+/// The configuration gives frame size, lowest and highest load (Min Load, Max Load), and the bounds on trials, time and
+/// repeats. Each goal has its own duration, tolerated loss and precision. The answer holds a [`GoalResult`] for each goal
+/// in the order given; the other fields of the answer describe the first goal.
 pub type MlrSearch = Retrying<Mlr>;
 
 impl MlrSearch {
-    /// A fresh search. With `warmup_s` above zero, the first trial lasts `warmup_s` seconds at the highest load, and the
+    /// A new search. With `warmup_s` above zero, the first trial lasts `warmup_s` seconds at the highest load, and the
     /// search ignores its result.
     pub fn new(config: SearchConfig, goals: GoalSet, warmup_s: f64) -> Self {
         let of = |value: fn(&SearchGoal) -> f64| goals.goals().iter().map(value).fold(f64::INFINITY, f64::min);

@@ -3,7 +3,7 @@
 use super::table::{LoadTable, RelevantBounds};
 use crate::schema::goal::{GoalResult, Regularity, SearchGoal};
 
-/// What stands for a goal with these trials.
+/// The result of a goal with these trials.
 pub(super) fn goal_result(goal: &SearchGoal, table: &LoadTable, regularity: Regularity) -> GoalResult {
     let RelevantBounds { lower, upper } = table.bounds(goal);
     let rows = || [lower, upper].into_iter().flatten().filter_map(|load| table.row(load));

@@ -19,45 +19,45 @@ use crate::{
     search::strategy::{Bounds, Strategy, Want},
 };
 
-/// A window less likely than this is not measured yet: first the threshold is looked for.
+/// Least probability of a window that is measured. Below, the search looks for the threshold first.
 const LIKELY: f64 = 0.3;
-/// Nor is one that is so much less likely than another, however little it would cost.
+/// Least probability of a window that is measured, relative to the most likely window.
 const UNLIKELY: f64 = 0.4;
-/// How sure one end of a window has to be before it is measured to the end rather than tried.
+/// Least probability of one end of a window before full measurement instead of short trials.
 const SURE: f64 = 0.97;
-/// Short trials at a load before it is measured to the end all the same: a trial has its waits, however short it is.
+/// Most short trials at a load before full measurement: even a short trial has its waits.
 const TRIES: usize = 3;
-/// What a wrong window costs, in what a right one does from its first trial to its last: the time lost with it, and that
-/// its ends may be classified against the odds.
+/// Cost of a wrong window, in costs of measuring a whole window: the time lost, and the risk that its ends are
+/// misclassified.
 const WRONG: f64 = 1.5;
-/// What a load not tried yet costs more than one that was, in trials: accidents do not move a window, so that the same
-/// DUT gets the same answer.
+/// Extra cost of a load that was not tried yet, in trials. The extra cost keeps accidents from moving a window, so that
+/// the same DUT gets the same answer.
 const STAY: f64 = 2.0;
 
 /// MLRsearch's choice of trials.
 ///
-/// For the goal at hand it keeps a belief about where the threshold is. While that is wide, it tries the load in its
-/// middle. Once a window of the goal's width is likely to hold the threshold, it measures the two ends of that window
-/// until they are classified. A window's ends may have trials already, made for this goal or another: of two windows the
-/// better is the one that is likelier and needs fewer seconds.
+/// For the current goal, the strategy keeps a belief about the threshold. While the belief is wide, the strategy tries the
+/// load in the middle. Once a window of the goal's width is likely to hold the threshold, the strategy measures both ends
+/// of the window until they are classified. The ends may already have trials, made for this goal or another one. The best
+/// window is likely and needs few seconds.
 #[derive(Debug, Clone)]
 pub struct Mlr {
     goals: GoalSet,
-    /// Indices of the goals, strictest first: their bounds are the lower ones, and upper bounds found late at lower
-    /// loads would undo what was found above them.
+    /// Indices of the goals, strictest first: strict goals have lower bounds, and an upper bound that is found late at a
+    /// lower load would undo the bounds found above.
     order: Vec<usize>,
     ladder: Ladder,
     /// Highest rung to try.
     top: usize,
     top_is_tester: bool,
-    /// Not even the lowest rung can be offered.
+    /// Whether the tester cannot offer even the lowest rung.
     out_of_reach: bool,
-    /// Seconds of the trial that is not counted; zero when there is none or no more.
+    /// Seconds of the warm-up trial, which does not count; zero when none is left.
     warmup_s: f64,
     table: LoadTable,
 }
 
-/// The ends of a window; `None`: beyond the ladder.
+/// The ends of a window as rungs; `None`: beyond the ladder.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     lower: Option<usize>,
@@ -91,7 +91,7 @@ impl Mlr {
         self.table.row(self.ladder.load(rung)).map_or(Sums::default(), |row| row.sums(goal))
     }
 
-    /// How the goal's search ended, once it has.
+    /// How the search for a goal ended; `None` while it goes on.
     fn regularity(&self, goal: &SearchGoal) -> Option<Regularity> {
         let RelevantBounds { lower, upper } = self.table.bounds(goal);
         let at_top = lower.is_some_and(|l| l.get() >= self.at(self.top));
@@ -104,10 +104,10 @@ impl Mlr {
         }
     }
 
-    /// The next trial for a goal whose search has not ended: its rung and duration in seconds.
+    /// The next trial for a goal whose search goes on: rung, and duration in seconds.
     fn trial(&self, goal: &SearchGoal) -> (usize, f64) {
         let RelevantBounds { lower, upper } = self.table.bounds(goal);
-        // The bounds as rungs; without an upper one, one above the top.
+        // The bounds as rungs. Without an upper bound: one above the top.
         let floor = lower.map(|l| self.ladder.rung(l));
         let ceiling = upper.map_or(self.top + 1, |u| self.ladder.rung(u).min(self.top + 1));
         let nothing_lossy = self.table.rows().iter().all(|row| row.least_loss() <= goal.loss_ratio.get());
@@ -125,34 +125,34 @@ impl Mlr {
             (Some(l), Some(u)) if sure(l).max(SURE) <= belief.above(u).max(SURE) => self.low_end(goal, l, sure(l)),
             (Some(l), None) => self.low_end(goal, l, sure(l)),
             (_, Some(u)) => self.high_end(goal, u, belief.above(u)),
-            // Both ends stand, yet the goal is not done: cannot be, but the middle of what is left is always a step.
+            // Cannot happen: both ends are classified, but the goal goes on. The middle of the rest is always a step.
             (None, None) => (belief.middle().clamp(first, ceiling - 1), goal.initial_s()),
         }
     }
 
-    /// A trial towards a lower bound: long enough to count for it, once that is likely.
+    /// A trial towards a lower bound: full-length once the bound is likely.
     fn low_end(&self, goal: &SearchGoal, rung: usize, sure: f64) -> (usize, f64) {
         (rung, if self.is_open(rung, sure) { goal.initial_s() } else { goal.final_s() })
     }
 
-    /// A trial towards an upper bound: no longer than it takes.
+    /// A trial towards an upper bound: as short as possible.
     fn high_end(&self, goal: &SearchGoal, rung: usize, sure: f64) -> (usize, f64) {
         if self.is_open(rung, sure) {
             return (rung, goal.initial_s());
         }
-        // One trial of more than what is missing, as short as may be. Low-loss short trials weigh against high-loss short
-        // ones, so where there were any it is a full-length one.
+        // One trial of just more than the missing seconds. Low-loss short trials balance high-loss short trials; if the load
+        // has any, the trial is full-length.
         let sums = self.sums(goal, rung);
         let enough_s = ((sums.missing_high_s(goal, true) / goal.initial_s()).floor() + 1.0) * goal.initial_s();
         (rung, if sums.short_low_s == 0.0 { enough_s.min(goal.final_s()) } else { goal.final_s() })
     }
 
-    /// Whether a few short trials should rather say first what becomes of a load.
+    /// Whether a load needs a few short trials first.
     fn is_open(&self, rung: usize, sure: f64) -> bool {
         sure < SURE && self.table.row(self.ladder.load(rung)).is_none_or(|row| row.trials.len() < TRIES)
     }
 
-    /// The window that promises to end the goal's search soonest, and how likely it holds the threshold.
+    /// The window that is expected to end the search soonest, and its probability to hold the threshold.
     fn best_window(&self, goal: &SearchGoal, belief: &Belief, floor: Option<usize>, ceiling: usize) -> (Window, f64) {
         let wide = self.ladder.rungs(goal.width.get());
         let below_all = floor.is_none().then_some(None);
@@ -183,12 +183,12 @@ impl Mlr {
         best.unwrap_or((Window { lower: floor, upper: None }, 0.0))
     }
 
-    /// Seconds that a lower bound still takes where no trial is a high-loss one.
+    /// Seconds until a load is a lower bound, if no further trial is a high-loss trial.
     fn low_cost(&self, goal: &SearchGoal, sums: &Sums) -> f64 {
         (sums.missing_low_s(goal) / goal.final_s() - 1e-9).ceil().max(0.0) * goal.final_s()
     }
 
-    /// Seconds that an upper bound still takes where every trial is a high-loss one.
+    /// Seconds until a load is an upper bound, if every further trial is a high-loss trial.
     fn high_cost(&self, goal: &SearchGoal, sums: &Sums) -> f64 {
         let of = |duration: f64, short| ((sums.missing_high_s(goal, short) / duration).floor() + 1.0) * duration;
         of(goal.final_s(), false).min(of(goal.initial_s(), goal.initial_s() < goal.final_s()))
@@ -215,7 +215,7 @@ impl Strategy for Mlr {
                 let (rung, duration_s) = self.trial(goal);
                 Want::Trial(self.ladder.load(rung), duration_s, Purpose::Search)
             }
-            // The first goal speaks for all.
+            // The outcome of the search is the outcome of the first goal.
             None => Want::End(match goals.first().and_then(|goal| self.regularity(goal)) {
                 Some(Regularity::Regular) => Outcome::Found,
                 Some(Regularity::AtMaximum) => Outcome::AtMaximum,

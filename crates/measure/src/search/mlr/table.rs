@@ -1,16 +1,16 @@
-//! The trials of an MLRsearch by load, and the bounds that they make.
+//! The trials of an MLRsearch by load, and the bounds that follow.
 
 use units::Fps;
 
 use super::classify::{classify, conditional_throughput, Class, Seen, Sums};
 use crate::schema::goal::SearchGoal;
 
-/// One load and the trials made at it.
+/// One load and its trials.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     /// Intended load.
     pub load: Fps,
-    /// Number and outcome of each trial, in the order made.
+    /// Number and outcome of each trial, in order of time.
     pub trials: Vec<(u32, Seen)>,
 }
 
@@ -25,13 +25,13 @@ impl Row {
         Sums::of(goal, self.seen())
     }
 
-    /// Smallest loss ratio seen: the end of the DUT's performance that has least noise in it.
+    /// Smallest loss ratio seen, which has the least noise.
     pub fn least_loss(&self) -> f64 {
         self.seen().map(|s| s.loss_ratio).fold(1.0, f64::min)
     }
 }
 
-/// Every trial seen, by load: all goals are held against all of them.
+/// Every trial seen, by load. All trials count for all goals.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LoadTable {
     /// In rising order of load.
@@ -52,13 +52,13 @@ impl LoadTable {
         &self.rows
     }
 
-    /// The trials at a load, when there are any.
+    /// The trials at a load, if any.
     pub fn row(&self, load: Fps) -> Option<&Row> {
         let at = self.rows.binary_search_by(|row| row.load.get().total_cmp(&load.get()));
         at.ok().and_then(|at| self.rows.get(at))
     }
 
-    /// The bounds of a goal as they stand.
+    /// The current bounds of a goal.
     pub fn bounds(&self, goal: &SearchGoal) -> RelevantBounds {
         let class = |row: &&Row| classify(goal, row.seen());
         let upper = self.rows.iter().find(|row| class(row) == Class::Upper).map(|row| row.load);
@@ -67,18 +67,18 @@ impl LoadTable {
         RelevantBounds { lower, upper }
     }
 
-    /// Conditional Throughput at a load.
+    /// The Conditional Throughput at a load.
     pub fn conditional_throughput(&self, goal: &SearchGoal, load: Fps) -> Option<Fps> {
         let seen: Vec<Seen> = self.row(load)?.seen().copied().collect();
         conditional_throughput(goal, load, &seen)
     }
 }
 
-/// The Relevant Lower and Upper Bound (RFC 9971): loss inversion is resolved in favour of the upper bounds. Without an
-/// upper bound, the largest lower bound is only an effective one.
+/// The Relevant Lower and Upper Bound (RFC 9971): with loss inversion, the upper bounds win. Without an upper bound, the
+/// largest lower bound is only an effective one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct RelevantBounds {
-    /// Largest lower bound below the upper one.
+    /// Largest lower bound below the upper bound.
     pub lower: Option<Fps>,
     /// Smallest upper bound.
     pub upper: Option<Fps>,

@@ -1,4 +1,4 @@
-//! MLRsearch against simulated devices of known truth.
+//! MLRsearch against simulated devices with a known capacity.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn run(config: &SearchConfig, goals: &GoalSet, mut dut: SimDut) -> (Answer, Vec<
     (answer, trials)
 }
 
-/// The answer follows from the trials: everything recomputed from the records, without the search's own table.
+/// The answer follows from the trials: recomputes everything from the records, without the table of the search.
 fn assert_sound(answer: &Answer, trials: &[TrialRecord]) {
     let counted: Vec<_> = trials
         .iter()
@@ -143,7 +143,7 @@ fn every_end_has_its_name() {
     assert_eq!((ended, goals), (Outcome::BelowMinimum, vec![BelowMinimum; 2]));
     assert!(trials < 60 && answer.throughput.is_none(), "{trials}");
 
-    // Frames enough to fail the goal without loss everywhere, not the other.
+    // Enough lost frames to fail the goal without loss at every load, but not the goal with 0.5 %.
     let above = SearchConfig { lower: Fps::new(1e6).unwrap(), ..config() };
     let (answer, _) = run(&above, &csit, dut("sim:capacity=10M,stalls=5/s:20"));
     assert_eq!((answer.goals[0].regularity, answer.goals[1].regularity), (BelowMinimum, Regular));
@@ -162,8 +162,8 @@ fn every_end_has_its_name() {
 #[test]
 fn a_dut_that_loses_only_at_low_load_is_found_above_or_below() {
     let (answer, trials) = run(&config(), &GoalSet::csit(), dut("sim:capacity=10M,inversion=1k-5M:10%"));
-    assert_eq!((answer.outcome, trials.len()), (Outcome::Found, 34), "nobody looked down there");
-    // Where the search does meet the band it believes it: nothing below is good.
+    assert_eq!((answer.outcome, trials.len()), (Outcome::Found, 34), "no trial was made in the band");
+    // A search with a trial in the band takes its loss as an upper bound.
     let (answer, _) = run(&config(), &GoalSet::csit(), dut("sim:capacity=10M,inversion=1-10M:10%"));
     assert_eq!(answer.outcome, Outcome::BelowMinimum);
 }
@@ -194,7 +194,7 @@ fn trials_and_time_are_bounded_and_what_stands_is_kept() {
 
 #[test]
 fn the_warm_up_counts_for_nothing() {
-    // All of the warm-up is lost; had it counted, the highest load would have had a high-loss trial.
+    // The warm-up loses every frame. If it counted, the highest load would have a high-loss trial.
     let mut dut = dut("sim:capacity=30M,dead=0s-2s");
     dut.wait(1.5);
     let (answer, trials) = dut.drive(&mut MlrSearch::new(config(), GoalSet::csit(), 0.5), 100);
@@ -249,7 +249,7 @@ fn any_goals() -> impl Strategy<Value = GoalSet> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever the DUT, the tester and the goals: it ends within its bounds, and the answer follows from the trials.
+    /// With any DUT, tester and goals, the search ends within its bounds, and the answer follows from the trials.
     #[test]
     fn every_search_ends_in_a_verdict(
         goals in any_goals(), capacity in 1e4f64..3e7, onset in prop_oneof![Just(0.0), 0.0f64..0.05],
@@ -275,7 +275,7 @@ proptest! {
         prop_assert!(trials.iter().all(|t| t.spec.load_fps <= config.upper));
     }
 
-    /// A sharp DUT without noise: both bounds around its capacity, and next to no trial too many.
+    /// A sharp DUT without noise: both bounds are around its capacity, with hardly a trial too many.
     #[test]
     fn a_clean_dut_is_found_wherever_it_is(capacity in 5e4f64..1.98e7, seed in any::<u64>()) {
         let mut dut = SimSetup { queue: 0, ..SimSetup::new(capacity, seed) }.start();
@@ -285,7 +285,7 @@ proptest! {
         prop_assert_eq!(answer.outcome, Outcome::Found);
         prop_assert!(trials.len() <= 40, "{}", trials.len());
         let ndr = &answer.goals[0];
-        // The whole frames of a second.
+        // Loads are whole frames per second.
         prop_assert!(ndr.lower_fps.unwrap().get() <= capacity + 1.0 && capacity < ndr.upper_fps.unwrap().get() + 1.0);
     }
 }
