@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use failure::Failure;
 use measure::{
-    plan::{Test, ValidPlan},
+    plan::{EvidenceBy, Method, Test, ValidPlan},
     procedure::Known,
     result::{MixFacts, Outcome, RunResult, SizeResult, Standing, TestResult, Warning, SCHEMA},
     search::SearchConfig,
@@ -73,7 +73,11 @@ impl<'a, T: Testbed> Controller<'a, T> {
         let duration = self.plan.search.duration;
         self.display.show(&self.line("self-test", size, index));
         let most = self.testbed.prepare(size, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
-        let config = SearchConfig::for_size(&self.plan, size, self.testbed.facts().link, most)?;
+        if index == 0 {
+            self.await_device(size, index)?;
+        }
+        let mut config = SearchConfig::for_size(&self.plan, size, self.testbed.facts().link, most)?;
+        config.by_slices = self.by_slices();
         let mut known = None;
         if self.plan.runs(Test::Throughput) {
             let result = self.throughput(&config, index, most)?;
@@ -89,6 +93,23 @@ impl<'a, T: Testbed> Controller<'a, T> {
             }
         }
         self.procedures(&config, index, most, known)
+    }
+
+    /// Waits until a frame comes back through an outside device, for a while: a guest may still boot, a bridge still listen.
+    /// A device that never answers is left to the search, which tells why.
+    fn await_device(&mut self, size: Frames, index: usize) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < self.plan.trust.ready_timeout && self.testbed.device_answers()? == Some(false) {
+            self.display.show(&self.line("waiting for the device", size, index));
+        }
+        Ok(())
+    }
+
+    /// Whether the search for the throughput goes by slices.
+    pub(crate) fn by_slices(&self) -> bool {
+        let plan = &self.plan;
+        let by_slices = plan.trust.evidence == EvidenceBy::Slices && self.testbed.has_slices();
+        by_slices && plan.search.method == Method::Rfc2544
     }
 
     /// Runs one trial and keeps it. `None` when a signal came.

@@ -38,7 +38,8 @@ impl<T: Testbed> Controller<'_, T> {
         let mut load = found;
         for step in 0..=STEPS_DOWN {
             let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
-            let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), ..spec };
+            let by_slices = self.by_slices();
+            let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), by_slices, ..spec };
             let tester_limited = answer.outcome == Outcome::TesterLimited;
             let mut attempts = Confirmation::new(max_repeats, answer.placement, tester_limited);
             let valid = loop {
@@ -82,7 +83,11 @@ impl<T: Testbed> Controller<'_, T> {
                 load = Fps::from_raw(load.get() * TESTER_STEP);
                 continue;
             };
-            if goals || trial.loss_ratio() <= tolerated.get() {
+            let loss = match trial.evidence.as_ref().filter(|_| by_slices) {
+                Some(e) if e.offered > 0 => e.lost as f64 / e.offered as f64,
+                _ => trial.loss_ratio(),
+            };
+            if goals || loss <= tolerated.get() {
                 if step > 0 && answer.outcome == Outcome::TesterLimited {
                     notes.push(format!(
                         "lowered from {found}: the tester does not offer that for {duration_s} s without a break"

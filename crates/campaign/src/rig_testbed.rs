@@ -8,6 +8,7 @@ use measure::{
     label::LabelFacts,
     plan::{Traffic, ValidPlan},
     result::SelfTestPoint,
+    timeline::Timeline,
     trial::TrialRecord,
 };
 use rig::{facts, Device, MachineOptions, Rig, RigOptions, SentFlows, Streams, TesterPort, TrialEnd, TrialRequest};
@@ -33,6 +34,8 @@ pub struct RigTestbed {
     pub cut: Option<TrialRecord>,
     /// Self-tests so far.
     pub selftest: Vec<SelfTestPoint>,
+    /// The last trial over time.
+    pub timeline: Timeline,
     /// Unexpected frames of the last trial, by port.
     pub samples: Vec<Vec<Sample>>,
     /// What the last trial sent of a flow program.
@@ -79,6 +82,7 @@ impl RigTestbed {
             streams: None,
             cut: None,
             selftest: Vec::new(),
+            timeline: Timeline::default(),
             samples: Vec::new(),
             sent_flows: None,
         })
@@ -154,6 +158,7 @@ impl Testbed for RigTestbed {
                 Ok(None)
             }
             TrialEnd::Done(done) => {
+                self.timeline = done.timeline;
                 self.samples = done.samples;
                 self.sent_flows = done.sent_flows;
                 // The device may need its rest, and so do the addresses it learned.
@@ -161,6 +166,17 @@ impl Testbed for RigTestbed {
                 Ok(Some(done.record))
             }
         }
+    }
+
+    fn device_answers(&mut self) -> Result<Option<bool>, Failure> {
+        match &self.streams {
+            Some(streams) if self.rig.built_in.is_none() => self.rig.device_answers(streams, &self.stop),
+            _ => Ok(Some(true)),
+        }
+    }
+
+    fn has_slices(&self) -> bool {
+        true
     }
 
     fn facts(&self) -> TestbedFacts {

@@ -34,6 +34,21 @@ pub trait Testbed {
     /// The next trial is one in which an event is caused: for a simulated device, which no command can reset.
     fn cause_event(&mut self) {}
 
+    /// Sends a few of the frames made ready and tells whether one came back; `None` when a signal came. A device in this
+    /// process always answers.
+    ///
+    /// # Errors
+    ///
+    /// The rig fails.
+    fn device_answers(&mut self) -> Result<Option<bool>, Failure> {
+        Ok(Some(true))
+    }
+
+    /// Whether trials come with evidence by slices.
+    fn has_slices(&self) -> bool {
+        false
+    }
+
     /// What the result says of the testbed, as of now.
     fn facts(&self) -> TestbedFacts;
 

@@ -61,7 +61,9 @@ impl<T: Testbed> Controller<'_, T> {
             notes.push(nothing_came_back(&records, &self.testbed.ports()));
         }
         let invalid = records.iter().filter(|r| !r.valid()).count() as u32;
-        let facts = LabelFacts { repeated: invalid, mix: config.frame_size.mix(), ..self.testbed.facts().labels };
+        let aside_share = answer.interval.map(|found| found.aside_share);
+        let mix = config.frame_size.mix();
+        let facts = LabelFacts { repeated: invalid, mix, aside_share, ..self.testbed.facts().labels };
         let (standard, compliance) = label::throughput(&self.plan, &facts);
         let (latency_standard, latency_compliance) =
             confirmed.as_ref().map(|_| label::latency(&self.plan, &facts)).unzip();
@@ -71,6 +73,7 @@ impl<T: Testbed> Controller<'_, T> {
             outcome: answer.outcome,
             throughput_fps: answer.throughput,
             upper_bound_fps: answer.upper_bound,
+            answer: answer.interval,
             standard,
             compliance: Some(compliance),
             latency_standard,

@@ -5,7 +5,7 @@ use std::sync::{
     Arc,
 };
 
-use packet::{Buffer, Burst, Clock, GapMeter, Rx, Tx};
+use packet::{Absence, Buffer, Burst, Clock, GapMeter, Rx, Tx};
 
 use crate::{
     node::{NodeStats, NodeTimer},
@@ -42,12 +42,21 @@ pub struct Settings {
     pub node_sample: u32,
     /// Polling gaps of at least so many ticks are summed.
     pub gap_threshold: u64,
+    /// So many of these gaps are remembered with their times.
+    pub gaps_logged: usize,
 }
 
 impl Default for Settings {
-    /// No retries, nothing waits, nodes timed in every poll, every gap summed.
+    /// No retries, nothing waits, nodes timed in every poll, every gap summed, none remembered.
     fn default() -> Self {
-        Self { tx_retries: 0, tx_policy: TxPolicy::NOW, node_clocks: true, node_sample: 1, gap_threshold: 0 }
+        Self {
+            tx_retries: 0,
+            tx_policy: TxPolicy::NOW,
+            node_clocks: true,
+            node_sample: 1,
+            gap_threshold: 0,
+            gaps_logged: 0,
+        }
     }
 }
 
@@ -108,7 +117,7 @@ where
             out: Outputs::new(tx.len()),
             counts: Counts::new(inputs.iter().map(stats).collect()),
             sampling: Sampling::new(settings.node_clocks, settings.node_sample),
-            gaps: GapMeter::new(settings.gap_threshold),
+            gaps: GapMeter::new(settings.gap_threshold).with_log(settings.gaps_logged),
             control: Arc::new(Control::new(Snapshot::default())),
             answered: 0,
             function,
@@ -123,6 +132,11 @@ where
     /// The handle by which another thread reads the counters and stops the loop.
     pub fn control(&self) -> Arc<Control> {
         Arc::clone(&self.control)
+    }
+
+    /// The gaps remembered since the gap meter started, in order.
+    pub fn absences(&self) -> &[Absence] {
+        self.gaps.absences()
     }
 
     /// The function.
@@ -214,8 +228,7 @@ where
         self.share_out();
         self.control.publish(request, self.snapshot());
         if let Some(threshold) = threshold {
-            self.gaps = GapMeter::new(threshold);
-            self.gaps.start(now);
+            self.gaps.start_with(threshold, now);
         }
         let answered = self.clock.now();
         self.counts.loop_clocks += answered.saturating_sub(now);

@@ -14,11 +14,15 @@ pub mod score;
 pub mod shape;
 pub mod sweep;
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, Subcommand};
 use measure::plan::Test;
 use units::{FrameSize, Frames, Load};
 
-pub use groups::{GoalsArg, IpArg, L4Arg, MachineArgs, MethodArg, OutputArgs, PortArgs, SearchArgs, TrafficArgs};
+pub use groups::{
+    EvidenceArg, GoalsArg, IpArg, L4Arg, MachineArgs, MethodArg, OutputArgs, PortArgs, SearchArgs, TrafficArgs,
+};
 
 /// How fast a machine forwards packets, at which loss and latency, whether the number can be trusted, and why it is
 /// not higher.
@@ -142,6 +146,10 @@ pub struct TrialArgs {
     /// How long to wait for frames in flight.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "2s")]
     pub residual: String,
+    /// Write the trial over time: slices of 0.1 to 1 ms, each with frames, delays and who was away. A picture in a file named
+    /// .svg, CSV in any other.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub slices: Option<PathBuf>,
     #[command(flatten)]
     pub shape: shape::ShapeArgs,
     #[command(flatten)]

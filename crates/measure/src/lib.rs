@@ -8,6 +8,7 @@ pub mod addresses;
 pub mod attempts;
 pub mod bisection;
 pub mod diagnose;
+pub mod evidence;
 pub mod label;
 pub mod metrics;
 pub mod placement;
@@ -20,4 +21,4 @@ pub mod standing;
 pub mod upgrade;
 pub mod validity;
 
-pub use schema::{result, shape, sweep, trial};
+pub use schema::{answer, result, shape, sweep, timeline, trial};

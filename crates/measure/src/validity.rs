@@ -61,8 +61,14 @@ type Check = fn(&Evidence<'_>) -> Option<(Rule, String)>;
 
 /// Every rule that the trial broke, in the order of [`Rule`].
 pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
-    let checks: [Check; 9] =
+    let whole: [Check; 9] =
         [tester_short, late, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
+    // Slices say themselves which of them count: a trial is not discarded for what happened in the others.
+    let slices: [Check; 2] = [counters, clock];
+    let checks: &[Check] = match evidence.trial.spec.by_slices && evidence.trial.evidence.is_some() {
+        true => &slices,
+        false => &whole,
+    };
     checks.iter().filter_map(|check| check(evidence)).map(|(rule, text)| Violation { rule, text }).collect()
 }
 
@@ -72,7 +78,10 @@ pub fn settle(trial: &mut TrialRecord, conditions: &Conditions<'_>) {
     let Conditions { trust, tsc_invariant, selftest_max, probes_expected } = *conditions;
     let mut violations = judge(&Evidence { trial, trust, tsc_invariant, selftest_max });
     let seen = &mut trial.interference;
-    if probes_expected && (seen.core_to_core_before_ns.is_none() || seen.core_to_core_after_ns.is_none()) {
+    if probes_expected
+        && !trial.spec.by_slices
+        && (seen.core_to_core_before_ns.is_none() || seen.core_to_core_after_ns.is_none())
+    {
         seen.placement = None;
         let text =
             "the other core did not answer the probe, so the placement of the cores is unknown: keep its CPU free";

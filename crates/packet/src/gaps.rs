@@ -1,7 +1,7 @@
 //! Polling gaps: how long a core was away from its loop.
 
 /// The gaps between the polls of one loop. Ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GapMeter {
     start: u64,
     last: u64,
@@ -9,6 +9,35 @@ pub struct GapMeter {
     /// The least gap that changes anything: the poll is one comparison while gaps are small.
     notable: u64,
     gaps: Gaps,
+    log: Log,
+}
+
+/// One gap of at least the threshold. Ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Absence {
+    /// The last poll before it.
+    pub from: u64,
+    /// The first poll after it.
+    pub to: u64,
+}
+
+/// The gaps of at least the threshold, in order, in memory that was allocated before.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Log {
+    all: Box<[Absence]>,
+    used: usize,
+}
+
+impl Log {
+    fn add(&mut self, gap: Absence) {
+        if let Some(free) = self.all.get_mut(self.used) {
+            *free = gap;
+            self.used += 1;
+        } else if let Some(last) = self.all.last_mut() {
+            // A full log never claims that the loop was there when it was not.
+            last.to = gap.to;
+        }
+    }
 }
 
 /// What a [`GapMeter`] found. Ticks.
@@ -31,12 +60,32 @@ impl GapMeter {
     pub fn new(threshold: u64) -> Self {
         let threshold = threshold.max(1);
         let gaps = Gaps { threshold, ..Gaps::default() };
-        Self { start: 0, last: u64::MAX, threshold, notable: 1, gaps }
+        Self { start: 0, last: u64::MAX, threshold, notable: 1, gaps, log: Log::default() }
+    }
+
+    /// Also remembers when each gap of at least the threshold was: so many of them. When there are more, the last
+    /// one remembered lasts to the end of them all.
+    #[must_use]
+    pub fn with_log(mut self, most: usize) -> Self {
+        self.log = Log { all: vec![Absence::default(); most].into_boxed_slice(), used: 0 };
+        self
     }
 
     /// Forgets everything; the first gap is measured from here.
     pub fn start(&mut self, now: u64) {
-        *self = Self { start: now, last: now, ..Self::new(self.threshold) };
+        let Log { all, .. } = std::mem::take(&mut self.log);
+        *self = Self { start: now, last: now, log: Log { all, used: 0 }, ..Self::new(self.threshold) };
+    }
+
+    /// The same, with another threshold.
+    pub fn start_with(&mut self, threshold: u64, now: u64) {
+        self.threshold = threshold.max(1);
+        self.start(now);
+    }
+
+    /// The gaps remembered, in order.
+    pub fn absences(&self) -> &[Absence] {
+        self.log.all.get(..self.log.used).unwrap_or_default()
     }
 
     /// To be called once a loop with the time.
@@ -64,6 +113,7 @@ impl GapMeter {
         if gap >= self.threshold {
             self.gaps.count += 1;
             self.gaps.total += gap;
+            self.log.add(Absence { from: self.last, to: self.last + gap });
         }
         self.notable = self.threshold.min(self.gaps.largest + 1);
     }
@@ -90,6 +140,28 @@ mod tests {
         meter.start(5000);
         meter.poll(5007);
         assert_eq!(meter.gaps(), Gaps { largest: 7, largest_at: 0, count: 0, total: 0, threshold: 100 });
+    }
+
+    #[test]
+    fn gaps_are_remembered_and_a_full_log_loses_none() {
+        let mut meter = GapMeter::new(100).with_log(2);
+        let absences = |meter: &GapMeter| meter.absences().iter().map(|a| (a.from, a.to)).collect::<Vec<_>>();
+        meter.start(1000);
+        for now in [1010, 1110, 1200] {
+            meter.poll(now);
+        }
+        assert_eq!(absences(&meter), [(1010, 1110)]);
+        for now in [1300, 1310, 1500] {
+            meter.poll(now);
+        }
+        assert_eq!(absences(&meter), [(1010, 1110), (1200, 1500)]);
+        assert_eq!((meter.gaps().count, meter.gaps().total), (3, 390));
+        meter.start_with(50, 2000);
+        for now in [2010, 2060] {
+            meter.poll(now);
+        }
+        assert_eq!(absences(&meter), [(2010, 2060)]);
+        assert_eq!(GapMeter::new(1).absences(), []);
     }
 
     #[test]

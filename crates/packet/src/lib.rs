@@ -19,6 +19,6 @@ pub mod stamp;
 
 pub use buffer::{Buffer, Burst, Captured, BURST};
 pub use clock::{since_1970, Clock, ClockPair, FakeClock};
-pub use gaps::{GapMeter, Gaps};
+pub use gaps::{Absence, GapMeter, Gaps};
 pub use io::{Alloc, Rx, Tx};
 pub use mac::{MacAddr, MacAddrError};

@@ -77,6 +77,15 @@ pub(crate) fn loss(directions: &[DirectionCounts]) -> Option<Ratio> {
     (intended > 0).then(|| Ratio::of(lost, intended))
 }
 
+/// Loss at the throughput of a size: by slices, that of the slices that count.
+pub(crate) fn loss_at(result: &RunResult, size: &SizeResult) -> Option<Ratio> {
+    let trial = result.trials.iter().find(|t| Some(t.number) == size.at_throughput_trial && t.spec.by_slices);
+    match trial.and_then(|trial| trial.evidence.as_ref()).filter(|e| e.offered > 0) {
+        Some(e) => Some(Ratio::of(e.lost, e.offered)),
+        None => loss(&size.at_throughput),
+    }
+}
+
 /// Smallest, mean and largest delay over all directions, ns.
 pub(crate) fn latency(directions: &[DirectionCounts]) -> Option<(u64, f64, u64)> {
     let all: Vec<&LatencySummary> = directions.iter().filter_map(|d| d.latency.as_ref()).collect();

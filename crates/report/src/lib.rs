@@ -24,6 +24,7 @@ mod sections;
 pub mod selftest;
 mod several;
 pub mod sheet;
+pub mod slices;
 mod standing;
 mod style;
 pub mod svg;

@@ -7,7 +7,7 @@ use std::{
 
 use dpdk::{Eal, Tsc};
 use measure::trial::DutReport;
-use packet::Gaps;
+use packet::{Absence, Gaps};
 use traffic::{
     control::Control,
     worker::{Receives, Sends, Worker, WorkerCounters},
@@ -44,6 +44,8 @@ pub struct TrialCapture {
     /// Polling gaps of the built-in device while frames were sent.
     pub dut_gaps: Option<Gaps>,
     pub dut_report: Option<DutReport>,
+    /// When the built-in device was away, in order.
+    pub dut_absences: Vec<Absence>,
 }
 
 impl TrialDriver<'_> {
@@ -67,7 +69,7 @@ impl TrialDriver<'_> {
             // The device's loop must end on every way out, or the scope would wait for ever.
             let _dut_ends = SetOnDrop(dut_stop_ref);
             let forwarder = dut.as_mut().map(BuiltIn::polling);
-            let dut = match forwarder {
+            let running = match forwarder {
                 Some(forwarder) => {
                     let dut_control = forwarder.control();
                     let job = s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?;
@@ -83,13 +85,13 @@ impl TrialDriver<'_> {
             // Gaps of the device count only while frames are sent: later gaps lose nothing.
             let mut gaps = None;
             let mut sent = || {
-                let now = dut.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
+                let now = running.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
                 gaps = now.map(|snapshot| snapshot.gaps);
             };
             wait(done_ref, control, self.stop, self.request, tick, &mut sent);
             let tester = job.join();
             dut_stop_ref.store(true, Ordering::Relaxed);
-            if let Some((job, begun, _)) = dut {
+            if let Some((job, begun, _)) = running {
                 let snapshot = job.join()?;
                 let begun = begun.map_err(Failure::failed)?;
                 dut_gaps = Some(gaps.unwrap_or(snapshot.gaps));
@@ -97,7 +99,8 @@ impl TrialDriver<'_> {
             }
             Ok(tester?)
         })?;
-        Ok(TrialCapture { counters, drift_ppm, dut_gaps, dut_report })
+        let dut_absences = dut.as_mut().map(|dut| dut.polling().absences().to_vec()).unwrap_or_default();
+        Ok(TrialCapture { counters, drift_ppm, dut_gaps, dut_report, dut_absences })
     }
 }
 

@@ -15,6 +15,7 @@ mod lock_file;
 mod machine;
 mod polling_cpus;
 mod probe;
+mod ready;
 mod record;
 mod replay;
 mod request;

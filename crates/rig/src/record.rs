@@ -5,13 +5,14 @@ use host::CpuSnapshot;
 use measure::{
     metrics::{self, Distribution},
     shape::{LastLost, Outage, WindowSummary},
+    timeline::{Absence, Party, Slice},
     trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, LcoreRole, NodeReport},
 };
-use packet::Gaps;
+use packet::{Absence as Gap, Gaps};
 use traffic::{
-    checker::{Checker, Interval, Losses},
+    checker::{CameSlice, CheckedSlice, Checker, Interval, Losses},
     histogram::LogHistogram,
-    worker::TxCounters,
+    worker::{SentSlice, TxCounters},
 };
 use units::Nanos;
 
@@ -129,6 +130,33 @@ fn window(of: &Interval, hz: u64) -> WindowSummary {
         ipdv: (pairs > 0).then_some(IpdvSummary { pairs, min_ns, p5_ns, p50_ns, p95_ns, max_ns, mean_abs_ns }),
         ..WindowSummary::default()
     }
+}
+
+/// The slices of a direction: what its sender and its checker counted.
+pub fn slices(sent: &[SentSlice], checked: &[CheckedSlice], hz: u64) -> Vec<Slice> {
+    let ns = |ticks: u64| u32::try_from(Nanos::from_ticks(ticks, hz).0).unwrap_or(u32::MAX);
+    let one = |(sent, checked): (&SentSlice, &CheckedSlice)| {
+        let CheckedSlice { departed, arrived, duplicates } = *checked;
+        let min = |came: CameSlice| if came.frames > 0 { ns(came.min.into()) } else { 0 };
+        Slice {
+            sent: sent.sent,
+            refused: sent.refused,
+            received: departed.frames,
+            min_delay_ns: min(departed),
+            mean_delay_ns: ns(departed.sum / u64::from(departed.frames).max(1)),
+            arrived: arrived.frames,
+            arrival_min_delay_ns: min(arrived),
+            duplicates,
+        }
+    };
+    sent.iter().zip(checked).map(one).collect()
+}
+
+/// When a lcore was away for at least so many seconds, of what it remembers: what lies within the trial.
+pub fn absences(who: Party, gaps: &[Gap], times: Times, end_s: f64, least_s: f64) -> Vec<Absence> {
+    let one = |gap: &Gap| Absence { who, from_s: times.seconds(gap.from), to_s: times.seconds(gap.to) };
+    let counts = |gap: &Absence| gap.from_s < end_s && gap.to_s - gap.from_s >= least_s;
+    gaps.iter().filter(|gap| gap.to > times.started).map(one).filter(counts).collect()
 }
 
 fn distribution(h: &LogHistogram) -> Distribution {

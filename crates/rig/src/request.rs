@@ -2,6 +2,7 @@
 
 use measure::{
     plan::Trust,
+    timeline::Timeline,
     trial::{TrialRecord, TrialSpec},
 };
 use traffic::checker::Sample;
@@ -35,6 +36,8 @@ pub struct Finished {
     pub record: TrialRecord,
     /// Unexpected frames seen at each receiving port.
     pub samples: Vec<Vec<Sample>>,
+    /// The trial over time; empty of a replay, and of a trial with windows.
+    pub timeline: Timeline,
     /// What was sent of a flow program.
     pub sent_flows: Option<SentFlows>,
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use dpdk::PortStats;
 use failure::{Failure, Stop};
 use measure::{
+    evidence,
     plan::Placements,
+    timeline::{self, Party, Timeline},
     trial::{Interference, LcoreRole, TrialRecord},
     validity::{self, Conditions},
 };
@@ -24,6 +26,9 @@ use crate::{
     tester_port::drain,
     worker::{tester_worker, Counted},
 };
+
+/// See [`Rig::longest_call_s`].
+const KERNEL_CALL_S: f64 = 1e-3;
 
 impl Rig {
     /// Runs one trial and judges it.
@@ -62,19 +67,20 @@ impl Rig {
         let duration = (request.spec.duration_s * hz as f64) as u64;
         let driver = TrialDriver { control: &control, stop, request, threshold };
         let Self { ports, built_in, frames, eal, clock, .. } = self;
-        let (capture, counted) = match &streams.replay {
+        let (capture, tester_absences, counted) = match &streams.replay {
             None => {
                 let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
                 let capture = driver.run(eal, clock, built_in, &mut worker, tick)?;
-                (capture, Counted::of(worker))
+                let away = worker.absences().to_vec();
+                (capture, away, Counted::of(worker))
             }
             Some(replay) => {
                 let mut worker = replay.worker(ports, streams.directions, frames, hz, threshold)?;
                 let capture = driver.run(eal, clock, built_in, &mut worker, tick)?;
-                (capture, Counted::Replayed(replay::directions(worker, hz)))
+                (capture, Vec::new(), Counted::Replayed(replay::directions(worker, hz)))
             }
         };
-        let TrialCapture { counters, drift_ppm, dut_gaps, mut dut_report } = capture;
+        let TrialCapture { counters, drift_ppm, dut_gaps, mut dut_report, dut_absences } = capture;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -89,6 +95,19 @@ impl Rig {
             vec![record::lcore(LcoreRole::Tester, TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
         lcores.extend(dut_gaps.map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
         let times = record::Times { hz, started: counters.started };
+        let mut timeline = Timeline {
+            slice_s: timeline::grid(request.spec.duration_s, request.spec.shape.peak(request.spec.load_fps)).0,
+            directions: counted.slices(hz),
+            absences: record::absences(
+                Party::Tester,
+                &tester_absences,
+                times,
+                request.spec.duration_s,
+                self.longest_call_s(),
+            ),
+        };
+        timeline.absences.extend(record::absences(Party::Device, &dut_absences, times, request.spec.duration_s, 0.0));
+        timeline.absences.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
         let (mut directions, samples, sent_flows) = counted.directions(&request.spec, times);
         for (i, d) in directions.iter_mut().enumerate() {
             let [from, to] = [i, 1 - i].map(|end| self.ports.get(end).map_or_else(String::new, |e| e.name.clone()));
@@ -106,7 +125,7 @@ impl Rig {
         let ended = control.ended().unwrap_or(counters.left).max(due);
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
-        let combined = request.trust.placements == Placements::Combined;
+        let combined = request.trust.placements == Placements::Combined || request.spec.by_slices;
         let mut record = TrialRecord {
             number: self.number,
             spec: request.spec,
@@ -121,11 +140,12 @@ impl Rig {
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,
+            evidence: evidence::of(&timeline, request.spec.duration_s, self.built_in.is_some()),
             violations: Vec::new(),
         };
         if stopped {
             record.violations.push(validity::cut_short(&record));
-            return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, sent_flows })));
+            return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, timeline, sent_flows })));
         }
         let conditions = Conditions {
             trust: request.trust,
@@ -134,7 +154,17 @@ impl Rig {
             probes_expected: self.cpus.other.is_some() && self.classifier.classes() > 0 && !combined,
         };
         validity::settle(&mut record, &conditions);
-        Ok(TrialEnd::Done(Box::new(Finished { record, samples, sent_flows })))
+        Ok(TrialEnd::Done(Box::new(Finished { record, samples, timeline, sent_flows })))
+    }
+
+    /// How long a call of the tester into its ports may take, seconds: over a kernel interface the kernel forwards within the
+    /// tester's own call, and that time is the device's.
+    fn longest_call_s(&self) -> f64 {
+        let kernel = |driver: &str| driver.contains("af_packet") || driver.contains("af_xdp");
+        match self.ports.iter().any(|port| kernel(port.port.driver())) {
+            true => KERNEL_CALL_S,
+            false => 0.0,
+        }
     }
 
     /// The shortest gap between polls that counts at this load, in ticks.

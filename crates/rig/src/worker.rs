@@ -4,16 +4,18 @@ use dpdk::{Mempool, PoolHandle, RxQueue, TxQueue};
 use failure::Failure;
 use measure::{
     shape::{self, LoadShape},
+    timeline,
     trial::{DirectionCounts, TrialSpec},
 };
 use traffic::{
-    checker::{Checker, Sample},
+    checker::{Checker, Grid, Sample},
     generator::Generator,
     pacer::{Pacer, Shape},
-    worker::{RxTask, TxCounters, TxTask, Worker},
+    worker::{RxTask, SentSlice, TxCounters, TxTask, Worker},
 };
 
 use crate::{
+    lcores::GAPS_LOGGED,
     record,
     streams::{SentFlows, Streams},
     tester_port::TesterPort,
@@ -25,6 +27,12 @@ pub(crate) type TesterWorker<'a> = Worker<TxTask<&'a mut TxQueue, PoolHandle>, R
 /// The windows of a trial: the length of one in seconds, and how many; `None` without windows.
 fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
     shape::windows(spec.window_s?, spec.duration_s)
+}
+
+/// How a trial is cut into slices, in ticks; `None` of one with windows, which has those instead.
+fn grid_of(spec: &TrialSpec, hz: u64) -> Option<Grid> {
+    let (slice_s, count) = timeline::grid(spec.duration_s, spec.shape.peak(spec.load_fps));
+    spec.window_s.is_none().then(|| Grid { width: ((slice_s * hz as f64) as u64).max(1), count })
 }
 
 /// When the frames of a trial are due.
@@ -56,6 +64,7 @@ pub fn tester_worker<'a>(
     threshold: u64,
 ) -> Result<TesterWorker<'a>, Failure> {
     let (mut txs, mut rxs) = (Vec::new(), Vec::new());
+    let grid = grid_of(spec, hz);
     for (i, port) in ports.iter_mut().enumerate() {
         let stream = &streams.specs[i.min(1)];
         if i < streams.directions {
@@ -67,7 +76,11 @@ pub fn tester_worker<'a>(
             };
             let generator = generator.map_err(Failure::usage)?;
             let pacer = pacer(spec, hz, duration);
-            txs.push(TxTask::new(&mut port.tx, frames.handle(), generator, pacer));
+            let task = TxTask::new(&mut port.tx, frames.handle(), generator, pacer);
+            txs.push(match grid {
+                Some(grid) => task.with_slices(grid),
+                None => task,
+            });
         }
         // Port i receives what the other port sends.
         let own = if 1 - i.min(1) < streams.directions { vec![1 - i as u16] } else { vec![] };
@@ -76,14 +89,23 @@ pub fn tester_worker<'a>(
         if let Some((width_s, count)) = windows_of(spec).filter(|_| !own.is_empty()) {
             checker = checker.with_intervals((width_s * hz as f64) as u64, count as usize);
         }
+        if let Some(grid) = grid.filter(|_| !own.is_empty()) {
+            checker = checker.with_slices(grid);
+        }
         rxs.push(RxTask::new(&mut port.rx, checker));
     }
-    Ok(Worker::new(txs, rxs, threshold))
+    Ok(Worker::new(txs, rxs, threshold).with_gap_log(GAPS_LOGGED))
+}
+
+/// What one port sent.
+pub(crate) struct Sent {
+    counters: TxCounters,
+    slices: Vec<SentSlice>,
 }
 
 /// What the workers of a trial counted.
 pub(crate) enum Counted {
-    Checked(Vec<TxCounters>, Vec<Checker>, Option<SentFlows>),
+    Checked(Vec<Sent>, Vec<Checker>, Option<SentFlows>),
     /// Already in the form of the record.
     Replayed(Vec<DirectionCounts>),
 }
@@ -98,13 +120,20 @@ impl Counted {
             .tx
             .into_iter()
             .map(|task| {
-                let counters = task.counters();
+                let sent = Sent { counters: task.counters(), slices: task.slices().to_vec() };
                 // The driver may still hold frames: it must send them now.
                 task.into_parts().0.tx_done_cleanup();
-                counters
+                sent
             })
             .collect();
         Self::Checked(txs, worker.rx.into_iter().map(|task| task.into_parts().1).collect(), sent_flows)
+    }
+
+    /// The slices of each direction; none of a replay.
+    pub(crate) fn slices(&self, hz: u64) -> Vec<Vec<timeline::Slice>> {
+        let Self::Checked(txs, rxs, _) = self else { return Vec::new() };
+        let slices = |(i, tx): (usize, &Sent)| Some(record::slices(&tx.slices, rxs.get(1 - i)?.slices(), hz));
+        txs.iter().enumerate().filter_map(slices).collect()
     }
 
     /// The directions without the names of their ports, the unexpected frames at each port, and what was sent of a flow
@@ -118,9 +147,9 @@ impl Counted {
             Self::Checked(txs, rxs, sent_flows) => (txs, rxs, sent_flows),
             Self::Replayed(directions) => return (directions, Vec::new(), None),
         };
-        let direction = |(i, tx): (usize, &TxCounters)| {
+        let direction = |(i, tx): (usize, &Sent)| {
             let checker = rxs.get(1 - i)?;
-            let mut d = record::direction(i as u16, tx, checker, times);
+            let mut d = record::direction(i as u16, &tx.counters, checker, times);
             if let Some((width_s, _)) = windows_of(spec) {
                 let found = checker.intervals().iter().map(|w| w.missing).sum();
                 let tail = d.lost.saturating_sub(found);

@@ -11,7 +11,7 @@ use packet::{
     Buffer, MacAddr,
 };
 use traffic::{
-    checker::Checker,
+    checker::{Checker, Grid},
     generator::Generator,
     pacer::Pacer,
     stream::{Field, FieldSpec, StreamSpec, Values},
@@ -61,11 +61,15 @@ fn fill(what: &str, spec: &StreamSpec, prefilled: bool, burst: usize) {
 }
 
 #[allow(clippy::unwrap_used)] // The specs are written here.
-fn check(what: &str, burst: usize, skip_every: usize) {
+fn check(what: &str, burst: usize, skip_every: usize, grid: Option<Grid>) {
     let pool = HeapPool::new(8192, 64);
     let generator = Generator::new(&spec(vec![], None), 0, 1, true).unwrap();
     let mut frames: Vec<HeapBuf> = (0..burst).filter_map(|_| pool.frame(generator.template())).collect();
     let mut checker = Checker::new(1, &[0], &[], generator.frame_len());
+    if let Some(grid) = grid {
+        checker = checker.with_slices(grid);
+        checker.begin(1 << 40);
+    }
     let (mut sequence, mut now) = (0u32, 1u64 << 40);
     let stamp = packet::stamp::Stamper::new(1, 0);
     let ns = best_ns(burst, || {
@@ -134,7 +138,11 @@ fn main() {
         fill("1M flows, not prefilled", &spec(vec![], Some(1_000_000)), false, burst);
     }
     for burst in [64, 32, 4] {
-        check("in sequence", burst, 0);
-        check("one in 16 lost", burst, 16);
+        // 0.1 ms each.
+        let grid = Some(Grid { width: 260_000, count: 65_536 });
+        check("in sequence", burst, 0, None);
+        check("in sequence, slices", burst, 0, grid);
+        check("one in 16 lost", burst, 16, None);
+        check("one in 16 lost, slices", burst, 16, grid);
     }
 }

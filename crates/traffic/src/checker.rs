@@ -9,11 +9,13 @@ use crate::{
     histogram::{LogHistogram, SignedHistogram},
     intervals::{Delays, Intervals},
     losses::Runs,
+    slices::{Came, CheckedSlices},
     window::{Window, WINDOW},
 };
 pub use crate::{
     intervals::Interval,
     losses::{Losses, LostRun},
+    slices::{CameSlice, CheckedSlice, Grid},
 };
 
 /// Frames kept for diagnosis.
@@ -53,6 +55,7 @@ pub struct Checker {
     /// Arrival of the last frame that came in sequence or ahead, of any stream: a queue has but one in a trial.
     arrived: Option<u64>,
     intervals: Option<Box<Intervals>>,
+    slices: Option<Box<CheckedSlices>>,
     samples: Vec<Sample>,
 }
 
@@ -157,6 +160,7 @@ impl Checker {
             until: u64::MAX,
             arrived: None,
             intervals: None,
+            slices: None,
             samples: Vec::with_capacity(SAMPLES),
         }
     }
@@ -177,20 +181,93 @@ impl Checker {
         self
     }
 
-    /// The trial begins at this tick: forgets what came before, and the first interval begins.
+    /// Also counts slice by slice; not together with intervals.
+    #[must_use]
+    pub fn with_slices(mut self, grid: Grid) -> Self {
+        self.slices = Some(Box::new(CheckedSlices::new(grid)));
+        self
+    }
+
+    /// The trial begins at this tick: forgets what came before, and the first interval and the first slice begin.
     pub fn begin(&mut self, start: u64) {
         self.forget_foreign();
+        self.slices.iter_mut().for_each(|slices| slices.begin(start));
         self.until = self.intervals.as_mut().map_or(u64::MAX, |intervals| intervals.begin(start));
     }
 
     /// Checks a burst that was received at this tick.
     #[inline]
     pub fn check<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        if self.slices.is_some() {
+            self.check_in_slices(frames, now);
+        } else {
+            self.check_part(frames, now);
+        }
+    }
+
+    #[inline]
+    fn check_part<B: Buffer>(&mut self, frames: &[B], now: u64) {
         if self.mix.is_empty() {
             self.check_burst::<B, false>(frames, now);
         } else {
             self.check_burst::<B, true>(frames, now);
         }
+    }
+
+    /// Checks a burst and counts it slice by slice. Most bursts departed in one slice, which their last frame tells: what
+    /// the counts grow by is of that slice, and no frame costs anything. Other bursts are checked in parts.
+    fn check_in_slices<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        let (copies, mut whole, mut rest) = (self.duplicates(), Came::NONE, frames);
+        loop {
+            let until = self.slices.as_ref().map_or(u64::MAX, |slices| slices.departing_until());
+            let beyond = |frame: &B| self.departure(frame).filter(|departure| *departure >= until);
+            let (part, next) = match rest.last().and_then(beyond) {
+                None => (rest, None),
+                Some(_) => {
+                    let at = rest.iter().position(|frame| beyond(frame).is_some()).unwrap_or(rest.len());
+                    (rest.get(..at).unwrap_or_default(), rest.get(at).and_then(beyond))
+                }
+            };
+            rest = rest.get(part.len()..).unwrap_or_default();
+            let (received, sum) = (self.in_sequence(), self.current.delays.sum());
+            if let Some(slices) = self.slices.as_deref_mut() {
+                slices.late = Came::NONE;
+            }
+            self.check_part(part, now);
+            let frames = self.in_sequence() - received;
+            let mut came = Came { frames, min: u64::MAX, sum: (self.current.delays.sum() - sum) as u64 };
+            if frames > 0 {
+                // Of frames with one arrival the last departure has the smallest delay.
+                came.min = self.streams.iter().map(|stream| stream.last_delay).min().unwrap_or(u64::MAX);
+            }
+            let Some(slices) = self.slices.as_deref_mut() else { return };
+            came.sum -= slices.late.sum;
+            slices.departed(came);
+            whole.join(came);
+            whole.join(slices.late);
+            match next {
+                Some(departure) => slices.roll(departure),
+                None => break,
+            }
+        }
+        let duplicates = self.duplicates() - copies;
+        if let Some(slices) = self.slices.as_deref_mut() {
+            slices.arrived(whole, duplicates, now);
+        }
+    }
+
+    /// When a frame of this trial departed.
+    fn departure<B: Buffer>(&self, frame: &B) -> Option<u64> {
+        Stamp::read(frame.data()).filter(|stamp| stamp.epoch == self.epoch).map(|stamp| stamp.departure)
+    }
+
+    /// Frames received that were not reordered.
+    fn in_sequence(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.counts.received - stream.counts.reordered).sum()
+    }
+
+    fn duplicates(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.counts.duplicates).sum()
     }
 
     #[inline]
@@ -253,6 +330,9 @@ impl Checker {
                     arrived = Some(now);
                 }
                 if stream.out_of_sequence(ahead, delay, run, self.intervals.as_deref_mut()) {
+                    if ahead < 0 {
+                        self.slices.iter_mut().for_each(|slices| slices.came_late(stamp.departure, delay));
+                    }
                     self.current.delays.record(delay);
                     if MIX {
                         self.mix_bytes += frame_len as u64;
@@ -326,6 +406,11 @@ impl Checker {
     /// Each interval that was asked for, in order.
     pub fn intervals(&self) -> Vec<Interval> {
         self.intervals.as_ref().map_or_else(Vec::new, |intervals| intervals.all(&self.current))
+    }
+
+    /// Each slice that was asked for, in order.
+    pub fn slices(&self) -> &[CheckedSlice] {
+        self.slices.as_ref().map_or(&[], |slices| slices.all())
     }
 
     /// One-way delay of every received frame, in ticks.

@@ -20,6 +20,7 @@ mod mask;
 pub mod pacer;
 mod program;
 pub mod replay;
+mod slices;
 pub mod stream;
 mod window;
 pub mod worker;

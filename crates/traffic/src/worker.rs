@@ -1,8 +1,15 @@
 //! The loop of one lcore: receives, checks, sends what is due, and watches its own gaps.
 
-use packet::{Alloc, Buffer, Burst, Clock, GapMeter, Gaps, Rx, Tx, BURST};
+use packet::{Absence, Alloc, Buffer, Burst, Clock, GapMeter, Gaps, Rx, Tx, BURST};
 
-use crate::{checker::Checker, control::Control, generator::Generator, pacer::Pacer};
+pub use crate::slices::SentSlice;
+use crate::{
+    checker::Checker,
+    control::Control,
+    generator::Generator,
+    pacer::Pacer,
+    slices::{Grid, SentSlices},
+};
 
 /// The most bursts taken from a queue in one loop: a tester that sends more than it receives would lose frames to
 /// its own full queue and blame the device.
@@ -44,6 +51,7 @@ pub struct TxTask<T: Tx, A: Alloc<Buf = T::Buf>> {
     burst: Burst<T::Buf>,
     max_burst: usize,
     counters: TxCounters,
+    slices: SentSlices,
 }
 
 /// What one transmit task did, in frames and ticks. `intended == sent + refused + skipped` once it is done.
@@ -115,7 +123,15 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
     /// A task that sends the generator's frames when the pacer says so.
     pub fn new(tx: T, alloc: A, generator: Generator, pacer: Pacer) -> Self {
         let counters = TxCounters::default();
-        Self { tx, alloc, generator, pacer, burst: Burst::new(), max_burst: BURST, counters }
+        let slices = SentSlices::default();
+        Self { tx, alloc, generator, pacer, burst: Burst::new(), max_burst: BURST, counters, slices }
+    }
+
+    /// Also counts slice by slice.
+    #[must_use]
+    pub fn with_slices(mut self, grid: Grid) -> Self {
+        self.slices = SentSlices::new(grid);
+        self
     }
 
     /// Sends at most so many frames at once, 1 to [`BURST`].
@@ -150,6 +166,11 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
         TxCounters { intended: self.pacer.intended(), skipped, ..self.counters }
     }
 
+    /// Each slice that was asked for, in order.
+    pub fn slices(&self) -> &[SentSlice] {
+        self.slices.all()
+    }
+
     /// What writes the frames.
     pub fn generator(&self) -> &Generator {
         &self.generator
@@ -164,6 +185,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
 impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for TxTask<T, A> {
     fn start(&mut self, tick: u64) {
         self.pacer.start(tick);
+        self.slices.begin(tick);
     }
 
     #[inline]
@@ -185,6 +207,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for TxTask<T, A> {
         self.generator.fill(&mut self.burst, now);
         let sent = self.tx.tx(&mut self.burst);
         self.counters.took(sent as u64, now);
+        self.slices.count(sent, offered - sent, now);
         if sent < offered {
             self.generator.unsent(offered - sent);
             self.counters.refuse((offered - sent) as u64, now);
@@ -314,6 +337,18 @@ impl<S: Sends, R: Receives> Worker<S, R> {
             published: (0, 0),
             until_publish: PUBLISH_LOOPS,
         }
+    }
+
+    /// Also remembers when so many of the gaps were.
+    #[must_use]
+    pub fn with_gap_log(mut self, most: usize) -> Self {
+        self.gaps = self.gaps.with_log(most);
+        self
+    }
+
+    /// The gaps remembered, in order.
+    pub fn absences(&self) -> &[Absence] {
+        self.gaps.absences()
     }
 
     /// Runs the trial: waits for its start, sends and checks, waits for residual frames, and returns.

@@ -187,6 +187,13 @@ pub struct SearchArgs {
     /// tst009: how often a trial with loss is repeated.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub retries: Option<u32>,
+    /// What the search of rfc2544 goes by: slices of trials in which nobody was away, or whole trials, as the standard has
+    /// it.
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub evidence: Option<EvidenceArg>,
+    /// How long to wait for the first frame through an outside device, before the first trial.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub ready_timeout: Option<String>,
     /// How often an invalid trial is repeated before the answer is inconclusive.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub max_repeats: Option<u32>,
@@ -196,6 +203,13 @@ pub struct SearchArgs {
     /// Leave out the latency trial.
     #[arg(long)]
     pub no_latency: bool,
+}
+
+/// What a search goes by.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum EvidenceArg {
+    Slices,
+    WholeTrial,
 }
 
 /// Search methods.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use campaign::plans::load;
 use failure::Failure;
-use measure::plan::{Direction, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
+use measure::plan::{Direction, EvidenceBy, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
 use super::sweep_flags;
 use crate::cli::{
-    flows_arg::FlowsArg, BenchArgs, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
+    flows_arg::FlowsArg, BenchArgs, EvidenceArg, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
 
 /// The validated plan of a `bench`: named or from a file, changed by flags.
@@ -150,8 +150,18 @@ fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
         _ => {}
     }
     set(&mut plan.trust.max_repeats, args.max_repeats);
+    set(
+        &mut plan.trust.evidence,
+        args.evidence.map(|rule| match rule {
+            EvidenceArg::Slices => EvidenceBy::Slices,
+            EvidenceArg::WholeTrial => EvidenceBy::WholeTrial,
+        }),
+    );
     if let Some(text) = &args.duration {
         s.duration = units::parse_duration(text)?;
+    }
+    if let Some(text) = &args.ready_timeout {
+        plan.trust.ready_timeout = if text == "0" { Duration::ZERO } else { units::parse_duration(text)? };
     }
     if let Some(text) = &args.latency_duration {
         plan.latency.duration = units::parse_duration(text)?;

@@ -1,15 +1,16 @@
 //! `linerate trial`: one trial with raw counts.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use campaign::{display::Display, Controller, RigTestbed, Testbed};
 use measure::{
     plan::{Plan, PlanError},
     result::{Standing, Warning, WarningKind},
     shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
+    timeline::Timeline,
     trial::{Purpose, TrialRecord, TrialSpec},
 };
-use report::progress::Line;
+use report::{progress::Line, write};
 use units::{Fps, LinkSpeed, Load};
 
 use super::{output, plan, progress::Progress, replay, times::time};
@@ -50,6 +51,12 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage("--csv-tests: a trial runs no tests: use --csv FILE for its counts"));
     }
     output::check(&args.output)?;
+    if let Some(path) = &args.slices {
+        if args.replay.replay.is_some() {
+            return Err(Failure::usage("--slices: a replay has no slices: leave one of them out"));
+        }
+        write::probe(path).map_err(Failure::machine)?;
+    }
     let by_link = [args.load, args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
     let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));
     if plan.link.speed.is_some() || !(by_link || args.shape.bursts.is_some()) {
@@ -78,6 +85,9 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         progress.show(&line);
     })?;
     progress.clear();
+    if let Some(path) = &args.slices {
+        write_slices(path, &controller.testbed.timeline, &spec)?;
+    }
     let standing = match &record {
         None => Standing::Stopped,
         Some(r) if !r.valid() => Standing::NotTrustworthy,
@@ -101,6 +111,18 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         )));
     }
     Ok(exit)
+}
+
+/// The trial over time: a picture in a file named .svg, CSV in any other.
+fn write_slices(path: &Path, timeline: &Timeline, spec: &TrialSpec) -> Result<(), Failure> {
+    let text = match path.extension().is_some_and(|extension| extension == "svg") {
+        true => {
+            let title = format!("{} at {}", spec.frame_size_bytes.with_unit("B"), spec.load_fps);
+            report::svg::timeline(timeline, &title).map_err(Failure::failed)?
+        }
+        false => report::slices::csv(timeline),
+    };
+    write::write_atomic(path, text.as_bytes()).map_err(Failure::machine)
 }
 
 /// An error of the plan made from the flags, with flags instead of plan keys.

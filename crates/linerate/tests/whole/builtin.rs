@@ -250,10 +250,14 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         let found = answer["throughput_fps"].as_f64().unwrap();
         assert!((196e3..=202e3).contains(&found), "{answer}");
         let trials = result["trials"].as_array().unwrap();
-        let stalled =
-            |t: &&serde_json::Value| t["violations"].as_array().unwrap().iter().any(|v| v["rule"] == "stalled");
-        // Trials of a frozen device were discarded and are still shown. The answer uses none of them.
-        assert!(trials.iter().filter(stalled).count() > 0, "{result}");
+        // The slices of a frozen device are set aside. The rest of the trial counts.
+        let aside = |t: &&serde_json::Value| t["evidence"]["aside_s"].as_f64().unwrap() >= 0.03;
+        // A freeze may fall between two trials.
+        let hit = trials.iter().filter(aside).count() > 0;
+        if !hit && Instant::now() < until {
+            continue;
+        }
+        assert!(hit, "{result}");
         break;
     }
 }

@@ -62,7 +62,7 @@ fn testpmd_over_memif_agrees_with_us() {
     let dir = tempfile::tempdir().unwrap();
     let (plan, json) = (dir.path().join("plan.toml"), dir.path().join("r.json"));
     let one_trial = "[search]\nupper = '200kpps'\nmax_trials = 1\nduration = '500ms'\n[latency]\nenabled = false\n";
-    let rest = "[trust]\nsettle = '2s'\nresidual = '300ms'\nselftest = false\n";
+    let rest = "[trust]\nready_timeout = '0s'\nsettle = '2s'\nresidual = '300ms'\nselftest = false\n";
     std::fs::write(&plan, format!("frame_sizes = [64]\n{one_trial}{rest}")).unwrap();
     let args =
         ["bench", "--plan", plan.to_str().unwrap(), "--port", &a, "--port", &b, "--both-ways", "--flows", "1000"];

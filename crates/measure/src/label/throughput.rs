@@ -50,6 +50,9 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> (StandardLabel, Compliance
     let last = "one last trial at S[L], which the standard's loop leaves out";
     label.should(s.method == Method::Tst009, last);
     label.should(facts.repeated > 0, "invalid trials repeated, none of them counted");
+    let aside = facts.aside_share.unwrap_or_default() * 100.0;
+    let text = format!("evidence by slices in which nobody was away: {aside:.1} % of the sending time set aside");
+    label.should(facts.aside_share.is_some(), text);
     let moved = "the host moved the cores: trials of one placement only are behind the figure";
     label.should(facts.several_placements, moved);
     label.should(facts.software_ports, "software ports instead of a physical link");

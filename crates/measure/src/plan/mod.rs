@@ -40,7 +40,7 @@ pub use sections::{DutPlan, LatencyPlan, LinkPlan};
 pub use suite::Suite;
 pub use sweep::{Axis, Point, SweepKey, SweepPlan};
 pub use traffic::{Direction, FieldMode, FieldPlan, IpVersion, Traffic, L4};
-pub use trust::{Placements, Trust};
+pub use trust::{EvidenceBy, Placements, Trust};
 pub(crate) use validate::check_bounds;
 pub use validate::ValidPlan;
 

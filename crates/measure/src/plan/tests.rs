@@ -112,7 +112,9 @@ fn the_effective_plan_shows_every_default() {
     duration_tolerance = 0.01
     max_gap = "10ms"
     placements = "separate"
+    evidence = "slices"
     selftest = true
+    ready_timeout = "5s"
     residual = "2s"
     settle = "5s"
 

@@ -25,8 +25,13 @@ pub struct Trust {
     pub max_gap: Duration,
     /// Whether each placement of the cores has a search of its own.
     pub placements: Placements,
+    /// Whether slices of a trial are the evidence of a search, or whole trials.
+    pub evidence: EvidenceBy,
     /// Whether to measure first what the tester can do with no DUT.
     pub selftest: bool,
+    /// How long to wait for the first frame through an outside device, before the first trial.
+    #[serde(with = "text::span")]
+    pub ready_timeout: Duration,
     /// Wait for frames still under way after the last was sent (RFC 2544 §23 d: 2 s).
     #[serde(with = "text::span")]
     pub residual: Duration,
@@ -43,7 +48,9 @@ impl Default for Trust {
             duration_tolerance: percent(1.0),
             max_gap: Duration::from_millis(10),
             placements: Placements::Separate,
+            evidence: EvidenceBy::Slices,
             selftest: true,
+            ready_timeout: Duration::from_secs(5),
             residual: Duration::from_secs(2),
             settle: Duration::from_secs(5),
         }
@@ -71,6 +78,29 @@ impl TryFrom<String> for Placements {
             "apart" => Err("trust.placements = \"apart\" is now \"separate\"".to_owned()),
             "together" => Err("trust.placements = \"together\" is now \"combined\"".to_owned()),
             _ => Err(format!("trust.placements = {text:?}: must be \"separate\" or \"combined\"")),
+        }
+    }
+}
+
+/// What a search goes by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", try_from = "String")]
+pub enum EvidenceBy {
+    /// Short slices in which nobody was away, and the rate of a device that is kept busy.
+    #[default]
+    Slices,
+    /// Whole trials, as RFC 2544 has it: one in which somebody was away is repeated.
+    WholeTrial,
+}
+
+impl TryFrom<String> for EvidenceBy {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "slices" => Ok(Self::Slices),
+            "whole-trial" => Ok(Self::WholeTrial),
+            _ => Err(format!("trust.evidence = {text:?}: must be \"slices\" or \"whole-trial\"")),
         }
     }
 }

@@ -211,6 +211,7 @@ impl Plan {
         between("trust.duration_tolerance", t.duration_tolerance, TOLERANCE)?;
         span("trust.max_gap", t.max_gap, SHORTEST_GAP)?;
         span("trust.residual", t.residual, SHORTEST_RESIDUAL)?;
+        span("trust.ready_timeout", t.ready_timeout, Duration::ZERO)?;
         span("trust.settle", t.settle, Duration::ZERO)
     }
 }

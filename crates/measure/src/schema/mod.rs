@@ -3,8 +3,10 @@
 //! Plain structures with serde and small accessors. They know nothing but `units`: every algorithm (search, procedure,
 //! validity rule, label, report) stands above them. `docs/results-schema.md` describes what is written.
 
+pub mod answer;
 pub mod delay;
 pub mod device;
+pub mod evidence;
 pub mod facts;
 pub mod found;
 pub mod goal;
@@ -17,5 +19,6 @@ pub mod standing;
 pub mod sweep;
 pub mod test;
 pub(crate) mod text;
+pub mod timeline;
 pub mod trial;
 pub mod warning;

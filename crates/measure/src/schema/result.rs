@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, LinkSpeed};
 
 use super::{
+    answer::IntervalAnswer,
     device::DeviceRecord,
     found::Found,
     goal::GoalResult,
@@ -84,6 +85,9 @@ pub struct SizeResult {
     pub throughput_fps: Option<Fps>,
     /// Lowest load known not to meet the goal, per direction.
     pub upper_bound_fps: Option<Fps>,
+    /// Between which loads it lies, where it was searched for by slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<IntervalAnswer>,
     /// Which standard the figure meets, such as `RFC 2544 §26.1`, and each departure from it.
     pub standard: StandardLabel,
     /// Whether that standard is met; results of before it was told have none.

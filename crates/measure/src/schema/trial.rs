@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, Nanos, Ratio};
 
+use super::evidence::SliceEvidence;
 use super::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 pub use super::{
     delay::{IpdvSummary, LatencySummary},
@@ -40,6 +41,9 @@ pub struct TrialSpec {
     /// polling gaps that explain them do not make it invalid. `None`: they do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passing_loss: Option<Ratio>,
+    /// Judged by the slices in which nobody was away, instead of as a whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_slices: bool,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -52,7 +56,18 @@ impl TrialSpec {
         let frame_size_bytes = frames.into();
         let shape = LoadShape::Steady;
         let (window_s, drain_s, tolerated_loss, passing_loss) = (None, 0.0, None, None);
-        Self { frame_size_bytes, load_fps, duration_s, purpose, shape, window_s, drain_s, tolerated_loss, passing_loss }
+        Self {
+            frame_size_bytes,
+            load_fps,
+            duration_s,
+            purpose,
+            shape,
+            window_s,
+            drain_s,
+            tolerated_loss,
+            passing_loss,
+            by_slices: false,
+        }
     }
 
     /// [`drain_s`](Self::drain_s) as a time.
@@ -99,6 +114,9 @@ pub struct TrialRecord {
     /// What the built-in DUT counted over the trial; `None` for an outside one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dut: Option<DutReport>,
+    /// What its slices show; `None` of a trial without slices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<SliceEvidence>,
     /// Rules broken; empty when the trial is valid evidence.
     pub violations: Vec<Violation>,
 }

@@ -42,6 +42,8 @@ pub struct SearchConfig {
     pub timeout_s: f64,
     /// MLRsearch: the goals. Other methods ignore them.
     pub goals: GoalSet,
+    /// Whether slices are the evidence, instead of whole trials: of a testbed that has them, and not of every method.
+    pub by_slices: bool,
     /// MLRsearch: sending time of the warm-up trial in seconds; zero: none.
     pub warmup_s: f64,
 }
@@ -106,6 +108,7 @@ impl SearchConfig {
             max_trials: s.max_trials(),
             timeout_s: s.timeout.as_secs_f64(),
             goals,
+            by_slices: false,
             warmup_s: s.warmup.as_secs_f64(),
         })
     }

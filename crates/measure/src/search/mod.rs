@@ -3,7 +3,9 @@
 //! A search moves its bounds on valid trials only. An invalid one is asked for again, a bounded number of times; a
 //! search that cannot get valid trials ends [`Outcome::Inconclusive`](crate::result::Outcome::Inconclusive).
 
+mod capacity;
 mod config;
+mod interval;
 mod liveness;
 pub mod mlr;
 mod placed;
@@ -13,6 +15,7 @@ mod step;
 mod strategy;
 mod tst009;
 
+pub use capacity::CapacitySearch;
 pub use config::SearchConfig;
 pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
@@ -26,7 +29,10 @@ use crate::plan::Method;
 
 /// The search a configuration asks for, one instance a placement class.
 pub fn for_config(config: SearchConfig) -> PlacementSearch<Box<dyn Search + Send>> {
-    let bounds = config.clone();
+    // A search by slices ends by itself with what it has shown, and knows one placement only.
+    let more = if config.by_slices { 2 } else { 1 };
+    let (timeout_s, max_trials) = (config.timeout_s * f64::from(more), config.max_trials * more);
+    let bounds = SearchConfig { timeout_s, max_trials, ..config.clone() };
     PlacementSearch::new(&bounds, move || fresh(&config))
 }
 
@@ -34,6 +40,7 @@ pub fn for_config(config: SearchConfig) -> PlacementSearch<Box<dyn Search + Send
 fn fresh(config: &SearchConfig) -> Box<dyn Search + Send> {
     let config = config.clone();
     match config.method {
+        Method::Rfc2544 if config.by_slices => Box::new(CapacitySearch::new(config)),
         Method::Rfc2544 => Box::new(Rfc2544Search::new(config)),
         Method::Tst009 => Box::new(Tst009Search::new(config)),
         Method::Mlrsearch => {

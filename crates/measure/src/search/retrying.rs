@@ -77,6 +77,7 @@ impl<S: Strategy> Retrying<S> {
             placement: None,
             reason,
             goals: self.strategy.goals(),
+            interval: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use units::Fps;
 
 use crate::schema::{
+    answer::IntervalAnswer,
     goal::GoalResult,
     outcome::Outcome,
     trial::{TrialRecord, TrialSpec},
@@ -63,6 +64,8 @@ pub struct Answer {
     pub reason: Option<String>,
     /// What was found for each goal of an MLRsearch, in the order given; empty for other searches.
     pub goals: Vec<GoalResult>,
+    /// The answer with its uncertainty, of a search by slices.
+    pub interval: Option<IntervalAnswer>,
 }
 
 /// Whether a record is of the trial asked for: why it was run does not change what it shows.

@@ -113,6 +113,7 @@ impl SimDut {
                 clock_drift_ppm: 0.5,
             },
             dut: None,
+            evidence: None,
             violations: Vec::new(),
         };
         let trust = Trust::default();

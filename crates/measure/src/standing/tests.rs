@@ -15,6 +15,7 @@ fn size(outcome: Outcome) -> SizeResult {
         outcome,
         throughput_fps: Some(Fps::from_raw(1e6)),
         upper_bound_fps: None,
+        answer: None,
         standard: StandardLabel::default(),
         compliance: None,
         latency_standard: None,

@@ -29,6 +29,7 @@ fn clean() -> TrialRecord {
             clock_drift_ppm: 1.0,
         },
         dut: None,
+        evidence: None,
         violations: Vec::new(),
     }
 }

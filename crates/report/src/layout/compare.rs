@@ -1,6 +1,7 @@
 //! Generation against generation: two results of the same plan, with the improvement, as the two-VM document prints it.
 
 use measure::{
+    answer::IntervalAnswer,
     placement::same_place,
     result::{RunResult, SizeResult},
 };
@@ -36,6 +37,10 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         table.right(1, which, "throughput %");
     }
     table.right(2, "Improvement", "%");
+    let with_noise = new.sizes.iter().any(|size| size.answer.is_some());
+    if with_noise {
+        table.left(2, "difference", "");
+    }
     let (mut notes, mut compared) = (Vec::new(), 0);
     for size in &new.sizes {
         let Some(was) = old.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes) else { continue };
@@ -64,6 +69,9 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         row.extend(cells(&now));
         row.extend(cells(&then));
         row.push(Cell::bold(improvement));
+        if with_noise {
+            row.push(noise(size.answer.as_ref(), was.answer.as_ref()).into());
+        }
         table.row(row);
     }
     if compared == 0 {
@@ -72,6 +80,25 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
     notes.insert(0, format!("new: {}", of_whom(new)));
     notes.insert(1, format!("old: {}", of_whom(old)));
     Ok(sheet::of(format!("{}: new against old", text::clean(&new.plan_name)), table, notes))
+}
+
+/// Most runs that are proposed.
+const MOST_RUNS: f64 = 100.0;
+
+/// Whether the intervals of two answers overlap, and how many runs of each would then decide, if the figures stay as they
+/// are: an interval shrinks with the root of the number of runs. Empty where an answer has no interval.
+fn noise(new: Option<&IntervalAnswer>, old: Option<&IntervalAnswer>) -> String {
+    let ends = |answer: &IntervalAnswer| Some((answer.lower_fps?.get(), answer.upper_fps?.get()));
+    let (Some(new), Some(old)) = (new.and_then(ends), old.and_then(ends)) else { return String::new() };
+    if new.0 > old.1 || old.0 > new.1 {
+        return "beyond noise".to_owned();
+    }
+    let apart = ((new.0 + new.1) - (old.0 + old.1)).abs() / 2.0;
+    let runs = (((new.1 - new.0) + (old.1 - old.0)) / 2.0 / apart).powi(2).ceil();
+    match runs <= MOST_RUNS {
+        true => format!("within noise; {runs:.0} runs of each would decide"),
+        false => "within noise".to_owned(),
+    }
 }
 
 fn of_whom(result: &RunResult) -> String {
@@ -101,4 +128,36 @@ fn improvement(now: &Row<'_>, then: &Row<'_>, new: &SizeResult, old: &SizeResult
         }
     }
     derived::gain_percent(now.get(), then.get()).ok_or_else(|| "the old figure is 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Fps;
+
+    use super::*;
+
+    fn answer(lower: f64, upper: f64) -> IntervalAnswer {
+        let [lower_fps, upper_fps] = [lower, upper].map(|fps| Some(Fps::from_raw(fps)));
+        IntervalAnswer {
+            lower_fps,
+            upper_fps,
+            point_fps: None,
+            confidence: 0.95,
+            clean_seconds: 1.0,
+            passes: 3,
+            aside_share: 0.0,
+            as_measured: None,
+        }
+    }
+
+    #[test]
+    fn intervals_that_overlap_are_noise() {
+        let of = |a: (f64, f64), b: (f64, f64)| noise(Some(&answer(a.0, a.1)), Some(&answer(b.0, b.1)));
+        assert_eq!(of((10.0, 11.0), (12.0, 13.0)), "beyond noise");
+        assert_eq!(of((12.0, 13.0), (10.0, 11.0)), "beyond noise");
+        // Two wide, one apart: four runs halve each.
+        assert_eq!(of((10.0, 12.0), (11.0, 13.0)), "within noise; 4 runs of each would decide");
+        assert_eq!(of((10.0, 12.0), (10.0, 12.0)), "within noise");
+        assert_eq!(noise(None, Some(&answer(1.0, 2.0))), "");
+    }
 }

@@ -66,6 +66,7 @@ fn short(result: &RunResult) -> Table {
     // One line of names leaves a line for a row.
     t.right(0, "frame", "");
     t.right(1, if both { "pps each way" } else { "pps" }, "");
+    t.right(1, "up to", "");
     t.right(1, "pps in all", "");
     t.right(1, "L1 Mbit/s", "");
     t.right(1, "line rate %", "");
@@ -77,10 +78,11 @@ fn short(result: &RunResult) -> Table {
         t.row(vec![
             size.frame_size_bytes.to_string().into(),
             rate_cell(shown),
+            up_to(size, shown),
             rates.filter(|_| both).map(|r| num::pps(r.sum)).into(),
             rates.map(|r| num::mbps(r.l1_bps)).into(),
             rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
-            rates.and(figures::loss(&size.at_throughput)).map(|l| l.to_string()).into(),
+            rates.and(figures::loss_at(result, size)).map(|l| l.to_string()).into(),
             outcome(size, result.link_bps),
         ]);
     }
@@ -97,6 +99,8 @@ fn table(result: &RunResult) -> Table {
     let mut t = Table::default();
     t.right(0, "frame", "B");
     t.right(1, "throughput", if both { "pps each way" } else { "pps" });
+    t.right(1, "up to", if both { "pps each way" } else { "pps" });
+    t.right(1, "likeliest", if both { "pps each way" } else { "pps" });
     t.right(1, "sum", "pps");
     t.right(1, "L2", "Mbit/s");
     t.right(1, "L1", "Mbit/s");
@@ -113,11 +117,13 @@ fn table(result: &RunResult) -> Table {
         t.row(vec![
             size.frame_size_bytes.to_string().into(),
             rate_cell(shown),
+            up_to(size, shown),
+            size.answer.filter(|_| rates.is_some()).and_then(|a| a.point_fps).map(num::pps).into(),
             rates.filter(|_| both).map(|r| num::pps(r.sum)).into(),
             rates.map(|r| num::mbps(r.l2_bps)).into(),
             rates.map(|r| num::mbps(r.l1_bps)).into(),
             rates.and_then(|r| r.line_percent).map(|p| format!("{p:.2}")).into(),
-            rates.and(figures::loss(&size.at_throughput)).map(|l| l.to_string()).into(),
+            rates.and(figures::loss_at(result, size)).map(|l| l.to_string()).into(),
             outcome(size, result.link_bps),
             latency.map(|l| num::us(l.0 as f64)).into(),
             latency.map(|l| num::us(l.1)).into(),
@@ -160,6 +166,14 @@ fn goals(result: &RunResult) -> Table {
         }
     }
     t
+}
+
+/// The lowest load shown to fail, of an answer with an interval.
+fn up_to(size: &SizeResult, shown: Shown) -> Cell {
+    match shown {
+        Shown::Exactly(_) => size.answer.and_then(|answer| answer.upper_fps).map(num::pps).into(),
+        Shown::AtLeast(_) | Shown::Nothing => Cell::default(),
+    }
 }
 
 fn rate_cell(shown: Shown) -> Cell {

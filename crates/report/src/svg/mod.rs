@@ -1,4 +1,4 @@
-//! Pictures: throughput by frame size, distribution of the delay by percentile, loss by load, and sweeps.
+//! Pictures: throughput by frame size, distribution of the delay by percentile, loss by load, sweeps, and a trial over time.
 
 mod canvas;
 mod error;
@@ -8,7 +8,9 @@ mod palette;
 mod picture;
 mod sweep;
 mod throughput;
+mod timeline;
 
 pub use error::SvgError;
 pub use picture::render;
 pub use sweep::sweep;
+pub use timeline::timeline;

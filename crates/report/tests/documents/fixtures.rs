@@ -151,6 +151,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
             nodes: vec![NodeReport { name: "l3-lookup".into(), calls: 9, vectors: 300, clocks: 4_000 }],
             ..DutReport::default()
         }),
+        evidence: None,
         violations: vec![],
     }
 }
@@ -172,6 +173,7 @@ pub fn found(bytes: u32, rate: f64, directions: u32) -> SizeResult {
         outcome: Outcome::Found,
         throughput_fps: Some(fps(rate)),
         upper_bound_fps: Some(fps(rate * 1.005)),
+        answer: None,
         standard: StandardLabel {
             name: "RFC 2544 §26.1 throughput".into(),
             departures: vec!["trials of 1 s, where §24 asks for 60 s".into()],

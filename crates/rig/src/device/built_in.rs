@@ -9,7 +9,7 @@ use dataplane::{
     flowlog::FlowLog,
     impair::Impair,
     spec::{FunctionKind, PlaneSpec},
-    Control, Forwarder, Function, PortInfo, Snapshot,
+    Control, Forwarder, Function, PortInfo, Settings, Snapshot,
 };
 use dpdk::{Eal, Mbuf, Mempool, PoolHandle, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use failure::Failure;
@@ -19,7 +19,7 @@ use flow::{
     table::{table, TableFull, TableSpec},
     Record,
 };
-use packet::{Clock, MacAddr};
+use packet::{Absence, Clock, MacAddr};
 
 use super::{
     fibs,
@@ -27,6 +27,8 @@ use super::{
     kind::Device,
     plane::{queues, DataPlane, DataPlaneSpec, LoopOptions, Polled},
 };
+
+use crate::lcores::GAPS_LOGGED;
 
 /// Flows in its table, the default of `linerate flowlog`.
 const FLOWS: usize = 1 << 20;
@@ -40,6 +42,9 @@ pub trait Polling: Send {
 
     /// Polls until `stop` is set. Returns the last counters.
     fn run(&mut self, stop: &AtomicBool) -> Snapshot;
+
+    /// When it was away from its ports since the gap meter started, in order.
+    fn absences(&self) -> &[Absence];
 }
 
 impl<F: Function<Mbuf> + Send> Polling for Forwarder<F, RxQueue, TxQueue, Tsc> {
@@ -50,6 +55,10 @@ impl<F: Function<Mbuf> + Send> Polling for Forwarder<F, RxQueue, TxQueue, Tsc> {
     fn run(&mut self, stop: &AtomicBool) -> Snapshot {
         Self::run(self, stop)
     }
+
+    fn absences(&self) -> &[Absence] {
+        Self::absences(self)
+    }
 }
 
 /// The defaults of `linerate flowlog`.
@@ -58,7 +67,12 @@ fn log_spec(options: &LoopOptions) -> LogSpec {
     let table =
         TableSpec { idle: seconds(30), active: seconds(300), full: TableFull::DropNew, ..TableSpec::new(FLOWS) };
     let decode = DecodeSpec { biflow: table.biflow, ..DecodeSpec::default() };
-    LogSpec { table, decode, reflect: false, settings: options.settings }
+    LogSpec { table, decode, reflect: false, settings: watched(options.settings) }
+}
+
+/// A loop whose absences a trial is to know.
+fn watched(settings: Settings) -> Settings {
+    Settings { gaps_logged: GAPS_LOGGED, ..settings }
 }
 
 /// Makes the built-in device of a run, once the addresses of the ports are known.
@@ -140,7 +154,8 @@ fn plane_spec(
     if ageing.is_some() {
         plane.bridge_ageing = ageing;
     }
-    DataPlaneSpec { plane, options: options.clone() }
+    let options = LoopOptions { settings: watched(options.settings), ..options.clone() };
+    DataPlaneSpec { plane, options }
 }
 
 /// The device, on one lcore between two ports.

@@ -17,6 +17,7 @@ const TAUGHT: LabelFacts = LabelFacts {
     software_ports: false,
     learning_wait: Some(Duration::from_secs(2)),
     mix: None,
+    aside_share: None,
     repeated: 0,
     several_placements: false,
     simulated: false,

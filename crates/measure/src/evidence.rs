@@ -1,0 +1,48 @@
+//! What the slices of a trial show: which of them count, the rate of a device that was kept busy, and how delays move.
+//!
+//! A device has memory (a bucket, a buffer, a ring): what it does in a slice depends on the time before. So the slices after
+//! an absence are set aside until the delay is back at its floor, and a rate is taken from stretches alone in which the
+//! device was under pressure from end to end. Pathload (Jain and Dovrolis, PAM 2002) looks at trends of delay in the same
+//! way.
+
+mod aside;
+#[cfg(test)]
+pub(crate) mod model;
+mod saturation;
+mod sums;
+mod trend;
+
+use sums::{Sum, Sums};
+
+pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
+use crate::schema::timeline::Timeline;
+
+/// What the slices of a trial show; `None` of a trial without slices. `device_known`: the absences of the device are in the
+/// timeline, as those of a built-in one are.
+pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<SliceEvidence> {
+    let sums = Sums::of(timeline, duration_s)?;
+    let floor = trend::floor(&sums);
+    let stalls = if device_known { vec![false; sums.all.len()] } else { aside::stalls(&sums) };
+    let aside = aside::slices(&sums, &stalls, floor);
+    let counted = || sums.all.iter().zip(&aside).filter(|(_, aside)| !**aside).map(|(sum, _)| sum);
+    let slices = counted().count();
+    let offered = counted().map(Sum::offered).sum();
+    let away: Vec<bool> = sums.all.iter().zip(&stalls).map(|(s, stalled)| s.device_away_s > 0.0 || *stalled).collect();
+    let nobody = vec![false; sums.all.len()];
+    Some(SliceEvidence {
+        slice_s: sums.slice_s,
+        clean_s: slices as f64 * sums.slice_s,
+        aside_s: (sums.all.len() - slices) as f64 * sums.slice_s,
+        offered_fps: sums.rate(offered, slices),
+        offered,
+        lost: counted().map(Sum::lost).sum(),
+        stalled_s: stalls.iter().filter(|s| **s).count() as f64 * sums.slice_s,
+        queue_s: sums.queue_s,
+        as_measured: saturation::of(&sums, &nobody),
+        undisturbed: saturation::of(&sums, &away),
+        delay: floor.and_then(|floor| trend::of(&sums, &aside, floor)),
+    })
+}
+
+#[cfg(test)]
+mod tests;

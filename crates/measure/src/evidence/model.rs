@@ -1,0 +1,68 @@
+//! For tests: a fluid model of a device with a rate and a buffer, slice by slice.
+
+use crate::schema::timeline::{Absence, Party, Slice, Timeline};
+
+/// Length of a slice, seconds.
+pub(crate) const SLICE: f64 = 1e-4;
+
+/// A device of a rate with a buffer, frame for frame in fluid.
+pub(crate) struct Device {
+    /// Frames a second.
+    pub rate: f64,
+    /// Frames.
+    pub buffer: f64,
+    /// Delay without a queue, seconds.
+    pub base: f64,
+}
+
+/// A trial of N slices at a load, with absences of the tester and of the device (first slice, slices).
+pub(crate) fn trial(
+    device: &Device,
+    load: f64,
+    slices: usize,
+    tester: &[(usize, usize)],
+    dut: &[(usize, usize)],
+) -> Timeline {
+    let within = |all: &[(usize, usize)], i: usize| all.iter().any(|(from, n)| (*from..from + n).contains(&i));
+    let (mut queued, mut rest) = (0.0, [0.0; 3]);
+    let mut whole = |at: usize, frames: f64| {
+        rest[at] += frames;
+        let n = rest[at].floor();
+        rest[at] -= n;
+        n as u32
+    };
+    let mut all = Vec::new();
+    for i in 0..slices {
+        let sent = if within(tester, i) { 0.0 } else { load * SLICE };
+        let served: f64 = if within(dut, i) { 0.0 } else { device.rate * SLICE };
+        let taken = f64::min(sent, device.buffer - queued + served);
+        let delay = device.base + queued / device.rate;
+        let out = f64::min(served, queued + taken);
+        queued = (queued + taken - out).max(0.0);
+        let ns = (delay * 1e9) as u32;
+        let lost = whole(1, sent - taken);
+        let sent = whole(0, sent);
+        let received = sent.saturating_sub(lost);
+        let arrived = whole(2, out);
+        let delays = if received > 0 { ns } else { 0 };
+        all.push(Slice {
+            sent,
+            received,
+            arrived,
+            min_delay_ns: delays,
+            mean_delay_ns: delays,
+            arrival_min_delay_ns: ns,
+            ..Slice::default()
+        });
+    }
+    let absences = |who, all: &[(usize, usize)]| -> Vec<Absence> {
+        let one = |(from, n): &(usize, usize)| Absence {
+            who,
+            from_s: *from as f64 * SLICE,
+            to_s: (*from + *n) as f64 * SLICE - 1e-9,
+        };
+        all.iter().map(one).collect()
+    };
+    let both = [absences(Party::Tester, tester), absences(Party::Device, dut)].concat();
+    Timeline { slice_s: SLICE, directions: vec![all], absences: both }
+}

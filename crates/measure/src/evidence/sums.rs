@@ -1,0 +1,107 @@
+//! The slices of a trial over all directions, with who was away in each.
+
+use units::Fps;
+
+use crate::schema::timeline::{Party, Slice, Timeline};
+
+/// Frames that a slice is to have: fewer are joined.
+const FRAMES: f64 = 64.0;
+/// Slices that are left at least when they are joined.
+const LEAST: usize = 40;
+
+/// How long frames wait in a full queue, seconds: the delay under pressure over the smallest. While the tester is away for
+/// less, the device is kept busy by what waits.
+fn queue_s(slices: &[Sum]) -> f64 {
+    let floor = slices.iter().filter_map(|s| s.min_delay_ns).min().unwrap_or(0);
+    let mut pressed: Vec<u32> = slices.iter().filter(|s| s.lost() > 0).filter_map(|s| s.min_delay_ns).collect();
+    pressed.sort_unstable();
+    pressed.get(pressed.len() / 2).map_or(0.0, |delay| f64::from(delay.saturating_sub(floor)) * 1e-9)
+}
+
+/// The directions of a trial together, slice by slice, as far as sending lasted.
+#[derive(Debug, Clone)]
+pub(super) struct Sums {
+    pub slice_s: f64,
+    pub directions: f64,
+    /// See [`queue_s`].
+    pub queue_s: f64,
+    pub all: Vec<Sum>,
+}
+
+/// One slice over all directions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub sent: u64,
+    pub refused: u64,
+    pub received: u64,
+    pub arrived: u64,
+    /// The largest over directions of the smallest delay; `None` where a direction received nothing.
+    pub min_delay_ns: Option<u32>,
+    /// Seconds in which the tester was away, and the device.
+    pub tester_away_s: f64,
+    pub device_away_s: f64,
+}
+
+impl Sum {
+    /// Several slices as one.
+    fn of(slices: &[Self]) -> Self {
+        let add = |of: fn(&Self) -> u64| slices.iter().map(of).sum();
+        Self {
+            sent: add(|s| s.sent),
+            refused: add(|s| s.refused),
+            received: add(|s| s.received),
+            arrived: add(|s| s.arrived),
+            min_delay_ns: slices.iter().filter_map(|s| s.min_delay_ns).min(),
+            tester_away_s: slices.iter().map(|s| s.tester_away_s).sum(),
+            device_away_s: slices.iter().map(|s| s.device_away_s).sum(),
+        }
+    }
+
+    pub fn offered(&self) -> u64 {
+        self.sent + self.refused
+    }
+
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received) + self.refused
+    }
+}
+
+impl Sums {
+    pub fn of(timeline: &Timeline, duration_s: f64) -> Option<Self> {
+        let slices = timeline.directions.iter().map(Vec::len).min()?;
+        // A slice that sending ended in is not whole.
+        let whole = ((duration_s / timeline.slice_s + 1e-9) as usize).min(slices);
+        let sum = |i: usize| {
+            let each = || timeline.directions.iter().filter_map(|slices| slices.get(i));
+            let add = |of: fn(&Slice) -> u32| each().map(|slice| u64::from(of(slice))).sum();
+            let came = each().all(|slice| slice.received > 0);
+            Sum {
+                sent: add(|s| s.sent),
+                refused: add(|s| s.refused),
+                received: add(|s| s.received),
+                arrived: add(|s| s.arrived),
+                min_delay_ns: each().map(|s| s.min_delay_ns).max().filter(|_| came),
+                ..Sum::default()
+            }
+        };
+        let mut all: Vec<Sum> = (0..whole).map(sum).collect();
+        let queue_s = queue_s(&all);
+        let matter_s = queue_s / 2.0;
+        let away =
+            [(Party::Tester, matter_s), (Party::Device, 0.0)].map(|(who, s)| timeline.away_longer(who, whole, s));
+        for ((sum, tester), device) in all.iter_mut().zip(&away[0]).zip(&away[1]) {
+            (sum.tester_away_s, sum.device_away_s) = (*tester, *device);
+        }
+        // Slices with few frames are joined: loss shows in each of a device that is kept busy.
+        let mean = all.iter().map(Sum::offered).sum::<u64>() as f64 / all.len().max(1) as f64;
+        let joined = ((FRAMES / mean.max(1e-9)).ceil() as usize).min(all.len() / LEAST).max(1);
+        let all: Vec<Sum> = all.chunks_exact(joined).map(Sum::of).collect();
+        let slice_s = timeline.slice_s * joined as f64;
+        (!all.is_empty()).then_some(Self { slice_s, directions: timeline.directions.len() as f64, queue_s, all })
+    }
+
+    /// Frames a second and direction over so many slices.
+    pub fn rate(&self, frames: u64, slices: usize) -> Fps {
+        Fps::from_raw(frames as f64 / self.directions / (slices.max(1) as f64 * self.slice_s))
+    }
+}

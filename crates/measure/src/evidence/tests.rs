@@ -1,0 +1,85 @@
+//! Slices of devices whose truth is known: a fluid model of a device with a rate and a buffer, and hand-made absences.
+
+use super::{
+    model::{trial, Device, SLICE},
+    *,
+};
+use crate::schema::timeline::Slice;
+
+fn shown(timeline: &Timeline) -> SliceEvidence {
+    let seconds = timeline.directions[0].len() as f64 * SLICE;
+    of(timeline, seconds, true).unwrap()
+}
+
+fn off(found: Option<Saturation>, truth: f64) -> f64 {
+    (found.unwrap().fps.get() / truth - 1.0).abs()
+}
+
+const POLICER: Device = Device { rate: 7.777e6, buffer: 128.0, base: 3e-7 };
+/// 10 ms of buffer.
+const SHAPER: Device = Device { rate: 5e6, buffer: 50_000.0, base: 1e-5 };
+
+#[test]
+fn an_overloaded_device_shows_its_rate_whatever_the_tester_does() {
+    let absences: Vec<_> = (0..40).map(|i| (20 + i * 70, 20 + i % 17)).collect();
+    for load in [1.1, 1.5, 2.0] {
+        for tester in [&[][..], &absences] {
+            let e = shown(&trial(&POLICER, load * POLICER.rate, 3000, tester, &[]));
+            assert!(off(e.undisturbed, POLICER.rate) < 1e-3, "{load}: {e:?}");
+            assert!(off(e.as_measured, POLICER.rate) < 1e-3, "{load}: {e:?}");
+            assert!(e.lost > 0);
+        }
+    }
+}
+
+#[test]
+fn a_shaper_is_not_believed_before_its_buffer_is_full() {
+    let e = shown(&trial(&SHAPER, 1.2 * SHAPER.rate, 3000, &[], &[]));
+    assert!(off(e.as_measured, SHAPER.rate) < 1e-3, "{e:?}");
+    // 100 ms are too short to fill it: no loss, and the delay tells.
+    let e = shown(&trial(&SHAPER, 1.05 * SHAPER.rate, 1000, &[], &[]));
+    assert_eq!((e.lost, e.as_measured), (0, None));
+    let delay = e.delay.unwrap();
+    assert!((delay.growth - 0.05).abs() < 5e-3, "{delay:?}");
+}
+
+#[test]
+fn absences_of_the_device_are_told_apart() {
+    let away: Vec<_> = (0..10).map(|i| (200 + i * 250, 50)).collect();
+    let e = shown(&trial(&POLICER, 1.5 * POLICER.rate, 3000, &[], &away));
+    assert!(off(e.undisturbed, POLICER.rate) < 1e-3, "{e:?}");
+    assert!(off(e.as_measured, POLICER.rate * 2500.0 / 3000.0) < 1e-2, "{e:?}");
+}
+
+#[test]
+fn below_the_rate_only_slices_beside_absences_lose_frames() {
+    let away: Vec<_> = (0..10).map(|i| (200 + i * 250, 30)).collect();
+    let e = shown(&trial(&POLICER, 0.99 * POLICER.rate, 3000, &[(100, 20)], &away));
+    assert_eq!((e.lost, e.undisturbed), (0, None));
+    assert!(e.clean_s > 0.2 && (e.offered_fps.get() / POLICER.rate - 0.99).abs() < 1e-4, "{e:?}");
+    assert!(e.delay.unwrap().growth.abs() < 1e-3, "{e:?}");
+}
+
+#[test]
+fn an_outside_device_that_stalls_now_and_then_is_told_from_one_that_sends_in_batches() {
+    let now_and_then: Vec<_> = (0..6).map(|i| (200 + i * 400, 30)).collect();
+    let mut timeline = trial(&POLICER, 0.9 * POLICER.rate, 3000, &[], &now_and_then);
+    timeline.absences.clear();
+    let e = of(&timeline, 0.3, false).unwrap();
+    assert!((e.stalled_s - 0.018).abs() < 1e-3 && e.lost == 0, "{e:?}");
+    let batches: Vec<_> = (0..300).map(|i| (i * 10, 8)).collect();
+    let device = Device { rate: 50e6, buffer: 1e5, base: 1e-6 };
+    let mut timeline = trial(&device, 5e6, 3000, &[], &batches);
+    timeline.absences.clear();
+    let e = of(&timeline, 0.3, false).unwrap();
+    assert_eq!((e.stalled_s, e.lost), (0.0, 0));
+}
+
+#[test]
+fn without_slices_nothing_is_shown() {
+    assert_eq!(of(&Timeline::default(), 1.0, true), None);
+    let empty = Timeline { slice_s: SLICE, directions: vec![vec![Slice::default(); 50]], absences: Vec::new() };
+    let e = shown(&empty);
+    assert_eq!((e.offered, e.lost, e.as_measured, e.delay), (0, 0, None, None));
+    assert_eq!(e.clean_s, 0.0, "nobody knows whether it forwards");
+}

@@ -1,0 +1,59 @@
+//! What the slices of a trial show about the device, kept with the trial in place of the slices.
+
+use serde::{Deserialize, Serialize};
+use units::Fps;
+
+/// What the slices of a trial show. Rates are per direction, the mean over directions.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SliceEvidence {
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
+    /// Time of sending in slices that count, seconds: nobody was away, nor had the device to recover from it.
+    pub clean_s: f64,
+    /// Time of sending in the other slices, seconds.
+    pub aside_s: f64,
+    /// Offered load in the slices that count: frames sent or refused.
+    pub offered_fps: Fps,
+    /// Frames sent or refused in the slices that count, over all directions.
+    pub offered: u64,
+    /// Of those, frames lost or refused.
+    pub lost: u64,
+    /// Of `aside_s`, time in which nothing came out of an outside device while it was loaded, seconds: the device or the
+    /// host was away, nobody knows which.
+    pub stalled_s: f64,
+    /// How long frames waited in the queue of a device under pressure, seconds.
+    pub queue_s: f64,
+    /// What the device forwarded while it was kept busy, whoever was away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_measured: Option<Saturation>,
+    /// The same without the slices in which the device was away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undisturbed: Option<Saturation>,
+    /// The delay of the slices that count, where frames came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<DelayTrend>,
+}
+
+/// The rate of a device that was kept busy: every slice of a stretch lost frames, or met a full queue.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Saturation {
+    /// Frames forwarded over the time of all stretches.
+    pub fps: Fps,
+    /// Standard error of that, by the spread of parts of the stretches.
+    pub error_fps: Fps,
+    /// Time in such stretches, seconds.
+    pub seconds: f64,
+    /// Number of stretches.
+    pub stretches: u32,
+}
+
+/// How the smallest delays of slices moved within stretches that count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DelayTrend {
+    /// The floor: a low percentile of the smallest delay of each slice, nanoseconds.
+    pub floor_ns: u64,
+    /// The smallest delay at the end of the stretches, the median over stretches, nanoseconds.
+    pub end_ns: u64,
+    /// Seconds that the delay grows by in a second; about zero below the capacity, and the share of the excess above it.
+    pub growth: f64,
+}

@@ -1,0 +1,506 @@
+//! The throughput from slices: overload first, then a load just below, in several passes.
+//!
+//! A pass overloads the device a little and takes the rate that it forwards while it is kept busy; then a load just below
+//! that rate has to pass without loss and without a growing delay, in slices in which nobody was away. At least three
+//! passes are made, spread over the time of the search; the interval covers what differs between them.
+
+use units::Fps;
+
+use super::{
+    config::SearchConfig,
+    interval::{self, Mean, Sample, CONFIDENCE},
+    liveness::{Liveness, Sign},
+    step::{same_trial, Answer, Search, Step},
+};
+use crate::{
+    attempts::{broken, GivenUp},
+    schema::{
+        answer::{AsMeasured, IntervalAnswer},
+        evidence::{Saturation, SliceEvidence},
+        outcome::Outcome,
+        trial::{Purpose, TrialRecord, TrialSpec},
+    },
+};
+
+/// Time for the queue of an unknown device to empty, and how much longer than it is seen to take, seconds.
+const FIRST_DRAIN_S: f64 = 0.2;
+const DRAIN_MARGIN: f64 = 2.0;
+/// Frames that a trial is to have, and the longest that it is made for that, seconds.
+const FRAMES: f64 = 4_000.0;
+const MOST_S: f64 = 0.5;
+/// Passes made at least, and at most where the precision is not reached.
+const PASSES: usize = 3;
+const MOST_PASSES: usize = 12;
+/// The load of a pass over the rate expected.
+const OVERLOAD: f64 = 1.1;
+/// The most it is raised to where a buffer takes the excess of a trial.
+const MOST_OVERLOAD: f64 = 8.0;
+/// First distance of the load below, as a share of the rate.
+const BELOW: f64 = 0.002;
+/// Time kept busy that tells a rate, seconds.
+const SATURATED_S: f64 = 2e-3;
+/// Clean time that a load below has to pass for, as a share of the trial, and in seconds.
+const CLEAN_SHARE: f64 = 0.1;
+const CLEAN_S: f64 = 5e-3;
+/// A delay that grows by less than this in a second does not grow.
+const GROWTH: f64 = 2e-3;
+/// Trials at a load below of which one may fail.
+const TRIES: u32 = 2;
+/// Trials in a row that say nothing, after which the search ends with what it has.
+const UNCLEAR: u32 = 8;
+/// Rates at two overloads that differ by more: the device degrades in overload.
+const DEGRADED: f64 = 0.02;
+
+/// What a trial shows of its load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Shown {
+    /// The device was kept busy.
+    Busy(Saturation),
+    /// No more loss than tolerated in enough clean time, and no growing delay. The load that was offered.
+    Passed(f64),
+    /// No more loss than tolerated, but the delay grows: a buffer takes the excess. The rate that this tells.
+    Buffered(f64),
+    /// Loss in slices in which nobody was away. The rate that came through.
+    Lossy(f64),
+    /// Too little clean time.
+    Unclear,
+}
+
+/// What is tried now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The highest load.
+    Top,
+    /// A little above the rate expected.
+    Above,
+    /// A little below it.
+    Below,
+    /// Half way between the highest load that passed and the lowest that did not, of a device that degrades in overload:
+    /// its rate in overload is not its capacity.
+    Between,
+}
+
+/// A search by slices.
+#[derive(Debug, Clone)]
+pub struct CapacitySearch {
+    config: SearchConfig,
+    pending: Option<TrialSpec>,
+    done: Option<Answer>,
+    liveness: Liveness,
+    phase: Phase,
+    /// The rate expected.
+    expected: f64,
+    overload: f64,
+    below: f64,
+    /// Rates of the device while busy, without absences and with them.
+    rates: Vec<Sample>,
+    measured: Vec<Sample>,
+    /// The first of them, at the highest load.
+    at_top: Option<f64>,
+    /// Loads that passed, with the trials.
+    passed: Vec<(f64, u32)>,
+    /// Loads above the rate or just below it that did not.
+    failed: Vec<f64>,
+    passes: usize,
+    tries: u32,
+    unclear: u32,
+    trials: Vec<u32>,
+    made: u32,
+    invalid: u32,
+    spent_s: f64,
+    clean_s: f64,
+    aside_s: f64,
+    /// Time that the queue of the device takes to empty, seconds: frames are waited for so much longer.
+    drain_s: f64,
+}
+
+impl CapacitySearch {
+    /// A fresh search.
+    pub fn new(config: SearchConfig) -> Self {
+        let expected = config.upper.get();
+        Self {
+            config,
+            pending: None,
+            done: None,
+            liveness: Liveness::default(),
+            phase: Phase::Top,
+            expected,
+            overload: OVERLOAD,
+            below: BELOW,
+            rates: Vec::new(),
+            measured: Vec::new(),
+            at_top: None,
+            passed: Vec::new(),
+            failed: Vec::new(),
+            passes: 0,
+            tries: 0,
+            unclear: 0,
+            trials: Vec::new(),
+            made: 0,
+            invalid: 0,
+            spent_s: 0.0,
+            clean_s: 0.0,
+            aside_s: 0.0,
+            drain_s: FIRST_DRAIN_S,
+        }
+    }
+
+    fn top(&self) -> f64 {
+        self.config.upper.get()
+    }
+
+    /// The load of the next trial.
+    fn load(&self) -> f64 {
+        let floor = self.config.floor().get();
+        let load = match self.phase {
+            Phase::Top => self.top(),
+            Phase::Above => self.expected * self.overload,
+            // Below what the passes so far leave open, too: a load within that may pass or not.
+            Phase::Below => {
+                let open = interval::mean(&self.rates).map_or(0.0, |m| m.half / m.mean);
+                self.expected * (1.0 - self.below.max(open))
+            }
+            Phase::Between => {
+                let best = self.best().unwrap_or(floor);
+                (best + self.lowest_failed(best).unwrap_or(self.top())) / 2.0
+            }
+        };
+        load.min(self.top()).max(floor)
+    }
+
+    fn shown(&self, spec: &TrialSpec, e: &SliceEvidence) -> Shown {
+        // At a load that loses no more than tolerated the device forwards all but that.
+        let tolerated = self.config.tolerated_loss.get();
+        // Under pressure only while the device is away it is not its own rate that shows.
+        let busy = e.undisturbed.filter(|s| s.seconds >= SATURATED_S);
+        let clean = e.clean_s >= CLEAN_S.max(spec.duration_s * CLEAN_SHARE).min(spec.duration_s * 0.5);
+        let loss = if e.offered > 0 { e.lost as f64 / e.offered as f64 } else { 0.0 };
+        let growth = e.delay.map_or(0.0, |delay| delay.growth);
+        let offered = e.offered_fps.get();
+        match busy {
+            Some(busy) if busy.fps.get() < offered.max(spec.load_fps.get()) * (1.0 - tolerated) => Shown::Busy(busy),
+            _ if loss > tolerated => Shown::Lossy(offered * (1.0 - loss)),
+            _ if !clean => Shown::Unclear,
+            _ if growth > GROWTH => Shown::Buffered(offered / (1.0 + growth)),
+            _ => Shown::Passed(offered),
+        }
+    }
+
+    fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        let Some(e) = &trial.evidence else { return self.repeat() };
+        self.drain_s = if self.made <= 1 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
+        self.clean_s += e.clean_s;
+        self.aside_s += e.aside_s;
+        let shown = self.shown(spec, e);
+        if shown == Shown::Unclear {
+            return self.repeat();
+        }
+        self.unclear = 0;
+        self.trials.push(trial.number);
+        if let Shown::Busy(busy) = shown {
+            self.sample(busy, e);
+        }
+        match self.phase {
+            Phase::Top => self.at_top(shown, trial.number),
+            Phase::Above => self.above(shown, spec, trial.number),
+            Phase::Below => self.below(shown, spec, trial.number),
+            Phase::Between => self.between(shown, spec, trial.number),
+        }
+    }
+
+    fn best(&self) -> Option<f64> {
+        self.passed.iter().map(|p| p.0).max_by(f64::total_cmp)
+    }
+
+    fn lowest_failed(&self, above: f64) -> Option<f64> {
+        self.failed.iter().copied().filter(|f| *f > above).min_by(f64::total_cmp)
+    }
+
+    /// Whether it forwards clearly less, or more, in a high overload than in a low one.
+    fn degrades(&self) -> bool {
+        let Some((top, rate)) = self.at_top.zip(interval::mean(&self.rates)) else { return false };
+        (top / rate.mean - 1.0).abs() > DEGRADED.max(rate.half / rate.mean)
+    }
+
+    /// Keeps the rate of a device that was busy.
+    fn sample(&mut self, busy: Saturation, e: &SliceEvidence) {
+        let scale = 1.0 / (1.0 - self.config.tolerated_loss.get());
+        let of = |s: Saturation| Sample { value: s.fps.get() * scale, error: s.error_fps.get() * scale };
+        let sample = of(busy);
+        if self.phase == Phase::Top {
+            self.at_top = Some(sample.value);
+            self.expected = sample.value;
+            return;
+        }
+        self.rates.push(sample);
+        self.measured.extend(e.as_measured.map(of));
+        self.expected = interval::mean(&self.rates).map_or(sample.value, |m| m.mean);
+    }
+
+    fn at_top(&mut self, shown: Shown, number: u32) {
+        match shown {
+            Shown::Busy(_) => self.phase = Phase::Above,
+            Shown::Passed(offered) => {
+                self.passed.push((offered, number));
+                self.passes += 1;
+                if self.passes >= PASSES {
+                    let tester = self.config.upper_is_tester || offered < self.top() * 0.995;
+                    self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, None);
+                }
+            }
+            Shown::Buffered(rate) | Shown::Lossy(rate) => {
+                self.failed.push(self.top());
+                (self.phase, self.expected, self.passes) = (Phase::Above, rate, 0);
+            }
+            Shown::Unclear => {}
+        }
+    }
+
+    fn above(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+        let load = spec.load_fps.get();
+        match shown {
+            Shown::Busy(_) => {
+                if self.degrades() {
+                    self.failed.push(load);
+                }
+                self.phase = Phase::Below;
+            }
+            // The device does more than it did in a higher overload.
+            Shown::Passed(offered) => {
+                self.passed.push((offered, number));
+                self.rates.clear();
+                self.measured.clear();
+                if load >= self.top() {
+                    (self.phase, self.passes) = (Phase::Top, 1);
+                } else {
+                    self.expected = offered * OVERLOAD;
+                }
+            }
+            Shown::Buffered(_) if self.overload < MOST_OVERLOAD && load < self.top() => self.overload *= 2.0,
+            Shown::Buffered(rate) | Shown::Lossy(rate) => {
+                self.failed.push(load);
+                // Not busy throughout: the rate is known roughly.
+                self.rates.push(Sample { value: rate, error: rate * 0.01 });
+                self.expected = interval::mean(&self.rates).map_or(rate, |m| m.mean);
+                self.phase = Phase::Below;
+            }
+            Shown::Unclear => {}
+        }
+    }
+
+    fn below(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+        let load = spec.load_fps.get();
+        self.tries += 1;
+        match shown {
+            Shown::Passed(offered) => {
+                self.passed.push((offered.min(load), number));
+                // The next one nearer to the rate: this one may have been so low for a disturbance.
+                self.below = (self.below / 4.0).max(BELOW);
+                self.pass_done();
+            }
+            _ if self.tries < TRIES => {}
+            _ => {
+                self.failed.push(load);
+                self.tries = 0;
+                self.below = (self.below * 2.0).min(0.99);
+                if load <= self.config.floor().get() {
+                    self.end(Outcome::BelowMinimum, None);
+                } else if self.below >= 0.9 {
+                    self.pass_done();
+                }
+            }
+        }
+    }
+
+    fn between(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+        let load = spec.load_fps.get();
+        match shown {
+            Shown::Passed(offered) => self.passed.push((offered.min(load), number)),
+            _ => self.failed.push(load),
+        }
+        self.pass_done();
+    }
+
+    fn pass_done(&mut self) {
+        let next = if self.degrades() { Phase::Between } else { Phase::Above };
+        (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
+        let narrow = self.interval().relative_width().is_some_and(|w| w <= self.config.precision.get().min(0.005));
+        if self.passes >= PASSES && narrow || self.passes >= MOST_PASSES {
+            let found = self.interval();
+            let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };
+            let notes = [self.note(), self.precision_missed()].into_iter().flatten();
+            self.end(outcome, notes.reduce(|a, b| format!("{a}; {b}")));
+        }
+    }
+
+    /// A trial that does not describe its load.
+    fn repeat(&mut self) {
+        self.unclear += 1;
+        if self.unclear.is_multiple_of(2) {
+            match self.phase {
+                // So near its rate a device with a buffer takes long to recover from an absence.
+                Phase::Below => self.below = (self.below * 4.0).min(0.5),
+                // And so near it takes long to fill.
+                Phase::Above => self.overload = (self.overload * 2.0).min(MOST_OVERLOAD),
+                Phase::Top | Phase::Between => {}
+            }
+        }
+        if self.unclear >= UNCLEAR {
+            self.give_up(format!(
+                "{UNCLEAR} trials in a row had too little time in which nobody was away: keep other work off the cores"
+            ));
+        }
+    }
+
+    /// Ends with what was shown so far.
+    fn give_up(&mut self, why: String) {
+        let found = self.interval();
+        let outcome = match (found.lower_fps, found.upper_fps) {
+            (Some(_), Some(_)) => Outcome::Found,
+            _ => Outcome::Inconclusive,
+        };
+        let why = [Some(why), self.precision_missed()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        self.end(outcome, why);
+    }
+
+    /// What was asked and what was reached, where these differ.
+    fn precision_missed(&self) -> Option<String> {
+        let (width, asked) = (self.interval().relative_width()?, self.config.precision);
+        let reached = units::Ratio::new(width).ok()?;
+        (width > asked.get()).then(|| format!("precision: asked {asked}, reached {reached} in {} passes", self.passes))
+    }
+
+    fn note(&self) -> Option<String> {
+        let (top, mean) = (self.at_top?, interval::mean(&self.rates)?.mean);
+        self.degrades().then(|| {
+            format!(
+                "the device forwards {} at {} and {} just above its capacity: it degrades in overload",
+                Fps::from_raw(top.round()),
+                self.config.upper,
+                Fps::from_raw(mean.round())
+            )
+        })
+    }
+
+    fn end(&mut self, outcome: Outcome, reason: Option<String>) {
+        self.pending = None;
+        self.done = Some(self.answer(outcome, reason));
+    }
+
+    /// What was shown so far.
+    fn interval(&self) -> IntervalAnswer {
+        let rate = interval::mean(&self.rates);
+        let best = self.best();
+        let (lower, upper) = match (rate, best) {
+            // What a device forwards in overload is not its capacity where it degrades.
+            (Some(_), Some(best)) if self.degrades() => (Some(best), self.lowest_failed(best)),
+            (Some(Mean { mean, half }), Some(best)) if best > mean + half => (Some(best), self.lowest_failed(best)),
+            // A load that passes within the interval of the rate does not move it: a rested device takes more for a while.
+            (Some(Mean { mean, half }), Some(best)) => {
+                let lower = best.min(mean - half);
+                let failed = self.lowest_failed(lower).unwrap_or(f64::INFINITY);
+                (Some(lower), Some(failed.min(mean + half)))
+            }
+            (Some(Mean { mean, half }), None) => (None, Some(mean + half)),
+            (None, best) => (best, best.and_then(|best| self.lowest_failed(best))),
+        };
+        let point = match (lower, upper, rate) {
+            (Some(lower), Some(upper), Some(rate)) => Some(rate.mean.clamp(lower, upper)),
+            (Some(lower), Some(upper), None) => Some((lower + upper) / 2.0),
+            (lower, None, _) => lower,
+            (None, Some(_), rate) => rate.map(|r| r.mean),
+        };
+        let raw = |fps: f64| Fps::from_raw(fps.round());
+        let total = self.clean_s + self.aside_s;
+        IntervalAnswer {
+            lower_fps: lower.map(|fps| Fps::from_raw(fps.floor())),
+            upper_fps: upper.map(|fps| Fps::from_raw(fps.ceil())),
+            point_fps: point.map(raw),
+            confidence: CONFIDENCE,
+            clean_seconds: self.clean_s,
+            passes: self.passes as u32,
+            aside_share: if total > 0.0 { self.aside_s / total } else { 0.0 },
+            as_measured: interval::mean(&self.measured).map(|m| AsMeasured {
+                lower_fps: raw(m.mean - m.half),
+                upper_fps: raw(m.mean + m.half),
+                point_fps: raw(m.mean),
+            }),
+        }
+    }
+
+    fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
+        let found = self.interval();
+        let reason = [reason, self.liveness.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
+        let best = self.passed.iter().rev().find(|(load, _)| (load - lower).abs() <= 1.0);
+        Answer {
+            outcome,
+            throughput: found.lower_fps,
+            upper_bound: found.upper_fps,
+            best_trial: best.map(|(_, number)| *number),
+            trials: self.trials.clone(),
+            invalid_trials: self.invalid,
+            retries: Vec::new(),
+            placement: None,
+            reason,
+            goals: Vec::new(),
+            interval: Some(found),
+        }
+    }
+}
+
+impl Search for CapacitySearch {
+    fn next(&mut self) -> Step {
+        if self.done.is_none() && self.pending.is_none() {
+            if self.made >= self.config.max_trials {
+                self.give_up(GivenUp::TooManyTrials { most: self.config.max_trials }.to_string());
+            } else if self.spent_s >= self.config.timeout_s {
+                let why = GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s };
+                self.give_up(why.to_string());
+            } else {
+                let load = match self.liveness.checks() {
+                    true => self.liveness.check_at(Fps::from_raw((self.top() * 0.01).max(self.config.floor().get()))),
+                    false => Fps::from_raw(self.load().round().max(1.0)),
+                };
+                // Few frames tell a rate roughly.
+                let duration_s = self.config.duration_s.max((FRAMES / self.expected).min(MOST_S));
+                let spec = TrialSpec::steady(self.config.frame_size, load, duration_s, Purpose::Search);
+                self.pending = Some(TrialSpec { by_slices: true, drain_s: self.drain_s, ..spec });
+            }
+        }
+        match (&self.done, self.pending) {
+            (None, Some(spec)) => Step::Run(spec),
+            _ => Step::Done(self.so_far()),
+        }
+    }
+
+    fn report(&mut self, trial: &TrialRecord) {
+        let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
+        self.pending = None;
+        self.made += 1;
+        self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
+        if !trial.valid() {
+            self.invalid += 1;
+            if self.invalid > self.config.max_repeats {
+                self.give_up(broken(trial));
+            }
+            return;
+        }
+        match self.liveness.sign(trial) {
+            Sign::Load => self.judge(&spec, trial),
+            Sign::Nothing | Sign::Alive | Sign::WasDown => {}
+            Sign::NoTraffic => {
+                let why = GivenUp::NoTraffic { low: spec.load_fps };
+                self.end(Outcome::NoTraffic, Some(why.to_string()));
+            }
+            Sign::Gone(why) => self.give_up(why.to_string()),
+        }
+    }
+
+    fn so_far(&self) -> Answer {
+        self.done.clone().unwrap_or_else(|| self.answer(Outcome::Interrupted, None))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! The search against devices whose capacity is known, with a tester that is away often.
+
+use units::{FrameSize, LinkSpeed};
+
+use super::*;
+use crate::{
+    evidence::{
+        self,
+        model::{trial, Device, SLICE},
+    },
+    plan::Plan,
+    sim::{Rng, SimDut},
+};
+
+/// What is measured with what.
+struct World {
+    device: Device,
+    /// In overload the device forwards less by this share of the excess.
+    degrades: f64,
+    /// The most that the tester offers.
+    tester: f64,
+    /// Share of the time in which the tester is away, and the device.
+    tester_away: f64,
+    device_away: f64,
+    rng: Rng,
+    trials: u32,
+}
+
+impl World {
+    fn new(rate: f64, buffer: f64, seed: u64) -> Self {
+        Self {
+            device: Device { rate, buffer, base: 2e-6 },
+            degrades: 0.0,
+            tester: 40e6,
+            tester_away: 0.0,
+            device_away: 0.0,
+            rng: Rng::new(seed),
+            trials: 0,
+        }
+    }
+
+    fn noisy(rate: f64, buffer: f64, seed: u64) -> Self {
+        Self { tester_away: 0.4, device_away: 0.1, ..Self::new(rate, buffer, seed) }
+    }
+
+    /// Absences of 0.1 to 5 ms that take this share of the time.
+    fn absences(&mut self, share: f64, slices: usize) -> Vec<(usize, usize)> {
+        let (mut all, mut at) = (Vec::new(), 0);
+        while share > 0.0 && at < slices {
+            let length = 1 + (self.rng.bits() % 50) as usize;
+            at += (self.rng.share() * 2.0 * length as f64 * (1.0 - share) / share) as usize + 1;
+            all.push((at, length));
+            at += length;
+        }
+        all
+    }
+
+    fn run(&mut self, spec: &TrialSpec) -> TrialRecord {
+        let slices = (spec.duration_s / SLICE) as usize;
+        let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
+        let load = spec.load_fps.get().min(self.tester);
+        let excess = (load - self.device.rate).max(0.0);
+        let rate = (self.device.rate - excess * self.degrades).max(0.0);
+        let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
+        // Counts of a device that forwards all: only whether something came is looked at.
+        let mut record = SimDut::new(1e12, 1).run(spec);
+        self.trials += 1;
+        record.number = self.trials;
+        record.violations.clear();
+        record.evidence = evidence::of(&timeline, spec.duration_s, true);
+        record
+    }
+
+    fn search(&mut self) -> Answer {
+        let mut config = SearchConfig::for_size(
+            &Plan::default().quick().validate().unwrap(),
+            FrameSize::MIN,
+            None::<LinkSpeed>,
+            Some(Fps::from_raw(30e6)),
+        )
+        .unwrap();
+        config.by_slices = true;
+        let mut search = CapacitySearch::new(config);
+        for _ in 0..400 {
+            match search.next() {
+                Step::Done(answer) => return answer,
+                Step::Run(spec) => search.report(&self.run(&spec)),
+            }
+        }
+        panic!("no end after 400 trials: {:?}", search.so_far());
+    }
+}
+
+/// Lower and upper end over the truth.
+fn ends(answer: &Answer, truth: f64) -> (f64, f64) {
+    let found = answer.interval.unwrap();
+    let [lower, upper] = [found.lower_fps, found.upper_fps].map(|fps| fps.map_or(f64::NAN, Fps::get) / truth);
+    (lower, upper)
+}
+
+#[test]
+fn a_quiet_policer_is_found_in_three_passes() {
+    let mut world = World::new(7.777e6, 128.0, 1);
+    let answer = world.search();
+    let (lower, upper) = ends(&answer, 7.777e6);
+    assert_eq!(answer.outcome, Outcome::Found);
+    assert!(lower > 0.997 && lower <= 1.0 && (1.0..1.002).contains(&upper), "{lower} {upper}: {answer:?}");
+    assert!(world.trials <= 10, "{}", world.trials);
+    let found = answer.interval.unwrap();
+    assert!(found.point_fps.unwrap() >= found.lower_fps.unwrap() && found.point_fps <= found.upper_fps);
+    assert_eq!((found.passes, found.aside_share > 0.0), (3, true), "the first slices are set aside");
+}
+
+/// Of two hundred noisy runs each: how many intervals hold the truth, their widths in order, and the worst miss.
+fn many(rate: impl Fn(&mut Rng) -> f64, buffer_s: f64) -> (usize, Vec<f64>, f64) {
+    let (mut held, mut widths, mut worst) = (0, Vec::new(), 0.0f64);
+    for seed in 0..200 {
+        let rate = rate(&mut Rng::new(seed ^ 0x5eed));
+        let answer = World::noisy(rate, (rate * buffer_s).max(128.0), seed).search();
+        assert_eq!(answer.outcome, Outcome::Found, "{seed}: {answer:?}");
+        let (lower, upper) = ends(&answer, rate);
+        held += usize::from(lower <= 1.0 && 1.0 <= upper);
+        worst = worst.max(lower - 1.0).max(1.0 - upper);
+        widths.push(upper - lower);
+    }
+    widths.sort_unstable_by(f64::total_cmp);
+    (held, widths, worst)
+}
+
+#[test]
+fn intervals_of_noisy_policers_hold_the_truth() {
+    let (held, widths, worst) = many(|rng| 0.2e6 + 25e6 * rng.share(), 0.0);
+    assert!(held >= 190, "{held} of 200, worst {worst}, median width {}", widths[100]);
+    assert!(worst < 0.01, "{worst}");
+    assert!(widths[100] <= 0.005, "{}", widths[100]);
+}
+
+#[test]
+fn intervals_of_noisy_shapers_hold_the_truth() {
+    for buffer_s in [1e-4, 1e-3, 1e-2, 5e-2] {
+        let (held, widths, worst) = many(|rng| 0.2e6 + 8e6 * rng.share(), buffer_s);
+        assert!(held >= 190, "{buffer_s}: {held} of 200, worst {worst}, median width {}", widths[100]);
+        assert!(worst < 0.01, "{buffer_s}: {worst}");
+        println!("{buffer_s}: {held} of 200, median width {}, worst miss {worst}", widths[100]);
+        assert!(widths[100] <= 0.01 || buffer_s > 2e-3, "{buffer_s}: {}", widths[100]);
+    }
+}
+
+#[test]
+fn a_device_that_degrades_in_overload_is_told_from_its_capacity() {
+    let mut world = World { degrades: 0.2, ..World::new(10e6, 512.0, 3) };
+    let answer = world.search();
+    let (lower, upper) = ends(&answer, 10e6);
+    assert_eq!(answer.outcome, Outcome::Found);
+    assert!(lower <= 1.0 && upper >= 1.0 && upper - lower < 0.05, "{lower} {upper}: {answer:?}");
+    assert!(answer.reason.is_some());
+}
+
+#[test]
+fn a_tester_that_is_the_limit_is_named_with_what_it_offered() {
+    let mut world = World { tester: 9e6, tester_away: 0.4, ..World::new(12e6, 512.0, 4) };
+    let answer = world.search();
+    assert_eq!(answer.outcome, Outcome::TesterLimited);
+    let (lower, upper) = ends(&answer, 9e6);
+    assert!((lower - 1.0).abs() < 1e-3 && upper.is_nan(), "{lower} {upper}");
+}
+
+#[test]
+fn a_tester_that_is_always_away_ends_soon_with_what_it_has() {
+    let mut world = World { tester_away: 0.99, ..World::new(5e6, 128.0, 5) };
+    let answer = world.search();
+    assert!(world.trials <= 40, "{}", world.trials);
+    let found = answer.interval.unwrap();
+    // Nothing narrow and wrong.
+    if let Some(width) = found.relative_width() {
+        let (lower, upper) = ends(&answer, 5e6);
+        assert!(lower <= 1.0 && upper >= 1.0, "{lower} {upper} {width}");
+    }
+}

@@ -1,0 +1,68 @@
+//! Statistics of a few independent passes: means with intervals.
+
+/// Student's t for a two-sided confidence of 95 %, by degrees of freedom from 1.
+const T_95: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+/// The same with many degrees of freedom.
+const Z_95: f64 = 1.96;
+/// The confidence of the intervals here.
+pub(super) const CONFIDENCE: f64 = 0.95;
+/// Least half width of an interval over its mean: clocks, bursts and the ends of stretches are not known better.
+const RESOLUTION: f64 = 5e-4;
+
+/// A value with its own standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub value: f64,
+    pub error: f64,
+}
+
+/// A mean, and how far the truth may be from it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Mean {
+    pub mean: f64,
+    pub half: f64,
+}
+
+/// The mean of independent samples. Its interval covers what differs between them, and the errors of each. `None` of none.
+pub(super) fn mean(samples: &[Sample]) -> Option<Mean> {
+    let n = samples.len() as f64;
+    if samples.is_empty() {
+        return None;
+    }
+    let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
+    let own = (samples.iter().map(|s| s.error.powi(2)).sum::<f64>() / n).sqrt() / n.sqrt();
+    let between = match samples.len() {
+        1 => 0.0,
+        len => {
+            let variance = samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            T_95.get(len - 2).copied().unwrap_or(Z_95) * (variance / n).sqrt()
+        }
+    };
+    Some(Mean { mean, half: between.max(Z_95 * own).max(RESOLUTION * mean) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: &[f64], error: f64) -> Mean {
+        mean(&values.iter().map(|&value| Sample { value, error }).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn the_interval_is_that_of_student() {
+        let m = of(&[100.0, 101.0, 102.0], 0.0);
+        assert_eq!(m.mean, 101.0);
+        assert!((m.half - 4.303 / 3f64.sqrt()).abs() < 1e-9, "{m:?}");
+        let many = of(&[[99.0, 101.0]; 50].concat(), 0.0);
+        assert!((many.half - 1.96 * (100.0f64 / 99.0 / 100.0).sqrt()).abs() < 1e-9, "{many:?}");
+    }
+
+    #[test]
+    fn own_errors_and_the_resolution_bound_it_from_below() {
+        assert!((of(&[100.0; 4], 2.0).half - 1.96).abs() < 1e-9);
+        assert!((of(&[100.0; 4], 0.0).half - 0.05).abs() < 1e-9);
+        assert!((of(&[100.0], 3.0).half - 5.88).abs() < 1e-9);
+        assert_eq!(mean(&[]), None);
+    }
+}
