@@ -103,11 +103,18 @@ pub(crate) struct Fact {
     pub(crate) label: Cow<'static, str>,
     pub(crate) text: String,
     pub(crate) paint: Paint,
+    /// On a terminal the statement takes one line: its text is cut so that these words have room behind it.
+    pub(crate) ending: Option<String>,
 }
 
 impl Fact {
     pub(crate) fn new(label: impl Into<Cow<'static, str>>, text: impl Into<String>, paint: Paint) -> Self {
-        Self { label: label.into(), text: text.into(), paint }
+        Self { label: label.into(), text: text.into(), paint, ending: None }
+    }
+
+    /// In one line on a terminal, with these words whole at its end.
+    pub(crate) fn in_one_line(self, ending: impl Into<String>) -> Self {
+        Self { ending: Some(ending.into()), ..self }
     }
 }
 

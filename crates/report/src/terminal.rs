@@ -18,7 +18,7 @@ pub fn render(document: &Document, detail: Detail, style: &Style, files: &[PathB
     let names: Vec<String> = files.iter().map(|f| f.to_string_lossy().into_owned()).collect();
     let written = (!names.is_empty()).then(|| {
         let facts = match detail {
-            Detail::Short => vec![Fact::new("written", names.join(", "), Paint::Plain)],
+            Detail::Short => vec![Fact::new("written", in_one_line(&names, style), Paint::Plain)],
             Detail::Verbose => names.into_iter().map(|name| Fact::new("written", name, Paint::Plain)).collect(),
         };
         Section::new(Topic::Written, "").with(Audience::TERMINAL, Block::Facts(facts))
@@ -27,6 +27,19 @@ pub fn render(document: &Document, detail: Detail, style: &Style, files: &[PathB
     document.render(&mut terminal);
     Document::of(written.into_iter().collect()).render(&mut terminal);
     terminal.out
+}
+
+/// The names of files in one line: all, or the last part of one and how many more.
+fn in_one_line(names: &[String], style: &Style) -> String {
+    let room = style.width.saturating_sub(LABELS);
+    let all = names.join(", ");
+    match names {
+        [first, rest @ ..] if all.chars().count() > room => {
+            let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+            text::clip_front(first, room.saturating_sub(more.len())) + &more
+        }
+        _ => all,
+    }
 }
 
 /// The text so far.
@@ -65,13 +78,18 @@ impl Render for Terminal<'_> {
         let style = self.style;
         match block {
             Block::Title(title) => {
-                for line in text::wrap(&text::styled(title, style), style.width) {
+                let title = text::styled(title, style);
+                let lines = match self.detail {
+                    Detail::Short => vec![text::clip(&title, style.width)],
+                    Detail::Verbose => text::wrap(&title, style.width),
+                };
+                for line in lines {
                     self.out.push_str(&style.paint(Paint::Bold, &line));
                     self.out.push('\n');
                 }
             }
             Block::Facts(facts) | Block::Statements(facts) => {
-                facts.iter().for_each(|f| self.out.push_str(&paragraph(&f.label, &f.text, f.paint, None, style)));
+                facts.iter().for_each(|f| self.out.push_str(&statement(f, style)));
             }
             Block::Notes(notes) => {
                 notes.iter().for_each(|n| self.out.push_str(&paragraph("", &n.text, n.paint, n.lines, style)));
@@ -101,6 +119,19 @@ impl Render for Terminal<'_> {
     fn close(&mut self, _: &Section) {
         self.after_table = false;
     }
+}
+
+/// A labelled statement; one that has an ending, in one line.
+fn statement(fact: &Fact, style: &Style) -> String {
+    let body = match &fact.ending {
+        Some(ending) => {
+            let ending = text::styled(ending, style);
+            let room = style.width.saturating_sub(LABELS + ending.chars().count());
+            text::clip(&text::styled(&fact.text, style), room) + &ending
+        }
+        None => fact.text.clone(),
+    };
+    paragraph(&fact.label, &body, fact.paint, None, style)
 }
 
 /// A paragraph that wraps under itself, behind its label if it has one; cut after so many lines.

@@ -70,6 +70,14 @@ pub(crate) fn clip(text: &str, columns: usize) -> String {
     out
 }
 
+/// The last so many characters, the first of them a `~` when something was cut.
+pub(crate) fn clip_front(text: &str, columns: usize) -> String {
+    match text.chars().count() {
+        n if n <= columns => text.to_owned(),
+        n => std::iter::once('~').chain(text.chars().skip(n + 1 - columns.max(1))).collect(),
+    }
+}
+
 /// The first so many characters.
 pub(crate) fn clip_hard(text: &str, columns: usize) -> String {
     text.chars().take(columns).collect()

@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use flow::truth::{Score, Spread};
 use measure::{
-    result::{RunResult, Verdict},
+    result::{RunResult, Standing},
     trial::{Rule, TrialRecord, Violation},
 };
+use report::{Cell, Style, Table};
 use serde::Serialize;
 use units::si;
 
@@ -26,7 +27,7 @@ pub struct FlowResult {
     /// Of a search: the highest rate of new flows that lost no packet record, and the lowest that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
-    /// What the verdict rests on, one line.
+    /// What the standing rests on, one line.
     pub conclusion: String,
 }
 
@@ -98,10 +99,10 @@ fn invalidating(violations: &[Violation], complete: bool) -> Option<&Violation> 
 }
 
 /// One line on one trial's score.
-pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Verdict, String) {
+pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Standing, String) {
     let flows = &score.flows;
-    let failed = |text: String| (Verdict::Failed, text);
-    let unsure = |text: String| (Verdict::Inconclusive, text);
+    let failed = |text: String| (Standing::CriterionMissed, text);
+    let unsure = |text: String| (Standing::NotTrustworthy, text);
     if flows.sent == 0 {
         return unsure("no frame was sent: there is nothing to score".to_owned());
     }
@@ -120,7 +121,10 @@ pub fn conclusion(score: &Score, reading: &Reading, trial: &TrialRecord) -> (Ver
         return unsure(format!("{} records came beyond those that can be kept: send fewer flows", score.beyond));
     }
     if score.perfect() {
-        return (Verdict::Passed, "every flow and every packet was recorded exactly, and nothing else".to_owned());
+        return (
+            Standing::CriterionMet,
+            "every flow and every packet was recorded exactly, and nothing else".to_owned(),
+        );
     }
     if score.packets.missed > 0 && reading.lost > 0 {
         return unsure(format!(
@@ -196,26 +200,14 @@ fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
         trial.real_duration_s,
         si(trial_score.new_flows_per_s).trim_end()
     );
-    let _ = writeln!(out, "  {:<12}{:>12}{:>16}{:>18}", "", "flows", "packets", "bytes");
-    let mut row = |name: &str, flows: Option<u64>, packets: Option<u64>, bytes: Option<u64>| {
-        let cell = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
-        let line = format!("  {name:<12}{:>12}{:>16}{:>18}", cell(flows), cell(packets), cell(bytes));
-        let _ = writeln!(out, "{}", line.trim_end());
-    };
-    let (f, p, b) = (&s.flows, &s.packets, &s.bytes);
-    row("sent", Some(f.sent), Some(p.sent), Some(b.sent));
-    row("exact", Some(f.exact), None, None);
-    row("missed", Some(f.missed), Some(p.missed), Some(b.missed));
-    row("duplicated", Some(f.duplicated), Some(p.duplicated), Some(b.duplicated));
-    row("miscounted", Some(f.miscounted), Some(p.extra), Some(b.extra));
-    row("invented", Some(s.invented.flows), Some(s.invented.packets), None);
+    out.push_str(&counts(s));
     let share = |part: u64, whole: u64| format!("{:.4} %", 100.0 * part as f64 / whole.max(1) as f64);
     let _ = writeln!(
         out,
         "  complete: {} of the flows exact, {} of the packets recorded; worst flow off by {} packets",
-        share(f.exact, f.sent),
-        share(p.sent - p.missed, p.sent),
-        p.worst
+        share(s.flows.exact, s.flows.sent),
+        share(s.packets.sent - s.packets.missed, s.packets.sent),
+        s.packets.worst
     );
     for (name, spread) in [("first", &s.first_error), ("last", &s.last_error)] {
         if let Some(Spread { min_ns, median_ns, p99_abs_ns, max_ns, .. }) = spread {
@@ -248,6 +240,27 @@ fn one(out: &mut String, trial_score: &TrialScore, trial: &TrialRecord) {
     for text in &trial_score.examples {
         let _ = writeln!(out, "  {text}");
     }
+}
+
+/// What was sent against what was recorded.
+fn counts(s: &Score) -> String {
+    let mut table = Table::default();
+    table.left(0, "", "");
+    table.right(0, "flows", "");
+    table.right(0, "packets", "");
+    table.right(0, "bytes", "");
+    let (f, p, b) = (&s.flows, &s.packets, &s.bytes);
+    let mut row = |name: &str, counts: [Option<u64>; 3]| {
+        let cell = |n: Option<u64>| Cell::from(n.map_or_else(String::new, |n| n.to_string()));
+        table.row(std::iter::once(name.into()).chain(counts.map(cell)).collect());
+    };
+    row("sent", [f.sent, p.sent, b.sent].map(Some));
+    row("exact", [Some(f.exact), None, None]);
+    row("missed", [f.missed, p.missed, b.missed].map(Some));
+    row("duplicated", [f.duplicated, p.duplicated, b.duplicated].map(Some));
+    row("miscounted", [f.miscounted, p.extra, b.extra].map(Some));
+    row("invented", [Some(s.invented.flows), Some(s.invented.packets), None]);
+    table.text(&Style::PIPE)
 }
 
 #[cfg(test)]

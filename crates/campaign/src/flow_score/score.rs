@@ -8,7 +8,7 @@ use measure::{
     attempts::{GivenUp, SCORES},
     bisection::Descent,
     plan::{Direction, Plan, Traffic},
-    result::Verdict,
+    result::Standing,
     trial::{Purpose, TrialRecord, TrialSpec},
     validity::beyond_tester,
 };
@@ -77,11 +77,11 @@ pub struct ScoreOptions {
 /// Words that do not go together, a logger that cannot be read, or a rig that fails.
 pub fn run(options: &ScoreOptions, stop: &Stop, display: &dyn Display) -> Result<ScoredRun, Failure> {
     let mut score = FlowScore::new(options, stop, display)?;
-    let (verdict, flows) = match options.program {
+    let (standing, flows) = match options.program {
         FlowSpec::Churn { rate: None, .. } => score.search(options)?,
         _ => score.once(options)?,
     };
-    let result = score.controller.result(Vec::new(), Vec::new(), verdict.into());
+    let result = score.controller.result(Vec::new(), Vec::new(), standing);
     Ok(ScoredRun { result, flows, frame_bytes: score.size.bytes() })
 }
 
@@ -96,7 +96,7 @@ struct FlowScore<'a> {
     /// Trials tried so far: each has keys of its own, so that late records of one are none of the next.
     tried: u16,
     scores: Vec<TrialScore>,
-    last: Option<(Verdict, String)>,
+    last: Option<(Standing, String)>,
     /// Whether the last trial was more than the tester can offer.
     beyond: bool,
 }
@@ -150,7 +150,7 @@ impl<'a> FlowScore<'a> {
     }
 
     /// One trial at the load asked for.
-    fn once(&mut self, options: &ScoreOptions) -> Result<(Verdict, FlowResult), Failure> {
+    fn once(&mut self, options: &ScoreOptions) -> Result<(Standing, FlowResult), Failure> {
         let own = match self.spec {
             FlowSpec::Churn { rate: Some(rate), .. } => self.spec.load(rate).map(Fps::from_raw),
             _ => None,
@@ -171,15 +171,15 @@ impl<'a> FlowScore<'a> {
                 )))
             }
         };
-        let (verdict, conclusion) = match self.trial(self.spec, load, 1)? {
-            Some(_) => self.last.clone().unwrap_or((Verdict::Inconclusive, String::new())),
-            None => (Verdict::Stopped, "stopped before the end".to_owned()),
+        let (standing, conclusion) = match self.trial(self.spec, load, 1)? {
+            Some(_) => self.last.clone().unwrap_or((Standing::NotTrustworthy, String::new())),
+            None => (Standing::Stopped, "stopped before the end".to_owned()),
         };
-        Ok((verdict, self.result(None, conclusion)))
+        Ok((standing, self.result(None, conclusion)))
     }
 
     /// The highest rate of new flows at which no packet record is lost.
-    fn search(&mut self, options: &ScoreOptions) -> Result<(Verdict, FlowResult), Failure> {
+    fn search(&mut self, options: &ScoreOptions) -> Result<(Standing, FlowResult), Failure> {
         let FlowSpec::Churn { packets, .. } = self.spec else {
             return Err(Failure::usage(format!("--flows {}: only a churn is searched", self.spec)));
         };
@@ -220,8 +220,11 @@ impl<'a> FlowScore<'a> {
                     break 'rates;
                 };
                 held = score_held;
-                unsure =
-                    self.last.clone().filter(|(verdict, _)| *verdict == Verdict::Inconclusive).map(|(_, text)| text);
+                unsure = self
+                    .last
+                    .clone()
+                    .filter(|(standing, _)| *standing == Standing::NotTrustworthy)
+                    .map(|(_, text)| text);
                 if unsure.is_none() {
                     break;
                 }
@@ -236,20 +239,24 @@ impl<'a> FlowScore<'a> {
         }
         let (held, not_held) = (search.bounds().passed(), search.bounds().failed());
         let highest = Highest { held_per_s: held, not_held_per_s: not_held };
-        let (verdict, text) = match (stopped, unsure, held, not_held) {
-            (true, ..) => (Verdict::Stopped, "stopped before the end".to_owned()),
-            (_, Some(last), ..) => (Verdict::Inconclusive, GivenUp::Unscored { last }.to_string()),
-            (_, _, Some(_), None) => {
-                (Verdict::Passed, "the logger holds the highest rate tried; it may hold more (--upper)".to_owned())
+        let (standing, text) = match (stopped, unsure, held, not_held) {
+            (true, ..) => (Standing::Stopped, "stopped before the end".to_owned()),
+            (_, Some(last), ..) => (Standing::NotTrustworthy, GivenUp::Unscored { last }.to_string()),
+            (_, _, Some(_), None) => (
+                Standing::NotDeviceLimit,
+                "the logger holds the highest rate tried; it may hold more (--upper)".to_owned(),
+            ),
+            (_, _, Some(_), _) if limited => (
+                Standing::NotDeviceLimit,
+                "found, and the tester cannot offer more: the logger may hold more".to_owned(),
+            ),
+            (_, _, Some(_), _) => (Standing::Completed, "found".to_owned()),
+            (_, _, None, _) if limited => {
+                (Standing::NotTrustworthy, "the tester offers none of these rates".to_owned())
             }
-            (_, _, Some(_), _) if limited => {
-                (Verdict::Passed, "found, and the tester cannot offer more: the logger may hold more".to_owned())
-            }
-            (_, _, Some(_), _) => (Verdict::Passed, "found".to_owned()),
-            (_, _, None, _) if limited => (Verdict::Inconclusive, "the tester offers none of these rates".to_owned()),
-            (_, _, None, _) => (Verdict::Failed, "no rate tried was held (--lower)".to_owned()),
+            (_, _, None, _) => (Standing::CriterionMissed, "no rate tried was held (--lower)".to_owned()),
         };
-        Ok((verdict, self.result(Some(highest), text)))
+        Ok((standing, self.result(Some(highest), text)))
     }
 
     /// What both ports send in the next trial, and the stream of the flows.
@@ -311,7 +318,7 @@ impl<'a> FlowScore<'a> {
         };
         let score = Score::new(recorded, &truth);
         let last = conclusion(&score, &reading, &record);
-        let held = score.nothing_missed() && last.0 != Verdict::Inconclusive;
+        let held = score.nothing_missed() && last.0 != Standing::NotTrustworthy;
         self.last = Some(last);
         self.beyond = beyond_tester(&record);
         self.scores.push(scored(score, reading, &record, &truth));

@@ -162,13 +162,13 @@ fn a_token_is_shown_from_its_file() {
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let logger = Logger::start(Manner { name: "locked".into(), token: Some("s3cret"), garbage: None });
+    let logger = Logger::start(Manner { name: "locked".into(), token: Some("s3cret-token"), garbage: None });
     words.hide(logger.at(), "address");
     refused(&mut words, 2, &["flows", &logger.at(), "--once"]);
-    refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", &file("other\n")]);
+    refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", &file("another-token\n")]);
     refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", &file("\n")]);
     refused(&mut words, 2, &["flows", &logger.at(), "--once", "--token-file", "/nowhere/token"]);
-    let ended = linerate(&["flows", &logger.at(), "--once", "--token-file", &file("s3cret\n")]);
+    let ended = linerate(&["flows", &logger.at(), "--once", "--token-file", &file("s3cret-token\n")]);
     assert!(ended.code == 0 && ended.stdout.contains("locked"), "{}{}", ended.stdout, ended.stderr);
     insta::assert_snapshot!(words);
 }

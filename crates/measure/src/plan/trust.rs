@@ -73,11 +73,9 @@ impl TryFrom<String> for Placements {
 
     fn try_from(text: String) -> Result<Self, String> {
         match text.as_str() {
-            "separate" => Ok(Self::Separate),
-            "combined" => Ok(Self::Combined),
             "apart" => Err("trust.placements = \"apart\" is now \"separate\"".to_owned()),
             "together" => Err("trust.placements = \"together\" is now \"combined\"".to_owned()),
-            _ => Err(format!("trust.placements = {text:?}: must be \"separate\" or \"combined\"")),
+            text => one_of("trust.placements", text, [("separate", Self::Separate), ("combined", Self::Combined)]),
         }
     }
 }
@@ -97,10 +95,15 @@ impl TryFrom<String> for EvidenceBy {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        match text.as_str() {
-            "slices" => Ok(Self::Slices),
-            "whole-trial" => Ok(Self::WholeTrial),
-            _ => Err(format!("trust.evidence = {text:?}: must be \"slices\" or \"whole-trial\"")),
-        }
+        one_of("trust.evidence", &text, [("slices", Self::Slices), ("whole-trial", Self::WholeTrial)])
+    }
+}
+
+/// The value of this name, of two. The error names the key and what is legal.
+fn one_of<T>(key: &str, text: &str, [first, second]: [(&str, T); 2]) -> Result<T, String> {
+    match text {
+        t if t == first.0 => Ok(first.1),
+        t if t == second.0 => Ok(second.1),
+        _ => Err(format!("{key} = {text:?}: must be {:?} or {:?}", first.0, second.0)),
     }
 }

@@ -15,12 +15,13 @@ pub(crate) fn section(result: &RunResult) -> Section {
     let plain = |(label, text): (&'static str, String)| Fact::new(label, text, Paint::Plain);
     let facts: Vec<Fact> = setting(result).into_iter().map(plain).collect();
     let ways = if result.directions > 1 { "both ways" } else { "one way" };
-    let device = format!("{}; {ways}, {}", names::dut_short(result), link(result));
+    let device = Fact::new("DUT", names::dut_short(result), Paint::Plain);
+    let device = device.in_one_line(format!("; {ways}, {}", link(result)));
     Section::new(Topic::Setting, "")
         .with(Audience::DETAILS, Block::Title(title(result)))
         .with(Audience::SHORT, Block::Title(format!("{}; {}", title(result), when(result))))
         .with(Audience::FILE, Block::Standing(standing_line(result)))
-        .with(Audience::SHORT, Block::Facts(vec![Fact::new("DUT", device, Paint::Plain)]))
+        .with(Audience::SHORT, Block::Facts(vec![device]))
         .with(Audience::DETAILS, Block::Facts(facts))
 }
 

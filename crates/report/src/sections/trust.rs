@@ -14,6 +14,8 @@ use crate::{
     text, words,
 };
 
+/// Where a short text leads on to the whole.
+const MORE: &str = ": --verbose";
 /// Rules named in a short text.
 const RULES: usize = 3;
 
@@ -37,6 +39,7 @@ fn brief(result: &RunResult) -> Vec<Fact> {
         0 => Fact::new("trials", format!("{}, none invalid", tally.run), Paint::Plain),
         n => Fact::new("trials", format!("{}, {n} invalid ({})", tally.run, named.join(", ")), Paint::Warn),
     }];
+    facts.iter_mut().for_each(|fact| fact.ending = Some(String::new()));
     facts.extend(departures(result));
     facts.extend(warnings(result));
     facts
@@ -63,9 +66,11 @@ fn departures(result: &RunResult) -> Option<Fact> {
     let standards = standards.join(", ");
     match (standards.is_empty(), seen.len()) {
         (true, _) => None,
-        (_, 0) => Some(Fact::new("standard", format!("no departure from {standards}"), Paint::Good)),
-        (_, 1) => Some(Fact::new("standard", format!("1 departure from {standards}: --verbose"), Paint::Plain)),
-        (_, n) => Some(Fact::new("standard", format!("{n} departures from {standards}: --verbose"), Paint::Plain)),
+        (_, 0) => Some(Fact::new("standard", format!("no departure from {standards}"), Paint::Good).in_one_line("")),
+        (_, n) => {
+            let count = if n == 1 { "1 departure".to_owned() } else { format!("{n} departures") };
+            Some(Fact::new("standard", format!("{count} from {standards}"), Paint::Plain).in_one_line(MORE))
+        }
     }
 }
 
@@ -80,7 +85,7 @@ fn warnings(result: &RunResult) -> Option<Fact> {
     }
     match result.warnings.len() {
         0 => None,
-        n => Some(Fact::new("warnings", format!("{n} ({}): --verbose", kinds.join(", ")), Paint::Warn)),
+        n => Some(Fact::new("warnings", format!("{n} ({})", kinds.join(", ")), Paint::Warn).in_one_line(MORE)),
     }
 }
 

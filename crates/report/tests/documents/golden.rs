@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use measure::{
-    result::{Outcome, RunResult, SizeResult, Standing},
+    result::{Outcome, RunResult, SizeResult, Standing, Warning, WarningKind},
     trial::{Purpose, Rule},
 };
 use report::{csv, run, selftest, trial_line, Audience, Detail, Style, Topic};
@@ -148,7 +148,19 @@ fn seven(figures: usize, directions: u32) -> RunResult {
     let mut r = RunResult { directions, link_bps: link("10G"), ..result(sizes.collect()) };
     r.warnings.extend(r.warnings.clone());
     r.trials = every_outcome().trials;
+    r.dut = format!("simulated sim:{}seed=3", "latency=30000ns,".repeat(12));
+    r.plan_name = "a-plan-with-a-long-name".repeat(3);
+    for kind in
+        [WarningKind::Clock, WarningKind::Foreign, WarningKind::Host, WarningKind::CpuShared, WarningKind::Needs]
+    {
+        r.warnings.push(Warning { kind, text: "long ".repeat(40) });
+    }
     r
+}
+
+/// Files whose names take more than a line.
+fn many_files() -> [PathBuf; 3] {
+    ["json", "md", "csv"].map(|kind| PathBuf::from(format!("{}/run.{kind}", "results-of-a-long-campaign".repeat(4))))
 }
 
 fn measure_sizes() -> Vec<u32> {
@@ -161,13 +173,13 @@ fn a_run_of_seven_sizes_has_forty_lines_at_most() {
         for directions in [1, 2] {
             for figures in 0..=7 {
                 let style = Style { width, ..WIDE };
-                let files = [PathBuf::from("out/run.json"), PathBuf::from("out/run.md")];
-                let text = text(&seven(figures, directions), Detail::Short, &style, &files);
+                let text = text(&seven(figures, directions), Detail::Short, &style, &many_files());
                 let lines = text.lines().count();
                 assert!(lines <= 40, "{lines} lines, {figures} figures, {width} columns:\n{text}");
             }
         }
     }
+    assert_snapshot!(text(&seven(6, 2), Detail::Short, &NARROW, &many_files()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use measure::{
     procedure::*,
     result::{RunResult, TestResult},
 };
-use report::{run, svg, Style, Topic};
+use report::{run, svg, Detail, Style, Topic};
 
 use crate::fixtures::*;
 
@@ -32,7 +32,7 @@ fn six_tests_at_seven_sizes_have_forty_lines_at_most() {
     // The tests of the plan `rfc2544-all`, and one more.
     seven.tests.retain(|t| !matches!(t.test, Test::Soak | Test::Pdv | Test::Reset) && !t.test.is_of_addresses());
     for width in [80, 100, 120] {
-        let text = short(&seven, &Style { width, ..Style::PIPE });
+        let text = text(&seven, Detail::Short, &Style { width, ..Style::PIPE }, &["run.json".into()]);
         assert!(text.lines().count() <= 40, "{text}");
     }
     assert_snapshot!(short(&seven, &Style::PIPE));

@@ -13,7 +13,7 @@ mod view;
 mod watch;
 
 use std::{
-    io::{stdout, IsTerminal, Read, Write},
+    io::{stdout, IsTerminal, Write},
     path::Path,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
@@ -24,6 +24,7 @@ use board::{Board, State};
 use flow::{
     client::{ClientSpec, TlsTrust},
     protocol::Filter,
+    serve::token_from_file,
 };
 use link::Trouble;
 use screen::{Keys, Pressed, Quit, Screen};
@@ -38,8 +39,6 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(3600);
 /// How often signals and news are checked.
 const TICK: Duration = Duration::from_millis(40);
-/// Longest token file read, in bytes.
-const MAX_TOKEN: u64 = 4096;
 
 /// The checked arguments.
 struct Settings {
@@ -70,7 +69,7 @@ impl Settings {
             return Err(Failure::usage(format!("--every {}: must be 100ms to 1h", args.every)));
         }
         let filter = filter::parse(&args.filter).map_err(|e| Failure::usage(format!("--filter: {e}")))?;
-        let token = args.token_file.as_deref().map(read_token).transpose()?;
+        let token = args.token_file.as_deref().map(token_from_file).transpose().map_err(Failure::usage)?;
         let tls = args.tls_ca.as_deref().map(trust).transpose()?;
         Ok(Self { loggers: args.loggers.clone(), every, filter, token, tls })
     }
@@ -87,19 +86,6 @@ fn is_address(text: &str) -> bool {
     let bracketed = host.starts_with('[') && host.ends_with(']');
     let named = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
     (bracketed || named) && port.parse::<u16>().is_ok_and(|p| p > 0) && !text.contains(char::is_control)
-}
-
-/// The first line of the file.
-fn read_token(path: &Path) -> Result<String, Failure> {
-    let fail = |why: String| Failure::usage(format!("--token-file {}: {why}", path.display()));
-    let mut text = String::new();
-    let file = std::fs::File::open(path).map_err(|e| fail(failure::unreadable(&e)))?;
-    file.take(MAX_TOKEN + 1).read_to_string(&mut text).map_err(|e| fail(e.to_string()))?;
-    let token = text.lines().next().unwrap_or_default().trim();
-    if text.len() as u64 > MAX_TOKEN || token.is_empty() {
-        return Err(fail(format!("must hold the token on its first line, in at most {MAX_TOKEN} bytes")));
-    }
-    Ok(token.to_owned())
 }
 
 /// The file of trusted certificates, if it can be opened. The connection checks its contents.

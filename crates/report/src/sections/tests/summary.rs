@@ -16,7 +16,9 @@ use crate::{
 
 /// The section, for [`crate::Detail::Short`] alone.
 pub(super) fn section(result: &RunResult, tests: &[Test]) -> Section {
-    Section::new(Topic::Tests, "Main figures of the tests; whole tables: --verbose")
+    // The columns name the tests.
+    Section::new(Topic::Tests, "Main figures of the tests")
+        .short_title("")
         .with(Audience::SHORT, Block::Table(table(result, tests)))
 }
 
