@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use failure::Failure;
 use measure::{
-    plan::{EvidenceBy, Method, Test, ValidPlan},
+    plan::{EvidenceBy, Test, ValidPlan},
     procedure::Known,
     result::{MixFacts, Outcome, RunResult, SizeResult, Standing, TestResult, Warning, SCHEMA},
     search::SearchConfig,
@@ -107,9 +107,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
 
     /// Whether the search for the throughput goes by slices.
     pub(crate) fn by_slices(&self) -> bool {
-        let plan = &self.plan;
-        let by_slices = plan.trust.evidence == EvidenceBy::Slices && self.testbed.has_slices();
-        by_slices && plan.search.method == Method::Rfc2544
+        self.plan.trust.evidence == EvidenceBy::Slices && self.testbed.has_slices()
     }
 
     /// Runs one trial and keeps it. `None` when a signal came.

@@ -23,10 +23,16 @@ impl<T: Testbed> Controller<'_, T> {
         if classes > 1 {
             warn(
                 WarningKind::PlacementChanged,
-                format!(
-                    "the host moved the cores in use between {classes} placements; each answer is from one of them, \
-                     and figures of different placements do not compare"
-                ),
+                match self.by_slices() {
+                    true => format!(
+                        "the host moved the cores in use between {classes} placements; each interval covers all that its \
+                         trials met"
+                    ),
+                    false => format!(
+                        "the host moved the cores in use between {classes} placements; each answer is from one of them, \
+                         and figures of different placements do not compare"
+                    ),
+                },
             );
         }
         for disagreement in port_disagreements(&self.trials) {

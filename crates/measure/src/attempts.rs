@@ -71,6 +71,13 @@ pub enum GivenUp {
         /// The first rule that the last of them broke, in words.
         last: String,
     },
+    /// Somebody was away in nearly all of every trial at a load.
+    Unclear {
+        /// Trials made.
+        trials: u32,
+        /// Their load.
+        load: Fps,
+    },
     /// The tester was interrupted at every load.
     Disturbed,
     /// The tester fell short of a load that a test needs.
@@ -149,6 +156,10 @@ impl fmt::Display for GivenUp {
             Self::Invalid { trials, load, last } => {
                 write!(f, "all {trials} trials at {load} were invalid, the last: {last}")
             }
+            Self::Unclear { trials, load } => write!(
+                f,
+                "{trials} trials at {load} had too little time in which nobody was away: keep other work off the cores"
+            ),
             Self::Disturbed => write!(
                 f,
                 "the tester could not sustain {LOADS_IN_A_ROW} loads: it was interrupted each time; use shorter trials or \
@@ -230,6 +241,15 @@ impl Attempts {
         match self.elsewhere {
             ELSEWHERE.. => Ruling::GiveUp(GivenUp::Elsewhere),
             _ => Ruling::Repeat,
+        }
+    }
+
+    /// What follows from a valid trial by slices in nearly all of which somebody was away.
+    pub fn unclear(&mut self, trial: &TrialRecord) -> Ruling {
+        self.invalid += 1;
+        match self.invalid > self.max_repeats {
+            true => Ruling::GiveUp(GivenUp::Unclear { trials: self.invalid, load: trial.spec.load_fps }),
+            false => Ruling::Repeat,
         }
     }
 

@@ -17,11 +17,19 @@ use sums::{Sum, Sums};
 pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
 use crate::schema::timeline::Timeline;
 
-/// What the slices of a trial show; `None` of a trial without slices. `device_known`: the absences of the device are in the
+/// Delays of so little are none, nanoseconds: the checker counts those below zero as zero.
+const NO_DELAY_NS: u32 = 1;
+
+/// What the slices of a trial show; `None` of a trial without slices, of a device that sends in batches too long to tell by
+/// them, and of clocks that cannot be believed. `device_known`: the absences of the device are in the
 /// timeline, as those of a built-in one are.
 pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<SliceEvidence> {
     let sums = Sums::of(timeline, duration_s)?;
     let floor = trend::floor(&sums);
+    // No frame arrives as it departs: the clocks of both ends have stepped apart, and no delay can be believed.
+    if floor.is_some_and(|ns| ns <= NO_DELAY_NS) {
+        return None;
+    }
     let stalls = if device_known { vec![false; sums.all.len()] } else { aside::stalls(&sums) };
     let aside = aside::slices(&sums, &stalls, floor);
     let counted = || sums.all.iter().zip(&aside).filter(|(_, aside)| !**aside).map(|(sum, _)| sum);

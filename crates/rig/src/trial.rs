@@ -125,7 +125,7 @@ impl Rig {
         let ended = control.ended().unwrap_or(counters.left).max(due);
         let real = Nanos::from_ticks(ended.saturating_sub(counters.started), hz).seconds() * (1.0 + drift_ppm / 1e6);
         let placement = self.classifier.classify(probe_before, probe_after);
-        let combined = request.trust.placements == Placements::Combined || request.spec.by_slices;
+        let combined = request.trust.placements == Placements::Combined;
         let mut record = TrialRecord {
             number: self.number,
             spec: request.spec,

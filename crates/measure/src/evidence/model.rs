@@ -1,4 +1,4 @@
-//! For tests: a fluid model of a device with a rate and a buffer, slice by slice.
+//! For tests: a fluid model of a device with a rate and a buffer, slice by slice, and what else devices and clocks do.
 
 use crate::schema::timeline::{Absence, Party, Slice, Timeline};
 
@@ -6,6 +6,7 @@ use crate::schema::timeline::{Absence, Party, Slice, Timeline};
 pub(crate) const SLICE: f64 = 1e-4;
 
 /// A device of a rate with a buffer, frame for frame in fluid.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Device {
     /// Frames a second.
     pub rate: f64,
@@ -13,6 +14,30 @@ pub(crate) struct Device {
     pub buffer: f64,
     /// Delay without a queue, seconds.
     pub base: f64,
+    /// It works for the last of so many slices only, and then for all of them.
+    pub batch: usize,
+    /// Seconds that its delay grows by in a second, whatever the load; negative: it shrinks.
+    pub drift: f64,
+    /// The clock steps by so many seconds at this slice.
+    pub step: (usize, f64),
+    /// Share of the frames that come twice.
+    pub twice: f64,
+    /// Share of the frames that it loses at any load.
+    pub loses: f64,
+}
+
+impl Device {
+    /// One that does nothing else.
+    pub(crate) const fn new(rate: f64, buffer: f64, base: f64) -> Self {
+        Self { rate, buffer, base, batch: 1, drift: 0.0, step: (usize::MAX, 0.0), twice: 0.0, loses: 0.0 }
+    }
+
+    /// Seconds that a frame of this slice takes longer, or shorter, than its queue says; in batches until the last slice.
+    fn more_s(&self, i: usize) -> f64 {
+        let waits = (self.batch - 1 - i % self.batch) as f64 * SLICE;
+        let step = if i >= self.step.0 { self.step.1 } else { 0.0 };
+        waits + self.drift * i as f64 * SLICE + step
+    }
 }
 
 /// A trial of N slices at a load, with absences of the tester and of the device (first slice, slices).
@@ -24,7 +49,7 @@ pub(crate) fn trial(
     dut: &[(usize, usize)],
 ) -> Timeline {
     let within = |all: &[(usize, usize)], i: usize| all.iter().any(|(from, n)| (*from..from + n).contains(&i));
-    let (mut queued, mut rest) = (0.0, [0.0; 3]);
+    let (mut queued, mut rest) = (0.0, [0.0; 4]);
     let mut whole = |at: usize, frames: f64| {
         rest[at] += frames;
         let n = rest[at].floor();
@@ -34,13 +59,14 @@ pub(crate) fn trial(
     let mut all = Vec::new();
     for i in 0..slices {
         let sent = if within(tester, i) { 0.0 } else { load * SLICE };
-        let served: f64 = if within(dut, i) { 0.0 } else { device.rate * SLICE };
+        let works = !within(dut, i) && i % device.batch == device.batch - 1;
+        let served: f64 = if works { device.rate * SLICE * device.batch as f64 } else { 0.0 };
         let taken = f64::min(sent, device.buffer - queued + served);
-        let delay = device.base + queued / device.rate;
+        let delay = (device.base + queued / device.rate + device.more_s(i)).max(1e-9);
         let out = f64::min(served, queued + taken);
         queued = (queued + taken - out).max(0.0);
         let ns = (delay * 1e9) as u32;
-        let lost = whole(1, sent - taken);
+        let lost = whole(1, sent - taken * (1.0 - device.loses));
         let sent = whole(0, sent);
         let received = sent.saturating_sub(lost);
         let arrived = whole(2, out);
@@ -52,6 +78,7 @@ pub(crate) fn trial(
             min_delay_ns: delays,
             mean_delay_ns: delays,
             arrival_min_delay_ns: ns,
+            duplicates: whole(3, out * device.twice),
             ..Slice::default()
         });
     }

@@ -48,6 +48,9 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let seconds = slices as f64 * sums.slice_s;
     let fps = sums.rate(frames, slices);
     let burst = (fps.get() * BURST_S).clamp(*BURST.start(), *BURST.end());
+    // A batch more or less at each end, of as many frames as it may hold.
+    let offered = sums.rate(sums.all.iter().map(|s| s.offered()).sum(), sums.all.len());
+    let burst = burst.max(offered.get() * sums.batch_s * sums.directions);
     let ends = burst * f64::from(number).sqrt() / seconds / sums.directions;
     let error = spread(&parts).map_or(f64::INFINITY, |s| s / (parts.len() as f64).sqrt());
     // One part tells no spread: then it is the ends, and the rate of a stretch so short is not known better than 1 %.

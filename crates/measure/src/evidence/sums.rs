@@ -9,6 +9,32 @@ const FRAMES: f64 = 64.0;
 /// Slices that are left at least when they are joined.
 const LEAST: usize = 40;
 
+/// A device sends in batches where nothing comes out of it in more than this share of the slices in which it is loaded.
+const BATCHING: f64 = 1.0 / 3.0;
+/// Frames that a slice is to have for its silence to say something: fewer are joined.
+const TELLING: f64 = 4.0;
+
+/// How many slices lie between two batches of a device that sends in batches, as interrupts that are coalesced do: the
+/// longest of nine in ten distances. 1 of any other device.
+fn batch_slices(slices: &[Sum]) -> usize {
+    let there = |s: &&Sum| s.tester_away_s == 0.0 && s.device_away_s == 0.0 && s.offered() > 0;
+    let (of, frames) = slices.iter().filter(there).fold((0usize, 0), |(n, frames), s| (n + 1, frames + s.offered()));
+    let joined = (TELLING * of as f64 / frames.max(1) as f64).ceil().max(1.0) as usize;
+    let joined: Vec<Sum> = slices.chunks(joined).map(Sum::of).collect();
+    let (of, silent) = joined
+        .iter()
+        .filter(there)
+        .fold((0usize, 0usize), |(of, silent), s| (of + 1, silent + usize::from(s.arrived == 0)));
+    if of == 0 || (silent as f64) < BATCHING * of as f64 {
+        return 1;
+    }
+    let came: Vec<usize> = (0..joined.len()).filter(|i| joined.get(*i).is_some_and(|s| s.arrived > 0)).collect();
+    let mut distances: Vec<usize> =
+        came.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?)).filter(|d| *d > 1).collect();
+    distances.sort_unstable();
+    distances.get(distances.len() * 9 / 10).copied().unwrap_or(1) * slices.len().div_ceil(joined.len().max(1))
+}
+
 /// How long frames wait in a full queue, seconds: the delay under pressure over the smallest. While the tester is away for
 /// less, the device is kept busy by what waits.
 fn queue_s(slices: &[Sum]) -> f64 {
@@ -25,6 +51,8 @@ pub(super) struct Sums {
     pub directions: f64,
     /// See [`queue_s`].
     pub queue_s: f64,
+    /// Between two batches of a device that sends in batches, seconds; otherwise zero.
+    pub batch_s: f64,
     pub all: Vec<Sum>,
 }
 
@@ -94,10 +122,16 @@ impl Sums {
         }
         // Slices with few frames are joined: loss shows in each of a device that is kept busy.
         let mean = all.iter().map(Sum::offered).sum::<u64>() as f64 / all.len().max(1) as f64;
-        let joined = ((FRAMES / mean.max(1e-9)).ceil() as usize).min(all.len() / LEAST).max(1);
+        let by_frames = (FRAMES / mean.max(1e-9)).ceil() as usize;
+        // And so are those of a batch: between two of them nothing can be told.
+        let batch = batch_slices(&all);
+        let joined = by_frames.max(if batch > 1 { 2 * batch } else { 1 }).min(all.len() / LEAST).max(1);
+        let batch_s = if batch > 1 { batch as f64 * timeline.slice_s } else { 0.0 };
         let all: Vec<Sum> = all.chunks_exact(joined).map(Sum::of).collect();
-        let slice_s = timeline.slice_s * joined as f64;
-        (!all.is_empty()).then_some(Self { slice_s, directions: timeline.directions.len() as f64, queue_s, all })
+        let (slice_s, directions) = (timeline.slice_s * joined as f64, timeline.directions.len() as f64);
+        // Batches longer than a slice can be made leave nothing to tell by.
+        let told = batch_s <= slice_s;
+        (told && !all.is_empty()).then_some(Self { slice_s, directions, queue_s, batch_s, all })
     }
 
     /// Frames a second and direction over so many slices.

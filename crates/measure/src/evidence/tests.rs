@@ -15,9 +15,9 @@ fn off(found: Option<Saturation>, truth: f64) -> f64 {
     (found.unwrap().fps.get() / truth - 1.0).abs()
 }
 
-const POLICER: Device = Device { rate: 7.777e6, buffer: 128.0, base: 3e-7 };
+const POLICER: Device = Device::new(7.777e6, 128.0, 3e-7);
 /// 10 ms of buffer.
-const SHAPER: Device = Device { rate: 5e6, buffer: 50_000.0, base: 1e-5 };
+const SHAPER: Device = Device::new(5e6, 50_000.0, 1e-5);
 
 #[test]
 fn an_overloaded_device_shows_its_rate_whatever_the_tester_does() {
@@ -68,7 +68,7 @@ fn an_outside_device_that_stalls_now_and_then_is_told_from_one_that_sends_in_bat
     let e = of(&timeline, 0.3, false).unwrap();
     assert!((e.stalled_s - 0.018).abs() < 1e-3 && e.lost == 0, "{e:?}");
     let batches: Vec<_> = (0..300).map(|i| (i * 10, 8)).collect();
-    let device = Device { rate: 50e6, buffer: 1e5, base: 1e-6 };
+    let device = Device::new(50e6, 1e5, 1e-6);
     let mut timeline = trial(&device, 5e6, 3000, &[], &batches);
     timeline.absences.clear();
     let e = of(&timeline, 0.3, false).unwrap();

@@ -40,12 +40,13 @@ fn point(i: usize, sum: &Sum, slice_s: f64) -> Option<(f64, f64)> {
     Some((i as f64 * slice_s, f64::from(sum.min_delay_ns?) * 1e-9))
 }
 
-/// The median slope of pairs half the points apart (after Theil and Sen): late slices do not move it.
+/// The median slope of pairs a quarter of the points apart (after Theil and Sen): neither late slices nor a step move it,
+/// since a step lies between at most a third of the pairs.
 fn slope(points: &[(f64, f64)]) -> Option<f64> {
-    let half = points.len() / 2;
+    let apart = (points.len() / 4).max(1);
     let mut slopes: Vec<f64> = points
         .iter()
-        .zip(points.get(half..)?)
+        .zip(points.get(apart..)?)
         .filter(|(a, b)| b.0 > a.0)
         .map(|(a, b)| (b.1 - a.1) / (b.0 - a.0))
         .collect();

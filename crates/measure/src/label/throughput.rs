@@ -53,7 +53,10 @@ pub fn throughput(plan: &Plan, facts: &LabelFacts) -> (StandardLabel, Compliance
     let aside = facts.aside_share.unwrap_or_default() * 100.0;
     let text = format!("evidence by slices in which nobody was away: {aside:.1} % of the sending time set aside");
     label.should(facts.aside_share.is_some(), text);
-    let moved = "the host moved the cores: trials of one placement only are behind the figure";
+    let moved = match facts.aside_share {
+        Some(_) => "the host moved the cores: trials of all placements are behind the figure",
+        None => "the host moved the cores: trials of one placement only are behind the figure",
+    };
     label.should(facts.several_placements, moved);
     label.should(facts.software_ports, "software ports instead of a physical link");
     trust(plan).into_iter().for_each(|text| label.should(true, text));

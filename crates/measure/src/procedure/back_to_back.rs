@@ -14,7 +14,7 @@ use crate::{
         found::{BackToBack, Found, Spread},
         outcome::TestOutcome,
     },
-    search::{self, LossVerification, Strategy},
+    search::{self, Gave, LossVerification, Strategy},
     shape::LoadShape,
     trial::{Purpose, TrialRecord, TrialSpec},
 };
@@ -145,7 +145,7 @@ impl steps::Steps for Steps {
     fn verdict(&mut self, trial: &TrialRecord) {
         let LoadShape::Burst { frames } = trial.spec.shape else { return };
         let received: u64 = trial.directions.iter().map(|d| d.received).sum();
-        self.search.verdict(Fps::from_raw(frames as f64), received > 0 && trial.lost() == 0, trial);
+        self.search.verdict(Fps::from_raw(frames as f64), received > 0 && trial.lost() == 0, &Gave::whole(trial));
     }
 
     /// A tester that is away for a moment cannot send long bursts, and may send shorter ones.

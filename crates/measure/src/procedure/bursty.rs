@@ -14,7 +14,7 @@ use crate::{
         found::{BurstPoint, Bursty, Found},
         outcome::TestOutcome,
     },
-    search::{self, Bisection, Strategy},
+    search::{self, Bisection, Gave, Strategy},
     shape::LoadShape,
     trial::{Purpose, TrialRecord, TrialSpec},
 };
@@ -106,7 +106,7 @@ impl steps::Steps for Steps {
 
     fn verdict(&mut self, trial: &TrialRecord) {
         let received: u64 = trial.directions.iter().map(|d| d.received).sum();
-        self.search.verdict(trial.spec.load_fps, received > 0 && trial.lost() == 0, trial);
+        self.search.verdict(trial.spec.load_fps, received > 0 && trial.lost() == 0, &Gave::whole(trial));
     }
 
     fn beyond(&mut self, most: Fps) -> bool {

@@ -12,8 +12,9 @@ pub struct IntervalAnswer {
     pub upper_fps: Option<Fps>,
     /// The likeliest load, within the two.
     pub point_fps: Option<Fps>,
-    /// Confidence of the interval, 0 to 1.
-    pub confidence: f64,
+    /// Confidence of the interval, 0 to 1; `None` of a search whose bounds rest on single trials (TST009, MLRsearch).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
     /// Time behind it in slices that count, seconds.
     pub clean_seconds: f64,
     /// Passes over the loads near the answer.

@@ -8,6 +8,7 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
+    gave::{is_clean, DRAIN_MARGIN, FIRST_DRAIN_S, GROWTH},
     interval::{self, Mean, Sample, CONFIDENCE},
     liveness::{Liveness, Sign},
     step::{same_trial, Answer, Search, Step},
@@ -22,9 +23,6 @@ use crate::{
     },
 };
 
-/// Time for the queue of an unknown device to empty, and how much longer than it is seen to take, seconds.
-const FIRST_DRAIN_S: f64 = 0.2;
-const DRAIN_MARGIN: f64 = 2.0;
 /// Frames that a trial is to have, and the longest that it is made for that, seconds.
 const FRAMES: f64 = 4_000.0;
 const MOST_S: f64 = 0.5;
@@ -39,15 +37,12 @@ const MOST_OVERLOAD: f64 = 8.0;
 const BELOW: f64 = 0.002;
 /// Time kept busy that tells a rate, seconds.
 const SATURATED_S: f64 = 2e-3;
-/// Clean time that a load below has to pass for, as a share of the trial, and in seconds.
-const CLEAN_SHARE: f64 = 0.1;
-const CLEAN_S: f64 = 5e-3;
-/// A delay that grows by less than this in a second does not grow.
-const GROWTH: f64 = 2e-3;
 /// Trials at a load below of which one may fail.
 const TRIES: u32 = 2;
 /// Trials in a row that say nothing, after which the search ends with what it has.
 const UNCLEAR: u32 = 8;
+/// Standard error of a rate at which a device was not busy throughout, as a share.
+const ROUGHLY: f64 = 0.03;
 /// Rates at two overloads that differ by more: the device degrades in overload.
 const DEGRADED: f64 = 0.02;
 
@@ -94,6 +89,8 @@ pub struct CapacitySearch {
     below: f64,
     /// Rates of the device while busy, without absences and with them.
     rates: Vec<Sample>,
+    /// Rates of trials in which it was not busy throughout: they count while there are no others.
+    rough: Vec<Sample>,
     measured: Vec<Sample>,
     /// The first of them, at the highest load.
     at_top: Option<f64>,
@@ -128,6 +125,7 @@ impl CapacitySearch {
             overload: OVERLOAD,
             below: BELOW,
             rates: Vec::new(),
+            rough: Vec::new(),
             measured: Vec::new(),
             at_top: None,
             passed: Vec::new(),
@@ -157,7 +155,7 @@ impl CapacitySearch {
             Phase::Above => self.expected * self.overload,
             // Below what the passes so far leave open, too: a load within that may pass or not.
             Phase::Below => {
-                let open = interval::mean(&self.rates).map_or(0.0, |m| m.half / m.mean);
+                let open = self.rate().map_or(0.0, |m| m.half / m.mean);
                 self.expected * (1.0 - self.below.max(open))
             }
             Phase::Between => {
@@ -173,16 +171,19 @@ impl CapacitySearch {
         let tolerated = self.config.tolerated_loss.get();
         // Under pressure only while the device is away it is not its own rate that shows.
         let busy = e.undisturbed.filter(|s| s.seconds >= SATURATED_S);
-        let clean = e.clean_s >= CLEAN_S.max(spec.duration_s * CLEAN_SHARE).min(spec.duration_s * 0.5);
+        let clean = is_clean(e.clean_s, spec.duration_s);
         let loss = if e.offered > 0 { e.lost as f64 / e.offered as f64 } else { 0.0 };
-        let growth = e.delay.map_or(0.0, |delay| delay.growth);
         let offered = e.offered_fps.get();
         match busy {
             Some(busy) if busy.fps.get() < offered.max(spec.load_fps.get()) * (1.0 - tolerated) => Shown::Busy(busy),
             _ if loss > tolerated => Shown::Lossy(offered * (1.0 - loss)),
             _ if !clean => Shown::Unclear,
-            _ if growth > GROWTH => Shown::Buffered(offered / (1.0 + growth)),
-            _ => Shown::Passed(offered),
+            // Without a stretch in which delays can be seen to grow, the device may only have rested between absences.
+            _ => match e.delay.map(|delay| delay.growth) {
+                None => Shown::Unclear,
+                Some(growth) if growth > GROWTH => Shown::Buffered(offered / (1.0 + growth)),
+                Some(_) => Shown::Passed(offered),
+            },
         }
     }
 
@@ -208,6 +209,11 @@ impl CapacitySearch {
         }
     }
 
+    /// The rate of the device.
+    fn rate(&self) -> Option<Mean> {
+        interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
+    }
+
     fn best(&self) -> Option<f64> {
         self.passed.iter().map(|p| p.0).max_by(f64::total_cmp)
     }
@@ -218,7 +224,7 @@ impl CapacitySearch {
 
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
     fn degrades(&self) -> bool {
-        let Some((top, rate)) = self.at_top.zip(interval::mean(&self.rates)) else { return false };
+        let Some((top, rate)) = self.at_top.zip(self.rate()) else { return false };
         (top / rate.mean - 1.0).abs() > DEGRADED.max(rate.half / rate.mean)
     }
 
@@ -234,7 +240,7 @@ impl CapacitySearch {
         }
         self.rates.push(sample);
         self.measured.extend(e.as_measured.map(of));
-        self.expected = interval::mean(&self.rates).map_or(sample.value, |m| m.mean);
+        self.expected = self.rate().map_or(sample.value, |m| m.mean);
     }
 
     fn at_top(&mut self, shown: Shown, number: u32) {
@@ -269,6 +275,7 @@ impl CapacitySearch {
             Shown::Passed(offered) => {
                 self.passed.push((offered, number));
                 self.rates.clear();
+                self.rough.clear();
                 self.measured.clear();
                 if load >= self.top() {
                     (self.phase, self.passes) = (Phase::Top, 1);
@@ -280,8 +287,8 @@ impl CapacitySearch {
             Shown::Buffered(rate) | Shown::Lossy(rate) => {
                 self.failed.push(load);
                 // Not busy throughout: the rate is known roughly.
-                self.rates.push(Sample { value: rate, error: rate * 0.01 });
-                self.expected = interval::mean(&self.rates).map_or(rate, |m| m.mean);
+                self.rough.push(Sample { value: rate, error: rate * ROUGHLY });
+                self.expected = self.rate().map_or(rate, |m| m.mean);
                 self.phase = Phase::Below;
             }
             Shown::Unclear => {}
@@ -346,9 +353,7 @@ impl CapacitySearch {
             }
         }
         if self.unclear >= UNCLEAR {
-            self.give_up(format!(
-                "{UNCLEAR} trials in a row had too little time in which nobody was away: keep other work off the cores"
-            ));
+            self.give_up(GivenUp::Unclear { trials: UNCLEAR, load: Fps::from_raw(self.load().round()) }.to_string());
         }
     }
 
@@ -371,7 +376,7 @@ impl CapacitySearch {
     }
 
     fn note(&self) -> Option<String> {
-        let (top, mean) = (self.at_top?, interval::mean(&self.rates)?.mean);
+        let (top, mean) = (self.at_top?, self.rate()?.mean);
         self.degrades().then(|| {
             format!(
                 "the device forwards {} at {} and {} just above its capacity: it degrades in overload",
@@ -389,7 +394,7 @@ impl CapacitySearch {
 
     /// What was shown so far.
     fn interval(&self) -> IntervalAnswer {
-        let rate = interval::mean(&self.rates);
+        let rate = self.rate();
         let best = self.best();
         let (lower, upper) = match (rate, best) {
             // What a device forwards in overload is not its capacity where it degrades.
@@ -416,7 +421,7 @@ impl CapacitySearch {
             lower_fps: lower.map(|fps| Fps::from_raw(fps.floor())),
             upper_fps: upper.map(|fps| Fps::from_raw(fps.ceil())),
             point_fps: point.map(raw),
-            confidence: CONFIDENCE,
+            confidence: Some(CONFIDENCE),
             clean_seconds: self.clean_s,
             passes: self.passes as u32,
             aside_share: if total > 0.0 { self.aside_s / total } else { 0.0 },

@@ -5,6 +5,7 @@
 
 mod capacity;
 mod config;
+mod gave;
 mod interval;
 mod liveness;
 pub mod mlr;
@@ -17,6 +18,7 @@ mod tst009;
 
 pub use capacity::CapacitySearch;
 pub use config::SearchConfig;
+pub(crate) use gave::Gave;
 pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
 pub use retrying::Retrying;
@@ -29,7 +31,7 @@ use crate::plan::Method;
 
 /// The search a configuration asks for, one instance a placement class.
 pub fn for_config(config: SearchConfig) -> PlacementSearch<Box<dyn Search + Send>> {
-    // A search by slices ends by itself with what it has shown, and knows one placement only.
+    // A search by slices ends by itself with what it has shown: these bounds are not to cut it short.
     let more = if config.by_slices { 2 } else { 1 };
     let (timeout_s, max_trials) = (config.timeout_s * f64::from(more), config.max_trials * more);
     let bounds = SearchConfig { timeout_s, max_trials, ..config.clone() };
@@ -51,4 +53,8 @@ fn fresh(config: &SearchConfig) -> Box<dyn Search + Send> {
 }
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;

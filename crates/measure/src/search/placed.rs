@@ -13,7 +13,8 @@ use crate::{
     trial::TrialRecord,
 };
 
-/// One search for each placement of the cores, so that trials of different placements never mix.
+/// One search for each placement of the cores, so that trials of different placements never mix. A search by slices is one
+/// for all placements: its interval covers what differs between them.
 ///
 /// The cores of a virtual machine move within seconds, and the tester cannot choose where. So the next trial is the one
 /// that the search of the most recently seen placement wants. A finished trial goes to the search of its own placement.
@@ -21,6 +22,8 @@ use crate::{
 /// gives the answer.
 pub struct PlacementSearch<S> {
     make: Box<dyn Fn() -> S + Send>,
+    /// All placements have one search.
+    combined: bool,
     /// Used until a placement has been seen. Every new search wants the same first trial.
     fresh: S,
     searches: BTreeMap<u32, S>,
@@ -44,6 +47,7 @@ impl<S: Search> PlacementSearch<S> {
         Self {
             fresh: make(),
             make: Box::new(make),
+            combined: config.by_slices,
             searches: BTreeMap::new(),
             latest: None,
             invalid: 0,
@@ -61,6 +65,9 @@ impl<S: Search> PlacementSearch<S> {
 
     /// The state of the search of every other placement, in order of class.
     pub fn others(&self, classifier: &PlacementClassifier) -> Vec<PlacementAnswer> {
+        if self.combined {
+            return Vec::new();
+        }
         let own = self.so_far().placement;
         let others = self.searches.iter().filter(|(&class, _)| Some(class) != own);
         others
@@ -86,7 +93,7 @@ impl<S: Search> PlacementSearch<S> {
 
     fn placed(&self, class: Option<u32>, answer: Answer) -> Answer {
         // Invalid trials count over all placements, and those without a placement count too.
-        Answer { invalid_trials: self.invalid, placement: class, ..answer }
+        Answer { invalid_trials: self.invalid, placement: class.filter(|_| !self.combined), ..answer }
     }
 
     /// The state of the search with the most valid trials.
@@ -137,7 +144,11 @@ impl<S: Search> Search for PlacementSearch<S> {
         self.invalid += u32::from(!trial.valid());
         self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
         let seen = &trial.interference;
-        let Some(class) = seen.placement.or((!seen.is_probed()).then_some(0)) else {
+        let class = match self.combined {
+            true => Some(0),
+            false => seen.placement.or((!seen.is_probed()).then_some(0)),
+        };
+        let Some(class) = class else {
             self.unplaced_run += 1;
             self.last_unplaced = broken(trial);
             return;

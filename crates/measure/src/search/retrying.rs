@@ -4,13 +4,15 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
+    gave::{BySlices, Gave, DRAIN_MARGIN, FIRST_DRAIN_S},
     liveness::{Liveness, Sign},
     step::{same_trial, Answer, Search, Step},
-    strategy::{Strategy, Want},
+    strategy::{Bounds, Strategy, Want},
 };
 use crate::{
     attempts::{Attempts, GivenUp, Ruling, HEADROOM, LOADS_IN_A_ROW},
     schema::{
+        answer::IntervalAnswer,
         outcome::Outcome,
         trial::{Purpose, TrialRecord, TrialSpec},
     },
@@ -38,6 +40,11 @@ pub struct Retrying<S> {
     valid: u32,
     invalid: u32,
     spent_s: f64,
+    /// By slices: time that the queue of the device takes to empty, seconds.
+    drain_s: f64,
+    /// By slices: time that counts, and time set aside, seconds.
+    clean_s: f64,
+    aside_s: f64,
 }
 
 impl<S> Retrying<S> {
@@ -57,6 +64,9 @@ impl<S> Retrying<S> {
             valid: 0,
             invalid: 0,
             spent_s: 0.0,
+            drain_s: FIRST_DRAIN_S,
+            clean_s: 0.0,
+            aside_s: 0.0,
         }
     }
 }
@@ -73,15 +83,37 @@ impl<S: Strategy> Retrying<S> {
             best_trial: bounds.lower.map(|(_, number)| number),
             trials: self.trials.clone(),
             invalid_trials: self.invalid,
-            retries: bounds.retries,
+            retries: bounds.retries.clone(),
             placement: None,
             reason,
             goals: self.strategy.goals(),
-            interval: None,
+            interval: self.config.by_slices.then(|| self.interval(&bounds)),
+        }
+    }
+
+    /// The bounds, with the time behind them.
+    fn interval(&self, bounds: &Bounds) -> IntervalAnswer {
+        let total = self.clean_s + self.aside_s;
+        IntervalAnswer {
+            lower_fps: bounds.lower.map(|(load, _)| load),
+            upper_fps: bounds.upper,
+            point_fps: bounds.lower.map(|(load, _)| load),
+            confidence: None,
+            clean_seconds: self.clean_s,
+            passes: 1,
+            aside_share: if total > 0.0 { self.aside_s / total } else { 0.0 },
+            as_measured: None,
         }
     }
 
     fn end(&mut self, outcome: Outcome, reason: Option<String>) {
+        let bounds = self.strategy.bounds();
+        let shown = self.config.by_slices && bounds.lower.is_some() && bounds.upper.is_some();
+        // What was shown stands, though wider than asked. A goal of an MLRsearch says itself how far it came.
+        let outcome = match outcome {
+            Outcome::Inconclusive if shown && self.strategy.tolerated_loss().is_none() => Outcome::Found,
+            outcome => outcome,
+        };
         self.pending = None;
         self.done = Some(self.answer(outcome, reason));
     }
@@ -94,27 +126,50 @@ impl<S: Strategy> Retrying<S> {
     }
 
     /// Gives a trial of the load that the strategy asked for to it.
-    fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+    fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord, gave: &Gave) {
         let received = trial.received();
-        let passed = received > 0 && trial.loss_ratio() <= self.config.tolerated_loss.get();
+        let passed = received > 0 && gave.loss_ratio <= self.config.tolerated_loss.get();
         // Where nothing came back at all it was made sure that it is the load.
-        let doubtful = !self.clean(spec, trial) && received > 0 && !self.taken_back.contains(&spec.load_fps);
+        let doubtful = !self.meets_all(spec, gave) && received > 0 && !self.taken_back.contains(&spec.load_fps);
         self.before = doubtful.then(|| (self.strategy.clone(), spec.load_fps, trial.number));
         if spec.purpose != Purpose::Warmup {
             self.trials.push(trial.number);
         }
-        self.strategy.verdict(spec.load_fps, passed, trial);
+        self.strategy.verdict(spec.load_fps, passed, gave);
     }
 
     /// Gives a trial that the strategy did not ask for to it.
-    fn aside(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
-        self.trials.push(trial.number);
-        self.strategy.aside(spec.load_fps, trial);
+    fn aside(&mut self, spec: &TrialSpec, gave: &Gave) {
+        self.trials.push(gave.number);
+        self.strategy.aside(spec.load_fps, gave);
     }
 
     /// Whether a trial meets every goal.
-    fn clean(&self, spec: &TrialSpec, trial: &TrialRecord) -> bool {
-        trial.loss_ratio() <= spec.passing_loss.unwrap_or(self.config.tolerated_loss).get()
+    fn meets_all(&self, spec: &TrialSpec, gave: &Gave) -> bool {
+        gave.loss_ratio <= spec.passing_loss.unwrap_or(self.config.tolerated_loss).get()
+    }
+
+    /// Whether a trial counts for its load, and what it gave.
+    fn weigh(&mut self, spec: &TrialSpec, trial: &TrialRecord) -> Result<Gave, Ruling> {
+        // Which placement it was made in, `PlacementSearch` sees to.
+        match self.attempts.rule(trial, None) {
+            Ruling::Counts => {}
+            other => return Err(other),
+        }
+        if let Some(e) = trial.evidence.as_ref().filter(|_| spec.by_slices) {
+            self.clean_s += e.clean_s;
+            self.aside_s += e.aside_s;
+            self.drain_s = if self.valid == 0 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
+        }
+        // A trial without a received frame says so whoever was away.
+        let by_slices = spec.by_slices && trial.received() > 0;
+        let most = spec.tolerated_loss.unwrap_or(self.config.tolerated_loss).get();
+        match by_slices.then(|| Gave::by_slices(trial, most)) {
+            None => Ok(Gave::whole(trial)),
+            Some(BySlices::Counts(gave)) => Ok(gave),
+            Some(BySlices::Short(most_offered)) => Err(Ruling::BeyondTester { most_offered, disturbed: false }),
+            Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
+        }
     }
 
     /// The last verdict may be of a trial in which the DUT died: as if it had not been given, once a load. Whether there
@@ -186,6 +241,9 @@ impl<S: Strategy> Search for Retrying<S> {
             let spec = TrialSpec::steady(self.config.frame_size, load_fps, duration_s, purpose);
             let one = self.config.tolerated_loss;
             let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
+            let by_slices = self.config.by_slices;
+            let drain_s = if by_slices { self.drain_s } else { 0.0 };
+            let spec = TrialSpec { by_slices, drain_s, ..spec };
             self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
         if self.pending.is_some() && made >= self.config.max_trials {
@@ -205,26 +263,25 @@ impl<S: Strategy> Search for Retrying<S> {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
-        // Which placement it was made in, `PlacementSearch` sees to.
-        match self.attempts.rule(trial, None) {
-            Ruling::Counts => {}
-            other => return self.discard(&spec, other),
-        }
+        let gave = match self.weigh(&spec, trial) {
+            Ok(gave) => gave,
+            Err(ruling) => return self.discard(&spec, ruling),
+        };
         self.disturbed = 0;
         self.valid += 1;
         self.pending = None;
         let asked_for = !self.liveness.checks();
         match self.liveness.sign(trial) {
-            Sign::Load => self.judge(&spec, trial),
-            Sign::Alive if self.clean(&spec, trial) => self.aside(&spec, trial),
+            Sign::Load => self.judge(&spec, trial, &gave),
+            Sign::Alive if self.meets_all(&spec, &gave) => self.aside(&spec, &gave),
             Sign::Nothing | Sign::Alive => {}
             Sign::WasDown => {
                 if !self.take_back() && asked_for {
-                    self.judge(&spec, trial);
+                    self.judge(&spec, trial, &gave);
                 }
             }
             Sign::NoTraffic => {
-                self.aside(&spec, trial);
+                self.aside(&spec, &gave);
                 let why = GivenUp::NoTraffic { low: spec.load_fps };
                 self.end(Outcome::NoTraffic, Some(why.to_string()));
             }

@@ -4,13 +4,14 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
+    gave::Gave,
     retrying::Retrying,
     strategy::{Bounds, Strategy, Want},
 };
 use crate::{
     bisection::{is_narrow, whole_middle},
     result::Outcome,
-    trial::{Purpose, TrialRecord},
+    trial::Purpose,
 };
 
 /// Binary search for the throughput of RFC 2544 §26.1.
@@ -97,12 +98,12 @@ impl Strategy for Bisection {
         }
     }
 
-    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord) {
+    fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave) {
         if load >= self.top {
             self.top_tried = true;
         }
         if passed {
-            self.lower = Some((load, trial.number));
+            self.lower = Some((load, gave.number));
         } else {
             self.upper = Some(load);
             self.floor_failed |= load <= self.floor;

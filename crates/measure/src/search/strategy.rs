@@ -2,11 +2,8 @@
 
 use units::{Fps, Ratio};
 
-use crate::schema::{
-    goal::GoalResult,
-    outcome::Outcome,
-    trial::{Purpose, TrialRecord},
-};
+use super::gave::Gave;
+use crate::schema::{goal::GoalResult, outcome::Outcome, trial::Purpose};
 
 /// The next step of a strategy.
 pub(crate) enum Want {
@@ -30,7 +27,7 @@ pub(crate) struct Bounds {
 /// Chooses loads. Gets only valid trials, and gets trials that it did not request by [`Strategy::aside`].
 pub(crate) trait Strategy: Clone {
     fn next(&mut self) -> Want;
-    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord);
+    fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave);
     /// Tells the strategy that the tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
@@ -43,7 +40,7 @@ pub(crate) trait Strategy: Clone {
         load
     }
     /// A valid trial that the strategy did not request, at a load returned by [`Strategy::near`].
-    fn aside(&mut self, _load: Fps, _trial: &TrialRecord) {}
+    fn aside(&mut self, _load: Fps, _gave: &Gave) {}
     /// The current result of each goal, if the strategy has goals.
     fn goals(&self) -> Vec<GoalResult> {
         Vec::new()

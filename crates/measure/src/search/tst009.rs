@@ -4,13 +4,11 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
+    gave::Gave,
     retrying::Retrying,
     strategy::{Bounds, Strategy, Want},
 };
-use crate::{
-    result::Outcome,
-    trial::{Purpose, TrialRecord},
-};
+use crate::{result::Outcome, trial::Purpose};
 
 /// Binary search with loss verification (ETSI GS NFV-TST 009 §12.3.2, §12.3.3; `methods` §3).
 ///
@@ -133,9 +131,9 @@ impl Strategy for LossVerification {
         Want::Load(self.load(self.middle()), purpose)
     }
 
-    fn verdict(&mut self, load: Fps, passed: bool, trial: &TrialRecord) {
+    fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave) {
         let m = self.middle();
-        if !passed && self.retries_left > 0 && trial.lost() <= self.max_lost {
+        if !passed && self.retries_left > 0 && gave.lost <= self.max_lost {
             self.retries_left -= 1;
             match self.retried.last_mut() {
                 Some((last, times)) if *last == load => *times += 1,
@@ -145,7 +143,7 @@ impl Strategy for LossVerification {
         }
         self.retries_left = self.retries;
         if passed {
-            self.best = self.best.max(Some((m, trial.number)));
+            self.best = self.best.max(Some((m, gave.number)));
         } else {
             self.failed = Some(self.failed.map_or(m, |f| f.min(m)));
         }

@@ -142,7 +142,7 @@ mod tests {
             lower_fps,
             upper_fps,
             point_fps: None,
-            confidence: 0.95,
+            confidence: Some(0.95),
             clean_seconds: 1.0,
             passes: 3,
             aside_share: 0.0,

@@ -1,95 +1,7 @@
 //! The search against devices whose capacity is known, with a tester that is away often.
 
-use units::{FrameSize, LinkSpeed};
-
 use super::*;
-use crate::{
-    evidence::{
-        self,
-        model::{trial, Device, SLICE},
-    },
-    plan::Plan,
-    sim::{Rng, SimDut},
-};
-
-/// What is measured with what.
-struct World {
-    device: Device,
-    /// In overload the device forwards less by this share of the excess.
-    degrades: f64,
-    /// The most that the tester offers.
-    tester: f64,
-    /// Share of the time in which the tester is away, and the device.
-    tester_away: f64,
-    device_away: f64,
-    rng: Rng,
-    trials: u32,
-}
-
-impl World {
-    fn new(rate: f64, buffer: f64, seed: u64) -> Self {
-        Self {
-            device: Device { rate, buffer, base: 2e-6 },
-            degrades: 0.0,
-            tester: 40e6,
-            tester_away: 0.0,
-            device_away: 0.0,
-            rng: Rng::new(seed),
-            trials: 0,
-        }
-    }
-
-    fn noisy(rate: f64, buffer: f64, seed: u64) -> Self {
-        Self { tester_away: 0.4, device_away: 0.1, ..Self::new(rate, buffer, seed) }
-    }
-
-    /// Absences of 0.1 to 5 ms that take this share of the time.
-    fn absences(&mut self, share: f64, slices: usize) -> Vec<(usize, usize)> {
-        let (mut all, mut at) = (Vec::new(), 0);
-        while share > 0.0 && at < slices {
-            let length = 1 + (self.rng.bits() % 50) as usize;
-            at += (self.rng.share() * 2.0 * length as f64 * (1.0 - share) / share) as usize + 1;
-            all.push((at, length));
-            at += length;
-        }
-        all
-    }
-
-    fn run(&mut self, spec: &TrialSpec) -> TrialRecord {
-        let slices = (spec.duration_s / SLICE) as usize;
-        let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
-        let load = spec.load_fps.get().min(self.tester);
-        let excess = (load - self.device.rate).max(0.0);
-        let rate = (self.device.rate - excess * self.degrades).max(0.0);
-        let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
-        // Counts of a device that forwards all: only whether something came is looked at.
-        let mut record = SimDut::new(1e12, 1).run(spec);
-        self.trials += 1;
-        record.number = self.trials;
-        record.violations.clear();
-        record.evidence = evidence::of(&timeline, spec.duration_s, true);
-        record
-    }
-
-    fn search(&mut self) -> Answer {
-        let mut config = SearchConfig::for_size(
-            &Plan::default().quick().validate().unwrap(),
-            FrameSize::MIN,
-            None::<LinkSpeed>,
-            Some(Fps::from_raw(30e6)),
-        )
-        .unwrap();
-        config.by_slices = true;
-        let mut search = CapacitySearch::new(config);
-        for _ in 0..400 {
-            match search.next() {
-                Step::Done(answer) => return answer,
-                Step::Run(spec) => search.report(&self.run(&spec)),
-            }
-        }
-        panic!("no end after 400 trials: {:?}", search.so_far());
-    }
-}
+use crate::{plan::Method, search::world::World, sim::Rng};
 
 /// Lower and upper end over the truth.
 fn ends(answer: &Answer, truth: f64) -> (f64, f64) {
@@ -101,7 +13,7 @@ fn ends(answer: &Answer, truth: f64) -> (f64, f64) {
 #[test]
 fn a_quiet_policer_is_found_in_three_passes() {
     let mut world = World::new(7.777e6, 128.0, 1);
-    let answer = world.search();
+    let answer = world.find(Method::Rfc2544);
     let (lower, upper) = ends(&answer, 7.777e6);
     assert_eq!(answer.outcome, Outcome::Found);
     assert!(lower > 0.997 && lower <= 1.0 && (1.0..1.002).contains(&upper), "{lower} {upper}: {answer:?}");
@@ -116,7 +28,7 @@ fn many(rate: impl Fn(&mut Rng) -> f64, buffer_s: f64) -> (usize, Vec<f64>, f64)
     let (mut held, mut widths, mut worst) = (0, Vec::new(), 0.0f64);
     for seed in 0..200 {
         let rate = rate(&mut Rng::new(seed ^ 0x5eed));
-        let answer = World::noisy(rate, (rate * buffer_s).max(128.0), seed).search();
+        let answer = World::noisy(rate, (rate * buffer_s).max(128.0), seed).find(Method::Rfc2544);
         assert_eq!(answer.outcome, Outcome::Found, "{seed}: {answer:?}");
         let (lower, upper) = ends(&answer, rate);
         held += usize::from(lower <= 1.0 && 1.0 <= upper);
@@ -149,7 +61,7 @@ fn intervals_of_noisy_shapers_hold_the_truth() {
 #[test]
 fn a_device_that_degrades_in_overload_is_told_from_its_capacity() {
     let mut world = World { degrades: 0.2, ..World::new(10e6, 512.0, 3) };
-    let answer = world.search();
+    let answer = world.find(Method::Rfc2544);
     let (lower, upper) = ends(&answer, 10e6);
     assert_eq!(answer.outcome, Outcome::Found);
     assert!(lower <= 1.0 && upper >= 1.0 && upper - lower < 0.05, "{lower} {upper}: {answer:?}");
@@ -159,7 +71,7 @@ fn a_device_that_degrades_in_overload_is_told_from_its_capacity() {
 #[test]
 fn a_tester_that_is_the_limit_is_named_with_what_it_offered() {
     let mut world = World { tester: 9e6, tester_away: 0.4, ..World::new(12e6, 512.0, 4) };
-    let answer = world.search();
+    let answer = world.find(Method::Rfc2544);
     assert_eq!(answer.outcome, Outcome::TesterLimited);
     let (lower, upper) = ends(&answer, 9e6);
     assert!((lower - 1.0).abs() < 1e-3 && upper.is_nan(), "{lower} {upper}");
@@ -168,7 +80,7 @@ fn a_tester_that_is_the_limit_is_named_with_what_it_offered() {
 #[test]
 fn a_tester_that_is_always_away_ends_soon_with_what_it_has() {
     let mut world = World { tester_away: 0.99, ..World::new(5e6, 128.0, 5) };
-    let answer = world.search();
+    let answer = world.find(Method::Rfc2544);
     assert!(world.trials <= 40, "{}", world.trials);
     let found = answer.interval.unwrap();
     // Nothing narrow and wrong.

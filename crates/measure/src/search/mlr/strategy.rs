@@ -14,9 +14,12 @@ use crate::{
     schema::{
         goal::{GoalResult, Regularity, SearchGoal},
         outcome::Outcome,
-        trial::{Purpose, TrialRecord},
+        trial::Purpose,
     },
-    search::strategy::{Bounds, Strategy, Want},
+    search::{
+        gave::Gave,
+        strategy::{Bounds, Strategy, Want},
+    },
 };
 
 /// Least probability of a window that is measured. Below, the search looks for the threshold first.
@@ -226,22 +229,21 @@ impl Strategy for Mlr {
         }
     }
 
-    fn verdict(&mut self, load: Fps, _passed: bool, trial: &TrialRecord) {
-        if trial.spec.purpose == Purpose::Warmup {
+    fn verdict(&mut self, load: Fps, _passed: bool, gave: &Gave) {
+        if gave.purpose == Purpose::Warmup {
             self.warmup_s = 0.0;
             return;
         }
-        self.aside(load, trial);
+        self.aside(load, gave);
     }
 
     fn near(&self, load: Fps) -> Fps {
         self.ladder.load(self.ladder.rung(load))
     }
 
-    fn aside(&mut self, load: Fps, trial: &TrialRecord) {
-        let duration_s = trial.spec.duration_s;
-        let seen = Seen { duration_s, effective_s: duration_s, loss_ratio: trial.loss_ratio() };
-        self.table.add(load, trial.number, seen);
+    fn aside(&mut self, load: Fps, gave: &Gave) {
+        let Gave { duration_s, effective_s, loss_ratio, .. } = *gave;
+        self.table.add(load, gave.number, Seen { duration_s, effective_s, loss_ratio });
     }
 
     fn cap(&mut self, top: Fps) {

@@ -1,0 +1,89 @@
+//! What a trial gave for its load, as searches by loss see it: over the whole trial, or over its slices that count.
+
+use units::Fps;
+
+use crate::schema::{
+    evidence::SliceEvidence,
+    trial::{Purpose, TrialRecord},
+};
+
+/// A delay that grows by less than this in a second does not grow: the excess of the load over the capacity, as a share.
+pub(super) const GROWTH: f64 = 2e-3;
+/// Time for the queue of an unknown device to empty, seconds, and how much longer than it is seen to take.
+pub(super) const FIRST_DRAIN_S: f64 = 0.2;
+pub(super) const DRAIN_MARGIN: f64 = 2.0;
+/// Share by which the tester may fall short of a load in the slices that count.
+const SHORT: f64 = 2e-3;
+/// Time in slices that count that a trial must have, as a share of it, and in seconds.
+const CLEAN_SHARE: f64 = 0.1;
+const CLEAN_S: f64 = 5e-3;
+
+/// What a trial gave.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Gave {
+    /// Number of the trial.
+    pub number: u32,
+    /// Why it was run.
+    pub purpose: Purpose,
+    /// Its length as asked, seconds.
+    pub duration_s: f64,
+    /// The part of it that counts, seconds.
+    pub effective_s: f64,
+    /// Frames lost or refused.
+    pub lost: u64,
+    /// The same as a share of those offered.
+    pub loss_ratio: f64,
+}
+
+/// What a trial by slices says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum BySlices {
+    /// It counts for its load.
+    Counts(Gave),
+    /// It passed, but at less than its load: the tester offered no more.
+    Short(Fps),
+    /// Somebody was away in nearly all of it.
+    Unclear,
+}
+
+impl Gave {
+    /// Over the whole trial.
+    pub fn whole(trial: &TrialRecord) -> Self {
+        let duration_s = trial.spec.duration_s;
+        Self {
+            number: trial.number,
+            purpose: trial.spec.purpose,
+            duration_s,
+            effective_s: duration_s,
+            lost: trial.lost(),
+            loss_ratio: trial.loss_ratio(),
+        }
+    }
+
+    /// Over the slices that count. Frames that only a filling buffer saved from loss are lost: a
+    /// delay that grows by so much in a second is that share of the load, and a longer trial would lose it. `passing`: the
+    /// highest loss ratio that still passes a goal.
+    pub(super) fn by_slices(trial: &TrialRecord, passing: f64) -> BySlices {
+        let spec = &trial.spec;
+        let clean = |e: &&SliceEvidence| e.offered > 0 && is_clean(e.clean_s, spec.duration_s);
+        let Some(e) = trial.evidence.as_ref().filter(clean) else { return BySlices::Unclear };
+        let offered = e.offered as f64;
+        let growth = e.delay.map(|delay| delay.growth);
+        let kept = growth.filter(|growth| *growth > GROWTH).map_or(0.0, |growth| growth / (1.0 + growth));
+        let loss_ratio = (e.lost as f64 / offered).max(kept);
+        // Without a stretch in which delays can be seen to grow, the device may only have rested between absences.
+        if loss_ratio <= passing && growth.is_none() {
+            return BySlices::Unclear;
+        }
+        if loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - SHORT) {
+            return BySlices::Short(e.offered_fps);
+        }
+        let lost = e.lost.max((kept * offered).round() as u64);
+        BySlices::Counts(Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) })
+    }
+}
+
+/// Whether a trial of this length has time enough in which nobody was away.
+pub(super) fn is_clean(clean_s: f64, duration_s: f64) -> bool {
+    clean_s >= CLEAN_S.max(duration_s * CLEAN_SHARE).min(duration_s * 0.5)
+}

@@ -1,0 +1,92 @@
+//! For tests: devices whose capacity is known, measured by a tester that is away often.
+
+use units::{Fps, FrameSize, LinkSpeed};
+
+use super::{for_config, Answer, Search, SearchConfig, Step};
+use crate::{
+    evidence::{
+        self,
+        model::{trial, Device, SLICE},
+    },
+    plan::{Method, Plan},
+    schema::trial::{TrialRecord, TrialSpec},
+    sim::{Rng, SimDut},
+};
+
+/// What is measured with what.
+pub(crate) struct World {
+    pub device: Device,
+    /// In overload the device forwards less by this share of the excess.
+    pub degrades: f64,
+    /// The most that the tester offers.
+    pub tester: f64,
+    /// Share of the time in which the tester is away, and the device.
+    pub tester_away: f64,
+    pub device_away: f64,
+    pub rng: Rng,
+    pub trials: u32,
+}
+
+impl World {
+    pub(crate) fn new(rate: f64, buffer: f64, seed: u64) -> Self {
+        Self {
+            device: Device::new(rate, buffer, 2e-6),
+            degrades: 0.0,
+            tester: 40e6,
+            tester_away: 0.0,
+            device_away: 0.0,
+            rng: Rng::new(seed),
+            trials: 0,
+        }
+    }
+
+    pub(crate) fn noisy(rate: f64, buffer: f64, seed: u64) -> Self {
+        Self { tester_away: 0.4, device_away: 0.1, ..Self::new(rate, buffer, seed) }
+    }
+
+    /// Absences of 0.1 to 5 ms that take this share of the time.
+    fn absences(&mut self, share: f64, slices: usize) -> Vec<(usize, usize)> {
+        let (mut all, mut at) = (Vec::new(), 0);
+        while share > 0.0 && at < slices {
+            let length = 1 + (self.rng.bits() % 50) as usize;
+            at += (self.rng.share() * 2.0 * length as f64 * (1.0 - share) / share) as usize + 1;
+            all.push((at, length));
+            at += length;
+        }
+        all
+    }
+
+    fn run(&mut self, spec: &TrialSpec) -> TrialRecord {
+        let slices = (spec.duration_s / SLICE) as usize;
+        let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
+        let load = spec.load_fps.get().min(self.tester);
+        let excess = (load - self.device.rate).max(0.0);
+        let rate = (self.device.rate - excess * self.degrades).max(0.0);
+        let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
+        // Counts of a device that forwards all: only whether something came is looked at.
+        let mut record = SimDut::new(1e12, 1).run(spec);
+        self.trials += 1;
+        record.number = self.trials;
+        record.violations.clear();
+        record.evidence = evidence::of(&timeline, spec.duration_s, true);
+        record
+    }
+
+    /// What a quick search by slices finds.
+    pub(crate) fn find(&mut self, method: Method) -> Answer {
+        let mut plan = Plan::default();
+        plan.search.method = method;
+        let plan = plan.quick().validate().unwrap();
+        let most = Some(Fps::from_raw(30e6));
+        let mut config = SearchConfig::for_size(&plan, FrameSize::MIN, None::<LinkSpeed>, most).unwrap();
+        config.by_slices = true;
+        let mut search = for_config(config);
+        for _ in 0..900 {
+            match search.next() {
+                Step::Done(answer) => return answer,
+                Step::Run(spec) => search.report(&self.run(&spec)),
+            }
+        }
+        panic!("no end after 900 trials: {:?}", search.so_far());
+    }
+}
