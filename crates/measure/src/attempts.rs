@@ -244,6 +244,17 @@ impl Attempts {
         }
     }
 
+    /// What follows from a valid trial by slices that passed at less than its load, since the tester offered no more.
+    pub fn short(&mut self, offered: Fps) -> Ruling {
+        self.invalid += 1;
+        self.short_in_a_row += 1;
+        self.most_offered = self.most_offered.max(offered.get());
+        match self.short_in_a_row >= SHORT_IN_A_ROW {
+            true => Ruling::BeyondTester { most_offered: Fps::from_raw(self.most_offered), disturbed: false },
+            false => Ruling::Repeat,
+        }
+    }
+
     /// What follows from a valid trial by slices in nearly all of which somebody was away.
     pub fn unclear(&mut self, trial: &TrialRecord) -> Ruling {
         self.invalid += 1;

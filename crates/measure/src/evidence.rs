@@ -37,6 +37,8 @@ pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<Sl
     let offered = counted().map(Sum::offered).sum();
     let away: Vec<bool> = sums.all.iter().zip(&stalls).map(|(s, stalled)| s.device_away_s > 0.0 || *stalled).collect();
     let nobody = vec![false; sums.all.len()];
+    let as_measured = saturation::of(&sums, &nobody);
+    let undisturbed = saturation::of(&sums, &away);
     Some(SliceEvidence {
         slice_s: sums.slice_s,
         clean_s: slices as f64 * sums.slice_s,
@@ -46,8 +48,9 @@ pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<Sl
         lost: counted().map(Sum::lost).sum(),
         stalled_s: stalls.iter().filter(|s| **s).count() as f64 * sums.slice_s,
         queue_s: sums.queue_s,
-        as_measured: saturation::of(&sums, &nobody),
-        undisturbed: saturation::of(&sums, &away),
+        absorbed: undisturbed.map_or(0, |busy| saturation::absorbed(&sums, busy.fps)),
+        as_measured,
+        undisturbed,
         delay: floor.and_then(|floor| trend::of(&sums, &aside, floor)),
     })
 }

@@ -8,7 +8,7 @@ use units::{Fps, Nanos, Ratio};
 use crate::{
     plan::Trust,
     shape::{LoadShape, LATE_DEPARTURE_NS},
-    trial::{DirectionCounts, LcoreInterference, LcoreRole, Rule, TrialRecord, Violation},
+    trial::{DirectionCounts, LcoreInterference, LcoreRole, Purpose, Rule, TrialRecord, Violation},
 };
 
 /// Largest disagreement of TSC and CLOCK_MONOTONIC over a trial, parts per million, at which delays are believed.
@@ -17,6 +17,9 @@ pub const MAX_CLOCK_DRIFT_PPM: f64 = 500.0;
 /// How much longer than asked the sending of one burst may take whatever its length, seconds. The tester skips frames of a
 /// burst that are 20 us late; the rest is the turn of its loop in which it does.
 pub const BURST_SLACK_S: f64 = 50e-6;
+
+/// Most percent of a steady load that the tester may fail to offer where the load need not be exact.
+const COUNTS_AS_OFFERED_PERCENT: u64 = 5;
 
 /// What a trial is judged on.
 #[derive(Debug, Clone, Copy)]
@@ -145,11 +148,24 @@ fn passed_anyway(trial: &TrialRecord) -> bool {
     trial.spec.passing_loss.is_some_and(|most| trial.loss_ratio() <= most.get())
 }
 
+/// The share of the load that the tester may fail to offer. A trial whose load need not be exact counts at the load that was
+/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load that no whole-trial search has asked for.
+fn tolerated_shortfall(e: &Evidence<'_>) -> Ratio {
+    let spec = &e.trial.spec;
+    let counts_as_offered = spec.shape.is_steady() && matches!(spec.purpose, Purpose::Test | Purpose::Single);
+    let most = Ratio::of(COUNTS_AS_OFFERED_PERCENT, 100);
+    match counts_as_offered && e.trust.offered_tolerance < most {
+        true => most,
+        false => e.trust.offered_tolerance,
+    }
+}
+
 fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
     if failed_anyway(e.trial) {
         return None;
     }
-    let short = |d: &&DirectionCounts| d.skipped as f64 > d.intended as f64 * e.trust.offered_tolerance.get();
+    let tolerated = tolerated_shortfall(e);
+    let short = |d: &&DirectionCounts| d.skipped as f64 > d.intended as f64 * tolerated.get();
     let d = e.trial.directions.iter().filter(short).max_by_key(|d| d.skipped)?;
     let text = format!(
         "the tester did not offer {} of {} frames due from {} ({}, allowed {}): its core is too slow or was taken away; \
@@ -158,7 +174,7 @@ fn tester_short(e: &Evidence<'_>) -> Option<(Rule, String)> {
         d.intended,
         d.from,
         Ratio::of(d.skipped, d.intended),
-        e.trust.offered_tolerance
+        tolerated
     );
     Some((Rule::TesterShort, text))
 }

@@ -49,7 +49,7 @@ pub(super) fn slices(sums: &Sums, stalls: &[bool], floor: Option<u32>) -> Vec<bo
     // Slices since the last absence; none so far.
     let mut since: Option<usize> = Some(0);
     for (i, sum) in sums.all.iter().enumerate() {
-        let away = sum.tester_away_s > 0.0 || sum.device_away_s > 0.0 || stalls.get(i).copied().unwrap_or_default();
+        let away = sum.tester_gone_s > 0.0 || sum.device_away_s > 0.0 || stalls.get(i).copied().unwrap_or_default();
         if away {
             since = Some(0);
             // Frames that departed just before it wait for the device, or for the tester to take them in.

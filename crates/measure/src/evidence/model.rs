@@ -22,14 +22,14 @@ pub(crate) struct Device {
     pub step: (usize, f64),
     /// Share of the frames that come twice.
     pub twice: f64,
-    /// Share of the frames that it loses at any load.
-    pub loses: f64,
+    /// Its buffer is a bucket of tokens: frames pass at once or are lost.
+    pub polices: bool,
 }
 
 impl Device {
     /// One that does nothing else.
     pub(crate) const fn new(rate: f64, buffer: f64, base: f64) -> Self {
-        Self { rate, buffer, base, batch: 1, drift: 0.0, step: (usize::MAX, 0.0), twice: 0.0, loses: 0.0 }
+        Self { rate, buffer, base, batch: 1, drift: 0.0, step: (usize::MAX, 0.0), twice: 0.0, polices: false }
     }
 
     /// Seconds that a frame of this slice takes longer, or shorter, than its queue says; in batches until the last slice.
@@ -62,14 +62,15 @@ pub(crate) fn trial(
         let works = !within(dut, i) && i % device.batch == device.batch - 1;
         let served: f64 = if works { device.rate * SLICE * device.batch as f64 } else { 0.0 };
         let taken = f64::min(sent, device.buffer - queued + served);
-        let delay = (device.base + queued / device.rate + device.more_s(i)).max(1e-9);
+        let waits = if device.polices { 0.0 } else { queued / device.rate };
+        let delay = (device.base + waits + device.more_s(i)).max(1e-9);
         let out = f64::min(served, queued + taken);
         queued = (queued + taken - out).max(0.0);
         let ns = (delay * 1e9) as u32;
-        let lost = whole(1, sent - taken * (1.0 - device.loses));
+        let lost = whole(1, sent - taken);
         let sent = whole(0, sent);
         let received = sent.saturating_sub(lost);
-        let arrived = whole(2, out);
+        let arrived = whole(2, if device.polices { taken } else { out });
         let delays = if received > 0 { ns } else { 0 };
         all.push(Slice {
             sent,

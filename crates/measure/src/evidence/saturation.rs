@@ -58,6 +58,18 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     Some(Saturation { fps, error_fps: Fps::from_raw(error), seconds, stretches: number })
 }
 
+/// The most frames a direction that came through beyond this rate in a run of slices without loss: see
+/// [`crate::schema::evidence::SliceEvidence::absorbed`].
+pub(super) fn absorbed(sums: &Sums, rate: Fps) -> u64 {
+    let of_a_slice = rate.get() * sums.directions * sums.slice_s;
+    let (mut run, mut most) = (0.0f64, 0.0f64);
+    for sum in &sums.all {
+        run = if sum.lost() == 0 { (run + sum.received as f64 - of_a_slice).max(0.0) } else { 0.0 };
+        most = most.max(run);
+    }
+    (most / sums.directions).round() as u64
+}
+
 /// Standard deviation; `None` of fewer than two values.
 fn spread(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;

@@ -65,8 +65,10 @@ pub(super) struct Sum {
     pub arrived: u64,
     /// The largest over directions of the smallest delay; `None` where a direction received nothing.
     pub min_delay_ns: Option<u32>,
-    /// Seconds in which the tester was away, and the device.
+    /// Seconds in which the tester was away for so long that a queue ran empty; in which it was away at all; and in which
+    /// the device was.
     pub tester_away_s: f64,
+    pub tester_gone_s: f64,
     pub device_away_s: f64,
 }
 
@@ -81,6 +83,7 @@ impl Sum {
             arrived: add(|s| s.arrived),
             min_delay_ns: slices.iter().filter_map(|s| s.min_delay_ns).min(),
             tester_away_s: slices.iter().map(|s| s.tester_away_s).sum(),
+            tester_gone_s: slices.iter().map(|s| s.tester_gone_s).sum(),
             device_away_s: slices.iter().map(|s| s.device_away_s).sum(),
         }
     }
@@ -114,11 +117,11 @@ impl Sums {
         };
         let mut all: Vec<Sum> = (0..whole).map(sum).collect();
         let queue_s = queue_s(&all);
-        let matter_s = queue_s / 2.0;
-        let away =
-            [(Party::Tester, matter_s), (Party::Device, 0.0)].map(|(who, s)| timeline.away_longer(who, whole, s));
-        for ((sum, tester), device) in all.iter_mut().zip(&away[0]).zip(&away[1]) {
-            (sum.tester_away_s, sum.device_away_s) = (*tester, *device);
+        let tester = timeline.away_longer(Party::Tester, whole, queue_s / 2.0);
+        let [gone, device] = [Party::Tester, Party::Device].map(|who| timeline.away(who, whole));
+        for (i, sum) in all.iter_mut().enumerate() {
+            let at = |away: &[f64]| away.get(i).copied().unwrap_or_default();
+            (sum.tester_away_s, sum.tester_gone_s, sum.device_away_s) = (at(&tester), at(&gone), at(&device));
         }
         // Slices with few frames are joined: loss shows in each of a device that is kept busy.
         let mean = all.iter().map(Sum::offered).sum::<u64>() as f64 / all.len().max(1) as f64;

@@ -125,7 +125,7 @@ impl steps::Steps for Steps {
     }
 
     fn verdict(&mut self, trial: &TrialRecord) {
-        let load_fps = trial.spec.load_fps;
+        let load_fps = trial.offered_load();
         self.found.points.push(LossPoint {
             load_fps,
             percent: self.percent(load_fps),

@@ -23,6 +23,10 @@ pub struct SliceEvidence {
     pub stalled_s: f64,
     /// How long frames waited in the queue of a device under pressure, seconds.
     pub queue_s: f64,
+    /// Most frames a direction that the device took beyond its rate before it lost any: what its buffers or buckets of tokens
+    /// hold. Zero where it was never kept busy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub absorbed: u64,
     /// What the device forwarded while it was kept busy, whoever was away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_measured: Option<Saturation>,
@@ -32,6 +36,10 @@ pub struct SliceEvidence {
     /// The delay of the slices that count, where frames came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayTrend>,
+}
+
+fn is_zero(frames: &u64) -> bool {
+    *frames == 0
 }
 
 /// The rate of a device that was kept busy: every slice of a stretch lost frames, or met a full queue.

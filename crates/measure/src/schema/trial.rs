@@ -228,14 +228,24 @@ pub struct DirectionCounts {
 }
 
 impl DirectionCounts {
-    /// Lost and refused frames over intended ones: what a goal's loss ratio is held against. Skipped frames, of which a
-    /// valid trial has at most 0.1 %, are the tester's.
+    /// Lost and refused frames over offered ones: what a goal's loss ratio is held against. Frames that the tester skipped
+    /// were not offered.
     pub fn loss_ratio(&self) -> f64 {
-        if self.intended == 0 {
-            0.0
-        } else {
-            (self.lost + self.refused) as f64 / self.intended as f64
-        }
+        ratio(self.lost.saturating_add(self.refused), self.offered())
+    }
+
+    /// Frames offered: due, and not skipped by the tester.
+    pub fn offered(&self) -> u64 {
+        self.intended.saturating_sub(self.skipped)
+    }
+}
+
+/// A part of a whole; zero of none.
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
     }
 }
 
@@ -292,15 +302,20 @@ impl TrialRecord {
         !self.violations.iter().any(|v| v.rule.invalidates())
     }
 
-    /// Loss ratio over all directions, refused frames counted as lost (RFC 9971: aggregated over all outputs). Skipped
-    /// frames count as not lost: at most 0.1 % of a valid trial, unless it failed without them.
+    /// Loss ratio over all directions, refused frames counted as lost (RFC 9971: aggregated over all outputs). Frames that
+    /// the tester skipped were not offered.
     pub fn loss_ratio(&self) -> f64 {
-        let (lost, intended) =
-            self.directions.iter().fold((0, 0), |(l, i), d| (l + d.lost + d.refused, i + d.intended));
-        if intended == 0 {
-            0.0
-        } else {
-            lost as f64 / intended as f64
+        let sum = |of: fn(&DirectionCounts) -> u64| self.directions.iter().map(of).fold(0u64, u64::saturating_add);
+        ratio(sum(|d| d.lost.saturating_add(d.refused)), sum(DirectionCounts::offered))
+    }
+
+    /// The load that the trial counts for, per direction: the one asked for, less what the tester skipped.
+    pub fn offered_load(&self) -> Fps {
+        let sum = |of: fn(&DirectionCounts) -> u64| self.directions.iter().map(of).fold(0u64, u64::saturating_add);
+        match ratio(sum(|d| d.skipped), sum(|d| d.intended)) {
+            // One frame in a thousand is within what a load is known by.
+            short if short <= 1e-3 => self.spec.load_fps,
+            short => Fps::from_raw(self.spec.load_fps.get() * (1.0 - short)),
         }
     }
 

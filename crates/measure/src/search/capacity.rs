@@ -8,7 +8,7 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
-    gave::{is_clean, DRAIN_MARGIN, FIRST_DRAIN_S, GROWTH},
+    gave::{is_clean, Busiest, Sending, DRAIN_MARGIN, FIRST_DRAIN_S, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample, CONFIDENCE},
     liveness::{Liveness, Sign},
     step::{same_trial, Answer, Search, Step},
@@ -35,8 +35,6 @@ const OVERLOAD: f64 = 1.1;
 const MOST_OVERLOAD: f64 = 8.0;
 /// First distance of the load below, as a share of the rate.
 const BELOW: f64 = 0.002;
-/// Time kept busy that tells a rate, seconds.
-const SATURATED_S: f64 = 2e-3;
 /// Trials at a load below of which one may fail.
 const TRIES: u32 = 2;
 /// Trials in a row that say nothing, after which the search ends with what it has.
@@ -59,6 +57,14 @@ enum Shown {
     Lossy(f64),
     /// Too little clean time.
     Unclear,
+}
+
+/// A load that passed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pass {
+    load: f64,
+    trial: u32,
+    sending: Sending,
 }
 
 /// What is tried now.
@@ -95,7 +101,7 @@ pub struct CapacitySearch {
     /// The first of them, at the highest load.
     at_top: Option<f64>,
     /// Loads that passed, with the trials.
-    passed: Vec<(f64, u32)>,
+    passed: Vec<Pass>,
     /// Loads above the rate or just below it that did not.
     failed: Vec<f64>,
     passes: usize,
@@ -109,6 +115,7 @@ pub struct CapacitySearch {
     aside_s: f64,
     /// Time that the queue of the device takes to empty, seconds: frames are waited for so much longer.
     drain_s: f64,
+    busiest: Busiest,
 }
 
 impl CapacitySearch {
@@ -140,6 +147,7 @@ impl CapacitySearch {
             clean_s: 0.0,
             aside_s: 0.0,
             drain_s: FIRST_DRAIN_S,
+            busiest: Busiest::default(),
         }
     }
 
@@ -182,7 +190,10 @@ impl CapacitySearch {
             _ => match e.delay.map(|delay| delay.growth) {
                 None => Shown::Unclear,
                 Some(growth) if growth > GROWTH => Shown::Buffered(offered / (1.0 + growth)),
-                Some(_) => Shown::Passed(offered),
+                Some(_) => match self.busiest.excess(&Sending::of(e, offered)) {
+                    excess if excess > tolerated => Shown::Buffered(offered * (1.0 - excess)),
+                    _ => Shown::Passed(offered),
+                },
             },
         }
     }
@@ -192,6 +203,10 @@ impl CapacitySearch {
         self.drain_s = if self.made <= 1 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
         self.clean_s += e.clean_s;
         self.aside_s += e.aside_s;
+        self.busiest.see(e, spec.load_fps);
+        // What passed before it was known how the device behaves when it is kept busy is looked at again.
+        let (busiest, tolerated) = (self.busiest, self.config.tolerated_loss.get());
+        self.passed.retain(|pass| busiest.excess(&pass.sending) <= tolerated);
         let shown = self.shown(spec, e);
         if shown == Shown::Unclear {
             return self.repeat();
@@ -201,11 +216,13 @@ impl CapacitySearch {
         if let Shown::Busy(busy) = shown {
             self.sample(busy, e);
         }
+        // At the load that was offered, and at no more than was asked for.
+        let pass = |load: f64| Pass { load, trial: trial.number, sending: Sending::of(e, load) };
         match self.phase {
-            Phase::Top => self.at_top(shown, trial.number),
-            Phase::Above => self.above(shown, spec, trial.number),
-            Phase::Below => self.below(shown, spec, trial.number),
-            Phase::Between => self.between(shown, spec, trial.number),
+            Phase::Top => self.at_top(shown, pass),
+            Phase::Above => self.above(shown, spec, pass),
+            Phase::Below => self.below(shown, spec, pass),
+            Phase::Between => self.between(shown, spec, pass),
         }
     }
 
@@ -215,7 +232,7 @@ impl CapacitySearch {
     }
 
     fn best(&self) -> Option<f64> {
-        self.passed.iter().map(|p| p.0).max_by(f64::total_cmp)
+        self.passed.iter().map(|p| p.load).max_by(f64::total_cmp)
     }
 
     fn lowest_failed(&self, above: f64) -> Option<f64> {
@@ -243,11 +260,11 @@ impl CapacitySearch {
         self.expected = self.rate().map_or(sample.value, |m| m.mean);
     }
 
-    fn at_top(&mut self, shown: Shown, number: u32) {
+    fn at_top(&mut self, shown: Shown, pass: impl Fn(f64) -> Pass) {
         match shown {
             Shown::Busy(_) => self.phase = Phase::Above,
             Shown::Passed(offered) => {
-                self.passed.push((offered, number));
+                self.passed.push(pass(offered));
                 self.passes += 1;
                 if self.passes >= PASSES {
                     let tester = self.config.upper_is_tester || offered < self.top() * 0.995;
@@ -262,7 +279,7 @@ impl CapacitySearch {
         }
     }
 
-    fn above(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+    fn above(&mut self, shown: Shown, spec: &TrialSpec, pass: impl Fn(f64) -> Pass) {
         let load = spec.load_fps.get();
         match shown {
             Shown::Busy(_) => {
@@ -273,7 +290,7 @@ impl CapacitySearch {
             }
             // The device does more than it did in a higher overload.
             Shown::Passed(offered) => {
-                self.passed.push((offered, number));
+                self.passed.push(pass(offered));
                 self.rates.clear();
                 self.rough.clear();
                 self.measured.clear();
@@ -295,12 +312,12 @@ impl CapacitySearch {
         }
     }
 
-    fn below(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+    fn below(&mut self, shown: Shown, spec: &TrialSpec, pass: impl Fn(f64) -> Pass) {
         let load = spec.load_fps.get();
         self.tries += 1;
         match shown {
             Shown::Passed(offered) => {
-                self.passed.push((offered.min(load), number));
+                self.passed.push(pass(offered.min(load)));
                 // The next one nearer to the rate: this one may have been so low for a disturbance.
                 self.below = (self.below / 4.0).max(BELOW);
                 self.pass_done();
@@ -319,10 +336,10 @@ impl CapacitySearch {
         }
     }
 
-    fn between(&mut self, shown: Shown, spec: &TrialSpec, number: u32) {
+    fn between(&mut self, shown: Shown, spec: &TrialSpec, pass: impl Fn(f64) -> Pass) {
         let load = spec.load_fps.get();
         match shown {
-            Shown::Passed(offered) => self.passed.push((offered.min(load), number)),
+            Shown::Passed(offered) => self.passed.push(pass(offered.min(load))),
             _ => self.failed.push(load),
         }
         self.pass_done();
@@ -437,12 +454,12 @@ impl CapacitySearch {
         let found = self.interval();
         let reason = [reason, self.liveness.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
-        let best = self.passed.iter().rev().find(|(load, _)| (load - lower).abs() <= 1.0);
+        let best = self.passed.iter().rev().find(|pass| (pass.load - lower).abs() <= 1.0);
         Answer {
             outcome,
             throughput: found.lower_fps,
             upper_bound: found.upper_fps,
-            best_trial: best.map(|(_, number)| *number),
+            best_trial: best.map(|pass| pass.trial),
             trials: self.trials.clone(),
             invalid_trials: self.invalid,
             retries: Vec::new(),

@@ -14,6 +14,12 @@ pub(super) const FIRST_DRAIN_S: f64 = 0.2;
 pub(super) const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
 const SHORT: f64 = 2e-3;
+/// Time kept busy that tells a rate, seconds.
+pub(super) const SATURATED_S: f64 = 2e-3;
+/// A buffer that was seen to take so many frames may take more, by this factor.
+const ABSORBED_MARGIN: f64 = 1.5;
+/// Share of a trial that is set aside from which on it is disturbed.
+const DISTURBED: f64 = 0.1;
 /// Time in slices that count that a trial must have, as a share of it, and in seconds.
 const CLEAN_SHARE: f64 = 0.1;
 const CLEAN_S: f64 = 5e-3;
@@ -62,14 +68,15 @@ impl Gave {
 
     /// Over the slices that count. Frames that only a filling buffer saved from loss are lost: a
     /// delay that grows by so much in a second is that share of the load, and a longer trial would lose it. `passing`: the
-    /// highest loss ratio that still passes a goal.
-    pub(super) fn by_slices(trial: &TrialRecord, passing: f64) -> BySlices {
+    /// highest loss ratio that still passes a goal. `busiest`: what is known of the device.
+    pub(super) fn by_slices(trial: &TrialRecord, passing: f64, busiest: &Busiest) -> BySlices {
         let spec = &trial.spec;
         let clean = |e: &&SliceEvidence| e.offered > 0 && is_clean(e.clean_s, spec.duration_s);
         let Some(e) = trial.evidence.as_ref().filter(clean) else { return BySlices::Unclear };
         let offered = e.offered as f64;
         let growth = e.delay.map(|delay| delay.growth);
         let kept = growth.filter(|growth| *growth > GROWTH).map_or(0.0, |growth| growth / (1.0 + growth));
+        let kept = kept.max(busiest.excess(&Sending::of(e, spec.load_fps.get())));
         let loss_ratio = (e.lost as f64 / offered).max(kept);
         // Without a stretch in which delays can be seen to grow, the device may only have rested between absences.
         if loss_ratio <= passing && growth.is_none() {
@@ -80,6 +87,58 @@ impl Gave {
         }
         let lost = e.lost.max((kept * offered).round() as u64);
         BySlices::Counts(Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) })
+    }
+}
+
+/// How a trial by slices was sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sending {
+    /// Frames a second and direction.
+    pub load: f64,
+    /// Seconds in slices that count, and in the others.
+    pub clean_s: f64,
+    pub aside_s: f64,
+}
+
+impl Sending {
+    pub fn of(e: &SliceEvidence, load: f64) -> Self {
+        Self { load, clean_s: e.clean_s, aside_s: e.aside_s }
+    }
+}
+
+/// The most that a device was seen to forward while it was kept busy, and the most that its buffers took beyond that. They hide
+/// for a while that a load is above the rate, and longer while somebody is away by moments.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Busiest {
+    rate: Option<f64>,
+    absorbed: f64,
+}
+
+impl Busiest {
+    /// Takes a trial by slices.
+    pub fn see(&mut self, e: &SliceEvidence, load: Fps) {
+        let Some(busy) = e.undisturbed.filter(|s| s.seconds >= SATURATED_S) else { return };
+        let most = busy.fps.get() + 2.0 * busy.error_fps.get();
+        if most < load.get() {
+            self.rate = Some(self.rate.map_or(most, |known| known.max(most)));
+            self.absorbed = self.absorbed.max(e.absorbed as f64);
+        }
+    }
+
+    /// The share of this load that the device loses by what is known of it, where a trial does not show otherwise: the
+    /// trial was disturbed, or what its buffers take was not used up in it. Zero where nothing is known.
+    pub fn excess(&self, of: &Sending) -> f64 {
+        let Some(rate) = self.rate else { return 0.0 };
+        let all_s = of.aside_s + of.clean_s;
+        let disturbed = of.aside_s > DISTURBED * all_s;
+        let taken = (of.load - rate) * all_s;
+        // While nothing is sent they empty.
+        let room = self.absorbed * ABSORBED_MARGIN + rate * of.aside_s;
+        let excess = 1.0 - rate / of.load;
+        match excess > SHORT && (disturbed || taken < room) {
+            true => excess,
+            false => 0.0,
+        }
     }
 }
 

@@ -47,8 +47,26 @@ fn every_method_finds_policers_while_everybody_is_away_by_moments() {
             let answer = World::noisy(rate, (rate * 1e-4).max(128.0), seed).find(method);
             assert_honest(&answer, rate, 0.005, &format!("{method:?} {seed}"));
             found += u32::from(answer.outcome == Outcome::Found);
+            // With a bucket of tokens no delay tells.
+            let mut policer = World::noisy(rate, rate * 5e-4, seed);
+            policer.device.polices = true;
+            assert_honest(&policer.find(method), rate, 0.005, &format!("policer, {method:?} {seed}"));
         }
         assert!(found >= 18, "{method:?}: {found} of 20");
+    }
+}
+
+#[test]
+fn a_policer_with_a_deep_bucket_is_not_taken_for_one_that_degrades() {
+    for method in ALL {
+        for (rate, bucket_s) in [(0.2e6, 29e-3), (1e6, 50e-3), (5e6, 20e-3), (9.3e6, 1e-3)] {
+            let mut world = World::new(rate, rate * bucket_s, 3);
+            world.device.polices = true;
+            let answer = world.find(method);
+            assert_honest(&answer, rate, 0.005, &format!("{method:?} {bucket_s}"));
+            let (lower, _) = ends(&answer, rate);
+            assert!(method != Method::Rfc2544 || lower > 0.99, "{bucket_s}: {answer:?}");
+        }
     }
 }
 
@@ -70,11 +88,15 @@ fn odd_device() -> impl Strategy<Value = Device> {
         prop_oneof![Just(0.0), -5e-4f64..5e-4],
         prop_oneof![Just((usize::MAX, 0.0)), (0usize..1000, -1e-3f64..1e-3)],
         prop_oneof![Just(0.0), 0.0f64..0.5],
+        any::<bool>(),
     );
-    (plain, odd).prop_map(|((rate, buffer_s), (batch, drift, step, twice))| {
+    (plain, odd).prop_map(|((rate, buffer_s), (batch, drift, step, twice, polices))| {
+        // A bucket that lasts for a whole trial hides any overload from it; a full buffer shows in the delay.
+        let buffer_s = if polices { f64::min(buffer_s, 3e-3) } else { buffer_s };
         // A batch has to fit, or the device loses frames at any load.
         let buffer = (rate * buffer_s).max(128.0).max(2.0 * rate * 1e-4 * batch as f64);
-        Device { batch, drift, step, twice, ..Device::new(rate, buffer, 1e-5) }
+        let polices = polices && batch == 1;
+        Device { batch, drift, step, twice, polices, ..Device::new(rate, buffer, 1e-5) }
     })
 }
 

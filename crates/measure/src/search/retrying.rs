@@ -4,7 +4,7 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
-    gave::{BySlices, Gave, DRAIN_MARGIN, FIRST_DRAIN_S},
+    gave::{Busiest, BySlices, Gave, Sending, DRAIN_MARGIN, FIRST_DRAIN_S},
     liveness::{Liveness, Sign},
     step::{same_trial, Answer, Search, Step},
     strategy::{Bounds, Strategy, Want},
@@ -17,6 +17,9 @@ use crate::{
         trial::{Purpose, TrialRecord, TrialSpec},
     },
 };
+
+/// A search begins again so often at most, since trials that passed turned out not to have.
+const RESTARTS: u32 = 2;
 
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
@@ -45,13 +48,22 @@ pub struct Retrying<S> {
     /// By slices: time that counts, and time set aside, seconds.
     clean_s: f64,
     aside_s: f64,
+    busiest: Busiest,
+    /// Whether a trial at the highest load is to be made first, which tells how the device behaves when it is kept busy.
+    overload_first: bool,
+    /// The strategy before any verdict, and how those of its trials were sent that passed.
+    initial: S,
+    passed: Vec<Sending>,
+    restarts: u32,
 }
 
-impl<S> Retrying<S> {
+impl<S: Clone> Retrying<S> {
     pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
         let attempts = Attempts::new(config.max_repeats);
+        let overload_first = config.by_slices;
         Self {
             config,
+            initial: strategy.clone(),
             strategy,
             pending: None,
             done: None,
@@ -67,6 +79,10 @@ impl<S> Retrying<S> {
             drain_s: FIRST_DRAIN_S,
             clean_s: 0.0,
             aside_s: 0.0,
+            busiest: Busiest::default(),
+            overload_first,
+            passed: Vec::new(),
+            restarts: 0,
         }
     }
 }
@@ -135,7 +151,22 @@ impl<S: Strategy> Retrying<S> {
         if spec.purpose != Purpose::Warmup {
             self.trials.push(trial.number);
         }
+        let by_slices = trial.evidence.as_ref().filter(|_| passed && spec.by_slices);
+        self.passed.extend(by_slices.map(|e| Sending::of(e, spec.load_fps.get())));
         self.strategy.verdict(spec.load_fps, passed, gave);
+    }
+
+    /// What passed before it was known how the device behaves when it is kept busy may not have: then the search begins again,
+    /// with what is known now.
+    fn look_again(&mut self) {
+        let tolerated = self.config.tolerated_loss.get();
+        if self.restarts < RESTARTS && self.passed.iter().any(|sending| self.busiest.excess(sending) > tolerated) {
+            self.restarts += 1;
+            self.strategy = self.initial.clone();
+            self.before = None;
+            self.passed.clear();
+            self.trials.clear();
+        }
     }
 
     /// Gives a trial that the strategy did not ask for to it.
@@ -157,6 +188,7 @@ impl<S: Strategy> Retrying<S> {
             other => return Err(other),
         }
         if let Some(e) = trial.evidence.as_ref().filter(|_| spec.by_slices) {
+            self.busiest.see(e, spec.load_fps);
             self.clean_s += e.clean_s;
             self.aside_s += e.aside_s;
             self.drain_s = if self.valid == 0 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
@@ -164,10 +196,10 @@ impl<S: Strategy> Retrying<S> {
         // A trial without a received frame says so whoever was away.
         let by_slices = spec.by_slices && trial.received() > 0;
         let most = spec.tolerated_loss.unwrap_or(self.config.tolerated_loss).get();
-        match by_slices.then(|| Gave::by_slices(trial, most)) {
+        match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
             None => Ok(Gave::whole(trial)),
             Some(BySlices::Counts(gave)) => Ok(gave),
-            Some(BySlices::Short(most_offered)) => Err(Ruling::BeyondTester { most_offered, disturbed: false }),
+            Some(BySlices::Short(offered)) => Err(self.attempts.short(offered)),
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
     }
@@ -185,6 +217,10 @@ impl<S: Strategy> Retrying<S> {
     /// What follows from an invalid trial.
     fn discard(&mut self, spec: &TrialSpec, ruling: Ruling) {
         self.invalid += 1;
+        if std::mem::take(&mut self.overload_first) {
+            // What can be learned of the device, the trials of the search tell too.
+            self.pending = None;
+        }
         match ruling {
             Ruling::Counts | Ruling::Repeat => {}
             Ruling::BeyondTester { most_offered, disturbed } => {
@@ -227,6 +263,7 @@ impl<S: Strategy> Search for Retrying<S> {
         if self.pending.is_none() {
             let want = match self.liveness.checks() {
                 true => Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search),
+                false if self.overload_first => Want::Load(self.strategy.near(self.config.upper), Purpose::Search),
                 false => self.strategy.next(),
             };
             let (load_fps, duration_s, purpose) = match want {
@@ -270,9 +307,14 @@ impl<S: Strategy> Search for Retrying<S> {
         self.disturbed = 0;
         self.valid += 1;
         self.pending = None;
+        let learned = std::mem::take(&mut self.overload_first);
         let asked_for = !self.liveness.checks();
         match self.liveness.sign(trial) {
-            Sign::Load => self.judge(&spec, trial, &gave),
+            Sign::Load if learned => self.aside(&spec, &gave),
+            Sign::Load => {
+                self.judge(&spec, trial, &gave);
+                self.look_again();
+            }
             Sign::Alive if self.meets_all(&spec, &gave) => self.aside(&spec, &gave),
             Sign::Nothing | Sign::Alive => {}
             Sign::WasDown => {

@@ -152,6 +152,38 @@ fn a_trial_that_passes_with_all_it_lost_is_valid_despite_gaps_that_explain_it() 
 }
 
 #[test]
+fn a_steady_trial_whose_load_need_not_be_exact_counts_at_the_load_offered() {
+    let short = |purpose, skipped| {
+        rules(|t| {
+            t.spec.purpose = purpose;
+            skip(t, skipped);
+        })
+    };
+    for purpose in [Purpose::Test, Purpose::Single] {
+        assert_eq!(short(purpose, 50_000), []);
+        assert_eq!(short(purpose, 50_001), [Rule::TesterShort]);
+    }
+    for purpose in [Purpose::Search, Purpose::Verification, Purpose::AtThroughput, Purpose::SelfTest] {
+        assert_eq!(short(purpose, 1_000), []);
+        assert_eq!(short(purpose, 1_001), [Rule::TesterShort]);
+    }
+    // Bursts have to be whole.
+    let bursts = LoadShape::Bursts { frames: 16, burst_fps: Fps::new(2e6).unwrap() };
+    let broken = rules(|t| {
+        (t.spec.purpose, t.spec.shape) = (Purpose::Test, bursts);
+        skip(t, 1_001);
+    });
+    assert_eq!(broken, [Rule::TesterShort]);
+    let mut trial = clean();
+    skip(&mut trial, 1_000);
+    assert_eq!(trial.offered_load(), trial.spec.load_fps);
+    skip(&mut trial, 40_000);
+    assert_eq!(trial.offered_load().get().round(), 960_000.0);
+    lose(&mut trial, 9_600);
+    assert!((trial.loss_ratio() - 0.01).abs() < 1e-12, "of what was offered: {}", trial.loss_ratio());
+}
+
+#[test]
 fn a_load_offered_in_part_counts_when_even_that_was_lost_beyond_what_is_tolerated() {
     let short = |tolerated: Option<f64>, lost, away_ns| {
         rules(|t| {
