@@ -184,7 +184,10 @@ impl CapacitySearch {
         let offered = e.offered_fps.get();
         match busy {
             Some(busy) if busy.fps.get() < offered.max(spec.load_fps.get()) * (1.0 - tolerated) => Shown::Busy(busy),
-            _ if loss > tolerated => Shown::Lossy(offered * (1.0 - loss)),
+            // What its buffers took is lost where that lasts.
+            _ if loss > tolerated => {
+                Shown::Lossy(offered * (1.0 - loss.max(self.busiest.excess(&Sending::of(e, offered)))))
+            }
             _ if !clean => Shown::Unclear,
             // Without a stretch in which delays can be seen to grow, the device may only have rested between absences.
             _ => match e.delay.map(|delay| delay.growth) {
@@ -241,7 +244,7 @@ impl CapacitySearch {
 
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
     fn degrades(&self) -> bool {
-        let Some((top, rate)) = self.at_top.zip(self.rate()) else { return false };
+        let Some((top, rate)) = self.at_top.zip(interval::mean(&self.rates)) else { return false };
         (top / rate.mean - 1.0).abs() > DEGRADED.max(rate.half / rate.mean)
     }
 
@@ -252,6 +255,8 @@ impl CapacitySearch {
         let sample = of(busy);
         if self.phase == Phase::Top {
             self.at_top = Some(sample.value);
+            // Its rate in so high an overload is not its capacity if it degrades.
+            self.rough.push(Sample { error: sample.error.max(sample.value * ROUGHLY), ..sample });
             self.expected = sample.value;
             return;
         }
@@ -300,7 +305,10 @@ impl CapacitySearch {
                     self.expected = offered * OVERLOAD;
                 }
             }
-            Shown::Buffered(_) if self.overload < MOST_OVERLOAD && load < self.top() => self.overload *= 2.0,
+            // A higher overload keeps it busy sooner.
+            Shown::Buffered(_) | Shown::Lossy(_) if self.overload < MOST_OVERLOAD && load < self.top() => {
+                self.overload *= 2.0;
+            }
             Shown::Buffered(rate) | Shown::Lossy(rate) => {
                 self.failed.push(load);
                 // Not busy throughout: the rate is known roughly.
