@@ -99,7 +99,7 @@ pub struct CapacitySearch {
     rough: Vec<Sample>,
     measured: Vec<Sample>,
     /// The first of them, at the highest load.
-    at_top: Option<f64>,
+    at_top: Option<Sample>,
     /// Loads that passed, with the trials.
     passed: Vec<Pass>,
     /// Loads above the rate or just below it that did not.
@@ -245,7 +245,7 @@ impl CapacitySearch {
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
     fn degrades(&self) -> bool {
         let Some((top, rate)) = self.at_top.zip(interval::mean(&self.rates)) else { return false };
-        (top / rate.mean - 1.0).abs() > DEGRADED.max(rate.half / rate.mean)
+        (top.value - rate.mean).abs() > (DEGRADED * rate.mean).max(rate.half + 2.0 * top.error)
     }
 
     /// Keeps the rate of a device that was busy.
@@ -254,7 +254,7 @@ impl CapacitySearch {
         let of = |s: Saturation| Sample { value: s.fps.get() * scale, error: s.error_fps.get() * scale };
         let sample = of(busy);
         if self.phase == Phase::Top {
-            self.at_top = Some(sample.value);
+            self.at_top = Some(sample);
             // Its rate in so high an overload is not its capacity if it degrades.
             self.rough.push(Sample { error: sample.error.max(sample.value * ROUGHLY), ..sample });
             self.expected = sample.value;
@@ -401,7 +401,7 @@ impl CapacitySearch {
     }
 
     fn note(&self) -> Option<String> {
-        let (top, mean) = (self.at_top?, self.rate()?.mean);
+        let (top, mean) = (self.at_top?.value, self.rate()?.mean);
         self.degrades().then(|| {
             format!(
                 "the device forwards {} at {} and {} just above its capacity: it degrades in overload",

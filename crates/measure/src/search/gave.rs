@@ -16,6 +16,8 @@ pub(super) const DRAIN_MARGIN: f64 = 2.0;
 const SHORT: f64 = 2e-3;
 /// Time kept busy that tells a rate, seconds.
 pub(super) const SATURATED_S: f64 = 2e-3;
+/// Relative error of a rate that is known well.
+const WELL: f64 = 0.01;
 /// A buffer that was seen to take so many frames may take more, by this factor.
 const ABSORBED_MARGIN: f64 = 1.5;
 /// Share of a trial that is set aside from which on it is disturbed.
@@ -110,7 +112,8 @@ impl Sending {
 /// for a while that a load is above the rate, and longer while somebody is away by moments.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Busiest {
-    rate: Option<f64>,
+    /// Upper end of its rate, and the relative error of it.
+    rate: Option<(f64, f64)>,
     absorbed: f64,
 }
 
@@ -118,9 +121,15 @@ impl Busiest {
     /// Takes a trial by slices.
     pub fn see(&mut self, e: &SliceEvidence, load: Fps) {
         let Some(busy) = e.undisturbed.filter(|s| s.seconds >= SATURATED_S) else { return };
-        let most = busy.fps.get() + 2.0 * busy.error_fps.get();
-        if most < load.get() {
-            self.rate = Some(self.rate.map_or(most, |known| known.max(most)));
+        let (fps, error) = (busy.fps.get(), busy.error_fps.get());
+        let new = (fps + 2.0 * error, error / fps);
+        if new.0 < load.get() {
+            self.rate = match self.rate {
+                // Of rates that are known well the highest: a device may forward less in a higher overload.
+                Some(known) if known.1 <= WELL && new.1 <= WELL => Some(if new.0 > known.0 { new } else { known }),
+                Some(known) if known.1 <= new.1 => Some(known),
+                _ => Some(new),
+            };
             self.absorbed = self.absorbed.max(e.absorbed as f64);
         }
     }
@@ -128,7 +137,7 @@ impl Busiest {
     /// The share of this load that the device loses by what is known of it, where a trial does not show otherwise: the
     /// trial was disturbed, or what its buffers take was not used up in it. Zero where nothing is known.
     pub fn excess(&self, of: &Sending) -> f64 {
-        let Some(rate) = self.rate else { return 0.0 };
+        let Some((rate, _)) = self.rate else { return 0.0 };
         let all_s = of.aside_s + of.clean_s;
         let disturbed = of.aside_s > DISTURBED * all_s;
         let taken = (of.load - rate) * all_s;
