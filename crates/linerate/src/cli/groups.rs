@@ -187,7 +187,7 @@ pub struct SearchArgs {
     /// tst009: how often a trial with loss is repeated.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub retries: Option<u32>,
-    /// What the search of rfc2544 goes by: slices of trials in which nobody was away, or whole trials, as the standard has
+    /// What a search goes by: slices of trials in which nobody was away, or whole trials, as the standard has
     /// it.
     #[arg(long, value_enum, value_name = "RULE")]
     pub evidence: Option<EvidenceArg>,
