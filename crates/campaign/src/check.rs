@@ -41,7 +41,7 @@ const SELFTEST: Duration = Duration::from_millis(50);
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(600);
 /// Loads of a round, frames/s: those that the tester can do.
-const LOADS: [f64; 9] = [500e3, 1e6, 2e6, 5e6, 10e6, 15e6, 20e6, 30e6, 50e6];
+const LOADS: [f64; 11] = [1e6, 2e6, 5e6, 10e6, 15e6, 20e6, 25e6, 30e6, 40e6, 50e6, 70e6];
 /// Threads of others that are named.
 const NAMED: usize = 8;
 
@@ -95,7 +95,13 @@ pub fn run(options: &CheckOptions, stop: &Stop, display: &dyn Display) -> Result
         others: ran
             .into_iter()
             .take(NAMED)
-            .map(|r| OtherThread { pid: r.pid, name: r.name, cpu: r.cpu, share: (r.seconds / seconds).clamp(0.0, 1.0) })
+            .map(|r| OtherThread {
+                pid: r.pid,
+                name: r.name,
+                cpu: r.cpu,
+                share: (r.seconds / seconds).clamp(0.0, 1.0),
+                kernel: r.kernel,
+            })
             .collect(),
     };
     result.elapsed_s = begun.elapsed().as_secs_f64();

@@ -8,6 +8,8 @@ use crate::Roots;
 const MOST_THREADS: usize = 20_000;
 /// USER_HZ is 100 on every Linux we run on.
 const TICK_S: f64 = 0.01;
+/// The kernel's flag of its own threads (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// The CPU time of every thread of other processes, to be taken twice and subtracted.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +22,7 @@ struct ThreadTime {
     /// The CPU it ran on last.
     cpu: u32,
     ticks: u64,
+    kernel: bool,
 }
 
 /// A thread that ran.
@@ -33,6 +36,8 @@ pub struct Ran {
     pub cpu: u32,
     /// CPU time, seconds (steps of 10 ms).
     pub seconds: f64,
+    /// A thread of the kernel: most of them cannot be moved.
+    pub kernel: bool,
 }
 
 impl ProcessTimes {
@@ -56,7 +61,7 @@ impl ProcessTimes {
         let ran = |(tid, now): (&u32, &ThreadTime)| {
             let before = self.0.get(tid).filter(|before| before.pid == now.pid).map_or(0, |before| before.ticks);
             let seconds = now.ticks.saturating_sub(before) as f64 * TICK_S;
-            Ran { pid: now.pid, name: now.name.clone(), cpu: now.cpu, seconds }
+            Ran { pid: now.pid, name: now.name.clone(), cpu: now.cpu, seconds, kernel: now.kernel }
         };
         let mut all: Vec<Ran> =
             later.0.iter().map(ran).filter(|ran| ran.seconds > 0.0 && cpus.contains(&ran.cpu)).collect();
@@ -71,7 +76,8 @@ fn parse(stat: &str, pid: u32) -> Option<ThreadTime> {
     let (_, name) = head.split_once('(')?;
     let field = |n: usize| tail.split_ascii_whitespace().nth(n - 3);
     let ticks = field(14)?.parse::<u64>().ok()?.saturating_add(field(15)?.parse().ok()?);
-    Some(ThreadTime { pid, name: name.to_owned(), cpu: field(39)?.parse().ok()?, ticks })
+    let kernel = field(9)?.parse::<u64>().ok()? & KERNEL_THREAD != 0;
+    Some(ThreadTime { pid, name: name.to_owned(), cpu: field(39)?.parse().ok()?, ticks, kernel })
 }
 
 #[cfg(test)]
@@ -82,7 +88,8 @@ mod tests {
 
     fn stat(name: &str, cpu: u32, user: u64) -> String {
         let zeros = |n: usize| "0 ".repeat(n);
-        format!("7 ({name}) R {}{user} 5 {}{cpu} 0 0\n", zeros(10), zeros(23))
+        let flags = if name == "kworker" { KERNEL_THREAD } else { 64 };
+        format!("7 ({name}) R {}{flags} {}{user} 5 {}{cpu} 0 0\n", zeros(5), zeros(4), zeros(23))
     }
 
     #[test]
@@ -102,11 +109,11 @@ mod tests {
         put(5, 5, &stat("own", 1, 900));
         put(7, 7, &stat("a) (b", 1, 60));
         put(7, 8, &stat("worker", 0, 120));
-        put(11, 11, &stat("new", 1, 95));
+        put(11, 11, &stat("kworker", 1, 95));
         let later = ProcessTimes::read(&roots, 5);
         let ran = before.until(&later, &[1]);
-        let names: Vec<_> = ran.iter().map(|ran| (ran.pid, ran.name.as_str(), ran.cpu)).collect();
-        assert_eq!(names, [(11, "new", 1), (7, "a) (b", 1)]);
+        let names: Vec<_> = ran.iter().map(|ran| (ran.pid, ran.name.as_str(), ran.cpu, ran.kernel)).collect();
+        assert_eq!(names, [(11, "kworker", 1, true), (7, "a) (b", 1, false)]);
         assert!((ran[0].seconds - 1.0).abs() < 1e-9 && (ran[1].seconds - 0.5).abs() < 1e-9, "{ran:?}");
         assert_eq!(later.until(&before, &[0, 1]), []);
     }

@@ -225,7 +225,8 @@ mod tests {
             clean_s: 0.08,
             aside_s: 0.02,
         };
-        let other = OtherThread { pid: 812, name: "a\u{1b}[31mvery-long-na".into(), cpu: 1, share: 0.01 };
+        let other =
+            OtherThread { pid: 812, name: "a\u{1b}[31mvery-long-na".into(), cpu: 1, share: 0.01, kernel: false };
         let mut result = CheckResult {
             linerate_version: "0.1.0".into(),
             elapsed_s: 10.4,

@@ -58,12 +58,16 @@ fn worth(share: f64) -> bool {
     share.is_finite() && share >= LEAST
 }
 
-fn list(cpus: impl IntoIterator<Item = u32>) -> String {
-    cpus.into_iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(",")
-}
-
-fn polled(cores: &[CoreNoise]) -> String {
-    list(cores.iter().map(|core| core.cpu))
+/// What to boot with to keep others off these CPUs. CPU 0 always does the kernel's own work.
+fn boot(cores: &[CoreNoise], keys: &[&str]) -> String {
+    let mut cpus: Vec<u32> = cores.iter().map(|core| core.cpu).filter(|cpu| *cpu != 0).collect();
+    cpus.sort_unstable();
+    if cpus.is_empty() {
+        return "poll on other CPUs than 0: linerate check --cpus".to_owned();
+    }
+    let cpus = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let keys: Vec<String> = keys.iter().map(|key| format!("{key}={cpus}")).collect();
+    format!("boot with {}", keys.join(" "))
 }
 
 fn one_cpu(result: &CheckResult) -> Option<Cause> {
@@ -101,9 +105,9 @@ fn processes(state: &MachineState, cores: &[CoreNoise]) -> Option<Cause> {
     let named: Vec<String> = named.into_iter().map(|(_, name)| name).collect();
     let who = if named.is_empty() { "not seen from here".to_owned() } else { named.join(", ") };
     let text = format!("other threads took {} % of the time: {who}", percent(share));
-    let remedy = match state.others.first() {
+    let remedy = match state.others.iter().find(|other| !other.kernel && other.pid != 1) {
         Some(other) => format!("stop them, or move them: taskset -acp OTHER_CPUS {}", other.pid),
-        None => format!("keep the scheduler away: boot with isolcpus={}", polled(cores)),
+        None => boot(cores, &["isolcpus"]),
     };
     worth(share).then(|| cause(CauseKind::Processes, Some(share), text, remedy))
 }
@@ -142,13 +146,12 @@ fn interrupts(cores: &[CoreNoise]) -> Vec<Cause> {
     let (timer, all) = (rate(|core| core.timer_per_s), rate(|core| core.interrupts_per_s));
     let other = (all - timer).max(0.0);
     let part = |n: f64| if timer + other > 0.0 { short * n / (timer + other) } else { 0.0 };
-    let cpus = polled(cores);
     let mut causes = Vec::new();
     if worth(part(timer)) {
         let text = format!("the timer came {timer:.0} times a second and took {} % of the time", percent(part(timer)));
         let remedy = match cores.iter().all(|core| core.tickless) {
-            true => format!("one thread only on each CPU: boot with isolcpus={cpus}, too"),
-            false => format!("boot with nohz_full={cpus} isolcpus={cpus} rcu_nocbs={cpus}"),
+            true => boot(cores, &["isolcpus"]),
+            false => boot(cores, &["nohz_full", "isolcpus", "rcu_nocbs"]),
         };
         causes.push(cause(CauseKind::TimerTicks, Some(part(timer)), text, remedy));
     }

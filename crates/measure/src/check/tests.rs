@@ -259,7 +259,7 @@ fn figures_that_are_no_numbers_are_no_causes() {
 #[test]
 fn causes_name_who_and_what_to_do() {
     let mut result = with(|core| (core.waited_share, core.absence_share, core.away_share) = (Some(0.2), 0.2, 0.21));
-    let other = |pid, name: &str| OtherThread { pid, name: name.into(), cpu: 1, share: 0.2 };
+    let other = |pid, name: &str| OtherThread { pid, name: name.into(), cpu: 1, share: 0.2, kernel: pid < 10 };
     result.state.others = vec![other(812, "stress-ng-cpu"), other(9, "kworker/1:2"), other(10, "third")];
     result.together.as_mut().unwrap().cores.iter_mut().for_each(|core| core.timer_per_s = Some(250.0));
     result.host.hypervisor = Some("KVM".into());
@@ -268,4 +268,8 @@ fn causes_name_who_and_what_to_do() {
     judge(&mut result, false);
     let lines = |c: &Cause| format!("{}\n  {}\n  {}", c.text, c.remedy, c.page);
     insta::assert_snapshot!(result.causes.iter().map(lines).collect::<Vec<_>>().join("\n"));
+    // Nobody can move the kernel's own threads, or stop the first process.
+    result.state.others = vec![other(9, "kworker/1:2"), OtherThread { kernel: false, ..other(1, "init") }];
+    judge(&mut result, false);
+    assert!(result.causes[0].remedy.contains("isolcpus=1"), "{:?}", result.causes[0]);
 }

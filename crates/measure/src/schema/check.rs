@@ -69,6 +69,8 @@ pub struct OtherThread {
     pub cpu: u32,
     /// CPU time over the time of the check.
     pub share: f64,
+    /// A thread of the kernel.
+    pub kernel: bool,
 }
 
 /// How often and for how long a core was away from a loop that polls the clock. Shares are of `seconds`.
