@@ -38,6 +38,10 @@ pub fn judge(result: &mut CheckResult, stopped: bool) {
             Standing::Completed,
             format!("this machine: good for {} % within a minute up to {load}", precision::percent(width)),
         ),
+        (Some(load), None) if precision.is_none() => (
+            Standing::NotTrustworthy,
+            format!("this machine: loads up to {load} pass, but too little time is clean for any precision"),
+        ),
         (Some(load), None) => (
             Standing::NotTrustworthy,
             format!("this machine: loads up to {load} pass, but their rates differ too much for any precision"),

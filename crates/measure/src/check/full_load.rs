@@ -1,5 +1,4 @@
-//! How fast both cores are at full load, and how steady. Medians: a slice in which a queue was empty for another reason
-//! does not count for more than any other.
+//! How fast both cores are at full load, and how steady. Means, no medians: slices hold whole bursts.
 
 use units::Fps;
 
@@ -13,21 +12,6 @@ const AFTER: usize = 2;
 /// Slices that a figure needs.
 const LEAST: usize = 8;
 
-/// The median, and the standard deviation that the median distance from it stands for (1.4826 times it, of a normal
-/// distribution). `None` of no values.
-pub(super) fn spread(values: &[f64]) -> Option<(f64, f64)> {
-    let middle = median(values.to_vec())?;
-    let distance = median(values.iter().map(|v| (v - middle).abs()).collect())?;
-    Some((middle, 1.4826 * distance))
-}
-
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    let lower = *values.get(values.len().saturating_sub(1) / 2)?;
-    Some((lower + upper) / 2.0)
-}
-
 /// What came through in the slices in which nobody was away; `None` where there were fewer than 8.
 pub fn full_load(timeline: &Timeline, duration_s: f64) -> Option<FullLoad> {
     let slice_s = Some(timeline.slice_s).filter(|s| s.is_finite() && *s > 0.0)?;
@@ -40,10 +24,14 @@ pub fn full_load(timeline: &Timeline, duration_s: f64) -> Option<FullLoad> {
     let received = |i: usize| timeline.directions.iter().filter_map(|d| d.get(i)).map(|s| f64::from(s.received)).sum();
     let frames: Vec<f64> = (0..whole).filter(counts).map(received).collect();
     let n = frames.len() as f64;
-    let (middle, deviation) = spread(&frames).filter(|(middle, _)| frames.len() >= LEAST && *middle > 0.0)?;
+    let mean = frames.iter().sum::<f64>() / n;
+    if frames.len() < LEAST || mean <= 0.0 {
+        return None;
+    }
+    let variance = frames.iter().map(|f| (f - mean).powi(2)).sum::<f64>() / (n - 1.0);
     Some(FullLoad {
-        fps: Fps::from_raw(middle / timeline.directions.len() as f64 / slice_s),
-        deviation: deviation / middle,
+        fps: Fps::from_raw(mean / timeline.directions.len() as f64 / slice_s),
+        deviation: variance.sqrt() / mean,
         slice_s,
         clean_s: n * slice_s,
         aside_s: (whole as f64 - n) * slice_s,

@@ -2,50 +2,67 @@
 //!
 //! A search makes up to 12 passes. In each, half of the time goes to an overload, whose slices tell the rate, and half to a
 //! load just below. Of a time T of measuring with a clean share c, n = c T / (2 s) slices of length s tell the rate. With
-//! d, the standard deviation of a slice over the median, and b, what differs between passes beyond that, the half width of an
+//! d, the standard deviation of a slice over the mean, and b, what differs between passes beyond that, the half width of an
 //! interval of 95 % is the larger of
 //!
 //! ```text
-//! by slices: 1.96 d / sqrt(n)        by trials: t b / sqrt(12), t = 2.201 (Student, 11 degrees of freedom)
+//! by slices: 1.96 d / sqrt(n)        by trials: t b / sqrt(12), t of Student for the trials seen
 //! ```
 //!
 //! and never less than 0.05 %. b is what is left of the variance of the trials at full load, v, when the part that their
-//! slices explain is taken out: b^2 = v - mean of d^2 s / clean time. d and v are taken from median distances, so that one
-//! trial in ten that went wrong does not decide.
+//! slices explain is taken out: b^2 = v - d^2 s / clean time of a trial. v is taken from the median distance from the median,
+//! and terms of d are medians over the trials, so that one trial in ten that went wrong does not decide.
 
-use super::{full_load::spread, loads::CLEAN_SHARE};
-use crate::schema::check::{ExpectedPrecision, FullLoad};
+use super::loads::CLEAN_SHARE;
+use crate::{
+    schema::check::{ExpectedPrecision, FullLoad},
+    search::interval::t_95,
+};
 
 /// The time of measuring that the answer is about, seconds.
 pub const WITHIN_S: f64 = 60.0;
-/// Passes of a search, and Student's t for 95 % of their mean.
+/// Passes of a search.
 const PASSES: f64 = 12.0;
-const T_95: f64 = 2.201;
+/// Trials that are needed, as passes of a search.
+const LEAST: usize = 3;
 const Z_95: f64 = 1.96;
 /// Least half width.
 const RESOLUTION: f64 = 5e-4;
 
 /// The precision after so many seconds of measuring, by trials at full load; `None` where they say nothing: fewer than
-/// two, or too little time without an absence.
+/// three, or too little time without an absence.
 pub fn expected(trials: &[FullLoad], within_s: f64) -> Option<ExpectedPrecision> {
     let trials: Vec<&FullLoad> = trials.iter().filter(|t| is_sound(t)).collect();
     let clean = clean_share(trials.iter().copied()).filter(|share| *share >= CLEAN_SHARE)?;
-    let k = trials.len() as f64;
-    if trials.len() < 2 {
+    if trials.len() < LEAST {
         return None;
     }
-    let mean_of = |of: &dyn Fn(&FullLoad) -> f64| trials.iter().map(|t| of(t)).sum::<f64>() / k;
-    let rates: Vec<f64> = trials.iter().map(|t| t.fps.get()).collect();
-    let (middle, deviation) = spread(&rates)?;
-    // Of a slice of a second: slices of trials may differ in length.
-    let second = mean_of(&|t| t.deviation.powi(2) * t.slice_s);
-    let own = mean_of(&|t| t.deviation.powi(2) * t.slice_s / t.clean_s);
+    let of = |term: &dyn Fn(&FullLoad) -> f64| trials.iter().map(|t| term(t)).collect::<Vec<f64>>();
+    let (middle, deviation) = spread(&of(&|t| t.fps.get()))?;
+    // Of a second: slices of trials may differ in length.
+    let second = median(of(&|t| t.deviation.powi(2) * t.slice_s))?;
+    let own = median(of(&|t| t.deviation.powi(2) * t.slice_s / t.clean_s))?;
     let between = ((deviation / middle).powi(2) - own).max(0.0).sqrt();
     let by_slices = Z_95 * (second / (clean * within_s / 2.0)).sqrt();
-    let by_trials = T_95 * between / PASSES.sqrt();
+    let by_trials = t_95(trials.len()) * between / PASSES.sqrt();
     let width = 2.0 * by_slices.max(by_trials).max(RESOLUTION);
     let all = ExpectedPrecision { within_s, width, by_slices, by_trials };
     [width, by_slices, by_trials, within_s].iter().all(|v| v.is_finite()).then_some(all)
+}
+
+/// The median, and the standard deviation that the median distance from it stands for (1.4826 times it, of a normal
+/// distribution). `None` of no values.
+fn spread(values: &[f64]) -> Option<(f64, f64)> {
+    let middle = median(values.to_vec())?;
+    let distance = median(values.iter().map(|v| (v - middle).abs()).collect())?;
+    Some((middle, 1.4826 * distance))
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = *values.get(values.len().saturating_sub(1) / 2)?;
+    Some((lower + upper) / 2.0)
 }
 
 /// Time in slices that count over the time of all; `None` without time.

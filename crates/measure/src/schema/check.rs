@@ -170,9 +170,9 @@ pub struct CheckLoad {
 /// What came through in one trial at full load, in slices in which nobody was away.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FullLoad {
-    /// Frames received a second: the median of the slices.
+    /// Frames received a second: the mean of the slices.
     pub fps: Fps,
-    /// Standard deviation of the slices over their median, taken from the median distance.
+    /// Standard deviation of the slices over their mean.
     pub deviation: f64,
     /// Length of a slice, seconds.
     pub slice_s: f64,

@@ -5,7 +5,7 @@
 
 mod capacity;
 mod config;
-mod interval;
+pub(crate) mod interval;
 mod liveness;
 pub mod mlr;
 mod placed;
