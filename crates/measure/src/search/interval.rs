@@ -9,7 +9,7 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 /// Least half width of an interval over its mean: clocks, bursts and the ends of stretches are not known better.
 const RESOLUTION: f64 = 5e-4;
 
-/// Student's t for a two-sided confidence of 95 % of the mean of so many samples, two or more.
+/// Student's t for the mean of N samples, two or more: two-sided, with a confidence of 95 %.
 pub(crate) fn t_95(samples: usize) -> f64 {
     T_95.get(samples.saturating_sub(2)).copied().unwrap_or(Z_95)
 }
