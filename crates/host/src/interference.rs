@@ -68,10 +68,19 @@ fn steal(stat: &str, cpu: u32) -> Option<u64> {
 
 /// The sum of the CPU's column in `/proc/interrupts`; its header names the CPUs that are online.
 fn interrupts(table: &str, cpu: u32) -> Option<u64> {
+    interrupts_of(table, cpu, |_| true)
+}
+
+/// The same of the rows whose name is wanted, such as `LOC`.
+pub(crate) fn interrupts_of(table: &str, cpu: u32, wanted: impl Fn(&str) -> bool) -> Option<u64> {
     let mut lines = table.lines();
     let column = lines.next()?.split_ascii_whitespace().position(|h| h == format!("CPU{cpu}"))?;
-    let counts = lines.filter_map(|l| l.split_ascii_whitespace().nth(1 + column)?.parse::<u64>().ok());
-    Some(counts.fold(0, u64::saturating_add))
+    let count = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next()?.trim_end_matches(':');
+        words.nth(column).filter(|_| wanted(name))?.parse::<u64>().ok()
+    };
+    Some(lines.filter_map(count).fold(0, u64::saturating_add))
 }
 
 #[cfg(test)]

@@ -5,12 +5,18 @@
 //! the core-to-core probe, which need nothing from the kernel, carry the weight.
 #![forbid(unsafe_code)]
 
+mod core_facts;
 mod core_to_core;
 mod facts;
 mod interference;
+mod processes;
 mod roots;
+mod waits;
 
+pub use core_facts::{rt_throttle_share, CoreFacts};
 pub use core_to_core::CoreToCoreProbe;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
+pub use processes::{ProcessTimes, Ran};
 pub use roots::Roots;
+pub use waits::CoreCounters;

@@ -31,4 +31,10 @@ impl Roots {
     pub(crate) fn sys<T: FromStr>(&self, path: &str) -> Option<T> {
         fs::read_to_string(self.sys.join(path)).ok()?.trim().parse().ok()
     }
+
+    /// The numbered directories in a directory under `/proc`, such as those of processes; none when it cannot be read.
+    pub(crate) fn proc_numbers(&self, path: &str) -> Vec<u32> {
+        let Ok(entries) = fs::read_dir(self.proc.join(path)) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+    }
 }

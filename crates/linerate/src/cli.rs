@@ -2,6 +2,7 @@
 // Comments on flags are the help texts. Brackets mean optional parts.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+pub mod check;
 pub mod flowlog;
 pub mod flows;
 pub mod flows_arg;
@@ -36,6 +37,7 @@ pub struct Cli {
 
 /// Examples of first commands.
 const FIRST: &str = "First commands:
+  linerate check                           what this machine can measure, in ten seconds
   linerate bench --quick                   the built-in router over a software cable, in two minutes
   linerate bench --quick --port A --port B the device between two ports (forms: linerate bench --help)
 Exit codes: 0 done, 1 criterion missed or failed, 2 wrong usage, 3 not trustworthy, 4 the machine lacks something,
@@ -47,6 +49,9 @@ pub enum Command {
     /// Run a plan: a whole test of a device under test. With no arguments: RFC 2544 throughput and latency of the
     /// built-in L3 data plane over a software cable.
     Bench(Box<BenchArgs>),
+    /// Say in ten seconds what this machine can measure: noise of its cores, highest clean load, precision, and what would
+    /// improve it most.
+    Check(check::CheckArgs),
     /// Run one trial and print its raw counts.
     Trial(Box<TrialArgs>),
     /// Measure what this tester can do on this machine, per frame size, with no device under test.

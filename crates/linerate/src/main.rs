@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Bench(args) => cmd::bench::run(&args),
+        Command::Check(args) => cmd::check::run(&args),
         Command::Trial(args) => cmd::trial::run(&args),
         Command::Selftest(args) => cmd::selftest::run(&args),
         Command::Forward(args) => cmd::forward::run(&args),

@@ -7,6 +7,7 @@
 pub mod addresses;
 pub mod attempts;
 pub mod bisection;
+pub mod check;
 pub mod diagnose;
 pub mod evidence;
 pub mod label;

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod bars;
+pub mod check;
 pub mod csv;
 mod data;
 mod document;

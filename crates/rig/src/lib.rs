@@ -13,6 +13,7 @@ mod lcores;
 mod learn;
 mod lock_file;
 mod machine;
+mod noise;
 mod polling_cpus;
 mod probe;
 mod ready;

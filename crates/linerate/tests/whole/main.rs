@@ -6,6 +6,7 @@
 mod addresses;
 mod builtin;
 mod captures;
+mod check;
 mod cli;
 mod duts;
 mod flow_score;

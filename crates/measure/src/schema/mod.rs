@@ -4,6 +4,7 @@
 //! validity rule, label, report) stands above them. `docs/results-schema.md` describes what is written.
 
 pub mod answer;
+pub mod check;
 pub mod delay;
 pub mod device;
 pub mod evidence;

@@ -9,6 +9,11 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 /// Least half width of an interval over its mean: clocks, bursts and the ends of stretches are not known better.
 const RESOLUTION: f64 = 5e-4;
 
+/// Student's t for the mean of N samples, two or more: two-sided, with a confidence of 95 %.
+pub(crate) fn t_95(samples: usize) -> f64 {
+    T_95.get(samples.saturating_sub(2)).copied().unwrap_or(Z_95)
+}
+
 /// A value with its own standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
@@ -35,7 +40,7 @@ pub(super) fn mean(samples: &[Sample]) -> Option<Mean> {
         1 => 0.0,
         len => {
             let variance = samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            T_95.get(len - 2).copied().unwrap_or(Z_95) * (variance / n).sqrt()
+            t_95(len) * (variance / n).sqrt()
         }
     };
     Some(Mean { mean, half: between.max(Z_95 * own).max(RESOLUTION * mean) })

@@ -6,7 +6,7 @@
 mod capacity;
 mod config;
 mod gave;
-mod interval;
+pub(crate) mod interval;
 mod liveness;
 pub mod mlr;
 mod placed;
