@@ -70,7 +70,7 @@ fn line(roots: &Roots, path: &str) -> String {
 }
 
 /// Reads `0-3,8` into its members; what is not a list gives as much as could be read. At most 4096 CPUs.
-fn parse_cpu_list(text: &str) -> Vec<u32> {
+pub(crate) fn parse_cpu_list(text: &str) -> Vec<u32> {
     const MOST: u32 = 4096;
     let mut cpus = Vec::new();
     for part in text.split(',') {

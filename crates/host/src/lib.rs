@@ -8,9 +8,11 @@
 mod core_to_core;
 mod facts;
 mod interference;
+mod realtime;
 mod roots;
 
 pub use core_to_core::CoreToCoreProbe;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
+pub use realtime::RealtimeLimits;
 pub use roots::Roots;
