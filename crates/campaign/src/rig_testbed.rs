@@ -187,6 +187,7 @@ impl Testbed for RigTestbed {
                 dpdk::Eal::version(),
                 self.rig.eal.memory_kind().as_str().to_owned(),
                 packet::Clock::hz(&self.rig.clock),
+                self.rig.realtime_use(),
             ),
             ports: self.rig.port_facts(),
             link: self.link(),

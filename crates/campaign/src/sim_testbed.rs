@@ -110,7 +110,7 @@ impl Testbed for SimTestbed {
 static HOST: OnceLock<HostFacts> = OnceLock::new();
 
 fn host() -> HostFacts {
-    facts::for_result(&facts::read(), "not used".to_owned(), String::new(), 0)
+    facts::for_result(&facts::read(), "not used".to_owned(), String::new(), 0, String::new())
 }
 
 /// Names of the ports.

@@ -1,7 +1,8 @@
-/* Direct requests to the kernel, without DPDK: huge pages, interfaces, AF_XDP sockets. See shim.h. */
+/* Direct requests to the kernel, without DPDK: huge pages, interfaces, AF_XDP sockets, scheduling. See shim.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -86,6 +87,25 @@ void lr_xdp_socket_close(int fd)
 {
 	if (is_xdp_socket(fd))
 		close(fd);
+}
+
+_Static_assert(LR_SCHED_FIFO == SCHED_FIFO && LR_SCHED_RR == SCHED_RR, "policies are numbered otherwise");
+_Static_assert(LR_SCHED_RESET_ON_FORK == SCHED_RESET_ON_FORK, "the flag has another number");
+
+int lr_sched_get(int *policy, int *priority)
+{
+	struct sched_param param = { 0 };
+	*policy = sched_getscheduler(0);
+	if (*policy < 0 || sched_getparam(0, &param) != 0)
+		return errno;
+	*priority = param.sched_priority;
+	return 0;
+}
+
+int lr_sched_set(int policy, int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	return sched_setscheduler(0, policy, &param) == 0 ? 0 : errno;
 }
 
 void lr_quiet_bpf(void)

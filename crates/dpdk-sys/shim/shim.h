@@ -160,6 +160,10 @@ int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
 /* Stores at most n open AF_XDP sockets of this process in fds; returns the number stored. */
 int lr_xdp_sockets(int *fds, int n);
 void lr_xdp_socket_close(int fd); /* only if fd is an AF_XDP socket */
+/* How the calling thread is scheduled; 0 or errno. The policy is the kernel's number, with SCHED_RESET_ON_FORK as a flag. */
+enum { LR_SCHED_FIFO = 1, LR_SCHED_RR = 2, LR_SCHED_DEADLINE = 6, LR_SCHED_RESET_ON_FORK = 0x40000000 };
+int lr_sched_get(int *policy, int *priority);
+int lr_sched_set(int policy, int priority);
 /* Stops libbpf and libxdp from writing to stderr, if the AF_XDP driver loaded them. */
 void lr_quiet_bpf(void);
 

@@ -66,6 +66,15 @@ pub enum DpdkError {
         /// What is wrong with it.
         why: String,
     },
+    /// The kernel refuses a real-time priority.
+    #[error(
+        "the kernel refuses a real-time priority ({why}): run as root, give the program the right (setcap cap_sys_nice=ep), \
+         or raise the limit to 2 or more (ulimit -r)"
+    )]
+    Realtime {
+        /// The kernel's reason.
+        why: String,
+    },
     /// A closure on another lcore panicked.
     #[error("the work on lcore {lcore} panicked: {message}")]
     Panicked {
@@ -208,6 +217,7 @@ impl DpdkError {
             | SocketMissing { .. }
             | SocketStale { .. }
             | NoPeer { .. }
+            | Realtime { .. }
             | Driver { .. } => true,
             AlreadyInitialised | CleanedUp | Config { .. } | Lcore { .. } | Panicked { .. } | Spec { .. } => false,
             NoPciDevice { .. } | NoInterface { .. } | File { .. } | Queue { .. } | Fib { .. } => false,

@@ -6,11 +6,16 @@ use std::{
     marker::PhantomData,
     panic::{catch_unwind, resume_unwind, AssertUnwindSafe},
     sync::{atomic::Ordering, Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use dpdk_sys as sys;
 
-use crate::{busy, log, DpdkError, Eal};
+use crate::{
+    busy, log,
+    realtime::{raise_control, raise_polling, Scheduling},
+    DpdkError, Eal,
+};
 
 /// The lcore this thread is; `None` on a thread that is not EAL's, where pools are slow.
 pub fn current_lcore() -> Option<u32> {
@@ -30,11 +35,25 @@ impl Eal {
     ///
     /// All of them have returned when this returns. A panic of one that was not joined goes on here.
     pub fn scope<'env, R>(&'static self, f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
-        let scope = Scope { jobs: Mutex::new(Vec::new()), scope: PhantomData, env: PhantomData };
+        self.scope_as(Scheduling::Ordinary, f)
+    }
+
+    /// [`Eal::scope`] with its closures scheduled like this, and the calling thread above them until they have returned.
+    /// They are ordinary threads all the same when the kernel refuses: see [`crate::check_realtime`].
+    pub fn scope_as<'env, R>(
+        &'static self,
+        scheduling: Scheduling,
+        f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> R {
+        // Never loops without a thread above them.
+        let above = raise_control(scheduling);
+        let scheduling = if above.is_some() { scheduling } else { Scheduling::Ordinary };
+        let scope = Scope { scheduling, jobs: Mutex::new(Vec::new()), scope: PhantomData, env: PhantomData };
         let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
         let jobs = std::mem::take(&mut *lock(&scope.jobs));
         // Every job, before any of their results is looked at.
         jobs.iter().for_each(|job| job.wait());
+        drop(above);
         let panics: Vec<Payload> = jobs.iter().filter_map(|job| job.discard()).collect();
         match (result, panics.into_iter().next()) {
             (Err(payload), _) | (Ok(_), Some(payload)) => resume_unwind(payload),
@@ -45,6 +64,7 @@ impl Eal {
 
 /// Where closures are launched; see [`Eal::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
+    scheduling: Scheduling,
     // Their 'scope is forgotten; `Eal::scope` empties the list before it ends.
     jobs: Mutex<Vec<Arc<dyn Running>>>,
     // Invariant in both, as in std.
@@ -55,6 +75,7 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// What an lcore is handed: the work, and where to say that it is done.
 struct Job {
     lcore: u32,
+    scheduling: Scheduling,
     work: Box<dyn FnOnce() + Send>,
     slot: Arc<dyn Running>,
 }
@@ -94,11 +115,14 @@ impl<'scope> Scope<'scope, '_> {
                 std::mem::transmute::<Arc<dyn Running + 'scope>, Arc<dyn Running>>(running),
             )
         };
-        let arg: *mut Job = Box::into_raw(Box::new(Job { lcore, work, slot: Arc::clone(&running) }));
+        let scheduling = self.scheduling;
+        let arg: *mut Job = Box::into_raw(Box::new(Job { lcore, scheduling, work, slot: Arc::clone(&running) }));
         let err = loop {
             // SAFETY: `run` takes the box back, exactly once, if and only if the launch succeeds.
             match unsafe { sys::lr_launch(Some(run), arg.cast(), lcore) } {
                 // Our last job there is done, but EAL's loop has not come round yet.
+                // Asleep: this thread may be above that one, on the same CPU.
+                EBUSY if scheduling == Scheduling::Realtime => std::thread::sleep(Duration::from_micros(20)),
                 EBUSY => std::thread::yield_now(),
                 err => break err,
             }
@@ -118,9 +142,11 @@ const EBUSY: c_int = -16;
 
 extern "C" fn run(arg: *mut c_void) -> c_int {
     // SAFETY: `arg` is the box `launch` gave away, and this runs once for it.
-    let Job { lcore, work, slot } = *unsafe { Box::from_raw(arg.cast::<Job>()) };
+    let Job { lcore, scheduling, work, slot } = *unsafe { Box::from_raw(arg.cast::<Job>()) };
     // It catches its own panics: none may reach C.
+    let raised = raise_polling(scheduling);
     work();
+    drop(raised);
     if let Some(busy) = busy::flag(lcore) {
         busy.store(false, Ordering::Release);
     }

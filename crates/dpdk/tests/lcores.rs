@@ -12,7 +12,7 @@ use std::{
 };
 
 use common::eal_with;
-use dpdk::{current_lcore, DpdkError, Eal, Mbuf, Memory, Mempool, PortConfig, Tsc, Wire};
+use dpdk::{current_lcore, DpdkError, Eal, Mbuf, Memory, Mempool, PortConfig, Scheduling, Tsc, Wire};
 use packet::{Alloc, Buffer, Burst, Clock, Rx, Tx};
 
 /// The lcores are shared, so the tests take turns.
@@ -164,4 +164,23 @@ fn the_clock_runs() {
     let (first, second) = (tsc.now(), tsc.now());
     assert!(second >= first && tsc.hz() > 100_000_000);
     let _ = Tsc::invariant();
+}
+
+#[test]
+fn lcores_are_raised_for_their_work_only() {
+    let (eal, _turn) = test_eal();
+    let may = dpdk::check_realtime().is_ok();
+    let of_lcore = |scheduling| eal.scope_as(scheduling, |s| s.launch(1, dpdk::is_realtime).unwrap().join().unwrap());
+    for _ in 0..50 {
+        let (above, lcores) = eal.scope_as(Scheduling::Realtime, |s| {
+            let jobs = [1, 2].map(|lcore| s.launch(lcore, dpdk::is_realtime).unwrap());
+            (dpdk::is_realtime(), jobs.map(|job| job.join().unwrap()))
+        });
+        assert_eq!((above, lcores), (may, [may, may]));
+        assert!(!dpdk::is_realtime() && !of_lcore(Scheduling::Ordinary));
+    }
+    // After a panic, too.
+    let died = eal.scope_as(Scheduling::Realtime, |s| s.launch(1, || panic!("on purpose")).unwrap().join());
+    assert!(matches!(died, Err::<(), _>(DpdkError::Panicked { lcore: 1, .. })));
+    assert!(!dpdk::is_realtime() && !of_lcore(Scheduling::Ordinary));
 }

@@ -10,6 +10,7 @@ mod core_to_core;
 mod facts;
 mod interference;
 mod processes;
+mod realtime;
 mod roots;
 mod waits;
 
@@ -18,5 +19,6 @@ pub use core_to_core::CoreToCoreProbe;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
 pub use processes::{ProcessTimes, Ran};
+pub use realtime::RealtimeLimits;
 pub use roots::Roots;
 pub use waits::CoreCounters;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dpdk::{Eal, Tsc};
+use dpdk::{Eal, Scheduling, Tsc};
 use measure::trial::DutReport;
 use packet::{Absence, Gaps};
 use traffic::{
@@ -34,6 +34,8 @@ pub struct TrialDriver<'a> {
     pub request: &'a TrialRequest<'a>,
     /// Ticks of a polling gap that counts.
     pub threshold: u64,
+    /// How the lcores are scheduled.
+    pub scheduling: Scheduling,
 }
 
 /// What the lcores counted.
@@ -41,6 +43,8 @@ pub struct TrialCapture {
     pub counters: WorkerCounters,
     /// TSC against CLOCK_MONOTONIC; positive: too slow.
     pub drift_ppm: f64,
+    /// Whether the tester's lcore, and the device's, really had real-time priority.
+    pub realtime: [bool; 2],
     /// Polling gaps of the built-in device while frames were sent.
     pub dut_gaps: Option<Gaps>,
     pub dut_report: Option<DutReport>,
@@ -65,14 +69,19 @@ impl TrialDriver<'_> {
         let (mut dut_gaps, mut dut_report) = (None, None);
         let (dut_stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (control, done_ref, dut_stop_ref) = (self.control, &done, &dut_stop);
-        let (counters, drift_ppm) = eal.scope(|s| -> Result<_, Failure> {
+        let (mut tester_realtime, mut dut_realtime) = (false, false);
+        let realtime = (&mut tester_realtime, &mut dut_realtime);
+        let (counters, drift_ppm) = eal.scope_as(self.scheduling, |s| -> Result<_, Failure> {
             // The device's loop must end on every way out, or the scope would wait for ever.
             let _dut_ends = SetOnDrop(dut_stop_ref);
             let forwarder = dut.as_mut().map(BuiltIn::polling);
             let running = match forwarder {
                 Some(forwarder) => {
                     let dut_control = forwarder.control();
-                    let job = s.launch(OTHER_LCORE, move || forwarder.run(dut_stop_ref))?;
+                    let job = s.launch(OTHER_LCORE, move || {
+                        *realtime.1 = dpdk::is_realtime();
+                        forwarder.run(dut_stop_ref)
+                    })?;
                     let begun = dut_control.snapshot_and_reset_gaps(self.threshold, Duration::from_secs(2));
                     Some((job, begun, dut_control))
                 }
@@ -80,6 +89,7 @@ impl TrialDriver<'_> {
             };
             let job = s.launch(TESTER_LCORE, move || {
                 let _done = SetOnDrop(done_ref);
+                *realtime.0 = dpdk::is_realtime();
                 timed(worker, clock, control)
             })?;
             // Gaps of the device count only while frames are sent: later gaps lose nothing.
@@ -100,7 +110,8 @@ impl TrialDriver<'_> {
             Ok(tester?)
         })?;
         let dut_absences = dut.as_mut().map(|dut| dut.polling().absences().to_vec()).unwrap_or_default();
-        Ok(TrialCapture { counters, drift_ppm, dut_gaps, dut_report, dut_absences })
+        let realtime = [tester_realtime, dut_realtime];
+        Ok(TrialCapture { counters, drift_ppm, realtime, dut_gaps, dut_report, dut_absences })
     }
 }
 

@@ -9,12 +9,13 @@ pub fn read() -> Facts {
 }
 
 /// The facts in the form of the result.
-pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u64) -> HostFacts {
+pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u64, realtime: String) -> HostFacts {
     let extra = [
         ("boot_line", Some(facts.boot_line.clone())),
         ("clocksource", facts.clocksource.clone()),
         ("governor", facts.governor.clone()),
         ("isolated_cpus", Some(facts.isolated.clone())),
+        ("realtime", Some(realtime)),
     ];
     HostFacts {
         hostname: facts.hostname.clone(),

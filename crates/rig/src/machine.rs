@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpus::CpuPlan,
     lcores::{OTHER_LCORE, TESTER_LCORE},
+    realtime::RealtimeChoice,
 };
 
 /// The memory of packets.
@@ -29,6 +30,8 @@ pub struct MachineOptions {
     pub tester_cpu: Option<u32>,
     /// CPU of the built-in device.
     pub dut_cpu: Option<u32>,
+    /// Whether polling lcores get real-time priority.
+    pub realtime: RealtimeChoice,
     /// Kind of memory.
     pub memory: MemoryChoice,
     /// MiB of it.
@@ -39,7 +42,14 @@ pub struct MachineOptions {
 
 impl Default for MachineOptions {
     fn default() -> Self {
-        Self { tester_cpu: None, dut_cpu: None, memory: MemoryChoice::Auto, memory_mib: 256, descriptors: 2048 }
+        Self {
+            tester_cpu: None,
+            dut_cpu: None,
+            realtime: RealtimeChoice::Auto,
+            memory: MemoryChoice::Auto,
+            memory_mib: 256,
+            descriptors: 2048,
+        }
     }
 }
 

@@ -23,7 +23,7 @@ impl Rig {
         let mut best: Option<f64> = None;
         for _ in 0..3 {
             let probe = CoreToCoreProbe::new();
-            let ns = self.eal.scope(|s| -> Result<_, Failure> {
+            let ns = self.eal.scope_as(self.realtime.scheduling(PROBE_LIMIT), |s| -> Result<_, Failure> {
                 let pong = s.launch(OTHER_LCORE, || probe.pong(PROBE_LIMIT))?;
                 let ping = s.launch(TESTER_LCORE, || probe.ping(PROBE_LIMIT))?;
                 let ns = ping.join()?;

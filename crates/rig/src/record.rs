@@ -6,7 +6,7 @@ use measure::{
     metrics::{self, Distribution},
     shape::{LastLost, Outage, WindowSummary},
     timeline::{Absence, Party, Slice},
-    trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, LcoreRole, NodeReport},
+    trial::{DirectionCounts, DutReport, IpdvSummary, LcoreInterference, LcoreRole, NodeReport, Scheduling},
 };
 use packet::{Absence as Gap, Gaps};
 use traffic::{
@@ -173,6 +173,7 @@ pub fn lcore(
     role: LcoreRole,
     lcore: u32,
     cpu: Option<u32>,
+    realtime: bool,
     gaps: Gaps,
     kernel: CpuSnapshot,
     hz: u64,
@@ -182,6 +183,7 @@ pub fn lcore(
         role,
         lcore,
         cpu,
+        scheduling: Some(if realtime { Scheduling::Realtime } else { Scheduling::Ordinary }),
         largest_gap_ns: ns(gaps.largest),
         largest_gap_at_ns: ns(gaps.largest_at),
         total_gap_ns: ns(gaps.total),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dataplane::PortInfo;
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
 use failure::{Failure, Stop};
-use host::Facts;
+use host::{Facts, RealtimeLimits, Roots};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
@@ -23,6 +23,7 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
+    realtime::Realtime,
     tester_port::{own_mac, parse_ports, TesterPort},
 };
 
@@ -79,6 +80,8 @@ pub struct Rig {
     pub epoch_base: u8,
     /// Warnings about the rig, for the result.
     pub warnings: Vec<Warning>,
+    /// When lcores poll with real-time priority.
+    pub(crate) realtime: Realtime,
     /// Thread ids of the polling lcores, for the kernel's counters.
     pub tids: [Option<u32>; 2],
     /// Whether learning frames were sent since frames or addresses changed.
@@ -110,9 +113,13 @@ impl Rig {
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, outside.is_none())?;
         check_descriptors(machine.descriptors)?;
+        let polled = polling_cpus(cpus, outside.is_none());
+        let limits = RealtimeLimits::read(&Roots::default());
+        let kernel = specs.iter().any(|spec| matches!(spec, PortSpec::Eth { .. }));
+        let realtime = Realtime::decide(machine.realtime, dpdk::check_realtime(), limits, polled.clone(), kernel)?;
         let claims = Claim::all(&specs)?;
         let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
-        let polling = PollingCpus::register(&polling_cpus(cpus, outside.is_none()));
+        let polling = PollingCpus::register(&polled);
         let clock = Tsc::new(eal);
         let room = data_room(options.max_frame);
         let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
@@ -136,6 +143,7 @@ impl Rig {
             max_packet: (usize::from(room) - ETHERNET) as u16,
             number: 0,
             epoch_base: std::process::id() as u8 ^ clock.now() as u8,
+            realtime,
             tids: [None; 2],
             learned: false,
             _claims: claims,
@@ -248,6 +256,11 @@ impl Rig {
             descriptors: (self.descriptors, self.descriptors),
         };
         self.ports.iter().map(fact).collect()
+    }
+
+    /// When lcores poll with real-time priority, in words.
+    pub fn realtime_use(&self) -> String {
+        self.realtime.describe()
     }
 
     /// The MAC addresses of the first two ports.

@@ -1,6 +1,6 @@
 //! One trial on the rig: drain, send learning frames, probe, send and check, probe again, judge.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dpdk::PortStats;
 use failure::{Failure, Stop};
@@ -47,6 +47,7 @@ impl Rig {
         let hz = self.clock.hz();
         let epoch = (self.number as u8).wrapping_add(self.epoch_base);
         // A peer that dies must not take its memory away during a poll. Its link is read when the trial is over.
+        std::thread::sleep(self.realtime.rest());
         let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
         drain(&mut self.ports);
         self.built_in.iter_mut().for_each(BuiltIn::forget_ended);
@@ -64,8 +65,11 @@ impl Rig {
             settle: self.ticks(SETTLE.min(request.trust.residual)),
         };
         let control = Control::new(timing, streams.directions);
+        let stretch = Duration::from_secs_f64(request.spec.duration_s) + request.trust.residual + request.spec.drain();
+        let scheduling = self.realtime.scheduling(stretch);
         let duration = (request.spec.duration_s * hz as f64) as u64;
-        let driver = TrialDriver { control: &control, stop, request, threshold };
+        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling };
+        let begun = Instant::now();
         let Self { ports, built_in, frames, eal, clock, .. } = self;
         let (capture, tester_absences, counted) = match &streams.replay {
             None => {
@@ -80,7 +84,8 @@ impl Rig {
                 (capture, Vec::new(), Counted::Replayed(replay::directions(worker, hz)))
             }
         };
-        let TrialCapture { counters, drift_ppm, dut_gaps, mut dut_report, dut_absences } = capture;
+        self.realtime.ended(scheduling, begun.elapsed());
+        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, dut_absences } = capture;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -91,9 +96,21 @@ impl Rig {
         }
         let stopped = stop.requested();
         let kernel = self.kernel_since(&kernel_before);
-        let mut lcores =
-            vec![record::lcore(LcoreRole::Tester, TESTER_LCORE, Some(self.cpus.tester), counters.gaps, kernel[0], hz)];
-        lcores.extend(dut_gaps.map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, g, kernel[1], hz)));
+        let mut lcores = vec![record::lcore(
+            LcoreRole::Tester,
+            TESTER_LCORE,
+            Some(self.cpus.tester),
+            realtime[0],
+            counters.gaps,
+            kernel[0],
+            hz,
+        )];
+        lcores.extend(
+            dut_gaps
+                .map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, realtime[1], g, kernel[1], hz)),
+        );
+        let largest_gap = lcores.iter().map(|l| l.largest_gap_ns).max().unwrap_or_default();
+        self.warnings.extend(self.realtime.warning(stretch, Duration::from_nanos(largest_gap)));
         let times = record::Times { hz, started: counters.started };
         let mut timeline = Timeline {
             slice_s: timeline::grid(request.spec.duration_s, request.spec.shape.peak(request.spec.load_fps)).0,

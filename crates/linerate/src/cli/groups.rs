@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use failure::Failure;
-use rig::{device::DeviceOptions, MachineOptions, MemoryChoice};
+use rig::{device::DeviceOptions, MachineOptions, MemoryChoice, RealtimeChoice};
 use units::{LinkSpeed, Load, Ratio};
 
 use super::flows_arg::FlowsArg;
@@ -239,6 +239,9 @@ pub struct MachineArgs {
     /// probed. Default: the CPU before the tester's.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub dut_cpu: Option<u32>,
+    /// Real-time priority of the polling cores, so that no ordinary thread takes them away.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub realtime: RealtimeArg,
     /// Where packets live.
     #[arg(long, value_enum, default_value = "auto")]
     pub memory: MemoryArg,
@@ -248,6 +251,29 @@ pub struct MachineArgs {
     /// Receive and transmit descriptors of each port, and the depth of a software cable: a power of two.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(64..=32768))]
     pub descriptors: u32,
+}
+
+/// When polling cores have real-time priority.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq, Default)]
+pub enum RealtimeArg {
+    /// In trials of up to 0.8 s, when the rights allow it.
+    #[default]
+    Auto,
+    /// In every trial, or an error.
+    On,
+    /// Never.
+    Off,
+}
+
+impl RealtimeArg {
+    /// The chosen kind.
+    pub fn choice(self) -> RealtimeChoice {
+        match self {
+            Self::Auto => RealtimeChoice::Auto,
+            Self::On => RealtimeChoice::On,
+            Self::Off => RealtimeChoice::Off,
+        }
+    }
 }
 
 /// Kinds of packet memory.
@@ -279,6 +305,7 @@ impl MachineArgs {
         MachineOptions {
             tester_cpu: self.tester_cpu,
             dut_cpu: self.dut_cpu,
+            realtime: self.realtime.choice(),
             memory: self.memory.choice(),
             memory_mib: self.memory_mib,
             descriptors: self.descriptors,

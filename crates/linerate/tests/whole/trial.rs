@@ -83,3 +83,56 @@ fn what_is_wrong_is_named_as_it_was_typed() {
     }
     insta::assert_snapshot!(words);
 }
+
+#[test]
+fn real_time_priority_is_recorded_and_refused_without_the_right() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    // Whoever runs this may not have the right.
+    let may = dpdk::check_realtime().is_ok();
+    let scheduling = |realtime: &str, duration: &str| {
+        let ended =
+            linerate(&[&TRIAL[..], &["--duration", duration, "-q", "--json", "-", "--realtime", realtime]].concat());
+        assert!(matches!(ended.code, 0 | 3), "{}", ended.stderr);
+        let lcores = ended.json()["trials"][0]["interference"]["lcores"].clone();
+        [0, 1].map(|i| lcores[i]["scheduling"] == "realtime")
+    };
+    assert_eq!(scheduling("auto", "200ms"), [may; 2]);
+    assert_eq!(scheduling("auto", "1200ms"), [false; 2]);
+    assert_eq!(scheduling("off", "200ms"), [false; 2]);
+    if may {
+        assert_eq!(scheduling("on", "1200ms"), [true; 2]);
+    }
+    // Where anybody may run it from, and without the right.
+    let copy = dir.path().join("linerate");
+    fs::copy(support::tester::BINARY, &copy).unwrap();
+    std::process::Command::new("chmod").args(["-R", "a+rx"]).arg(dir.path()).status().unwrap();
+    let refused = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all", "--"])
+        .arg(&copy)
+        .args(TRIAL)
+        .args(["--duration", "200ms", "--memory", "no-hugepages", "--realtime", "on"])
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let forward = ["forward", "l2", "--port", "null", "--port", "null", "--realtime", "on"];
+    let mut words = Words::new();
+    words.refused_in_a_line(4, &[&TRIAL[..], &["--realtime", "on"]].concat(), &support::tester::ended(&refused));
+    words.refused_in_a_line(2, &forward, &linerate(&forward));
+    insta::assert_snapshot!(words);
+}
+
+#[test]
+fn ctrl_c_ends_a_trial_with_real_time_priority() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    if dpdk::check_realtime().is_err() {
+        return;
+    }
+    let args = [&TRIAL[..], &["--duration", "10s", "--realtime", "on"]].concat();
+    let mut run = start(&args, None, &dir.path().join("log"));
+    std::thread::sleep(Duration::from_secs(3));
+    run.signal("INT");
+    let status = run.wait_end(Duration::from_secs(5)).unwrap();
+    assert_eq!(status.code(), Some(130), "{}", run.output());
+}

@@ -26,6 +26,9 @@ pub struct LcoreInterference {
     pub lcore: u32,
     /// CPU it is pinned to, when it is pinned to one.
     pub cpu: Option<u32>,
+    /// How the kernel schedules its thread while it polls; `None` in results of older versions.
+    #[serde(default)]
+    pub scheduling: Option<Scheduling>,
     /// Largest time between two polls.
     pub largest_gap_ns: u64,
     /// When the largest gap began, from the start of the trial.
@@ -52,6 +55,26 @@ impl Interference {
     /// Whether the way from core to core was probed, before or after: not with one core.
     pub fn is_probed(&self) -> bool {
         self.core_to_core_before_ns.is_some() || self.core_to_core_after_ns.is_some()
+    }
+}
+
+/// How the kernel schedules a polling thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheduling {
+    /// As every thread: it shares its CPU with others.
+    Ordinary,
+    /// With real-time priority: ordinary threads wait until it is done.
+    Realtime,
+}
+
+impl Scheduling {
+    /// As results and tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ordinary => "ordinary",
+            Self::Realtime => "realtime",
+        }
     }
 }
 

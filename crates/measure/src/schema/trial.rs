@@ -9,7 +9,7 @@ use super::evidence::SliceEvidence;
 use super::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 pub use super::{
     delay::{IpdvSummary, LatencySummary},
-    interference::{Interference, LcoreInterference, LcoreRole},
+    interference::{Interference, LcoreInterference, LcoreRole, Scheduling},
 };
 
 /// What a trial is asked to be.

@@ -37,6 +37,8 @@ pub enum WarningKind {
     Host,
     /// Another process polls on a CPU in use.
     CpuShared,
+    /// The kernel limits real-time priority.
+    Realtime,
     /// The run was stopped before its end.
     Stopped,
     /// The device was simulated: nothing was measured.

@@ -172,6 +172,7 @@ fn interference(trial: &TrialRecord) -> Table {
     t.left(0, "role", "");
     t.right(0, "lcore", "");
     t.right(0, "cpu", "");
+    t.left(2, "scheduling", "");
     t.right(1, "largest gap", "us");
     t.right(1, "at", "ms");
     t.right(1, "gaps", "");
@@ -188,6 +189,7 @@ fn interference(trial: &TrialRecord) -> Table {
             l.role.name().into(),
             l.lcore.to_string().into(),
             l.cpu.map(|c| c.to_string()).into(),
+            l.scheduling.map(|s| s.name().to_owned()).into(),
             us(l.largest_gap_ns).into(),
             num::trim(l.largest_gap_at_ns as f64 / 1e6, 1).into(),
             num::thousands(l.gaps).into(),

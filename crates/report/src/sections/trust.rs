@@ -102,6 +102,7 @@ fn warning_word(kind: WarningKind) -> &'static str {
         WarningKind::Foreign => "foreign frames",
         WarningKind::Host => "virtual or shared machine",
         WarningKind::CpuShared => "CPU polled by another process",
+        WarningKind::Realtime => "real-time priority limited",
         WarningKind::Stopped => "stopped",
         WarningKind::Simulated => "simulated device",
         WarningKind::Needs => "unmet requirements",

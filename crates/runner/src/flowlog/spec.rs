@@ -174,7 +174,7 @@ impl FlowlogSpec {
     /// Memory and descriptors. The CPUs are in `cpus`.
     pub fn machine(&self) -> MachineOptions {
         let Config { memory, memory_mib, descriptors, .. } = self.config;
-        MachineOptions { tester_cpu: None, dut_cpu: None, memory, memory_mib, descriptors }
+        MachineOptions { memory, memory_mib, descriptors, ..MachineOptions::default() }
     }
 
     /// Whether both directions of a conversation are one flow.

@@ -9,7 +9,7 @@ use runner::{
     forward::{Config, ForwardOptions},
 };
 
-use crate::cli::forward::ForwardArgs;
+use crate::cli::{forward::ForwardArgs, groups::RealtimeArg};
 
 /// The file, if one is given, with the flags over it.
 ///
@@ -59,6 +59,12 @@ pub fn options(args: &ForwardArgs) -> Result<ForwardOptions, Failure> {
         if let Some(cpu) = cpu {
             return Err(Failure::usage(format!("{flag} {cpu}: forward has no tester: give --cpus {cpu}")));
         }
+    }
+    if args.machine.realtime == RealtimeArg::On {
+        return Err(Failure::usage(
+            "--realtime on: only trials use real-time priority: forward polls without end, and would take its CPUs from \
+             the rest of the machine",
+        ));
     }
     Ok(ForwardOptions {
         machine: args.machine.options(),
