@@ -83,6 +83,9 @@ pub struct BenchArgs {
     /// Short trials (labelled so in the result): the whole default in under two minutes.
     #[arg(long)]
     pub quick: bool,
+    /// Run the whole plan this many times, 2 to 1000, and print median and spread of the figures.
+    #[arg(long, value_name = "N", conflicts_with_all = ["list", "print_config", "dry_run"])]
+    pub repeat: Option<u32>,
     /// List the embedded plans and those in ./plans/, with the requirements of each, and end.
     #[arg(long)]
     pub list: bool,
@@ -126,6 +129,7 @@ const BENCH_EXAMPLES: &str = "Examples:
   linerate bench --dut sim:capacity=10M,stalls=0.05/s:2000     rehearse: a simulated device, in milliseconds
   linerate bench --quick --frame-sizes 64 --sweep routes=1,1k --sweep flows=1,1k
                                                                a row for each combination
+  linerate bench --quick --frame-sizes 64 --repeat 10          how far ten whole searches agree
   linerate bench --port eth:ens1f0 --port eth:ens1f1 --link 10G --both-ways
 
 Exit codes: 0 done and criteria met; 1 done, a criterion was not met; 2 the command or a file is wrong;

@@ -12,6 +12,7 @@ mod flow_score;
 mod imix;
 mod lcores;
 mod procedures;
+mod repeat;
 mod replay;
 mod router;
 mod shapes;

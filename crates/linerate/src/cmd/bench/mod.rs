@@ -4,6 +4,7 @@ mod baseline;
 mod dry_run;
 mod job;
 mod list;
+mod repeat;
 mod suite;
 mod sweep;
 
@@ -40,6 +41,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         };
     }
     campaign::sweep::check_device(&plan, &device)?;
+    if let Some(runs) = args.repeat {
+        return repeat::run(args, (&plan, &device), runs);
+    }
     if !plan.sweep.is_empty() {
         return sweep::run(args, &plan);
     }

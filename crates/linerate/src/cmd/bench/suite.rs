@@ -71,9 +71,10 @@ fn refuse(args: &BenchArgs, set: &SuitePlan) -> Result<(), Failure> {
             args.plan
         )));
     }
-    if !args.sweep.axes.is_empty() {
+    let given = [("--sweep", !args.sweep.axes.is_empty()), ("--repeat", args.repeat.is_some())];
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
-            "--sweep: plan {} has several runs: name one of them (--plan {0}:{first})",
+            "{flag}: plan {} has several runs: name one of them (--plan {0}:{first})",
             args.plan
         )));
     }
