@@ -148,6 +148,7 @@ mod tests {
             lower_fps,
             upper_fps,
             point_fps: None,
+            standing: None,
             confidence: 0.95,
             clean_seconds: 1.0,
             passes: 3,

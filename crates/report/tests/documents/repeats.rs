@@ -18,6 +18,7 @@ fn around(bytes: u32, rate: f64) -> SizeResult {
         lower_fps,
         upper_fps,
         point_fps,
+        standing: None,
         confidence: 0.95,
         clean_seconds: 1.0,
         passes: 3,
