@@ -62,9 +62,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 /// The suite with the name of the plan, if any.
 fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
-    match plans::suite(&args.plan) {
+    match plans::suite(args.plan_name()) {
         // `PLAN:RUN` names one run, which is loaded like any plan.
-        Err(_) if args.plan.contains(':') => Ok(None),
+        Err(_) if args.plan_name().contains(':') => Ok(None),
         found => found,
     }
 }
