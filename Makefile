@@ -21,9 +21,9 @@ hugepages: # 1 GiB for OVS-DPDK and testpmd; the tests that need them say so if 
 build: setup ## the release binary: target/release/linerate
 	cargo build --release --locked --bin linerate
 
-demo: build ## the quick default benchmark: a table, a picture and a report, as an ordinary user
+demo: build ## the default benchmark: a table, a picture and a report, as an ordinary user
 	@# Exit code 3 says that the machine was too noisy to trust; the table says where, and that is a result too.
-	target/release/linerate bench --quick --json $(REPORT).json --markdown $(REPORT).md --svg $(REPORT).svg || [ $$? -eq 3 ]
+	target/release/linerate bench --json $(REPORT).json --markdown $(REPORT).md --svg $(REPORT).svg || [ $$? -eq 3 ]
 	@echo "report: $(CURDIR)/$(REPORT).md (pictures: $(REPORT).svg; every trial: $(REPORT).json)"
 
 test: setup-test hugepages ## every check and test, with the time each stage took

@@ -16,7 +16,7 @@ impl<T: Testbed> Controller<'_, T> {
             warn(WarningKind::Stopped, "stopped before the end: what was measured until then is here".to_owned());
         }
         if quick {
-            let text = "quick: trials are shorter than the standard's; leave out --quick for figures to publish";
+            let text = "quick: trials are shorter than the standard's; to publish use --plan NAME without --quick";
             warn(WarningKind::ShortTrials, text.to_owned());
         }
         let classes = self.testbed.facts().placements.classes();

@@ -1,4 +1,4 @@
-//! The controller: plans run over a testbed. Suites, sweeps, searches with their confirmation, the other tests, flow scores,
+//! The controller: plans run over a testbed. Suites, sweeps, repeats, searches with their confirmation, the other tests, flow scores,
 //! requirements, and the result of all.
 //!
 //! It knows no terminal and no command line: it takes a [`job::Job`] and gives a result.
@@ -18,6 +18,7 @@ mod latency;
 pub mod plans;
 mod procedures;
 mod process;
+pub mod repeat;
 pub mod requirements;
 mod rig_testbed;
 mod samples;

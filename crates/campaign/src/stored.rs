@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use measure::{
+    repeat::{RepeatResult, REPEAT_SCHEMA},
     result::{RunResult, SCHEMA, SCHEMA_1},
     sweep::{SweepResult, SWEEP_SCHEMA, SWEEP_SCHEMA_1},
     upgrade,
@@ -12,16 +13,18 @@ use failure::Failure;
 
 /// Largest result of a run: one of thousands of trials with their histograms is some ten megabytes.
 const MAX_RUN: u64 = 256 << 20;
-/// Largest result of a sweep, which holds up to 64 runs.
+/// Largest result of a sweep, which holds up to 64 runs, or of a repeat.
 const MAX_BYTES: u64 = 1 << 30;
 
-/// A result of either kind.
+/// A result of any kind.
 #[derive(Debug)]
 pub enum Stored {
     /// Of one run.
     Run(Box<RunResult>),
     /// Of a sweep.
     Sweep(Box<SweepResult>),
+    /// Of several runs of a plan.
+    Repeat(Box<RepeatResult>),
 }
 
 /// The result of a run from a file. What is none is refused in one line.
@@ -29,6 +32,7 @@ pub fn read(path: &Path) -> Result<RunResult, Failure> {
     match read_any(path)? {
         Stored::Run(result) => Ok(*result),
         Stored::Sweep(sweep) => Err(at(path)(format!("is a sweep of {} points, not one run", sweep.points.len()))),
+        Stored::Repeat(repeat) => Err(at(path)(format!("holds {} runs of a plan, not one", repeat.runs.len()))),
     }
 }
 
@@ -36,7 +40,7 @@ fn at(path: &Path) -> impl Fn(String) -> Failure + '_ {
     move |what| Failure::usage(format!("result {}: {what}", path.display().to_string().escape_debug()))
 }
 
-/// A result of either kind from a file.
+/// A result of any kind from a file.
 pub fn read_any(path: &Path) -> Result<Stored, Failure> {
     let at = at(path);
     match fs::metadata(path) {
@@ -77,9 +81,12 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
             upgrade::sweep(&mut sweep);
             Ok(Stored::Sweep(sweep))
         }
+        Some(serde_json::Value::String(schema)) if schema == REPEAT_SCHEMA => {
+            Ok(Stored::Repeat(serde_json::from_slice(bytes).map_err(whole)?))
+        }
         Some(serde_json::Value::String(schema)) => {
             let schema: String = schema.chars().take(60).collect();
-            Err(format!("its schema is {schema:?}, and must be {SCHEMA:?} or {SWEEP_SCHEMA:?}"))
+            Err(format!("its schema is {schema:?}, and must be {SCHEMA:?}, {SWEEP_SCHEMA:?} or {REPEAT_SCHEMA:?}"))
         }
         _ => Err(format!("has no schema: give a result file written with --json ({SCHEMA:?})")),
     }
@@ -111,7 +118,7 @@ mod tests {
         insta::assert_snapshot!(errors.join("\n"), @r#"
         is not a JSON object (EOF while parsing a value at line 1 column 0): give a file written with --json
         is not a JSON object (trailing characters at line 1 column 5): give a file written with --json
-        its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2" or "linerate-sweep/2"
+        its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2", "linerate-sweep/2" or "linerate-repeat/1"
         has no schema: give a result file written with --json ("linerate-result/2")
         has no schema: give a result file written with --json ("linerate-result/2")
         is not a complete result: missing field `linerate_version` at line 1 column 30

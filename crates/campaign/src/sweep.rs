@@ -140,8 +140,8 @@ pub fn run(
     Ok(Swept { exit, result: Some(result).filter(|r| !r.points.is_empty()), ended })
 }
 
-/// How a sweep stands: as its points together, unless something ended it before the last.
-fn standing_of(exit: Exit, of_points: Option<Standing>) -> Standing {
+/// How several runs stand: as all together, unless something ended them before the last.
+pub(crate) fn standing_of(exit: Exit, of_points: Option<Standing>) -> Standing {
     match (exit, of_points) {
         (Exit::Stopped, _) => Standing::Stopped,
         (Exit::Untrusted, _) => Standing::NotTrustworthy,

@@ -15,6 +15,7 @@ pub mod metrics;
 pub mod placement;
 pub mod plan;
 pub mod procedure;
+pub mod repeat;
 pub mod schema;
 pub mod search;
 pub mod sim;

@@ -6,6 +6,7 @@
 use std::io;
 
 use measure::{
+    repeat::RepeatResult,
     result::RunResult,
     sweep::SweepResult,
     trial::{Purpose, TrialRecord},
@@ -34,6 +35,21 @@ pub fn sweep(sweep: &SweepResult) -> Result<String, serde_json::Error> {
     written(&sweep, LEVELS + 3)
 }
 
+/// The results of several runs in the same way. Of each trial that is no latency trial the distribution of delays is left out:
+/// a thousand runs fit in a file.
+///
+/// # Errors
+/// As [`render`].
+pub fn repeat(repeat: &RepeatResult) -> Result<String, serde_json::Error> {
+    let mut repeat = repeat.clone();
+    for run in &mut repeat.runs {
+        run.trials.iter_mut().for_each(slim);
+        let others = run.trials.iter_mut().filter(|trial| trial.spec.purpose != Purpose::AtThroughput);
+        others.for_each(without_histograms);
+    }
+    written(&repeat, LEVELS + 2)
+}
+
 /// The result as a file holds it.
 pub fn stored(result: &RunResult) -> RunResult {
     let mut result = result.clone();
@@ -44,12 +60,16 @@ pub fn stored(result: &RunResult) -> RunResult {
 fn slim(trial: &mut TrialRecord) {
     // The one trial of `linerate trial` is shown whole, valid or not.
     if !trial.valid() && trial.spec.purpose != Purpose::Single {
-        trial.directions.iter_mut().filter_map(|d| d.latency.as_mut()).for_each(|l| l.histogram = Vec::new());
+        without_histograms(trial);
     }
     if let Some(dut) = &mut trial.dut {
         dut.counters.retain(|_, n| *n > 0);
         dut.nodes.retain(|node| node.calls > 0);
     }
+}
+
+fn without_histograms(trial: &mut TrialRecord) {
+    trial.directions.iter_mut().filter_map(|d| d.latency.as_mut()).for_each(|l| l.histogram = Vec::new());
 }
 
 fn written(value: &impl Serialize, levels: usize) -> Result<String, serde_json::Error> {

@@ -20,6 +20,7 @@ pub mod markdown;
 mod names;
 mod num;
 pub mod progress;
+pub mod repeat;
 pub mod run;
 mod sections;
 pub mod selftest;

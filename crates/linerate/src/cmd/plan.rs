@@ -13,7 +13,7 @@ use crate::cli::{
 
 /// The validated plan of a `bench`: named or from a file, changed by flags.
 pub fn for_bench(args: &BenchArgs) -> Result<ValidPlan, Failure> {
-    named(&args.plan, args)
+    named(args.plan_name(), args)
 }
 
 /// The same for another plan: a run of the named plan.
@@ -28,7 +28,7 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
             plan.tests.retain(|t| !t.is_search());
         }
     }
-    if args.quick {
+    if args.is_quick() {
         plan = plan.quick();
     }
     if !args.frame_sizes.is_empty() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use campaign::stored::{self, Stored};
-use measure::{result::RunResult, sweep::SweepResult};
+use measure::{repeat::RepeatResult, result::RunResult, sweep::SweepResult};
 use report::{layout, Document, Section};
 
 use super::output::{self, Documents};
@@ -29,6 +29,10 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let stored = args.files.iter().map(|f| stored::read_any(f)).collect::<Result<Vec<_>, _>>()?;
     if let ([Stored::Sweep(sweep)], None) = (stored.as_slice(), args.layout) {
         show_sweep(args, sweep, &wanted)?;
+        return Ok(Exit::Passed);
+    }
+    if let ([Stored::Repeat(repeat)], None) = (stored.as_slice(), args.layout) {
+        show_repeat(args, repeat, &wanted)?;
         return Ok(Exit::Passed);
     }
     let results: Vec<RunResult> = stored.into_iter().flat_map(runs_of).collect();
@@ -88,11 +92,31 @@ fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Resu
     output::write(&documents, wanted)
 }
 
+fn show_repeat(args: &ShowArgs, repeat: &RepeatResult, wanted: &OutputArgs) -> Result<(), Failure> {
+    if args.baseline.is_some() {
+        return Err(Failure::usage("--baseline: compares one run: give a result of one run"));
+    }
+    let no_picture = || Failure::usage("--svg: several runs of a plan have no picture: give a result of one run");
+    args.svg.as_ref().map_or(Ok(()), |_| Err(no_picture()))?;
+    let document = Document::of(vec![report::repeat::sheet(repeat), report::repeat::standing(repeat)]);
+    let none = || Ok(String::new());
+    let documents = Documents {
+        json: &|| report::json::repeat(repeat).map_err(|e| e.to_string()),
+        svg: &none,
+        markdown: &|| Ok(report::markdown::render(&document)),
+        csv: &|| Ok(report::repeat::csv(repeat)),
+        csv_tests: &none,
+        table: &|written| table(&document, args, written),
+    };
+    output::write(&documents, wanted)
+}
+
 /// The runs in a file.
 fn runs_of(stored: Stored) -> Vec<RunResult> {
     match stored {
         Stored::Run(result) => vec![*result],
         Stored::Sweep(sweep) => sweep.points.into_iter().map(|p| p.result).collect(),
+        Stored::Repeat(repeat) => repeat.runs,
     }
 }
 

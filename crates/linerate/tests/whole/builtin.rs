@@ -271,6 +271,8 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_nothing() {
         let _ = std::fs::remove_file(&json);
         let args = [
             "bench",
+            "--plan",
+            "rfc2544",
             "--dut",
             "l2",
             "--impair",

@@ -136,6 +136,14 @@ fn what_is_asked_about_is_answered() {
     assert_eq!(plan["traffic"]["flows"].as_integer(), Some(1000));
     assert_eq!(plan["search"]["duration"].as_str(), Some("100ms"));
 
+    // Without a plan trials are short; the plan by its name has the length of the standard.
+    let of = |args: &[&str]| linerate(&[&["bench", "--print-config"], args].concat()).stdout;
+    assert_eq!(of(&[]), of(&["--quick"]));
+    assert_eq!(of(&["--plan", "rfc2544", "--quick"]), of(&[]));
+    let [quick, full]: [toml::Table; 2] = [&[][..], &["--plan", "rfc2544"]].map(|args| of(args).parse().unwrap());
+    assert_eq!((quick["name"].as_str(), full["name"].as_str()), (Some("rfc2544 (quick)"), Some("rfc2544")));
+    assert_eq!(full["search"]["duration"].as_str(), Some("60s"));
+
     let goals = linerate(&["bench", "--quick", "--print-config", "--method", "mlrsearch", "--goals", "tst009"]);
     let plan: toml::Table = goals.stdout.parse().unwrap();
     assert_eq!(plan["search"]["goals"][0]["final_duration"].as_str(), Some("100ms"), "{}", goals.stderr);

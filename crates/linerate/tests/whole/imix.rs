@@ -113,7 +113,8 @@ fn figures_of_a_mix_go_by_its_average() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let (csv, markdown) = (at("r.csv"), at("r.md"));
-    let args = ["bench", "--dut", "sim:capacity=50M", "--link", "10G", "--frame-sizes", "64,imix,1518"];
+    let args =
+        ["bench", "--plan", "rfc2544", "--dut", "sim:capacity=50M", "--link", "10G", "--frame-sizes", "64,imix,1518"];
     let ended = linerate(&[&args[..], &["--json", "-", "--csv", &csv, "--markdown", &markdown]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let result = ended.json();

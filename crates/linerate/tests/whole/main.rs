@@ -13,6 +13,7 @@ mod flow_score;
 mod imix;
 mod lcores;
 mod procedures;
+mod repeat;
 mod replay;
 mod router;
 mod shapes;

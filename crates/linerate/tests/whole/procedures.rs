@@ -19,10 +19,13 @@ fn bench(args: &[&str]) -> Ended {
     linerate(&[&["bench"], args].concat())
 }
 
+/// The full length of the standard.
+const FULL: [&str; 2] = ["--plan", "rfc2544"];
+
 /// A whole run against `--dut sim:`, 64 bytes over 10 Gbit/s.
 fn simulated(dut: &str, tests: &str, more: &[&str]) -> Ended {
     let args = ["--dut", dut, "--tests", tests, "--frame-sizes", "64", "--link", "10G", "--json", "-"];
-    bench(&[&args, more].concat())
+    bench(&[&FULL[..], &args, more].concat())
 }
 
 /// The answer of a test.
@@ -118,7 +121,7 @@ fn a_loss_curve_with_a_device_that_was_away_is_inconclusive() {
     for dead in ["100s-400s", "100s-100000s"] {
         let dut = format!("sim:capacity=10M,dead={dead}");
         let args = ["--dut", &dut, "--tests", "frame-loss", "--throughput", "5Mpps", "--link", "10G"];
-        let ended = bench(&[&args[..], &["--frame-sizes", "64", "--json", "-"]].concat());
+        let ended = bench(&[&FULL[..], &args, &["--frame-sizes", "64", "--json", "-"]].concat());
         assert_eq!(ended.code, 3, "{}", ended.stderr);
         let result = ended.json();
         let test = answer(&result, "frame-loss");
@@ -132,7 +135,7 @@ fn a_loss_curve_with_a_device_that_was_away_is_inconclusive() {
 #[test]
 fn a_reset_is_rehearsed_with_a_device_that_dies() {
     let args = ["--dut", "sim:capacity=10M,dead=20s-22s", "--tests", "reset", "--throughput", "1Mpps"];
-    let ended = bench(&[&args[..], &["--frame-sizes", "64", "--json", "-"]].concat());
+    let ended = bench(&[&FULL[..], &args, &["--frame-sizes", "64", "--json", "-"]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let result = ended.json();
     let reset = &answer(&result, "reset")["found"]["reset"];
@@ -225,7 +228,7 @@ fn the_report_has_a_table_a_picture_and_a_line_a_figure() {
     let (svg, csv, markdown) = (path("a.svg"), path("a.csv"), path("a.md"));
     let files = ["--svg", &svg, "--csv-tests", &csv, "--markdown", &markdown, "--verbose"];
     let args = ["--dut", "sim:capacity=10M", "--tests", ALL, "--frame-sizes", "64,1518", "--link", "10G"];
-    let ended = bench(&[&args[..], &files].concat());
+    let ended = bench(&[&FULL[..], &args, &files].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let written = std::fs::read_to_string(&markdown).unwrap();
     let titles: Vec<_> = written.lines().filter_map(|line| line.strip_prefix("## ")).collect();

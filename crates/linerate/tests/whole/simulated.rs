@@ -26,7 +26,8 @@ fn every_search_finds_the_truth_and_says_that_it_is_simulated() {
     let mut words = Words::new();
     for method in ["rfc2544", "tst009", "mlrsearch"] {
         let begun = Instant::now();
-        let ended = bench(&["--dut", "sim:capacity=3M,queue=64", "--method", method, "--json", "-"]);
+        let ended =
+            bench(&["--plan", "rfc2544", "--dut", "sim:capacity=3M,queue=64", "--method", method, "--json", "-"]);
         assert_eq!(ended.code, 0, "{method}: {}", ended.stderr);
         assert!(begun.elapsed() < Duration::from_secs(20), "hours of virtual time");
         let result = ended.json();
@@ -55,8 +56,18 @@ fn every_search_finds_the_truth_and_says_that_it_is_simulated() {
 
 #[test]
 fn the_report_has_a_row_for_each_goal() {
-    let ended =
-        bench(&["--dut", "sim:capacity=3M", "--method", "mlrsearch", "--frame-sizes", "64,1518", "--link", "10G"]);
+    let ended = bench(&[
+        "--plan",
+        "rfc2544",
+        "--dut",
+        "sim:capacity=3M",
+        "--method",
+        "mlrsearch",
+        "--frame-sizes",
+        "64,1518",
+        "--link",
+        "10G",
+    ]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let rows =
         |goal: &str| ended.stdout.lines().filter(|l| l.contains(&format!(" {goal} ")) && l.contains("egular")).count();
@@ -67,10 +78,11 @@ fn the_report_has_a_row_for_each_goal() {
 
 #[test]
 fn a_goal_that_cannot_be_met_fails_the_run() {
-    let dead = bench(&["--dut", "sim:capacity=3M,dead=0-100000s", "--method", "mlrsearch", "--frame-sizes", "64"]);
+    let full = ["--plan", "rfc2544", "--method", "mlrsearch", "--frame-sizes", "64"];
+    let dead = bench(&[&full[..], &["--dut", "sim:capacity=3M,dead=0-100000s"]].concat());
     assert_eq!(dead.code, 1, "{}{}", dead.stdout, dead.stderr);
     let stalls = "sim:capacity=3M,accidents=100%:5";
-    let lossy = bench(&["--dut", stalls, "--method", "mlrsearch", "--frame-sizes", "64", "--json", "-"]);
+    let lossy = bench(&[&full[..], &["--dut", stalls, "--json", "-"]].concat());
     let result = lossy.json();
     assert_eq!((lossy.code, &result["sizes"][0]["goals"][0]["regularity"]), (1, &"below_minimum".into()));
     assert_eq!(result["sizes"][0]["goals"][1]["regularity"], "regular");
@@ -83,7 +95,8 @@ fn a_device_that_dies_and_comes_back_gets_its_own_throughput_or_none() {
         [("rfc2544", "60s-300s"), ("tst009", "60s-300s"), ("mlrsearch", "20s-60s"), ("mlrsearch", "20s-9h")]
     {
         let dut = format!("sim:capacity=10M,dead={dead}");
-        let ended = bench(&["--link", "10G", "--frame-sizes", "64", "--method", method, "--dut", &dut, "--json", "-"]);
+        let full = ["--plan", "rfc2544", "--link", "10G", "--frame-sizes", "64", "--method", method];
+        let ended = bench(&[&full[..], &["--dut", &dut, "--json", "-"]].concat());
         let size = &ended.json()["sizes"][0];
         let told = size["diagnosis"].as_str().unwrap_or_else(|| panic!("{method}: nothing told of {size}"));
         words.add(&format!("{method} {dead}"), told);
@@ -131,7 +144,8 @@ fn a_dry_run_says_what_a_plan_takes() {
     let ended = bench(&["--plan", "ci", "--dry-run", "--dut", "sim:capacity=3M,seed=5"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""));
     words.add("ci", &ended.stdout);
-    let assumed = bench(&["--dry-run", "--port", "eth:nope0", "--port", "eth:nope1", "--link", "10G"]);
+    let assumed =
+        bench(&["--plan", "rfc2544", "--dry-run", "--port", "eth:nope0", "--port", "eth:nope1", "--link", "10G"]);
     assert_eq!((assumed.code, assumed.stderr.as_str()), (0, ""));
     words.add_without_figures("an assumed device", &assumed.stdout);
     assert_eq!(bench(&["--dry-run", "--upper", "50%"]).code, 2);

@@ -139,7 +139,9 @@ fn every_goal_has_its_row_and_its_line() {
     let dir = tempfile::tempdir().unwrap();
     let svg = path(dir.path(), "s.svg");
     let goals = ["--method", "mlrsearch", "--frame-sizes", "64", "--svg", &svg, "--sweep", "flows=1,1k"];
-    let ended = bench(&[&["--dut", "sim:capacity=3M,onset=0.1%", "-q", "--no-latency"], &goals[..]].concat());
+    let ended = bench(
+        &[&["--plan", "rfc2544", "--dut", "sim:capacity=3M,onset=0.1%", "-q", "--no-latency"], &goals[..]].concat(),
+    );
     assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
     let (lines, table) = ended.stdout.split_once(SWEEP_TABLE).expect("a table");
     assert_eq!(lines.matches("  PDR\n").count(), 2, "{lines}");

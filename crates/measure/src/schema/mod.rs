@@ -14,6 +14,7 @@ pub mod goal;
 pub mod interference;
 pub mod outcome;
 pub mod placement;
+pub mod repeat;
 pub mod result;
 pub mod shape;
 pub mod standing;

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     attempts::{broken, GivenUp},
     schema::{
-        answer::{AsMeasured, IntervalAnswer},
+        answer::{AnswerStanding, AsMeasured, IntervalAnswer},
         evidence::{Saturation, SliceEvidence},
         outcome::Outcome,
         trial::{Purpose, TrialRecord, TrialSpec},
@@ -442,9 +442,12 @@ impl CapacitySearch {
         };
         let raw = |fps: f64| Fps::from_raw(fps.round());
         let total = self.clean_s + self.aside_s;
+        let lower_fps = lower.map(|fps| Fps::from_raw(fps.floor()));
+        let upper_fps = upper.map(|fps| Fps::from_raw(fps.ceil()));
         IntervalAnswer {
-            lower_fps: lower.map(|fps| Fps::from_raw(fps.floor())),
-            upper_fps: upper.map(|fps| Fps::from_raw(fps.ceil())),
+            lower_fps,
+            upper_fps,
+            standing: Some(AnswerStanding::of(lower_fps, upper_fps, self.config.precision.get())),
             point_fps: point.map(raw),
             confidence: Some(CONFIDENCE),
             clean_seconds: self.clean_s,

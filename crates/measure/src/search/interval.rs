@@ -16,20 +16,20 @@ pub(crate) fn t_95(samples: usize) -> f64 {
 
 /// A value with its own standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     pub value: f64,
     pub error: f64,
 }
 
 /// A mean, and how far the truth may be from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Mean {
+pub(crate) struct Mean {
     pub mean: f64,
     pub half: f64,
 }
 
 /// The mean of independent samples. Its interval covers what differs between them, and the errors of each. `None` of none.
-pub(super) fn mean(samples: &[Sample]) -> Option<Mean> {
+pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
     let n = samples.len() as f64;
     if samples.is_empty() {
         return None;

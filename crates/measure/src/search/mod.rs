@@ -19,6 +19,7 @@ mod tst009;
 pub use capacity::CapacitySearch;
 pub use config::SearchConfig;
 pub(crate) use gave::Gave;
+pub(crate) use interval::{mean, Sample};
 pub use mlr::MlrSearch;
 pub use placed::PlacementSearch;
 pub use retrying::Retrying;

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::{
     attempts::{Attempts, GivenUp, Ruling, HEADROOM, LOADS_IN_A_ROW},
+    plan::Method,
     schema::{
-        answer::IntervalAnswer,
+        answer::{AnswerStanding, IntervalAnswer},
         outcome::Outcome,
         trial::{Purpose, TrialRecord, TrialSpec},
     },
@@ -110,10 +111,16 @@ impl<S: Strategy> Retrying<S> {
     /// The bounds, with the time behind them.
     fn interval(&self, bounds: &Bounds) -> IntervalAnswer {
         let total = self.clean_s + self.aside_s;
+        let (lower_fps, upper_fps) = (bounds.lower.map(|(load, _)| load), bounds.upper);
+        // The steps of TST009 are shares of the highest load.
+        let of = if self.config.method == Method::Tst009 { Some(self.config.upper) } else { upper_fps };
+        let asked = of.zip(upper_fps).map_or(0.0, |(of, upper)| of.get() / upper.get());
+        let asked = asked * self.config.precision.get() * 1.000_001;
         IntervalAnswer {
-            lower_fps: bounds.lower.map(|(load, _)| load),
-            upper_fps: bounds.upper,
-            point_fps: bounds.lower.map(|(load, _)| load),
+            lower_fps,
+            upper_fps,
+            standing: Some(AnswerStanding::of(lower_fps, upper_fps, asked)),
+            point_fps: lower_fps,
             confidence: None,
             clean_seconds: self.clean_s,
             passes: 1,

@@ -41,7 +41,7 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
     if with_noise {
         table.left(2, "difference", "");
     }
-    let (mut notes, mut compared) = (Vec::new(), 0);
+    let (mut notes, mut compared, mut proposed) = (Vec::new(), 0, false);
     for size in &new.sizes {
         let Some(was) = old.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes) else { continue };
         let (now, then) = (Row::of(new, size), Row::of(old, was));
@@ -70,12 +70,18 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         row.extend(cells(&then));
         row.push(Cell::bold(improvement));
         if with_noise {
-            row.push(noise(size.answer.as_ref(), was.answer.as_ref()).into());
+            let noise = noise(size.answer.as_ref(), was.answer.as_ref());
+            proposed |= noise.contains("within");
+            row.push(noise.into());
         }
         table.row(row);
     }
     if compared == 0 {
         return Err(notes);
+    }
+    if proposed {
+        notes
+            .push("within noise: linerate bench --repeat N makes N runs and prints their median and spread".to_owned());
     }
     notes.insert(0, format!("new: {}", of_whom(new)));
     notes.insert(1, format!("old: {}", of_whom(old)));
@@ -142,6 +148,7 @@ mod tests {
             lower_fps,
             upper_fps,
             point_fps: None,
+            standing: None,
             confidence: Some(0.95),
             clean_seconds: 1.0,
             passes: 3,

@@ -8,4 +8,5 @@ mod hostile;
 mod layouts;
 mod procedures;
 mod published;
+mod repeats;
 mod schema;

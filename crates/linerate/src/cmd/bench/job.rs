@@ -12,7 +12,7 @@ pub fn of(args: &BenchArgs, plan: Plan) -> Result<Job, Failure> {
         plan,
         device: args.ports.options()?,
         machine: args.machine.options(),
-        quick: args.quick,
+        quick: args.is_quick(),
         quiet: args.output.quiet,
     })
 }

@@ -4,6 +4,7 @@ mod baseline;
 mod dry_run;
 mod job;
 mod list;
+mod repeat;
 mod suite;
 mod sweep;
 
@@ -40,6 +41,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         };
     }
     campaign::sweep::check_device(&plan, &device)?;
+    if let Some(runs) = args.repeat {
+        return repeat::run(args, (&plan, &device), runs);
+    }
     if !plan.sweep.is_empty() {
         return sweep::run(args, &plan);
     }
@@ -58,9 +62,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 /// The suite with the name of the plan, if any.
 fn suite_of(args: &BenchArgs) -> Result<Option<SuitePlan>, Failure> {
-    match plans::suite(&args.plan) {
+    match plans::suite(args.plan_name()) {
         // `PLAN:RUN` names one run, which is loaded like any plan.
-        Err(_) if args.plan.contains(':') => Ok(None),
+        Err(_) if args.plan_name().contains(':') => Ok(None),
         found => found,
     }
 }

@@ -26,7 +26,7 @@ use crate::{
 pub fn run(args: &BenchArgs, set: &SuitePlan) -> Result<Exit, Failure> {
     refuse(args, set)?;
     output::check(&args.output)?;
-    let named = |run: &String| Ok((run.clone(), plan::named(&format!("{}:{run}", args.plan), args)?));
+    let named = |run: &String| Ok((run.clone(), plan::named(&format!("{}:{run}", args.plan_name()), args)?));
     let plans: Vec<(String, ValidPlan)> = set.runs.iter().map(named).collect::<Result<_, Failure>>()?;
     if args.print_config {
         for (_, plan) in &plans {
@@ -66,15 +66,16 @@ fn refuse(args: &BenchArgs, set: &SuitePlan) -> Result<(), Failure> {
     if !args.dry_run && args.output.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage(format!(
             "--json -: plan {} has {} runs: name a file (all.json becomes all.{first}.json, ...), or one run (--plan {}:{first})",
-            args.plan,
+            args.plan_name(),
             set.runs.len(),
-            args.plan
+            args.plan_name()
         )));
     }
-    if !args.sweep.axes.is_empty() {
+    let given = [("--sweep", !args.sweep.axes.is_empty()), ("--repeat", args.repeat.is_some())];
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given) {
         return Err(Failure::usage(format!(
-            "--sweep: plan {} has several runs: name one of them (--plan {0}:{first})",
-            args.plan
+            "{flag}: plan {} has several runs: name one of them (--plan {0}:{first})",
+            args.plan_name()
         )));
     }
     Ok(())

@@ -1,0 +1,106 @@
+//! Several runs of a plan: one table, notes on what is clear, and a CSV.
+
+use measure::{
+    answer::IntervalAnswer,
+    repeat::{sizes, RepeatResult, REPEAT_SCHEMA},
+    result::{Outcome, RunResult, SizeResult, Standing},
+};
+use report::{json, markdown, repeat, terminal, Detail, Document, Style};
+
+use crate::fixtures::*;
+
+const SIZES: [u32; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
+
+/// An answer with an interval of one percent around it.
+fn around(bytes: u32, rate: f64) -> SizeResult {
+    let [lower_fps, upper_fps, point_fps] = [0.995, 1.005, 1.0].map(|share| Some(fps(rate * share)));
+    let interval = IntervalAnswer {
+        lower_fps,
+        upper_fps,
+        point_fps,
+        standing: None,
+        confidence: 0.95,
+        clean_seconds: 1.0,
+        passes: 3,
+        aside_share: 0.01,
+        as_measured: None,
+    };
+    SizeResult { answer: Some(interval), ..found(bytes, rate, 1) }
+}
+
+fn of_runs(runs: Vec<RunResult>, planned: usize) -> RepeatResult {
+    RepeatResult {
+        schema: REPEAT_SCHEMA.to_owned(),
+        linerate_version: "0.1.0".to_owned(),
+        plan_name: "rfc2544 (quick)".to_owned(),
+        started_at: "2026-11-22T20:58:35Z".to_owned(),
+        elapsed_s: 580.0,
+        effective_plan: serde_json::json!({}),
+        planned,
+        sizes: sizes(&runs),
+        runs,
+        standing: Standing::Completed,
+    }
+}
+
+/// Ten runs at seven sizes: a slow first one, a device that falls, outliers, and searches without an answer.
+fn ten() -> RepeatResult {
+    let run = |i: usize| {
+        let wobble = [0.0, 1.0, -1.0, 2.0, 0.5, -0.5, 1.5, -1.5, -2.0, 0.2][i] * 1e3;
+        let of = |(at, bytes): (usize, u32)| match (at, i) {
+            (0, 0) => around(bytes, 4e6),
+            (1, _) => around(bytes, 5e6 - i as f64 * 1e5),
+            (2, 3 | 7) => around(bytes, 1e6),
+            (3, 2 | 5) => nothing(bytes, Outcome::Inconclusive),
+            (4, _) => SizeResult { outcome: Outcome::TesterLimited, ..around(bytes, 3e6 + wobble) },
+            (5, 1..=8) => SizeResult { outcome: Outcome::AtMaximum, answer: None, ..around(bytes, 961_538.46) },
+            (5, _) => nothing(bytes, Outcome::Interrupted),
+            (6, _) => nothing(bytes, Outcome::BelowMinimum),
+            _ => around(bytes, 5e6 + wobble),
+        };
+        result(SIZES.into_iter().enumerate().map(of).collect())
+    };
+    of_runs((0..10).map(run).collect(), 12)
+}
+
+fn document(repeat: &RepeatResult) -> Document {
+    Document::of(vec![repeat::sheet(repeat), repeat::standing(repeat)])
+}
+
+#[test]
+fn ten_runs_are_one_table_of_at_most_forty_lines() {
+    let repeat = ten();
+    let text = terminal::render(&document(&repeat), Detail::Short, &Style::PIPE, &[]);
+    assert!(text.lines().count() <= 40, "{text}");
+    insta::assert_snapshot!(text);
+    insta::assert_snapshot!("repeats_markdown", markdown::render(&document(&repeat)));
+    insta::assert_snapshot!("repeats_csv", repeat::csv(&repeat));
+    assert!(repeat::line(&repeat.runs[0]).starts_with("64 B 4.000 Mpps, 128 B 5.000 Mpps, "));
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    let repeat = ten();
+    let text = json::repeat(&repeat).unwrap();
+    let read: RepeatResult = serde_json::from_str(&text).unwrap();
+    assert_eq!((read.sizes, read.runs.len()), (repeat.sizes, 10));
+    let page = include_str!("../../../../docs/results-schema.md");
+    let value = serde_json::to_value(&ten()).unwrap();
+    let (outer, size) = (value.as_object().unwrap(), &value["sizes"][0]);
+    let remark = value["sizes"][2]["remarks"][0].as_object().unwrap();
+    let of_size = size.as_object().unwrap().keys().chain(size["figures"].as_object().unwrap().keys());
+    for name in outer.keys().chain(of_size).chain(remark.keys()) {
+        assert!(page.contains(&format!("| `{name}` |")), "docs/results-schema.md does not describe `{name}`");
+    }
+}
+
+#[test]
+fn hostile_figures_break_nothing() {
+    let mut repeat = of_runs(vec![hostile(), result(Vec::new())], 2);
+    repeat.plan_name = "evil\u{1b}[2J\n# plan".to_owned();
+    repeat.sizes.extend(ten().sizes);
+    let text = terminal::render(&document(&repeat), Detail::Short, &Style::PIPE, &[]);
+    assert!(!text.contains('\u{1b}') && !markdown::render(&document(&repeat)).contains("\n# plan"), "{text}");
+    let none = RepeatResult { runs: Vec::new(), sizes: Vec::new(), ..repeat };
+    assert!(terminal::render(&document(&none), Detail::Short, &Style::PIPE, &[]).contains("0 runs"));
+}
