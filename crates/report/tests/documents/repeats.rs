@@ -19,7 +19,7 @@ fn around(bytes: u32, rate: f64) -> SizeResult {
         upper_fps,
         point_fps,
         standing: None,
-        confidence: 0.95,
+        confidence: Some(0.95),
         clean_seconds: 1.0,
         passes: 3,
         aside_share: 0.01,
