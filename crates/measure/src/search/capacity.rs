@@ -427,7 +427,9 @@ impl CapacitySearch {
             (Some(Mean { mean, half }), Some(best)) if best > mean + half => (Some(best), self.lowest_failed(best)),
             // A load that passes within the interval of the rate does not move it: a rested device takes more for a while.
             (Some(Mean { mean, half }), Some(best)) => {
-                let lower = best.min(mean - half);
+                // Where the rate is hardly known, the lowest load that passed says more.
+                let least = self.passed.iter().map(|p| p.load).fold(best, f64::min);
+                let lower = best.min((mean - half).max(least));
                 let failed = self.lowest_failed(lower).unwrap_or(f64::INFINITY);
                 (Some(lower), Some(failed.min(mean + half)))
             }
