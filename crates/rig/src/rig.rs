@@ -23,7 +23,7 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
-    realtime::Realtime,
+    realtime::{DeviceSite, Realtime},
     tester_port::{own_mac, parse_ports, TesterPort},
 };
 
@@ -115,8 +115,13 @@ impl Rig {
         check_descriptors(machine.descriptors)?;
         let polled = polling_cpus(cpus, outside.is_none());
         let limits = RealtimeLimits::read(&Roots::default());
-        let kernel = specs.iter().any(|spec| matches!(spec, PortSpec::Eth { .. }));
-        let realtime = Realtime::decide(machine.realtime, dpdk::check_realtime(), limits, polled.clone(), kernel)?;
+        let realtime = Realtime::decide(
+            machine.realtime,
+            dpdk::check_realtime(),
+            limits,
+            polled.clone(),
+            DeviceSite::behind(&specs),
+        )?;
         let claims = Claim::all(&specs)?;
         let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
         let polling = PollingCpus::register(&polled);
