@@ -9,7 +9,7 @@ use host::{Facts, RealtimeLimits, Roots};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
-    result::{PortFacts, Warning, WarningKind},
+    result::{PortFacts, SelfTestKind, Warning, WarningKind},
     schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
@@ -24,6 +24,7 @@ use crate::{
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
     realtime::{DeviceSite, Realtime},
+    selftest_pair::Pair,
     tester_port::{own_mac, parse_ports, TesterPort},
 };
 
@@ -66,6 +67,8 @@ pub struct Rig {
     pub device: DeviceRecord,
     /// Two ends of a cable with nothing between, for the self-test.
     pub loopback: Vec<TesterPort>,
+    /// Two joined ports of the kind in use, for the self-test.
+    pub(crate) pair: Pair,
     /// Frames the tester sends.
     pub frames: Mempool,
     /// Placements of the cores seen so far.
@@ -142,6 +145,7 @@ impl Rig {
             watched: None,
             device: options.device.record(),
             loopback: Vec::new(),
+            pair: Pair::new(specs.first().cloned(), options.max_frame, machine.descriptors),
             frames,
             classifier: PlacementClassifier::new(options.placements),
             descriptors: machine.descriptors,
@@ -235,6 +239,17 @@ impl Rig {
             self.loopback = vec![TesterPort::new("loop0".into(), a, 0x20)?, TesterPort::new("loop1".into(), b, 0x21)?];
         }
         Ok(())
+    }
+
+    /// Opens the pair of the self-test, if it is not open. Returns its kind; and why it is the software cable, where the
+    /// ports are not.
+    pub(crate) fn open_pair(&mut self) -> (SelfTestKind, Option<String>) {
+        self.pair.open(self.eal)
+    }
+
+    /// Makes the self-test go over this kind of pair, whatever the ports are.
+    pub fn selftest_over(&mut self, kind: SelfTestKind) {
+        self.pair.choose(kind);
     }
 
     fn thread_ids(&self) -> Result<[Option<u32>; 2], Failure> {

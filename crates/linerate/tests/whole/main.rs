@@ -14,6 +14,7 @@ mod lcores;
 mod procedures;
 mod replay;
 mod router;
+mod selftest;
 mod shapes;
 mod simulated;
 mod soak;
