@@ -17,7 +17,7 @@ pub mod sweep;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::plan::Test;
 use units::{FrameSize, Frames, Load};
 
@@ -189,6 +189,14 @@ pub struct TrialArgs {
     pub output: OutputArgs,
 }
 
+/// What joins the two ports of a self-test.
+#[derive(Debug, Clone, Copy, ValueEnum, PartialEq, Eq)]
+pub enum PairArg {
+    SoftwareCable,
+    Memif,
+    VhostUser,
+}
+
 /// `linerate selftest`
 #[derive(Debug, Args)]
 pub struct SelftestArgs {
@@ -196,6 +204,9 @@ pub struct SelftestArgs {
     #[arg(long, value_name = "BYTES|imix[=GENOME],...", allow_hyphen_values = true, value_delimiter = ',',
           default_values_t = FrameSize::RFC2544.map(Frames::Size))]
     pub frame_sizes: Vec<Frames>,
+    /// Ports that are joined for the range, as bench does for ports of this kind.
+    #[arg(long, value_enum, default_value = "software-cable")]
+    pub pair: PairArg,
     #[command(flatten)]
     pub traffic: TrafficArgs,
     #[command(flatten)]

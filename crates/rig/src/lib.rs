@@ -23,6 +23,7 @@ mod replay;
 mod request;
 mod rig;
 mod selftest;
+mod selftest_pair;
 mod stream_spec;
 mod streams;
 mod tester_port;

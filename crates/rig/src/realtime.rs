@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dpdk::{DpdkError, Scheduling};
+use dpdk::{DpdkError, PortSpec, Scheduling};
 use failure::Failure;
 use host::RealtimeLimits;
 use measure::result::{Warning, WarningKind};
@@ -36,6 +36,31 @@ const SHARE: f64 = 0.9;
 /// A gap of this length with real-time priority is put down to the kernel's limits, which take 50 ms by default.
 const LIMITED_GAP: Duration = Duration::from_millis(20);
 
+/// Where the device under test does its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum DeviceSite {
+    /// In this process, or on another machine.
+    #[default]
+    Apart,
+    /// In another process of this machine. On two CPUs, real-time priority of the tester moves all other work to the CPU of
+    /// the device, which is then away without anybody knowing.
+    Process,
+    /// In the kernel: its work for the tester's CPU is done by ordinary threads.
+    Kernel,
+}
+
+impl DeviceSite {
+    /// Of the device behind these ports of the tester.
+    pub(crate) fn behind(ports: &[PortSpec]) -> Self {
+        let one = |spec: &PortSpec| match spec {
+            PortSpec::Eth { .. } | PortSpec::Raw { .. } => Self::Kernel,
+            PortSpec::Memif { .. } | PortSpec::Vhost { .. } | PortSpec::Virtio { .. } => Self::Process,
+            PortSpec::Pci { .. } | PortSpec::Wire | PortSpec::Null { .. } | PortSpec::Pcap { .. } => Self::Apart,
+        };
+        ports.iter().map(one).max().unwrap_or_default()
+    }
+}
+
 /// When a rig polls with real-time priority.
 #[derive(Debug)]
 pub(crate) struct Realtime {
@@ -59,8 +84,7 @@ enum Rule {
 }
 
 impl Realtime {
-    /// Decides by the choice, the rights, the machine, and whether the kernel itself forwards frames (`kernel_ports`): its
-    /// work for the tester's CPU is done by ordinary threads.
+    /// Decides by the choice, the rights, the machine, and where the device works.
     ///
     /// # Errors
     ///
@@ -70,7 +94,7 @@ impl Realtime {
         right: Result<(), DpdkError>,
         limits: RealtimeLimits,
         polled: Vec<u32>,
-        kernel_ports: bool,
+        device: DeviceSite,
     ) -> Result<Self, Failure> {
         let tight = limits.runtime_us.is_some_and(|(runtime, period)| (runtime as f64) < 0.95 * period as f64);
         let rule = match (choice, right) {
@@ -78,8 +102,13 @@ impl Realtime {
             (RealtimeChoice::On, Ok(())) => Rule::Always,
             (RealtimeChoice::On, Err(e)) => return Err(Failure::machine(format!("--realtime on: {e}"))),
             (RealtimeChoice::Auto, Err(_)) => Rule::Never("off: no right to it"),
-            (RealtimeChoice::Auto, Ok(())) if kernel_ports => Rule::Never("off: the kernel forwards frames"),
+            (RealtimeChoice::Auto, Ok(())) if device == DeviceSite::Kernel => {
+                Rule::Never("off: the kernel forwards frames")
+            }
             (RealtimeChoice::Auto, Ok(())) if limits.online.len() < 2 => Rule::Never("off: the machine has one CPU"),
+            (RealtimeChoice::Auto, Ok(())) if device == DeviceSite::Process && limits.online.len() < 3 => {
+                Rule::Never("off: other work would move to the CPU of the device")
+            }
             (RealtimeChoice::Auto, Ok(())) if tight => Rule::Never("off: kernel.sched_rt_runtime_us is below 95 %"),
             (RealtimeChoice::Auto, Ok(())) => Rule::Short,
         };
@@ -194,8 +223,8 @@ mod tests {
         may.then_some(()).ok_or_else(|| DpdkError::Realtime { why: "Operation not permitted".into() })
     }
 
-    fn by(choice: RealtimeChoice, may: bool, limits: RealtimeLimits, kernel: bool) -> Realtime {
-        Realtime::decide(choice, right(may), limits, vec![0, 1], kernel).unwrap()
+    fn by(choice: RealtimeChoice, may: bool, limits: RealtimeLimits, device: DeviceSite) -> Realtime {
+        Realtime::decide(choice, right(may), limits, vec![0, 1], device).unwrap()
     }
 
     /// Whether a trial of 300 ms, and one of 60 s, are real-time.
@@ -206,47 +235,59 @@ mod tests {
 
     #[test]
     fn auto_is_for_short_trials_that_starve_nobody() {
-        let auto = |may, limits, kernel| short_and_long(&by(RealtimeChoice::Auto, may, limits, kernel));
-        assert_eq!(auto(true, usual(), false), (true, false));
-        assert_eq!(auto(true, limits(None, false), false), (true, false));
-        assert_eq!(auto(false, usual(), false), (false, false));
-        assert_eq!(auto(true, usual(), true), (false, false));
-        assert_eq!(auto(true, limits(Some((500_000, 1_000_000)), false), false), (false, false));
-        assert_eq!(auto(true, RealtimeLimits { online: vec![0], ..usual() }, false), (false, false));
-        assert_eq!(short_and_long(&by(RealtimeChoice::Off, true, usual(), false)), (false, false));
+        let auto = |may, limits, device| short_and_long(&by(RealtimeChoice::Auto, may, limits, device));
+        assert_eq!(auto(true, usual(), DeviceSite::Apart), (true, false));
+        assert_eq!(auto(true, limits(None, false), DeviceSite::Apart), (true, false));
+        assert_eq!(auto(false, usual(), DeviceSite::Apart), (false, false));
+        assert_eq!(auto(true, usual(), DeviceSite::Kernel), (false, false));
+        assert_eq!(auto(true, usual(), DeviceSite::Process), (false, false));
+        assert_eq!(auto(true, RealtimeLimits { online: vec![0, 1, 2], ..usual() }, DeviceSite::Process), (true, false));
+        assert_eq!(auto(true, limits(Some((500_000, 1_000_000)), false), DeviceSite::Apart), (false, false));
+        assert_eq!(auto(true, RealtimeLimits { online: vec![0], ..usual() }, DeviceSite::Apart), (false, false));
+        assert_eq!(short_and_long(&by(RealtimeChoice::Off, true, usual(), DeviceSite::Apart)), (false, false));
     }
 
     #[test]
     fn on_is_refused_without_the_right_and_never_takes_the_last_cpu() {
-        let refused = Realtime::decide(RealtimeChoice::On, right(false), usual(), vec![0, 1], false).unwrap_err();
+        let refused =
+            Realtime::decide(RealtimeChoice::On, right(false), usual(), vec![0, 1], DeviceSite::Apart).unwrap_err();
         assert_eq!(refused.exit, failure::Exit::Machine);
         insta::assert_snapshot!(refused.text);
-        assert_eq!(short_and_long(&by(RealtimeChoice::On, true, usual(), true)), (true, true));
-        let mut unlimited = by(RealtimeChoice::On, true, limits(None, false), false);
+        assert_eq!(short_and_long(&by(RealtimeChoice::On, true, usual(), DeviceSite::Kernel)), (true, true));
+        let mut unlimited = by(RealtimeChoice::On, true, limits(None, false), DeviceSite::Apart);
         assert_eq!(short_and_long(&unlimited), (true, false));
         assert_eq!(unlimited.warning(Duration::from_millis(300), Duration::ZERO), None);
         let warning = unlimited.warning(Duration::from_secs(60), Duration::ZERO).unwrap();
         assert_eq!(warning.kind, WarningKind::Realtime);
         assert_eq!(unlimited.warning(Duration::from_secs(60), Duration::ZERO), None, "once");
         let online = RealtimeLimits { online: vec![0, 1, 2], ..limits(None, false) };
-        assert_eq!(short_and_long(&by(RealtimeChoice::On, true, online, false)), (true, true));
+        assert_eq!(short_and_long(&by(RealtimeChoice::On, true, online, DeviceSite::Apart)), (true, true));
     }
 
     #[test]
     fn a_limit_that_was_seen_is_named_with_what_lifts_it() {
         let (long, gap) = (Duration::from_secs(4), Duration::from_millis(51));
-        let mut on = by(RealtimeChoice::On, true, usual(), false);
+        let mut on = by(RealtimeChoice::On, true, usual(), DeviceSite::Apart);
         assert_eq!(on.warning(long, Duration::from_millis(2)), None);
         insta::assert_snapshot!(on.warning(long, gap).unwrap().text);
         // Without limits, somebody else took the core away.
         let free = RealtimeLimits { online: vec![0, 1, 2], ..limits(None, false) };
-        assert_eq!(by(RealtimeChoice::On, true, free, false).warning(long, gap), None);
-        assert_eq!(by(RealtimeChoice::Auto, true, usual(), false).warning(long, gap), None);
+        assert_eq!(by(RealtimeChoice::On, true, free, DeviceSite::Apart).warning(long, gap), None);
+        assert_eq!(by(RealtimeChoice::Auto, true, usual(), DeviceSite::Apart).warning(long, gap), None);
+    }
+
+    #[test]
+    fn ports_tell_where_the_device_works() {
+        let behind = |ports: [&str; 2]| DeviceSite::behind(&ports.map(|port| port.parse().unwrap()));
+        assert_eq!(behind(["memif:/a", "eth:b"]), DeviceSite::Kernel);
+        assert_eq!(behind(["0000:37:00.0", "vhost:/a"]), DeviceSite::Process);
+        assert_eq!(behind(["0000:37:00.0", "0000:37:00.1"]), DeviceSite::Apart);
+        assert_eq!(DeviceSite::behind(&[]), DeviceSite::Apart);
     }
 
     #[test]
     fn auto_rests_a_tenth_of_the_time() {
-        let mut auto = by(RealtimeChoice::Auto, true, usual(), false);
+        let mut auto = by(RealtimeChoice::Auto, true, usual(), DeviceSite::Apart);
         assert_eq!(auto.rest(), Duration::ZERO);
         auto.ended(Scheduling::Ordinary, Duration::from_secs(9));
         assert_eq!(auto.rest(), Duration::ZERO);

@@ -9,7 +9,7 @@ use host::{Facts, RealtimeLimits, Roots};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
-    result::{PortFacts, Warning, WarningKind},
+    result::{PortFacts, SelfTestKind, Warning, WarningKind},
     schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
@@ -23,7 +23,8 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
-    realtime::Realtime,
+    realtime::{DeviceSite, Realtime},
+    selftest_pair::Pair,
     tester_port::{own_mac, parse_ports, TesterPort},
 };
 
@@ -66,6 +67,8 @@ pub struct Rig {
     pub device: DeviceRecord,
     /// Two ends of a cable with nothing between, for the self-test.
     pub loopback: Vec<TesterPort>,
+    /// Two joined ports of the kind in use, for the self-test.
+    pub(crate) pair: Pair,
     /// Frames the tester sends.
     pub frames: Mempool,
     /// Placements of the cores seen so far.
@@ -115,8 +118,13 @@ impl Rig {
         check_descriptors(machine.descriptors)?;
         let polled = polling_cpus(cpus, outside.is_none());
         let limits = RealtimeLimits::read(&Roots::default());
-        let kernel = specs.iter().any(|spec| matches!(spec, PortSpec::Eth { .. }));
-        let realtime = Realtime::decide(machine.realtime, dpdk::check_realtime(), limits, polled.clone(), kernel)?;
+        let realtime = Realtime::decide(
+            machine.realtime,
+            dpdk::check_realtime(),
+            limits,
+            polled.clone(),
+            DeviceSite::behind(&specs),
+        )?;
         let claims = Claim::all(&specs)?;
         let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
         let polling = PollingCpus::register(&polled);
@@ -137,6 +145,7 @@ impl Rig {
             watched: None,
             device: options.device.record(),
             loopback: Vec::new(),
+            pair: Pair::new(specs.first().cloned(), options.max_frame, machine.descriptors),
             frames,
             classifier: PlacementClassifier::new(options.placements),
             descriptors: machine.descriptors,
@@ -230,6 +239,17 @@ impl Rig {
             self.loopback = vec![TesterPort::new("loop0".into(), a, 0x20)?, TesterPort::new("loop1".into(), b, 0x21)?];
         }
         Ok(())
+    }
+
+    /// Opens the pair of the self-test, if it is not open. Returns its kind; and why it is the software cable, where the
+    /// ports are not.
+    pub(crate) fn open_pair(&mut self) -> (SelfTestKind, Option<String>) {
+        self.pair.open(self.eal)
+    }
+
+    /// Makes the self-test go over this kind of pair, whatever the ports are.
+    pub fn selftest_over(&mut self, kind: SelfTestKind) {
+        self.pair.choose(kind);
     }
 
     fn thread_ids(&self) -> Result<[Option<u32>; 2], Failure> {

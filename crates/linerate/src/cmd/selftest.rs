@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use campaign::{display::Display, RigTestbed, Testbed};
 use failure::{Exit, Failure, Stop};
-use measure::plan::Plan;
+use measure::{plan::Plan, result::SelfTestKind};
 use report::progress::Line;
 use rig::{device::DeviceOptions, Device};
 
 use super::{output, plan, progress::Progress};
-use crate::{cli::SelftestArgs, out};
+use crate::{
+    cli::{PairArg, SelftestArgs},
+    out,
+};
 
-/// Sending time of each of the three runs per frame size.
+/// Sending time of a pass.
 const RUN: Duration = Duration::from_millis(200);
 
 /// Runs the command.
@@ -23,6 +26,11 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     // The cable of the default rig is unused and costs a few pages.
     let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options(), &stop)?;
+    testbed.rig.selftest_over(match args.pair {
+        PairArg::SoftwareCable => SelfTestKind::SoftwareCable,
+        PairArg::Memif => SelfTestKind::Memif,
+        PairArg::VhostUser => SelfTestKind::VhostUser,
+    });
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {
         if stop.requested() {

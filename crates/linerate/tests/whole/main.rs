@@ -16,6 +16,7 @@ mod procedures;
 mod repeat;
 mod replay;
 mod router;
+mod selftest;
 mod shapes;
 mod simulated;
 mod soak;

@@ -100,13 +100,57 @@ impl MixFacts {
     }
 }
 
-/// The tester with no DUT: sending, receiving and checking every frame over a looped cable.
+/// The tester with no DUT: sending, receiving and checking every frame.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SelfTestPoint {
     /// Frame size, FCS included, or the mix.
     pub frame_size_bytes: Frames,
-    /// Most frames/s sent, received and checked by one lcore.
+    /// Most frames/s sent, received and checked by one lcore over the software cable: no kind of port is faster.
     pub max_fps: Fps,
-    /// Ticks of the tester's clock a frame took.
+    /// Ticks of the tester's clock a frame took, over the software cable.
     pub cycles_per_frame: f64,
+    /// The same over two joined ports of the kind in use; `None` in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<SelfTestPair>,
+}
+
+/// The tester over two joined ports, whose work on both ends is done by its lcore.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelfTestPair {
+    /// What joins them.
+    pub kind: SelfTestKind,
+    /// Frames/s and direction of the slowest pass that counts: of the three fastest if they agree within 2 %, else of all.
+    pub lower_fps: Fps,
+    /// Frames/s and direction of the fastest pass.
+    pub upper_fps: Fps,
+    /// Passes made.
+    pub passes: u32,
+    /// Whether three passes agree within 2 %.
+    pub stable: bool,
+    /// Why the pair is the software cable although the ports are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
+}
+
+/// What joins the two ports of a self-test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SelfTestKind {
+    /// A pair of rings inside the process: frames pass without copies.
+    SoftwareCable,
+    /// A memif server and a memif client.
+    Memif,
+    /// The switch's and the guest's side of vhost-user.
+    VhostUser,
+}
+
+impl SelfTestKind {
+    /// As results and tables write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SoftwareCable => "software-cable",
+            Self::Memif => "memif",
+            Self::VhostUser => "vhost-user",
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub struct LcoreInterference {
     /// CPU it is pinned to, when it is pinned to one.
     pub cpu: Option<u32>,
     /// How the kernel schedules its thread while it polls; `None` in results of older versions.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
     /// Largest time between two polls.
     pub largest_gap_ns: u64,

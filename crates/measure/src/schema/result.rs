@@ -12,7 +12,7 @@ use super::{
     trial::{DirectionCounts, TrialRecord},
 };
 pub use super::{
-    facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestPoint},
+    facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestKind, SelfTestPair, SelfTestPoint},
     outcome::{Compliance, Outcome, StandardLabel, TestOutcome, Verdict},
     placement::{Placement, PlacementAnswer},
     standing::Standing,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    result::{Compliance, RunResult, SizeResult, StandardLabel, WarningKind},
+    result::{Compliance, RunResult, SelfTestKind, SelfTestPoint, SizeResult, StandardLabel, WarningKind},
     trial::Rule,
 };
 
@@ -177,9 +177,18 @@ fn trials(result: &RunResult) -> Fact {
 }
 
 fn tester(result: &RunResult) -> Option<String> {
-    let points: Vec<String> =
-        result.selftest.iter().map(|p| format!("{} at {}", p.max_fps, p.frame_size_bytes.with_unit("B"))).collect();
-    (!points.is_empty()).then(|| format!("without a DUT: {}", points.join(", ")))
+    let over = |p: &SelfTestPoint| match &p.pair {
+        Some(pair) if pair.kind != SelfTestKind::SoftwareCable => {
+            let unstable = if pair.stable { "" } else { ", not stable" };
+            format!(" ({} to {} over {}{unstable})", pair.lower_fps, pair.upper_fps, pair.kind.name())
+        }
+        _ => String::new(),
+    };
+    let point = |p: &SelfTestPoint| format!("{} at {}{}", p.max_fps, p.frame_size_bytes.with_unit("B"), over(p));
+    let points: Vec<String> = result.selftest.iter().map(point).collect();
+    let why = result.selftest.iter().find_map(|p| p.pair.as_ref()?.fallback.as_ref());
+    let why = why.map_or_else(String::new, |why| format!("; over the software cable only: {why}"));
+    (!points.is_empty()).then(|| format!("without a DUT: {}{why}", points.join(", ")))
 }
 
 /// The placements answers were found in, and the answers of the others.
