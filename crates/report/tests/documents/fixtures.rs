@@ -130,7 +130,6 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
                     interrupts: Some(1_004),
                     frequency_mhz: None,
                     throttles: None,
-                    scheduling: None,
                 },
                 LcoreInterference {
                     role: LcoreRole::Dut,
