@@ -67,8 +67,7 @@ pub(crate) fn run(
         warnings.push(Warning { kind: WarningKind::Stopped, text });
     }
     if quick {
-        let text = "quick: few addresses and short waits; to publish use --plan NAME without --quick"
-            .to_owned();
+        let text = "quick: few addresses and short waits; to publish use --plan NAME without --quick".to_owned();
         warnings.push(Warning { kind: WarningKind::ShortTrials, text });
     }
     let standing = standing::of_run(&[], &controller.tests, stop.requested());
