@@ -8,6 +8,7 @@ use measure::{
     procedure::Known,
     result::{MixFacts, Outcome, RunResult, SizeResult, Standing, TestResult, Warning, SCHEMA},
     search::SearchConfig,
+    timeline::TrialTimeline,
     trial::{TrialRecord, TrialSpec},
 };
 use report::progress::Line;
@@ -30,6 +31,10 @@ pub struct Controller<'a, T> {
     pub(crate) display: &'a dyn Display,
     /// Answers of the tests beside the throughput.
     pub(crate) tests: Vec<TestResult>,
+    /// The trial over time that the result keeps.
+    pub(crate) timeline: Option<TrialTimeline>,
+    /// The most telling trial of the present search over time, and whether it was an overload.
+    pub(crate) telling: Option<(bool, TrialTimeline)>,
     begun: (Instant, SystemTime),
 }
 
@@ -37,7 +42,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
     /// Nothing is run yet.
     pub fn new(testbed: T, plan: ValidPlan, display: &'a dyn Display) -> Self {
         let begun = (Instant::now(), SystemTime::now());
-        Self { testbed, plan, trials: Vec::new(), display, tests: Vec::new(), begun }
+        Self { testbed, plan, trials: Vec::new(), display, tests: Vec::new(), timeline: None, telling: None, begun }
     }
 
     /// Bounds that contradict each other or the link are wrong before the first frame, whatever the tester can do.
@@ -163,6 +168,8 @@ impl<'a, T: Testbed> Controller<'a, T> {
             sizes,
             tests: self.tests.clone(),
             trials: self.trials.clone(),
+            // Where no frame size has a figure, the last search shows why.
+            timeline: self.timeline.as_ref().or(self.telling.as_ref().map(|(_, last)| last)).cloned(),
             warnings,
             standing,
         }

@@ -87,7 +87,8 @@ pub fn run(
         if let Some(result) = answer.result {
             view.measured(number, runs, &result);
             let trials = if made.len() < WITH_TRIALS { result.trials } else { Vec::new() };
-            made.push(RunResult { trials, ..result });
+            let timeline = result.timeline.filter(|_| made.is_empty());
+            made.push(RunResult { trials, timeline, ..result });
         }
         if let Some(failure) = answer.failure {
             view.failed(&failure);

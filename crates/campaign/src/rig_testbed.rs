@@ -179,6 +179,10 @@ impl Testbed for RigTestbed {
         true
     }
 
+    fn timeline(&self) -> Option<&Timeline> {
+        Some(&self.timeline).filter(|timeline| !timeline.directions.is_empty())
+    }
+
     fn facts(&self) -> TestbedFacts {
         TestbedFacts {
             device: self.rig.device.clone(),

@@ -9,6 +9,7 @@ use measure::{
     placement::PlacementClassifier,
     result::{HostFacts, PortFacts, SelfTestPoint, Warning},
     schema::device::DeviceRecord,
+    timeline::Timeline,
     trial::{TrialRecord, TrialSpec},
 };
 use units::{Fps, Frames, LinkSpeed};
@@ -47,6 +48,11 @@ pub trait Testbed {
     /// Whether trials come with evidence by slices.
     fn has_slices(&self) -> bool {
         false
+    }
+
+    /// The last trial over time, where it has slices.
+    fn timeline(&self) -> Option<&Timeline> {
+        None
     }
 
     /// What the result says of the testbed, as of now.

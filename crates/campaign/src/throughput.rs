@@ -9,6 +9,7 @@ use measure::{
     plan::Method,
     result::{Outcome, SizeResult},
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
+    timeline::{Timeline, TrialTimeline},
     trial::{TrialRecord, TrialSpec},
 };
 use report::progress::Line;
@@ -38,7 +39,11 @@ impl<T: Testbed> Controller<'_, T> {
         let expected = self.trials_per_size();
         let mut search = for_config(config.clone());
         let at = SearchPlace { size, index, expected };
+        self.telling = None;
         let mut answer = self.search(&mut search, &at, most)?;
+        if self.timeline.is_none() && answer.outcome.has_figure() {
+            self.timeline = self.telling.take().map(|(_, timeline)| timeline);
+        }
         let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
         let mut confirmed = None;
         if self.plan.wants_latency() && answer.outcome.has_figure() {
@@ -117,11 +122,27 @@ impl<T: Testbed> Controller<'_, T> {
                 return Ok(Answer { outcome: Outcome::Interrupted, ..search.so_far() });
             };
             done += 1;
+            self.keep_timeline(&trial);
             search.report(&trial);
             if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
                 return Ok(Answer { outcome: Outcome::Interrupted, ..search.so_far() });
             }
         }
+    }
+
+    /// Keeps this trial over time unless one kept before tells more: an overload does. Of two the later is nearer to the
+    /// answer.
+    fn keep_timeline(&mut self, trial: &TrialRecord) {
+        // After an absence a device is kept busy below its capacity, too.
+        let busy = trial.evidence.as_ref().and_then(|evidence| evidence.undisturbed);
+        let overload = busy.is_some_and(|busy| trial.spec.load_fps > busy.fps);
+        let is_better = self.telling.as_ref().is_none_or(|(kept, _)| overload || !kept);
+        if self.timeline.is_some() || !is_better || !trial.spec.by_slices || !trial.valid() {
+            return;
+        }
+        let timeline = self.testbed.timeline().map(Timeline::thinned);
+        let kept = timeline.map(|timeline| (overload, TrialTimeline { trial: trial.number, timeline }));
+        self.telling = kept.or(self.telling.take());
     }
 
     pub(crate) fn one(

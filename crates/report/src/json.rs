@@ -35,8 +35,8 @@ pub fn sweep(sweep: &SweepResult) -> Result<String, serde_json::Error> {
     written(&sweep, LEVELS + 3)
 }
 
-/// The results of several runs in the same way. Of each trial that is no latency trial the distribution of delays is left out:
-/// a thousand runs fit in a file.
+/// The results of several runs in the same way. Only latency trials keep the distribution of delays: a thousand runs fit in
+/// a file.
 ///
 /// # Errors
 /// As [`render`].

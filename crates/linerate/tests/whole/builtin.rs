@@ -375,6 +375,30 @@ fn an_ordinary_user_without_hugepages_gets_the_whole_job() {
 }
 
 #[test]
+fn a_result_keeps_one_telling_trial_over_time() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let [json, svg, again] = ["r.json", "r.svg", "again.svg"].map(|name| dir.path().join(name).display().to_string());
+    let device =
+        ["bench", "--dut", "l2", "--impair", "rate=1Mpps", "--upper", "2Mpps", "--frame-sizes", "64,1518", "-q"];
+    let args = [&device[..], &["--no-latency", "--json", &json, "--svg", &svg]].concat();
+    let ended = until_trusted(8, || linerate(&args));
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let read = |path: &str| std::fs::read_to_string(path).unwrap();
+    let result: serde_json::Value = serde_json::from_str(&read(&json)).unwrap();
+    let kept = &result["timeline"];
+    let trial = result["trials"].as_array().unwrap().iter().find(|trial| trial["number"] == kept["trial"]).unwrap();
+    assert_eq!(trial["spec"]["frame_size_bytes"], 64, "the first size");
+    let slices = kept["directions"][0].as_array().unwrap();
+    assert!((10..=400).contains(&slices.len()), "{}", slices.len());
+    let sum = |name: &str| slices.iter().map(|slice| slice[name].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("sent"), trial["directions"][0]["sent"].as_u64().unwrap());
+    assert!(sum("sent") + sum("refused") > sum("received"), "an overload loses frames");
+    assert_eq!(linerate(&["runs", "show", &json, "--svg", &again]).code, 0);
+    assert!(read(&svg).contains("Trial over time") && read(&svg) == read(&again));
+}
+
+#[test]
 fn forward_serves_another_tester_and_counts_what_it_did() {
     let _machine = exclusive();
     let dir = tempfile::tempdir().unwrap();

@@ -9,6 +9,7 @@ use super::{
     found::Found,
     goal::GoalResult,
     test::Test,
+    timeline::TrialTimeline,
     trial::{DirectionCounts, TrialRecord},
 };
 pub use super::{
@@ -67,6 +68,10 @@ pub struct RunResult {
     pub tests: Vec<TestResult>,
     /// Every trial in the order run, valid or not.
     pub trials: Vec<TrialRecord>,
+    /// One telling trial of a search by slices over time: at the first frame size with a figure (without any, at the last
+    /// one) the last overload, or else the last trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TrialTimeline>,
     /// What the reader should know, worst first.
     pub warnings: Vec<Warning>,
     /// How it stands.

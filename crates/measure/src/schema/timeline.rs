@@ -57,6 +57,57 @@ impl Timeline {
     }
 }
 
+/// Most slices of a direction of a timeline that a result keeps: neighbours are joined.
+pub const MOST_KEPT: usize = 400;
+
+impl Timeline {
+    /// The same in at most [`MOST_KEPT`] slices a direction, without those behind the last frame, and with so many absences
+    /// at most, the longest ones.
+    #[must_use]
+    pub fn thinned(&self) -> Self {
+        let last = |slices: &Vec<Slice>| slices.iter().rposition(|s| *s != Slice::default()).map_or(0, |last| last + 1);
+        let len = self.directions.iter().map(last).max().unwrap_or(0);
+        let each = len.div_ceil(MOST_KEPT).max(1);
+        let thin = |slices: &Vec<Slice>| slices.iter().take(len).collect::<Vec<_>>().chunks(each).map(joined).collect();
+        let end_s = len as f64 * self.slice_s;
+        let mut absences: Vec<Absence> = self.absences.iter().filter(|a| a.from_s < end_s).copied().collect();
+        absences.sort_by(|a, b| (b.to_s - b.from_s).total_cmp(&(a.to_s - a.from_s)));
+        absences.truncate(MOST_KEPT);
+        absences.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+        Self { slice_s: self.slice_s * each as f64, directions: self.directions.iter().map(thin).collect(), absences }
+    }
+}
+
+/// Neighbouring slices as one.
+fn joined(run: &[&Slice]) -> Slice {
+    let sum = |of: fn(&Slice) -> u32| run.iter().fold(0u32, |sum, s| sum.saturating_add(of(s)));
+    let least = |frames: fn(&Slice) -> u32, delay: fn(&Slice) -> u32| {
+        run.iter().filter(|s| frames(s) > 0).map(|s| delay(s)).min().unwrap_or(0)
+    };
+    let received: u64 = run.iter().map(|s| u64::from(s.received)).sum();
+    let delays: u128 = run.iter().map(|s| u128::from(s.received) * u128::from(s.mean_delay_ns)).sum();
+    Slice {
+        sent: sum(|s| s.sent),
+        refused: sum(|s| s.refused),
+        received: sum(|s| s.received),
+        min_delay_ns: least(|s| s.received, |s| s.min_delay_ns),
+        mean_delay_ns: delays.checked_div(u128::from(received)).unwrap_or(0) as u32,
+        arrived: sum(|s| s.arrived),
+        arrival_min_delay_ns: least(|s| s.arrived, |s| s.arrival_min_delay_ns),
+        duplicates: sum(|s| s.duplicates),
+    }
+}
+
+/// A trial of a run over time, [thinned](Timeline::thinned).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialTimeline {
+    /// Number of the trial.
+    pub trial: u32,
+    /// Its slices, joined.
+    #[serde(flatten)]
+    pub timeline: Timeline,
+}
+
 /// One slice of one direction. Frames unless said.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Slice {
@@ -109,4 +160,43 @@ pub enum Party {
     Tester,
     /// The built-in device's lcore, or the process of an outside one.
     Device,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn absence(from_s: f64, to_s: f64) -> Absence {
+        Absence { who: Party::Tester, from_s, to_s }
+    }
+
+    #[test]
+    fn a_thinned_timeline_has_all_frames_in_few_slices() {
+        let busy =
+            Slice { sent: 10, received: 8, min_delay_ns: 500, mean_delay_ns: 700, arrived: 8, ..Slice::default() };
+        let mut slices = vec![busy; 10_000];
+        slices[5].min_delay_ns = 300;
+        slices[6] = Slice { sent: 10, ..Slice::default() };
+        slices.extend([Slice::default(); 64]);
+        let mut absences: Vec<_> =
+            (0..1000).map(|i| absence(f64::from(i) * 1e-3, f64::from(i) * 1e-3 + 1e-5)).collect();
+        absences[500].to_s += 1e-4;
+        absences.push(absence(1.0001, 9.0));
+        let thin = Timeline { slice_s: 1e-4, directions: vec![slices, Vec::new()], absences }.thinned();
+        assert_eq!((thin.directions[0].len(), thin.directions[1].len(), thin.absences.len()), (400, 0, 400));
+        assert!((thin.slice_s - 25e-4).abs() < 1e-12);
+        let sum = |of: fn(&Slice) -> u32| thin.directions[0].iter().map(of).sum::<u32>();
+        assert_eq!((sum(|s| s.sent), sum(|s| s.received)), (100_000, 79_992));
+        let first = thin.directions[0][0];
+        assert_eq!((first.min_delay_ns, first.mean_delay_ns, first.lost()), (300, 700, 58));
+        assert!(thin.absences.iter().any(|a| a.to_s - a.from_s > 1e-4) && thin.absences.iter().all(|a| a.from_s < 1.0));
+    }
+
+    #[test]
+    fn a_short_timeline_stays_as_it_is() {
+        let one = Slice { sent: 1, received: 1, arrived: 1, ..Slice::default() };
+        let whole = Timeline { slice_s: 1e-3, directions: vec![vec![one; 3]], absences: vec![absence(0.0, 1e-3)] };
+        assert_eq!(whole.thinned(), whole);
+        assert_eq!(Timeline::default().thinned(), Timeline::default());
+    }
 }

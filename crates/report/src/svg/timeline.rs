@@ -1,6 +1,9 @@
 //! One trial over time: load, what came through, delay, and who was away.
 
-use measure::timeline::{Party, Slice, Timeline};
+use measure::{
+    result::RunResult,
+    timeline::{Party, Slice, Timeline},
+};
 
 use super::{
     canvas::{step, Anchor, Canvas, Plot, PANEL, WIDTH},
@@ -11,6 +14,11 @@ use crate::{num, text};
 
 /// Points of a curve: neighbouring slices are joined.
 const POINTS: usize = 600;
+/// Most directions of a trial.
+const DIRECTIONS: usize = 2;
+/// Slices that are shorter or longer are of no trial, seconds.
+const SHORTEST_S: f64 = 1e-9;
+const LONGEST_S: f64 = 1e6;
 /// Height of the bar of each party, and the distance of the next, pixels.
 const BAR: i32 = 12;
 
@@ -20,20 +28,48 @@ const BAR: i32 = 12;
 ///
 /// When nothing can be drawn: a trial without slices.
 pub fn timeline(timeline: &Timeline, title: &str) -> Result<String, SvgError> {
-    let panels = timeline.directions.len() as u32;
-    if panels == 0 || timeline.slice_s <= 0.0 {
+    let panels = panels(timeline);
+    if panels == 0 {
         return Err(SvgError("the trial has no slices to draw".to_owned()));
     }
     let mut out = String::new();
     {
         let canvas = Canvas::new(&mut out, WIDTH, PANEL * panels)?;
-        for (number, slices) in (0..).zip(&timeline.directions) {
-            let way = if panels > 1 { format!("{title}, direction {}", number + 1) } else { title.to_owned() };
-            panel(&canvas, number * PANEL as i32, timeline, slices, &way)?;
-        }
+        draw(&canvas, 0, timeline, title)?;
         canvas.finish()?;
     }
     Ok(out)
+}
+
+/// Panels that [`draw`] needs: one a direction, none where nothing can be drawn.
+pub(super) fn panels(timeline: &Timeline) -> u32 {
+    let drawable = (SHORTEST_S..=LONGEST_S).contains(&timeline.slice_s);
+    if drawable {
+        timeline.directions.len().min(DIRECTIONS) as u32
+    } else {
+        0
+    }
+}
+
+/// The directions of a trial from this height on, one below the other.
+pub(super) fn draw(canvas: &Canvas<'_>, top: i32, timeline: &Timeline, title: &str) -> Result<(), SvgError> {
+    for (number, slices) in (0..).zip(timeline.directions.iter().take(DIRECTIONS)) {
+        let several = timeline.directions.len() > 1;
+        let way = if several { format!("{title}, direction {}", number + 1) } else { title.to_owned() };
+        panel(canvas, top + number * PANEL as i32, timeline, slices, &way)?;
+    }
+    Ok(())
+}
+
+/// What the trial was that a result keeps over time.
+pub(super) fn title(result: &RunResult, number: u32) -> String {
+    match result.trials.iter().find(|trial| trial.number == number) {
+        Some(trial) => {
+            let spec = &trial.spec;
+            format!("{} at {}, trial {number}", spec.frame_size_bytes.with_unit("B"), spec.load_fps)
+        }
+        None => format!("trial {number}"),
+    }
 }
 
 /// A run of slices as one point.
@@ -97,7 +133,8 @@ fn panel(canvas: &Canvas<'_>, top: i32, timeline: &Timeline, slices: &[Slice], t
         let y = delays.bottom + 14 + i as i32 * (BAR + 6);
         canvas.line(vec![(rates.left, y + BAR), (rates.right, y + BAR)], GRID, 1)?;
         for away in timeline.absences.iter().filter(|a| a.who == who && a.from_s < seconds) {
-            let (from, to) = (rates.x(away.from_s / seconds), rates.x(away.to_s / seconds));
+            let x = |at_s: f64| rates.x((at_s / seconds).clamp(0.0, 1.0));
+            let (from, to) = (x(away.from_s), x(away.to_s));
             canvas.fill([(from, y), (to.max(from + 1), y + BAR)], Stroke::of(i).colour)?;
         }
         canvas.text(name, (rates.right + 16, y + BAR / 2), 16, INK, Anchor::Start)?;
@@ -148,6 +185,10 @@ mod tests {
     #[test]
     fn without_slices_there_is_no_picture() {
         assert!(timeline(&Timeline::default(), "").is_err());
+        for slice_s in [-1.0, 0.0, 1e-300, 1e300] {
+            assert!(timeline(&Timeline { slice_s, directions: vec![vec![Slice::default()]], absences: vec![] }, "")
+                .is_err());
+        }
         let empty = Timeline { slice_s: 1e-4, directions: vec![vec![]], absences: vec![] };
         assert!(timeline(&empty, "").is_ok());
     }

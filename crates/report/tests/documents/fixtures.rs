@@ -283,6 +283,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
         sizes,
         tests: Vec::new(),
         trials: vec![trial(1, 64, 14e6, Purpose::Search, 1_200), trial(2, 64, 12.3e6, Purpose::AtThroughput, 0)],
+        timeline: None,
         warnings: vec![Warning {
             kind: WarningKind::NoHugepages,
             text: "no hugepages are free, so rates are lower: echo 512 | sudo tee /proc/sys/vm/nr_hugepages".into(),

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use insta::assert_snapshot;
 use measure::{
     result::{Outcome, RunResult, SizeResult, Standing, Warning, WarningKind},
+    timeline::{Absence, Party, Slice, Timeline, TrialTimeline},
     trial::{Purpose, Rule},
 };
-use report::{csv, run, selftest, trial_line, Audience, Detail, Style, Topic};
+use report::{csv, run, selftest, svg, trial_line, Audience, Detail, Style, Topic};
 
 use crate::fixtures::*;
 
@@ -264,4 +265,21 @@ fn an_outcome_that_is_no_answer_shows_no_rate() {
     for size in ["256 ", "512 ", "1024 ", "1280 "] {
         assert!(!row(size).trim_start()[size.len()..].contains(|c: char| c.is_ascii_digit()), "{}", row(size));
     }
+}
+
+#[test]
+fn the_picture_has_the_trial_over_time_that_the_result_keeps() {
+    let busy = Slice { sent: u32::MAX, received: 80, min_delay_ns: 2_500, ..Slice::default() };
+    let away = |from_s, to_s| Absence { who: Party::Device, from_s, to_s };
+    let absences = vec![away(-1e300, 1e300), away(0.001, 0.002), away(0.02, 0.01)];
+    let kept = |directions: usize| {
+        let timeline =
+            Timeline { slice_s: 1e-4, directions: vec![vec![busy; 300]; directions], absences: absences.clone() };
+        let run = RunResult { timeline: Some(TrialTimeline { trial: 1, timeline }), ..ten_gig() };
+        svg::render(&run).unwrap()
+    };
+    let (none, one, nine) = (svg::render(&ten_gig()).unwrap(), kept(1), kept(9));
+    let panels = |svg: &str| svg.matches("Trial over time").count();
+    assert_eq!((panels(&none), panels(&one), panels(&nine), panels(&kept(0))), (0, 1, 2, 0));
+    assert!(one.contains("64 B at 14.00 Mpps, trial 1"));
 }

@@ -3,6 +3,7 @@
 use measure::{
     result::{MixFacts, RunResult, SCHEMA},
     shape::{LoadShape, ReplayCounts},
+    timeline::{Absence, Party, Slice, Timeline, TrialTimeline},
     trial::DirectionCounts,
 };
 use serde_json::Value;
@@ -48,15 +49,18 @@ fn names(value: &Value, path: &str, found: &mut Vec<String>) {
 #[test]
 fn every_field_is_described() {
     let mut found = vec![];
+    let away = Absence { who: Party::Tester, from_s: 0.0, to_s: 1e-3 };
     let mut mixed = ten_gig();
     mixed.mixes = MixFacts::of(&["imix=64-1518:seed=7", "imix=50%x64:50%x128"].map(|text| text.parse().unwrap()));
-    for r in [ten_gig(), every_outcome(), mlrsearch(), tests(), mixed] {
-        names(&serde_json::to_value(r).unwrap(), "", &mut found);
-    }
+    let slice = Timeline { slice_s: 1e-3, directions: vec![vec![Slice::default()]], absences: vec![away] };
+    mixed.timeline = Some(TrialTimeline { trial: 1, timeline: slice });
     let (shape, counts) = (
         LoadShape::Replay { frames: 1, capture_frames: 1, capture_bytes: 64, speed: None, max_gap_s: None },
         ReplayCounts::default(),
     );
+    for r in [ten_gig(), every_outcome(), mlrsearch(), tests(), mixed] {
+        names(&serde_json::to_value(r).unwrap(), "", &mut found);
+    }
     for replay in [
         serde_json::to_value(shape),
         serde_json::to_value(DirectionCounts { replay: Some(counts), ..DirectionCounts::default() }),

@@ -48,7 +48,7 @@ fn refuse(args: &BenchArgs) -> Result<(), Failure> {
     ];
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag}: is of one run: leave out --repeat, or write all runs with --json FILE"
+            "{flag}: is written of one run: leave out --repeat, or write all runs with --json FILE"
         ))),
         None => Ok(()),
     }
