@@ -93,18 +93,32 @@ fn show_sweep(args: &ShowArgs, sweep: &SweepResult, wanted: &OutputArgs) -> Resu
 }
 
 fn show_repeat(args: &ShowArgs, repeat: &RepeatResult, wanted: &OutputArgs) -> Result<(), Failure> {
-    if args.baseline.is_some() {
-        return Err(Failure::usage("--baseline: compares one run: give a result of one run"));
-    }
     let no_picture = || Failure::usage("--svg: several runs of a plan have no picture: give a result of one run");
     args.svg.as_ref().map_or(Ok(()), |_| Err(no_picture()))?;
-    let document = Document::of(vec![report::repeat::sheet(repeat), report::repeat::standing(repeat)]);
+    let sheet = match &args.baseline {
+        None => report::repeat::sheet(repeat),
+        Some(path) => match stored::read_any(path)? {
+            Stored::Repeat(old) => {
+                layout::compare_repeats(repeat, &old).map_err(|why| not_compared(&args.files[0], path, &why))?
+            }
+            Stored::Run(_) | Stored::Sweep(_) => {
+                return Err(Failure::usage(format!(
+                    "--baseline {}: must hold several runs of a plan (bench --repeat N), as the new result does",
+                    path.display()
+                )))
+            }
+        },
+    };
+    let document = Document::of(vec![sheet, report::repeat::standing(repeat)]);
     let none = || Ok(String::new());
     let documents = Documents {
         json: &|| report::json::repeat(repeat).map_err(|e| e.to_string()),
         svg: &none,
         markdown: &|| Ok(report::markdown::render(&document)),
-        csv: &|| Ok(report::repeat::csv(repeat)),
+        csv: &|| match args.baseline {
+            None => Ok(report::repeat::csv(repeat)),
+            Some(_) => Ok(report::csv::figures(&document)),
+        },
         csv_tests: &none,
         table: &|written| table(&document, args, written),
     };

@@ -9,7 +9,7 @@ use std::{fs, path::Path, thread::sleep, time::Duration};
 use serde_json::Value;
 use support::{
     tester::{linerate, start},
-    words::without_figures,
+    words::{lines_with, without_figures},
     Words,
 };
 
@@ -55,7 +55,13 @@ fn whole_runs_are_one_table_and_one_result() {
     assert_eq!(linerate(&["runs", "show", all, "--layout", "onp"]).code, 0);
     let mut words = Words::new();
     words.add("table", &without_figures(&table(&ended.stdout)));
-    for refused in [&["--svg", "p.svg"][..], &["--baseline", all]] {
+    let against = linerate(&["runs", "show", all, "--baseline", all]);
+    assert_eq!((against.code, against.stderr.as_str()), (0, ""));
+    let lines = lines_with(&against.stdout, &["new against old", "frame", "noise"]);
+    words.add("compared", &without_figures(&lines));
+    let one = dir.path().join("one.json").display().to_string();
+    assert_eq!(linerate(&[&SIM[..], &["--json", &one]].concat()).code, 0);
+    for refused in [&["--svg", "p.svg"][..], &["--baseline", &one]] {
         let args = [&["runs", "show", all][..], refused].concat();
         words.refused_in_a_line(2, &args, &linerate(&args));
     }

@@ -119,9 +119,10 @@ fn what_does_not_compare_is_refused_before_it_is_measured() {
     let few = result(dir.path(), "few.json", "3M", &["--frame-sizes", "64", "--flows", "9"]);
     let shown = linerate(&["runs", "show", &few, "--baseline", &old]);
     words.refused_in_a_line(2, &["few", "old"], &shown);
-    for args in
-        [&["--quick", "--link", "25G", "--both-ways", "--baseline", &old][..], &["--dut", "sim", "--baseline", &old]]
-    {
+    for args in [
+        &["--quick", "--link", "25G", "--both-ways", "--baseline", &old][..],
+        &["--plan", "rfc2544", "--dut", "sim", "--baseline", &old],
+    ] {
         words.refused_in_a_line(2, args, &bench(args));
     }
     insta::assert_snapshot!(words);

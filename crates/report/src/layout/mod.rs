@@ -5,11 +5,13 @@
 
 mod columns;
 mod compare;
+mod compare_repeats;
 mod differences;
 mod kind;
 mod sheet;
 
 pub use compare::compare;
+pub use compare_repeats::compare_repeats;
 pub use differences::plan_against;
 pub use kind::Layout;
 pub use sheet::sheet;

@@ -5,7 +5,7 @@ use measure::{
     repeat::{sizes, RepeatResult, REPEAT_SCHEMA},
     result::{Outcome, RunResult, SizeResult, Standing},
 };
-use report::{json, markdown, repeat, terminal, Detail, Document, Style};
+use report::{json, layout::compare_repeats, markdown, repeat, terminal, Detail, Document, Style};
 
 use crate::fixtures::*;
 
@@ -85,13 +85,33 @@ fn what_is_written_reads_back() {
     let read: RepeatResult = serde_json::from_str(&text).unwrap();
     assert_eq!((read.sizes, read.runs.len()), (repeat.sizes, 10));
     let page = include_str!("../../../../docs/results-schema.md");
-    let value = serde_json::to_value(&ten()).unwrap();
+    let value = serde_json::to_value(ten()).unwrap();
     let (outer, size) = (value.as_object().unwrap(), &value["sizes"][0]);
     let remark = value["sizes"][2]["remarks"][0].as_object().unwrap();
     let of_size = size.as_object().unwrap().keys().chain(size["figures"].as_object().unwrap().keys());
     for name in outer.keys().chain(of_size).chain(remark.keys()) {
         assert!(page.contains(&format!("| `{name}` |")), "docs/results-schema.md does not describe `{name}`");
     }
+}
+
+#[test]
+fn new_runs_compare_with_old_ones() {
+    let (new, mut old) = (ten(), ten());
+    for run in &mut old.runs {
+        run.sizes.iter_mut().filter(|s| s.frame_size_bytes == size(512)).for_each(|s| {
+            *s = around(512, 4.9e6 + s.throughput_fps.map_or(0.0, |fps| fps.get() - 5e6));
+        });
+    }
+    old.sizes = sizes(&old.runs);
+    let sheet = compare_repeats(&new, &old).unwrap();
+    insta::assert_snapshot!(
+        "repeats_compared",
+        terminal::render(&Document::of(vec![sheet]), Detail::Short, &Style::PIPE, &[])
+    );
+    old.runs[0].plan_name = "other".to_owned();
+    assert_eq!(compare_repeats(&new, &old).unwrap_err().len(), 1);
+    old.runs.clear();
+    assert_eq!(compare_repeats(&new, &old).unwrap_err().len(), 1);
 }
 
 #[test]
