@@ -231,6 +231,9 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         "--frame-sizes",
         "64",
         "--no-latency",
+        // With real-time priority on both CPUs nobody runs who could freeze it.
+        "--realtime",
+        "off",
         "--json",
         json.to_str().unwrap(),
     ];
@@ -251,7 +254,7 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         assert!((196e3..=202e3).contains(&found), "{answer}");
         let trials = result["trials"].as_array().unwrap();
         // The slices of a frozen device are set aside. The rest of the trial counts.
-        let aside = |t: &&serde_json::Value| t["evidence"]["aside_s"].as_f64().unwrap() >= 0.03;
+        let aside = |t: &&serde_json::Value| t["evidence"]["aside_s"].as_f64().unwrap_or_default() >= 0.03;
         // A freeze may fall between two trials.
         let hit = trials.iter().filter(aside).count() > 0;
         if !hit && Instant::now() < until {
