@@ -14,7 +14,7 @@ pub(crate) struct Device {
     pub buffer: f64,
     /// Delay without a queue, seconds.
     pub base: f64,
-    /// It works for the last of so many slices only, and then for all of them.
+    /// It works in the last of every N slices only, and then for all of them: N.
     pub batch: usize,
     /// Seconds that its delay grows by in a second, whatever the load; negative: it shrinks.
     pub drift: f64,
