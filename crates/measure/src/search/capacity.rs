@@ -33,6 +33,8 @@ const MOST_PASSES: usize = 12;
 const OVERLOAD: f64 = 1.1;
 /// The most it is raised to where a buffer takes the excess of a trial.
 const MOST_OVERLOAD: f64 = 8.0;
+/// Share of a load from which on the tester has offered it.
+const REACHED: f64 = 0.995;
 /// First distance of the load below, as a share of the rate.
 const BELOW: f64 = 0.002;
 /// Trials at a load below of which one may fail.
@@ -105,6 +107,8 @@ pub struct CapacitySearch {
     /// Loads above the rate or just below it that did not.
     failed: Vec<f64>,
     passes: usize,
+    /// Loads above the rate that passed, since the tester offered less.
+    short: usize,
     tries: u32,
     unclear: u32,
     trials: Vec<u32>,
@@ -138,6 +142,7 @@ impl CapacitySearch {
             passed: Vec::new(),
             failed: Vec::new(),
             passes: 0,
+            short: 0,
             tries: 0,
             unclear: 0,
             trials: Vec::new(),
@@ -272,7 +277,7 @@ impl CapacitySearch {
                 self.passed.push(pass(offered));
                 self.passes += 1;
                 if self.passes >= PASSES {
-                    let tester = self.config.upper_is_tester || offered < self.top() * 0.995;
+                    let tester = self.config.upper_is_tester || offered < self.top() * REACHED;
                     self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, None);
                 }
             }
@@ -288,6 +293,7 @@ impl CapacitySearch {
         let load = spec.load_fps.get();
         match shown {
             Shown::Busy(_) => {
+                self.short = 0;
                 if self.degrades() {
                     self.failed.push(load);
                 }
@@ -301,6 +307,13 @@ impl CapacitySearch {
                 self.measured.clear();
                 if load >= self.top() {
                     (self.phase, self.passes) = (Phase::Top, 1);
+                } else if offered < load * REACHED {
+                    // The tester offers no more: what was lost at a load that it did not offer either is no limit.
+                    self.short += 1;
+                    if self.short >= PASSES {
+                        self.failed.clear();
+                        self.end(Outcome::TesterLimited, None);
+                    }
                 } else {
                     self.expected = offered * OVERLOAD;
                 }

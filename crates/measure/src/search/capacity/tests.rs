@@ -78,6 +78,15 @@ fn a_tester_that_is_the_limit_is_named_with_what_it_offered() {
 }
 
 #[test]
+fn a_loss_by_accident_hides_no_limit_of_the_tester() {
+    let mut world = World { tester: 9e6, accident: 500, ..World::new(12e6, 512.0, 6) };
+    let answer = world.find(Method::Rfc2544);
+    assert_eq!((answer.outcome, answer.upper_bound), (Outcome::TesterLimited, None), "{answer:?}");
+    let (lower, _) = ends(&answer, 9e6);
+    assert!((lower - 1.0).abs() < 1e-3 && world.trials <= 6, "{lower} {}", world.trials);
+}
+
+#[test]
 fn a_tester_that_is_always_away_ends_soon_with_what_it_has() {
     let mut world = World { tester_away: 0.99, ..World::new(5e6, 128.0, 5) };
     let answer = world.find(Method::Rfc2544);
