@@ -308,7 +308,7 @@ impl CapacitySearch {
                 if load >= self.top() {
                     (self.phase, self.passes) = (Phase::Top, 1);
                 } else if offered < load * REACHED {
-                    // The tester offers no more: what was lost at a load that it did not offer either is no limit.
+                    // The tester offers no more, so a loss at a higher load says nothing about a limit of the device.
                     self.short += 1;
                     if self.short >= PASSES {
                         self.failed.clear();
