@@ -44,7 +44,7 @@ impl<T: Testbed> Controller<'_, T> {
         if self.timeline.is_none() && answer.outcome.has_figure() {
             self.timeline = self.telling.take().map(|(_, timeline)| timeline);
         }
-        let mut notes: Vec<String> = answer.reason.iter().cloned().collect();
+        let mut notes: Vec<String> = answer.reason().into_iter().collect();
         let mut confirmed = None;
         if self.plan.wants_latency() && answer.outcome.has_figure() {
             confirmed = self.confirm(&mut answer, &at, most, &mut notes)?;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use flow::{
-    export::{ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats, UdpSpec},
+    export::{Change, ExportEvent, ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats, UdpSpec},
     ipfix::{Collector, CollectorSpec, Counts, Decoder, Limits},
     protocol::ExportTotals,
     Record,
@@ -24,7 +24,7 @@ use flow::{
 use ipfix_support::{record, wait_for, Given};
 
 type Flows = Arc<Mutex<Vec<Record>>>;
-type Lines = Arc<Mutex<Vec<String>>>;
+type Events = Arc<Mutex<Vec<ExportEvent>>>;
 
 const ANY: &str = "127.0.0.1:0";
 const SECONDS: Duration = Duration::from_secs(20);
@@ -44,11 +44,11 @@ fn spec(sinks: &[SinkSpec]) -> ExportSpec {
     ExportSpec { sinks: sinks.to_vec(), biflow: true, message_bytes: Some(1400), ..ExportSpec::default() }
 }
 
-fn start(spec: &ExportSpec) -> (Exporter, Given, Lines) {
-    let (given, lines) = (Given::default(), Lines::default());
-    let into = Arc::clone(&lines);
-    let log = Arc::new(move |line: &str| into.lock().unwrap().push(line.to_string()));
-    (Exporter::start(spec, given.boxed(), log).unwrap(), given, lines)
+fn start(spec: &ExportSpec) -> (Exporter, Given, Events) {
+    let (given, events) = (Given::default(), Events::default());
+    let into = Arc::clone(&events);
+    let log = Arc::new(move |event: &ExportEvent| into.lock().unwrap().push(event.clone()));
+    (Exporter::start(spec, given.boxed(), log).unwrap(), given, events)
 }
 
 fn some(n: u64) -> Vec<Record> {
@@ -67,17 +67,21 @@ fn tcp(to: SocketAddr) -> SinkSpec {
     SinkSpec::Tcp(to.to_string())
 }
 
-/// What an exporter says of a sink: only its lines tell when it changes.
-const UP: &str = ": up";
-const DOWN: &str = ": down";
-const QUEUE_FULL: &str = "is full";
-/// What the kernel says.
-const REFUSED: &str = "refused";
-const NO_FILE: &str = "No such file";
-const DISK_FULL: &str = "No space left";
+/// How many of the events are such a change.
+fn count(log: &Events, is: impl Fn(&Change) -> bool) -> usize {
+    log.lock().unwrap().iter().filter(|event| is(&event.change)).count()
+}
 
-fn lines_with(lines: &Lines, what: &str) -> usize {
-    lines.lock().unwrap().iter().filter(|line| line.contains(what)).count()
+fn ups(log: &Events) -> usize {
+    count(log, |change| *change == Change::Up)
+}
+
+fn downs(log: &Events) -> usize {
+    count(log, |change| matches!(change, Change::Down { .. }))
+}
+
+fn downs_by(log: &Events, why: ErrorKind) -> usize {
+    count(log, |change| matches!(change, Change::Down { kind, .. } if *kind == why))
 }
 
 #[test]
@@ -150,32 +154,32 @@ fn templates_are_sent_again() {
 #[test]
 fn nobody_listens_over_udp() {
     let to = UdpSocket::bind(ANY).unwrap().local_addr().unwrap();
-    let (exporter, given, lines) = start(&spec(&[udp(to)]));
+    let (exporter, given, events) = start(&spec(&[udp(to)]));
     given.put(some(1000));
-    wait_for("the refusal", || lines_with(&lines, REFUSED) == 1);
+    wait_for("the refusal", || downs_by(&events, ErrorKind::ConnectionRefused) == 1);
     assert!(!exporter.stats()[0].up);
     // Somebody does: what was queued arrives.
     let (collector, flows) = collector(Some(&to.to_string()), None);
     wait_for("the records", || flows.lock().unwrap().len() == 1000);
-    wait_for("the line", || lines_with(&lines, UP) == 1);
+    wait_for("the line", || ups(&events) == 1);
     // And ends: what goes out then is lost, but for the message after which the refusal came it is known.
     collector.stop();
     given.put(some(100));
     let stats = exporter.finish(Duration::from_millis(500));
     assert_eq!(stats[0].totals, totals(1100, 1000, 100));
-    assert_eq!(lines.lock().unwrap().len(), 3, "{lines:?}");
+    assert_eq!(events.lock().unwrap().len(), 3, "{events:?}");
 }
 
 #[test]
 fn a_collector_over_tcp_dies_and_comes_back() {
     let (first, flows) = collector(None, Some(ANY));
     let to = first.tcp().unwrap();
-    let (exporter, given, lines) = start(&spec(&[tcp(to)]));
+    let (exporter, given, events) = start(&spec(&[tcp(to)]));
     given.put(some(100));
     wait_for("records", || flows.lock().unwrap().len() == 100);
     assert!(exporter.stats()[0].up);
     assert_eq!(first.stop().lost, 0);
-    wait_for("the end to be seen", || lines_with(&lines, DOWN) >= 1);
+    wait_for("the end to be seen", || downs(&events) >= 1);
     given.put(some(200));
     let (second, flows) = collector(None, Some(&to.to_string()));
     wait_for("records", || flows.lock().unwrap().len() == 200);
@@ -183,7 +187,7 @@ fn a_collector_over_tcp_dies_and_comes_back() {
     let counts = second.stop();
     // A new session: templates again, and the sequence anew.
     assert_eq!((counts.flows, counts.templates, counts.lost, counts.without_template), (200, 6, 0, 0));
-    assert_eq!(lines_with(&lines, UP), 2, "{lines:?}");
+    assert_eq!(ups(&events), 2, "{events:?}");
 }
 
 /// One that accepts and never reads, beside one that works.
@@ -192,11 +196,11 @@ fn a_slow_collector_costs_itself_only() {
     let stuck = TcpListener::bind(ANY).unwrap();
     let (collector, flows) = collector(None, Some(ANY));
     let sinks = [tcp(stuck.local_addr().unwrap()), tcp(collector.tcp().unwrap())];
-    let (exporter, given, lines) = start(&ExportSpec { queue: 20_000, ..spec(&sinks) });
+    let (exporter, given, events) = start(&ExportSpec { queue: 20_000, ..spec(&sinks) });
     let held = stuck.accept().unwrap();
     // Far more than the kernel's buffers and the queue hold.
     let mut sent = 0;
-    while lines_with(&lines, QUEUE_FULL) == 0 {
+    while count(&events, |change| matches!(change, Change::QueueFull { .. })) == 0 {
         given.put(some(10_000));
         sent += 10_000;
         wait_for("the other", || flows.lock().unwrap().len() == sent);
@@ -214,9 +218,9 @@ fn a_slow_collector_costs_itself_only() {
 fn a_directory_that_is_missing_and_comes() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("later").join("flows.jsonl");
-    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    let (exporter, given, events) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
     given.put(some(10));
-    wait_for("the line", || lines_with(&lines, NO_FILE) == 1);
+    wait_for("the line", || downs_by(&events, ErrorKind::NotFound) == 1);
     fs::create_dir(path.parent().unwrap()).unwrap();
     wait_for("the file", || exporter.stats()[0].totals.sent == 10);
     // Removed under our hands: what comes later is in the new one.
@@ -267,12 +271,12 @@ fn files_are_rotated_by_age_if_something_is_in_them() {
 
 #[test]
 fn the_disk_is_full() {
-    let (exporter, given, lines) = start(&spec(&["json:/dev/full".parse().unwrap()]));
+    let (exporter, given, events) = start(&spec(&["json:/dev/full".parse().unwrap()]));
     given.put(some(10));
-    wait_for("the line", || lines_with(&lines, DISK_FULL) == 1);
+    wait_for("the line", || downs_by(&events, ErrorKind::StorageFull) == 1);
     // However often it is tried, it is said once, and a device is left where it is.
     thread::sleep(Duration::from_millis(700));
-    assert_eq!(lines_with(&lines, DISK_FULL), 1, "{lines:?}");
+    assert_eq!(downs_by(&events, ErrorKind::StorageFull), 1, "{events:?}");
     assert_eq!(exporter.finish(Duration::from_millis(100))[0].totals, totals(10, 0, 10));
     assert!(Path::new("/dev/full").exists());
 }
@@ -314,9 +318,9 @@ fn a_small_disk_keeps_whole_lines() {
 fn small_disk_child() {
     let Some(directory) = child_path() else { return };
     let path = directory.join("flows.jsonl");
-    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    let (exporter, given, events) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
     let mut n = 0;
-    while lines_with(&lines, DISK_FULL) == 0 {
+    while downs_by(&events, ErrorKind::StorageFull) == 0 {
         given.put(some(50));
         n += 50;
         thread::sleep(Duration::from_millis(5));
@@ -326,7 +330,7 @@ fn small_disk_child() {
     assert_eq!(held.lines().count() as u64, exporter.stats()[0].totals.sent);
     // Room again: it goes on.
     fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
-    wait_for("the rest", || lines_with(&lines, UP) == 2);
+    wait_for("the rest", || ups(&events) == 2);
     let stats: Vec<SinkStats> = exporter.finish(Duration::from_millis(200));
     let ExportTotals { records, sent, dropped } = stats[0].totals;
     assert_eq!((records, sent + dropped), (n, n));
@@ -355,10 +359,10 @@ fn killed_it_leaves_whole_lines() {
     let before = text.lines().count();
     // The kill may have left the begin of it.
     let half = text.len() - text.rfind('\n').unwrap() - 1;
-    let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+    let (exporter, given, events) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
     given.put(some(7));
     assert_eq!(exporter.finish(SECONDS)[0].totals, totals(7, 7, 0));
-    assert_eq!(lines_with(&lines, &format!("removed {half} bytes")), 1, "{lines:?}");
+    assert_eq!(count(&events, |change| *change == Change::LineRemoved { bytes: half as u64 }), 1, "{events:?}");
     let text = fs::read_to_string(&path).unwrap();
     assert_eq!(text.lines().count(), before - 1 + 7);
     assert!(text.lines().all(|line| serde_json::from_str::<Record>(line).is_ok()));
@@ -380,10 +384,10 @@ fn a_file_that_is_none_of_ours_is_left_alone() {
     let path = directory.path().join("important");
     for content in [vec![b'x'; 10_000], b"a line\nand a half".to_vec()] {
         fs::write(&path, &content).unwrap();
-        let (exporter, given, lines) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
+        let (exporter, given, events) = start(&spec(&[SinkSpec::Json(FileSpec::new(&path))]));
         given.put(some(3));
         assert_eq!(FileSpec::new(&path).check().unwrap_err().kind(), ErrorKind::InvalidData);
-        wait_for("the line", || lines_with(&lines, DOWN) == 1);
+        wait_for("the line", || downs(&events) == 1);
         assert_eq!(exporter.finish(Duration::ZERO)[0].totals, totals(3, 0, 3));
         assert_eq!(fs::read(&path).unwrap(), content);
     }
@@ -397,9 +401,9 @@ fn a_file_that_another_logger_writes_is_left_to_it() {
     given.put(some(3));
     wait_for("records", || one.stats()[0].totals.sent == 3);
     assert_eq!(file.check().unwrap_err().kind(), ErrorKind::ResourceBusy);
-    let (other, given, lines) = start(&spec(&[SinkSpec::Json(file.clone())]));
+    let (other, given, events) = start(&spec(&[SinkSpec::Json(file.clone())]));
     given.put(some(5));
-    wait_for("the line", || lines_with(&lines, DOWN) == 1);
+    wait_for("the line", || downs(&events) == 1);
     assert_eq!(other.finish(Duration::ZERO)[0].totals, totals(5, 0, 5));
     assert_eq!(one.finish(SECONDS)[0].totals, totals(3, 3, 0));
     assert_eq!(fs::read_to_string(&file.path).unwrap().lines().count(), 3);
@@ -429,6 +433,20 @@ fn a_paced_collector_gets_all() {
     assert_eq!(flows.lock().unwrap().len(), 2000);
 }
 
+#[test]
+fn each_event_is_a_line() {
+    let changes = [
+        Change::Up,
+        Change::Down { kind: ErrorKind::StorageFull, why: "No space left on device (os error 28)".into() },
+        Change::QueueFull { room: 262_144 },
+        Change::QueueDrained { dropped: 17 },
+        Change::LineRemoved { bytes: 12 },
+        Change::RateRaised { left: 1999, from: 1, to: 625 },
+    ];
+    let line = |change| ExportEvent { sink: "udp:10.0.0.1:4739".into(), change }.to_string();
+    insta::assert_snapshot!(changes.map(line).join("\n"));
+}
+
 /// A pace that would take hours is lifted at the end, so that what is left leaves in time; with no time at all it is
 /// dropped, and counted.
 #[test]
@@ -439,13 +457,13 @@ fn the_end_lifts_the_pace() {
     let (exporter, given, _) = start(&spec(&[SinkSpec::Udp(slow.clone())]));
     given.put(some(2000));
     wait_for("the first message", || exporter.stats()[0].messages > 1);
-    let lines = exporter.hasten(2000, Duration::from_secs(4));
-    assert!(lines.len() == 1 && lines[0].contains("1/s"), "{lines:?}");
+    let raised = exporter.hasten(2000, Duration::from_secs(4));
+    let [ExportEvent { change: Change::RateRaised { left, from: 1, to: rate }, .. }] = raised[..] else {
+        panic!("{raised:?}");
+    };
     // How many are left depends on what has been sent.
-    let figure = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
-    let words: Vec<_> = lines[0].split(' ').map(|word| if figure(word) { "#" } else { word }).collect();
-    insta::assert_snapshot!(words.join(" ").replace(&to, "[address]"), @"export to udp:[address]: # records left at the end: rate raised from # to #");
-    assert_eq!(exporter.hasten(2000, SECONDS), Vec::<String>::new());
+    assert!((1..=2000).contains(&left) && (left / 4..=left).contains(&rate), "{left} {rate}");
+    assert_eq!(exporter.hasten(2000, SECONDS), []);
     assert_eq!(exporter.finish(SECONDS)[0].totals, totals(2000, 2000, 0));
 
     let (exporter, given, _) = start(&spec(&[SinkSpec::Udp(slow)]));

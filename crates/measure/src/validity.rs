@@ -18,7 +18,7 @@ pub const MAX_CLOCK_DRIFT_PPM: f64 = 500.0;
 /// burst that are 20 us late; the rest is the turn of its loop in which it does.
 pub const BURST_SLACK_S: f64 = 50e-6;
 
-/// Most percent of a steady load that the tester may fail to offer where the load need not be exact.
+/// Most percent of a steady load, or of one in bursts, that the tester may fail to offer where the load need not be exact.
 const COUNTS_AS_OFFERED_PERCENT: u64 = 5;
 
 /// What a trial is judged on.
@@ -149,10 +149,11 @@ fn passed_anyway(trial: &TrialRecord) -> bool {
 }
 
 /// The share of the load that the tester may fail to offer. A trial whose load need not be exact counts at the load that was
-/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load that no whole-trial search has asked for.
+/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load, or in bursts, that no whole-trial search has asked for.
 fn tolerated_shortfall(e: &Evidence<'_>) -> Ratio {
     let spec = &e.trial.spec;
-    let counts_as_offered = spec.shape.is_steady() && matches!(spec.purpose, Purpose::Test | Purpose::Single);
+    let goes_on = matches!(spec.shape, LoadShape::Steady | LoadShape::Bursts { .. });
+    let counts_as_offered = goes_on && matches!(spec.purpose, Purpose::Test | Purpose::Single);
     let most = Ratio::of(COUNTS_AS_OFFERED_PERCENT, 100);
     match counts_as_offered && e.trust.offered_tolerance < most {
         true => most,

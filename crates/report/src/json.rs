@@ -1,7 +1,8 @@
 //! The result itself, as `docs/results-schema.md` describes it.
 //!
-//! What repeats what other fields say is left out of the file: the distribution of delays of a trial that counts for
-//! nothing, counters of zero, and nodes of the data plane that were never called. Every count of every trial is kept.
+//! What repeats what other fields say is left out of the file: counters of zero, and nodes of the data plane that were never
+//! called. A discarded trial keeps its counts, what disturbed it and why it is invalid, not its delays, slices and nodes: on
+//! a busy machine there are hundreds.
 
 use std::io;
 
@@ -60,7 +61,9 @@ pub fn stored(result: &RunResult) -> RunResult {
 fn slim(trial: &mut TrialRecord) {
     // The one trial of `linerate trial` is shown whole, valid or not.
     if !trial.valid() && trial.spec.purpose != Purpose::Single {
-        without_histograms(trial);
+        trial.evidence = None;
+        trial.directions.iter_mut().for_each(|d| (d.latency, d.windows) = (None, Vec::new()));
+        trial.dut.iter_mut().for_each(|dut| dut.nodes.clear());
     }
     if let Some(dut) = &mut trial.dut {
         dut.counters.retain(|_, n| *n > 0);

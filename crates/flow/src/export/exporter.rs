@@ -13,8 +13,9 @@ use std::{
 
 use super::{
     counters::Counters,
+    event::{Change, ExportEvent, Log},
     jsonl::JsonLines,
-    output::{Log, Output},
+    output::Output,
     pace::Floor,
     queue::Queue,
     sink::Sink,
@@ -113,8 +114,8 @@ impl Exporter {
     }
 
     /// Raises the rate of paced sinks so that all records are sent within about `within`. `in_all` is how many records each
-    /// sink gets in all. Returns one line for each sink whose rate was raised.
-    pub fn hasten(&self, in_all: u64, within: Duration) -> Vec<String> {
+    /// sink gets in all. Returns an event for each sink whose rate was raised.
+    pub fn hasten(&self, in_all: u64, within: Duration) -> Vec<ExportEvent> {
         self.sinks.iter().filter_map(|sink| sink.hasten(in_all, within)).collect()
     }
 
@@ -191,7 +192,7 @@ impl Running {
         Ok(Self { name, pace, floor, queue, counters, ended, thread: Some(thread) })
     }
 
-    fn hasten(&self, in_all: u64, within: Duration) -> Option<String> {
+    fn hasten(&self, in_all: u64, within: Duration) -> Option<ExportEvent> {
         let pace = self.pace?;
         let settled = self.counters.totals();
         let left = in_all.saturating_sub(settled.sent).saturating_sub(settled.dropped);
@@ -199,9 +200,8 @@ impl Running {
         #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rate = (left as f64 / (0.8 * within.as_secs_f64()).max(1e-3)).ceil() as u64;
         let before = self.floor.fetch_max(rate, Ordering::Relaxed);
-        (rate > pace.max(before)).then(|| {
-            format!("export to {}: {left} records left at the end: rate raised from {pace}/s to {rate}/s", self.name)
-        })
+        (rate > pace.max(before))
+            .then(|| ExportEvent { sink: self.name.clone(), change: Change::RateRaised { left, from: pace, to: rate } })
     }
 
     fn stats(&self) -> SinkStats {
@@ -233,6 +233,10 @@ impl Gate {
         Self { name: sink.name.clone(), queue, counters, log, dropping: None }
     }
 
+    fn log(&self, change: Change) {
+        (self.log)(&ExportEvent { sink: self.name.clone(), change });
+    }
+
     fn is_down(&self) -> bool {
         self.counters.down.load(Ordering::Relaxed)
     }
@@ -249,12 +253,12 @@ impl Gate {
             self.counters.dropped(rest);
             let room = self.queue.room();
             if self.dropping.is_none() {
-                (self.log)(&format!("export to {}: its queue of {room} records is full: dropping records", self.name));
+                self.log(Change::QueueFull { room });
             }
             *self.dropping.get_or_insert(0) += rest.len() as u64;
         } else if let Some(n) = self.dropping.filter(|_| queued <= self.queue.room() / 2) {
             self.dropping = None;
-            (self.log)(&format!("export to {}: its queue has room again; {n} records were dropped", self.name));
+            self.log(Change::QueueDrained { dropped: n });
         }
     }
 }

@@ -11,8 +11,9 @@ use std::{
 
 use super::{
     counters::Counters,
+    event::{Change, ExportEvent, Log},
     json_file::{lock_alone, whole_lines},
-    output::{Log, Output, Trouble},
+    output::{Output, Trouble},
     spec::FileSpec,
 };
 use crate::Record;
@@ -52,8 +53,8 @@ impl JsonLines {
             let (whole, length) = (whole_lines(&file)?, file.metadata()?.len());
             if whole < length {
                 file.set_len(whole)?;
-                let (path, cut) = (self.spec.path.display(), length - whole);
-                (self.log)(&format!("export to json:{path}: removed {cut} bytes of an incomplete last line"));
+                let sink = format!("json:{}", self.spec.path.display());
+                (self.log)(&ExportEvent { sink, change: Change::LineRemoved { bytes: length - whole } });
             }
             self.size = whole;
         }
@@ -68,7 +69,7 @@ impl JsonLines {
         self.out.clear();
         for (n, record) in records.iter().enumerate() {
             let before = self.out.len();
-            serde_json::to_writer(&mut self.out, record).map_err(|error| error.to_string())?;
+            serde_json::to_writer(&mut self.out, record)?;
             self.out.push(b'\n');
             let with = self.size + self.out.len() as u64;
             let first = self.size == 0 && before == 0;
@@ -128,23 +129,27 @@ impl JsonLines {
     }
 }
 
+fn unrotated(error: &io::Error) -> Trouble {
+    io::Error::new(error.kind(), format!("cannot rotate: {error}"))
+}
+
 impl Output for JsonLines {
     fn open(&mut self) -> Result<(), Trouble> {
         self.file = None;
-        self.open_file().map_err(|error| error.to_string())
+        self.open_file()
     }
 
     fn send(&mut self, records: &[Record]) -> Result<usize, Trouble> {
         let (n, full) = self.lines(records)?;
         if n > 0 {
-            self.write().map_err(|error| error.to_string())?;
+            self.write()?;
             self.counters.out(self.out.len());
             self.counters.sent(n);
         }
         if full {
             // The records are written, even if rotation fails.
             if let Err(error) = self.rotate() {
-                return if n > 0 { Ok(n) } else { Err(format!("cannot rotate: {error}")) };
+                return if n > 0 { Ok(n) } else { Err(unrotated(&error)) };
             }
         }
         Ok(n)
@@ -159,7 +164,7 @@ impl Output for JsonLines {
             return self.open();
         }
         if self.regular && self.size > 0 && self.opened.elapsed() >= self.spec.max_age {
-            self.rotate().map_err(|error| format!("cannot rotate: {error}"))?;
+            self.rotate().map_err(|error| unrotated(&error))?;
         }
         Ok(())
     }

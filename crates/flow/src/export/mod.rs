@@ -5,6 +5,7 @@
 //! source or another sink wait.
 
 mod counters;
+mod event;
 mod exporter;
 mod json_file;
 mod jsonl;
@@ -17,6 +18,6 @@ mod spec;
 mod tcp;
 mod udp;
 
+pub use event::{Change, ExportEvent, Log};
 pub use exporter::{Exporter, Records, SinkStats};
-pub use output::Log;
 pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, UdpSpec};

@@ -1,14 +1,11 @@
 //! What a sink writes to.
 
-use std::sync::Arc;
+use std::io;
 
 use crate::Record;
 
-/// Takes lines to log, one for each change of a sink's state, from any thread.
-pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
 /// Why a sink went down, for the log.
-pub(super) type Trouble = String;
+pub(super) type Trouble = io::Error;
 
 /// What a sink writes to. A call may wait for a second at most. After an error, `open` is called next.
 pub(super) trait Output: Send {

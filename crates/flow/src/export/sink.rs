@@ -8,7 +8,8 @@ use std::{
 
 use super::{
     counters::Counters,
-    output::{Log, Output, Trouble},
+    event::{Change, ExportEvent, Log},
+    output::{Output, Trouble},
     queue::Queue,
 };
 use crate::Record;
@@ -36,7 +37,7 @@ pub(super) struct Sink {
     state: State,
     back_off: Duration,
     /// The error that was logged last, until the sink is up again. Each error is logged once.
-    logged: Option<Trouble>,
+    logged: Option<Change>,
     ending: bool,
 }
 
@@ -107,6 +108,10 @@ impl Sink {
         self.counters.up.store(false, Ordering::Relaxed);
     }
 
+    fn log(&self, change: Change) {
+        (self.log)(&ExportEvent { sink: self.name.clone(), change });
+    }
+
     fn is_up(&self) -> bool {
         matches!(self.state, State::Up { .. })
     }
@@ -132,7 +137,7 @@ impl Sink {
                 if believed && !self.counters.up.swap(true, Ordering::Relaxed) {
                     self.counters.down.store(false, Ordering::Relaxed);
                     self.logged = None;
-                    (self.log)(&format!("export to {}: up", self.name));
+                    self.log(Change::Up);
                 }
                 return;
             }
@@ -143,9 +148,10 @@ impl Sink {
         }
         self.counters.up.store(false, Ordering::Relaxed);
         self.counters.down.store(true, Ordering::Relaxed);
-        if self.logged.as_ref() != Some(&trouble) {
-            (self.log)(&format!("export to {}: down: {trouble}; retrying", self.name));
-            self.logged = Some(trouble);
+        let down = Change::Down { kind: trouble.kind(), why: trouble.to_string() };
+        if self.logged.as_ref() != Some(&down) {
+            self.log(down.clone());
+            self.logged = Some(down);
         }
         self.state = State::Down { until: Instant::now() + self.back_off };
         self.back_off = (self.back_off * 2).min(BACK_OFF_MOST);

@@ -10,7 +10,7 @@ use std::{
 use super::{
     counters::Counters,
     output::{Output, Trouble},
-    resolve::resolve,
+    resolve::{no_address, resolve},
     spec::ExportSpec,
 };
 use crate::{
@@ -76,14 +76,14 @@ impl Tcp {
 
     /// Writes as much of the current message as possible; returns its records once it is complete.
     fn write(&mut self) -> Result<Option<usize>, Trouble> {
-        let stream = self.stream.as_mut().ok_or("not open")?;
+        let stream = self.stream.as_mut().ok_or(ErrorKind::NotConnected)?;
         while let Some(rest) = self.out.get(self.written..).filter(|rest| !rest.is_empty()) {
             match stream.write(rest) {
-                Ok(0) => return Err("closed by the collector".into()),
+                Ok(0) => return Err(closed()),
                 Ok(n) => self.written += n,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if is_wait(&error) => return Ok(None),
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error),
             }
         }
         if self.out.is_empty() {
@@ -99,15 +99,15 @@ impl Tcp {
 
     /// Checks whether the collector has closed the connection; collectors send nothing.
     fn look(&mut self) -> Result<(), Trouble> {
-        let stream = self.stream.as_mut().ok_or("not open")?;
+        let stream = self.stream.as_mut().ok_or(ErrorKind::NotConnected)?;
         let mut bytes = [0; 512];
         let read = stream.set_nonblocking(true).and_then(|()| io::Read::read(stream, &mut bytes));
-        stream.set_nonblocking(false).map_err(|error| error.to_string())?;
+        stream.set_nonblocking(false)?;
         match read {
-            Ok(0) => Err("closed by the collector".into()),
+            Ok(0) => Err(closed()),
             Ok(_) => Ok(()),
             Err(error) if is_wait(&error) => Ok(()),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(error),
         }
     }
 }
@@ -116,19 +116,23 @@ fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
+fn closed() -> Trouble {
+    io::Error::new(ErrorKind::ConnectionAborted, "closed by the collector")
+}
+
 impl Output for Tcp {
     fn open(&mut self) -> Result<(), Trouble> {
         self.stream = None;
-        let mut result = Err(format!("no address for {}", self.to));
+        let mut result = Err(no_address(&self.to));
         for to in resolve(&self.to)? {
-            result = TcpStream::connect_timeout(&to, CONNECT).map_err(|error| error.to_string());
+            result = TcpStream::connect_timeout(&to, CONNECT);
             if result.is_ok() {
                 break;
             }
         }
         let stream = result?;
-        let ready = stream.set_nodelay(true).and_then(|()| stream.set_write_timeout(Some(WRITE)));
-        ready.map_err(|error| error.to_string())?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(WRITE))?;
         self.stream = Some(stream);
         self.encoder.restart();
         self.make(&[], true, true);

@@ -12,7 +12,7 @@ use super::{
     counters::{Counters, Lost},
     output::{Output, Trouble},
     pace::{Floor, Pace},
-    resolve::resolve,
+    resolve::{no_address, resolve},
     spec::{ExportSpec, UdpSpec},
 };
 use crate::{
@@ -81,11 +81,11 @@ impl Udp {
         let templates = due || self.again > 0 || self.messages >= self.refresh_messages;
         let statistics = due.then(|| self.counters.statistics());
         let message = self.encoder.message(unix_s(), templates, statistics.as_ref(), records, &mut self.out);
-        let socket = self.socket.as_ref().ok_or("not open")?;
+        let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
         if let Err(error) = socket.send(&self.out) {
             // This message was not sent. If the error is an ICMP refusal, the message before did not arrive either.
             self.settle(!is_refusal(&error));
-            return Err(error.to_string());
+            return Err(error);
         }
         self.settle(true);
         let mut lost = Lost::default();
@@ -117,7 +117,7 @@ impl Udp {
     fn confirm(&mut self) -> Result<(), Trouble> {
         let error = self.socket.as_ref().and_then(|socket| socket.take_error().ok().flatten());
         self.settle(!error.as_ref().is_some_and(is_refusal));
-        error.map_or(Ok(()), |error| Err(error.to_string()))
+        error.map_or(Ok(()), Err)
     }
 
     /// A new session to one of the addresses.
@@ -127,7 +127,7 @@ impl Udp {
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         };
         let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(to).map(|()| socket));
-        self.socket = Some(socket.map_err(|error| error.to_string())?);
+        self.socket = Some(socket?);
         let usual = if to.ip().is_loopback() { LOOPBACK_BYTES } else { MESSAGE_BYTES };
         self.encoder.restart();
         self.encoder.set_message_bytes(self.message_bytes.unwrap_or(usual));
@@ -140,7 +140,7 @@ impl Udp {
 
 impl Output for Udp {
     fn open(&mut self) -> Result<(), Trouble> {
-        let mut result = Err(format!("no address for {}", self.to));
+        let mut result = Err(no_address(&self.to));
         for to in resolve(&self.to)? {
             result = self.begin(to);
             if result.is_ok() {

@@ -35,6 +35,8 @@ pub const DISK_FULL: &str = "No space left";
 pub const SWEEP_TABLE: &str = "\nThroughput by flows";
 /// What begins the table of a set of plans.
 pub const SET_TABLE: &str = "Load tests (layout";
+/// Title of the picture of a trial over time.
+pub const TIMELINE: &str = "Trial over time";
 /// What begins every error of the program; clap's own begin otherwise.
 const ERROR: &str = "linerate: ";
 

@@ -10,7 +10,7 @@ use support::{
     exclusive, require,
     tester::{linerate, size_of, start, total, until_trusted, BINARY, PATIENCE},
     wait_until,
-    words::{lines_with, without_figures, KEPT_IN},
+    words::{lines_with, without_figures, KEPT_IN, TIMELINE},
     Needs, Words,
 };
 
@@ -398,7 +398,7 @@ fn a_result_keeps_one_telling_trial_over_time() {
     assert_eq!(sum("sent"), trial["directions"][0]["sent"].as_u64().unwrap());
     assert!(sum("sent") + sum("refused") > sum("received"), "an overload loses frames");
     assert_eq!(linerate(&["runs", "show", &json, "--svg", &again]).code, 0);
-    assert!(read(&svg).contains("Trial over time") && read(&svg) == read(&again));
+    assert!(read(&svg).contains(TIMELINE) && read(&svg) == read(&again));
 }
 
 #[test]

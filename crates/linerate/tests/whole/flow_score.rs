@@ -9,7 +9,7 @@ use serde_json::Value;
 use support::{
     exclusive, require, run,
     tester::{linerate, linerate_in, Ended},
-    words::READY,
+    words::{FLOWS_AT, READY},
     Needs, Netns, Process, Words,
 };
 
@@ -177,7 +177,7 @@ fn our_own_logger_records_every_flow_exactly() {
     let dir = tempfile::tempdir().unwrap();
     let more = ["--listen", "127.0.0.1:0", "--idle", "60s"];
     let (mut process, said) = ours(dir.path(), &more);
-    let address = said.split_once("flows at ").and_then(|(_, rest)| rest.split(';').next()).unwrap();
+    let address = said.split_once(FLOWS_AT).and_then(|(_, rest)| rest.split(';').next()).unwrap();
     let read = format!("ours={address}");
     let sockets = ["x", "y"].map(|name| format!("memif:{}", dir.path().join(name).display()));
     let score_of = |logger: &str, program: &[&str]| {

@@ -27,13 +27,16 @@ pub(super) struct Steps {
     plan: BurstyPlan,
     size: Frames,
     search: Bisection,
+    /// Load that the last trial without a loss counts for: what was offered.
+    passed: Option<Fps>,
     found: Bursty,
 }
 
 impl Steps {
     pub(super) fn new(plan: BurstyPlan, setting: &Setting) -> Self {
         let found = Bursty { burst_fps: setting.max, bursts: Vec::new() };
-        Self { size: setting.frame_size, search: Self::search(&plan, setting.max), plan, found }
+        let search = Self::search(&plan, setting.max);
+        Self { size: setting.frame_size, search, passed: None, plan, found }
     }
 
     fn search(plan: &BurstyPlan, max: Fps) -> Bisection {
@@ -47,7 +50,7 @@ impl Steps {
 
     fn settle(&mut self, burst_frames: u32, outcome: Outcome) {
         let bounds = self.search.bounds();
-        let load_fps = bounds.lower.map(|(load, _)| load);
+        let load_fps = bounds.lower.map(|(load, _)| self.passed.take().unwrap_or(load));
         let max = self.found.burst_fps.get();
         let interval = |load: Fps| f64::from(burst_frames) * (1.0 / load.get() - 1.0 / max);
         let outcome = match outcome {
@@ -63,6 +66,7 @@ impl Steps {
             load_fps,
             upper_bound_fps: bounds.upper,
         });
+        self.passed = None;
         self.search = Self::search(&self.plan, self.found.burst_fps);
     }
 
@@ -106,7 +110,11 @@ impl steps::Steps for Steps {
 
     fn verdict(&mut self, trial: &TrialRecord) {
         let received: u64 = trial.directions.iter().map(|d| d.received).sum();
-        self.search.verdict(trial.spec.load_fps, received > 0 && trial.lost() == 0, &Gave::whole(trial));
+        let passed = received > 0 && trial.lost() == 0;
+        if passed {
+            self.passed = Some(trial.offered_load());
+        }
+        self.search.verdict(trial.spec.load_fps, passed, &Gave::whole(trial));
     }
 
     fn beyond(&mut self, most: Fps) -> bool {

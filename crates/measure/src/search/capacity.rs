@@ -4,13 +4,14 @@
 //! that rate has to pass without loss and without a growing delay, in slices in which nobody was away. At least three
 //! passes are made, spread over the time of the search; the interval covers what differs between them.
 
-use units::Fps;
+use units::{Fps, Ratio};
 
 use super::{
     config::SearchConfig,
     gave::{is_clean, Busiest, Sending, DRAIN_MARGIN, FIRST_DRAIN_S, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample, CONFIDENCE},
     liveness::{Liveness, Sign},
+    reason::Reason,
     step::{same_trial, Answer, Search, Step},
 };
 use crate::{
@@ -278,7 +279,7 @@ impl CapacitySearch {
                 self.passes += 1;
                 if self.passes >= PASSES {
                     let tester = self.config.upper_is_tester || offered < self.top() * REACHED;
-                    self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, None);
+                    self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, [None, None]);
                 }
             }
             Shown::Buffered(rate) | Shown::Lossy(rate) => {
@@ -312,7 +313,7 @@ impl CapacitySearch {
                     self.short += 1;
                     if self.short >= PASSES {
                         self.failed.clear();
-                        self.end(Outcome::TesterLimited, None);
+                        self.end(Outcome::TesterLimited, [None, None]);
                     }
                 } else {
                     self.expected = offered * OVERLOAD;
@@ -349,7 +350,7 @@ impl CapacitySearch {
                 self.tries = 0;
                 self.below = (self.below * 2.0).min(0.99);
                 if load <= self.config.floor().get() {
-                    self.end(Outcome::BelowMinimum, None);
+                    self.end(Outcome::BelowMinimum, [None, None]);
                 } else if self.below >= 0.9 {
                     self.pass_done();
                 }
@@ -373,8 +374,7 @@ impl CapacitySearch {
         if self.passes >= PASSES && narrow || self.passes >= MOST_PASSES {
             let found = self.interval();
             let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };
-            let notes = [self.note(), self.precision_missed()].into_iter().flatten();
-            self.end(outcome, notes.reduce(|a, b| format!("{a}; {b}")));
+            self.end(outcome, [self.degradation(), self.precision_missed()]);
         }
     }
 
@@ -391,43 +391,39 @@ impl CapacitySearch {
             }
         }
         if self.unclear >= UNCLEAR {
-            self.give_up(GivenUp::Unclear { trials: UNCLEAR, load: Fps::from_raw(self.load().round()) }.to_string());
+            self.give_up(GivenUp::Unclear { trials: UNCLEAR, load: Fps::from_raw(self.load().round()) });
         }
     }
 
     /// Ends with what was shown so far.
-    fn give_up(&mut self, why: String) {
+    fn give_up(&mut self, why: impl Into<Reason>) {
         let found = self.interval();
         let outcome = match (found.lower_fps, found.upper_fps) {
             (Some(_), Some(_)) => Outcome::Found,
             _ => Outcome::Inconclusive,
         };
-        let why = [Some(why), self.precision_missed()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
-        self.end(outcome, why);
+        self.end(outcome, [Some(why.into()), self.precision_missed()]);
     }
 
     /// What was asked and what was reached, where these differ.
-    fn precision_missed(&self) -> Option<String> {
+    fn precision_missed(&self) -> Option<Reason> {
         let (width, asked) = (self.interval().relative_width()?, self.config.precision);
-        let reached = units::Ratio::new(width).ok()?;
-        (width > asked.get()).then(|| format!("precision: asked {asked}, reached {reached} in {} passes", self.passes))
+        let reached = Ratio::new(width).ok()?;
+        (width > asked.get()).then_some(Reason::Precision { asked, reached, passes: self.passes })
     }
 
-    fn note(&self) -> Option<String> {
+    fn degradation(&self) -> Option<Reason> {
         let (top, mean) = (self.at_top?.value, self.rate()?.mean);
-        self.degrades().then(|| {
-            format!(
-                "the device forwards {} at {} and {} just above its capacity: it degrades in overload",
-                Fps::from_raw(top.round()),
-                self.config.upper,
-                Fps::from_raw(mean.round())
-            )
+        self.degrades().then(|| Reason::Degrades {
+            forwards: Fps::from_raw(top.round()),
+            load: self.config.upper,
+            just_above: Fps::from_raw(mean.round()),
         })
     }
 
-    fn end(&mut self, outcome: Outcome, reason: Option<String>) {
+    fn end(&mut self, outcome: Outcome, reasons: [Option<Reason>; 2]) {
         self.pending = None;
-        self.done = Some(self.answer(outcome, reason));
+        self.done = Some(self.answer(outcome, reasons));
     }
 
     /// What was shown so far.
@@ -476,9 +472,9 @@ impl CapacitySearch {
         }
     }
 
-    fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
+    fn answer(&self, outcome: Outcome, reasons: [Option<Reason>; 2]) -> Answer {
         let found = self.interval();
-        let reason = [reason, self.liveness.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let reasons = reasons.into_iter().chain([self.liveness.note()]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
         let best = self.passed.iter().rev().find(|pass| (pass.load - lower).abs() <= 1.0);
         Answer {
@@ -490,7 +486,7 @@ impl CapacitySearch {
             invalid_trials: self.invalid,
             retries: Vec::new(),
             placement: None,
-            reason,
+            reasons,
             goals: Vec::new(),
             interval: Some(found),
         }
@@ -501,10 +497,9 @@ impl Search for CapacitySearch {
     fn next(&mut self) -> Step {
         if self.done.is_none() && self.pending.is_none() {
             if self.made >= self.config.max_trials {
-                self.give_up(GivenUp::TooManyTrials { most: self.config.max_trials }.to_string());
+                self.give_up(GivenUp::TooManyTrials { most: self.config.max_trials });
             } else if self.spent_s >= self.config.timeout_s {
-                let why = GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s };
-                self.give_up(why.to_string());
+                self.give_up(GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s });
             } else {
                 let load = match self.liveness.checks() {
                     true => self.liveness.check_at(Fps::from_raw((self.top() * 0.01).max(self.config.floor().get()))),
@@ -530,7 +525,7 @@ impl Search for CapacitySearch {
         if !trial.valid() {
             self.invalid += 1;
             if self.invalid > self.config.max_repeats {
-                self.give_up(broken(trial));
+                self.give_up(Reason::Invalid { last: broken(trial) });
             }
             return;
         }
@@ -539,14 +534,14 @@ impl Search for CapacitySearch {
             Sign::Nothing | Sign::Alive | Sign::WasDown => {}
             Sign::NoTraffic => {
                 let why = GivenUp::NoTraffic { low: spec.load_fps };
-                self.end(Outcome::NoTraffic, Some(why.to_string()));
+                self.end(Outcome::NoTraffic, [Some(why.into()), None]);
             }
-            Sign::Gone(why) => self.give_up(why.to_string()),
+            Sign::Gone(why) => self.give_up(why),
         }
     }
 
     fn so_far(&self) -> Answer {
-        self.done.clone().unwrap_or_else(|| self.answer(Outcome::Interrupted, None))
+        self.done.clone().unwrap_or_else(|| self.answer(Outcome::Interrupted, [None, None]))
     }
 }
 

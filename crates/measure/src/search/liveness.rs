@@ -5,6 +5,7 @@
 
 use units::Fps;
 
+use super::reason::Reason;
 use crate::{
     attempts::{GivenUp, SILENT_CHECKS},
     schema::trial::TrialRecord,
@@ -133,16 +134,8 @@ impl Liveness {
         GivenUp::Gone { first, last }
     }
 
-    /// What to say of the trials that were made while the device was down, if any.
-    pub fn note(&self) -> Option<String> {
-        let (&first, &last) = (self.down.first()?, self.down.last()?);
-        let (which, what) = match self.down.len() {
-            1 => (format!("trial {first}"), "it was"),
-            n if last - first + 1 == n as u32 => (format!("trials {first} to {last}"), "they were"),
-            n => (format!("{n} trials, from {first} to {last}"), "they were"),
-        };
-        Some(format!(
-            "the device was down: nothing came back in {which}; {what} discarded, and their loads tried again"
-        ))
+    /// The trials that were made while the device was down, if any.
+    pub fn note(&self) -> Option<Reason> {
+        (!self.down.is_empty()).then(|| Reason::WasDown { trials: self.down.clone() })
     }
 }

@@ -105,8 +105,8 @@ impl<S: Search> PlacementSearch<S> {
         }
     }
 
-    fn give_up(&mut self, why: &GivenUp) {
-        let answer = Answer { outcome: Outcome::Inconclusive, reason: Some(why.to_string()), ..self.leader() };
+    fn give_up(&mut self, why: GivenUp) {
+        let answer = Answer { outcome: Outcome::Inconclusive, reasons: vec![why.into()], ..self.leader() };
         self.ended = Some(answer);
     }
 }
@@ -123,11 +123,11 @@ impl<S: Search> Search for PlacementSearch<S> {
             Step::Run(spec) => {
                 if self.unplaced_run > self.max_unplaced {
                     let last = self.last_unplaced.clone();
-                    self.give_up(&GivenUp::Unplaced { trials: self.unplaced_run, last });
+                    self.give_up(GivenUp::Unplaced { trials: self.unplaced_run, last });
                 } else if self.made >= self.max_trials {
-                    self.give_up(&GivenUp::TooManyTrials { most: self.max_trials });
+                    self.give_up(GivenUp::TooManyTrials { most: self.max_trials });
                 } else if self.spent_s >= self.timeout_s {
-                    self.give_up(&GivenUp::TooLong { key: "search.timeout", most_s: self.timeout_s });
+                    self.give_up(GivenUp::TooLong { key: "search.timeout", most_s: self.timeout_s });
                 } else {
                     return Step::Run(spec);
                 }

@@ -6,6 +6,7 @@ use super::{
     config::SearchConfig,
     gave::{Busiest, BySlices, Gave, Sending, DRAIN_MARGIN, FIRST_DRAIN_S},
     liveness::{Liveness, Sign},
+    reason::Reason,
     step::{same_trial, Answer, Search, Step},
     strategy::{Bounds, Strategy, Want},
 };
@@ -90,9 +91,9 @@ impl<S: Clone> Retrying<S> {
 
 #[allow(private_bounds)]
 impl<S: Strategy> Retrying<S> {
-    fn answer(&self, outcome: Outcome, reason: Option<String>) -> Answer {
+    fn answer(&self, outcome: Outcome, reason: Option<Reason>) -> Answer {
         let bounds = self.strategy.bounds();
-        let reason = [reason, self.liveness.note()].into_iter().flatten().reduce(|a, b| format!("{a}; {b}"));
+        let reasons = [reason, self.liveness.note()].into_iter().flatten().collect();
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -102,7 +103,7 @@ impl<S: Strategy> Retrying<S> {
             invalid_trials: self.invalid,
             retries: bounds.retries.clone(),
             placement: None,
-            reason,
+            reasons,
             goals: self.strategy.goals(),
             interval: self.config.by_slices.then(|| self.interval(&bounds)),
         }
@@ -129,7 +130,7 @@ impl<S: Strategy> Retrying<S> {
         }
     }
 
-    fn end(&mut self, outcome: Outcome, reason: Option<String>) {
+    fn end(&mut self, outcome: Outcome, reason: Option<Reason>) {
         let bounds = self.strategy.bounds();
         let shown = self.config.by_slices && bounds.lower.is_some() && bounds.upper.is_some();
         // What was shown stands, though wider than asked. A goal of an MLRsearch says itself how far it came.
@@ -233,7 +234,7 @@ impl<S: Strategy> Retrying<S> {
             Ruling::BeyondTester { most_offered, disturbed } => {
                 self.disturbed += u32::from(disturbed);
                 if self.disturbed >= LOADS_IN_A_ROW {
-                    return self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.to_string()));
+                    return self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.into()));
                 }
                 // Lower by the precision at least, so that it ends.
                 let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
@@ -242,22 +243,18 @@ impl<S: Strategy> Retrying<S> {
                 self.strategy.cap(Fps::from_raw(top.floor()));
                 self.pending = None;
             }
-            Ruling::GiveUp(why) => self.end(Outcome::Inconclusive, Some(why.to_string())),
+            Ruling::GiveUp(why) => self.end(Outcome::Inconclusive, Some(why.into())),
         }
     }
 }
 
 /// What to say of a strategy's own end, when the outcome alone does not.
-fn reason(outcome: Outcome) -> Option<String> {
-    let text = match outcome {
-        Outcome::BelowMinimum => {
-            "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a finer \
-             search.precision"
-        }
-        Outcome::Inconclusive => "the tester could not offer even the lowest load in full",
-        _ => return None,
-    };
-    Some(text.to_owned())
+fn reason(outcome: Outcome) -> Option<Reason> {
+    match outcome {
+        Outcome::BelowMinimum => Some(Reason::BelowMinimum),
+        Outcome::Inconclusive => Some(Reason::NotOffered),
+        _ => None,
+    }
 }
 
 #[allow(private_bounds)]
@@ -292,10 +289,10 @@ impl<S: Strategy> Search for Retrying<S> {
         }
         if self.pending.is_some() && made >= self.config.max_trials {
             let why = GivenUp::TooManyTrials { most: self.config.max_trials };
-            self.end(Outcome::Inconclusive, Some(why.to_string()));
+            self.end(Outcome::Inconclusive, Some(why.into()));
         } else if self.pending.is_some() && self.spent_s >= self.config.timeout_s {
             let why = GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s };
-            self.end(Outcome::Inconclusive, Some(why.to_string()));
+            self.end(Outcome::Inconclusive, Some(why.into()));
         }
         match (&self.done, self.pending) {
             (None, Some(spec)) => Step::Run(spec),
@@ -332,11 +329,11 @@ impl<S: Strategy> Search for Retrying<S> {
             Sign::NoTraffic => {
                 self.aside(&spec, &gave);
                 let why = GivenUp::NoTraffic { low: spec.load_fps };
-                self.end(Outcome::NoTraffic, Some(why.to_string()));
+                self.end(Outcome::NoTraffic, Some(why.into()));
             }
             Sign::Gone(why) => {
                 self.take_back();
-                self.end(Outcome::Inconclusive, Some(why.to_string()));
+                self.end(Outcome::Inconclusive, Some(why.into()));
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use units::Fps;
 
+use super::reason::{self, Reason};
 use crate::schema::{
     answer::IntervalAnswer,
     goal::GoalResult,
@@ -60,12 +61,19 @@ pub struct Answer {
     pub retries: Vec<(Fps, u32)>,
     /// Placement class the answer holds for; `None` when no placed trial was seen.
     pub placement: Option<u32>,
-    /// Why it ended as it did, when the outcome alone does not say: one line.
-    pub reason: Option<String>,
+    /// Why it ended as it did, when the outcome alone does not say.
+    pub reasons: Vec<Reason>,
     /// What was found for each goal of an MLRsearch, in the order given; empty for other searches.
     pub goals: Vec<GoalResult>,
     /// The answer with its uncertainty, of a search by slices.
     pub interval: Option<IntervalAnswer>,
+}
+
+impl Answer {
+    /// The reasons in one line; `None` when there are none.
+    pub fn reason(&self) -> Option<String> {
+        reason::line(&self.reasons)
+    }
 }
 
 /// Whether a record is of the trial asked for: why it was run does not change what it shows.

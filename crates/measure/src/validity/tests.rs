@@ -167,13 +167,23 @@ fn a_steady_trial_whose_load_need_not_be_exact_counts_at_the_load_offered() {
         assert_eq!(short(purpose, 1_000), []);
         assert_eq!(short(purpose, 1_001), [Rule::TesterShort]);
     }
-    // Bursts have to be whole.
-    let bursts = LoadShape::Bursts { frames: 16, burst_fps: Fps::new(2e6).unwrap() };
-    let broken = rules(|t| {
-        (t.spec.purpose, t.spec.shape) = (Purpose::Test, bursts);
-        skip(t, 1_001);
-    });
-    assert_eq!(broken, [Rule::TesterShort]);
+    // Bursts go on, one load in two steps does not, and one burst has to be whole.
+    let then_fps = Fps::new(2e6).unwrap();
+    let shaped = |shape, skipped| {
+        rules(|t| {
+            (t.spec.purpose, t.spec.shape) = (Purpose::Test, shape);
+            skip(t, skipped);
+        })
+    };
+    let bursts = LoadShape::Bursts { frames: 16, burst_fps: then_fps };
+    for (shape, most) in [
+        (bursts, 50_000),
+        (LoadShape::Step { step_s: 0.5, then_fps }, 1_000),
+        (LoadShape::Burst { frames: 1_000_000 }, 1_000),
+    ] {
+        assert_eq!(shaped(shape, most), []);
+        assert_eq!(shaped(shape, most + 1), [Rule::TesterShort]);
+    }
     let mut trial = clean();
     skip(&mut trial, 1_000);
     assert_eq!(trial.offered_load(), trial.spec.load_fps);

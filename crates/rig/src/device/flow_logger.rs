@@ -12,7 +12,7 @@ use dataplane::{
 use dpdk::{Eal, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use flow::{
     decode::DecodeSpec,
-    export::{Exporter, Records, SinkStats},
+    export::{ExportEvent, Exporter, Records, SinkStats},
     protocol::{ExportTotals, Interface, Sink, TableTotals, Totals},
     table::{table, EndedReader, Prefetch, Reader, TableSpec, Timebase},
     Record, Source,
@@ -215,7 +215,7 @@ impl Logged {
 
     /// To be called before the tables are flushed: makes all records leave within about this time, whatever the paces of the
     /// collectors. Returns a line for each collector that gets records faster than its pace.
-    pub fn hasten(&self, within: Duration) -> Vec<String> {
+    pub fn hasten(&self, within: Duration) -> Vec<ExportEvent> {
         let totals = self.totals();
         let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
         let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);

@@ -114,7 +114,7 @@ fn log(
         }
     }
     // At their usual pace, UDP collectors would not get all records in time.
-    logged.hasten(ending::LAST_EXPORT).iter().for_each(|line| note(line));
+    logged.hasten(ending::LAST_EXPORT).iter().for_each(|event| note(&event.to_string()));
     let whole = ending::flush(&mut loops, &logged);
     let down = logged.waited_for();
     if !down.is_empty() {

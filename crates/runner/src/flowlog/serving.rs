@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use failure::Failure;
 use flow::{
-    export::{ExportSpec, Exporter, Records},
+    export::{ExportEvent, ExportSpec, Exporter, Records},
     metrics::{MetricsServer, MetricsSpec},
     serve::{ServeSpec, Server, TlsSpec},
     Source,
@@ -59,7 +59,9 @@ impl Serving {
             queue: (spec.flows * spec.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()
         };
-        let exporter = Exporter::start(&export, ended, Arc::clone(note)).map_err(|e| {
+        let note = Arc::clone(note);
+        let log = Arc::new(move |event: &ExportEvent| note(&event.to_string()));
+        let exporter = Exporter::start(&export, ended, log).map_err(|e| {
             Failure::machine(format!("cannot start a thread for export: {e}: allow more processes (ulimit -u)"))
         })?;
         logged.export(exporter);

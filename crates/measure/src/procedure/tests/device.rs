@@ -21,6 +21,8 @@ pub struct Device {
     pub always: u64,
     /// Frames/s the tester offers.
     pub tester: f64,
+    /// Share of the frames due that it skips, none of them beyond what is tolerated.
+    pub skips: f64,
     /// Frames of the longest burst that the tester sends without a break.
     pub longest: u64,
     /// Spans of sending time in which nothing is forwarded.
@@ -42,6 +44,7 @@ impl Device {
             recovery_s: 0.0,
             always: 0,
             tester,
+            skips: 0.0,
             longest: u64::MAX,
             dead: None,
             creep: 0.0,
@@ -110,6 +113,9 @@ impl Device {
             };
             d.windows = (0..windows).map(window).collect();
         }
+        d.skipped = (d.sent as f64 * self.skips) as u64;
+        d.sent -= d.skipped;
+        d.received = d.received.min(d.sent - d.lost);
         let long = matches!(spec.shape, LoadShape::Burst { frames } if frames > self.longest);
         if spec.load_fps.get() > self.tester || long {
             d.skipped = if long { d.sent / 2 } else { d.sent - (self.tester * spec.duration_s) as u64 };

@@ -220,6 +220,13 @@ fn the_smallest_interval_between_bursts() {
     assert_eq!(bursty.bursts[3].interval_s, None);
     let (findings, made) = drive(&mut Device::new(2e7, 0.0), Test::Bursty, &plan("bursty", ""), &setting(None));
     assert_eq!((made.len(), found!(findings, Bursty).bursts[3].interval_s), (4, Some(0.0)));
+    // Each load counts at what was offered of it.
+    let mut short = Device { skips: 0.03, ..Device::new(2e7, 0.0) };
+    let (findings, _) = drive(&mut short, Test::Bursty, &plan("bursty", ""), &setting(None));
+    for burst in &found!(findings, Bursty).bursts {
+        let load = burst.load_fps.unwrap().get();
+        assert!((load / (0.97 * LINE) - 1.0).abs() < 1e-4 && burst.interval_s.unwrap() > 0.0, "{burst:?}");
+    }
 }
 
 #[test]

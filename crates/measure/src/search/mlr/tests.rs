@@ -153,7 +153,7 @@ fn every_end_has_its_name() {
 
     let (ended, goals, trials, answer) = outcome("sim:capacity=10M,tester-stalls=100%");
     assert_eq!((ended, goals, trials), (Outcome::Inconclusive, vec![Unfinished; 2], 11));
-    insta::assert_snapshot!(answer.reason.unwrap(), @"all 11 trials at 20.00 Mpps were invalid, the last: the tester's lcore 1 did not poll for 30.0 ms, 0 ns into the trial (allowed 10.0 ms): the load was not what was asked; something else ran on its CPU or the host took it, keep it free");
+    insta::assert_snapshot!(answer.reason().unwrap(), @"all 11 trials at 20.00 Mpps were invalid, the last: the tester's lcore 1 did not poll for 30.0 ms, 0 ns into the trial (allowed 10.0 ms): the load was not what was asked; something else ran on its CPU or the host took it, keep it free");
 
     let (ended, _, _, answer) = outcome("sim:capacity=10M,tester=1");
     assert_eq!((ended, answer.throughput), (Outcome::Inconclusive, None));
@@ -189,7 +189,7 @@ fn trials_and_time_are_bounded_and_what_stands_is_kept() {
     // Each takes 1 s and 7 s of waits.
     assert_eq!((answer.outcome, trials.len()), (Outcome::Inconclusive, 10));
     let why = crate::attempts::GivenUp::TooLong { key: "search.timeout", most_s: 80.0 };
-    assert_eq!(answer.reason, Some(why.to_string()));
+    assert_eq!(answer.reasons, [why.into()]);
 }
 
 #[test]

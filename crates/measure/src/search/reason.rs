@@ -1,0 +1,88 @@
+//! Why a search ended as it did, and what its trials showed of the device.
+
+use std::fmt;
+
+use units::{Fps, Ratio};
+
+use crate::attempts::GivenUp;
+
+/// What to say of a search beside its outcome. The text of each is a part of one line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// It was given up.
+    GivenUp(GivenUp),
+    /// The repeats were used up.
+    Invalid {
+        /// The first rule that the last trial broke, in words.
+        last: String,
+    },
+    /// Even the lowest load did not meet the goal.
+    BelowMinimum,
+    /// The tester offered no load in full.
+    NotOffered,
+    /// The interval is wider than asked.
+    Precision {
+        /// Largest relative width asked for.
+        asked: Ratio,
+        /// Relative width reached.
+        reached: Ratio,
+        /// Passes made.
+        passes: usize,
+    },
+    /// The device forwards less in overload than just above its capacity.
+    Degrades {
+        /// Received per second at `load`.
+        forwards: Fps,
+        /// The highest load.
+        load: Fps,
+        /// Received per second just above the capacity.
+        just_above: Fps,
+    },
+    /// The device was down during these trials; they were discarded.
+    WasDown {
+        /// Their numbers, in order; at least one.
+        trials: Vec<u32>,
+    },
+}
+
+/// The reasons in one line; `None` when there are none.
+pub(super) fn line(reasons: &[Reason]) -> Option<String> {
+    let texts: Vec<_> = reasons.iter().map(Reason::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+impl From<GivenUp> for Reason {
+    fn from(why: GivenUp) -> Self {
+        Self::GivenUp(why)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::GivenUp(why) => why.fmt(f),
+            Self::Invalid { last } => f.write_str(last),
+            Self::BelowMinimum => f.write_str(
+                "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a finer \
+                 search.precision",
+            ),
+            Self::NotOffered => f.write_str("the tester could not offer even the lowest load in full"),
+            Self::Precision { asked, reached, passes } => {
+                write!(f, "precision: asked {asked}, reached {reached} in {passes} passes")
+            }
+            Self::Degrades { forwards, load, just_above } => write!(
+                f,
+                "the device forwards {forwards} at {load} and {just_above} just above its capacity: it degrades in overload"
+            ),
+            Self::WasDown { trials } => {
+                let (first, last) = (trials.first().copied().unwrap_or(0), trials.last().copied().unwrap_or(0));
+                let (which, what) = match trials.len() {
+                    1 => (format!("trial {first}"), "it was"),
+                    n if last - first + 1 == n as u32 => (format!("trials {first} to {last}"), "they were"),
+                    n => (format!("{n} trials, from {first} to {last}"), "they were"),
+                };
+                write!(f, "the device was down: nothing came back in {which}; {what} discarded, and their loads tried again")
+            }
+        }
+    }
+}
