@@ -83,10 +83,7 @@ fn warnings(result: &RunResult) -> Option<Fact> {
             kinds.push(word);
         }
     }
-    match result.warnings.len() {
-        0 => None,
-        n => Some(Fact::new("warnings", format!("{n} ({})", kinds.join(", ")), Paint::Warn).in_one_line(MORE)),
-    }
+    (!kinds.is_empty()).then(|| Fact::new("warnings", kinds.join(", "), Paint::Warn).in_one_line(MORE))
 }
 
 fn warning_word(kind: WarningKind) -> &'static str {
