@@ -79,6 +79,9 @@ pub struct Forwarder<F, R: Rx, T, C> {
     answered: u64,
 }
 
+/// How many times the mean clocks of its frames a poll may take before the loop was away.
+const WORK: u64 = 3;
+
 /// The loop's own counters.
 #[derive(Debug)]
 struct Counts {
@@ -91,7 +94,8 @@ struct Counts {
     booked_to: u64,
     /// A busy poll ended looking at a queue in vain: what is left of it is the rx node's. Saves reading the clock.
     rest_is_rx: bool,
-    was_busy: bool,
+    /// Frames that the last poll received or sent, whichever were more: it was busy if there were any.
+    handled: usize,
     /// Idle, busy.
     polls: [u64; 2],
     clocks: [u64; 2],
@@ -200,7 +204,7 @@ where
             sent += flush(out, tx, counts, &mut timer);
             in_vain = false;
         }
-        counts.was_busy = received + sent > 0;
+        counts.handled = received.max(sent);
         counts.rest_is_rx = in_vain && timed;
         counts.booked_to = timer.now();
         received
@@ -210,7 +214,8 @@ where
     #[inline]
     fn begin(&mut self, now: u64) -> u64 {
         if self.counts.book(now, &mut self.sampling) {
-            self.gaps.poll(now);
+            let counts = &self.counts;
+            self.gaps.poll_but(now, || counts.own_work());
         } else {
             self.gaps.skip(now);
         }
@@ -262,7 +267,7 @@ where
             }
             tx.make_all_due();
             sent += flush(out, tx, counts, &mut timer);
-            counts.was_busy = sent > 0;
+            counts.handled = sent;
             counts.rest_is_rx = false;
             counts.booked_to = timer.now();
             counts.book(clock.now(), sampling);
@@ -337,7 +342,7 @@ impl Counts {
             polled_at: None,
             booked_to: 0,
             rest_is_rx: false,
-            was_busy: false,
+            handled: 0,
             polls: [0; 2],
             clocks: [0; 2],
             loop_clocks: 0,
@@ -356,7 +361,7 @@ impl Counts {
             return false;
         };
         let (all, rest) = (now.saturating_sub(before), now.saturating_sub(self.booked_to));
-        if self.was_busy {
+        if self.handled > 0 {
             self.polls[1] += 1;
             self.clocks[1] += all;
             if !sampling.takes(rest) {
@@ -372,6 +377,13 @@ impl Counts {
             *last = now;
         }
         true
+    }
+
+    /// Clocks that the last poll may have taken for its frames: a slow function is not away while it works.
+    #[cold]
+    fn own_work(&self) -> u64 {
+        let mean = self.clocks[1] / self.rx_node.vectors.max(1);
+        WORK * mean.saturating_mul(self.handled as u64)
     }
 
     #[cold]

@@ -172,7 +172,7 @@ fn the_limits_are_said() {
     assert!(matches!(fib.remove(ip(0), 33), Err(DpdkError::Fib { .. })));
     assert!(!fib.remove(ip(1), 24).unwrap());
     let full = (0..=255).find_map(|i| fib.add(ip(i), 24, 1).err()).unwrap().to_string();
-    insta::assert_snapshot!(full, @"");
+    insta::assert_snapshot!(full, @"IPv4 table: route 10.0.4.0/24: the table is full: it was made for 4 routes and 256 groups of long ones");
     let is_config = |config: FibConfig| matches!(Fib4::new(eal, &config), Err(DpdkError::Config { .. }));
     assert!(is_config(FibConfig::new(0)));
     assert!(is_config(FibConfig { groups: Some(40_000), ..config }));

@@ -91,8 +91,15 @@ impl GapMeter {
     /// To be called once a loop with the time.
     #[inline]
     pub fn poll(&mut self, now: u64) {
+        self.poll_but(now, || 0);
+    }
+
+    /// The same of a loop whose own work may last: a gap shorter than `work` says is none. It is asked only about a gap that
+    /// would change anything.
+    #[inline]
+    pub fn poll_but(&mut self, now: u64, work: impl FnOnce() -> u64) {
         let gap = now.saturating_sub(self.last);
-        if gap >= self.notable {
+        if gap >= self.notable && gap >= work() {
             self.note(gap);
         }
         self.last = now;
@@ -140,6 +147,17 @@ mod tests {
         meter.start(5000);
         meter.poll(5007);
         assert_eq!(meter.gaps(), Gaps { largest: 7, largest_at: 0, count: 0, total: 0, threshold: 100 });
+    }
+
+    #[test]
+    fn the_work_of_a_loop_is_no_gap() {
+        let mut meter = GapMeter::new(100);
+        meter.start(0);
+        for (now, work) in [(150, 200), (350, 200), (549, 200), (560, u64::MAX)] {
+            meter.poll_but(now, || work);
+        }
+        let gaps = meter.gaps();
+        assert_eq!((gaps.count, gaps.total, gaps.largest), (1, 200, 200));
     }
 
     #[test]

@@ -123,8 +123,15 @@ pub(crate) fn data_room(max_frame: usize) -> u16 {
     (max_frame + HEADER_ROOM).max(2048) as u16
 }
 
-/// Frames for `rings` rings of this depth, for caches and for bursts being handled. The lower bound leaves room for caches
+/// Memory for so many more frames of a pool, MiB.
+pub(crate) fn frames_mib(frames: u32, room: u16) -> u32 {
+    // The pool rounds up to a power of two, and each buffer has a header and head room.
+    let bytes = u64::from(frames) * 2 * (u64::from(room) + 384);
+    u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX)
+}
+
+/// Frames for `rings` rings of this depth, for `held` frames in queues, for caches and for bursts being handled. The lower bound leaves room for caches
 /// where rings are small.
-pub(crate) fn pool_size(descriptors: u32, rings: u32) -> u32 {
-    (descriptors * rings + 4096).next_power_of_two().max(FRAMES + 1) - 1
+pub(crate) fn pool_size(descriptors: u32, rings: u32, held: u32) -> u32 {
+    (descriptors * rings + 4096 + held).next_power_of_two().max(FRAMES + 1) - 1
 }

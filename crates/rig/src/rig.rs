@@ -21,7 +21,7 @@ use crate::{
     device::{BuiltIn, BuiltInMaker, Device, OutsidePorts, Polled, Watched},
     facts,
     lcores::{OTHER_LCORE, TESTER_LCORE},
-    machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
+    machine::{check_descriptors, data_room, frames_mib, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
     realtime::{DeviceSite, Realtime},
     selftest_pair::Pair,
@@ -126,11 +126,13 @@ impl Rig {
             DeviceSite::behind(&specs),
         )?;
         let claims = Claim::all(&specs)?;
-        let eal = start_rig_eal(machine, built_in.as_ref().map_or(0, BuiltInMaker::tables_mib), cpus, &specs)?;
+        let held = built_in.as_ref().map_or(0, BuiltInMaker::held_frames);
+        let room = data_room(options.max_frame);
+        let mib = built_in.as_ref().map_or(0, BuiltInMaker::tables_mib) + frames_mib(held, room);
+        let eal = start_rig_eal(machine, mib, cpus, &specs)?;
         let polling = PollingCpus::register(&polled);
         let clock = Tsc::new(eal);
-        let room = data_room(options.max_frame);
-        let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4), room, 512)?;
+        let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4, held), room, 512)?;
         let mut warnings = facts::warnings(&facts, eal.memory_kind() == dpdk::MemoryKind::Huge);
         let shared = |text: &String| Warning { kind: WarningKind::CpuShared, text: text.clone() };
         warnings.extend(polling.warnings().iter().map(shared));
@@ -176,7 +178,8 @@ impl Rig {
         let wait = outside.link_wait;
         for (i, spec) in specs.iter().enumerate() {
             let descriptors = self.descriptors;
-            let pool = Mempool::new(self.eal, "receive", pool_size(descriptors, 2), data_room(options.max_frame), 512)?;
+            let pool =
+                Mempool::new(self.eal, "receive", pool_size(descriptors, 2, 0), data_room(options.max_frame), 512)?;
             let mut config = PortConfig::new(&pool);
             config.rx_desc = descriptors as u16;
             config.tx_desc = descriptors as u16;

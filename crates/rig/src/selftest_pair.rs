@@ -101,7 +101,7 @@ fn join(
     };
     let end = |spec: &PortSpec, number: u8| -> Result<TesterPort, Failure> {
         let room = data_room(max_frame);
-        let pool = Mempool::new(eal, "selftest", pool_size(descriptors, 2), room, 512)?;
+        let pool = Mempool::new(eal, "selftest", pool_size(descriptors, 2, 0), room, 512)?;
         let mut config = PortConfig::new(&pool);
         config.rx_desc = descriptors as u16;
         config.tx_desc = descriptors as u16;

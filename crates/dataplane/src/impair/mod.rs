@@ -29,6 +29,8 @@ pub struct Impair<F, A: Alloc> {
     inner: F,
     alloc: A,
     place: Place,
+    /// Ticks spent on each frame.
+    work: u64,
     active: bool,
     stages: Vec<Stage<A::Buf>>,
     /// The stage whose turn it is at the next poll.
@@ -49,6 +51,7 @@ impl<F, A: Alloc> Impair<F, A> {
             inner,
             alloc,
             place: spec.place,
+            work: u64::from(spec.work),
             active: spec.is_active(),
             stages: (0..stages).map(|port| Stage::new(spec, port, hz)).collect(),
             turn: 0,
@@ -75,6 +78,15 @@ impl<F, A: Alloc> Impair<F, A> {
     }
 }
 
+/// Spends `ticks` from `now` on.
+fn work<C: Clock>(now: u64, ticks: u64, timer: &NodeTimer<'_, C>) {
+    if ticks > 0 {
+        while timer.read_clock().saturating_sub(now) < ticks {
+            std::hint::spin_loop();
+        }
+    }
+}
+
 impl<F, A: Alloc> Impair<F, A> {
     /// Impairs what the function inside has sent on its way.
     fn after<C: Clock>(
@@ -84,7 +96,13 @@ impl<F, A: Alloc> Impair<F, A> {
         out: &mut Outputs<A::Buf>,
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
-        let now = timer.read_clock();
+        let begun = timer.read_clock();
+        let to_send = match dispatch {
+            Dispatch::All(_) => burst.len(),
+            Dispatch::Split => out.ports.iter().map(Burst::len).sum(),
+        };
+        work(begun, self.work * to_send as u64, timer);
+        let now = if self.work > 0 { timer.read_clock() } else { begun };
         let mut n = 0;
         match dispatch {
             Dispatch::All(port) => {
@@ -125,6 +143,7 @@ where
         }
         if self.place == Place::Before {
             let n = burst.len();
+            work(timer.read_clock(), self.work * n as u64, timer);
             let Some(stage) = self.stages.get_mut(ingress) else {
                 out.drops.drop_all(burst, DropReason::NoPort);
                 return Dispatch::Split;

@@ -24,6 +24,8 @@ struct Back<B> {
     after: u64,
     /// Goes at this time at the latest, in ticks.
     until: u64,
+    /// Ticks that it waits for its tokens.
+    wait: u64,
     seq: u64,
     frame: B,
     copy: Option<B>,
@@ -48,6 +50,8 @@ pub(crate) struct Stage<B: Buffer> {
     /// Frames held back, copies counted.
     waiting: usize,
     holds: bool,
+    /// The policer lets frames wait.
+    queues: bool,
     /// Frames taken in, and those of them not held back.
     seq: u64,
     passed: u64,
@@ -60,8 +64,9 @@ impl<B: Buffer> Stage<B> {
     pub(crate) fn new(spec: &ImpairSpec, port: usize, hz: u64) -> Self {
         let ticks = |seconds: f64| (seconds * hz as f64).round() as u64;
         let dice = |ratio, lane| Dice::new(ratio, spec.seed, (port as u64) << 8 | lane);
-        let capacity = if spec.holds() { spec.hold as usize } else { 0 };
+        let capacity = spec.held_frames() as usize;
         let reorder = dice(spec.reorder, 3);
+        let queues = spec.police.is_some_and(|police| police.queue.0 > 0);
         Self {
             bucket: spec.police.as_ref().map(|police| Bucket::new(police, hz)),
             loss: dice(spec.loss, 1),
@@ -74,9 +79,10 @@ impl<B: Buffer> Stage<B> {
             capacity,
             back: VecDeque::with_capacity(if reorder.live() { capacity } else { 0 }),
             reorder,
-            hold: Hold::new(capacity, spec.jitter.0 > 0),
+            hold: Hold::new(capacity, spec.jitter.0 > 0 || queues && spec.reorder > units::Ratio::ZERO),
             waiting: 0,
             holds: spec.holds(),
+            queues,
             seq: 0,
             passed: 0,
             highest: 0,
@@ -94,16 +100,48 @@ impl<B: Buffer> Stage<B> {
     where
         A: Alloc<Buf = B>,
     {
-        self.thin(now, burst, drops);
+        if !self.queues {
+            self.thin(now, burst, drops);
+        }
         let before = self.counters.duplicated;
         if self.holds {
             let mut copies = Burst::new();
+            if self.queues {
+                self.bucket.iter_mut().for_each(|bucket| bucket.refill(now));
+            }
             for frame in burst.drain(..) {
-                self.admit(now, frame, alloc, &mut copies, drops);
+                let mut wait = 0;
+                if self.queues {
+                    match self.queue(frame.len()) {
+                        Ok(ticks) => wait = ticks,
+                        Err(reason) => {
+                            drops.drop(frame, reason);
+                            continue;
+                        }
+                    }
+                }
+                self.admit(now, wait, frame, alloc, &mut copies, drops);
             }
             self.pull(now, burst);
         }
         self.counters.duplicated - before
+    }
+
+    /// Polices and loses a frame that may wait for its tokens: the ticks that it waits, or why it is dropped.
+    fn queue(&mut self, len: usize) -> Result<u64, DropReason> {
+        let mut wait = 0;
+        if let Some(bucket) = &mut self.bucket {
+            if !bucket.take(len) {
+                self.counters.policed += 1;
+                return Err(DropReason::Policed);
+            }
+            wait = bucket.wait();
+        }
+        if self.loss.live() && self.loss.roll() {
+            self.counters.lost += 1;
+            return Err(DropReason::Lost);
+        }
+        Ok(wait)
     }
 
     /// Polices and loses.
@@ -126,8 +164,15 @@ impl<B: Buffer> Stage<B> {
     }
 
     /// Takes one frame in, with its copy if it is to have one.
-    fn admit<A>(&mut self, now: u64, frame: B, alloc: &mut A, copies: &mut Burst<B>, drops: &mut DropBatch<B>)
-    where
+    fn admit<A>(
+        &mut self,
+        now: u64,
+        wait: u64,
+        frame: B,
+        alloc: &mut A,
+        copies: &mut Burst<B>,
+        drops: &mut DropBatch<B>,
+    ) where
         A: Alloc<Buf = B>,
     {
         let (twice, later) = (self.dup.roll(), self.reorder.roll());
@@ -139,9 +184,9 @@ impl<B: Buffer> Stage<B> {
         if later {
             self.waiting += 1 + usize::from(copy.is_some());
             let (after, until) = (self.passed + self.distance, now.saturating_add(self.limit));
-            return self.back.push_back(Back { after, until, seq: self.seq, frame, copy });
+            return self.back.push_back(Back { after, until, wait, seq: self.seq, frame, copy });
         }
-        self.schedule(now, self.seq, frame, copy);
+        self.schedule(now, wait, self.seq, frame, copy);
         self.passed += 1;
         while self.back.front().is_some_and(|back| back.after <= self.passed) {
             self.release_due(now);
@@ -168,13 +213,13 @@ impl<B: Buffer> Stage<B> {
     fn release_due(&mut self, now: u64) {
         if let Some(back) = self.back.pop_front() {
             self.waiting -= 1 + usize::from(back.copy.is_some());
-            self.schedule(now, back.seq, back.frame, back.copy);
+            self.schedule(now, back.wait, back.seq, back.frame, back.copy);
         }
     }
 
-    fn schedule(&mut self, now: u64, seq: u64, frame: B, copy: Option<B>) {
+    fn schedule(&mut self, now: u64, wait: u64, seq: u64, frame: B, copy: Option<B>) {
         let jitter = if self.jitter > 0 { self.wobble.up_to(self.jitter) } else { 0 };
-        let due = now.saturating_add(self.delay).saturating_add(jitter);
+        let due = now.saturating_add(wait).saturating_add(self.delay).saturating_add(jitter);
         self.counters.delayed += u64::from(due > now);
         self.hold.push(Held { due, seq, copy: false, frame });
         if let Some(frame) = copy {

@@ -307,3 +307,55 @@ fn the_function_inside_is_asked_once_a_poll_and_let_do_what_it_has_to() {
         assert_eq!((function.inner().asked, function.inner().done), (40, 10), "{text:?} {frames}");
     }
 }
+
+#[test]
+fn what_is_over_the_rate_waits_in_the_queue_and_the_rest_is_dropped() {
+    // Frames every 500 ns for 20 ms against 1 Mpps: the queue of 2 ms is full after 4 ms.
+    for place in ["before", "after"] {
+        let mut rig = Rig::new(&format!("rate=1Mpps,burst=32,queue=2ms,place={place}"));
+        rig.send(40_000, 500);
+        let (policed, held) = (rig.drops()[DropReason::Policed], rig.function.held() as u64);
+        assert!(held.abs_diff(2_000) <= 64, "{held}");
+        assert!(policed.abs_diff(18_000) <= 64, "{policed}");
+        assert_eq!(rig.got.len() as u64 + policed + held, 40_000);
+        assert!(rig.got.is_sorted_by_key(|g| g.0), "in order");
+        // A frame goes a microsecond after the one before.
+        let ms = |at: u64| rig.got.iter().filter(|g| (at..at + 1_000_000).contains(&g.1)).count();
+        assert!(ms(10_000_000).abs_diff(1_000) <= 64, "{}", ms(10_000_000));
+        rig.finish();
+        assert_eq!(rig.got.len() as u64 + policed, 40_000);
+    }
+    // Losses are of what the policer passes, and take their tokens.
+    let mut rig = Rig::new("rate=1Mpps,burst=32,queue=2ms,loss=10%");
+    rig.send(40_000, 500);
+    rig.finish();
+    let ImpairCounters { policed, lost, .. } = rig.function.impaired();
+    assert!(policed.abs_diff(18_000) <= 64 && lost.abs_diff(2_200) <= 150, "{policed} {lost}");
+    assert_eq!((policed, lost), (rig.drops()[DropReason::Policed], rig.drops()[DropReason::Lost]));
+}
+
+/// A clock that moves on by so many ticks at each reading.
+struct Ticking(std::cell::Cell<u64>, u64);
+
+impl Clock for Ticking {
+    fn now(&self) -> u64 {
+        self.0.set(self.0.get() + self.1);
+        self.0.get()
+    }
+    fn hz(&self) -> u64 {
+        HZ
+    }
+}
+
+#[test]
+fn work_takes_its_clocks_for_each_frame() {
+    for (text, least) in [("work=1000,place=before", 32_000), ("work=1000", 32_000), ("", 0)] {
+        let mut rig = Rig::new(text);
+        let clock = Ticking(std::cell::Cell::new(0), 10);
+        let mut burst: Burst<_> = (0..32).map(|_| rig.pool.frame(&[0; 60]).unwrap()).collect();
+        let mut timer = NodeTimer::start(&clock, 0, true);
+        rig.function.process(0, &mut burst, &mut rig.out, &mut timer);
+        let spent = clock.0.get();
+        assert!((least..least + 200).contains(&spent), "{text}: {spent}");
+    }
+}

@@ -57,7 +57,7 @@ pub struct ForwardArgs {
     /// Largest IP packet of each port in bytes: one number for all, or one for each port.
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', help_heading = "Queues")]
     pub mtu: Vec<u16>,
-    /// Impair what is forwarded: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7;
+    /// Impair what is forwarded: work=200,rate=1Mpps,burst=128,queue=1ms,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7;
     /// place=before for received frames
     #[arg(long, value_name = "SPEC")]
     pub impair: Option<String>,

@@ -58,7 +58,7 @@ pub struct PortArgs {
     /// flowlog (the flow logger). With bench also sim:capacity=10M,queue=1024,...: a simulated device in virtual time.
     #[arg(long, value_name = "FUNCTION", conflicts_with = "ports")]
     pub dut: Option<String>,
-    /// Impair the built-in data plane: rate=1Mpps,burst=128,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
+    /// Impair the built-in data plane: work=200,rate=1Mpps,burst=128,queue=1ms,loss=0.1%,dup=0.05%,reorder=0.1%,distance=3,delay=10us,jitter=5us,seed=7
     #[arg(long, value_name = "SPEC", conflicts_with = "ports")]
     pub impair: Option<String>,
     /// When frames leave the built-in data plane: `now`, or `small=4,polls=2` (see `linerate forward --help`).

@@ -2,7 +2,8 @@
 //!
 //! Frames are counted by departure. At both ends of a stretch the queue of the device is full (frames before and after it
 //! were lost), so that what departed in between and came through is what the device forwarded in that time, plus or minus
-//! one burst.
+//! one burst. Where frames wait longer at the end of a stretch than at its begin, it was forwarded in that much more time: a
+//! device may lose frames at its door while its queue still fills.
 
 use units::Fps;
 
@@ -19,13 +20,18 @@ const PART: usize = 10;
 const BURST_S: f64 = 10e-6;
 const BURST: std::ops::RangeInclusive<f64> = 2.0..=64.0;
 
+/// A wait counts as longer where it is, by this many times the usual jump between slices and by this share of a slice.
+const LONGER: f64 = 5.0;
+const LONGER_SLICES: f64 = 0.5;
+
 /// The rate in all stretches; `None` without a stretch. `away`: slices that do not count, with those beside them.
 pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let stretches = stretches(sums);
+    let usual = usual(sums);
     let is_away = |i: usize| away.get(i).copied().unwrap_or_default();
     // Beside an absence a slice holds a part of it.
     let counts = |i: &usize| !(is_away(*i) || is_away(i + 1) || i.checked_sub(1).is_some_and(is_away));
-    let (mut frames, mut slices, mut number) = (0, 0, 0);
+    let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);
     let mut parts: Vec<f64> = Vec::new();
     for stretch in &stretches {
         let counted: Vec<usize> = stretch.clone().filter(counts).collect();
@@ -34,19 +40,26 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
         }
         number += 1;
         slices += counted.len();
-        for part in counted.chunks(PART) {
-            let received: u64 = part.iter().filter_map(|i| sums.all.get(*i)).map(|s| s.received).sum();
-            frames += received;
-            if part.len() == PART {
-                parts.push(sums.rate(received, PART).get());
+        // Over an absence the wait changes for other reasons.
+        for run in counted.chunk_by(|a, b| a + 1 == *b) {
+            let longer = longer(sums, run);
+            let fills = longer.iter().sum::<f64>().abs() > usual;
+            for (part, longer) in run.chunks(PART).zip(longer.chunks(PART)) {
+                let waits: f64 = if fills { longer.iter().sum() } else { 0.0 };
+                let received: u64 = part.iter().filter_map(|i| sums.all.get(*i)).map(|s| s.received).sum();
+                let time = part.len() as f64 * sums.slice_s + waits;
+                frames += received;
+                seconds += time;
+                if part.len() == PART {
+                    parts.push(received as f64 / sums.directions / time);
+                }
             }
         }
     }
-    if slices == 0 {
+    if slices == 0 || seconds <= 0.0 {
         return None;
     }
-    let seconds = slices as f64 * sums.slice_s;
-    let fps = sums.rate(frames, slices);
+    let fps = Fps::from_raw(frames as f64 / sums.directions / seconds);
     let burst = (fps.get() * BURST_S).clamp(*BURST.start(), *BURST.end());
     // A batch more or less at each end, of as many frames as it may hold.
     let offered = sums.rate(sums.all.iter().map(|s| s.offered()).sum(), sums.all.len());
@@ -68,6 +81,52 @@ pub(super) fn absorbed(sums: &Sums, rate: Fps) -> u64 {
         most = most.max(run);
     }
     (most / sums.directions).round() as u64
+}
+
+/// How much longer frames wait behind each slice of a run than at its begin, seconds. What changed over slices without a
+/// frame stands at the last slice before them.
+fn longer(sums: &Sums, run: &[usize]) -> Vec<f64> {
+    let wait = |i: usize| sums.all.get(i).and_then(|s| s.min_delay_ns).map(|ns| f64::from(ns) * 1e-9);
+    let mut steps = vec![0.0; run.len()];
+    // Place in the run, and wait.
+    let mut known = run.iter().enumerate().filter_map(|(at, &i)| Some((at, wait(i)?))).peekable();
+    let mut slope = 0.0;
+    while let Some((at, from)) = known.next() {
+        let step = match known.peek() {
+            Some((next, to)) => {
+                slope = (to - from) / (next - at) as f64;
+                to - from
+            }
+            // Behind the last slice it goes on as it did before.
+            None => slope,
+        };
+        if let Some(here) = steps.get_mut(at) {
+            *here = step;
+        }
+    }
+    // A slice by itself: those beside it hold a part of an absence.
+    if let ([step], [i]) = (&mut steps[..], run) {
+        let beside = i.checked_sub(1).and_then(wait).zip(wait(i + 1));
+        *step = beside.map_or(0.0, |(before, behind)| (behind - before) / 2.0);
+    }
+    steps
+}
+
+/// How much longer a wait has to be to count as longer, seconds: beyond what waits jump by from slice to slice, where a steady
+/// growth is no jump.
+fn usual(sums: &Sums) -> f64 {
+    let waits: Vec<f64> = sums
+        .all
+        .iter()
+        .filter(|s| s.lost() > 0)
+        .filter_map(|s| s.min_delay_ns)
+        .map(|ns| f64::from(ns) * 1e-9)
+        .collect();
+    let jump = |w: &[f64]| Some((w.first()? - 2.0 * w.get(1)? + w.get(2)?).abs());
+    let mut jumps: Vec<f64> = waits.windows(3).filter_map(jump).collect();
+    jumps.sort_unstable_by(f64::total_cmp);
+    let usual = jumps.get(jumps.len() / 2).copied().unwrap_or(0.0);
+    (LONGER * usual).max(LONGER_SLICES * sums.slice_s)
 }
 
 /// Standard deviation; `None` of fewer than two values.

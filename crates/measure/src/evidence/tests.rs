@@ -44,6 +44,29 @@ fn a_shaper_is_not_believed_before_its_buffer_is_full() {
 }
 
 #[test]
+fn a_queue_that_fills_behind_a_door_that_refuses_tells_the_rate() {
+    for slices in [300, 3000] {
+        let mut timeline = trial(&SHAPER, 2.0 * SHAPER.rate, slices, &[], &[]);
+        for slice in &mut timeline.directions[0] {
+            slice.refused += 3;
+        }
+        let e = shown(&timeline);
+        assert!(off(e.as_measured, SHAPER.rate) < 2e-3, "{slices}: {e:?}");
+        assert!(off(e.undisturbed, SHAPER.rate) < 2e-3, "{slices}: {e:?}");
+    }
+    // And where the tester is away while it fills, or the device, so that its runs are short.
+    let away: Vec<_> = (0..12).map(|i| (i * 8, 2)).collect();
+    for (tester, device) in [(&away[..], &[][..]), (&[], &away)] {
+        let mut timeline = trial(&SHAPER, 2.0 * SHAPER.rate, 1000, tester, device);
+        for slice in &mut timeline.directions[0] {
+            slice.refused += 3;
+        }
+        let e = shown(&timeline);
+        assert!(off(e.undisturbed, SHAPER.rate) < 3e-3, "{tester:?} {device:?}: {e:?}");
+    }
+}
+
+#[test]
 fn absences_of_the_device_are_told_apart() {
     let away: Vec<_> = (0..10).map(|i| (200 + i * 250, 50)).collect();
     let e = shown(&trial(&POLICER, 1.5 * POLICER.rate, 3000, &[], &away));

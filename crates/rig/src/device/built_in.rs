@@ -122,6 +122,12 @@ impl BuiltInMaker {
         }
     }
 
+    /// Frames that the impairment may hold, over both ports.
+    pub(crate) fn held_frames(&self) -> u32 {
+        let (Made::Plane { options, .. } | Made::FlowLog(options)) = &self.what;
+        2 * options.impair.held_frames()
+    }
+
     /// Builds the device between these ports, for stations with these addresses behind ports 0 and 1.
     pub(crate) fn make(
         &self,

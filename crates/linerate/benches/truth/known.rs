@@ -1,0 +1,129 @@
+//! Devices whose truth is known.
+
+use serde_json::Value;
+
+use crate::{
+    options::Options,
+    package,
+    runs::{self, Rule, Run},
+    support::{
+        self,
+        tester::{linerate, linerate_in, Ended},
+        KernelDut, Tbf,
+    },
+};
+
+/// Policers of the built-in data plane: function, rate in frames/s, queue, further flags.
+const POLICERS: [(&str, f64, &str, &[&str]); 18] = [
+    ("l2", 100_300.0, "", &["--frame-sizes", "64"]),
+    ("l2", 333_000.0, "", &["--frame-sizes", "64"]),
+    ("l3", 1_234_000.0, "", &["--frame-sizes", "64"]),
+    ("l3", 2_200_000.0, "", &["--frame-sizes", "1518"]),
+    ("l2", 3_330_000.0, "", &["--frame-sizes", "64"]),
+    ("l3", 5_010_000.0, "", &["--frame-sizes", "512"]),
+    ("l2", 6_100_000.0, "", &["--frame-sizes", "64", "--both-ways"]),
+    ("l2", 7_777_000.0, "", &["--frame-sizes", "64"]),
+    ("l2", 11_300_000.0, "", &["--frame-sizes", "64"]),
+    ("l3", 15_500_000.0, "", &["--frame-sizes", "64"]),
+    ("l2", 20_700_000.0, "", &["--frame-sizes", "64"]),
+    ("l2", 24_900_000.0, "", &["--frame-sizes", "64"]),
+    ("l2", 333_000.0, "50ms", &["--frame-sizes", "64"]),
+    ("l3", 1_234_000.0, "10ms", &["--frame-sizes", "64"]),
+    ("l2", 1_700_000.0, "50ms", &["--frame-sizes", "64"]),
+    ("l2", 3_330_000.0, "1ms", &["--frame-sizes", "64"]),
+    ("l2", 7_777_000.0, "100us", &["--frame-sizes", "64"]),
+    ("l3", 5_010_000.0, "5ms", &["--frame-sizes", "512"]),
+];
+
+/// Clocks a frame of a slow data plane.
+const WORK: [u32; 3] = [250, 1_000, 7_000];
+
+/// Shapers: rate in bit/s, bytes of a frame with FCS, buffer in ms.
+const SHAPERS: [(u64, u32, u32); 6] = [
+    (10_000_000, 512, 10),
+    (29_000_000, 1518, 20),
+    (73_000_000, 1518, 10),
+    (73_000_000, 128, 10),
+    (131_000_000, 256, 50),
+    (310_000_000, 1518, 200),
+];
+
+/// Runs all that are wanted, and prints their table.
+pub fn all(options: &Options) {
+    println!("| device | evidence | answers | hold the truth | median width | largest miss | median, longest |");
+    println!("|---|---|---|---|---|---|---|");
+    for (function, rate, queue, flags) in POLICERS {
+        let queued = if queue.is_empty() { String::new() } else { format!(", queue {queue}") };
+        let name = format!("{function} policer {:.4} Mpps{queued}, {}", rate / 1e6, flags[1..].join(" "));
+        let queue = if queue.is_empty() { String::new() } else { format!(",queue={queue}") };
+        let impair = format!("rate={rate}pps{queue}");
+        let device = [&["--dut", function, "--impair", &impair], flags].concat();
+        measure(options, &name, &device, &|args| linerate(args), &|_| rate);
+    }
+    for work in WORK {
+        let impair = format!("work={work}");
+        let device = ["--dut", "l2", "--impair", &impair, "--frame-sizes", "64"];
+        measure(options, &format!("l2 of {work} clocks, 64"), &device, &|args| linerate(args), &from_runtime);
+    }
+    for (rate_bps, bytes, ms) in SHAPERS {
+        for driver in ["af_xdp", "af_packet"] {
+            shaper(options, rate_bps, bytes, ms, driver);
+        }
+    }
+}
+
+fn shaper(options: &Options, rate_bps: u64, bytes: u32, ms: u32, driver: &str) {
+    let truth = rate_bps as f64 / 8.0 / f64::from(bytes);
+    let name = format!("tbf {} Mbit/s, {bytes} B, {ms} ms, {driver}", rate_bps / 1_000_000);
+    if !options.wants(&name) || !support::is_root() {
+        return;
+    }
+    let dut = KernelDut::bridge();
+    let limit = (rate_bps / 8 * u64::from(ms) / 1000).max(u64::from(bytes) * 4);
+    dut.limit_egress(1, Tbf { rate_bps, burst: 3_200, limit: limit as _, overhead: 4 });
+    let ports = [0, 1].map(|port| format!("eth:t{port},driver={driver}"));
+    let (size, upper) = (bytes.to_string(), format!("{}pps", (truth * 3.0).round()));
+    let flags = ["--port", &ports[0], "--port", &ports[1], "--frame-sizes", &size, "--upper", &upper];
+    measure(options, &name, &flags, &|args| linerate_in(dut.tester(), args), &|_| truth);
+}
+
+/// The capacity of a data plane that is never idle, from its own counters: the fewest clocks a frame of any trial in overload.
+fn from_runtime(result: &Value) -> f64 {
+    let hz = result["host"]["tsc_hz"].as_f64().expect("the rate of the TSC");
+    let clocks = result["trials"].as_array().into_iter().flatten().filter_map(|trial| {
+        let (dut, lost) = (&trial["dut"], trial["directions"][0]["lost"].as_u64()?);
+        let frames = dut["rx_frames"].as_f64()?;
+        (lost > 1000).then(|| dut["busy_clocks"].as_f64().unwrap_or(f64::INFINITY) / frames)
+    });
+    hz / clocks.fold(f64::INFINITY, f64::min)
+}
+
+/// Runs a device by each rule and prints a row for each.
+fn measure(
+    options: &Options,
+    name: &str,
+    device: &[&str],
+    run: &dyn Fn(&[&str]) -> Ended,
+    truth: &dyn Fn(&Value) -> f64,
+) {
+    if !options.wants(name) {
+        return;
+    }
+    let mut by: Vec<Vec<(Run, f64)>> = options.rules.iter().map(|_| Vec::new()).collect();
+    for _ in 0..options.runs {
+        for (&rule, runs) in options.rules.iter().zip(&mut by) {
+            let one = match rule {
+                Rule::Package => package::search(device, run, &|| truth(&Value::Null)),
+                _ => {
+                    let flags = ["bench", "--quick", "--no-latency", "--json", "-", "-q", "--evidence", rule.name()];
+                    let (run, result) = Run::timed(|| run(&[&flags[..], device].concat()));
+                    (run, truth(&result))
+                }
+            };
+            runs.push(one);
+        }
+    }
+    for (rule, runs) in options.rules.iter().zip(&by) {
+        println!("| {name} | {} | {} |", rule.name(), runs::known(runs));
+    }
+}
