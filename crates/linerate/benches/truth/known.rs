@@ -110,13 +110,14 @@ fn measure(
         return;
     }
     let mut by: Vec<Vec<(Run, f64)>> = options.rules.iter().map(|_| Vec::new()).collect();
-    for _ in 0..options.runs {
+    for n in 0..options.runs {
         for (&rule, runs) in options.rules.iter().zip(&mut by) {
             let one = match rule {
                 Rule::Package => package::search(device, run, &|| truth(&Value::Null)),
                 _ => {
                     let flags = ["bench", "--quick", "--no-latency", "--json", "-", "-q", "--evidence", rule.name()];
                     let (run, result) = Run::timed(|| run(&[&flags[..], device].concat()));
+                    options.keep(&format!("{name} {}", rule.name()), n, &result);
                     (run, truth(&result))
                 }
             };

@@ -7,6 +7,7 @@
 //! - `only=TEXT`: devices whose name holds the text;
 //! - `rules=slices,whole-trial,package`: the kinds of evidence; `package` is MLRsearch of PyPI over trials of `linerate trial`
 //!   (`slices`);
+//! - `keep=DIR`: where to write the result of each run;
 //! - `beside=N`: so many workers of `stress-ng --cpu` run meanwhile (0).
 //!
 //! Known truths: policers of the built-in data plane without and with a queue, a data plane of fixed clocks a frame, `tc tbf`

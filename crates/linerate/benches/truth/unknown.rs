@@ -59,8 +59,12 @@ fn measure(options: &Options, name: &str, ports: &[String; 2], more: &[&str], ru
     let ports = ["--port", &ports[0], "--port", &ports[1], "--tester-cpu", &cpu, "--frame-sizes", "64"];
     for rule in options.rules.iter().filter(|rule| **rule != Rule::Package) {
         let flags = ["bench", "--quick", "--no-latency", "--json", "-", "-q", "--evidence", rule.name()];
-        let runs: Vec<Run> =
-            (0..options.runs).map(|_| Run::timed(|| run(&[&flags[..], &ports, more].concat())).0).collect();
+        let one = |n| {
+            let (run, result) = Run::timed(|| run(&[&flags[..], &ports, more].concat()));
+            options.keep(&format!("{name} {}", rule.name()), n, &result);
+            run
+        };
+        let runs: Vec<Run> = (0..options.runs).map(one).collect();
         println!("| {name} | {} | {} |", rule.name(), runs::unknown(&runs));
     }
 }

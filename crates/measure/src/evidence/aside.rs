@@ -1,10 +1,7 @@
 //! Which slices are set aside, since somebody was away in them or shortly before.
 
-use super::sums::Sums;
+use super::sums::{Sums, BATCHING, TELLING};
 
-/// Most share of the slices in which nothing may come out of a device for that to be an absence: a device that sends in
-/// batches is silent most of the time, and that is its own way.
-const STALLED_SHARE: f64 = 1.0 / 3.0;
 /// A silence is an absence from so many slices on.
 const STALL_SLICES: usize = 3;
 /// Slices after an absence that are set aside at least.
@@ -19,7 +16,7 @@ pub(super) fn stalls(sums: &Sums) -> Vec<bool> {
     let (mut run, mut loaded) = (0, 0);
     let mean = sums.all.iter().map(|s| s.offered()).sum::<u64>() as f64 / sums.all.len().max(1) as f64;
     // With few frames a slice without one says nothing.
-    if mean < 16.0 {
+    if mean < TELLING {
         return stalled;
     }
     for (i, sum) in sums.all.iter().enumerate() {
@@ -35,7 +32,7 @@ pub(super) fn stalls(sums: &Sums) -> Vec<bool> {
         }
     }
     let share = stalled.iter().filter(|s| **s).count() as f64 / loaded.max(1) as f64;
-    if share > STALLED_SHARE {
+    if share > BATCHING {
         stalled.fill(false);
     }
     stalled

@@ -9,10 +9,15 @@ const FRAMES: f64 = 64.0;
 /// Slices that are left at least when they are joined.
 const LEAST: usize = 40;
 
-/// A device sends in batches where nothing comes out of it in more than this share of the slices in which it is loaded.
-const BATCHING: f64 = 1.0 / 3.0;
+/// A device sends in batches where nothing comes out of it in more than this share of the slices in which it is loaded: then
+/// silence is its own way, and no absence.
+pub(super) const BATCHING: f64 = 1.0 / 3.0;
 /// Frames that a slice is to have for its silence to say something: fewer are joined.
-const TELLING: f64 = 4.0;
+pub(super) const TELLING: f64 = 4.0;
+
+/// The tester was gone from so much of a slice on. In shorter times its driver frees a ring of buffers at once, say: it makes up
+/// for them within the slice, which counts with the load that was offered in it.
+const GONE: f64 = 0.5;
 
 /// How many slices lie between two batches of a device that sends in batches, as interrupts that are coalesced do: the
 /// longest of nine in ten distances. 1 of any other device.
@@ -65,8 +70,8 @@ pub(super) struct Sum {
     pub arrived: u64,
     /// The largest over directions of the smallest delay; `None` where a direction received nothing.
     pub min_delay_ns: Option<u32>,
-    /// Seconds in which the tester was away for so long that a queue ran empty; in which it was away at all; and in which
-    /// the device was.
+    /// Seconds in which the tester was away for so long that a queue ran empty; in which it was away for much of a slice; and
+    /// in which the device was away.
     pub tester_away_s: f64,
     pub tester_gone_s: f64,
     pub device_away_s: f64,
@@ -118,7 +123,8 @@ impl Sums {
         let mut all: Vec<Sum> = (0..whole).map(sum).collect();
         let queue_s = queue_s(&all);
         let tester = timeline.away_longer(Party::Tester, whole, queue_s / 2.0);
-        let [gone, device] = [Party::Tester, Party::Device].map(|who| timeline.away(who, whole));
+        let gone = timeline.away_longer(Party::Tester, whole, GONE * timeline.slice_s);
+        let device = timeline.away(Party::Device, whole);
         for (i, sum) in all.iter_mut().enumerate() {
             let at = |away: &[f64]| away.get(i).copied().unwrap_or_default();
             (sum.tester_away_s, sum.tester_gone_s, sum.device_away_s) = (at(&tester), at(&gone), at(&device));

@@ -473,7 +473,12 @@ impl CapacitySearch {
     }
 
     fn answer(&self, outcome: Outcome, reasons: [Option<Reason>; 2]) -> Answer {
-        let found = self.interval();
+        let mut found = self.interval();
+        if outcome == Outcome::TesterLimited {
+            // What failed above was not offered in full.
+            found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, ..found };
+            found.standing = Some(AnswerStanding::of(found.lower_fps, None, self.config.precision.get()));
+        }
         let reasons = reasons.into_iter().chain([self.liveness.note()]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
         let best = self.passed.iter().rev().find(|pass| (pass.load - lower).abs() <= 1.0);
