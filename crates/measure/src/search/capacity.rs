@@ -47,6 +47,11 @@ const ROUGHLY: f64 = 0.03;
 /// Rates at two overloads that differ by more: the device degrades in overload.
 const DEGRADED: f64 = 0.02;
 
+/// So many times more trials have to say that a load passes, or fails, than the contrary.
+const DISPUTED: usize = 3;
+/// A loss below this share of the load says little of a load near the capacity: the tester sent its frames in bursts.
+const EVEN: f64 = 0.95;
+
 /// What a trial shows of its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
@@ -217,7 +222,9 @@ impl CapacitySearch {
         let (busiest, tolerated) = (self.busiest, self.config.tolerated_loss.get());
         self.passed.retain(|pass| busiest.excess(&pass.sending) <= tolerated);
         let shown = self.shown(spec, e);
-        if shown == Shown::Unclear {
+        let uneven =
+            e.offered_fps.get() < EVEN * spec.load_fps.get() && matches!(self.phase, Phase::Below | Phase::Between);
+        if shown == Shown::Unclear || uneven && matches!(shown, Shown::Lossy(_)) {
             return self.repeat();
         }
         self.unclear = 0;
@@ -240,12 +247,31 @@ impl CapacitySearch {
         interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
     }
 
-    fn best(&self) -> Option<f64> {
-        self.passed.iter().map(|p| p.load).max_by(f64::total_cmp)
+    /// Failures at this load or below, and passes at it or above.
+    fn votes(&self, load: f64) -> (usize, usize) {
+        let failed = self.failed.iter().filter(|failed| **failed <= load).count();
+        (failed, self.passed.iter().filter(|pass| pass.load >= load).count())
     }
 
+    /// The highest load that passed, where failures below it do not say otherwise: a device that loses a few frames now and
+    /// then passes at a load and fails at a lower one. The lowest load that passed where all are disputed.
+    fn best(&self) -> Option<f64> {
+        let stands = |load: &f64| {
+            let (failed, passed) = self.votes(*load);
+            failed * DISPUTED <= passed
+        };
+        let loads = || self.passed.iter().map(|p| p.load);
+        loads().filter(stands).max_by(f64::total_cmp).or_else(|| loads().min_by(f64::total_cmp))
+    }
+
+    /// The lowest load that failed above another, where passes above it do not say otherwise.
     fn lowest_failed(&self, above: f64) -> Option<f64> {
-        self.failed.iter().copied().filter(|f| *f > above).min_by(f64::total_cmp)
+        let stands = |load: &f64| {
+            let (failed, passed) = self.votes(*load);
+            passed * DISPUTED <= failed
+        };
+        let above = || self.failed.iter().copied().filter(|failed| *failed > above);
+        above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
