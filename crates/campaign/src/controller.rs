@@ -6,7 +6,9 @@ use failure::Failure;
 use measure::{
     plan::{EvidenceBy, Test, ValidPlan},
     procedure::Known,
-    result::{MixFacts, Outcome, RunResult, SizeResult, Standing, TestResult, Warning, SCHEMA},
+    result::{
+        MixFacts, Outcome, RunResult, SelfTestKind, SelfTestPoint, SizeResult, Standing, TestResult, Warning, SCHEMA,
+    },
     search::SearchConfig,
     timeline::TrialTimeline,
     trial::{TrialRecord, TrialSpec},
@@ -83,6 +85,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
         }
         let mut config = SearchConfig::for_size(&self.plan, size, self.testbed.facts().link, most)?;
         config.by_slices = self.by_slices();
+        config.kernel_pair = kernel_pair(&self.testbed.facts().selftest, size);
         let mut known = None;
         if self.plan.runs(Test::Throughput) {
             let result = self.throughput(&config, index, most)?;
@@ -174,6 +177,12 @@ impl<'a, T: Testbed> Controller<'a, T> {
             standing,
         }
     }
+}
+
+/// What the tester does over a pair of kernel interfaces at a frame size, if that is the kind of its ports.
+fn kernel_pair(selftest: &[SelfTestPoint], size: Frames) -> Option<Fps> {
+    let point = selftest.iter().find(|point| point.frame_size_bytes == size)?;
+    point.pair.as_ref().filter(|pair| pair.kind == SelfTestKind::Veth).map(|pair| pair.lower_fps)
 }
 
 /// Counts how often the same trial has been asked for in a row.

@@ -195,6 +195,7 @@ pub enum PairArg {
     SoftwareCable,
     Memif,
     VhostUser,
+    Veth,
 }
 
 /// `linerate selftest`

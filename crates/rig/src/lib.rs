@@ -29,6 +29,7 @@ mod streams;
 mod tester_port;
 mod timed;
 mod trial;
+mod veth;
 mod worker;
 
 pub use claim::Claim;

@@ -7,13 +7,14 @@ use std::{
 };
 
 use control::private_directory;
-use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Role};
+use dpdk::{Eal, EthDriver, Mempool, Port, PortConfig, PortSpec, Role};
 use failure::Failure;
 use measure::result::SelfTestKind;
 
 use crate::{
     machine::{data_room, pool_size},
     tester_port::TesterPort,
+    veth::Veth,
 };
 
 /// How long the two ends may take to find each other.
@@ -25,6 +26,8 @@ const PREFIX: &str = "selftest-";
 pub(crate) struct Pair {
     /// The two ends; none of the software cable, and none before it is open.
     pub(crate) ports: Vec<TesterPort>,
+    /// The interfaces of a veth pair: they go after the ports.
+    veth: Option<Veth>,
     /// Its kind; and why it is the software cable, where the ports are not.
     kind: Result<SelfTestKind, String>,
     /// The port it should be like.
@@ -39,22 +42,23 @@ impl Pair {
     /// A pair like the first port of the tester; the software cable without a port.
     pub(crate) fn new(like: Option<PortSpec>, max_frame: usize, descriptors: u32) -> Self {
         let kind = like.as_ref().map_or(Ok(SelfTestKind::SoftwareCable), |spec| kind_for(spec).map_err(str::to_owned));
-        Self { ports: Vec::new(), kind, like, max_frame, descriptors }
+        Self { ports: Vec::new(), veth: None, kind, like, max_frame, descriptors }
     }
 
     /// Makes it a pair of this kind.
     pub(crate) fn choose(&mut self, kind: SelfTestKind) {
-        (self.ports, self.kind, self.like) = (Vec::new(), Ok(kind), None);
+        (self.ports, self.veth, self.kind, self.like) = (Vec::new(), None, Ok(kind), None);
     }
 
     /// Opens it, if it is not open. A pair that cannot be opened is the software cable from then on. Returns its kind; and
     /// why it is the software cable.
     pub(crate) fn open(&mut self, eal: &'static Eal) -> (SelfTestKind, Option<String>) {
-        if let (Ok(kind @ (SelfTestKind::Memif | SelfTestKind::VhostUser)), true) = (&self.kind, self.ports.is_empty())
-        {
-            match join(eal, *kind, self.like.as_ref(), self.max_frame, self.descriptors) {
-                Ok(ports) => self.ports = ports,
-                Err(e) => self.kind = Err(e.text),
+        if let (Ok(kind), true) = (&self.kind, self.ports.is_empty()) {
+            if *kind != SelfTestKind::SoftwareCable {
+                match join(eal, *kind, self.like.as_ref(), self.max_frame, self.descriptors) {
+                    Ok((ports, veth)) => (self.ports, self.veth) = (ports, veth),
+                    Err(e) => self.kind = Err(e.text),
+                }
             }
         }
         match &self.kind {
@@ -70,7 +74,7 @@ fn kind_for(port: &PortSpec) -> Result<SelfTestKind, &'static str> {
         PortSpec::Memif { .. } => Ok(SelfTestKind::Memif),
         PortSpec::Vhost { .. } | PortSpec::Virtio { .. } => Ok(SelfTestKind::VhostUser),
         PortSpec::Wire => Ok(SelfTestKind::SoftwareCable),
-        PortSpec::Eth { .. } => Err("the kernel does part of the work of a pair of its interfaces"),
+        PortSpec::Eth { .. } => Ok(SelfTestKind::Veth),
         PortSpec::Pci { .. } => Err("the driver of a NIC cannot be joined to itself"),
         PortSpec::Null { .. } | PortSpec::Pcap { .. } => Err("ports of this kind cannot be joined"),
         PortSpec::Raw { .. } => Err("how to join devices named by DPDK's names is not known"),
@@ -88,15 +92,17 @@ fn join(
     like: Option<&PortSpec>,
     max_frame: usize,
     descriptors: u32,
-) -> Result<Vec<TesterPort>, Failure> {
+) -> Result<(Vec<TesterPort>, Option<Veth>), Failure> {
     let dir = private_directory()?;
     remove_stale(&dir);
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     let number = SERIAL.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("{PREFIX}{}-{number}", std::process::id()));
+    let mut veth = None;
     let (server, client) = match kind {
         SelfTestKind::Memif => memif(&path, like),
         SelfTestKind::VhostUser => vhost_user(&path, like),
+        SelfTestKind::Veth => interfaces(veth.insert(Veth::new()?), like),
         SelfTestKind::SoftwareCable => return Err(Failure::failed("a software cable has no socket")),
     };
     let end = |spec: &PortSpec, number: u8| -> Result<TesterPort, Failure> {
@@ -123,7 +129,7 @@ fn join(
         Some(PortSpec::Virtio { .. }) => false,
         _ => true,
     };
-    Ok(if first_listens { vec![server, client] } else { vec![client, server] })
+    Ok((if first_listens { vec![server, client] } else { vec![client, server] }, veth))
 }
 
 /// A server and a client. Rings and buffers are the client's choice, so its options count.
@@ -155,6 +161,17 @@ fn vhost_user(path: &Path, like: Option<&PortSpec>) -> (PortSpec, PortSpec) {
     (server, PortSpec::Virtio { path, role: Role::Client, options: of_virtio })
 }
 
+/// Both ends by the driver of the port, with its options.
+fn interfaces(veth: &Veth, like: Option<&PortSpec>) -> (PortSpec, PortSpec) {
+    let (driver, options) = match like {
+        Some(PortSpec::Eth { driver, options, .. }) => (*driver, options.clone()),
+        _ => (EthDriver::Auto, Vec::new()),
+    };
+    let end = |iface: &String| PortSpec::Eth { iface: iface.clone(), driver, options: options.clone() };
+    let [a, b] = &veth.names;
+    (end(a), end(b))
+}
+
 /// Removes the sockets of processes that were killed.
 fn remove_stale(dir: &Path) {
     let Ok(entries) = std::fs::read_dir(dir) else { return };
@@ -184,7 +201,7 @@ mod tests {
             ("memif:/run/a.sock", Some(SelfTestKind::Memif)),
             ("vhost:/run/a.sock", Some(SelfTestKind::VhostUser)),
             ("virtio:/run/a.sock", Some(SelfTestKind::VhostUser)),
-            ("eth:eth0", None),
+            ("eth:eth0", Some(SelfTestKind::Veth)),
             ("0000:37:00.0", None),
             ("null", None),
         ] {

@@ -90,10 +90,12 @@ fn shaper(options: &Options, rate_bps: u64, bytes: u32, ms: u32, driver: &str) {
 /// The capacity of a data plane that is never idle, from its own counters: the fewest clocks a frame of any trial in overload.
 fn from_runtime(result: &Value) -> f64 {
     let hz = result["host"]["tsc_hz"].as_f64().expect("the rate of the TSC");
+    // Refused where its receive ring is full.
+    let sum = |counts: &Value| Some(counts["lost"].as_u64()? + counts["refused"].as_u64()?);
     let clocks = result["trials"].as_array().into_iter().flatten().filter_map(|trial| {
-        let (dut, lost) = (&trial["dut"], trial["directions"][0]["lost"].as_u64()?);
+        let (dut, lost) = (&trial["dut"], sum(&trial["directions"][0]));
         let frames = dut["rx_frames"].as_f64()?;
-        (lost > 1000).then(|| dut["busy_clocks"].as_f64().unwrap_or(f64::INFINITY) / frames)
+        (lost? > 1_000).then(|| dut["busy_clocks"].as_f64().unwrap_or(f64::INFINITY) / frames)
     });
     hz / clocks.fold(f64::INFINITY, f64::min)
 }

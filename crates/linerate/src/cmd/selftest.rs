@@ -30,6 +30,7 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
         PairArg::SoftwareCable => SelfTestKind::SoftwareCable,
         PairArg::Memif => SelfTestKind::Memif,
         PairArg::VhostUser => SelfTestKind::VhostUser,
+        PairArg::Veth => SelfTestKind::Veth,
     });
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {

@@ -142,6 +142,8 @@ pub enum SelfTestKind {
     Memif,
     /// The switch's and the guest's side of vhost-user.
     VhostUser,
+    /// Two joined interfaces of the kernel.
+    Veth,
 }
 
 impl SelfTestKind {
@@ -151,6 +153,7 @@ impl SelfTestKind {
             Self::SoftwareCable => "software-cable",
             Self::Memif => "memif",
             Self::VhostUser => "vhost-user",
+            Self::Veth => "veth",
         }
     }
 }

@@ -51,6 +51,10 @@ const DEGRADED: f64 = 0.02;
 const DISPUTED: usize = 3;
 /// A loss below this share of the load says little of a load near the capacity: the tester sent its frames in bursts.
 const EVEN: f64 = 0.95;
+/// Share of what the tester does over kernel interfaces alone below which the kernel forwards in the tester's own calls.
+const IN_CALLS: f64 = 0.9;
+/// Least half width of the answer then, as a share: what the kernel's own rate drifts by from second to second.
+const IN_CALLS_HALF: f64 = 5e-3;
 
 /// What a trial shows of its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -242,6 +246,17 @@ impl CapacitySearch {
         }
     }
 
+    /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
+    fn is_in_calls(&self) -> bool {
+        self.offered_most().zip(self.config.kernel_pair).is_some_and(|(most, alone)| most.mean < alone.get() * IN_CALLS)
+    }
+
+    /// The load that the tester offers at most, of the passes that it did not offer in full.
+    fn offered_most(&self) -> Option<Mean> {
+        let samples: Vec<Sample> = self.passed.iter().map(|p| Sample { value: p.load, error: 0.0 }).collect();
+        interval::mean(samples.get(samples.len().checked_sub(PASSES)?..)?)
+    }
+
     /// The rate of the device.
     fn rate(&self) -> Option<Mean> {
         interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
@@ -303,7 +318,9 @@ impl CapacitySearch {
             Shown::Passed(offered) => {
                 self.passed.push(pass(offered));
                 self.passes += 1;
-                if self.passes >= PASSES {
+                if self.passes >= PASSES && self.is_in_calls() {
+                    self.end(Outcome::Found, [Some(Reason::InCalls { alone: self.config.kernel_pair }), None]);
+                } else if self.passes >= PASSES {
                     let tester = self.config.upper_is_tester || offered < self.top() * REACHED;
                     self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, [None, None]);
                 }
@@ -339,7 +356,15 @@ impl CapacitySearch {
                     self.short += 1;
                     if self.short >= PASSES {
                         self.failed.clear();
-                        self.end(Outcome::TesterLimited, [None, None]);
+                        match self.is_in_calls() {
+                            true => {
+                                self.end(
+                                    Outcome::Found,
+                                    [Some(Reason::InCalls { alone: self.config.kernel_pair }), None],
+                                );
+                            }
+                            false => self.end(Outcome::TesterLimited, [None, None]),
+                        }
                     }
                 } else {
                     self.expected = offered * OVERLOAD;
@@ -500,6 +525,14 @@ impl CapacitySearch {
 
     fn answer(&self, outcome: Outcome, reasons: [Option<Reason>; 2]) -> Answer {
         let mut found = self.interval();
+        let in_calls = reasons.iter().flatten().any(|reason| matches!(reason, Reason::InCalls { .. }));
+        if let Some(most) = self.offered_most().filter(|_| in_calls) {
+            let raw = |fps: f64| Some(Fps::from_raw(fps.round()));
+            let half = most.half.max(most.mean * IN_CALLS_HALF);
+            let (lower_fps, upper_fps) = (raw(most.mean - half), raw(most.mean + half));
+            let standing = Some(AnswerStanding::of(lower_fps, upper_fps, self.config.precision.get()));
+            found = IntervalAnswer { lower_fps, upper_fps, point_fps: raw(most.mean), standing, ..found };
+        }
         if outcome == Outcome::TesterLimited {
             // What failed above was not offered in full.
             found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, ..found };
@@ -507,7 +540,7 @@ impl CapacitySearch {
         }
         let reasons = reasons.into_iter().chain([self.liveness.note()]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
-        let best = self.passed.iter().rev().find(|pass| (pass.load - lower).abs() <= 1.0);
+        let best = self.passed.iter().rev().find(|pass| in_calls || (pass.load - lower).abs() <= 1.0);
         Answer {
             outcome,
             throughput: found.lower_fps,

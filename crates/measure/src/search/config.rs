@@ -44,6 +44,9 @@ pub struct SearchConfig {
     pub goals: GoalSet,
     /// Whether slices are the evidence, instead of whole trials: of a testbed that has them, and not of every method.
     pub by_slices: bool,
+    /// What the tester does over kernel interfaces without a device; `None` over other ports. Where it does clearly less with
+    /// the device, the kernel forwards in the tester's own calls, and that is the device's limit.
+    pub kernel_pair: Option<Fps>,
     /// MLRsearch: sending time of the warm-up trial in seconds; zero: none.
     pub warmup_s: f64,
 }
@@ -109,6 +112,7 @@ impl SearchConfig {
             timeout_s: s.timeout.as_secs_f64(),
             goals,
             by_slices: false,
+            kernel_pair: None,
             warmup_s: s.warmup.as_secs_f64(),
         })
     }

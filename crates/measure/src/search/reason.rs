@@ -38,6 +38,11 @@ pub enum Reason {
         /// Received per second just above the capacity.
         just_above: Fps,
     },
+    /// The kernel forwards in the calls by which the tester sends.
+    InCalls {
+        /// What the tester sends over a pair of such interfaces alone.
+        alone: Option<Fps>,
+    },
     /// The device was down during these trials; they were discarded.
     WasDown {
         /// Their numbers, in order; at least one.
@@ -74,6 +79,10 @@ impl fmt::Display for Reason {
                 f,
                 "the device forwards {forwards} at {load} and {just_above} just above its capacity: it degrades in overload"
             ),
+            Self::InCalls { alone } => {
+                f.write_str("the kernel forwards in the tester's own calls, so the device sets the load that is offered")?;
+                alone.map_or(Ok(()), |alone| write!(f, " (the tester alone: {alone} over such interfaces)"))
+            }
             Self::WasDown { trials } => {
                 let (first, last) = (trials.first().copied().unwrap_or(0), trials.last().copied().unwrap_or(0));
                 let (which, what) = match trials.len() {
