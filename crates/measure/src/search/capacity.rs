@@ -8,7 +8,7 @@ use units::{Fps, Ratio};
 
 use super::{
     config::SearchConfig,
-    gave::{is_clean, Busiest, Sending, DRAIN_MARGIN, FIRST_DRAIN_S, GROWTH, SATURATED_S},
+    gave::{is_clean, Busiest, Drain, Sending, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample, CONFIDENCE},
     liveness::{Liveness, Sign},
     reason::Reason,
@@ -36,6 +36,9 @@ const OVERLOAD: f64 = 1.1;
 const MOST_OVERLOAD: f64 = 8.0;
 /// Share of a load from which on the tester has offered it.
 const REACHED: f64 = 0.995;
+/// Share of a trial in which the queue of the device is to fill, and the highest load for that over the rate.
+const FILLING: f64 = 0.1;
+const FILLING_MOST: f64 = 2.0;
 /// First distance of the load below, as a share of the rate.
 const BELOW: f64 = 0.002;
 /// Trials at a load below of which one may fail.
@@ -127,8 +130,9 @@ pub struct CapacitySearch {
     spent_s: f64,
     clean_s: f64,
     aside_s: f64,
-    /// Time that the queue of the device takes to empty, seconds: frames are waited for so much longer.
-    drain_s: f64,
+    /// Trials are so many times longer, since a buffer takes the excess of the usual ones.
+    longer: f64,
+    drain: Drain,
     busiest: Busiest,
 }
 
@@ -161,7 +165,8 @@ impl CapacitySearch {
             spent_s: 0.0,
             clean_s: 0.0,
             aside_s: 0.0,
-            drain_s: FIRST_DRAIN_S,
+            longer: 1.0,
+            drain: Drain::default(),
             busiest: Busiest::default(),
         }
     }
@@ -175,7 +180,7 @@ impl CapacitySearch {
         let floor = self.config.floor().get();
         let load = match self.phase {
             Phase::Top => self.top(),
-            Phase::Above => self.expected * self.overload,
+            Phase::Above => self.expected * self.overload.max(self.filling()),
             // Below what the passes so far leave open, too: a load within that may pass or not.
             Phase::Below => {
                 let open = self.rate().map_or(0.0, |m| m.half / m.mean);
@@ -187,6 +192,18 @@ impl CapacitySearch {
             }
         };
         load.min(self.top()).max(floor)
+    }
+
+    /// The overload that fills the queue of the device in a small part of a trial.
+    fn filling(&self) -> f64 {
+        let frames = self.expected * self.duration_s() * FILLING;
+        (1.0 + self.busiest.absorbed() / frames.max(1.0)).min(FILLING_MOST)
+    }
+
+    /// Few frames tell a rate roughly.
+    fn duration_s(&self) -> f64 {
+        let wanted = (FRAMES / self.expected).max(self.config.duration_s * self.longer);
+        self.config.duration_s.max(wanted.min(MOST_S))
     }
 
     fn shown(&self, spec: &TrialSpec, e: &SliceEvidence) -> Shown {
@@ -218,7 +235,7 @@ impl CapacitySearch {
 
     fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
         let Some(e) = &trial.evidence else { return self.repeat() };
-        self.drain_s = if self.made <= 1 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
+        self.drain.see(e);
         self.clean_s += e.clean_s;
         self.aside_s += e.aside_s;
         self.busiest.see(e, spec.load_fps);
@@ -376,6 +393,7 @@ impl CapacitySearch {
             }
             Shown::Buffered(rate) | Shown::Lossy(rate) => {
                 self.failed.push(load);
+                self.longer *= 2.0;
                 // Not busy throughout: the rate is known roughly.
                 self.rough.push(Sample { value: rate, error: rate * ROUGHLY });
                 self.expected = self.rate().map_or(rate, |m| m.mean);
@@ -569,10 +587,9 @@ impl Search for CapacitySearch {
                     true => self.liveness.check_at(Fps::from_raw((self.top() * 0.01).max(self.config.floor().get()))),
                     false => Fps::from_raw(self.load().round().max(1.0)),
                 };
-                // Few frames tell a rate roughly.
-                let duration_s = self.config.duration_s.max((FRAMES / self.expected).min(MOST_S));
+                let duration_s = self.duration_s();
                 let spec = TrialSpec::steady(self.config.frame_size, load, duration_s, Purpose::Search);
-                self.pending = Some(TrialSpec { by_slices: true, drain_s: self.drain_s, ..spec });
+                self.pending = Some(TrialSpec { by_slices: true, drain_s: self.drain.seconds(), ..spec });
             }
         }
         match (&self.done, self.pending) {

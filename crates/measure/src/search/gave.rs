@@ -10,8 +10,8 @@ use crate::schema::{
 /// A delay that grows by less than this in a second does not grow: the excess of the load over the capacity, as a share.
 pub(super) const GROWTH: f64 = 2e-3;
 /// Time for the queue of an unknown device to empty, seconds, and how much longer than it is seen to take.
-pub(super) const FIRST_DRAIN_S: f64 = 0.2;
-pub(super) const DRAIN_MARGIN: f64 = 2.0;
+const FIRST_DRAIN_S: f64 = 0.2;
+const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
 const SHORT: f64 = 2e-3;
 /// Time kept busy that tells a rate, seconds.
@@ -25,6 +25,36 @@ const DISTURBED: f64 = 0.1;
 /// Time in slices that count that a trial must have, as a share of it, and in seconds.
 const CLEAN_SHARE: f64 = 0.1;
 const CLEAN_S: f64 = 5e-3;
+
+/// How long the queue of the device takes to empty: frames are waited for so much longer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Drain {
+    seconds: f64,
+    /// The queue was seen full. Before, it may hold more than was seen.
+    filled: bool,
+}
+
+impl Default for Drain {
+    fn default() -> Self {
+        Self { seconds: FIRST_DRAIN_S, filled: false }
+    }
+}
+
+impl Drain {
+    /// The wait, seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Learns from a trial.
+    pub(super) fn see(&mut self, e: &SliceEvidence) {
+        let grown = e.delay.map_or(0, |delay| delay.end_ns.saturating_sub(delay.floor_ns));
+        let seen = e.queue_s.max(grown as f64 * 1e-9) * DRAIN_MARGIN;
+        let first = e.as_measured.is_some() && !self.filled;
+        self.filled |= first;
+        self.seconds = if first { seen } else { self.seconds.max(seen) };
+    }
+}
 
 /// What a trial gave.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,6 +162,11 @@ impl Busiest {
             };
             self.absorbed = self.absorbed.max(e.absorbed as f64);
         }
+    }
+
+    /// The most frames that its buffers took; zero where that is not known.
+    pub fn absorbed(&self) -> f64 {
+        self.absorbed
     }
 
     /// The share of this load that the device loses by what is known of it, where a trial does not show otherwise: the

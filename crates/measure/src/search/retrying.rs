@@ -4,7 +4,7 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
-    gave::{Busiest, BySlices, Gave, Sending, DRAIN_MARGIN, FIRST_DRAIN_S},
+    gave::{Busiest, BySlices, Drain, Gave, Sending},
     liveness::{Liveness, Sign},
     reason::Reason,
     step::{same_trial, Answer, Search, Step},
@@ -45,8 +45,8 @@ pub struct Retrying<S> {
     valid: u32,
     invalid: u32,
     spent_s: f64,
-    /// By slices: time that the queue of the device takes to empty, seconds.
-    drain_s: f64,
+    /// By slices: time that the queue of the device takes to empty.
+    drain: Drain,
     /// By slices: time that counts, and time set aside, seconds.
     clean_s: f64,
     aside_s: f64,
@@ -78,7 +78,7 @@ impl<S: Clone> Retrying<S> {
             valid: 0,
             invalid: 0,
             spent_s: 0.0,
-            drain_s: FIRST_DRAIN_S,
+            drain: Drain::default(),
             clean_s: 0.0,
             aside_s: 0.0,
             busiest: Busiest::default(),
@@ -199,7 +199,7 @@ impl<S: Strategy> Retrying<S> {
             self.busiest.see(e, spec.load_fps);
             self.clean_s += e.clean_s;
             self.aside_s += e.aside_s;
-            self.drain_s = if self.valid == 0 { 0.0 } else { self.drain_s }.max(e.queue_s * DRAIN_MARGIN);
+            self.drain.see(e);
         }
         // A trial without a received frame says so whoever was away.
         let by_slices = spec.by_slices && trial.received() > 0;
@@ -283,7 +283,7 @@ impl<S: Strategy> Search for Retrying<S> {
             let one = self.config.tolerated_loss;
             let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
             let by_slices = self.config.by_slices;
-            let drain_s = if by_slices { self.drain_s } else { 0.0 };
+            let drain_s = if by_slices { self.drain.seconds() } else { 0.0 };
             let spec = TrialSpec { by_slices, drain_s, ..spec };
             self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
