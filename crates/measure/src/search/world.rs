@@ -25,6 +25,10 @@ pub(crate) struct World {
     pub device_away: f64,
     /// Frames lost in the first trial by accident.
     pub accident: u64,
+    /// Below its rate by so much at most, as a share, the device loses a few frames in some trials: the more the nearer.
+    pub fuzzy: f64,
+    /// See [`SearchConfig::kernel_pair`].
+    pub kernel_pair: Option<f64>,
     pub rng: Rng,
     pub trials: u32,
 }
@@ -38,6 +42,8 @@ impl World {
             tester_away: 0.0,
             device_away: 0.0,
             accident: 0,
+            fuzzy: 0.0,
+            kernel_pair: None,
             rng: Rng::new(seed),
             trials: 0,
         }
@@ -75,6 +81,11 @@ impl World {
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.trials == 1) {
             evidence.lost += self.accident;
         }
+        let near = 1.0 - (1.0 - load / self.device.rate) / self.fuzzy.max(1e-9);
+        let loses = self.rng.share() < near;
+        if let Some(evidence) = record.evidence.as_mut().filter(|_| self.fuzzy > 0.0 && loses) {
+            evidence.lost += 40;
+        }
         record
     }
 
@@ -86,6 +97,7 @@ impl World {
         let most = Some(Fps::from_raw(30e6));
         let mut config = SearchConfig::for_size(&plan, FrameSize::MIN, None::<LinkSpeed>, most).unwrap();
         config.by_slices = true;
+        config.kernel_pair = self.kernel_pair.map(Fps::from_raw);
         let mut search = for_config(config);
         for _ in 0..900 {
             match search.next() {

@@ -98,3 +98,31 @@ fn a_tester_that_is_always_away_ends_soon_with_what_it_has() {
         assert!(lower <= 1.0 && upper >= 1.0, "{lower} {upper} {width}");
     }
 }
+
+#[test]
+fn what_the_kernel_forwards_in_the_calls_of_the_tester_is_the_devices_limit() {
+    let offered =
+        |alone| World { tester: 0.38e6, kernel_pair: alone, ..World::new(12e6, 512.0, 7) }.find(Method::Rfc2544);
+    let answer = offered(Some(0.85e6));
+    assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
+    let (lower, upper) = ends(&answer, 0.38e6);
+    assert!((0.99..1.0).contains(&lower) && (1.0..1.01).contains(&upper), "{lower} {upper}");
+    assert!(upper - lower > 0.0099 && answer.best_trial.is_some(), "{answer:?}");
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { alone: Some(_) }]), "{answer:?}");
+    // Not without such ports, and not where the tester alone does hardly more.
+    for alone in [None, Some(0.4e6)] {
+        assert_eq!(offered(alone).outcome, Outcome::TesterLimited, "{alone:?}");
+    }
+}
+
+#[test]
+fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
+    let find = |seed| World { fuzzy: 0.05, ..World::new(11e6, 1024.0, seed) }.find(Method::Rfc2544);
+    let answers: Vec<(f64, f64)> = (0..40).map(|seed| ends(&find(seed), 11e6)).collect();
+    let pairs = || answers.iter().enumerate().flat_map(|(i, a)| answers[..i].iter().map(move |b| (a, b)));
+    let overlap = pairs().filter(|(a, b)| a.0 <= b.1 && b.0 <= a.1).count();
+    assert!(overlap * 20 >= pairs().count() * 19, "{overlap} of {}: {answers:?}", pairs().count());
+    for (lower, upper) in answers {
+        assert!((0.93..1.0).contains(&lower) && upper > lower && upper < 1.01, "{lower} {upper}");
+    }
+}
