@@ -30,6 +30,8 @@ const MOST_S: f64 = 0.5;
 /// Passes made at least, and at most where the precision is not reached.
 const PASSES: usize = 3;
 const MOST_PASSES: usize = 12;
+/// At least of a device that loses frames below the rate that it has in overload.
+const WARY_PASSES: usize = 8;
 /// The load of a pass over the rate expected.
 const OVERLOAD: f64 = 1.1;
 /// The most it is raised to where a buffer takes the excess of a trial.
@@ -436,11 +438,22 @@ impl CapacitySearch {
         self.pass_done();
     }
 
+    /// More passes where a load below the rate failed, or the device degrades: single trials tell little of its limit then.
+    fn least_passes(&self) -> usize {
+        let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half);
+        let failed = self.failed.iter().any(|failed| *failed < rate);
+        if failed || self.degrades() {
+            WARY_PASSES
+        } else {
+            PASSES
+        }
+    }
+
     fn pass_done(&mut self) {
         let next = if self.degrades() { Phase::Between } else { Phase::Above };
         (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
         let narrow = self.interval().relative_width().is_some_and(|w| w <= self.config.precision.get().min(0.005));
-        if self.passes >= PASSES && narrow || self.passes >= MOST_PASSES {
+        if self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES {
             let found = self.interval();
             let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };
             self.end(outcome, [self.degradation(), self.precision_missed()]);
