@@ -7,7 +7,7 @@
 
 use units::Fps;
 
-use super::sums::Sums;
+use super::sums::{waits_for_tester, Sums};
 use crate::schema::evidence::Saturation;
 
 /// Slices without loss that may stand within a stretch while nobody is away: a device loses whole bursts.
@@ -29,20 +29,27 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let stretches = stretches(sums);
     let usual = usual(sums);
     let is_away = |i: usize| away.get(i).copied().unwrap_or_default();
+    // Slices before each in which the device was away.
+    let mut gone = vec![0usize];
+    gone.extend((0..sums.all.len()).scan(0, |gone, i| {
+        *gone += usize::from(is_away(i) || sums.all.get(i).is_some_and(|s| s.device_away_s > 0.0));
+        Some(*gone)
+    }));
+    // What departed so long before an absence of the tester came back in it, and some of it was lost in the tester's queue.
+    let wait = (sums.queue_s / sums.slice_s).round() as usize;
+    let is_deaf = |i: usize| sums.all.get(i + wait).is_some_and(|s| s.tester_deaf_s > 0.0);
+    let skipped = |i: usize| is_away(i) || is_deaf(i);
     // Beside an absence a slice holds a part of it.
-    let counts = |i: &usize| !(is_away(*i) || is_away(i + 1) || i.checked_sub(1).is_some_and(is_away));
+    let counts = |i: &usize| !(skipped(*i) || skipped(i + 1) || i.checked_sub(1).is_some_and(skipped));
     let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);
     let mut parts: Vec<f64> = Vec::new();
     for stretch in &stretches {
         let counted: Vec<usize> = stretch.clone().filter(counts).collect();
-        if counted.is_empty() {
-            continue;
-        }
-        number += 1;
-        slices += counted.len();
+        let before = slices;
         // Over an absence the wait changes for other reasons.
         for run in counted.chunk_by(|a, b| a + 1 == *b) {
-            let longer = longer(sums, run);
+            let Some(longer) = longer(sums, run, &gone, usual) else { continue };
+            slices += run.len();
             let fills = longer.iter().sum::<f64>().abs() > usual;
             for (part, longer) in run.chunks(PART).zip(longer.chunks(PART)) {
                 let waits: f64 = if fills { longer.iter().sum() } else { 0.0 };
@@ -55,6 +62,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
                 }
             }
         }
+        number += u32::from(slices > before);
     }
     if slices == 0 || seconds <= 0.0 {
         return None;
@@ -84,9 +92,25 @@ pub(super) fn absorbed(sums: &Sums, rate: Fps) -> u64 {
 }
 
 /// How much longer frames wait behind each slice of a run than at its begin, seconds. What changed over slices without a
-/// frame stands at the last slice before them.
-fn longer(sums: &Sums, run: &[usize]) -> Vec<f64> {
-    let wait = |i: usize| sums.all.get(i).and_then(|s| s.min_delay_ns).map(|ns| f64::from(ns) * 1e-9);
+/// frame stands at the last slice before them. `None` where they wait longer, or less, and nobody knows whether that is the
+/// queue: then the run tells no rate.
+fn longer(sums: &Sums, run: &[usize], gone: &[usize], usual: f64) -> Option<Vec<f64>> {
+    let own = |i: usize, ns: &u32| !waits_for_tester(&sums.all, sums.slice_s, i, *ns);
+    // Nor where the device was away meanwhile: its queue was no longer for that.
+    let there = |from: usize, wait: f64| {
+        let to = (from + (wait / sums.slice_s) as usize + 1).min(gone.len().saturating_sub(1));
+        gone.get(from) == gone.get(to)
+    };
+    let wait = |i: usize| {
+        let ns = sums.all.get(i)?.min_delay_ns.filter(|ns| own(i, ns))?;
+        Some(f64::from(ns) * 1e-9).filter(|wait| there(i, *wait))
+    };
+    let raw: Vec<u32> = run.iter().filter_map(|i| sums.all.get(*i)?.min_delay_ns).collect();
+    let changed = raw.first().zip(raw.last()).map_or(0.0, |(first, last)| f64::from(first.abs_diff(*last)) * 1e-9);
+    let known = run.iter().filter(|i| wait(**i).is_some()).count();
+    if changed > usual && 2 * known < run.len() {
+        return None;
+    }
     let mut steps = vec![0.0; run.len()];
     // Place in the run, and wait.
     let mut known = run.iter().enumerate().filter_map(|(at, &i)| Some((at, wait(i)?))).peekable();
@@ -109,7 +133,7 @@ fn longer(sums: &Sums, run: &[usize]) -> Vec<f64> {
         let beside = i.checked_sub(1).and_then(wait).zip(wait(i + 1));
         *step = beside.map_or(0.0, |(before, behind)| (behind - before) / 2.0);
     }
-    steps
+    Some(steps)
 }
 
 /// How much longer a wait has to be to count as longer, seconds: beyond what waits jump by from slice to slice, where a steady

@@ -15,6 +15,9 @@ pub(super) const BATCHING: f64 = 1.0 / 3.0;
 /// Frames that a slice is to have for its silence to say something: fewer are joined.
 pub(super) const TELLING: f64 = 4.0;
 
+/// Frames that a receive queue of the tester holds, at least.
+const RING: f64 = 512.0;
+
 /// The tester was gone from so much of a slice on. In shorter times its driver frees a ring of buffers at once, say: it makes up
 /// for them within the slice, which counts with the load that was offered in it.
 const GONE: f64 = 0.5;
@@ -42,11 +45,29 @@ fn batch_slices(slices: &[Sum]) -> usize {
 
 /// How long frames wait in a full queue, seconds: the delay under pressure over the smallest. While the tester is away for
 /// less, the device is kept busy by what waits.
-fn queue_s(slices: &[Sum]) -> f64 {
+fn queue_s(slices: &[Sum], slice_s: f64) -> f64 {
     let floor = slices.iter().filter_map(|s| s.min_delay_ns).min().unwrap_or(0);
-    let mut pressed: Vec<u32> = slices.iter().filter(|s| s.lost() > 0).filter_map(|s| s.min_delay_ns).collect();
+    let own =
+        |(i, s): (usize, &Sum)| s.min_delay_ns.filter(|&ns| s.lost() > 0 && !waits_for_tester(slices, slice_s, i, ns));
+    let mut pressed: Vec<u32> = slices.iter().enumerate().filter_map(own).collect();
     pressed.sort_unstable();
     pressed.get(pressed.len() / 2).map_or(0.0, |delay| f64::from(delay.saturating_sub(floor)) * 1e-9)
+}
+
+/// Whether the tester was away as frames came back that departed in a slice and took so long: then they waited for the tester.
+pub(super) fn waits_for_tester(slices: &[Sum], slice_s: f64, i: usize, delay_ns: u32) -> bool {
+    let came = i + (f64::from(delay_ns) * 1e-9 / slice_s) as usize;
+    let beside = slices.get(came.saturating_sub(1)..(came + 2).min(slices.len())).unwrap_or_default();
+    beside.iter().any(|s| s.tester_any_s > 0.0)
+}
+
+/// How long the tester may be away before its receive queue overflows, seconds: with [`RING`] frames of room, at the rate of the
+/// slices in which most came through.
+fn deaf_s(slices: &[Sum], slice_s: f64) -> f64 {
+    let mut received: Vec<u64> = slices.iter().map(|s| s.received).collect();
+    received.sort_unstable();
+    let most = received.get(received.len() * 9 / 10).copied().unwrap_or(0);
+    RING * slice_s / (most as f64).max(1.0)
 }
 
 /// The directions of a trial together, slice by slice, as far as sending lasted.
@@ -75,6 +96,9 @@ pub(super) struct Sum {
     pub tester_away_s: f64,
     pub tester_gone_s: f64,
     pub device_away_s: f64,
+    /// Seconds in which the tester was away at all, and in which it was away for so long that its receive queue overflowed.
+    pub tester_any_s: f64,
+    pub tester_deaf_s: f64,
 }
 
 impl Sum {
@@ -90,6 +114,8 @@ impl Sum {
             tester_away_s: slices.iter().map(|s| s.tester_away_s).sum(),
             tester_gone_s: slices.iter().map(|s| s.tester_gone_s).sum(),
             device_away_s: slices.iter().map(|s| s.device_away_s).sum(),
+            tester_any_s: slices.iter().map(|s| s.tester_any_s).sum(),
+            tester_deaf_s: slices.iter().map(|s| s.tester_deaf_s).sum(),
         }
     }
 
@@ -121,13 +147,17 @@ impl Sums {
             }
         };
         let mut all: Vec<Sum> = (0..whole).map(sum).collect();
-        let queue_s = queue_s(&all);
+        let any = timeline.away(Party::Tester, whole);
+        all.iter_mut().zip(&any).for_each(|(sum, any)| sum.tester_any_s = *any);
+        let queue_s = queue_s(&all, timeline.slice_s);
         let tester = timeline.away_longer(Party::Tester, whole, queue_s / 2.0);
         let gone = timeline.away_longer(Party::Tester, whole, GONE * timeline.slice_s);
         let device = timeline.away(Party::Device, whole);
+        let deaf = timeline.away_longer(Party::Tester, whole, deaf_s(&all, timeline.slice_s));
         for (i, sum) in all.iter_mut().enumerate() {
             let at = |away: &[f64]| away.get(i).copied().unwrap_or_default();
             (sum.tester_away_s, sum.tester_gone_s, sum.device_away_s) = (at(&tester), at(&gone), at(&device));
+            sum.tester_deaf_s = at(&deaf);
         }
         // Slices with few frames are joined: loss shows in each of a device that is kept busy.
         let mean = all.iter().map(Sum::offered).sum::<u64>() as f64 / all.len().max(1) as f64;

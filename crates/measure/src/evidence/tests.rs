@@ -106,3 +106,66 @@ fn without_slices_nothing_is_shown() {
     assert_eq!((e.offered, e.lost, e.as_measured, e.delay), (0, 0, None, None));
     assert_eq!(e.clean_s, 0.0, "nobody knows whether it forwards");
 }
+
+/// What a tester that is away does to the frames that come back meanwhile: they wait for it, and beyond a ring of so many they
+/// are lost.
+fn deafen(timeline: &mut Timeline, tester: &[(usize, usize)], ring: u32) {
+    for &(from, n) in tester {
+        let mut held = 0;
+        for i in 0..from + n {
+            let Some(slice) = timeline.directions[0].get_mut(i) else { break };
+            let came = i + (f64::from(slice.min_delay_ns) * 1e-9 / SLICE) as usize;
+            if slice.received == 0 || !(from..from + n).contains(&came) {
+                continue;
+            }
+            slice.min_delay_ns += ((from + n - came) as f64 * SLICE * 1e9) as u32;
+            let room = ring.saturating_sub(held).min(slice.received);
+            held += slice.received;
+            slice.received = room;
+        }
+    }
+}
+
+#[test]
+fn what_the_tester_loses_while_it_is_away_is_not_the_devices() {
+    for (rate, buffer) in [(3.33e6, 3330.0), (7e6, 700.0), (1.7e6, 17_000.0)] {
+        let device = Device::new(rate, buffer, 3e-6);
+        let away: Vec<_> = (0..14).map(|i| (20 + i * 70, 40)).collect();
+        let mut timeline = trial(&device, 1.5 * rate, 1000, &away, &[]);
+        deafen(&mut timeline, &away, 2048);
+        let e = shown(&timeline);
+        let found = e.undisturbed.map(|s| (s.fps.get() / rate - 1.0, s.error_fps.get() / rate));
+        assert!(
+            found.is_none_or(|(off, error)| off.abs() < (3.0 * error).max(5e-3)),
+            "{rate} {buffer}: {found:?} {e:?}"
+        );
+    }
+}
+
+#[test]
+fn a_device_that_is_away_while_frames_wait_tells_its_rate() {
+    for (rate, buffer) in [(3.33e6, 3330.0), (7e6, 700.0)] {
+        let device = Device::new(rate, buffer, 3e-6);
+        let away: Vec<_> = (0..14).map(|i| (20 + i * 70, 40)).collect();
+        let mut timeline = trial(&device, 1.5 * rate, 1000, &[], &away);
+        // What waits as the device goes waits for it.
+        for (i, slice) in timeline.directions[0].iter_mut().enumerate() {
+            let mut left = f64::from(slice.min_delay_ns) * 1e-9 / SLICE;
+            let mut at = i;
+            while left > 0.0 {
+                if away.iter().any(|(from, n)| (*from..from + n).contains(&at)) {
+                    slice.min_delay_ns += (SLICE * 1e9) as u32;
+                } else {
+                    left -= 1.0;
+                }
+                at += 1;
+            }
+        }
+        let e = shown(&timeline);
+        let found = e.undisturbed.map(|s| (s.fps.get() / rate - 1.0, s.error_fps.get() / rate));
+        assert!(
+            found.is_some_and(|(off, error)| off.abs() < (3.0 * error).max(5e-3)),
+            "{rate} {buffer}: {found:?} {e:?}"
+        );
+    }
+}
