@@ -136,8 +136,8 @@ fn longer(sums: &Sums, run: &[usize], gone: &[usize], usual: f64) -> Option<Vec<
     Some(steps)
 }
 
-/// How much longer a wait has to be to count as longer, seconds: beyond what waits jump by from slice to slice, where a steady
-/// growth is no jump.
+/// How much longer a wait has to be to count as longer, seconds: beyond what waits jump by from slice to slice. A steady growth
+/// does not count as a jump.
 fn usual(sums: &Sums) -> f64 {
     let waits: Vec<f64> = sums
         .all

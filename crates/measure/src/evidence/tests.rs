@@ -107,8 +107,8 @@ fn without_slices_nothing_is_shown() {
     assert_eq!(e.clean_s, 0.0, "nobody knows whether it forwards");
 }
 
-/// What a tester that is away does to the frames that come back meanwhile: they wait for it, and beyond a ring of so many they
-/// are lost.
+/// What a tester that is away does to the frames that come back meanwhile: they wait for it, and those that
+/// its ring has no room for are lost.
 fn deafen(timeline: &mut Timeline, tester: &[(usize, usize)], ring: u32) {
     for &(from, n) in tester {
         let mut held = 0;
