@@ -81,6 +81,8 @@ pub struct Forwarder<F, R: Rx, T, C> {
 
 /// How many times the mean clocks of its frames a poll may take before the loop was away.
 const WORK: u64 = 3;
+/// Frames after which their mean is known.
+const KNOWN: u64 = 1024;
 
 /// The loop's own counters.
 #[derive(Debug)]
@@ -382,7 +384,10 @@ impl Counts {
     /// Clocks that the last poll may have taken for its frames: a slow function is not away while it works.
     #[cold]
     fn own_work(&self) -> u64 {
-        let mean = self.clocks[1] / self.rx_node.vectors.max(1);
+        if self.rx_node.vectors < KNOWN {
+            return 0;
+        }
+        let mean = self.clocks[1] / self.rx_node.vectors;
         WORK * mean.saturating_mul(self.handled as u64)
     }
 
