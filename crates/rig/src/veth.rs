@@ -10,6 +10,9 @@ use failure::Failure;
 /// Names of the interfaces begin with this; the process id and the end follow.
 const PREFIX: &str = "lrs";
 
+/// Says that an interface is ours: a name alone may be anybody's.
+const ALIAS: &str = "linerate self-test";
+
 /// Two joined interfaces in the network namespace of this process. They go when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Veth {
@@ -32,6 +35,7 @@ impl Veth {
         for name in &pair.names {
             // Refused by a kernel without IPv6, which has nothing to send then.
             let _ = ip(&["link", "set", "dev", name, "addrgenmode", "none"]);
+            ip(&["link", "set", "dev", name, "alias", ALIAS])?;
             ip(&["link", "set", "dev", name, "up"])?;
         }
         Ok(pair)
@@ -64,7 +68,8 @@ fn ip(args: &[&str]) -> Result<(), Failure> {
 fn remove_stale() {
     let Ok(entries) = std::fs::read_dir("/sys/class/net") else { return };
     for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-        if owner(&name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+        let alias = std::fs::read_to_string(format!("/sys/class/net/{name}/ifalias")).unwrap_or_default();
+        if alias.trim() == ALIAS && owner(&name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
             let _ = ip(&["link", "del", "dev", &name]);
         }
     }
