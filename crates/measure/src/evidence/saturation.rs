@@ -96,7 +96,7 @@ pub(super) fn absorbed(sums: &Sums, rate: Fps) -> u64 {
 /// queue: then the run tells no rate.
 fn longer(sums: &Sums, run: &[usize], gone: &[usize], usual: f64) -> Option<Vec<f64>> {
     let own = |i: usize, ns: &u32| !waits_for_tester(&sums.all, sums.slice_s, i, *ns);
-    // Nor where the device was away meanwhile: its queue was no longer for that.
+    // Not where the device was away meanwhile either: frames wait longer then, in a queue of the same length.
     let there = |from: usize, wait: f64| {
         let to = (from + (wait / sums.slice_s) as usize + 1).min(gone.len().saturating_sub(1));
         gone.get(from) == gone.get(to)
