@@ -12,6 +12,7 @@ mod interference;
 mod processes;
 mod realtime;
 mod roots;
+mod thread_waits;
 mod waits;
 
 pub use core_facts::{rt_throttle_share, CoreFacts};
@@ -21,4 +22,5 @@ pub use interference::{current_tid, CpuSnapshot};
 pub use processes::{ProcessTimes, Ran};
 pub use realtime::RealtimeLimits;
 pub use roots::Roots;
+pub use thread_waits::{ThreadTime, ThreadWaits};
 pub use waits::CoreCounters;

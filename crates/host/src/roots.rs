@@ -27,6 +27,11 @@ impl Roots {
         fs::read_to_string(self.proc.join(path)).ok()
     }
 
+    /// A file under `/proc`, opened for reading.
+    pub(crate) fn open_proc(&self, path: &str) -> Option<fs::File> {
+        fs::File::open(self.proc.join(path)).ok()
+    }
+
     /// A value under `/sys`; `None` when it cannot be read or is not what it should be.
     pub(crate) fn sys<T: FromStr>(&self, path: &str) -> Option<T> {
         fs::read_to_string(self.sys.join(path)).ok()?.trim().parse().ok()

@@ -7,16 +7,17 @@ use std::{
 
 use dpdk::{Eal, Scheduling, Tsc};
 use measure::trial::DutReport;
-use packet::{Absence, Gaps};
+use packet::{Absence, Clock, Gaps};
 use traffic::{
     control::Control,
     worker::{Receives, Sends, Worker, WorkerCounters},
 };
 
 use failure::{Failure, Stop};
+use host::ThreadWaits;
 
 use crate::{
-    device::BuiltIn,
+    device::{BuiltIn, Reading},
     lcores::{SetOnDrop, OTHER_LCORE, TESTER_LCORE},
     probe::PROBE_LIMIT,
     record,
@@ -27,6 +28,10 @@ use crate::{
 /// Wait after the last expected frame: duplicates may follow.
 pub(crate) const SETTLE: Duration = Duration::from_millis(5);
 
+/// The longest sleep of the thread that waits for a trial to end, seconds; and where it reads the waits of a device.
+const WAKE_S: f64 = 0.25;
+const READING_S: f64 = 1e-3;
+
 /// Runs the worker of a trial, whatever it sends.
 pub struct TrialDriver<'a> {
     pub control: &'a Control,
@@ -36,6 +41,8 @@ pub struct TrialDriver<'a> {
     pub threshold: u64,
     /// How the lcores are scheduled.
     pub scheduling: Scheduling,
+    /// Threads of an outside device, whose waits are read now and then.
+    pub device_threads: Option<&'a ThreadWaits>,
 }
 
 /// What the lcores counted.
@@ -50,6 +57,8 @@ pub struct TrialCapture {
     pub dut_report: Option<DutReport>,
     /// When the built-in device was away, in order.
     pub dut_absences: Vec<Absence>,
+    /// What the threads of an outside device waited while frames were sent.
+    pub readings: Vec<Reading>,
 }
 
 impl TrialDriver<'_> {
@@ -67,6 +76,7 @@ impl TrialDriver<'_> {
         tick: &mut dyn FnMut(f64),
     ) -> Result<TrialCapture, Failure> {
         let (mut dut_gaps, mut dut_report) = (None, None);
+        let mut readings = Vec::new();
         let (dut_stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (control, done_ref, dut_stop_ref) = (self.control, &done, &dut_stop);
         let (mut tester_realtime, mut dut_realtime) = (false, false);
@@ -98,7 +108,13 @@ impl TrialDriver<'_> {
                 let now = running.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
                 gaps = now.map(|snapshot| snapshot.gaps);
             };
-            wait(done_ref, control, self.stop, self.request, tick, &mut sent);
+            let mut read = || {
+                if let Some(threads) = self.device_threads {
+                    readings.push(Reading { at: clock.now(), times: threads.read() });
+                }
+            };
+            let step = self.device_threads.map_or(WAKE_S, |_| READING_S);
+            wait(done_ref, control, self.stop, self.request, tick, &mut sent, (step, &mut read));
             let tester = job.join();
             dut_stop_ref.store(true, Ordering::Relaxed);
             if let Some((job, begun, _)) = running {
@@ -111,14 +127,15 @@ impl TrialDriver<'_> {
         })?;
         let dut_absences = dut.as_mut().map(|dut| dut.polling().absences().to_vec()).unwrap_or_default();
         let realtime = [tester_realtime, dut_realtime];
-        Ok(TrialCapture { counters, drift_ppm, realtime, dut_gaps, dut_report, dut_absences })
+        Ok(TrialCapture { counters, drift_ppm, realtime, dut_gaps, dut_report, dut_absences, readings })
     }
 }
 
 /// Sleeps until the trial is over. It wakes now and then, to show progress and to look for a signal; rarely, because the
 /// polling cores should have the machine to themselves.
 ///
-/// `sent` is called once, when sending has ended and frames had time to settle, unless the trial is over by then.
+/// `sent` is called once, when sending has ended and frames had time to settle, unless the trial is over by then. `read` is
+/// called each time until then, and at the longest after so many seconds.
 fn wait(
     done: &AtomicBool,
     control: &Control,
@@ -126,6 +143,7 @@ fn wait(
     request: &TrialRequest<'_>,
     tick: &mut dyn FnMut(f64),
     sent: &mut dyn FnMut(),
+    (longest, read): (f64, &mut dyn FnMut()),
 ) {
     let begun = Instant::now();
     let sending = request.spec.duration_s;
@@ -133,6 +151,9 @@ fn wait(
     while !done.load(Ordering::Acquire) {
         if ended.is_none() && control.ended().is_some() {
             ended = Some(Instant::now());
+        }
+        if !called {
+            read();
         }
         if !called && ended.is_some_and(|ended| ended.elapsed() >= SETTLE) {
             called = true;
@@ -144,7 +165,7 @@ fn wait(
         let elapsed = begun.elapsed().as_secs_f64();
         tick(elapsed);
         // To the end of sending where that is near; then small steps for the residual frames.
-        let step = if elapsed < sending { (sending - elapsed).min(0.25) } else { 0.002 };
+        let step = if elapsed < sending { (sending - elapsed).min(longest) } else { 0.002 };
         std::thread::sleep(Duration::from_secs_f64(step.max(0.001)));
     }
 }

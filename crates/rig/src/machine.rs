@@ -30,6 +30,9 @@ pub struct MachineOptions {
     pub tester_cpu: Option<u32>,
     /// CPU of the built-in device.
     pub dut_cpu: Option<u32>,
+    /// Processes of an outside device: when their threads wait for a CPU is seen.
+    #[serde(default)]
+    pub dut_pids: Vec<u32>,
     /// Whether polling lcores get real-time priority.
     pub realtime: RealtimeChoice,
     /// Kind of memory.
@@ -45,6 +48,7 @@ impl Default for MachineOptions {
         Self {
             tester_cpu: None,
             dut_cpu: None,
+            dut_pids: Vec::new(),
             realtime: RealtimeChoice::Auto,
             memory: MemoryChoice::Auto,
             memory_mib: 256,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dataplane::PortInfo;
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
 use failure::{Failure, Stop};
-use host::{Facts, RealtimeLimits, Roots};
+use host::{Facts, RealtimeLimits, Roots, ThreadWaits};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
@@ -18,7 +18,7 @@ use units::LinkSpeed;
 use crate::{
     claim::Claim,
     cpus::CpuPlan,
-    device::{BuiltIn, BuiltInMaker, Device, OutsidePorts, Polled, Watched},
+    device::{threads_of_device, BuiltIn, BuiltInMaker, Device, OutsidePorts, Polled, Watched},
     facts,
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, frames_mib, pool_size, start_rig_eal, MachineOptions},
@@ -63,6 +63,8 @@ pub struct Rig {
     pub built_in: Option<BuiltIn>,
     /// The data plane behind the ports, if it is one of ours.
     pub watched: Option<Watched>,
+    /// The threads of an outside device, if they are known.
+    pub(crate) device_threads: Option<ThreadWaits>,
     /// The device under test, as results keep it.
     pub device: DeviceRecord,
     /// Two ends of a cable with nothing between, for the self-test.
@@ -116,6 +118,11 @@ impl Rig {
         let machine = options.machine;
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, outside.is_none())?;
         check_descriptors(machine.descriptors)?;
+        if let (None, Some(pid)) = (outside, machine.dut_pids.first()) {
+            return Err(Failure::usage(format!("--dut-pid {pid}: only for a device behind --port: the built-in one is known")));
+        }
+        let dut_cpu = machine.dut_cpu.filter(|_| outside.is_some());
+        let device_threads = threads_of_device(&Roots::default(), &machine.dut_pids, dut_cpu)?;
         let polled = polling_cpus(cpus, outside.is_none());
         let limits = RealtimeLimits::read(&Roots::default());
         let realtime = Realtime::decide(
@@ -145,6 +152,7 @@ impl Rig {
             ports: Vec::new(),
             built_in: None,
             watched: None,
+            device_threads,
             device: options.device.record(),
             loopback: Vec::new(),
             pair: Pair::new(specs.first().cloned(), options.max_frame, machine.descriptors),

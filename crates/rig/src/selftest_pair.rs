@@ -14,7 +14,7 @@ use measure::result::SelfTestKind;
 use crate::{
     machine::{data_room, pool_size},
     tester_port::TesterPort,
-    veth::Veth,
+    veth::{Veth, NAMES},
 };
 
 /// How long the two ends may take to find each other.
@@ -26,7 +26,7 @@ const PREFIX: &str = "selftest-";
 pub(crate) struct Pair {
     /// The two ends; none of the software cable, and none before it is open.
     pub(crate) ports: Vec<TesterPort>,
-    /// The interfaces of a veth pair: they go after the ports.
+    /// Where the interfaces of a veth pair are.
     veth: Option<Veth>,
     /// Its kind; and why it is the software cable, where the ports are not.
     kind: Result<SelfTestKind, String>,
@@ -47,7 +47,19 @@ impl Pair {
 
     /// Makes it a pair of this kind.
     pub(crate) fn choose(&mut self, kind: SelfTestKind) {
-        (self.ports, self.veth, self.kind, self.like) = (Vec::new(), None, Ok(kind), None);
+        self.close();
+        (self.kind, self.like) = (Ok(kind), None);
+    }
+
+    fn close(&mut self) {
+        let ports = std::mem::take(&mut self.ports);
+        if let Some(veth) = self.veth.take() {
+            // The driver takes its program off an interface by number: here that number is somebody else's.
+            let _ = veth.inside(move || {
+                drop(ports);
+                Ok(())
+            });
+        }
     }
 
     /// Opens it, if it is not open. A pair that cannot be opened is the software cable from then on. Returns its kind; and
@@ -55,7 +67,16 @@ impl Pair {
     pub(crate) fn open(&mut self, eal: &'static Eal) -> (SelfTestKind, Option<String>) {
         if let (Ok(kind), true) = (&self.kind, self.ports.is_empty()) {
             if *kind != SelfTestKind::SoftwareCable {
-                match join(eal, *kind, self.like.as_ref(), self.max_frame, self.descriptors) {
+                let veth = (*kind == SelfTestKind::Veth).then(Veth::new).transpose();
+                let joined = veth.and_then(|veth| {
+                    let join = || join(eal, *kind, self.like.as_ref(), self.max_frame, self.descriptors);
+                    let ports = match &veth {
+                        Some(veth) => veth.inside(join),
+                        None => join(),
+                    };
+                    Ok((ports?, veth))
+                });
+                match joined {
                     Ok((ports, veth)) => (self.ports, self.veth) = (ports, veth),
                     Err(e) => self.kind = Err(e.text),
                 }
@@ -65,6 +86,12 @@ impl Pair {
             Ok(kind) => (*kind, None),
             Err(why) => (SelfTestKind::SoftwareCable, Some(why.clone())),
         }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -92,17 +119,16 @@ fn join(
     like: Option<&PortSpec>,
     max_frame: usize,
     descriptors: u32,
-) -> Result<(Vec<TesterPort>, Option<Veth>), Failure> {
+) -> Result<Vec<TesterPort>, Failure> {
     let dir = private_directory()?;
     remove_stale(&dir);
     static SERIAL: AtomicU32 = AtomicU32::new(0);
     let number = SERIAL.fetch_add(1, Ordering::Relaxed);
     let path = dir.join(format!("{PREFIX}{}-{number}", std::process::id()));
-    let mut veth = None;
     let (server, client) = match kind {
         SelfTestKind::Memif => memif(&path, like),
         SelfTestKind::VhostUser => vhost_user(&path, like),
-        SelfTestKind::Veth => interfaces(veth.insert(Veth::new()?), like),
+        SelfTestKind::Veth => interfaces(like),
         SelfTestKind::SoftwareCable => return Err(Failure::failed("a software cable has no socket")),
     };
     let end = |spec: &PortSpec, number: u8| -> Result<TesterPort, Failure> {
@@ -129,7 +155,7 @@ fn join(
         Some(PortSpec::Virtio { .. }) => false,
         _ => true,
     };
-    Ok((if first_listens { vec![server, client] } else { vec![client, server] }, veth))
+    Ok(if first_listens { vec![server, client] } else { vec![client, server] })
 }
 
 /// A server and a client. Rings and buffers are the client's choice, so its options count.
@@ -162,14 +188,13 @@ fn vhost_user(path: &Path, like: Option<&PortSpec>) -> (PortSpec, PortSpec) {
 }
 
 /// Both ends by the driver of the port, with its options.
-fn interfaces(veth: &Veth, like: Option<&PortSpec>) -> (PortSpec, PortSpec) {
+fn interfaces(like: Option<&PortSpec>) -> (PortSpec, PortSpec) {
     let (driver, options) = match like {
         Some(PortSpec::Eth { driver, options, .. }) => (*driver, options.clone()),
         _ => (EthDriver::Auto, Vec::new()),
     };
-    let end = |iface: &String| PortSpec::Eth { iface: iface.clone(), driver, options: options.clone() };
-    let [a, b] = &veth.names;
-    (end(a), end(b))
+    let [a, b] = NAMES.map(|iface| PortSpec::Eth { iface: iface.to_owned(), driver, options: options.clone() });
+    (a, b)
 }
 
 /// Removes the sockets of processes that were killed.

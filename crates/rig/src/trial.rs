@@ -16,7 +16,7 @@ use traffic::control::{Control, Timing};
 use units::{Fps, Nanos};
 
 use crate::{
-    device::{since, BuiltIn, Watched},
+    device::{since, waits_of, BuiltIn, Watched},
     drive::{TrialCapture, TrialDriver, SETTLE},
     lcores::{OTHER_LCORE, TESTER_LCORE},
     record, replay,
@@ -68,9 +68,10 @@ impl Rig {
         let stretch = Duration::from_secs_f64(request.spec.duration_s) + request.trust.residual + request.spec.drain();
         let scheduling = self.realtime.scheduling(stretch);
         let duration = (request.spec.duration_s * hz as f64) as u64;
-        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling };
         let begun = Instant::now();
-        let Self { ports, built_in, frames, eal, clock, .. } = self;
+        let Self { ports, built_in, frames, eal, clock, device_threads, .. } = self;
+        let device_threads = device_threads.as_ref();
+        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads };
         let (capture, tester_absences, counted) = match &streams.replay {
             None => {
                 let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
@@ -85,7 +86,7 @@ impl Rig {
             }
         };
         self.realtime.ended(scheduling, begun.elapsed());
-        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, dut_absences } = capture;
+        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, mut dut_absences, readings } = capture;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -111,6 +112,8 @@ impl Rig {
         );
         let largest_gap = lcores.iter().map(|l| l.largest_gap_ns).max().unwrap_or_default();
         self.warnings.extend(self.realtime.warning(stretch, Duration::from_nanos(largest_gap)));
+        let (waits, waited_ns) = waits_of(&readings, hz);
+        dut_absences.extend(waits);
         let times = record::Times { hz, started: counters.started };
         let mut timeline = Timeline {
             slice_s: timeline::grid(request.spec.duration_s, request.spec.shape.peak(request.spec.load_fps)).0,
@@ -154,6 +157,7 @@ impl Rig {
                 core_to_core_before_ns: probe_before,
                 core_to_core_after_ns: probe_after,
                 placement: placement.or_else(|| (self.cpus.other.is_none() || combined).then_some(0)),
+                device_waited_ns: self.device_threads.as_ref().map(|_| waited_ns),
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,

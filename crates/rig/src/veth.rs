@@ -1,23 +1,24 @@
 //! A veth pair of our own, for the self-test of ports on kernel interfaces.
+//!
+//! It is in a network namespace without a name, which threads of ours enter to open and close the ports. So no program
+//! finds the interfaces, and the kernel removes them with the process, however that ends.
 
 use std::{
-    path::Path,
+    fs::File,
     process::{Command, Stdio},
+    thread,
 };
 
 use failure::Failure;
+use nix::sched::{setns, unshare, CloneFlags};
 
-/// Names of the interfaces begin with this; the process id and the end follow.
-const PREFIX: &str = "lrs";
+/// Names of the two ends.
+pub(crate) const NAMES: [&str; 2] = ["selftest0", "selftest1"];
 
-/// Says that an interface is ours: a name alone may be anybody's.
-const ALIAS: &str = "linerate self-test";
-
-/// Two joined interfaces in the network namespace of this process. They go when it is dropped.
+/// Two joined interfaces in a network namespace of their own. They go when it is dropped and no port uses them.
 #[derive(Debug)]
 pub(crate) struct Veth {
-    /// Their names.
-    pub(crate) names: [String; 2],
+    namespace: File,
 }
 
 impl Veth {
@@ -25,27 +26,44 @@ impl Veth {
     ///
     /// # Errors
     ///
-    /// (machine) when `ip` is missing, or the right to make interfaces.
+    /// (machine) when `ip` is missing, or the right to make a network namespace.
     pub(crate) fn new() -> Result<Self, Failure> {
-        remove_stale();
-        let names = ["a", "b"].map(|end| format!("{PREFIX}{}{end}", std::process::id()));
-        let [a, b] = &names;
-        ip(&["link", "add", "name", a, "type", "veth", "peer", "name", b])?;
-        let pair = Self { names };
-        for name in &pair.names {
-            // Refused by a kernel without IPv6, which has nothing to send then.
-            let _ = ip(&["link", "set", "dev", name, "addrgenmode", "none"]);
-            ip(&["link", "set", "dev", name, "alias", ALIAS])?;
-            ip(&["link", "set", "dev", name, "up"])?;
-        }
-        Ok(pair)
+        in_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET).map_err(|e| cannot(&format!("a network namespace for it: {e}")))?;
+            let namespace = File::open("/proc/thread-self/ns/net").map_err(|e| cannot(&e.to_string()))?;
+            let [a, b] = NAMES;
+            ip(&["link", "add", "name", a, "type", "veth", "peer", "name", b])?;
+            for name in NAMES {
+                // Refused by a kernel without IPv6, which has nothing to send then.
+                let _ = ip(&["link", "set", "dev", name, "addrgenmode", "none"]);
+                ip(&["link", "set", "dev", name, "up"])?;
+            }
+            Ok(Self { namespace })
+        })
+    }
+
+    /// Runs this where the interfaces are: a driver looks for them where its thread is.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when the namespace cannot be entered; else those of `what`.
+    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+        in_thread(|| {
+            setns(&self.namespace, CloneFlags::CLONE_NEWNET).map_err(|e| cannot(&format!("its namespace: {e}")))?;
+            what()
+        })
     }
 }
 
-impl Drop for Veth {
-    fn drop(&mut self) {
-        let _ = ip(&["link", "del", "dev", &self.names[0]]);
-    }
+/// Runs this in a thread, whose network namespace is its own affair.
+fn in_thread<T: Send>(what: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    thread::scope(|scope| {
+        scope.spawn(what).join().unwrap_or_else(|_| Err(Failure::failed("the thread of a veth pair ended early")))
+    })
+}
+
+fn cannot(why: &str) -> Failure {
+    Failure::machine(format!("cannot make a veth pair: {why}"))
 }
 
 fn ip(args: &[&str]) -> Result<(), Failure> {
@@ -59,36 +77,7 @@ fn ip(args: &[&str]) -> Result<(), Failure> {
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
             let line = said.lines().next().unwrap_or("no reason given").to_owned();
-            Err(Failure::machine(format!("cannot make a veth pair: ip {}: {line}", args.join(" "))))
-        }
-    }
-}
-
-/// Removes the pairs of processes that were killed.
-fn remove_stale() {
-    let Ok(entries) = std::fs::read_dir("/sys/class/net") else { return };
-    for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-        let alias = std::fs::read_to_string(format!("/sys/class/net/{name}/ifalias")).unwrap_or_default();
-        if alias.trim() == ALIAS && owner(&name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = ip(&["link", "del", "dev", &name]);
-        }
-    }
-}
-
-/// The process that made an interface; `None` of an interface of anybody else.
-fn owner(name: &str) -> Option<u32> {
-    name.strip_prefix(PREFIX)?.strip_suffix(['a', 'b'])?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_interfaces_of_ours_have_an_owner() {
-        assert_eq!((owner("lrs123a"), owner("lrs4194304b")), (Some(123), Some(4_194_304)));
-        for other in ["lrs", "lrsa", "lrs12", "lrs12c", "eth0", "xlrs12a", "lrs-1a"] {
-            assert_eq!(owner(other), None, "{other}");
+            Err(cannot(&format!("ip {}: {line}", args.join(" "))))
         }
     }
 }

@@ -239,6 +239,10 @@ pub struct MachineArgs {
     /// probed. Default: the CPU before the tester's.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub dut_cpu: Option<u32>,
+    /// Processes of a device on this machine, up to eight busy threads of them: time in which they wait for a CPU is set
+    /// aside. Default: those whose threads are pinned to `--dut-cpu`.
+    #[arg(long, value_name = "PID,...", value_delimiter = ',', allow_hyphen_values = true)]
+    pub dut_pid: Vec<u32>,
     /// Real-time priority of the polling cores, so that no ordinary thread takes them away.
     #[arg(long, value_enum, default_value = "auto")]
     pub realtime: RealtimeArg,
@@ -305,6 +309,7 @@ impl MachineArgs {
         MachineOptions {
             tester_cpu: self.tester_cpu,
             dut_cpu: self.dut_cpu,
+            dut_pids: self.dut_pid.clone(),
             realtime: self.realtime.choice(),
             memory: self.memory.choice(),
             memory_mib: self.memory_mib,

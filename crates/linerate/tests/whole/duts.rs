@@ -434,3 +434,31 @@ fn a_tbf_rate_is_found_within_two_percent() {
     assert!((found / want - 1.0).abs() < 0.02, "found {found}, set {want}: {answer}");
     assert!(dut.limit_drops(1) > 0);
 }
+
+#[test]
+fn the_time_in_which_an_outside_device_waits_for_its_cpu_is_seen_and_set_aside() {
+    require(&[Needs::Testpmd]);
+    let _machine = exclusive();
+    let mut dut = Testpmd::memif(Memory::NoHuge);
+    let [a, b] = [0, 1].map(|n| format!("memif:{}", dut.socket(n).display()));
+    let pid = dut.process().id().to_string();
+    let waited = |more: &[&str]| {
+        let result = counted(&trial([&a, &b], &[&["--load", "100kpps"], more].concat()));
+        let waited = result["trials"][0]["interference"]["device_waited_ns"].as_u64();
+        (waited, result["trials"][0]["evidence"]["aside_s"].as_f64())
+    };
+    assert_eq!(waited(&[]).0, None);
+    let cpu = support::DUT_CPU.to_string();
+    let args = ["-c", &cpu, "timeout", "60", "sh", "-c", "while :; do :; done"];
+    let mut other = Command::new("taskset").args(args).spawn().unwrap();
+    let (shared, aside) = waited(&["--dut-pid", &pid]);
+    // Two programs are pinned to this CPU: nobody knows which is the device.
+    let unknown = waited(&["--dut-cpu", &cpu]).0;
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(shared.is_some_and(|ns| ns > 50_000_000), "{shared:?}");
+    assert!(aside.is_none_or(|s| s > 0.05), "{aside:?}");
+    assert_eq!(unknown, None);
+    assert_eq!(trial([&a, &b], &["--dut-pid", "4194999"]).code, 2);
+    assert_eq!(linerate(&["trial", "--dut", "l2", "--dut-pid", "1"]).code, 2);
+}

@@ -25,7 +25,7 @@ fn sockets() -> Vec<String> {
 #[test]
 fn each_kind_of_pair_has_a_range_and_leaves_no_socket() {
     let _machine = exclusive();
-    for kind in ["software-cable", "memif", "vhost-user"] {
+    for kind in ["software-cable", "memif", "vhost-user", "veth"] {
         let ended = linerate(&["selftest", "--pair", kind, "--frame-sizes", "64", "--json"]);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         let point = ended.json()[0].clone();
@@ -54,4 +54,30 @@ fn the_socket_of_a_killed_self_test_is_removed_by_the_next() {
     run.wait_end(Duration::from_secs(5)).unwrap();
     assert_eq!(linerate(&["selftest", "--pair", "memif", "--frame-sizes", "64"]).code, 0);
     assert_eq!(sockets(), [""; 0]);
+}
+
+/// Interfaces where Linerate is started.
+fn interfaces() -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/class/net").unwrap().flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn nobody_else_sees_the_interfaces_of_a_veth_pair_and_none_stays_after_a_kill() {
+    let _machine = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let before = interfaces();
+    let mut run = start(&["selftest", "--pair", "veth", "--json"], None, &dir.path().join("log"));
+    let namespaces = || {
+        let fds = std::fs::read_dir(format!("/proc/{}/fd", run.id())).into_iter().flatten().flatten();
+        let links = fds.filter_map(|fd| std::fs::read_link(fd.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("net:[")).count()
+    };
+    support::wait_until("the pair's namespace", Duration::from_secs(20), || namespaces() > 0);
+    assert_eq!(interfaces(), before);
+    run.signal("KILL");
+    run.wait_end(Duration::from_secs(5)).unwrap();
+    assert_eq!(interfaces(), before);
 }

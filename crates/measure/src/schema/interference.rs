@@ -13,6 +13,10 @@ pub struct Interference {
     pub core_to_core_after_ns: Option<f64>,
     /// Number of the placement class (from 0) this trial was made in; `None` when it changed during the trial.
     pub placement: Option<u32>,
+    /// How long busy threads of an outside device waited for a CPU that another thread had, the longest of them,
+    /// nanoseconds; `None` when none is watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_waited_ns: Option<u64>,
     /// TSC against CLOCK_MONOTONIC over the trial, parts per million; large means a clock lies.
     pub clock_drift_ppm: f64,
 }

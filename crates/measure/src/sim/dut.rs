@@ -110,6 +110,7 @@ impl SimDut {
                 core_to_core_before_ns: probe_before,
                 core_to_core_after_ns: probe_after,
                 placement,
+                device_waited_ns: None,
                 clock_drift_ppm: 0.5,
             },
             dut: None,

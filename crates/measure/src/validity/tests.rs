@@ -26,6 +26,7 @@ fn clean() -> TrialRecord {
             placement: Some(0),
             core_to_core_before_ns: Some(60.0),
             core_to_core_after_ns: Some(62.0),
+            device_waited_ns: None,
             clock_drift_ppm: 1.0,
         },
         dut: None,

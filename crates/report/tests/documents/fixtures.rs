@@ -143,6 +143,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
             core_to_core_before_ns: Some(61.0),
             core_to_core_after_ns: Some(63.5),
             placement: Some(0),
+            device_waited_ns: None,
             clock_drift_ppm: 1.25,
         },
         dut: Some(DutReport {

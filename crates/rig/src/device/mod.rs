@@ -5,6 +5,7 @@ mod fibs;
 mod flow_logger;
 mod kind;
 mod plane;
+mod waits;
 mod watch;
 
 pub use built_in::BuiltIn;
@@ -13,4 +14,5 @@ pub use fibs::tables_mib;
 pub use flow_logger::{LogLoop, LogSpec, Logged, Logger};
 pub use kind::{Device, DeviceOptions, OutsidePorts, FLOWLOG};
 pub use plane::{port_mac, DataPlane, DataPlaneSpec, LoopOptions, Polled, NODE_SAMPLE};
+pub(crate) use waits::{absences as waits_of, threads as threads_of_device, Reading};
 pub(crate) use watch::{since, Watched};

@@ -60,6 +60,9 @@ pub fn options(args: &ForwardArgs) -> Result<ForwardOptions, Failure> {
             return Err(Failure::usage(format!("{flag} {cpu}: forward has no tester: give --cpus {cpu}")));
         }
     }
+    if let Some(pid) = args.machine.dut_pid.first() {
+        return Err(Failure::usage(format!("--dut-pid {pid}: forward has no tester: leave it out")));
+    }
     if args.machine.realtime == RealtimeArg::On {
         return Err(Failure::usage(
             "--realtime on: only trials use real-time priority: forward polls without end, and would take its CPUs from \
