@@ -122,7 +122,10 @@ mod tests {
         let many: Vec<(u32, u32, &str, &str)> = many.iter().map(|(p, t, a, s)| (*p, *t, *a, s.as_str())).collect();
         let (_dir, roots) = tree(&many);
         let waits = ThreadWaits::of(&roots, &[4_200_000]).unwrap();
-        assert_eq!(waits.read(), times(&[(1100, 11), (1000, 10), (900, 9), (800, 8), (700, 7), (600, 6), (500, 5), (400, 4)]));
+        assert_eq!(
+            waits.read(),
+            times(&[(1100, 11), (1000, 10), (900, 9), (800, 8), (700, 7), (600, 6), (500, 5), (400, 4)])
+        );
         assert_eq!(ThreadWaits::of(&roots, &[4_200_000, 4_200_001]).unwrap_err(), 4_200_001);
     }
 

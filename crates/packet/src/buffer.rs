@@ -1,6 +1,6 @@
 //! The trait of a buffer, and bursts of buffers.
 
-use std::sync::{atomic::AtomicU64, Arc};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
 
@@ -12,9 +12,37 @@ pub const BURST: usize = 64;
 /// Receiving fills spare room; sending removes what was sent and leaves the unsent in front, still owned.
 pub type Burst<B> = ArrayVec<B, BURST>;
 
-/// When each frame of the burst was captured that a receive queue handed out last, in ns since the Unix epoch. Only a
-/// queue that reads a capture knows that; it writes here, and who takes its bursts reads, on one thread.
-pub type Captured = Arc<[AtomicU64; BURST]>;
+/// What a capture says of each frame of the burst that a receive queue handed out last. Only a queue that reads a capture
+/// knows that; it writes here, and who takes its bursts reads, on one thread.
+#[derive(Debug)]
+pub struct Captured {
+    times: [AtomicU64; BURST],
+    on_wire: [AtomicU32; BURST],
+}
+
+impl Default for Captured {
+    fn default() -> Self {
+        Self { times: [const { AtomicU64::new(0) }; BURST], on_wire: [const { AtomicU32::new(0) }; BURST] }
+    }
+}
+
+impl Captured {
+    /// Keeps what is known of frame `i` of the burst: when it was captured, in ns since the Unix epoch, and its bytes on the
+    /// wire without FCS, of which the capture may hold fewer.
+    #[inline]
+    pub fn set(&self, i: usize, ns: u64, on_wire: u32) {
+        if let (Some(time), Some(bytes)) = (self.times.get(i), self.on_wire.get(i)) {
+            time.store(ns, Ordering::Relaxed);
+            bytes.store(on_wire, Ordering::Relaxed);
+        }
+    }
+
+    /// What was kept of frame `i`: its time and its bytes on the wire.
+    #[inline]
+    pub fn get(&self, i: usize) -> Option<(u64, u32)> {
+        Some((self.times.get(i)?.load(Ordering::Relaxed), self.on_wire.get(i)?.load(Ordering::Relaxed)))
+    }
+}
 
 /// One frame in memory, without its FCS, with room in front for headers to be added.
 ///

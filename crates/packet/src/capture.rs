@@ -1,16 +1,21 @@
 //! A whole capture in memory, to be sent again. Reading it is not for the packet path; [`Capture::frame`] is.
 
+mod frames;
+mod link;
+mod times;
+
 use std::io::{self, Cursor, ErrorKind, Read};
 
 use pcap_file::{
     pcap::PcapReader,
-    pcapng::{
-        blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption},
-        Block, PcapNgReader,
-    },
+    pcapng::{Block, PcapNgReader},
     DataLink, PcapError, TsResolution,
 };
 use units::{FrameSize, FCS_BYTES};
+
+pub use frames::{FrameFacts, Frames};
+pub use link::{EthernetHeader, Link};
+use times::{nanoseconds, resolution};
 
 /// The most frames of a capture.
 pub const MAX_FRAMES: usize = 10_000_000;
@@ -36,6 +41,9 @@ pub enum CaptureError {
     /// Not of Ethernet frames.
     #[error("link type {0:?}: must be a capture of Ethernet frames")]
     LinkType(DataLink),
+    /// Of links whose frames are not read: their name and number.
+    #[error("link type {0:?} ({1}): must be Ethernet, Linux cooked (SLL, SLL2), raw IP, or BSD loopback (NULL, LOOP)")]
+    NoEthernet(DataLink, u32),
     /// No frame of Ethernet.
     #[error("frame {frame} has {len} bytes: must be {MIN_FRAME} to {} without FCS", FrameSize::MAX.without_fcs())]
     Length {
@@ -221,23 +229,6 @@ pub fn not_a_capture(head: &[u8]) -> Option<String> {
             format!("something that begins with the bytes {}", bytes.join(" "))
         }
     })
-}
-
-/// `if_tsresol` of an interface: 10^-n s, or 2^-n with the highest bit set; microseconds when it is not said.
-fn resolution(interface: &InterfaceDescriptionBlock<'_>) -> u8 {
-    let said = interface.options.iter().find_map(|option| match option {
-        InterfaceDescriptionOption::IfTsResol(n) => Some(*n),
-        _ => None,
-    });
-    said.unwrap_or(6)
-}
-
-/// So many units of this resolution in ns; more than the clock holds is the most it holds.
-fn nanoseconds(units: u64, resolution: u8) -> u64 {
-    let exponent = u32::from(resolution & 0x7f);
-    let per_second = if resolution & 0x80 == 0 { 10u128.checked_pow(exponent) } else { 1u128.checked_shl(exponent) };
-    let ns = per_second.map_or(0, |per_second| u128::from(units) * 1_000_000_000 / per_second.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

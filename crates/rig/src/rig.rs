@@ -119,7 +119,9 @@ impl Rig {
         let cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, outside.is_none())?;
         check_descriptors(machine.descriptors)?;
         if let (None, Some(pid)) = (outside, machine.dut_pids.first()) {
-            return Err(Failure::usage(format!("--dut-pid {pid}: only for a device behind --port: the built-in one is known")));
+            return Err(Failure::usage(format!(
+                "--dut-pid {pid}: only for a device behind --port: the built-in one is known"
+            )));
         }
         let dut_cpu = machine.dut_cpu.filter(|_| outside.is_some());
         let device_threads = threads_of_device(&Roots::default(), &machine.dut_pids, dut_cpu)?;

@@ -86,7 +86,8 @@ impl Rig {
             }
         };
         self.realtime.ended(scheduling, begun.elapsed());
-        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, mut dut_absences, readings } = capture;
+        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, mut dut_absences, readings } =
+            capture;
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));

@@ -22,6 +22,10 @@ pub enum Load {
 const LEGAL: &str =
     "must be frames (1Mpps, 250000), bits of layer 1 (1Gbps) or 2 (1GbpsL2), or a share of the link (50%)";
 
+/// The highest load, in frames/s and in bits/s: far above what the fastest port does.
+const MOST_FPS: f64 = 10e9;
+const MOST_BPS: f64 = 10e12;
+
 impl Load {
     /// This load in frames per second for frames of this size, or of this mix.
     ///
@@ -64,6 +68,11 @@ impl FromStr for Load {
         let (value, unit) = parse_si(text).ok_or_else(err)?;
         if value < 0.0 {
             return Err(err());
+        }
+        let most = if unit.starts_with('b') { MOST_BPS } else { MOST_FPS };
+        if value > most {
+            let legal = "must be at most 10 Gpps or 10 Tbps: no port does more";
+            return Err(UnitError::new("load", text, legal));
         }
         match unit {
             "" | "pps" | "fps" => Ok(Self::Frames(Fps::new(value)?)),
@@ -124,11 +133,11 @@ mod tests {
 
     #[test]
     fn loads_survive_their_own_text() {
-        for text in ["1.5Mpps", "10Gbps", "10GbpsL2", "99.5%", "0pps"] {
+        for text in ["1.5Mpps", "10Gbps", "10GbpsL2", "99.5%", "0pps", "10Gpps", "10Tbps"] {
             let load: Load = text.parse().unwrap();
             assert_eq!(load.to_string().parse::<Load>().unwrap(), load);
         }
-        for bad in ["", "-1pps", "101%", "1Mpss", "fast", "nan"] {
+        for bad in ["", "-1pps", "101%", "1Mpss", "fast", "nan", "1e99pps", "11Gpps", "11Tbps", "1e300bpsL2"] {
             assert!(bad.parse::<Load>().is_err(), "{bad}");
         }
     }

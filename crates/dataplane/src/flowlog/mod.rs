@@ -6,10 +6,7 @@ mod tests;
 
 use std::{
     ops::Deref,
-    sync::{
-        atomic::{AtomicU64, Ordering},
-        Arc,
-    },
+    sync::{atomic::AtomicU64, Arc},
 };
 
 use flow::{
@@ -43,7 +40,7 @@ pub struct FlowLog<M, P> {
     packets: Box<Packets>,
     ports: Vec<Arc<PortCounters>>,
     /// The port that reads a capture, if flows have the times of that.
-    captured: Option<(usize, Captured)>,
+    captured: Option<(usize, Arc<Captured>)>,
     polls: u32,
     decode: NodeStats,
     table: NodeStats,
@@ -93,8 +90,8 @@ where
     /// last, and timeouts follow them; the table's ticks are nanoseconds since the Unix epoch. Frames of other ports have
     /// the latest of these times.
     #[must_use]
-    pub fn captured(self, port: usize, times: Captured) -> Self {
-        Self { captured: Some((port, times)), ..self }
+    pub fn captured(self, port: usize, captured: Arc<Captured>) -> Self {
+        Self { captured: Some((port, captured)), ..self }
     }
 
     /// The counters of each port, to be read by other threads.
@@ -120,8 +117,8 @@ where
             times6.clear();
         }
         let latest = self.worker.latest();
-        let times = self.captured.as_ref().filter(|(port, _)| TIMES && *port == ingress);
-        let time = |i: usize| times.and_then(|(_, times)| times.get(i)).map_or(latest, |t| t.load(Ordering::Relaxed));
+        let captured = self.captured.as_ref().filter(|(port, _)| TIMES && *port == ingress);
+        let known = |i: usize| captured.and_then(|(_, captured)| captured.get(i));
         let mut counts = PortCounts { packets: burst.len() as u64, ..PortCounts::default() };
         burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for (i, frame) in burst.iter().enumerate() {
@@ -129,18 +126,25 @@ where
                 ahead.prefetch();
             }
             let frame = frame.data();
-            counts.bytes += frame.len() as u64;
+            let (time, bytes) = if TIMES { known(i).unwrap_or((latest, frame.len() as u32)) } else { (0, 0) };
+            counts.bytes += if TIMES { u64::from(bytes) } else { frame.len() as u64 };
             // There is room: as many as frames in a burst.
             match self.decoder.decode(frame, ingress as u8) {
-                Decoded::Ip4(packet) => {
+                Decoded::Ip4(mut packet) => {
+                    if TIMES {
+                        packet.bytes = bytes;
+                    }
                     self.worker.expect4(&packet, &self.prefetch);
                     let _ = v4.try_push(packet);
-                    let _ = TIMES.then(|| times4.try_push(time(i)));
+                    let _ = TIMES.then(|| times4.try_push(time));
                 }
-                Decoded::Ip6(packet) => {
+                Decoded::Ip6(mut packet) => {
+                    if TIMES {
+                        packet.bytes = bytes;
+                    }
                     self.worker.expect6(&packet, &self.prefetch);
                     let _ = v6.try_push(packet);
-                    let _ = TIMES.then(|| times6.try_push(time(i)));
+                    let _ = TIMES.then(|| times6.try_push(time));
                 }
                 Decoded::NotIp => counts.not_ip += 1,
                 Decoded::Malformed => counts.malformed += 1,

@@ -129,7 +129,8 @@ fn frames_of_a_capture_are_told_by_its_times() {
     let spec = TableSpec::new(1024);
     let (worker, reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, S), 64).unwrap();
     let decode = DecodeSpec { biflow: true, ..DecodeSpec::default() };
-    let times: Captured = Arc::new(std::array::from_fn(|i| AtomicU64::new((i as u64 + 1) * S)));
+    let times = Arc::new(Captured::default());
+    (0..packet::BURST).for_each(|i| times.set(i, (i as u64 + 1) * S, 1000));
     let function = FlowLog::new(2, false, decode, worker, NoPrefetch).captured(0, times);
     let (ends, inner): (Vec<_>, Vec<_>) = (0..2).map(|_| HeapWire::pair(100)).unzip();
     let inputs = inner.iter().cloned().enumerate().map(|(port, queue)| Input { port, queue_id: 0, queue }).collect();
@@ -144,10 +145,12 @@ fn frames_of_a_capture_are_told_by_its_times() {
         while loops.poll_once() > 0 {}
     }
     let mut flows = Vec::new();
-    reader.scan(0, u64::MAX, &mut |_, f| flows.push((f.key.dport, f.first, f.last, f.back.packets)));
+    reader.scan(0, u64::MAX, &mut |_, f| {
+        flows.push((f.key.dport, f.first, f.last, f.back.packets, f.forward.bytes));
+    });
     flows.sort_unstable();
-    // The other port has no times: its frame has the latest of the capture.
-    assert_eq!(flows, [(7, 2 * S, 4 * S, 0), (9, 3 * S, 4 * S, 1)]);
+    // The other port has no times: its frame has the latest of the capture. Bytes are those on the wire.
+    assert_eq!(flows, [(7, 2 * S, 4 * S, 0, 2000), (9, 3 * S, 4 * S, 1, 1000)]);
 }
 
 #[test]

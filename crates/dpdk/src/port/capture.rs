@@ -20,16 +20,16 @@ use super::{
 use crate::{DpdkError, Eal, Mbuf, Mempool, PoolHandle};
 
 /// Of libpcap's largest frame.
-const MOST: usize = 256 << 10;
+pub(super) const MOST: usize = 256 << 10;
 /// Read at once.
 const CHUNK: usize = 1 << 20;
 /// Frames larger than the port's buffers get the largest that DPDK has; a few, for they are rare.
-const LARGE: (u32, u16, u32) = (63, 65_407, 31);
+pub(super) const LARGE: (u32, u16, u32) = (63, 65_407, 31);
 
 /// How far a capture has been read, for other threads.
 #[derive(Debug)]
 pub struct Progress {
-    times: Captured,
+    captured: Arc<Captured>,
     frames: AtomicU64,
     bytes: AtomicU64,
     over: AtomicBool,
@@ -37,14 +37,40 @@ pub struct Progress {
 }
 
 impl Progress {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            captured: Arc::default(),
+            frames: AtomicU64::default(),
+            bytes: AtomicU64::default(),
+            over: AtomicBool::default(),
+            trouble: OnceLock::new(),
+        })
+    }
+
+    /// Keeps how far it has been read.
+    pub(super) fn at(&self, frames: u64, bytes: u64) {
+        self.frames.store(frames, Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Keeps the first trouble.
+    pub(super) fn complain(&self, trouble: String) {
+        let _ = self.trouble.set(trouble);
+    }
+
+    /// Nothing comes any more.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Release);
+    }
+
     /// Frames and bytes handed out so far.
     pub fn read(&self) -> (u64, u64) {
         (self.frames.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
     }
 
-    /// When the frames of the burst that was handed out last were captured, for the thread that takes them.
-    pub fn times(&self) -> &Captured {
-        &self.times
+    /// What the capture says of the frames of the burst that was handed out last, for the thread that takes them.
+    pub fn captured(&self) -> &Arc<Captured> {
+        &self.captured
     }
 
     /// Whether all has been read, and the last frames have been dealt with.
@@ -58,7 +84,7 @@ impl Progress {
     }
 }
 
-/// A capture of Ethernet frames under way.
+/// A classic capture of Ethernet frames under way. Others: [`Converted`](super::converted::Converted).
 pub(super) struct Capture {
     path: PathBuf,
     file: File,
@@ -78,7 +104,7 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins to read a file. `None`: not the classic format, not of Ethernet, or no regular file; the driver may know it.
+    /// Begins to read a file. `None`: not the classic format, not of Ethernet, or not a regular file.
     /// Errors when it cannot be read, or memory does not suffice.
     pub(super) fn open(
         eal: &'static Eal,
@@ -111,13 +137,7 @@ impl Capture {
             frames: 0,
             bytes: 0,
             over: false,
-            progress: Arc::new(Progress {
-                times: Arc::new([const { AtomicU64::new(0) }; BURST]),
-                frames: AtomicU64::default(),
-                bytes: AtomicU64::default(),
-                over: AtomicBool::default(),
-                trouble: OnceLock::new(),
-            }),
+            progress: Progress::new(),
         }))
     }
 
@@ -152,8 +172,9 @@ impl Capture {
     /// Takes the next frame out of the buffer, to be frame `i` of the burst.
     #[inline]
     fn take(&mut self, frame: &mut Mbuf, len: usize, i: usize) {
-        if let (Some(time), Some(head)) = (self.progress.times.get(i), self.buffer.get(self.at..)) {
-            time.store(head.first_chunk().map_or(0, |head| self.order.time(head, self.unit_ns)), Ordering::Relaxed);
+        if let Some(head) = self.buffer.get(self.at..).and_then(|bytes| bytes.first_chunk()) {
+            let on_wire = self.order.on_wire(head).max(len as u32);
+            self.progress.captured.set(i, self.order.time(head, self.unit_ns), on_wire);
         }
         let from = self.at + RECORD;
         let kept = frame.len();
@@ -187,7 +208,7 @@ impl Capture {
         if kept < len {
             let frame = self.frames + 1;
             let text = format!("frame {frame} of {} has {len} bytes: only {kept} are read", self.path.display());
-            let _ = self.progress.trouble.set(text);
+            self.progress.complain(text);
         }
         if let Some(mut frame) = burst.pop() {
             self.take(&mut frame, len, burst.len());
@@ -198,10 +219,10 @@ impl Capture {
 
     fn stop(&mut self, trouble: Option<String>) {
         if let Some(trouble) = trouble {
-            let _ = self.progress.trouble.set(trouble);
+            self.progress.complain(trouble);
         }
         self.over = true;
-        self.progress.over.store(true, Ordering::Release);
+        self.progress.end();
     }
 
     /// Reads on. Whether there may be more frames now.
@@ -246,8 +267,7 @@ impl Rx for Capture {
             Some([]) | None => self.take_large(burst),
             Some(lens) => self.fill(burst, lens),
         };
-        self.progress.frames.store(self.frames, Ordering::Relaxed);
-        self.progress.bytes.store(self.bytes, Ordering::Relaxed);
+        self.progress.at(self.frames, self.bytes);
         n
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 
 use super::{
-    capture::{Capture, Progress},
+    capture::Progress,
     config::check_mtu,
+    once::Once,
     queue::{RxQueue, TxQueue},
     rss::Rss,
     started::{control, Started},
@@ -20,7 +21,7 @@ pub struct Port {
     tx_taken: Vec<bool>,
     fallback: Option<String>,
     /// Read by receive queue 0 instead of the device.
-    capture: Option<Capture>,
+    capture: Option<Once>,
     progress: Option<Arc<Progress>>,
 }
 
@@ -32,10 +33,10 @@ impl std::fmt::Debug for Port {
 
 impl Port {
     /// A port of a started device. Queue 0 reads `capture` instead of the device, if there is one.
-    pub(super) fn new(started: Started, fallback: Option<String>, capture: Option<Capture>) -> Self {
+    pub(super) fn new(started: Started, fallback: Option<String>, capture: Option<Once>) -> Self {
         let (rx, tx) = started.queues;
         let (rx_taken, tx_taken) = (vec![false; rx.into()], vec![false; tx.into()]);
-        let progress = capture.as_ref().map(Capture::progress);
+        let progress = capture.as_ref().map(Once::progress);
         Self { started: Arc::new(started), rx_taken, tx_taken, fallback, capture, progress }
     }
 

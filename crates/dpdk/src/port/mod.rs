@@ -2,9 +2,11 @@
 
 mod capture;
 mod config;
+mod converted;
 mod eth;
 mod handle;
 mod kernel;
+mod once;
 mod open;
 mod pcap;
 mod queue;

@@ -10,10 +10,10 @@ use std::{
 use dpdk_sys as sys;
 
 use super::{
-    capture::Capture,
     config::{check_config, PortConfig},
     eth,
     handle::Port,
+    once::Once,
     pcap, socket,
     started::{control, Device, Started, Traits},
     vdev::{init, made_vdev, named_vdev, numbered, vdev},
@@ -99,7 +99,7 @@ impl Port {
             }
             PortSpec::Pcap { rx, tx } => {
                 let once = rx.as_deref().filter(|_| config.read_once);
-                capture = once.map(|path| Capture::open(eal, text, path, config)).transpose()?.flatten();
+                capture = once.map(|path| Once::open(eal, text, path, config)).transpose()?.flatten();
                 match (&capture, tx) {
                     (Some(_), None) => vdev(eal, text, "net_null", "no-rx=1", config, Traits::default())?,
                     (captured, tx) => {

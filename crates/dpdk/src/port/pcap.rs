@@ -127,6 +127,12 @@ impl ByteOrder {
         seconds * 1_000_000_000 + parts * unit_ns
     }
 
+    /// The bytes of a frame on the wire, by its header.
+    #[inline]
+    pub(super) fn on_wire(self, &[_, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d]: &[u8; RECORD]) -> u32 {
+        self.number([a, b, c, d])
+    }
+
     /// The bytes of a frame that are there, by its header.
     #[inline]
     pub(super) fn captured(self, &[_, _, _, _, _, _, _, _, a, b, c, d, ..]: &[u8; RECORD]) -> u32 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dpdk_sys as sys;
 use packet::{Burst, Rx, Tx};
 
-use super::{capture::Capture, started::Started};
+use super::{once::Once, started::Started};
 use crate::{mbuf::spare, Mbuf};
 
 /// A receive queue of a started port. There is one of each, it moves to the lcore that polls it, and it keeps the
@@ -14,7 +14,7 @@ pub struct RxQueue {
     port: u16,
     queue: u16,
     /// What is read instead of the device's queue.
-    capture: Option<Box<Capture>>,
+    capture: Option<Once>,
     keep: Arc<Started>,
 }
 
@@ -26,8 +26,8 @@ pub struct TxQueue {
 }
 
 impl RxQueue {
-    pub(super) fn new(keep: Arc<Started>, queue: u16, capture: Option<Capture>) -> Self {
-        Self { port: keep.id, queue, capture: capture.map(Box::new), keep }
+    pub(super) fn new(keep: Arc<Started>, queue: u16, capture: Option<Once>) -> Self {
+        Self { port: keep.id, queue, capture, keep }
     }
 
     /// The port's name, as the user wrote it.

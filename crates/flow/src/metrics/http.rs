@@ -60,7 +60,7 @@ fn understand(bytes: &[u8], token: Option<&str>) -> Result<Option<bool>, Refusal
         Err(_) => return Err(Refusal::Bad),
     }
     let shown = request.headers.iter().find(|h| h.name.eq_ignore_ascii_case("authorization"));
-    let shown = shown.and_then(|h| std::str::from_utf8(h.value).ok()).and_then(|v| v.strip_prefix("Bearer "));
+    let shown = shown.and_then(|h| std::str::from_utf8(h.value).ok()).and_then(bearer);
     if token.is_some_and(|token| !shown.is_some_and(|shown| same_token(shown.trim(), token))) {
         return Err(Refusal::Unauthorized);
     }
@@ -72,6 +72,12 @@ fn understand(bytes: &[u8], token: Option<&str>) -> Result<Option<bool>, Refusal
         Some("HEAD") => Ok(Some(true)),
         _ => Err(Refusal::NotAllowed),
     }
+}
+
+/// The token of an `Authorization` header. The scheme has no case (RFC 9110 11.1).
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, token) = value.trim().split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// The status of the answer to the bytes of a request so far; `None`: the request is incomplete. For fuzzing.
@@ -157,6 +163,8 @@ mod tests {
         let get = |text: &str| understand(text.as_bytes(), None);
         assert_eq!(get("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"), Ok(Some(false)));
         assert_eq!(get("HEAD /metrics?x=1 HTTP/1.0\r\n\r\n"), Ok(Some(true)));
+        // Lines may end with a bare line feed (RFC 9112 2.2).
+        assert_eq!(get("GET /metrics HTTP/1.1\nHost: x\n\n"), Ok(Some(false)));
         assert_eq!(get("GET /metrics HTTP/1.1\r\nHost"), Ok(None));
         assert_eq!(get("GET / HTTP/1.1\r\n\r\n"), Err(Refusal::NotFound));
         assert_eq!(get("GET /metricsx HTTP/1.1\r\n\r\n"), Err(Refusal::NotFound));
@@ -167,8 +175,10 @@ mod tests {
         let shown = |value: &str| {
             understand(format!("GET /metrics HTTP/1.1\r\nauthorization: {value}\r\n\r\n").as_bytes(), Some("12345678"))
         };
-        assert_eq!(shown("Bearer 12345678"), Ok(Some(false)));
-        for wrong in ["Bearer 12345679", "Basic 12345678", "12345678", ""] {
+        for right in ["Bearer 12345678", "bearer 12345678", "BEARER  12345678 "] {
+            assert_eq!(shown(right), Ok(Some(false)), "{right}");
+        }
+        for wrong in ["Bearer 12345679", "Basic 12345678", "12345678", "Bearer", "Bearer12345678", ""] {
             assert_eq!(shown(wrong), Err(Refusal::Unauthorized), "{wrong}");
         }
     }

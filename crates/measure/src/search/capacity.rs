@@ -28,6 +28,8 @@ use crate::{
 /// Frames that a trial is to have, and the longest that it is made for that, seconds.
 const FRAMES: f64 = 4_000.0;
 const MOST_S: f64 = 0.5;
+/// Width of the interval that ends a search, as a share, unless less is asked for, or more than twice of it.
+const NARROW: f64 = 0.005;
 /// Passes made at least, and at most where the precision is not reached.
 const PASSES: usize = 3;
 const MOST_PASSES: usize = 12;
@@ -453,7 +455,9 @@ impl CapacitySearch {
     fn pass_done(&mut self) {
         let next = if self.degrades() { Phase::Between } else { Phase::Above };
         (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
-        let narrow = self.interval().relative_width().is_some_and(|w| w <= self.config.precision.get().min(0.005));
+        let asked = self.config.precision.get();
+        let wanted = asked.min((asked / 2.0).max(NARROW));
+        let narrow = self.interval().relative_width().is_some_and(|width| width <= wanted);
         if self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES {
             let found = self.interval();
             let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };

@@ -27,6 +27,10 @@ pub(crate) struct World {
     pub accident: u64,
     /// Below its rate by so much at most, as a share, the device loses a few frames in some trials: the more the nearer.
     pub fuzzy: f64,
+    /// Chance that the next trial has the same luck with that as the one before: what takes frames lasts for a while.
+    pub moody: f64,
+    /// Luck of the last trial, 0 to 1.
+    pub luck: f64,
     /// See [`SearchConfig::kernel_pair`].
     pub kernel_pair: Option<f64>,
     pub rng: Rng,
@@ -43,6 +47,8 @@ impl World {
             device_away: 0.0,
             accident: 0,
             fuzzy: 0.0,
+            moody: 0.0,
+            luck: 0.5,
             kernel_pair: None,
             rng: Rng::new(seed),
             trials: 0,
@@ -82,7 +88,10 @@ impl World {
             evidence.lost += self.accident;
         }
         let near = 1.0 - (1.0 - load / self.device.rate) / self.fuzzy.max(1e-9);
-        let loses = self.rng.share() < near;
+        if self.rng.share() >= self.moody {
+            self.luck = self.rng.share();
+        }
+        let loses = self.luck < near;
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.fuzzy > 0.0 && loses) {
             evidence.lost += 40;
         }

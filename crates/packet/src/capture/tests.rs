@@ -4,7 +4,11 @@ use std::{borrow::Cow, time::Duration};
 
 use pcap_file::{
     pcapng::{
-        blocks::{enhanced_packet::EnhancedPacketBlock, simple_packet::SimplePacketBlock},
+        blocks::{
+            enhanced_packet::EnhancedPacketBlock,
+            interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption},
+            simple_packet::SimplePacketBlock,
+        },
         PcapNgBlock, PcapNgWriter,
     },
     Endianness,

@@ -125,8 +125,8 @@ impl Logger {
 
 /// The port whose capture Linerate itself reads, and the times of its frames. `None` for several such ports: their frames are
 /// not read in the order of their times.
-fn captured(ports: &[Port]) -> Option<(usize, Captured)> {
-    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.times()))));
+fn captured(ports: &[Port]) -> Option<(usize, Arc<Captured>)> {
+    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.captured()))));
     found.next().filter(|_| found.next().is_none())
 }
 
