@@ -48,7 +48,7 @@ pub fn judge(result: &mut CheckResult, stopped: bool) {
         ),
         (None, _) if one_cpu => (
             Standing::NotTrustworthy,
-            "this machine: one CPU, so no trial was made. A tester and a device need two".to_owned(),
+            "one CPU was checked, so no trial was made. A tester and a device need two".to_owned(),
         ),
         (None, _) => (
             Standing::NotTrustworthy,

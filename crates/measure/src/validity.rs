@@ -68,9 +68,13 @@ pub fn judge(evidence: &Evidence<'_>) -> Vec<Violation> {
         [tester_short, late, stretched, tester_limited, interrupted, stalled, counters, clock, moved];
     // Slices say themselves which of them count, if any: a trial is not discarded for what happened in the others.
     let slices: [Check; 2] = [counters, clock];
-    let checks: &[Check] = match evidence.trial.spec.by_slices {
-        true => &slices,
-        false => &whole,
+    // Of delays they do not: frames that wait for the tester, or for the device while it is away, are among them.
+    let delays: [Check; 3] = [counters, clock, stalled];
+    let spec = &evidence.trial.spec;
+    let checks: &[Check] = match (spec.by_slices, spec.purpose) {
+        (true, Purpose::AtThroughput) => &delays,
+        (true, _) => &slices,
+        (false, _) => &whole,
     };
     checks.iter().filter_map(|check| check(evidence)).map(|(rule, text)| Violation { rule, text }).collect()
 }

@@ -27,6 +27,11 @@ fn decimals(value: f64, digits: usize) -> String {
     }
 }
 
+/// A change in percent, to a hundredth; none is not below zero.
+pub(crate) fn percent(change: f64) -> String {
+    decimals(change, 2)
+}
+
 /// Whole frames/s, always rounded down; tenths below 100.
 pub(crate) fn pps(rate: Fps) -> String {
     let v = rate.get();

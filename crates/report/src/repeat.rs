@@ -131,7 +131,14 @@ fn notes(repeat: &RepeatResult) -> Vec<String> {
         say("simulated: no frame was sent and no device measured; each run has a seed of its own".to_owned());
     }
     let warnings = repeat.runs.iter().flat_map(|run| &run.warnings);
-    let once = [WarningKind::Simulated, WarningKind::Stopped];
+    let once = [WarningKind::Simulated, WarningKind::Stopped, WarningKind::CpuShared];
+    let shared = repeat.runs.iter().filter(|run| run.warnings.iter().any(|w| w.kind == WarningKind::CpuShared)).count();
+    if shared > 0 {
+        let of = of(shared, repeat.runs.len());
+        say(format!(
+            "{of} runs shared a CPU with another Linerate, which slows both: the JSON result names the processes"
+        ));
+    }
     warnings.filter(|w| !once.contains(&w.kind)).for_each(|w| say(w.text.clone()));
     if repeat.runs.iter().any(|run| !run.tests.is_empty()) {
         say("the other tests are in the JSON result, run by run".to_owned());

@@ -43,10 +43,12 @@ pub fn warnings(facts: &Facts, hugepages: bool) -> Vec<Warning> {
         );
     }
     if !hugepages {
-        warn(
-            WarningKind::NoHugepages,
-            "packets are in ordinary pages, which lowers rates at many flows. As root: sysctl vm.nr_hugepages=512",
-        );
+        let (free, total) = facts.hugepages_2m;
+        // Those that are there are used by others.
+        let wanted = (total - free.min(total)).max(256) + 256;
+        let there = if total > 0 { format!(": of {total} hugepages {free} are free") } else { String::new() };
+        let why = "packets are in ordinary pages, which lowers rates at many flows";
+        warn(WarningKind::NoHugepages, &format!("{why}{there}. As root: sysctl vm.nr_hugepages={wanted}"));
     }
     if !facts.tsc_invariant {
         warn(WarningKind::Clock, "the TSC is not invariant on this CPU: latency is withheld");

@@ -6,7 +6,7 @@ use std::{
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::{
@@ -37,6 +37,18 @@ pub(crate) enum Attempt {
 }
 
 impl LockFile {
+    /// Locks the file, and waits so long for another owner. `None` when that did not do.
+    pub(crate) fn wait(path: &Path, most: Duration) -> Option<Self> {
+        let until = Instant::now() + most;
+        loop {
+            match Self::take(path, "") {
+                Attempt::Taken(lock) => return Some(lock),
+                Attempt::Held(_) if Instant::now() < until => thread::sleep(Duration::from_millis(20)),
+                _ => return None,
+            }
+        }
+    }
+
     /// Locks the file, which is made if it is not there, and writes `content` into it.
     pub(crate) fn take(path: &Path, content: &str) -> Attempt {
         let mut tries = 0;

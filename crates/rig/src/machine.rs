@@ -1,5 +1,7 @@
 //! The cores and the memory that DPDK is started with.
 
+use std::time::Duration;
+
 use dpdk::{Eal, EalOptions, Lcore, Memory, PortSpec};
 use failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -7,8 +9,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     cpus::CpuPlan,
     lcores::{OTHER_LCORE, TESTER_LCORE},
+    lock_file::LockFile,
     realtime::RealtimeChoice,
 };
+
+/// How long another Linerate may take to start DPDK.
+const START: Duration = Duration::from_secs(10);
 
 /// The memory of packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -102,6 +108,8 @@ fn start(
     specs: &[PortSpec],
 ) -> Result<&'static Eal, Failure> {
     let mib = machine.memory_mib.saturating_add(tables_mib);
+    // Free hugepages are counted, then taken: two that start at once would count the same ones.
+    let _alone = control::private_directory().ok().and_then(|dir| LockFile::wait(&dir.join("memory.lock"), START));
     let pci = specs.iter().filter_map(|s| match s {
         PortSpec::Pci { address, .. } => Some(address.clone()),
         _ => None,

@@ -26,12 +26,13 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     // The cable of the default rig is unused and costs a few pages.
     let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options(), &stop)?;
-    testbed.rig.selftest_over(match args.pair {
+    let kind = match args.pair {
         PairArg::SoftwareCable => SelfTestKind::SoftwareCable,
         PairArg::Memif => SelfTestKind::Memif,
         PairArg::VhostUser => SelfTestKind::VhostUser,
         PairArg::Veth => SelfTestKind::Veth,
-    });
+    };
+    testbed.rig.selftest_over(kind);
     let progress = Progress::new(args.json);
     for (i, &size) in sizes.iter().enumerate() {
         if stop.requested() {
@@ -47,6 +48,12 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
             left_s: None,
         });
         testbed.prepare(size, RUN)?;
+        // A pair that was asked for is not replaced.
+        let fallback = testbed.selftest.last().and_then(|point| point.pair.as_ref()?.fallback.clone());
+        if let Some(why) = fallback.filter(|_| kind != SelfTestKind::SoftwareCable) {
+            progress.clear();
+            return Err(Failure::machine(format!("--pair {}: {why}", kind.name())));
+        }
     }
     progress.clear();
     if args.json {
@@ -54,5 +61,12 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     } else {
         out::print(&report::selftest::render(&testbed.selftest, None, &output::style()));
     }
-    Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
+    if stop.requested() {
+        let made = testbed.selftest.len();
+        return Err(Failure::stopped(format!(
+            "stopped by a signal: {made} of {} frame sizes were measured",
+            sizes.len()
+        )));
+    }
+    Ok(Exit::Passed)
 }

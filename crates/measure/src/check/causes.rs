@@ -71,8 +71,8 @@ fn boot(cores: &[CoreNoise], keys: &[&str]) -> String {
 }
 
 fn one_cpu(result: &CheckResult) -> Option<Cause> {
-    let text = "one CPU: a tester and a device on this machine need a core each".to_owned();
-    let remedy = "allow two CPUs: taskset -c 0,1 linerate check".to_owned();
+    let text = "one CPU was checked: a tester and a device on this machine need a core each".to_owned();
+    let remedy = "give two of the CPUs that are allowed (taskset): linerate check --cpus 0,1".to_owned();
     (result.cpus.len() == 1).then(|| cause(CauseKind::OneCpu, Some(1.0), text, remedy))
 }
 

@@ -7,7 +7,7 @@
 
 use units::Fps;
 
-use super::sums::{waits_for_tester, Sums};
+use super::sums::{waits_for_tester, Sum, Sums};
 use crate::schema::evidence::Saturation;
 
 /// Slices without loss that may stand within a stretch while nobody is away: a device loses whole bursts.
@@ -38,7 +38,8 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     // What departed so long before an absence of the tester came back in it, and some of it was lost in the tester's queue.
     let wait = (sums.queue_s / sums.slice_s).round() as usize;
     let is_deaf = |i: usize| sums.all.get(i + wait).is_some_and(|s| s.tester_deaf_s > 0.0);
-    let skipped = |i: usize| is_away(i) || is_deaf(i);
+    let rested = rested(sums, away);
+    let skipped = |i: usize| is_away(i) || is_deaf(i) || rested.get(i).copied().unwrap_or_default();
     // Beside an absence a slice holds a part of it.
     let counts = |i: &usize| !(skipped(*i) || skipped(i + 1) || i.checked_sub(1).is_some_and(skipped));
     let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);
@@ -77,6 +78,22 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     // One part tells no spread: then it is the ends, and the rate of a stretch so short is not known better than 1 %.
     let error = if error.is_finite() { error.hypot(ends) } else { ends.max(fps.get() * 0.01) };
     Some(Saturation { fps, error_fps: Fps::from_raw(error), seconds, stretches: number })
+}
+
+/// Slices behind an absence of the device until it loses frames again, that one included: it has saved up tokens meanwhile, say,
+/// and forwards more for a while than it can sustain.
+fn rested(sums: &Sums, away: &[bool]) -> Vec<bool> {
+    let mut resting = false;
+    let one = |(i, sum): (usize, &Sum)| {
+        if away.get(i).copied().unwrap_or_default() {
+            resting = true;
+            return false;
+        }
+        let this = resting;
+        resting &= sum.lost() == 0;
+        this
+    };
+    sums.all.iter().enumerate().map(one).collect()
 }
 
 /// The most frames a direction that came through beyond this rate in a run of slices without loss: see

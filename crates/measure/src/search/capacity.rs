@@ -290,25 +290,43 @@ impl CapacitySearch {
         (failed, self.passed.iter().filter(|pass| pass.load >= load).count())
     }
 
+    /// Whether so many trials at this load or above passed that failures at it or below do not count.
+    fn passes_at(&self, load: f64) -> bool {
+        let (failed, passed) = self.votes(load);
+        failed * DISPUTED <= passed && passed >= self.least_votes()
+    }
+
     /// The highest load that passed, where failures below it do not say otherwise: a device that loses a few frames now and
     /// then passes at a load and fails at a lower one. The lowest load that passed where all are disputed.
     fn best(&self) -> Option<f64> {
-        let stands = |load: &f64| {
-            let (failed, passed) = self.votes(*load);
-            failed * DISPUTED <= passed
-        };
+        let stands = |load: &f64| self.passes_at(*load);
         let loads = || self.passed.iter().map(|p| p.load);
         loads().filter(stands).max_by(f64::total_cmp).or_else(|| loads().min_by(f64::total_cmp))
     }
 
     /// The lowest load that failed above another, where passes above it do not say otherwise.
     fn lowest_failed(&self, above: f64) -> Option<f64> {
+        let least = self.least_votes();
         let stands = |load: &f64| {
             let (failed, passed) = self.votes(*load);
-            passed * DISPUTED <= failed
+            passed * DISPUTED <= failed && failed >= least
         };
         let above = || self.failed.iter().copied().filter(|failed| *failed > above);
         above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
+    }
+
+    /// Whether a load below the rate failed: the device loses frames now and then before it is kept busy.
+    fn loses_below(&self) -> bool {
+        let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half);
+        self.failed.iter().any(|failed| *failed < rate)
+    }
+
+    /// Trials that have to say that a load passes, or fails.
+    fn least_votes(&self) -> usize {
+        match self.loses_below() && !self.degrades() {
+            true => DISPUTED,
+            false => 1,
+        }
     }
 
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
@@ -414,8 +432,11 @@ impl CapacitySearch {
         match shown {
             Shown::Passed(offered) => {
                 self.passed.push(pass(offered.min(load)));
-                // The next one nearer to the rate: this one may have been so low for a disturbance.
-                self.below = (self.below / 4.0).max(BELOW);
+                // The next one nearer to the rate: this one may have been so low for a disturbance. Of a device that loses frames
+                // now and then once this one is sure to pass.
+                if self.passes_at(load) {
+                    self.below = (self.below / 4.0).max(BELOW);
+                }
                 self.pass_done();
             }
             _ if self.tries < TRIES => {}
@@ -443,9 +464,7 @@ impl CapacitySearch {
 
     /// More passes where a load below the rate failed, or the device degrades: single trials tell little of its limit then.
     fn least_passes(&self) -> usize {
-        let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half);
-        let failed = self.failed.iter().any(|failed| *failed < rate);
-        if failed || self.degrades() {
+        if self.loses_below() || self.degrades() {
             WARY_PASSES
         } else {
             PASSES

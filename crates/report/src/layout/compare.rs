@@ -14,7 +14,7 @@ use super::{
 use crate::{
     document::Section,
     figures::Shown,
-    names, sheet,
+    names, num, sheet,
     table::{Cell, Table},
     text,
 };
@@ -56,7 +56,7 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
                         ));
                     }
                 }
-                format!("{percent:.2}")
+                num::percent(percent)
             }
             Err(why) => {
                 notes.push(format!("{}: {why}", size.frame_size_bytes.with_unit("B")));
@@ -80,8 +80,9 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         return Err(notes);
     }
     if proposed {
-        notes
-            .push("within noise: linerate bench --repeat N makes N runs and prints their median and spread".to_owned());
+        notes.push(
+            "within noise: the intervals overlap. linerate bench --repeat N resolves smaller differences".to_owned(),
+        );
     }
     notes.insert(0, format!("new: {}", of_whom(new)));
     notes.insert(1, format!("old: {}", of_whom(old)));
@@ -90,6 +91,10 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
 
 /// Most runs that are proposed.
 const MOST_RUNS: f64 = 100.0;
+/// What is said of a difference that is more than noise.
+pub(super) const BEYOND: &str = "beyond noise";
+/// A difference of less, as a share, is not worth a run: clocks and bursts are not known better.
+pub(super) const NOTHING: f64 = 1e-3;
 
 /// Whether the intervals of two answers overlap, and how many runs of each would then decide, if the figures stay as they
 /// are: an interval shrinks with the root of the number of runs. Empty where an answer has no interval.
@@ -97,9 +102,12 @@ fn noise(new: Option<&IntervalAnswer>, old: Option<&IntervalAnswer>) -> String {
     let ends = |answer: &IntervalAnswer| Some((answer.lower_fps?.get(), answer.upper_fps?.get()));
     let (Some(new), Some(old)) = (new.and_then(ends), old.and_then(ends)) else { return String::new() };
     if new.0 > old.1 || old.0 > new.1 {
-        return "beyond noise".to_owned();
+        return BEYOND.to_owned();
     }
     let apart = ((new.0 + new.1) - (old.0 + old.1)).abs() / 2.0;
+    if apart < NOTHING * new.0 {
+        return "within noise".to_owned();
+    }
     let runs = (((new.1 - new.0) + (old.1 - old.0)) / 2.0 / apart).powi(2).ceil();
     match runs <= MOST_RUNS {
         true => format!("within noise; {runs:.0} runs of each would decide"),

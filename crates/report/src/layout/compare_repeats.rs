@@ -3,7 +3,10 @@
 use measure::repeat::{RepeatResult, RepeatedFigures, RepeatedSize};
 use units::derived;
 
-use super::differences::differences;
+use super::{
+    compare::{BEYOND, NOTHING},
+    differences::differences,
+};
 use crate::{
     document::Section,
     names, num, sheet,
@@ -35,7 +38,7 @@ pub fn compare_repeats(new: &RepeatResult, old: &RepeatResult) -> Result<Section
     }
     t.right(2, "Improvement", "%");
     t.left(2, "difference", "");
-    let (mut notes, mut compared) = (Vec::new(), 0);
+    let (mut notes, mut compared, mut beyond) = (Vec::new(), 0, false);
     for size in &new.sizes {
         let Some(before) = old.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes) else { continue };
         let mut row: Vec<Cell> = vec![size.frame_size_bytes.to_string().into()];
@@ -46,7 +49,8 @@ pub fn compare_repeats(new: &RepeatResult, old: &RepeatResult) -> Result<Section
         match improvement(size, before) {
             Ok((percent, noise)) => {
                 compared += 1;
-                row.extend([Cell::bold(format!("{percent:.2}")), noise.into()]);
+                beyond |= noise == BEYOND;
+                row.extend([Cell::bold(num::percent(percent)), noise.into()]);
             }
             Err(why) => {
                 row.extend([Cell::from("-"), Cell::default()]);
@@ -63,7 +67,9 @@ pub fn compare_repeats(new: &RepeatResult, old: &RepeatResult) -> Result<Section
         let parts = parts.map(|part| text::clip(&text::clean(&part), 60));
         notes.insert(at, format!("{which}: {}", parts.join(", ")));
     }
-    notes.push("beyond noise: the means differ by more than their 95 % intervals explain".to_owned());
+    if beyond {
+        notes.push("beyond noise: the means differ by more than their 95 % intervals explain".to_owned());
+    }
     Ok(sheet::of(format!("{}: new against old", text::clean(&new.plan_name)), t, notes))
 }
 
@@ -84,7 +90,10 @@ fn noise(new: &RepeatedFigures, old: &RepeatedFigures, runs: usize) -> String {
     let apart = (new.mean_fps.get() - old.mean_fps.get()).abs();
     let error = a.get().hypot(b.get());
     if apart > error {
-        return "beyond noise".to_owned();
+        return BEYOND.to_owned();
+    }
+    if apart < NOTHING * new.mean_fps.get() {
+        return "within noise".to_owned();
     }
     let wanted = (runs as f64 * (error / apart).powi(2)).ceil().max(runs as f64 + 1.0);
     match wanted <= MOST_RUNS {
@@ -120,6 +129,8 @@ mod tests {
         assert_eq!(of((100.0, 3.0), (102.5, 4.0)), "within noise; 40 runs of each would decide");
         assert_eq!(of((100.0, 3.0), (105.0, 4.0)), "within noise; 11 runs of each would decide");
         assert_eq!(of((100.0, 3.0), (100.0, 4.0)), "within noise");
+        // So little is not worth a run, however few would tell it.
+        assert_eq!(of((100.0, 0.1), (100.04, 0.1)), "within noise");
         assert_eq!(noise(&figures(1.0, None), &figures(2.0, Some(0.1)), 1), "");
     }
 }
