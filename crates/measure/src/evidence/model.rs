@@ -61,11 +61,13 @@ pub(crate) fn trial(
         let sent = if within(tester, i) { 0.0 } else { load * SLICE };
         let works = !within(dut, i) && i % device.batch == device.batch - 1;
         let served: f64 = if works { device.rate * SLICE * device.batch as f64 } else { 0.0 };
-        let taken = f64::min(sent, device.buffer - queued + served);
+        // A policer that is away takes nothing, and its bucket fills by the clock.
+        let rests = device.polices && within(dut, i);
+        let taken = if rests { 0.0 } else { f64::min(sent, device.buffer - queued + served) };
         let waits = if device.polices { 0.0 } else { queued / device.rate };
         let delay = (device.base + waits + device.more_s(i)).max(1e-9);
         let out = f64::min(served, queued + taken);
-        queued = (queued + taken - out).max(0.0);
+        queued = (queued + taken - if rests { device.rate * SLICE } else { out }).max(0.0);
         let ns = (delay * 1e9) as u32;
         let lost = whole(1, sent - taken);
         let sent = whole(0, sent);

@@ -169,3 +169,15 @@ fn a_device_that_is_away_while_frames_wait_tells_its_rate() {
         );
     }
 }
+
+#[test]
+fn tokens_saved_up_while_a_policer_was_away_do_not_raise_its_rate() {
+    for (rate, overload) in [(7.777e6, 2.2), (7.777e6, 1.3), (1e6, 5.0)] {
+        let device = Device { polices: true, ..Device::new(rate, rate * 5e-4, 3e-6) };
+        let away: Vec<_> = (0..20).map(|i| (20 + i * 48, 12)).collect();
+        let timeline = trial(&device, overload * rate, 1000, &[], &away);
+        let e = shown(&timeline);
+        let off = e.undisturbed.map(|s| s.fps.get() / rate - 1.0);
+        assert!(off.is_some_and(|off| off.abs() < 2e-3), "{rate} {overload}: {off:?} {e:?}");
+    }
+}
