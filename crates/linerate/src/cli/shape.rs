@@ -3,7 +3,7 @@
 use std::{str::FromStr, time::Duration};
 
 use clap::Args;
-use units::{parse_duration, Load};
+use units::{parse_duration, parse_si, Load};
 
 /// How frames leave, and the windows of delays.
 #[derive(Debug, Args, Default)]
@@ -46,8 +46,8 @@ const MOST_FRAMES: f64 = 1e12;
 
 /// A number of frames: 64, 10k, 1M.
 fn frames(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(Load::Frames(n)) if n.get() >= 1.0 && n.get() <= MOST_FRAMES && n.get().fract() == 0.0 => Ok(n.get() as u64),
+    match parse_si(text) {
+        Some((n, "")) if (1.0..=MOST_FRAMES).contains(&n) && n.fract() == 0.0 => Ok(n as u64),
         _ => Err("must be a whole number of frames, 1 to 1T, such as 64 or 10k".to_owned()),
     }
 }
