@@ -449,7 +449,7 @@ fn the_time_in_which_an_outside_device_waits_for_its_cpu_is_seen_and_set_aside()
     };
     assert_eq!(waited(&[]).0, None);
     let cpu = support::DUT_CPU.to_string();
-    let args = ["-c", &cpu, "timeout", "60", "sh", "-c", "while :; do :; done"];
+    let args = ["-c", &cpu, "setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"];
     let mut other = Command::new("taskset").args(args).spawn().unwrap();
     let (shared, aside) = waited(&["--dut-pid", &pid]);
     // Two programs are pinned to this CPU: nobody knows which is the device.
