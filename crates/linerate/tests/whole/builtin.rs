@@ -253,10 +253,10 @@ fn a_tester_frozen_now_and_then_finds_the_same_answer() {
         // Beside other work the interval may be wide; it holds the truth.
         let [lower, upper] = ["lower_fps", "upper_fps"].map(|end| answer["answer"][end].as_f64().unwrap());
         assert!(lower <= 202e3 && upper >= 198e3, "{answer}");
-        if lower < 196e3 && Instant::now() < until {
+        if answer["answer"]["standing"] == "wide" && Instant::now() < until {
             continue;
         }
-        assert!(lower >= 196e3, "{answer}");
+        assert!((196e3..=202e3).contains(&lower), "{answer}");
         let trials = result["trials"].as_array().unwrap();
         // The slices of a frozen device are set aside. The rest of the trial counts.
         let aside = |t: &&serde_json::Value| t["evidence"]["aside_s"].as_f64().unwrap_or_default() >= 0.03;

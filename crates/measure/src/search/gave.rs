@@ -142,7 +142,7 @@ impl Sending {
 /// for a while that a load is above the rate, and longer while somebody is away by moments.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Busiest {
-    /// Upper end of its rate, and the relative error of it.
+    /// Its rate and the error of that.
     rate: Option<(f64, f64)>,
     absorbed: f64,
 }
@@ -152,13 +152,16 @@ impl Busiest {
     pub fn see(&mut self, e: &SliceEvidence, load: Fps) {
         let Some(busy) = e.undisturbed.filter(|s| s.seconds >= SATURATED_S) else { return };
         let (fps, error) = (busy.fps.get(), busy.error_fps.get());
-        let new = (fps + 2.0 * error, error / fps);
-        if new.0 < load.get() {
+        if fps + 2.0 * error < load.get() {
+            let well = |(fps, error): (f64, f64)| error <= WELL * fps;
             self.rate = match self.rate {
-                // Of rates that are known well the highest: a device may forward less in a higher overload.
-                Some(known) if known.1 <= WELL && new.1 <= WELL => Some(if new.0 > known.0 { new } else { known }),
-                Some(known) if known.1 <= new.1 => Some(known),
-                _ => Some(new),
+                // Of rates that are known well one that is clearly higher: a device may forward less in a higher overload.
+                Some(known) if well(known) && well((fps, error)) && fps - known.0 > 2.0 * error.hypot(known.1) => {
+                    Some((fps, error))
+                }
+                // Else the one that is known best.
+                Some(known) if known.1 * fps <= error * known.0 => Some(known),
+                _ => Some((fps, error)),
             };
             self.absorbed = self.absorbed.max(e.absorbed as f64);
         }
@@ -172,7 +175,8 @@ impl Busiest {
     /// The share of this load that the device loses by what is known of it, where a trial does not show otherwise: the
     /// trial was disturbed, or what its buffers take was not used up in it. Zero where nothing is known.
     pub fn excess(&self, of: &Sending) -> f64 {
-        let Some((rate, _)) = self.rate else { return 0.0 };
+        let Some((rate, error)) = self.rate else { return 0.0 };
+        let rate = rate + 2.0 * error;
         let all_s = of.aside_s + of.clean_s;
         let disturbed = of.aside_s > DISTURBED * all_s;
         let taken = (of.load - rate) * all_s;
