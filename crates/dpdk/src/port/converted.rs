@@ -26,7 +26,7 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct Converted {
     path: PathBuf,
     frames: Frames<BufReader<File>>,
-    /// The next frame, while there is no buffer for it, and its bytes.
+    /// A frame that was read and waits for a free buffer. Its bytes are in `bytes`.
     pending: Option<FrameFacts>,
     bytes: Vec<u8>,
     pool: PoolHandle,
@@ -88,7 +88,7 @@ impl Converted {
         None
     }
 
-    /// A buffer with the bytes; `None` while there are no buffers.
+    /// Copies the bytes into a new buffer of the burst; `None` when the pool is empty.
     fn buffer(&mut self, burst: &mut Burst<Mbuf>) -> Option<()> {
         let len = self.bytes.len();
         let pool = if len <= self.pool.max_frame_len() { &mut self.pool } else { &mut self.large };
