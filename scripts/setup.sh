@@ -8,13 +8,15 @@ set -euo pipefail
 build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
 # util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout; libfaketime: a wall clock of one program's own.
 test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3
-    netcat-openbsd nfdump tshark softflowd libfaketime stress-ng)
+    netcat-openbsd nfdump pmacct tshark softflowd python3-scapy python3-pip libfaketime stress-ng)
 # valgrind: callgrind counts instructions.
 bench=(valgrind)
 # Out of packages that are not installed: real traffic, whose package's dependencies are of no use here, and promtool, whose
 # package would start a server.
 promtool=/var/lib/linerate-tests/bin/promtool
 captures=/var/lib/linerate-tests/captures
+netflow=/var/lib/linerate-tests/netflow
+netflow_version=0.12.2
 capture_package=pathspider
 capture_files=(real.pcap tcp_ecn.pcap mss_ipv6.pcap tcp_http.pcap)
 
@@ -44,15 +46,17 @@ if ! command -v cargo >/dev/null; then
 fi
 
 no_promtool=
+no_netflow=
 no_captures=()
 if [ "$1" != --build ]; then
     for file in "${capture_files[@]}"; do
         [ -s "$captures/$file" ] || no_captures+=("$file")
     done
     [ -x "$promtool" ] || no_promtool=yes
+    [ -d "$netflow/netflow-$netflow_version.dist-info" ] || no_netflow=yes
 fi
 
-if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ] && [ -z "$no_promtool" ]; then
+if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ] && [ -z "$no_promtool$no_netflow" ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
@@ -86,9 +90,10 @@ if [ ${#missing[@]} -gt 0 ]; then
     echo "setup: installed"
 
     case " ${missing[*]} " in
-        *" softflowd "* | *" nfdump "*)
-            echo "setup: Debian may start a softflowd and an nfcapd of its own where systemd runs. Linerate does not use them; its"
-            echo "setup: tests run their own. To stop them: systemctl disable --now softflowd nfdump"
+        *" softflowd "* | *" nfdump "* | *" pmacct "*)
+            echo "setup: Debian may start a softflowd, an nfcapd and daemons of pmacct of its own where systemd runs. Linerate does"
+            echo "setup: not use them; its tests run their own. To stop them:"
+            echo "setup: systemctl disable --now softflowd nfdump pmacctd nfacctd sfacctd uacctd"
             ;;
     esac
     case " ${missing[*]} " in
@@ -129,5 +134,19 @@ if [ -n "$no_promtool" ]; then
     else
         tail -n 20 "$log" >&2
         echo "setup: without promtool: apt-get download prometheus failed (above)" >&2
+    fi
+fi
+
+if [ -n "$no_netflow" ]; then
+    echo "setup: fetching the Python package netflow $netflow_version, a decoder of records, to $netflow"
+    if /usr/bin/python3 -m pip install --quiet --no-deps --target "$work/netflow" "netflow==$netflow_version" </dev/null >>"$log" 2>&1; then
+        "${as_root[@]}" rm -rf "$netflow.$$"
+        "${as_root[@]}" cp -r "$work/netflow" "$netflow.$$"
+        "${as_root[@]}" rm -rf "$netflow"
+        "${as_root[@]}" mv "$netflow.$$" "$netflow"
+        echo "setup: fetched"
+    else
+        tail -n 20 "$log" >&2
+        echo "setup: without netflow: pip install netflow==$netflow_version failed (above)" >&2
     fi
 fi

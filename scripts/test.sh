@@ -6,6 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-never}
+log=$(mktemp)
+trap 'rm -f "$log" "$log.now"' EXIT
 names=() results=() seconds=()
 
 stage() { # NAME COMMAND...
@@ -13,7 +15,8 @@ stage() { # NAME COMMAND...
     shift
     if [ ${#only[@]} -gt 0 ] && [[ " ${only[*]} " != *" $name "* ]]; then return; fi
     printf '\n==== %s: %s\n' "$name" "$*"
-    "$@" </dev/null || status=$?
+    "$@" </dev/null 2>&1 | tee "$log.now" || status=$?
+    grep -E '^test .* \.\.\. FAILED' "$log.now" | sed "s/^/$name: /" >>"$log"
     names+=("$name") seconds+=($((SECONDS - start)))
     if [ $status -eq 0 ]; then results+=(ok); else results+=("FAILED ($status)"); fi
     printf '==== %s: %s after %d s\n' "$name" "${results[-1]}" "${seconds[-1]}"
@@ -62,6 +65,8 @@ for i in "${!names[@]}"; do
     [ "${results[$i]}" = ok ] || failed=1
 done
 printf '%-8s %8d\n' total "$SECONDS"
+# Once more by name: what they said stands far above.
+cat "$log"
 if [ ${#names[@]} -eq 0 ]; then
     echo "no such stage: ${only[*]}" >&2
     exit 2

@@ -3,24 +3,25 @@
 
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Layer},
-    Distinguish, Key, Key4, Key6,
+    Distinguish, Facts, Key, Key4, Key6,
 };
 use libfuzzer_sys::fuzz_target;
 
 /// Key, reversed, and the key turned around.
 fn ip(decoded: Decoded, frame: &[u8]) -> Option<(Key, bool, Key)> {
-    let (key, turned, back, bytes, reversed) = match decoded {
-        Decoded::Ip4(p) => (Key::from(p.key), p.key.flipped(), Key4::from_key(&p.key.into()), p.bytes, p.reversed),
+    let (key, turned, facts): (Key, Key, _) = match decoded {
+        Decoded::Ip4(p) => {
+            assert_eq!(Key4::from_key(&p.key.into()).map(Key4::flipped), Some(p.key.flipped()));
+            (p.key.into(), p.key.flipped().into(), Facts::from(p.facts))
+        }
         Decoded::Ip6(p) => {
             assert_eq!(Key6::from_key(&p.key.into()), Some(p.key));
-            assert_eq!(p.bytes as usize, frame.len());
-            return Some((p.key.into(), p.reversed, p.key.flipped().into()));
+            (p.key.into(), p.key.flipped().into(), Facts::from(p.facts))
         }
-        Decoded::NotIp | Decoded::Malformed => return None,
+        Decoded::NotIp(_) | Decoded::Malformed => return None,
     };
-    assert_eq!(back.map(Key4::flipped), Some(turned));
-    assert_eq!(bytes as usize, frame.len());
-    Some((key, reversed, turned.into()))
+    assert!(facts.ip_bytes <= facts.frame_bytes && facts.frame_bytes as usize == frame.len(), "{facts:?}");
+    Some((key, facts.reversed, turned))
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -31,6 +32,9 @@ fuzz_target!(|data: &[u8]| {
         mpls: layer(1),
         vxlan: layer(2),
         distinguish: distinguish[usize::from(choice >> 2 & 3)],
+        gre: layer(16),
+        ipip: layer(32),
+        gtpu: layer(64),
         biflow: false,
         ..DecodeSpec::default()
     };
@@ -45,15 +49,17 @@ fuzz_target!(|data: &[u8]| {
     } else {
         assert!(ip(uniflow, frame).is_none());
     }
-    // A tag before the first changes nothing but the VLAN; a fourth is one too many.
-    if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8]].contains(&[frame[12], frame[13]]) {
+    // A tag before the first changes nothing but the VLAN; a fifth is one too many.
+    if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8], [0x91, 0]].contains(&[frame[12], frame[13]]) {
         let tagged = [&frame[..12], &[0x81, 0, 0, 0], &frame[12..]].concat();
         let tagged = Decoder::new(spec).decode(&tagged, port);
+        // A VLAN of zero is one.
+        let same = |key: Key| if spec.distinguish == Distinguish::Vlan { Key { scope: None, ..key } } else { key };
         assert_eq!(
-            ip(uniflow, frame).map(|ip| ip.0),
+            ip(uniflow, frame).map(|ip| same(ip.0)),
             match tagged {
-                Decoded::Ip4(p) => Some(p.key.into()),
-                Decoded::Ip6(p) => Some(p.key.into()),
+                Decoded::Ip4(p) => Some(same(p.key.into())),
+                Decoded::Ip6(p) => Some(same(p.key.into())),
                 _ => None,
             }
         );

@@ -7,7 +7,7 @@
 
 use flow::{
     ipfix::{Decoder, EncodeSpec, Encoder, Limits, HEADER},
-    Distinguish, Record,
+    Record,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -29,11 +29,11 @@ fuzz_target!(|data: &[u8]| {
     }
     let counts = decoder.counts();
     assert_eq!(counts.flows, flows.len() as u64);
-    let spec = EncodeSpec { domain: 1, biflow: true, distinguish: Distinguish::None, message_bytes: 65535 };
+    let spec = EncodeSpec { domain: 1, biflow: true, message_bytes: 65535, ..EncodeSpec::default() };
     let mut again = Decoder::new(Limits::default());
     let (mut out, mut n) = (Vec::new(), 0);
     for flow in flows.iter().take(100) {
-        let made = Encoder::new(spec).message(1, true, None, std::slice::from_ref(flow), &mut out);
+        let made = Encoder::new(spec.clone()).message(1, true, None, std::slice::from_ref(flow), &mut out);
         assert_eq!(made.records, 1);
         let read = again.message(&out, &mut |back| {
             n += 1;

@@ -8,7 +8,7 @@ use std::{hint::black_box, process::Command, time::Instant};
 
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Layer, Packet4, Packet6},
-    Key4, Key6,
+    Facts, Key4, Key6,
 };
 
 const BURST: usize = 32;
@@ -45,7 +45,7 @@ fn burst(decoder: &Decoder, frames: &[Vec<u8>], keys: &mut Keys) -> (usize, usiz
                 keys.six[six % BURST] = packet;
                 six += 1;
             }
-            Decoded::NotIp | Decoded::Malformed => {}
+            Decoded::NotIp(_) | Decoded::Malformed => {}
         }
     }
     (four, six)
@@ -89,8 +89,8 @@ fn run(case: &str, bursts: usize, rounds: usize) -> f64 {
     let frames: Vec<Vec<u8>> = (0..BURST as u8).map(|i| frame(case, i)).collect();
     let vxlan = if case == "vxlan" { Layer::Inner } else { Layer::Outer };
     let decoder = Decoder::new(DecodeSpec { biflow, vxlan, ..DecodeSpec::default() });
-    let four = Packet4 { key: Key4::default(), bytes: 0, tos: 0, tcp_flags: 0, reversed: false };
-    let six = Packet6 { key: Key6::default(), bytes: 0, tos: 0, tcp_flags: 0, reversed: false };
+    let four = Packet4 { key: Key4::default(), facts: Facts::default().into() };
+    let six = Packet6 { key: Key6::default(), facts: Facts::default().into() };
     let mut keys = Keys { four: [four; BURST], six: [six; BURST] };
     let mut best = f64::MAX;
     for _ in 0..rounds {

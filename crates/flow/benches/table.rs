@@ -23,7 +23,7 @@ use std::{
 use flow::{
     decode::{Packet4, Packet6},
     table::{table, EndedReader, Heap, NoPrefetch, Reader, TableSpec, Timebase, Worker},
-    Key4, Key6,
+    Facts, Key4, Key6,
 };
 
 const BURST: usize = 64;
@@ -39,12 +39,12 @@ fn mhz() -> f64 {
 
 fn four(i: u64) -> Packet4 {
     let key = Key4([(0x0a00_0000 + i) << 32 | 0xc633_6401, 0x1234_0035_1100_0000 ^ i << 32 & 0xffff_0000_0000, 0]);
-    Packet4 { key, bytes: 60, tos: 0, tcp_flags: 0, reversed: false }
+    Packet4 { key, facts: Facts { frame_bytes: 60, ip_bytes: 46, ..Facts::default() }.into() }
 }
 
 fn six(i: u64) -> Packet6 {
     let key = Key6([0x2001_0db8_0000_0000, i, 0x2001_0db8_0001_0000, 7, 0x1234_0035_1100_0000, 0]);
-    Packet6 { key, bytes: 60, tos: 0, tcp_flags: 0, reversed: false }
+    Packet6 { key, facts: Facts { frame_bytes: 60, ip_bytes: 46, ..Facts::default() }.into() }
 }
 
 fn new(flows: usize) -> (Worker<Heap>, Reader<Heap>, EndedReader) {

@@ -59,8 +59,9 @@ pub struct Key {
     pub protocol: u8,
     /// Where it was seen: the ingress port, or for a biflow the lower port of the pair.
     pub port: u8,
-    /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] selects; otherwise zero.
-    pub scope: u32,
+    /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] selects, if the frame has one: 0 is a VLAN of
+    /// its own, that of priority tags. At most 24 bits.
+    pub scope: Option<u32>,
 }
 
 /// What identifies a flow besides the 5-tuple.

@@ -6,19 +6,23 @@
 pub mod client;
 pub mod decode;
 pub mod export;
+mod facts;
 pub mod ipfix;
 mod key;
 pub mod metrics;
 mod packed;
 pub mod protocol;
 mod record;
+mod sampling;
 pub mod serve;
 mod source;
 pub mod table;
 pub mod truth;
 mod unix_time;
 
+pub use facts::{Facts, PackedFacts};
 pub use key::{Addresses, Distinguish, Key};
 pub use packed::{Key4, Key6};
 pub use record::{EndReason, Record, Way};
+pub use sampling::{Sampler, Sampling, SamplingError, SamplingMode};
 pub use source::Source;

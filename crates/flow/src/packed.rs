@@ -8,10 +8,14 @@ use crate::{Addresses, Key};
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;
 
+/// In the word of the scope: there is one.
+pub(crate) const SCOPED: u32 = 1 << 31;
+
 /// The [`Key`] of an IPv4 flow.
 ///
 /// Word 0 is the source (high half) and the destination, word 1 from the top the source port (16 bits), the destination
-/// port (16), the protocol (8), the port it was seen on (8) and 16 zeros, word 2 the scope.
+/// port (16), the protocol (8), the port it was seen on (8) and 16 zeros, word 2 the scope with the bit 2^31, or zero
+/// without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Key4(pub [u64; 3]);
 
@@ -23,7 +27,7 @@ impl Key4 {
     /// Packs a key; `None` when it is not an IPv4 key.
     pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V4 { src, dst } = key.addresses else { return None };
-        Some(Self([u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), tail(key), key.scope.into()]))
+        Some(Self([u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), tail(key), scope(key)]))
     }
 
     /// The key of the other direction: addresses and ports change places. The type and code of ICMP stay.
@@ -39,7 +43,7 @@ impl Key6 {
     pub fn from_key(key: &Key) -> Option<Self> {
         let Addresses::V6 { src, dst } = key.addresses else { return None };
         let ([s0, s1], [d0, d1]) = (halves(src.to_bits()), halves(dst.to_bits()));
-        Some(Self([s0, s1, d0, d1, tail(key), key.scope.into()]))
+        Some(Self([s0, s1, d0, d1, tail(key), scope(key)]))
     }
 
     /// The key of the other direction: addresses and ports change places. The type and code of ICMPv6 stay.
@@ -74,6 +78,10 @@ fn tail(key: &Key) -> u64 {
     u64::from(key.sport) << 48 | u64::from(key.dport) << 32 | u64::from(key.protocol) << 24 | u64::from(key.port) << 16
 }
 
+fn scope(key: &Key) -> u64 {
+    key.scope.map_or(0, |scope| scope | SCOPED).into()
+}
+
 fn flipped(tail: u64, icmp: u8) -> u64 {
     if (tail >> 24) as u8 == icmp {
         return tail;
@@ -88,7 +96,7 @@ fn unpacked(addresses: Addresses, tail: u64, scope: u64) -> Key {
         dport: (tail >> 32) as u16,
         protocol: (tail >> 24) as u8,
         port: (tail >> 16) as u8,
-        scope: scope as u32,
+        scope: (scope as u32 & SCOPED != 0).then_some(scope as u32 & !SCOPED),
     }
 }
 
@@ -106,13 +114,13 @@ mod tests {
             dport: 0x5678,
             protocol: 6,
             port: 3,
-            scope: 0xabcde,
+            scope: Some(0xabcde),
         };
-        assert_eq!(Key4::from_key(&key), Some(Key4([0x0a00_0001_c000_0209, 0x1234_5678_0603_0000, 0xabcde])));
+        assert_eq!(Key4::from_key(&key), Some(Key4([0x0a00_0001_c000_0209, 0x1234_5678_0603_0000, 0x800a_bcde])));
         assert_eq!(Key6::from_key(&key), None);
         let addresses = Addresses::V6 { src: "2001:db8::1".parse().unwrap(), dst: "2001:db8:0:7::2".parse().unwrap() };
         let six = Key { addresses, ..key };
-        let words = [0x2001_0db8_0000_0000, 1, 0x2001_0db8_0000_0007, 2, 0x1234_5678_0603_0000, 0xabcde];
+        let words = [0x2001_0db8_0000_0000, 1, 0x2001_0db8_0000_0007, 2, 0x1234_5678_0603_0000, 0x800a_bcde];
         assert_eq!(Key6::from_key(&six), Some(Key6(words)));
         assert_eq!(Key4::from_key(&six), None);
     }
@@ -131,7 +139,7 @@ mod tests {
         #[test]
         fn keys_come_back_as_they_were(
             (a, b) in any::<(u128, u128)>(), (sport, dport) in any::<(u16, u16)>(),
-            (protocol, port) in any::<(u8, u8)>(), scope in any::<u32>(), six in any::<bool>(),
+            (protocol, port) in any::<(u8, u8)>(), scope in prop::option::of(0..1u32 << 24), six in any::<bool>(),
         ) {
             let addresses = if six {
                 Addresses::V6 { src: a.into(), dst: b.into() }

@@ -3,6 +3,8 @@
 //! An answer to request `id` carries that `id`. The server sends the first line: a [`Hello`], or a
 //! [`What::Error`] before it closes the connection. Unknown fields in requests are errors. Clients ignore unknown fields.
 
+use std::collections::BTreeMap;
+
 use serde::{de::Error as _, Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -208,12 +210,18 @@ pub struct Interface {
     pub port: u8,
     /// Its devargs or kernel name.
     pub name: String,
+    /// The number of its interface in records for collectors: of the kernel where it has one, otherwise from 1.
+    #[serde(default)]
+    pub index: u32,
     /// Frames received, exact.
     pub packets: u64,
     /// Their bytes without FCS, exact.
     pub bytes: u64,
     /// Frames received that are not IP.
     pub not_ip: u64,
+    /// These frames by kind, without the kinds that did not come.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_ip_kinds: BTreeMap<String, u64>,
     /// Frames with an IP EtherType that cannot be read.
     pub malformed: u64,
     /// Frames that the port dropped because its receive queue was full.

@@ -14,7 +14,7 @@ use std::{
 
 use flow::{
     export::{ExportSpec, Exporter, SinkSpec, UdpSpec},
-    ipfix::{EncodeSpec, Encoder, Statistics},
+    ipfix::{EncodeSpec, Encoder, Statistics, Version},
     Distinguish, Record,
 };
 use ipfix_support::{have, record, wait_for, Given};
@@ -43,6 +43,15 @@ fn free_port() -> u16 {
 
 /// Exports the records to an nfcapd, and gives what nfdump reads of its file.
 fn through_nfcapd(records: &[Record], biflow: bool, distinguish: Distinguish) -> Vec<serde_json::Value> {
+    through_nfcapd_as(Version::Ipfix, records, biflow, distinguish)
+}
+
+fn through_nfcapd_as(
+    version: Version,
+    records: &[Record],
+    biflow: bool,
+    distinguish: Distinguish,
+) -> Vec<serde_json::Value> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
     let port = free_port();
@@ -56,7 +65,7 @@ fn through_nfcapd(records: &[Record], biflow: bool, distinguish: Distinguish) ->
     // It listens when the kernel has its socket.
     let hex = format!(":{port:04X} ");
     wait_for("nfcapd", || fs::read_to_string("/proc/net/udp").unwrap().contains(&hex));
-    let sinks = vec![SinkSpec::Udp(UdpSpec::new(format!("127.0.0.1:{port}")))];
+    let sinks = vec![SinkSpec::Udp(UdpSpec { version, ..UdpSpec::new(format!("127.0.0.1:{port}")) })];
     let spec = ExportSpec { sinks, biflow, distinguish, ..ExportSpec::default() };
     let given = Given::default();
     given.put(records.iter().copied());
@@ -88,12 +97,12 @@ fn agree(records: &[Record], found: &[serde_json::Value], biflow: bool) {
     found.sort_by(|a, b| a.0.cmp(&b.0));
     for ((address, r), (found_address, v)) in expected.iter().zip(&found) {
         assert_eq!(address, found_address);
-        assert_eq!((number(v, "in_packets"), number(v, "in_bytes")), (r.forward.packets, r.forward.bytes), "{v}");
+        assert_eq!((number(v, "in_packets"), number(v, "in_bytes")), (r.forward.packets, r.forward.ip_bytes), "{v}");
         if biflow {
-            assert_eq!((number(v, "out_packets"), number(v, "out_bytes")), (r.back.packets, r.back.bytes), "{v}");
+            assert_eq!((number(v, "out_packets"), number(v, "out_bytes")), (r.back.packets, r.back.ip_bytes), "{v}");
         }
         assert_eq!(number(v, "proto"), u64::from(r.key.protocol), "{v}");
-        assert_eq!(number(v, "input_snmp"), u64::from(r.ingress), "{v}");
+        assert_eq!(number(v, "input_snmp"), u64::from(r.ingress) + 1, "{v}");
         assert_eq!(number(v, "src_tos"), u64::from(r.tos), "{v}");
         if [6, 17, 132].contains(&r.key.protocol) {
             assert_eq!((number(v, "src_port"), number(v, "dst_port")), (r.key.sport.into(), r.key.dport.into()), "{v}");
@@ -126,6 +135,20 @@ fn nfcapd_takes_ipv4_and_ipv6() {
 }
 
 #[test]
+fn nfcapd_takes_netflow_9() {
+    if nfcapd_is_here() {
+        for v6 in [false, true] {
+            let mut records: Vec<_> = (0..500).map(|n| record(n, v6, false)).collect();
+            agree(&records, &through_nfcapd_as(Version::NetFlow9, &records, false, Distinguish::None), false);
+            records.iter_mut().for_each(|r| r.key.scope = Some(100));
+            let found = through_nfcapd_as(Version::NetFlow9, &records, false, Distinguish::Vlan);
+            agree(&records, &found, false);
+            assert!(found.iter().all(|v| v["src_vlan"].as_u64() == Some(100)), "{:?}", found[0]);
+        }
+    }
+}
+
+#[test]
 fn nfcapd_takes_biflows() {
     if nfcapd_is_here() {
         let records: Vec<_> = (0..500).map(|n| record(n, n % 2 == 0, true)).collect();
@@ -137,7 +160,7 @@ fn nfcapd_takes_biflows() {
 fn nfcapd_takes_vlans() {
     if nfcapd_is_here() {
         let mut records: Vec<_> = (0..50).map(|n| record(n, false, false)).collect();
-        records.iter_mut().for_each(|r| r.key.scope = 100);
+        records.iter_mut().for_each(|r| r.key.scope = Some(100));
         let found = through_nfcapd(&records, false, Distinguish::Vlan);
         agree(&records, &found, false);
         assert!(found.iter().all(|v| v["src_vlan"].as_u64() == Some(100)), "{:?}", found[0]);
@@ -179,7 +202,7 @@ fn tshark_has_no_complaint() {
     for (domain, biflow) in [(0, false), (10, true)] {
         let kinds = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label];
         for (n, distinguish) in (0..).zip(kinds) {
-            let spec = EncodeSpec { domain: domain + n, biflow, distinguish, message_bytes: 1400 };
+            let spec = EncodeSpec { domain: domain + n, biflow, distinguish, ..EncodeSpec::default() };
             let mut encoder = Encoder::new(spec);
             let all: Vec<_> = (0..100).map(|n| record(n, n % 3 == 0, biflow)).collect();
             let statistics = Statistics { messages: 1, flows: 2, octets: 3, ..Statistics::default() };

@@ -21,7 +21,7 @@ use flow::{
     protocol::ExportTotals,
     Record,
 };
-use ipfix_support::{record, wait_for, Given};
+use ipfix_support::{as_collected, record, wait_for, Given};
 
 type Flows = Arc<Mutex<Vec<Record>>>;
 type Events = Arc<Mutex<Vec<ExportEvent>>>;
@@ -111,7 +111,7 @@ fn every_sink_gets_every_record() {
     let key = |record: &Record| (record.first, record.key.sport);
     let mut flows = flows.lock().unwrap().clone();
     flows.sort_by_key(key);
-    let mut twice: Vec<_> = records.iter().chain(&records).copied().collect();
+    let mut twice = [as_collected(&records), as_collected(&records)].concat();
     twice.sort_by_key(key);
     assert_eq!(flows, twice);
     let text = fs::read_to_string(path).unwrap();
@@ -477,12 +477,25 @@ fn the_end_lifts_the_pace() {
 
 #[test]
 fn sinks_are_read_from_text() {
-    for good in ["udp:10.0.0.1:4739", "tcp:[::1]:4739", "udp:collector.example:2055", "json:/tmp/a:b"] {
+    for good in
+        ["udp:10.0.0.1:4739", "tcp:[::1]:4739", "udp:collector.example:2055", "netflow9:[::1]:2055", "json:/tmp/a:b"]
+    {
         assert_eq!(good.parse::<SinkSpec>().unwrap().to_string(), good);
     }
-    for bad in ["", "udp:", "udp:10.0.0.1", "udp::4739", "tcp:::1:4739", "udp:a:0", "udp:a:70000", "json:", "xml:a"] {
+    for bad in [
+        "",
+        "udp:",
+        "udp:10.0.0.1",
+        "udp::4739",
+        "tcp:::1:4739",
+        "udp:a:0",
+        "udp:a:70000",
+        "netflow9:",
+        "json:",
+        "xml:a",
+    ] {
         let error = bad.parse::<SinkSpec>().unwrap_err().to_string();
         assert!(error.contains(&format!("\"{bad}\"")), "{error}");
     }
-    insta::assert_snapshot!("xml:a".parse::<SinkSpec>().unwrap_err(), @r#"export "xml:a": must be udp:HOST:PORT, tcp:HOST:PORT or json:FILE"#);
+    insta::assert_snapshot!("xml:a".parse::<SinkSpec>().unwrap_err(), @r#"export "xml:a": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT or json:FILE"#);
 }

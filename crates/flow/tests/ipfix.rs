@@ -11,13 +11,21 @@ use std::{
 };
 
 use flow::{
-    ipfix::{Collector, CollectorSpec, Counts, DecodeError, Decoder, EncodeSpec, Encoder, Limits, Statistics},
+    ipfix::{Collector, CollectorSpec, Counts, DecodeError, Decoder, EncodeSpec, Encoder, Limits, Port, Statistics},
     Addresses, Distinguish, Record, Way,
 };
-use ipfix_support::{any_record, record, wait_for, T0};
+use ipfix_support::{any_record, as_collected, record, wait_for, T0};
 use proptest::prelude::*;
 
-const SPEC: EncodeSpec = EncodeSpec { domain: 7, biflow: false, distinguish: Distinguish::None, message_bytes: 1400 };
+fn ours() -> EncodeSpec {
+    EncodeSpec { domain: 7, ..EncodeSpec::default() }
+}
+
+/// Every port as the interface of its number, so that records come back as they were.
+fn ports() -> Vec<Port> {
+    let port = |index| Port { index, egress: 9, name: format!("port{index}"), description: String::new() };
+    (0..256).map(port).collect()
+}
 
 fn decode(decoder: &mut Decoder, bytes: &[u8]) -> Result<Vec<Record>, DecodeError> {
     let mut flows = Vec::new();
@@ -53,25 +61,29 @@ proptest! {
             (Just(biflow), Just(distinguish), Just(size), proptest::collection::vec(any_record(biflow, distinguish), 0..100))
         })
     ) {
-        let mut encoder = Encoder::new(EncodeSpec { domain: 1, biflow, distinguish, message_bytes });
+        let mut encoder = Encoder::new(EncodeSpec { domain: 1, biflow, distinguish, message_bytes, ports: ports(), ..ours() });
         let mut decoder = Decoder::new(Limits::default());
         let (mut out, mut back, mut rest) = (Vec::new(), Vec::new(), &records[..]);
-        let mut first = true;
+        let (mut first, mut names) = (true, 0);
         while first || !rest.is_empty() {
             let statistics = first.then(Statistics::default);
             let made = encoder.message(9, first, statistics.as_ref(), rest, &mut out);
-            prop_assert!(first || made.records > 0);
-            prop_assert!(out.len() <= message_bytes.max(768));
+            prop_assert!(first || made.records + made.interfaces > 0);
+            prop_assert!(out.len() <= message_bytes.max(1200));
             back.extend(decode(&mut decoder, &out).unwrap());
             encoder.sent(&made);
             rest = &rest[made.records..];
+            names += made.interfaces;
             first = false;
         }
         prop_assert_eq!(&back, &records);
         let counts = decoder.counts();
-        prop_assert_eq!((counts.flows, counts.options, counts.templates), (records.len() as u64, 2, 6));
+        // Flows without an identifier have forms of their own.
+        let templates = if distinguish == Distinguish::None { 7 } else { 11 };
+        let wanted = (records.len() as u64, 2 + names as u64, templates);
+        prop_assert_eq!((counts.flows, counts.options, counts.templates), wanted);
         prop_assert_eq!((counts.lost, counts.late, counts.without_template, counts.malformed), (0, 0, 0, 0));
-        prop_assert_eq!(encoder.sequence() as usize, records.len() + 2);
+        prop_assert_eq!(encoder.sequence() as usize, records.len() + 2 + names);
     }
 
     #[test]
@@ -90,7 +102,7 @@ proptest! {
     ) {
         let records: Vec<_> = (0..40).map(|n| record(n, n % 2 == 0, false)).collect();
         let mut out = Vec::new();
-        Encoder::new(SPEC).message(9, true, Some(&Statistics::default()), &records, &mut out);
+        Encoder::new(ours()).message(9, true, Some(&Statistics::default()), &records, &mut out);
         let n = out.len();
         wrong.iter().for_each(|&(at, byte)| out[at % n] = byte);
         let mut decoder = Decoder::new(Limits::default());
@@ -119,9 +131,9 @@ fn the_examples_of_rfc_7011() {
     let flows = decode(&mut decoder, &bytes).unwrap();
     let v4 = |last| Ipv4Addr::new(192, 0, 2, last);
     let expected = [
-        (v4(12), v4(254), Way { packets: 5009, bytes: 5_344_385 }),
-        (v4(27), v4(23), Way { packets: 748, bytes: 388_934 }),
-        (v4(56), v4(65), Way { packets: 5, bytes: 6534 }),
+        (v4(12), v4(254), Way { packets: 5009, ip_bytes: 5_344_385, ..Way::default() }),
+        (v4(27), v4(23), Way { packets: 748, ip_bytes: 388_934, ..Way::default() }),
+        (v4(56), v4(65), Way { packets: 5, ip_bytes: 6534, ..Way::default() }),
     ];
     let found: Vec<_> = flows.iter().map(|r| (r.key.addresses, r.forward)).collect();
     assert_eq!(found, expected.map(|(src, dst, way)| (Addresses::V4 { src, dst }, way)));
@@ -134,7 +146,7 @@ fn the_examples_of_rfc_7011() {
     let scope = words(&[260, 3, 1, 0x8000 | 123, 4, 0, 9999, 41, 2, 42, 2, 0]);
     let sets = [(2, &enterprise[..]), (3, &option[..]), (3, &scope[..]), (257, &data[..20]), (260, &statistics[..])];
     let flows = decode(&mut decoder, &message(5, &sets)).unwrap();
-    assert_eq!(flows[0].forward, Way { packets: 5009, bytes: 5_344_385 });
+    assert_eq!(flows[0].forward, Way { packets: 5009, ip_bytes: 5_344_385, ..Way::default() });
     assert_eq!((decoder.counts().templates, decoder.counts().options), (5, 4));
     assert_eq!((decoder.counts().lost, decoder.counts().refused), (0, 0));
 }
@@ -195,7 +207,7 @@ fn other_exporters_forms_of_the_same() {
     let data = [0, 0, 0, 5, 0, 0, 0, 9, 0x0f, 0xff];
     let flow = decode(&mut decoder, &message(1, &[(3, &init), (401, &began), (2, &uptime), (402, &data)])).unwrap()[0];
     assert_eq!((flow.first, flow.last), (1_700_000_000_005_000_000, 1_700_000_000_009_000_000));
-    assert_eq!(flow.key.scope, 4095);
+    assert_eq!(flow.key.scope, Some(4095));
     // Both directions' times: the flow's are the earliest start and the latest end.
     let biflow = words(&[403, 4, 152, 8, 153, 8, 0x8000 | 152, 8, 0, 29305, 0x8000 | 153, 8, 0, 29305]);
     let data: Vec<u8> = [50u64, 90, 60, 95].iter().flat_map(|ms| ms.to_be_bytes()).collect();
@@ -205,7 +217,7 @@ fn other_exporters_forms_of_the_same() {
 
 #[test]
 fn sequence_numbers_show_what_is_missing() {
-    let mut encoder = Encoder::new(SPEC);
+    let mut encoder = Encoder::new(ours());
     let records: Vec<_> = (0..90).map(|n| record(n, false, false)).collect();
     let mut messages = Vec::new();
     for (n, chunk) in records.chunks(10).enumerate() {
@@ -227,7 +239,7 @@ fn sequence_numbers_show_what_is_missing() {
 
 #[test]
 fn a_message_that_was_not_sent_does_not_count() {
-    let mut encoder = Encoder::new(SPEC);
+    let mut encoder = Encoder::new(ours());
     let records = [record(1, false, false)];
     let mut out = Vec::new();
     let made = encoder.message(9, true, None, &records, &mut out);
@@ -240,7 +252,7 @@ fn a_message_that_was_not_sent_does_not_count() {
 
 #[test]
 fn data_without_a_template_and_templates_withdrawn() {
-    let (mut encoder, mut decoder) = (Encoder::new(SPEC), Decoder::new(Limits::default()));
+    let (mut encoder, mut decoder) = (Encoder::new(ours()), Decoder::new(Limits::default()));
     let records = [record(1, false, false)];
     let (mut bare, mut whole) = (Vec::new(), Vec::new());
     let made = encoder.message(9, false, None, &records, &mut bare);
@@ -248,7 +260,7 @@ fn data_without_a_template_and_templates_withdrawn() {
     encoder.message(9, true, None, &records, &mut whole);
     assert_eq!(decode(&mut decoder, &bare).unwrap(), []);
     assert_eq!(decoder.counts().without_template, 1);
-    assert_eq!(decode(&mut decoder, &whole).unwrap(), records);
+    assert_eq!(decode(&mut decoder, &whole).unwrap(), as_collected(&records));
     // Ours by its ID, then all of a kind, then again.
     for (withdrawal, n) in [(words(&[256, 0]), 1), (words(&[2, 0]), 4), (words(&[2, 0]), 4)] {
         decode(&mut decoder, &message(2, &[(2, &withdrawal)])).unwrap();
@@ -311,7 +323,7 @@ fn what_breaks_the_format_is_said() {
 #[test]
 fn times_survive_to_the_nanosecond() {
     let mut out = Vec::new();
-    Encoder::new(SPEC).message(9, true, None, &[record(5, true, false)], &mut out);
+    Encoder::new(ours()).message(9, true, None, &[record(5, true, false)], &mut out);
     let flows = decode(&mut Decoder::new(Limits::default()), &out).unwrap();
     assert_eq!((flows[0].first, flows[0].last), (T0 + 5, T0 + 5 + 1_234_567_890));
 }
@@ -324,7 +336,7 @@ fn a_collector_outlives_whoever_sends_to_it() {
     let into = Arc::clone(&flows);
     let collector = Collector::start(spec, move |_, new| into.lock().unwrap().extend(new.iter().copied())).unwrap();
     let mut good = Vec::new();
-    Encoder::new(SPEC).message(9, true, None, &[record(1, false, false)], &mut good);
+    Encoder::new(ours()).message(9, true, None, &[record(1, false, false)], &mut good);
     // More senders than sessions: each is heard, the oldest go.
     for n in 1..=5 {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -107,7 +107,7 @@ fn filters_and_the_largest_agree_with_a_sort() {
             scope.spawn(move || {
                 let paged: HashSet<_> = client.flows(filter.clone()).map(|f| f.unwrap().key).collect();
                 assert_eq!(paged, all.iter().map(|r| r.key).collect(), "{filter:?}");
-                all.sort_by_key(|r| std::cmp::Reverse(r.forward.bytes));
+                all.sort_by_key(|r| std::cmp::Reverse(r.forward.frame_bytes));
                 for by in [By::Bytes, By::Packets] {
                     let page = client.top(by, 100, filter).unwrap();
                     assert_eq!((page.matching, page.next), (Some(all.len() as u64), None), "{filter:?}");
@@ -136,7 +136,7 @@ fn rates_are_the_difference_to_the_walk_before() {
             let flow = places[7].as_mut().unwrap();
             for way in [&mut flow.forward, &mut flow.back] {
                 way.packets += 1;
-                way.bytes += 1000;
+                way.frame_bytes += 1000;
             }
             let new = Record { first: now(), ..record(now() as u32 | 1 << 31) };
             places[9] = Some(new);

@@ -63,6 +63,7 @@ fn parse(text: &str) -> HashMap<String, f64> {
 fn metrics_are_what_was_counted() {
     let source = flows(12, 1);
     source.totals.lock().unwrap().interfaces[0].packets = u64::MAX / 4;
+    source.totals.lock().unwrap().interfaces[1].not_ip_kinds = [("ARP".to_owned(), 3), ("LLDP".to_owned(), 1)].into();
     source.totals.lock().unwrap().export.dropped = 7;
     let collector = ExportTotals { records: 20, sent: 11, dropped: 7 };
     let collector = Sink { name: "udp:192.0.2.1:4739".into(), up: true, queued: 2, totals: collector };
@@ -79,12 +80,17 @@ fn metrics_are_what_was_counted() {
     assert_eq!(value("export_dropped_total"), 7.0);
     assert_eq!(value("flows_ended_total{reason=\"end_of_flow\"}"), 3.0);
     assert!(body.contains("receive_packets_total{port=\"0\",interface=\"null\"} 4611686018427387903\n"));
+    let kind = |kind: &str| {
+        let labels = r#"port="1",interface="a \"quoted\\name\"\nof two lines""#;
+        value(&format!(r#"receive_not_ip_kind_total{{{labels},kind="{kind}"}}"#))
+    };
+    assert_eq!((kind("ARP"), kind("LLDP")), (3.0, 1.0));
     assert_eq!(value(r#"interface_up{port="1",interface="a \"quoted\\name\"\nof two lines"}"#), 1.0);
     assert_eq!(value("collector_dropped_total{collector=\"udp:192.0.2.1:4739\"}"), 7.0);
     assert_eq!(value("collector_queued_records{collector=\"udp:192.0.2.1:4739\"}"), 2.0);
     assert_eq!(value("collector_up{collector=\"json:/tmp/flows\"}"), 0.0);
     // Seven of each of two interfaces, five reasons, five of each of two collectors, ten more.
-    assert_eq!(samples.len(), 39);
+    assert_eq!(samples.len(), 41);
     // The program that reads it in earnest: where scripts/setup.sh puts it, or installed (Debian: prometheus).
     let programs = ["/var/lib/linerate-tests/bin/promtool", "promtool"];
     let spawned = programs.into_iter().find_map(|program| {

@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use flow::decode::NotIp;
+
 /// What one lcore counted on one port. The lcore alone writes, once a burst; any thread reads.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct PortCounters {
     packets: AtomicU64,
     bytes: AtomicU64,
-    not_ip: AtomicU64,
+    not_ip: [AtomicU64; NotIp::KINDS],
     malformed: AtomicU64,
 }
 
@@ -19,8 +21,8 @@ pub struct PortCounts {
     pub packets: u64,
     /// Their bytes, without FCS.
     pub bytes: u64,
-    /// Frames other than IP.
-    pub not_ip: u64,
+    /// Frames other than IP, by kind, in the order of [`NotIp::ALL`].
+    pub not_ip: [u64; NotIp::KINDS],
     /// Frames that claim to be IP but cannot be read.
     pub malformed: u64,
 }
@@ -29,8 +31,18 @@ impl std::ops::AddAssign for PortCounts {
     fn add_assign(&mut self, more: Self) {
         self.packets += more.packets;
         self.bytes += more.bytes;
-        self.not_ip += more.not_ip;
+        self.not_ip.iter_mut().zip(more.not_ip).for_each(|(sum, n)| *sum += n);
         self.malformed += more.malformed;
+    }
+}
+
+impl PortCounts {
+    /// Counts a frame other than IP.
+    #[inline]
+    pub(super) fn not_ip(&mut self, kind: NotIp) {
+        if let Some(count) = self.not_ip.get_mut(kind as usize) {
+            *count += 1;
+        }
     }
 }
 
@@ -41,8 +53,9 @@ impl PortCounters {
         let add = |counter: &AtomicU64, n: u64| counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
         add(&self.packets, burst.packets);
         add(&self.bytes, burst.bytes);
-        if burst.not_ip + burst.malformed > 0 {
-            add(&self.not_ip, burst.not_ip);
+        let not_ip: u64 = burst.not_ip.iter().sum();
+        if not_ip + burst.malformed > 0 {
+            self.not_ip.iter().zip(burst.not_ip).for_each(|(counter, n)| add(counter, n));
             add(&self.malformed, burst.malformed);
         }
     }
@@ -52,7 +65,7 @@ impl PortCounters {
         PortCounts {
             packets: self.packets.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
-            not_ip: self.not_ip.load(Relaxed),
+            not_ip: std::array::from_fn(|kind| self.not_ip.get(kind).map_or(0, |count| count.load(Relaxed))),
             malformed: self.malformed.load(Relaxed),
         }
     }

@@ -12,6 +12,7 @@ use std::{
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Packet4, Packet6},
     table::{Prefetch, Worker},
+    Sampler,
 };
 use packet::{Buffer, Burst, Captured, Clock};
 
@@ -26,6 +27,8 @@ use crate::{
 const AGE_BUDGET: usize = 256;
 /// Ageing goes on once every `AGE_EVERY` polls. A table of 2^24 places has to go on by ten places in each busy poll.
 const AGE_EVERY: u32 = 4;
+/// Which frames a random sample has: the same in each run over a capture.
+const SAMPLER_SEED: u64 = 0;
 
 /// Counts the flows of all frames one lcore receives, and passes the frames on.
 ///
@@ -35,6 +38,8 @@ pub struct FlowLog<M, P> {
     /// By port; none for a port that only receives.
     egress: Vec<Option<usize>>,
     decoder: Decoder,
+    /// If not all frames are counted.
+    sampler: Option<Sampler>,
     worker: Worker<M>,
     prefetch: P,
     packets: Box<Packets>,
@@ -47,6 +52,16 @@ pub struct FlowLog<M, P> {
     age: NodeStats,
 }
 
+/// The port at which frames leave that came in at `port`, of `ports`: the other one of its pair, or for a last port
+/// without another itself, if it sends back.
+pub fn egress(port: usize, ports: usize, reflect: bool) -> Option<usize> {
+    if port ^ 1 < ports {
+        Some(port ^ 1)
+    } else {
+        reflect.then_some(port)
+    }
+}
+
 /// What was decoded of a burst.
 #[derive(Default)]
 struct Packets {
@@ -55,6 +70,16 @@ struct Packets {
     /// When each of them was captured.
     times4: Burst<u64>,
     times6: Burst<u64>,
+}
+
+impl Packets {
+    #[inline]
+    fn clear(&mut self) {
+        self.v4.clear();
+        self.v6.clear();
+        self.times4.clear();
+        self.times6.clear();
+    }
 }
 
 impl<M, P> std::fmt::Debug for FlowLog<M, P> {
@@ -70,10 +95,10 @@ where
 {
     /// A logger between so many ports, whose flows go to this table. `reflect`: a port without another sends back.
     pub fn new(ports: usize, reflect: bool, spec: DecodeSpec, worker: Worker<M>, prefetch: P) -> Self {
-        let egress = |i: usize| if i ^ 1 < ports { Some(i ^ 1) } else { reflect.then_some(i) };
         Self {
-            egress: (0..ports).map(egress).collect(),
+            egress: (0..ports).map(|port| egress(port, ports, reflect)).collect(),
             decoder: Decoder::new(spec),
+            sampler: spec.sampling.map(|sampling| Sampler::new(sampling, SAMPLER_SEED)),
             worker,
             prefetch,
             packets: Box::default(),
@@ -106,51 +131,73 @@ where
     }
 
     /// Decodes a burst, noting which frames had packets; returns what there was to count of its port.
-    #[inline]
-    fn decode<B: Buffer, const TIMES: bool>(&mut self, ingress: usize, burst: &Burst<B>) -> PortCounts {
-        let Packets { v4, v6, times4, times6 } = &mut *self.packets;
-        v4.clear();
-        v6.clear();
+    ///
+    /// Each kind out of line, and in each what is rare: one loop with all of it needs more registers than there are.
+    #[inline(never)]
+    fn decode<B: Buffer, const TIMES: bool, const SAMPLED: bool>(
+        &mut self,
+        ingress: usize,
+        burst: &Burst<B>,
+    ) -> PortCounts {
+        self.packets.clear();
         self.worker.begin();
-        if TIMES {
-            times4.clear();
-            times6.clear();
-        }
         let latest = self.worker.latest();
-        let captured = self.captured.as_ref().filter(|(port, _)| TIMES && *port == ingress);
-        let known = |i: usize| captured.and_then(|(_, captured)| captured.get(i));
         let mut counts = PortCounts { packets: burst.len() as u64, ..PortCounts::default() };
+        let mut bytes = 0;
         burst.iter().take(PREFETCH_AHEAD).for_each(Buffer::prefetch);
         for (i, frame) in burst.iter().enumerate() {
             if let Some(ahead) = burst.get(i + PREFETCH_AHEAD) {
                 ahead.prefetch();
             }
             let frame = frame.data();
-            let (time, bytes) = if TIMES { known(i).unwrap_or((latest, frame.len() as u32)) } else { (0, 0) };
-            counts.bytes += if TIMES { u64::from(bytes) } else { frame.len() as u64 };
-            // There is room: as many as frames in a burst.
-            match self.decoder.decode(frame, ingress as u8) {
-                Decoded::Ip4(mut packet) => {
-                    if TIMES {
-                        packet.bytes = bytes;
-                    }
-                    self.worker.expect4(&packet, &self.prefetch);
-                    let _ = v4.try_push(packet);
-                    let _ = TIMES.then(|| times4.try_push(time));
-                }
-                Decoded::Ip6(mut packet) => {
-                    if TIMES {
-                        packet.bytes = bytes;
-                    }
-                    self.worker.expect6(&packet, &self.prefetch);
-                    let _ = v6.try_push(packet);
-                    let _ = TIMES.then(|| times6.try_push(time));
-                }
-                Decoded::NotIp => counts.not_ip += 1,
-                Decoded::Malformed => counts.malformed += 1,
+            let length = frame.len() as u32;
+            let (time, on_wire) = if TIMES {
+                let captured = self.captured.as_ref().filter(|(port, _)| *port == ingress);
+                captured.and_then(|(_, captured)| captured.get(i)).unwrap_or((latest, length))
+            } else {
+                (0, length)
+            };
+            bytes += u64::from(on_wire);
+            if SAMPLED && !self.sampler.as_mut().is_none_or(Sampler::takes) {
+                continue;
+            }
+            match self.decoder.decode_plain(frame, on_wire, ingress as u8) {
+                Some(packet) => self.expect4::<TIMES>(packet, time),
+                None => self.other::<TIMES>(frame, on_wire, time, ingress, &mut counts),
             }
         }
+        counts.bytes = bytes;
         counts
+    }
+
+    #[inline(always)]
+    fn expect4<const TIMES: bool>(&mut self, packet: Packet4, time: u64) {
+        // There is room: as many as frames in a burst.
+        let _ = self.packets.v4.try_push(packet);
+        self.worker.expect4(&packet, &self.prefetch);
+        let _ = TIMES.then(|| self.packets.times4.try_push(time));
+    }
+
+    /// A frame other than plain IPv4.
+    #[inline(never)]
+    fn other<const TIMES: bool>(
+        &mut self,
+        frame: &[u8],
+        on_wire: u32,
+        time: u64,
+        ingress: usize,
+        counts: &mut PortCounts,
+    ) {
+        match self.decoder.decode_other(frame, on_wire, ingress as u8) {
+            Decoded::Ip4(packet) => self.expect4::<TIMES>(packet, time),
+            Decoded::Ip6(packet) => {
+                self.worker.expect6(&packet, &self.prefetch);
+                let _ = self.packets.v6.try_push(packet);
+                let _ = TIMES.then(|| self.packets.times6.try_push(time));
+            }
+            Decoded::NotIp(kind) => counts.not_ip(kind),
+            Decoded::Malformed => counts.malformed += 1,
+        }
     }
 }
 
@@ -171,8 +218,11 @@ where
         // Read once a poll: no frame is older.
         let now = timer.now();
         let captured = self.captured.is_some();
-        let counts =
-            if captured { self.decode::<B, true>(ingress, burst) } else { self.decode::<B, false>(ingress, burst) };
+        let counts = match (captured, self.sampler.is_some()) {
+            (false, false) => self.decode::<B, false, false>(ingress, burst),
+            (false, true) => self.decode::<B, false, true>(ingress, burst),
+            (true, _) => self.decode::<B, true, true>(ingress, burst),
+        };
         if let Some(port) = self.ports.get(ingress) {
             port.add(counts);
         }
@@ -229,7 +279,7 @@ where
         let mut all = PortCounts::default();
         self.ports.iter().for_each(|port| all += port.read());
         let counts = self.worker.counts();
-        visit("flow: not IP", all.not_ip);
+        visit("flow: not IP", all.not_ip.iter().sum());
         visit("flow: malformed", all.malformed);
         visit("flow: packets refused", counts.refused_packets);
         visit("flow: flows evicted", counts.evicted);

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use flow::{
+    decode::NotIp,
     table::{table, EndedReader, Heap, NoPrefetch, Reader, TableFull, TableSpec, Timebase},
     EndReason, Record, Way,
 };
@@ -103,6 +104,8 @@ impl Bench {
 
 #[test]
 fn pairs_pass_both_ways_and_are_one_flow() {
+    // Of 60 bytes, in which there are 46 of an IP packet.
+    let way = |packets| Way { packets, ip_bytes: packets * 46, frame_bytes: packets * 60, tcp_flags: 0 };
     let mut bench = Bench::new(4, false, TableFull::DropNew);
     let (there, back) = (vec![udp(1, 2, 53); 70], vec![udp(2, 1, 53); 3]);
     bench.send(0, &there);
@@ -116,10 +119,10 @@ fn pairs_pass_both_ways_and_are_one_flow() {
     let [first, second] = flows[..] else { panic!("{flows:?}") };
     assert_eq!((first.ingress, first.key.port, second.ingress, second.key.port), (0, 0, 2, 2));
     assert_eq!((first.key.sport, first.key.dport, first.key.protocol), (1000, 53, 17));
-    assert_eq!((first.forward, first.back), (Way { packets: 70, bytes: 4200 }, Way { packets: 3, bytes: 180 }));
+    assert_eq!((first.forward, first.back), (way(70), way(3)));
     assert_eq!((second.forward.packets, second.end), (1, None));
     assert!(first.last > first.first && first.first < 1_000_000_000);
-    assert_eq!(bench.counters[0].read(), PortCounts { packets: 70, bytes: 4200, not_ip: 0, malformed: 0 });
+    assert_eq!(bench.counters[0].read(), PortCounts { packets: 70, bytes: 4200, not_ip: [0; 10], malformed: 0 });
     bench.conserves();
 }
 
@@ -146,7 +149,7 @@ fn frames_of_a_capture_are_told_by_its_times() {
     }
     let mut flows = Vec::new();
     reader.scan(0, u64::MAX, &mut |_, f| {
-        flows.push((f.key.dport, f.first, f.last, f.back.packets, f.forward.bytes));
+        flows.push((f.key.dport, f.first, f.last, f.back.packets, f.forward.frame_bytes));
     });
     flows.sort_unstable();
     // The other port has no times: its frame has the latest of the capture. Bytes are those on the wire.
@@ -180,7 +183,11 @@ fn what_is_no_flow_is_counted_and_passed() {
     bench.run();
     assert_eq!(bench.received(0), all);
     let bytes = all.iter().map(|f| f.len() as u64).sum();
-    assert_eq!(bench.counters[1].read(), PortCounts { packets: 5, bytes, not_ip: 4, malformed: 1 });
+    let mut kinds = [0; NotIp::KINDS];
+    for (kind, n) in [(NotIp::Arp, 1), (NotIp::Short, 2), (NotIp::Other, 1)] {
+        kinds[kind as usize] = n;
+    }
+    assert_eq!(bench.counters[1].read(), PortCounts { packets: 5, bytes, not_ip: kinds, malformed: 1 });
     assert!(bench.flows().is_empty());
     bench.conserves();
 }
@@ -248,7 +255,8 @@ proptest! {
         prop_assert_eq!(counts.bytes, frames.iter().map(|f| f.len() as u64).sum::<u64>());
         let packets: u64 = bench.flows().iter().map(|f| f.forward.packets + f.back.packets).sum();
         let ended: u64 = records(&mut bench.ended).iter().map(|f| f.forward.packets + f.back.packets).sum();
-        prop_assert_eq!(packets + ended + counts.not_ip + counts.malformed, frames.len() as u64);
+        let not_ip: u64 = counts.not_ip.iter().sum();
+        prop_assert_eq!(packets + ended + not_ip + counts.malformed, frames.len() as u64);
         bench.conserves();
         prop_assert_eq!(bench.pool.in_use(), 0);
     }

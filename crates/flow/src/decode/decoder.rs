@@ -5,11 +5,11 @@ use packet::headers::protocol;
 use super::{
     decoded::{Decoded, Packet4, Packet6},
     seen::Seen,
-    spec::{DecodeSpec, Layer},
+    spec::{DecodeSpec, Layer, GTPU_PORT},
 };
 use crate::{
     packed::{halves, Key4, Key6},
-    Distinguish,
+    Distinguish, Facts, PackedFacts,
 };
 
 /// Bytes of a plain frame that [`Decoder::decode`] looks at: Ethernet, IPv4, and TCP up to its flags.
@@ -18,9 +18,10 @@ const PLAIN: usize = 14 + 20 + 14;
 /// Reads frames as a [`DecodeSpec`] says. A decoder has no state, so any number of lcores can share it.
 #[derive(Debug, Clone, Copy)]
 pub struct Decoder {
-    /// Protocol (high byte) and destination port (low half) of VXLAN packets to decode; a value that no packet has, when
-    /// VXLAN is not decoded.
+    /// Protocol (high byte) and destination port (low half) of the packets of each UDP tunnel to decode; a value that no
+    /// packet has, when the tunnel is not decoded.
     pub(super) vxlan: u32,
+    pub(super) gtpu: u32,
     /// Mask of the port number that goes into the key.
     port_mask: u8,
     pub(super) spec: DecodeSpec,
@@ -29,9 +30,10 @@ pub struct Decoder {
 impl Decoder {
     /// A decoder for this spec.
     pub fn new(spec: DecodeSpec) -> Self {
-        let looks = spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni;
+        let udp = |looks, port: u16| if looks { u32::from(protocol::UDP) << 24 | u32::from(port) } else { u32::MAX };
         Self {
-            vxlan: if looks { u32::from(protocol::UDP) << 24 | u32::from(spec.vxlan_port) } else { u32::MAX },
+            vxlan: udp(spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni, spec.vxlan_port),
+            gtpu: udp(spec.gtpu == Layer::Inner, GTPU_PORT),
             port_mask: if spec.biflow { !1 } else { !0 },
             spec,
         }
@@ -47,28 +49,37 @@ impl Decoder {
     /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...).
     #[inline(always)]
     pub fn decode(&self, frame: &[u8], port: u8) -> Decoded {
-        if let Some(packet) = self.plain4(frame, Seen::new(frame, port)) {
-            return Decoded::Ip4(packet);
+        self.decode_cut(frame, frame.len() as u32, port)
+    }
+
+    /// [`Self::decode`] of the begin of a frame that had `on_wire` bytes without FCS, as captures hold it.
+    #[inline(always)]
+    pub fn decode_cut(&self, frame: &[u8], on_wire: u32, port: u8) -> Decoded {
+        match self.decode_plain(frame, on_wire, port) {
+            Some(packet) => Decoded::Ip4(packet),
+            None => self.decode_other(frame, on_wire, port),
         }
-        // Without an early return, which would pass plain packets through memory too.
-        let mut out = Decoded::NotIp;
-        self.other(frame, port, &mut out);
-        out
+    }
+
+    /// The most frequent frames only: untagged IPv4 packets of TCP or UDP without options, fragments and tunnels. All others
+    /// are for [`Self::decode_other`]. A loop that calls this and the other out of line keeps what it needs in registers.
+    #[inline(always)]
+    pub fn decode_plain(&self, frame: &[u8], on_wire: u32, port: u8) -> Option<Packet4> {
+        self.plain4(frame, Seen::new(frame, on_wire, port))
     }
 
     /// Every kind of frame.
-    #[inline(never)]
-    fn other(&self, frame: &[u8], port: u8, out: &mut Decoded) {
-        let seen = Seen::new(frame, port);
-        if let Some(packet) = self.plain6(frame, seen) {
-            *out = Decoded::Ip6(packet);
-        } else {
-            *out = self.layered(frame, seen);
+    #[inline]
+    pub fn decode_other(&self, frame: &[u8], on_wire: u32, port: u8) -> Decoded {
+        let seen = Seen::new(frame, on_wire, port);
+        match self.plain6(frame, seen) {
+            Some(packet) => Decoded::Ip6(packet),
+            None => self.layered(frame, seen),
         }
     }
 
     /// Reads an untagged IPv4 packet of TCP or UDP without options, fragments and tunnels. After `None`, use
-    /// [`Decoder::other`], which reads every kind.
+    /// [`Decoder::layered`], which reads every kind.
     #[inline(always)]
     pub(super) fn plain4(&self, frame: &[u8], seen: Seen) -> Option<Packet4> {
         const TCP: u32 = (protocol::TCP as u32) << 24;
@@ -79,7 +90,9 @@ impl Decoder {
         // Fragment flags and offset, TTL, protocol. Masks out TTL, DF and the reserved bit.
         let y = u32::from_le_bytes(*head[20..].first_chunk()?) & 0xff00_ff3f;
         // The TCP flags must be inside the packet. The few shorter UDP packets take the general path.
-        let whole = usize::from(((x >> 32) as u16).swap_bytes()) >= PLAIN - 14;
+        let ip_bytes = u32::from(((x >> 32) as u16).swap_bytes());
+        // And the packet in the frame: two comparisons in one, as a frame of 48 bytes has 34 of its packet.
+        let whole = ip_bytes.wrapping_sub(PLAIN as u32 - 14) <= seen.left(frame, 0).wrapping_sub(PLAIN as u32);
         // TCP or UDP without a branch, which mixed traffic would mispredict: a product below 2^64 that is zero.
         let [not_tcp, not_udp] = [TCP, UDP].map(|protocol| u64::from(y).wrapping_sub(protocol.into()));
         if x & 0xff_ffff != 0x45_0008 || !whole || not_tcp.wrapping_mul(not_udp) != 0 {
@@ -87,12 +100,15 @@ impl Decoder {
         }
         let addresses = u64::from_be_bytes(*head[26..].first_chunk()?);
         let ports = u32::from_be_bytes(*head[34..].first_chunk()?);
-        if y | ports & 0xffff == self.vxlan {
+        let to = y | ports & 0xffff;
+        if to == self.vxlan || to == self.gtpu {
             return None;
         }
         let (key, reversed) = self.key4(addresses, ports, true, y, seen);
-        let tcp_flags = head[PLAIN - 1] & if y < UDP { 0xff } else { 0 };
-        Some(Packet4 { key, bytes: seen.bytes, tos: (x >> 24) as u8, tcp_flags, reversed })
+        // The flags are the lowest nine of these bits.
+        let last = u64::from_be_bytes(*head[PLAIN - 8..].first_chunk()?);
+        let flags = if y < UDP { last } else { 0 };
+        Some(Packet4 { key, facts: PackedFacts::plain(seen.bytes, ip_bytes, x as u32, flags, reversed) })
     }
 
     /// The same for IPv6, without extension headers.
@@ -108,14 +124,18 @@ impl Decoder {
         let ports = u32::from_be_bytes(*head[54..].first_chunk()?);
         let kind = u32::from(protocol) << 24;
         let ours = (protocol == protocol::TCP) | (protocol == protocol::UDP);
-        if !ours || usize::from(len) < PLAIN - 34 || kind | ports & 0xffff == self.vxlan {
+        let to = kind | ports & 0xffff;
+        if !ours || usize::from(len) < PLAIN - 34 || to == self.vxlan || to == self.gtpu {
             return None;
         }
         let (src, dst) = (head[22..].first_chunk()?, head[38..].first_chunk()?);
         let (src, dst) = (u128::from_be_bytes(*src), u128::from_be_bytes(*dst));
         let (key, reversed) = self.key6(src, dst, ports, true, kind, seen);
-        let tcp_flags = head[PLAIN + 19] & if protocol == protocol::TCP { 0xff } else { 0 };
-        Some(Packet6 { key, bytes: seen.bytes, tos: (x >> 36) as u8, tcp_flags, reversed })
+        let flags = u16::from_be_bytes([head[PLAIN + 18], head[PLAIN + 19]]);
+        let tcp_flags = if protocol == protocol::TCP { flags } else { 0 };
+        let (frame_bytes, ip_bytes) = (seen.bytes, (u32::from(len) + 40).min(seen.left(frame, 14)));
+        let facts = Facts { frame_bytes, ip_bytes, tos: (x >> 36) as u8, tcp_flags, reversed };
+        Some(Packet6 { key, facts: facts.into() })
     }
 
     /// The key of a packet, and whether the packet goes against it; `protocol` is in the top byte. Without `ported`, the

@@ -7,7 +7,10 @@ use super::{
     decoder::Decoder,
     seen::Seen,
 };
-use crate::packed::{ICMP, ICMPV6};
+use crate::{
+    packed::{ICMP, ICMPV6},
+    Facts,
+};
 
 /// Other protocols with ports at the same place as TCP and UDP (RFC 4340, 9260, 3828).
 const DCCP: u8 = 33;
@@ -21,14 +24,14 @@ const DESTINATION: u8 = 60;
 const EXTENSIONS: usize = 8;
 
 /// Fields of the header above IP that go into the key.
-struct Upper {
+pub(super) struct Upper {
     /// In the top byte.
-    protocol: u32,
+    pub(super) protocol: u32,
     /// Source port (high half) and destination port, or their replacement.
-    ports: u32,
+    pub(super) ports: u32,
     /// Whether they are ports that change places with the direction.
     ported: bool,
-    flags: u8,
+    flags: u16,
 }
 
 impl Decoder {
@@ -37,18 +40,23 @@ impl Decoder {
         let [first, tos, t0, t1, _, _, f0, f1, _, protocol, _, _, addresses @ ..] = *fixed;
         let header = usize::from(first & 0xf) * 4;
         let total = usize::from(u16::from_be_bytes([t0, t1]));
+        // A length of zero: the kernel of the sender captured the packet before its NIC cut it into segments.
+        let left = seen.left(packet, 0);
+        let ip_bytes = if total == 0 { left } else { left.min(u32::from(u16::from_be_bytes([t0, t1]))) };
+        let total = if total == 0 { packet.len() } else { total };
         if first >> 4 != 4 || header < 20 || total < header {
             return Decoded::Malformed;
         }
         let behind = u16::from_be_bytes([f0, f1]) & 0x1fff != 0;
         let payload = if behind { None } else { packet.get(header..total.min(packet.len())) }.unwrap_or_default();
         let upper = self.upper(protocol, payload, ICMP);
-        if let Some(inner) = self.tunnel(&upper, payload, &mut seen) {
+        if let Some(inner) = self.tunnel(&upper, payload, &mut seen, behind) {
             return inner;
         }
         let addresses = u64::from_be_bytes(addresses);
         let (key, reversed) = self.key4(addresses, upper.ports, upper.ported, upper.protocol, seen);
-        Decoded::Ip4(Packet4 { key, bytes: seen.bytes, tos, tcp_flags: upper.flags, reversed })
+        let facts = Facts { frame_bytes: seen.bytes, ip_bytes, tos, tcp_flags: upper.flags, reversed };
+        Decoded::Ip4(Packet4 { key, facts: facts.into() })
     }
 
     pub(super) fn ip6(&self, packet: &[u8], mut seen: Seen) -> Decoded {
@@ -63,21 +71,18 @@ impl Decoder {
         let len = usize::from(u16::from_be_bytes([*l0, *l1]));
         // A jumbogram has its length in an option (RFC 2675 3): use the length of the frame.
         let jumbo = len == 0 && *next == HOP_BY_HOP;
+        let left = seen.left(packet, 0);
+        let ip_bytes = if jumbo { left } else { left.min(len as u32 + 40) };
         let (protocol, payload) = extensions(*next, if jumbo { rest } else { rest.get(..len).unwrap_or(rest) });
         let upper = self.upper(protocol, payload, ICMPV6);
-        if let Some(inner) = self.tunnel(&upper, payload, &mut seen) {
+        if let Some(inner) = self.tunnel(&upper, payload, &mut seen, false) {
             return inner;
         }
         let (src, dst) = (u128::from_be_bytes(*src), u128::from_be_bytes(*dst));
         let (key, reversed) = self.key6(src, dst, upper.ports, upper.ported, upper.protocol, seen);
         let tos = c0 << 4 | c1 >> 4;
-        Decoded::Ip6(Packet6 { key, bytes: seen.bytes, tos, tcp_flags: upper.flags, reversed })
-    }
-
-    /// The content of the tunnel, if the packet is a tunnel to decode.
-    #[inline(always)]
-    fn tunnel(&self, upper: &Upper, payload: &[u8], seen: &mut Seen) -> Option<Decoded> {
-        (upper.protocol | upper.ports & 0xffff == self.vxlan).then(|| self.vxlan(payload, seen)).flatten()
+        let facts = Facts { frame_bytes: seen.bytes, ip_bytes, tos, tcp_flags: upper.flags, reversed };
+        Decoded::Ip6(Packet6 { key, facts: facts.into() })
     }
 
     /// Reads the present part of the header above IP. `icmp` is the protocol number of ICMP for the IP version.
@@ -87,7 +92,8 @@ impl Decoder {
         if matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE) {
             ports = payload.first_chunk().map_or(0, |ports| u32::from_be_bytes(*ports));
             if protocol == TCP {
-                flags = payload.get(13).copied().unwrap_or_default();
+                let bytes = payload.get(12..14).and_then(|bytes| bytes.first_chunk());
+                flags = bytes.map_or(0, |bytes| u16::from_be_bytes(*bytes));
             }
         } else if protocol == icmp {
             ports = payload.first_chunk().map_or(0, |&[kind, code]| {

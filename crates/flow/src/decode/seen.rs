@@ -1,28 +1,41 @@
 //! Facts about a frame before its packet is read.
 
 use super::spec::TUNNELS;
+use crate::packed::SCOPED;
 
 /// Facts about a frame before its packet is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
+    /// Bytes of the frame on the wire.
     pub(super) bytes: u32,
+    /// Bytes of it that a capture does not hold.
+    cut: u32,
     pub(super) port: u8,
     /// Number of tunnels that may still be decoded.
     tunnels: u8,
+    /// As in the packed keys.
     pub(super) scope: u32,
 }
 
 impl Seen {
     #[inline(always)]
-    pub(super) fn new(frame: &[u8], port: u8) -> Self {
+    pub(super) fn new(frame: &[u8], on_wire: u32, port: u8) -> Self {
         // Every frame is shorter than 4 GiB.
-        Self { bytes: frame.len() as u32, port, tunnels: TUNNELS, scope: 0 }
+        let bytes = on_wire.max(frame.len() as u32);
+        Self { bytes, cut: bytes - frame.len() as u32, port, tunnels: TUNNELS, scope: 0 }
     }
 
-    /// Keeps the first identifier of the kind that distinguishes flows, other than zero (a priority tag, IEEE 802.1Q 9.6).
+    /// Bytes on the wire from the byte at `from` of the rest of the frame to its end.
+    #[inline(always)]
+    pub(super) fn left(self, rest: &[u8], from: u32) -> u32 {
+        self.cut + (rest.len() as u32).saturating_sub(from)
+    }
+
+    /// Keeps the first identifier of the kind that distinguishes flows, where there is one, other than zero (a priority tag,
+    /// IEEE 802.1Q 9.6).
     pub(super) fn set_scope(&mut self, applies: bool, scope: u32) {
-        if applies && self.scope == 0 {
-            self.scope = scope;
+        if applies && self.scope & !SCOPED == 0 {
+            self.scope = SCOPED | scope;
         }
     }
 

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Distinguish;
+use crate::{Distinguish, Sampling};
 
-/// Depth to which nested tunnels are decoded: VXLAN and Ethernet pseudowires.
+/// Depth to which nested tunnels are decoded, Ethernet pseudowires among them.
 pub const TUNNELS: u8 = 3;
 
 /// UDP port of VXLAN (RFC 7348 5).
 pub const VXLAN_PORT: u16 = 4789;
+/// UDP port of GTP-U (3GPP TS 29.281 4.4.2).
+pub const GTPU_PORT: u16 = 2152;
 
 /// Which packet of a tunnel is the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +32,18 @@ pub struct DecodeSpec {
     pub vxlan: Layer,
     /// UDP destination port of VXLAN.
     pub vxlan_port: u16,
+    /// For GRE. Default: the outer packet.
+    pub gre: Layer,
+    /// For IPv4 and IPv6 directly inside IP. Default: the outer packet.
+    pub ipip: Layer,
+    /// For GTP-U. Default: the outer packet.
+    pub gtpu: Layer,
     /// What identifies a flow besides the 5-tuple. The outermost identifier counts. A VNI also counts when the outer packet
     /// is the key.
     pub distinguish: Distinguish,
+    /// Which frames are counted in flows; none: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
     /// Whether both directions are one flow, a biflow (RFC 5103).
     pub biflow: bool,
 }
@@ -43,7 +54,11 @@ impl Default for DecodeSpec {
             mpls: Layer::Inner,
             vxlan: Layer::Outer,
             vxlan_port: VXLAN_PORT,
+            gre: Layer::Outer,
+            ipip: Layer::Outer,
+            gtpu: Layer::Outer,
             distinguish: Distinguish::None,
+            sampling: None,
             biflow: false,
         }
     }

@@ -118,6 +118,6 @@ impl Lost {
     pub fn add(&mut self, record: &Record) {
         self.records += 1;
         self.packets = self.packets.wrapping_add(record.forward.packets).wrapping_add(record.back.packets);
-        self.octets = self.octets.wrapping_add(record.forward.bytes).wrapping_add(record.back.bytes);
+        self.octets = self.octets.wrapping_add(record.forward.ip_bytes).wrapping_add(record.back.ip_bytes);
     }
 }

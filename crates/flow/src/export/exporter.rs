@@ -19,11 +19,15 @@ use super::{
     pace::Floor,
     queue::Queue,
     sink::Sink,
-    spec::{ExportSpec, SinkSpec},
+    spec::{ExportSpec, SinkSpec, UdpSpec},
     tcp::Tcp,
     udp::Udp,
 };
-use crate::{ipfix::EncodeSpec, protocol::ExportTotals, Record};
+use crate::{
+    ipfix::{EncodeSpec, Version},
+    protocol::ExportTotals,
+    Record,
+};
 
 /// Records pulled at once.
 const BATCH: usize = 4096;
@@ -168,6 +172,10 @@ impl Running {
         let counters = Arc::new(Counters::new(missed));
         let queue = Arc::new(Queue::new(spec.queue));
         let encode = EncodeSpec {
+            version: if let SinkSpec::Udp(to) = sink { to.version } else { Version::Ipfix },
+            ports: spec.ports.clone(),
+            names: !matches!(sink, SinkSpec::Udp(UdpSpec { names: false, .. })),
+            sampling: spec.sampling,
             domain: spec.domain,
             biflow: spec.biflow,
             distinguish: spec.distinguish,

@@ -2,7 +2,10 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use crate::Distinguish;
+use crate::{
+    ipfix::{Port, Version},
+    Distinguish, Sampling,
+};
 
 /// Where records go, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +18,13 @@ pub struct ExportSpec {
     pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
+    /// The ports of the logger, as collectors see them.
+    pub ports: Vec<Port>,
+    /// Which packets the records are of; none: of all.
+    pub sampling: Option<Sampling>,
     /// Capacity of the queue of each sink in records (about 120 bytes each, allocated when needed).
     pub queue: usize,
-    /// Largest UDP message in bytes, 768 to 65507, without IP and UDP headers. Messages above the MTU of the path are
+    /// Largest UDP message in bytes, 1200 to 65507, without IP and UDP headers. Messages above the MTU of the path are
     /// fragmented. None: 1400, and 16 KiB to a loopback address.
     pub message_bytes: Option<usize>,
     /// Templates (UDP) and statistics are sent this often.
@@ -33,6 +40,8 @@ impl Default for ExportSpec {
             domain: 0,
             biflow: false,
             distinguish: Distinguish::None,
+            ports: Vec::new(),
+            sampling: None,
             queue: 1 << 18,
             message_bytes: None,
             refresh: Duration::from_secs(60),
@@ -41,10 +50,10 @@ impl Default for ExportSpec {
     }
 }
 
-/// A place that records are exported to: `udp:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
+/// A place that records are exported to: `udp:HOST:PORT`, `netflow9:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SinkSpec {
-    /// IPFIX over UDP.
+    /// IPFIX or NetFlow v9 over UDP.
     Udp(UdpSpec),
     /// IPFIX over TCP.
     Tcp(String),
@@ -52,9 +61,11 @@ pub enum SinkSpec {
     Json(FileSpec),
 }
 
-/// A collector of IPFIX over UDP.
+/// A collector of IPFIX or NetFlow v9 over UDP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UdpSpec {
+    /// The version of the messages.
+    pub version: Version,
     /// `HOST:PORT`, looked up whenever the session begins.
     pub address: String,
     /// Most records a second. A collector that gets more loses records without a count. None: no limit.
@@ -63,6 +74,9 @@ pub struct UdpSpec {
     pub message_bytes: Option<usize>,
     /// Instead of [`ExportSpec::refresh`].
     pub refresh: Option<Duration>,
+    /// Whether the names of interfaces are sent. nfcapd (1.7.1) does not count these records, and reports a sequence failure
+    /// after them.
+    pub names: bool,
 }
 
 impl UdpSpec {
@@ -73,7 +87,14 @@ impl UdpSpec {
     /// Paced at [`Self::RECORDS_PER_S`].
     pub fn new(address: impl Into<String>) -> Self {
         let records_per_s = Some(Self::RECORDS_PER_S);
-        Self { address: address.into(), records_per_s, message_bytes: None, refresh: None }
+        Self {
+            version: Version::Ipfix,
+            address: address.into(),
+            records_per_s,
+            message_bytes: None,
+            refresh: None,
+            names: true,
+        }
     }
 }
 
@@ -110,6 +131,7 @@ impl FileSpec {
 impl fmt::Display for SinkSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Udp(UdpSpec { version: Version::NetFlow9, address, .. }) => write!(f, "netflow9:{address}"),
             Self::Udp(to) => write!(f, "udp:{}", to.address),
             Self::Tcp(to) => write!(f, "tcp:{to}"),
             Self::Json(file) => write!(f, "json:{}", file.path.display()),
@@ -119,7 +141,7 @@ impl fmt::Display for SinkSpec {
 
 /// The text is not a sink.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("export \"{0}\": must be udp:HOST:PORT, tcp:HOST:PORT or json:FILE")]
+#[error("export \"{0}\": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT or json:FILE")]
 pub struct SinkError(String);
 
 impl FromStr for SinkSpec {
@@ -128,6 +150,9 @@ impl FromStr for SinkSpec {
     fn from_str(text: &str) -> Result<Self, SinkError> {
         let sink = match text.split_once(':') {
             Some(("udp", to)) if address(to) => Self::Udp(UdpSpec::new(to)),
+            Some(("netflow9", to)) if address(to) => {
+                Self::Udp(UdpSpec { version: Version::NetFlow9, ..UdpSpec::new(to) })
+            }
             Some(("tcp", to)) if address(to) => Self::Tcp(to.into()),
             Some(("json", path)) if !path.is_empty() => Self::Json(FileSpec::new(path)),
             _ => return Err(SinkError(text.into())),

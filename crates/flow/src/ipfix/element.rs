@@ -48,12 +48,18 @@ pub const DST4: u16 = 12;
 pub const END_UPTIME: u16 = 21;
 /// flowStartSysUpTime.
 pub const START_UPTIME: u16 = 22;
+/// egressInterface.
+pub const EGRESS: u16 = 14;
 /// sourceIPv6Address.
 pub const SRC6: u16 = 27;
 /// destinationIPv6Address.
 pub const DST6: u16 = 28;
 /// icmpTypeCodeIPv4.
 pub const ICMP4: u16 = 32;
+/// samplingInterval: one packet in this many.
+pub const SAMPLING_INTERVAL: u16 = 34;
+/// samplingAlgorithm: 1 deterministic, 2 random.
+pub const SAMPLING_ALGORITHM: u16 = 35;
 /// exportedOctetTotalCount.
 pub const EXPORTED_OCTETS: u16 = 40;
 /// exportedMessageTotalCount.
@@ -64,6 +70,10 @@ pub const EXPORTED_FLOWS: u16 = 42;
 pub const VLAN: u16 = 58;
 /// mplsTopLabelStackSection.
 pub const LABEL: u16 = 70;
+/// interfaceName.
+pub const INTERFACE_NAME: u16 = 82;
+/// interfaceDescription.
+pub const INTERFACE_DESCRIPTION: u16 = 83;
 /// octetTotalCount.
 pub const OCTETS_TOTAL: u16 = 85;
 /// packetTotalCount.
@@ -124,5 +134,19 @@ pub const DOT1Q_VLAN: u16 = 243;
 pub const INITIATOR_PACKETS: u16 = 298;
 /// responderPackets.
 pub const RESPONDER_PACKETS: u16 = 299;
+/// selectorId.
+pub const SELECTOR: u16 = 302;
+/// selectorAlgorithm: 1 systematic count-based, 3 random n out of N (RFC 5477 8.2.1).
+pub const SELECTOR_ALGORITHM: u16 = 304;
+/// samplingPacketInterval: packets selected in a row.
+pub const PACKET_INTERVAL: u16 = 305;
+/// samplingPacketSpace: packets not selected after them.
+pub const PACKET_SPACE: u16 = 306;
+/// samplingSize: n.
+pub const SAMPLING_SIZE: u16 = 309;
+/// samplingPopulation: N.
+pub const SAMPLING_POPULATION: u16 = 310;
+/// layer2OctetDeltaCount.
+pub const LAYER2_OCTETS: u16 = 352;
 /// layer2SegmentId: the encapsulation in the top byte (1: VXLAN), the VNI in the low three.
 pub const SEGMENT: u16 = 351;

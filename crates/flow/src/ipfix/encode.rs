@@ -1,49 +1,57 @@
-//! Flow records as IPFIX messages.
+//! Flow records as messages of IPFIX or NetFlow v9.
 
 use super::{
-    element::{self as e, Element},
-    template::{specify, Field, Shape},
-    HEADER, OPTIONS_TEMPLATES, TEMPLATES, VERSION,
+    options::{Options, Statistics},
+    template::{Exporter, Field, Shape},
+    wire::{count, fill, fill_length, pad, set, Version},
+    Port, HEADER, TEMPLATES, VERSION,
 };
-use crate::{Distinguish, Record};
+use crate::{Distinguish, Record, Sampling};
 
-/// Template ID of the statistics of RFC 7011 4.1, by observation domain.
-const BY_DOMAIN: u16 = 512;
-/// Template ID of the statistics of RFC 7011 4.3, by exporting process.
-const BY_PROCESS: u16 = 513;
-/// Least size of a message: all templates, both statistics, and a record of the largest form.
-const LEAST: usize = 768;
+/// Least size of a message: all templates, the statistics and the sampling, and a record of the largest form or the names of
+/// an interface.
+const LEAST: usize = 1200;
+/// Set ID of templates in NetFlow v9, its version, and the bytes of its header (RFC 3954 5).
+const TEMPLATES9: u16 = 0;
+const VERSION9: u16 = 9;
+const HEADER9: usize = 20;
+/// How long before the first message the boot was, for NetFlow v9: flows may have begun before the exporter.
+const BOOT_BEFORE_MS: u64 = 24 * 3600 * 1000;
 
 /// Configuration of an encoder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EncodeSpec {
-    /// Observation domain ID in every message (RFC 7011 3.1).
+    /// The version of the messages.
+    pub version: Version,
+    /// Observation domain ID in every message (RFC 7011 3.1); the source ID of NetFlow v9.
     pub domain: u32,
-    /// Whether records have two directions: biflows (RFC 5103).
+    /// Whether records have two directions: biflows (RFC 5103). Not with NetFlow v9, which has only the forward one.
     pub biflow: bool,
     /// What [`Key::scope`](crate::Key) is.
     pub distinguish: Distinguish,
-    /// Largest message in bytes with its header, clamped to 768 to 65535.
+    /// Largest message in bytes with its header, clamped to 1200 to 65535.
     pub message_bytes: usize,
+    /// The ports of the logger.
+    pub ports: Vec<Port>,
+    /// Whether their names are sent.
+    pub names: bool,
+    /// Which packets the records are of; none: of all.
+    pub sampling: Option<Sampling>,
 }
 
-/// Totals of an exporter, as its options data reports them (RFC 7011 4.1 and 4.3). The caller of [`Encoder::message`] keeps them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Statistics {
-    /// Messages sent.
-    pub messages: u64,
-    /// Flow records sent.
-    pub flows: u64,
-    /// Bytes of messages sent.
-    pub octets: u64,
-    /// Flow records not sent, including those lost on the way to the exporter.
-    pub not_sent_flows: u64,
-    /// Packets of these.
-    pub not_sent_packets: u64,
-    /// Their bytes.
-    pub not_sent_octets: u64,
-    /// Times of the first and the last loss, in milliseconds since 1970; zero: none.
-    pub not_sent_ms: [u64; 2],
+impl Default for EncodeSpec {
+    fn default() -> Self {
+        Self {
+            version: Version::Ipfix,
+            domain: 0,
+            biflow: false,
+            distinguish: Distinguish::None,
+            message_bytes: 1400,
+            ports: Vec::new(),
+            names: true,
+            sampling: None,
+        }
+    }
 }
 
 /// What a message holds.
@@ -51,8 +59,12 @@ pub struct Statistics {
 pub struct Message {
     /// Flow records in it.
     pub records: usize,
-    /// Data records in it: flow records and statistics.
+    /// Data records in it: flow records and options data.
     pub data_records: u32,
+    /// Whether it has the templates.
+    pub templates: bool,
+    /// Interfaces whose names are in it.
+    pub interfaces: usize,
 }
 
 /// Makes the messages of one transport session.
@@ -61,8 +73,12 @@ pub struct Message {
 #[derive(Debug)]
 pub struct Encoder {
     spec: EncodeSpec,
-    shapes: [Layout; 4],
+    options: Options,
+    shapes: Vec<Layout>,
     sequence: u32,
+    /// Ports whose names were sent since the templates.
+    named: usize,
+    boot_ms: u64,
 }
 
 #[derive(Debug)]
@@ -75,12 +91,18 @@ struct Layout {
 impl Encoder {
     /// A session begins.
     pub fn new(spec: EncodeSpec) -> Self {
-        let shapes = Shape::all(spec.biflow, spec.distinguish).map(|shape| {
+        let biflow = spec.biflow && spec.version == Version::Ipfix;
+        let shapes = Shape::all(biflow, spec.distinguish, spec.version).into_iter().map(|shape| {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
         });
-        let mut encoder = Self { spec, shapes, sequence: 0 };
-        encoder.set_message_bytes(spec.message_bytes);
+        let EncodeSpec { version, domain, sampling, message_bytes, .. } = spec;
+        let options =
+            Options { version, domain, ports: if spec.names { spec.ports.clone() } else { Vec::new() }, sampling };
+        let boot_ms = u64::from(crate::unix_time::unix_s()) * 1000;
+        let boot_ms = boot_ms.saturating_sub(BOOT_BEFORE_MS);
+        let mut encoder = Self { options, shapes: shapes.collect(), sequence: 0, named: 0, boot_ms, spec };
+        encoder.set_message_bytes(message_bytes);
         encoder
     }
 
@@ -92,10 +114,11 @@ impl Encoder {
     /// Begins another session: the sequence restarts, and templates are due.
     pub fn restart(&mut self) {
         self.sequence = 0;
+        self.named = 0;
     }
 
-    /// Makes a message in `out` (emptied first): templates if requested, statistics if given, and as many records from the
-    /// front of `records` as fit.
+    /// Makes a message in `out` (emptied first): templates if requested, statistics if given, names of interfaces that are
+    /// still to be sent, and as many records from the front of `records` as fit.
     pub fn message(
         &self,
         export_s: u32,
@@ -105,125 +128,106 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Message {
         out.clear();
-        out.extend(VERSION.to_be_bytes());
-        out.extend([0; 2]);
-        for word in [export_s, self.sequence, self.spec.domain] {
-            out.extend(word.to_be_bytes());
-        }
-        if templates {
-            self.templates(out);
+        match self.spec.version {
+            Version::Ipfix => {
+                out.extend(VERSION.to_be_bytes());
+                out.extend([0; 2]);
+                [export_s, self.sequence, self.spec.domain].iter().for_each(|word| out.extend(word.to_be_bytes()));
+            }
+            Version::NetFlow9 => {
+                out.extend(VERSION9.to_be_bytes());
+                out.extend([0; 2]);
+                let uptime = (u64::from(export_s) * 1000).saturating_sub(self.boot_ms) as u32;
+                let words = [uptime, export_s, self.sequence, self.spec.domain];
+                words.iter().for_each(|word| out.extend(word.to_be_bytes()));
+            }
         }
         let mut data_records = 0;
-        if let Some(statistics) = statistics {
-            self.statistics(statistics, out);
-            data_records += 2;
+        if templates {
+            self.templates(out);
+            data_records += self.options.sampling(out);
         }
+        if let Some(statistics) = statistics {
+            data_records += self.options.statistics(statistics, out);
+        }
+        let named = if templates { 0 } else { self.named };
+        let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
         let taken = self.records(records, out);
-        fill_length(out, 0);
-        data_records += u32::try_from(taken).unwrap_or(u32::MAX);
-        Message { records: taken, data_records }
+        data_records += u32::try_from(taken + interfaces).unwrap_or(u32::MAX);
+        match self.spec.version {
+            Version::Ipfix => fill_length(out, 0),
+            // The number of all records in it, of templates too.
+            Version::NetFlow9 => {
+                let all = data_records as usize + if templates { self.shapes.len() + self.options.count() } else { 0 };
+                fill(out, 0, all);
+            }
+        }
+        Message { records: taken, data_records, templates, interfaces }
     }
 
-    /// Counts a sent message in the sequence number.
+    /// Counts a sent message in the sequence number: in data records (RFC 7011 3.1), NetFlow v9 in messages (RFC 3954 5.1).
     pub fn sent(&mut self, message: &Message) {
-        self.sequence = self.sequence.wrapping_add(message.data_records);
+        let counted = if self.spec.version == Version::Ipfix { message.data_records } else { 1 };
+        self.sequence = self.sequence.wrapping_add(counted);
+        self.named = message.interfaces + if message.templates { 0 } else { self.named };
     }
 
-    /// The data records sent so far in this session, modulo 2^32: the next message's sequence number (RFC 7011 3.1).
+    /// The next message's sequence number.
     pub fn sequence(&self) -> u32 {
         self.sequence
     }
 
     fn templates(&self, out: &mut Vec<u8>) {
-        set(TEMPLATES, out, |out| {
+        let id = if self.spec.version == Version::Ipfix { TEMPLATES } else { TEMPLATES9 };
+        set(id, out, |out| {
             for Layout { shape, fields, .. } in &self.shapes {
                 out.extend(shape.id().to_be_bytes());
                 count(fields.len(), out);
                 fields.iter().for_each(|field| field.specify(out));
             }
         });
-        let by_domain = [e::EXPORTED_MESSAGES, e::EXPORTED_FLOWS, e::EXPORTED_OCTETS];
-        let by_process =
-            [e::NOT_SENT_FLOWS, e::NOT_SENT_PACKETS, e::NOT_SENT_OCTETS, e::OBSERVATION_MS, e::OBSERVATION_MS];
-        let both = [(BY_DOMAIN, e::DOMAIN, &by_domain[..]), (BY_PROCESS, e::EXPORTING_PROCESS, &by_process[..])];
-        // One set per template: nfcapd reads only the first template of a set.
-        for (id, scope, fields) in both {
-            set(OPTIONS_TEMPLATES, out, |out| {
-                out.extend(id.to_be_bytes());
-                count(fields.len() + 1, out);
-                count(1, out);
-                specify(Element::iana(scope), 4, out);
-                fields.iter().for_each(|&field| specify(Element::iana(field), 8, out));
-            });
-        }
-    }
-
-    fn statistics(&self, s: &Statistics, out: &mut Vec<u8>) {
-        let [first, last] = s.not_sent_ms;
-        for (id, scope, values) in [
-            (BY_DOMAIN, self.spec.domain, &[s.messages, s.flows, s.octets][..]),
-            (
-                BY_PROCESS,
-                std::process::id(),
-                &[s.not_sent_flows, s.not_sent_packets, s.not_sent_octets, first, last][..],
-            ),
-        ] {
-            set(id, out, |out| {
-                out.extend(scope.to_be_bytes());
-                values.iter().for_each(|value| out.extend(value.to_be_bytes()));
-            });
-        }
+        self.options.templates(out);
     }
 
     /// Writes data sets, a new one at each change of form; returns the number of records written.
     fn records(&self, records: &[Record], out: &mut Vec<u8>) -> usize {
+        let exporter = Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms };
+        let distinguished = self.spec.distinguish != Distinguish::None;
+        let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
         let mut open = None;
         let mut taken = 0;
         for record in records {
-            let index = Shape::index(record);
+            let index = Shape::index(record, distinguished);
             let Some(layout) = self.shapes.get(index) else { break };
             let begun = open.filter(|&(at, _)| at == index);
-            let header = if begun.is_some() { 0 } else { 4 };
-            if out.len() + header + layout.bytes > self.spec.message_bytes {
+            let header = if begun.is_some() { 0 } else { 4 + padding };
+            if out.len() + header + layout.bytes + padding > self.spec.message_bytes {
                 break;
             }
             if begun.is_none() {
                 if let Some((_, start)) = open {
-                    fill_length(out, start);
+                    self.close(out, start);
                 }
                 open = Some((index, out.len()));
                 out.extend(layout.shape.id().to_be_bytes());
                 out.extend([0; 2]);
             }
-            layout.fields.iter().for_each(|field| field.item.write(record, out));
+            layout.fields.iter().for_each(|field| field.item.write(record, &exporter, out));
             taken += 1;
         }
         if let Some((_, start)) = open {
-            fill_length(out, start);
+            self.close(out, start);
         }
         taken
     }
-}
 
-/// Writes a whole set.
-fn set(id: u16, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend(id.to_be_bytes());
-    out.extend([0; 2]);
-    body(out);
-    fill_length(out, start);
-}
-
-/// Writes the length into the set or message that begins at `start`. Both have their length after two bytes.
-fn fill_length(out: &mut [u8], start: usize) {
-    let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX).to_be_bytes();
-    if let Some(place) = out.get_mut(start + 2..start + 4) {
-        place.copy_from_slice(&length);
+    /// Ends a data set.
+    fn close(&self, out: &mut Vec<u8>, start: usize) {
+        if self.spec.version == Version::NetFlow9 {
+            pad(out);
+        }
+        fill_length(out, start);
     }
 }
 
-fn count(n: usize, out: &mut Vec<u8>) {
-    out.extend(u16::try_from(n).unwrap_or(u16::MAX).to_be_bytes());
-}
-
-const _: () = assert!(LEAST > HEADER);
+const _: () = assert!(LEAST > HEADER && HEADER9 > HEADER);

@@ -1,27 +1,33 @@
-//! IPFIX (RFC 7011): encodes flow records as messages, and decodes them.
+//! IPFIX (RFC 7011): encodes flow records as messages, also of NetFlow v9 (RFC 3954), and decodes them.
 //!
-//! [`Encoder`] makes the messages of one transport session, [`Decoder`] reads those of one, and [`Collector`] listens
-//! for exporters of any make. In the messages sent:
+//! [`Encoder`] makes the messages of one transport session, [`Decoder`] reads those of one (of IPFIX), and [`Collector`]
+//! listens for exporters of any make. In the messages sent:
 //!
-//! - `octetDeltaCount` is [`Way::bytes`](crate::Way): bytes of frames without FCS, not of IP packets.
-//! - Times are sent twice, in milliseconds and in nanoseconds: nfcapd before 1.7.5 or so does not read the latter, and
+//! - IPFIX has times twice, in milliseconds and in nanoseconds: nfcapd before 1.7.5 or so does not read the latter, and
 //!   milliseconds alone would lose precision.
+//! - NetFlow v9 has no bytes of frames, no reverse elements, and eight TCP flags.
 mod collector;
 mod counts;
 mod decode;
 pub mod element;
 mod encode;
+mod options;
 mod plan;
+mod port;
 mod template;
 mod time;
+mod wire;
 
 pub use collector::{Collector, CollectorSpec};
 pub use counts::Counts;
 pub use decode::{DecodeError, Decoder, Limits};
-pub use encode::{EncodeSpec, Encoder, Message, Statistics};
+pub use encode::{EncodeSpec, Encoder, Message};
+pub use options::Statistics;
+pub use port::Port;
 pub use time::{from_ntp, to_ntp};
+pub use wire::Version;
 
-/// The protocol version in every message (RFC 7011 3.1).
+/// The protocol version in every message of IPFIX (RFC 7011 3.1).
 pub const VERSION: u16 = 10;
 /// Bytes of a message header.
 pub const HEADER: usize = 16;

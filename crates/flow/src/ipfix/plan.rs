@@ -19,6 +19,7 @@ enum Meaning {
     Protocol,
     Tos,
     TcpFlags,
+    BackTcpFlags,
     Sport,
     Dport,
     Ingress,
@@ -26,6 +27,8 @@ enum Meaning {
     Octets,
     BackPackets,
     BackOctets,
+    Frame,
+    BackFrame,
     Start(Time),
     End(Time),
     EndReason,
@@ -62,8 +65,10 @@ impl Meaning {
             (0, e::PACKETS | e::PACKETS_TOTAL | e::INITIATOR_PACKETS) => Self::Packets,
             (0, e::RESPONDER_OCTETS) | (REVERSE, e::OCTETS | e::OCTETS_TOTAL) => Self::BackOctets,
             (0, e::RESPONDER_PACKETS) | (REVERSE, e::PACKETS | e::PACKETS_TOTAL) => Self::BackPackets,
-            // A record has one field for the flags of both directions.
-            (0 | REVERSE, e::TCP_FLAGS) => Self::TcpFlags,
+            (0, e::LAYER2_OCTETS) => Self::Frame,
+            (REVERSE, e::LAYER2_OCTETS) => Self::BackFrame,
+            (0, e::TCP_FLAGS) => Self::TcpFlags,
+            (REVERSE, e::TCP_FLAGS) => Self::BackTcpFlags,
             (0, e::PROTOCOL) => Self::Protocol,
             (0, e::TOS) => Self::Tos,
             (0, e::SPORT) => Self::Sport,
@@ -201,10 +206,9 @@ impl Reading {
     fn new(context: Context) -> Self {
         let none = Ipv4Addr::UNSPECIFIED;
         let addresses = Addresses::V4 { src: none, dst: none };
-        let key = Key { addresses, sport: 0, dport: 0, protocol: 0, port: 0, scope: 0 };
+        let key = Key { addresses, sport: 0, dport: 0, protocol: 0, port: 0, scope: None };
         let way = Way::default();
-        let record =
-            Record { key, ingress: 0, tos: 0, tcp_flags: 0, forward: way, back: way, first: 0, last: 0, end: None };
+        let record = Record { key, ingress: 0, tos: 0, forward: way, back: way, first: 0, last: 0, end: None };
         Self { context, src: None, dst: None, icmp: None, first: None, last: None, record }
     }
 
@@ -221,21 +225,24 @@ impl Reading {
             Meaning::Dst6 => self.dst = ip6(field).or(self.dst),
             Meaning::Protocol => r.key.protocol = n as u8,
             Meaning::Tos => r.tos = n as u8,
-            Meaning::TcpFlags => r.tcp_flags |= n as u8,
+            Meaning::TcpFlags => r.forward.tcp_flags = n as u16 & 0xfff,
+            Meaning::BackTcpFlags => r.back.tcp_flags = n as u16 & 0xfff,
             Meaning::Sport => r.key.sport = n as u16,
             Meaning::Dport => r.key.dport = n as u16,
             Meaning::Ingress => r.ingress = n as u8,
             Meaning::Packets => r.forward.packets = n,
-            Meaning::Octets => r.forward.bytes = n,
+            Meaning::Octets => r.forward.ip_bytes = n,
             Meaning::BackPackets => r.back.packets = n,
-            Meaning::BackOctets => r.back.bytes = n,
+            Meaning::BackOctets => r.back.ip_bytes = n,
+            Meaning::Frame => r.forward.frame_bytes = n,
+            Meaning::BackFrame => r.back.frame_bytes = n,
             Meaning::EndReason => r.end = end_reason(n),
             Meaning::IcmpTypeCode => self.icmp = Some(n as u16),
             Meaning::IcmpType => self.icmp = Some(self.icmp.unwrap_or(0) & 0x00ff | (n as u16) << 8),
             Meaning::IcmpCode => self.icmp = Some(self.icmp.unwrap_or(0) & 0xff00 | n as u16 & 0x00ff),
-            Meaning::Vlan => r.key.scope = n as u32 & 0xffff,
-            Meaning::Segment => r.key.scope = n as u32 & 0xff_ffff,
-            Meaning::Label => r.key.scope = n as u32 >> 4 & 0xf_ffff,
+            Meaning::Vlan => r.key.scope = Some(n as u32 & 0xffff),
+            Meaning::Segment => r.key.scope = Some(n as u32 & 0xff_ffff),
+            Meaning::Label => r.key.scope = Some(n as u32 >> 4 & 0xf_ffff),
             Meaning::InitMs => self.context.init_ms = n,
             Meaning::Start(time) => better(&mut self.first, time, n, |old, new| new < old),
             Meaning::End(time) => better(&mut self.last, time, n, |old, new| new > old),

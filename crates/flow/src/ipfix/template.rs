@@ -5,11 +5,35 @@ use std::net::IpAddr;
 use super::{
     element::{self as e, Element},
     time::to_ntp,
+    wire::{specify, Version},
+    Port,
 };
 use crate::{Distinguish, Record};
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
+
+/// What the values of records depend on besides the record.
+pub(super) struct Exporter<'a> {
+    pub version: Version,
+    pub ports: &'a [Port],
+    /// When the exporter booted, as NetFlow v9 has it, in milliseconds since the Unix epoch.
+    pub boot_ms: u64,
+}
+
+impl Exporter<'_> {
+    /// The interfaces by which frames of this port came and went. Without a list they count from 1, and where frames go is
+    /// not known.
+    fn port(&self, port: u8) -> (u32, u32) {
+        self.ports.get(usize::from(port)).map_or((u32::from(port) + 1, 0), |port| (port.index, port.egress))
+    }
+
+    /// Milliseconds from the boot to a time; zero for times before it.
+    fn uptime_ms(&self, unix_ns: u64) -> u32 {
+        let ms = (unix_ns / 1_000_000).saturating_sub(self.boot_ms);
+        u32::try_from(ms).unwrap_or(u32::MAX)
+    }
+}
 
 /// A form of records: one of the templates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,24 +43,28 @@ pub(super) struct Shape {
     pub icmp: bool,
     /// With the counts of the other direction (RFC 5103).
     pub biflow: bool,
+    /// With the identifier of this kind; flows without one have another form.
     pub distinguish: Distinguish,
+    pub version: Version,
 }
 
 impl Shape {
     /// All forms that one exporter uses, in the order of [`Shape::index`].
-    pub fn all(biflow: bool, distinguish: Distinguish) -> [Self; 4] {
-        [(false, false), (true, false), (false, true), (true, true)].map(|(v6, icmp)| Self {
-            v6,
-            icmp,
-            biflow,
-            distinguish,
-        })
+    pub fn all(biflow: bool, distinguish: Distinguish, version: Version) -> Vec<Self> {
+        let scopes = if distinguish == Distinguish::None { vec![] } else { vec![distinguish] };
+        let of = |distinguish| {
+            let addresses = [(false, false), (true, false), (false, true), (true, true)];
+            addresses.map(|(v6, icmp)| Self { v6, icmp, biflow, distinguish, version })
+        };
+        [Distinguish::None].into_iter().chain(scopes).flat_map(of).collect()
     }
 
-    /// The index of the form, 0 to 3.
-    pub fn index(record: &Record) -> usize {
+    /// The index of the form, where flows may be distinguished or not.
+    pub fn index(record: &Record, distinguished: bool) -> usize {
         let v6 = record.key.addresses.src().is_ipv6();
-        usize::from(v6) | usize::from(record.key.protocol == if v6 { ICMPV6 } else { ICMP }) << 1
+        let icmp = record.key.protocol == if v6 { ICMPV6 } else { ICMP };
+        let scoped = distinguished && record.key.scope.is_some();
+        usize::from(v6) | usize::from(icmp) << 1 | usize::from(scoped) << 2
     }
 
     /// The template ID. Every form has its own ID.
@@ -59,27 +87,53 @@ impl Shape {
             Field::iana(dst, address, Item::Dst),
             Field::iana(e::PROTOCOL, 1, Item::Protocol),
             Field::iana(e::TOS, 1, Item::Tos),
-            Field::iana(e::TCP_FLAGS, 2, Item::TcpFlags),
         ];
-        if self.icmp {
+        if self.biflow {
+            // In front of the forward flags: nfcapd reads reverse elements that it does not know as forward ones, and the
+            // last one counts. Check nfcapd before adding another one.
+            fields.push(Field { element: Element::reverse(e::TCP_FLAGS), length: 2, item: Item::BackTcpFlags });
+        }
+        fields.push(
+            // Of one byte in NetFlow v9 (RFC 3954 8).
+            Field::iana(e::TCP_FLAGS, if self.version == Version::Ipfix { 2 } else { 1 }, Item::TcpFlags),
+        );
+        if self.icmp && self.version == Version::NetFlow9 {
+            // By custom they are in the destination port too, where many collectors look.
+            fields.push(Field::iana(e::SPORT, 2, Item::Sport));
+            fields.push(Field::iana(e::DPORT, 2, Item::Dport));
+            let (kind, code) = if self.v6 { (e::ICMP6_TYPE, e::ICMP6_CODE) } else { (e::ICMP4_TYPE, e::ICMP4_CODE) };
+            fields.push(Field::iana(kind, 1, Item::IcmpType));
+            fields.push(Field::iana(code, 1, Item::IcmpCode));
+        } else if self.icmp {
             fields.push(Field::iana(icmp, 2, Item::Dport));
         } else {
             fields.push(Field::iana(e::SPORT, 2, Item::Sport));
             fields.push(Field::iana(e::DPORT, 2, Item::Dport));
         }
         fields.push(Field::iana(e::INGRESS, 4, Item::Ingress));
+        fields.push(Field::iana(e::EGRESS, 4, Item::Egress));
         fields.push(Field::iana(e::PACKETS, 8, Item::Packets));
         fields.push(Field::iana(e::OCTETS, 8, Item::Octets));
+        if self.version == Version::Ipfix {
+            fields.push(Field::iana(e::LAYER2_OCTETS, 8, Item::FrameBytes));
+        }
         if self.biflow {
-            // Other fields of a record have no direction. nfcapd reads an unknown reverse element as the forward element: check
-            // nfcapd before adding one here.
-            fields.push(Field { element: Element::reverse(e::PACKETS), length: 8, item: Item::BackPackets });
-            fields.push(Field { element: Element::reverse(e::OCTETS), length: 8, item: Item::BackOctets });
+            let reverse = |id, length, item| Field { element: Element::reverse(id), length, item };
+            fields.push(reverse(e::PACKETS, 8, Item::BackPackets));
+            fields.push(reverse(e::OCTETS, 8, Item::BackOctets));
+            fields.push(reverse(e::LAYER2_OCTETS, 8, Item::BackFrameBytes));
+        }
+        if self.version == Version::NetFlow9 {
+            // What RFC 3954 8 has. Collectors that know the milliseconds of the epoch read them after these.
+            fields.push(Field::iana(e::START_UPTIME, 4, Item::FirstUptime));
+            fields.push(Field::iana(e::END_UPTIME, 4, Item::LastUptime));
         }
         fields.push(Field::iana(e::START_MS, 8, Item::FirstMs));
         fields.push(Field::iana(e::END_MS, 8, Item::LastMs));
-        fields.push(Field::iana(e::START_NS, 8, Item::FirstNs));
-        fields.push(Field::iana(e::END_NS, 8, Item::LastNs));
+        if self.version == Version::Ipfix {
+            fields.push(Field::iana(e::START_NS, 8, Item::FirstNs));
+            fields.push(Field::iana(e::END_NS, 8, Item::LastNs));
+        }
         fields.push(Field::iana(e::END_REASON, 1, Item::EndReason));
         fields.extend(match self.distinguish {
             Distinguish::None => None,
@@ -110,16 +164,6 @@ impl Field {
     }
 }
 
-/// A field specifier (RFC 7011 3.2).
-pub(super) fn specify(element: Element, length: u16, out: &mut Vec<u8>) {
-    let bit = u16::from(element.enterprise != 0) << 15;
-    out.extend((element.id | bit).to_be_bytes());
-    out.extend(length.to_be_bytes());
-    if element.enterprise != 0 {
-        out.extend(element.enterprise.to_be_bytes());
-    }
-}
-
 /// A value of a record.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
@@ -128,13 +172,21 @@ pub(super) enum Item {
     Protocol,
     Tos,
     TcpFlags,
+    BackTcpFlags,
     Sport,
     Dport,
+    IcmpType,
+    IcmpCode,
     Ingress,
+    Egress,
     Packets,
     Octets,
+    FrameBytes,
     BackPackets,
     BackOctets,
+    BackFrameBytes,
+    FirstUptime,
+    LastUptime,
     FirstMs,
     LastMs,
     FirstNs,
@@ -147,34 +199,44 @@ pub(super) enum Item {
 
 impl Item {
     /// Writes the field with the length from [`Shape::fields`].
-    pub fn write(self, r: &Record, out: &mut Vec<u8>) {
+    pub fn write(self, r: &Record, exporter: &Exporter<'_>, out: &mut Vec<u8>) {
         let address = |address, out: &mut Vec<u8>| match address {
             IpAddr::V4(address) => out.extend(address.octets()),
             IpAddr::V6(address) => out.extend(address.octets()),
         };
+        let scope = r.key.scope.unwrap_or_default();
         match self {
             Self::Src => address(r.key.addresses.src(), out),
             Self::Dst => address(r.key.addresses.dst(), out),
             Self::Protocol => out.push(r.key.protocol),
             Self::Tos => out.push(r.tos),
-            Self::TcpFlags => out.extend(u16::from(r.tcp_flags).to_be_bytes()),
+            Self::TcpFlags if exporter.version == Version::NetFlow9 => out.push(r.forward.tcp_flags as u8),
+            Self::TcpFlags => out.extend(r.forward.tcp_flags.to_be_bytes()),
+            Self::BackTcpFlags => out.extend(r.back.tcp_flags.to_be_bytes()),
             Self::Sport => out.extend(r.key.sport.to_be_bytes()),
             Self::Dport => out.extend(r.key.dport.to_be_bytes()),
-            Self::Ingress => out.extend(u32::from(r.ingress).to_be_bytes()),
+            Self::IcmpType => out.push((r.key.dport >> 8) as u8),
+            Self::IcmpCode => out.push(r.key.dport as u8),
+            Self::Ingress => out.extend(exporter.port(r.ingress).0.to_be_bytes()),
+            Self::Egress => out.extend(exporter.port(r.ingress).1.to_be_bytes()),
             Self::Packets => out.extend(r.forward.packets.to_be_bytes()),
-            Self::Octets => out.extend(r.forward.bytes.to_be_bytes()),
+            Self::Octets => out.extend(r.forward.ip_bytes.to_be_bytes()),
+            Self::FrameBytes => out.extend(r.forward.frame_bytes.to_be_bytes()),
             Self::BackPackets => out.extend(r.back.packets.to_be_bytes()),
-            Self::BackOctets => out.extend(r.back.bytes.to_be_bytes()),
+            Self::BackOctets => out.extend(r.back.ip_bytes.to_be_bytes()),
+            Self::BackFrameBytes => out.extend(r.back.frame_bytes.to_be_bytes()),
+            Self::FirstUptime => out.extend(exporter.uptime_ms(r.first).to_be_bytes()),
+            Self::LastUptime => out.extend(exporter.uptime_ms(r.last).to_be_bytes()),
             Self::FirstMs => out.extend((r.first / 1_000_000).to_be_bytes()),
             Self::LastMs => out.extend((r.last / 1_000_000).to_be_bytes()),
             Self::FirstNs => out.extend(to_ntp(r.first).to_be_bytes()),
             Self::LastNs => out.extend(to_ntp(r.last).to_be_bytes()),
             Self::EndReason => out.push(r.end.map_or(0, |reason| reason as u8)),
             // The low 16 bits; the identifier has twelve.
-            Self::Vlan => out.extend_from_slice(&r.key.scope.to_be_bytes()[2..]),
-            Self::Vni => out.extend((1 << 56 | u64::from(r.key.scope & 0xff_ffff)).to_be_bytes()),
+            Self::Vlan => out.extend_from_slice(&scope.to_be_bytes()[2..]),
+            Self::Vni => out.extend((1 << 56 | u64::from(scope & 0xff_ffff)).to_be_bytes()),
             // 20 bits of label, then 3 of traffic class and the bottom-of-stack bit, which we do not know.
-            Self::Label => out.extend_from_slice(&(r.key.scope << 4).to_be_bytes()[1..]),
+            Self::Label => out.extend_from_slice(&(scope << 4).to_be_bytes()[1..]),
         }
     }
 }

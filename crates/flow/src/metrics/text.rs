@@ -17,6 +17,7 @@ pub fn text(totals: &Totals) -> String {
     out.each("receive_packets_total", "counter", "Frames received.", interfaces, |i| i.packets);
     out.each("receive_bytes_total", "counter", "Bytes of frames received, without FCS.", interfaces, |i| i.bytes);
     out.each("receive_not_ip_total", "counter", "Frames received that are no IP.", interfaces, |i| i.not_ip);
+    out.kinds(interfaces);
     out.each(
         "receive_malformed_total",
         "counter",
@@ -92,6 +93,20 @@ impl Text {
         for interface in interfaces {
             let port = interface.port.to_string();
             self.sample(name, &[("port", &port), ("interface", &interface.name)], value(interface));
+        }
+    }
+
+    /// Frames that are not IP, by kind; nothing while none has come.
+    fn kinds(&mut self, interfaces: &[Interface]) {
+        let name = "receive_not_ip_kind_total";
+        if interfaces.iter().any(|i| !i.not_ip_kinds.is_empty()) {
+            self.head(name, "counter", "Frames received that are no IP, by kind.");
+        }
+        for interface in interfaces {
+            let port = interface.port.to_string();
+            for (kind, n) in &interface.not_ip_kinds {
+                self.sample(name, &[("port", &port), ("interface", &interface.name), ("kind", kind)], n);
+            }
         }
     }
 

@@ -98,7 +98,7 @@ impl Best {
         self.matching += 1;
         let value = match self.wanted.by {
             By::Packets => record.forward.packets.saturating_add(record.back.packets),
-            By::Bytes => record.forward.bytes.saturating_add(record.back.bytes),
+            By::Bytes => record.frame_bytes(),
             // Numbers from zero on have the same order as their bits.
             By::PacketRate => packet_rate.to_bits(),
             By::BitRate => bit_rate.to_bits(),

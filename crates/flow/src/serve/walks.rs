@@ -60,7 +60,7 @@ fn tag(place: u64, record: &Record) -> u32 {
         Addresses::V6 { src, dst } => (src.to_bits(), dst.to_bits()),
     };
     let rest = u128::from(key.sport) | u128::from(key.dport) << 16 | u128::from(key.protocol) << 32;
-    let rest = rest | u128::from(key.port) << 40 | u128::from(key.scope) << 48;
+    let rest = rest | u128::from(key.port) << 40 | u128::from(key.scope.map_or(0, |scope| scope + 1)) << 48;
     // A collision is harmless: one wrong rate for a second.
     let mixed = [a, b, rest]
         .iter()
@@ -77,7 +77,7 @@ impl Segment {
     /// What to keep of the flow, and its rates since the last walk of the segment.
     fn see(&self, place: u64, record: &Record, now: Instant) -> (Cell, f64, f64) {
         let packets = record.forward.packets.saturating_add(record.back.packets);
-        let bytes = record.forward.bytes.saturating_add(record.back.bytes);
+        let bytes = record.frame_bytes();
         let tag = tag(place, record);
         let (packet_rate, bit_rate) = self.walked.map_or((0.0, 0.0), |then| {
             let over = now.saturating_duration_since(then);

@@ -3,10 +3,13 @@
 use rtrb::Consumer;
 
 use super::{
-    slot::{Family, BYTES, INGRESS, REVERSED, V4, V6, WALL},
+    slot::{Family, IP_BYTES, REVERSED, SPILL, UPPER, V4, V6, WALL},
     Timebase,
 };
-use crate::{EndReason, Key, Key4, Key6, Record, Way};
+use crate::{
+    facts::{AROUND, FLAGS},
+    EndReason, Key, Key4, Key6, Record, Way,
+};
 
 /// Takes the records of ended flows, on one thread of its own.
 pub struct EndedReader {
@@ -37,19 +40,26 @@ impl EndedReader {
 pub(crate) fn record<F: Packed>(raw: &F::Raw, timebase: &Timebase) -> Record {
     let words = raw.as_ref();
     let word = |i: usize| words.get(F::A + i).copied().unwrap_or_default();
-    let (ports, scope, packets, state) = (word(0), word(1) >> 32, word(4), word(5));
-    let wall = (state >> WALL) as u8;
+    let (ports, scope, packets, around) = (word(0), word(1) & 0xffff_ffff, word(4), word(7));
+    let wall = (ports >> WALL & 0xf) as u8;
+    let key = F::unpack(words, ports & !0xffff, scope, ports & REVERSED != 0);
     Record {
-        key: F::unpack(words, ports & !0xffff, scope, state & REVERSED != 0),
-        ingress: (state >> INGRESS) as u8,
+        ingress: key.port | u8::from(ports & UPPER != 0),
+        key,
         tos: (ports >> 8) as u8,
-        tcp_flags: ports as u8,
-        forward: Way { packets: packets >> 32, bytes: state & BYTES },
-        back: Way { packets: packets & 0xffff_ffff, bytes: word(6) & BYTES },
+        forward: way(packets >> 32, word(5), around >> 32),
+        back: way(packets & 0xffff_ffff, word(6), around & 0xffff_ffff),
         first: timebase.at_by(word(2), wall),
         last: timebase.at_by(word(3), wall),
-        end: reason(word(6) >> 48),
+        end: reason(word(1) >> 32),
     }
+}
+
+/// One direction, from its word in the slot and its part of the spill.
+fn way(packets: u64, word: u64, spilled: u64) -> Way {
+    let ip_bytes = word & IP_BYTES;
+    let around = (word >> AROUND & (2 * SPILL - 1)) + spilled * SPILL;
+    Way { packets, ip_bytes, frame_bytes: ip_bytes + around, tcp_flags: (word >> FLAGS) as u16 }
 }
 
 fn reason(number: u64) -> Option<EndReason> {

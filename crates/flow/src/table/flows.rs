@@ -8,12 +8,11 @@ use super::{
     hash::Hasher,
     index::{Index, LANES, NONE},
     prefetch::Prefetch,
-    slot::{Family, Slot},
+    slot::{Family, Slot, Slots},
     spec::{TableError, TableFull},
-    sync::AtomicU64,
     time::Walls,
 };
-use crate::EndReason;
+use crate::{EndReason, Facts};
 
 /// When packets were seen.
 pub(crate) trait When: Copy {
@@ -122,7 +121,7 @@ impl<F: Family> Flows<F> {
 
     /// Prefetches the index bucket of a packet, and the slot of an earlier packet.
     #[inline(always)]
-    pub(crate) fn expect(&mut self, table: &[AtomicU64], packet: &F::Packet, prefetch: &impl Prefetch) {
+    pub(crate) fn expect(&mut self, table: Slots<'_>, packet: &F::Packet, prefetch: &impl Prefetch) {
         let Some(hash) = self.burst.hashes.get_mut(self.burst.hashed) else { return };
         *hash = self.hasher.hash(F::key(packet));
         if let Some(bucket) = self.index.bucket(self.index.spot(*hash).first) {
@@ -136,7 +135,7 @@ impl<F: Family> Flows<F> {
 
     /// Looks up the flow of the next packet in its first bucket, and prefetches its slot or its second bucket.
     #[inline(always)]
-    fn look(&mut self, table: &[AtomicU64], prefetch: &impl Prefetch) {
+    fn look(&mut self, table: Slots<'_>, prefetch: &impl Prefetch) {
         let Expected { hashes, found, looked, elsewhere, .. } = &mut self.burst;
         let (Some(&hash), Some(found)) = (hashes.get(*looked), found.get_mut(*looked)) else { return };
         let spot = self.index.spot(hash);
@@ -155,10 +154,11 @@ impl<F: Family> Flows<F> {
 
     /// Counts packets of one ingress port. If they are not the packets expected since [`Self::begin`], the lookups are done
     /// again.
-    #[inline]
+    // Out of line: the loop needs all registers.
+    #[inline(never)]
     pub(crate) fn count(
         &mut self,
-        table: &[AtomicU64],
+        table: Slots<'_>,
         common: &mut Common,
         packets: &[F::Packet],
         ingress: u8,
@@ -198,7 +198,7 @@ impl<F: Family> Flows<F> {
     #[inline(always)]
     fn count_one<W: When>(
         &mut self,
-        table: &[AtomicU64],
+        table: Slots<'_>,
         common: &mut Common,
         (hash, found): (u64, u32),
         packet: &F::Packet,
@@ -220,7 +220,7 @@ impl<F: Family> Flows<F> {
     #[inline(never)]
     fn count_else(
         &mut self,
-        table: &[AtomicU64],
+        table: Slots<'_>,
         common: &mut Common,
         hash: u64,
         packet: &F::Packet,
@@ -274,7 +274,7 @@ impl<F: Family> Flows<F> {
             }
             None => {
                 common.counts.refused_packets += 1;
-                common.counts.refused_bytes += facts.bytes;
+                common.counts.refused_bytes += u64::from(Facts::from(facts).frame_bytes);
             }
         }
     }
@@ -291,7 +291,7 @@ impl<F: Family> Flows<F> {
     }
 
     /// Ends the flows of a bucket that are due, and with `forced` all other flows.
-    pub(crate) fn sweep(&mut self, table: &[AtomicU64], common: &mut Common, bucket: u32, now: u64, forced: bool) {
+    pub(crate) fn sweep(&mut self, table: Slots<'_>, common: &mut Common, bucket: u32, now: u64, forced: bool) {
         let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
         while lanes != 0 {
             let place = bucket * LANES as u32 + lanes.trailing_zeros();
@@ -314,7 +314,7 @@ impl<F: Family> Flows<F> {
 
 /// Prefetches the cache lines of a slot.
 #[inline(always)]
-fn fetch<F: Family>(table: &[AtomicU64], slot: u32, prefetch: &impl Prefetch) {
+fn fetch<F: Family>(table: Slots<'_>, slot: u32, prefetch: &impl Prefetch) {
     if let Some(slot) = Slot::<F>::numbered(table, slot) {
         slot.lines().for_each(|line| prefetch.prefetch(line));
     }

@@ -27,3 +27,14 @@ impl Deref for Heap {
         self.words.get(self.from..self.words.len() - 7 + self.from).unwrap_or_default()
     }
 }
+
+/// This many words of zero, of which the system gives memory only to those that are written.
+#[cfg(not(feature = "loom"))]
+pub(crate) fn untouched(words: usize) -> Box<[AtomicU64]> {
+    bytemuck::zeroed_slice_box(words)
+}
+
+#[cfg(feature = "loom")]
+pub(crate) fn untouched(words: usize) -> Box<[AtomicU64]> {
+    (0..words).map(|_| AtomicU64::new(0)).collect()
+}

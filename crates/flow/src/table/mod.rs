@@ -48,6 +48,7 @@ pub use heap::Heap;
 pub use prefetch::{NoPrefetch, Prefetch};
 pub use reader::Reader;
 use reader::{Counters, Shared};
+use slot::{Family, V4, V6};
 pub use spec::{TableError, TableFull, TableSpec};
 use sweep::Sweep;
 pub use sync::AtomicU64;
@@ -83,18 +84,21 @@ where
     let (to4, v4) = rtrb::RingBuffer::new(ended);
     let (to6, v6) = rtrb::RingBuffer::new(ended);
     let (flows4, flows6) = (Flows::new(spec.buckets().0, to4)?, Flows::new(spec.buckets().1, to6)?);
-    let bytes = 8 * (words4 + words6) + flows4.index_memory() + flows6.index_memory();
+    let spill = words4 / V4::STRIDE + words6 / V6::STRIDE;
+    let bytes = 8 * (words4 + words6 + spill) + flows4.index_memory() + flows6.index_memory();
     let shared = Arc::new(Shared {
         memory,
         words4,
         words6,
+        spill4: heap::untouched(words4 / V4::STRIDE),
+        spill6: heap::untouched(words6 / V6::STRIDE),
         counters: Counters::default(),
         walls: AtomicU64::new(timebase.walls().0),
         capacity: (spec.flows + spec.flows6) as u64,
         bytes: bytes as u64,
     });
     let (table4, table6) = shared.tables();
-    table4.iter().chain(table6).for_each(|word| word.store(0, sync::Ordering::Relaxed));
+    table4.words.iter().chain(table6.words).for_each(|word| word.store(0, sync::Ordering::Relaxed));
     let ticks = |seconds: f64| (seconds * timebase.hz() as f64) as u64;
     let common = Common {
         full: spec.full,

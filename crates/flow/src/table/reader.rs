@@ -5,7 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use super::{
     counts::Counts,
     ended::{record, Packed},
-    slot::{Family, Slot, V4, V6},
+    slot::{Family, Slot, Slots, V4, V6},
     sync::{AtomicU64, Ordering},
     time::Timebase,
 };
@@ -17,6 +17,9 @@ pub(crate) struct Shared<M> {
     /// Words of the IPv4 slots; those of the IPv6 slots follow.
     pub(crate) words4: usize,
     pub(crate) words6: usize,
+    /// The spill of each IP version: a word for each slot.
+    pub(crate) spill4: Box<[AtomicU64]>,
+    pub(crate) spill6: Box<[AtomicU64]>,
     pub(crate) counters: Counters,
     /// The [`Walls`] for the worker.
     pub(crate) walls: AtomicU64,
@@ -27,9 +30,10 @@ pub(crate) struct Shared<M> {
 impl<M: Deref<Target = [AtomicU64]>> Shared<M> {
     /// The slots of both IP versions.
     #[inline(always)]
-    pub(crate) fn tables(&self) -> (&[AtomicU64], &[AtomicU64]) {
+    pub(crate) fn tables(&self) -> (Slots<'_>, Slots<'_>) {
         let (v4, rest) = self.memory.split_at_checked(self.words4).unwrap_or_default();
-        (v4, rest.get(..self.words6).unwrap_or_default())
+        let v6 = rest.get(..self.words6).unwrap_or_default();
+        (Slots { words: v4, spill: &self.spill4 }, Slots { words: v6, spill: &self.spill6 })
     }
 }
 
@@ -81,19 +85,19 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Reader<M> {
     /// left out.
     pub fn scan(&self, from: u64, to: u64, visit: &mut dyn FnMut(u64, &Record)) {
         let (v4, v6) = self.shared.tables();
-        let start6 = (v4.len() / V4::STRIDE) as u64;
+        let start6 = (v4.words.len() / V4::STRIDE) as u64;
         self.scan_family::<V4>(v4, from..to, 0, visit);
         self.scan_family::<V6>(v6, from..to, start6, visit);
     }
 
     fn scan_family<F: Packed>(
         &self,
-        table: &[AtomicU64],
+        table: Slots<'_>,
         places: std::ops::Range<u64>,
         start: u64,
         visit: &mut dyn FnMut(u64, &Record),
     ) {
-        let end = start + (table.len() / F::STRIDE) as u64;
+        let end = start + (table.words.len() / F::STRIDE) as u64;
         for place in places.start.max(start)..places.end.min(end) {
             let slot = u32::try_from(place - start).ok().and_then(|i| Slot::<F>::numbered(table, i));
             if let Some(raw) = slot.and_then(Slot::read) {

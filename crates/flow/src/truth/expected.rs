@@ -46,7 +46,7 @@ pub struct Listed {
 impl Listed {
     /// Adds a flow. Flows are numbered in the order added.
     pub fn push(&mut self, key: Key, sent: Sent) {
-        self.numbers.insert(Key { port: 0, scope: 0, ..key }, self.sent.len() as u64);
+        self.numbers.insert(Key { port: 0, scope: None, ..key }, self.sent.len() as u64);
         self.sent.push(sent);
     }
 }
@@ -58,7 +58,7 @@ impl Expected for Listed {
 
     /// A key that is not listed counts as a flow that was never sent: other traffic on the link is not expected.
     fn find(&self, key: &Key) -> Option<u64> {
-        Some(self.numbers.get(&Key { port: 0, scope: 0, ..*key }).copied().unwrap_or(u64::MAX))
+        Some(self.numbers.get(&Key { port: 0, scope: None, ..*key }).copied().unwrap_or(u64::MAX))
     }
 
     fn sent(&self, flow: u64) -> Sent {

@@ -56,7 +56,9 @@ impl Recorded {
         self.packets = self.packets.saturating_add(way.packets);
         let flow = u32::try_from(flow).unwrap_or(u32::MAX);
         let (first, last) = (record.first.min(record.last), record.first.max(record.last));
-        self.seen.push(Seen { flow, first, last, packets: way.packets, bytes: way.bytes });
+        // Many exporters have only one of them; the score finds out which it is.
+        let bytes = if way.frame_bytes > 0 { way.frame_bytes } else { way.ip_bytes };
+        self.seen.push(Seen { flow, first, last, packets: way.packets, bytes });
     }
 
     /// Records of this test kept so far.

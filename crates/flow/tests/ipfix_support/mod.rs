@@ -30,13 +30,14 @@ pub fn record(n: u64, v6: bool, biflow: bool) -> Record {
     };
     let protocol = [6, 17, if v6 { 58 } else { 1 }, 132][n as usize % 4];
     let (sport, dport) = if protocol == 1 || protocol == 58 { (0, 8 << 8) } else { (1024 + (n % 60_000) as u16, 443) };
-    let back = if biflow { Way { packets: n + 2, bytes: 100 * n + 7 } } else { Way::default() };
+    let tcp_flags = if protocol == 6 { 0x1b } else { 0 };
+    let back = Way { packets: n + 2, ip_bytes: 100 * n + 7, frame_bytes: 118 * n + 43, tcp_flags: tcp_flags & 0x12 };
+    let back = if biflow { back } else { Way::default() };
     Record {
-        key: Key { addresses, sport, dport, protocol, port: (n % 2) as u8, scope: 0 },
+        key: Key { addresses, sport, dport, protocol, port: (n % 2) as u8, scope: None },
         ingress: (n % 2) as u8,
         tos: (n % 256) as u8,
-        tcp_flags: if protocol == 6 { 0x1b } else { 0 },
-        forward: Way { packets: n + 1, bytes: 64 * n + 60 },
+        forward: Way { packets: n + 1, ip_bytes: 64 * n + 60, frame_bytes: 82 * n + 78, tcp_flags },
         back,
         first: T0 + n,
         last: T0 + n + 1_234_567_890,
@@ -57,20 +58,27 @@ pub fn any_record(biflow: bool, distinguish: Distinguish) -> impl Strategy<Value
         Distinguish::Vni => 0..=0xff_ffff,
         Distinguish::Label => 0..=0xf_ffff,
     };
-    let ways = any::<[u64; 4]>();
+    let scope = proptest::option::of(scope).prop_map(move |scope| scope.filter(|_| distinguish != Distinguish::None));
+    let ways = any::<[u64; 6]>();
     let times = [0..4_200_000_000_000_000_000u64, 0..4_200_000_000_000_000_000u64];
-    let rest = (any::<[u16; 2]>(), any::<[u8; 3]>(), proptest::option::of(proptest::sample::select(&REASONS)));
+    let rest =
+        (any::<[u16; 2]>(), any::<[u8; 2]>(), any::<u16>(), proptest::option::of(proptest::sample::select(&REASONS)));
     (addresses, protocol, scope, ways, times, rest).prop_map(
-        move |(addresses, protocol, scope, ways, [first, last], ([sport, dport], [ingress, tos, flags], end))| {
+        move |(addresses, protocol, scope, ways, [first, last], ([sport, dport], [ingress, tos], flags, end))| {
             let icmp = protocol == if addresses.src().is_ipv4() { 1 } else { 58 };
-            let back = if biflow { Way { packets: ways[2], bytes: ways[3] } } else { Way::default() };
+            let [forward, back] = [[0, 1, 2], [3, 4, 5]].map(|[a, b, c]| Way {
+                packets: ways[a],
+                ip_bytes: ways[b],
+                frame_bytes: ways[c],
+                tcp_flags: flags & 0x1ff,
+            });
+            let back = if biflow { Way { tcp_flags: !flags & 0x1ff, ..back } } else { Way::default() };
             let sport = if icmp { 0 } else { sport };
             Record {
                 key: Key { addresses, sport, dport, protocol, port: ingress, scope },
                 ingress,
                 tos,
-                tcp_flags: flags,
-                forward: Way { packets: ways[0], bytes: ways[1] },
+                forward,
                 back,
                 first,
                 last,
@@ -78,6 +86,15 @@ pub fn any_record(biflow: bool, distinguish: Distinguish) -> impl Strategy<Value
             }
         },
     )
+}
+
+/// As collectors get them when nothing is known of the ports: as interfaces from 1 on.
+pub fn as_collected(records: &[Record]) -> Vec<Record> {
+    let of = |record: &Record| {
+        let ingress = record.ingress + 1;
+        Record { key: Key { port: ingress, ..record.key }, ingress, ..*record }
+    };
+    records.iter().map(of).collect()
 }
 
 /// A source that the test fills.

@@ -52,9 +52,10 @@ pub struct FlowlogArgs {
     /// What happens to a new flow when the table is full. Default: drop-new.
     #[arg(long, value_enum, value_name = "POLICY", help_heading = "Flows")]
     pub table_full: Option<TableFull>,
-    /// Whether both directions of a conversation are one flow (RFC 5103). Default: on.
-    #[arg(long, value_enum, value_name = "on|off", help_heading = "Flows")]
-    pub biflow: Option<OnOff>,
+    /// Whether both directions of a conversation are one flow, a biflow (RFC 5103). auto: on, but off with --ipfix or
+    /// --netflow9, because many collectors read only the forward direction of a biflow. nfcapd reads both. Default: auto.
+    #[arg(long, value_enum, value_name = "auto|on|off", help_heading = "Flows")]
+    pub biflow: Option<Biflow>,
     /// For MPLS, key on the packet inside the labels, or count the frame as not IP (outer). Default: inner.
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
     pub mpls: Option<Layer>,
@@ -64,6 +65,19 @@ pub struct FlowlogArgs {
     /// UDP port of VXLAN. Default: 4789.
     #[arg(long, value_name = "PORT", help_heading = "Flows")]
     pub vxlan_port: Option<u16>,
+    /// For GRE (also ERSPAN), key on the inner packet or on the tunnel. Default: outer.
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
+    pub gre: Option<Layer>,
+    /// For IPv4 and IPv6 directly inside IP, key on the inner packet or on the tunnel. Default: outer.
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
+    pub ipip: Option<Layer>,
+    /// For GTP-U, key on the user's packet or on the tunnel. Default: outer.
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Flows")]
+    pub gtpu: Option<Layer>,
+    /// Count one frame in N in flows: 1/N takes every N-th, 1/N,random a random one of each N. Collectors are told, and
+    /// scale. Without it, all frames count.
+    #[arg(long, value_name = "1/N", help_heading = "Flows")]
+    pub sample: Option<String>,
     /// What distinguishes flows besides their 5-tuple. Default: none.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Flows")]
     pub distinguish: Option<Distinguish>,
@@ -80,12 +94,16 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES] or tcp://HOST:PORT; repeat for more.
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off] or tcp://HOST:PORT;
+    /// repeat for more.
     /// rate: most records a second, or unlimited (default 200k). refresh: how often the templates are sent again (default
-    /// 60s). mtu: of the path (default 1428 for IPv4).
+    /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on).
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
-    /// Observation domain ID of IPFIX. Default: derived from the name, so that a collector can distinguish the loggers of this machine.
+    /// A collector of NetFlow v9: udp://HOST:PORT with the options of --ipfix; repeat for more.
+    #[arg(long = "netflow9", value_name = "URL", help_heading = "Reading and export")]
+    pub netflow9: Vec<String>,
+    /// Observation domain ID of IPFIX (source ID of NetFlow v9). Default: derived from the name, so that a collector can distinguish the loggers of this machine.
     #[arg(long, value_name = "ID", help_heading = "Reading and export")]
     pub domain: Option<u32>,
     /// A file of ended flows, one JSON object a line: FILE[,rotate=SIZE][,rotate=TIME][,keep=N]; repeat for more. The file
@@ -212,8 +230,10 @@ words!(
     Evict
 );
 words!(
-    /// On or off.
-    OnOff:
+    /// Whether both directions of a conversation are one flow.
+    Biflow:
+    /// Yes, unless records go to a collector
+    Auto,
     /// Yes
     On,
     /// No

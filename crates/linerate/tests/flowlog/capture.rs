@@ -73,7 +73,7 @@ fn a_capture_passes_and_every_flow_of_it_is_recorded() {
     ended_by(&records, "forced");
     let ip: Vec<_> = frames.iter().filter(|f| f.len() > 60 && f[14] != 0x41 && f[12..14] != [8, 6]).collect();
     assert_eq!(sum(&records, "packets"), ip.len() as u64);
-    assert_eq!(sum(&records, "bytes"), ip.iter().map(|f| f.len() as u64).sum::<u64>());
+    assert_eq!(sum(&records, "frame_bytes"), ip.iter().map(|f| f.len() as u64).sum::<u64>());
     assert!(records.iter().all(|r| r["forward"]["packets"] == 5 && r["back"]["packets"] == 0), "{records:?}");
     let ending = Ending::of(&ended.stdout);
     assert_eq!((ending.forced, ending.exported, ending.dropped), (310, 310, 0), "{}", ended.stdout);
@@ -115,8 +115,8 @@ fn flows_have_the_times_of_the_capture_and_timeouts_follow_them() {
         let flow = r["src"].as_str().unwrap().rsplit('.').next().unwrap().to_owned();
         (
             flow,
-            time("first"),
-            time("last"),
+            time("first_unix_ns"),
+            time("last_unix_ns"),
             r["forward"]["packets"].as_u64().unwrap(),
             r["end"].as_str().unwrap().to_owned(),
         )

@@ -48,7 +48,7 @@ fn what_passes_is_what_is_read_and_recorded() {
     assert_eq!(flows.len(), 100);
     for way in [0, 1] {
         let own: Vec<Value> = flows.iter().filter(|f| f["ingress"] == way).cloned().collect();
-        assert_eq!((own.len(), sum(&own, "packets"), sum(&own, "bytes")), (50, sent[way].0, sent[way].1));
+        assert_eq!((own.len(), sum(&own, "packets"), sum(&own, "frame_bytes")), (50, sent[way].0, sent[way].1));
         assert!(own.iter().all(|f| f["src"] == format!("10.1.0.{}", way + 1) && f["end"].is_null()), "{own:?}");
     }
     // The links are looked at each second.
@@ -94,10 +94,12 @@ fn a_ping_is_one_flow_with_both_its_ways() {
     assert_eq!((&ping["src"], &ping["dst"]), (&"10.0.0.1".into(), &"10.0.0.2".into()));
     assert_eq!((&ping["protocol"], &ping["dport"]), (&1.into(), &0x0800.into()));
     for way in ["forward", "back"] {
-        assert_eq!((&ping[way]["packets"], &ping[way]["bytes"]), (&3.into(), &(3 * 98).into()), "{ping}");
+        assert_eq!((&ping[way]["packets"], &ping[way]["frame_bytes"]), (&3.into(), &(3 * 98).into()), "{ping}");
+        assert_eq!(ping[way]["ip_bytes"], 3 * 84, "{ping}");
     }
     let interface = &client.totals()["interfaces"][0];
     assert!(interface["not_ip"].as_u64() >= Some(1), "{interface}");
+    assert!(interface["not_ip_kinds"]["ARP"].as_u64() >= Some(1), "{interface}");
     let (status, _) = logger.end_by("INT");
     assert_eq!(status.and_then(|s| s.code()), Some(0));
 }

@@ -12,8 +12,10 @@ mod lcores;
 mod link;
 mod live;
 mod logger;
+mod made;
 mod peer;
 mod refused;
+mod softflowd;
 mod stepped;
 #[path = "../support/mod.rs"]
 mod support;

@@ -97,7 +97,7 @@ fn a_stepped_clock_loses_no_flow_and_lets_no_time_run_backwards() {
     ahead.set(HOUR);
     bench.send(11, 10);
     sending.until("flows age, and records follow the clock", |r| {
-        (1..21).all(|n| ended(r, n)) && of(r, 0).iter().any(|r| is_ahead(ns(r, "first"), HOUR))
+        (1..21).all(|n| ended(r, n)) && of(r, 0).iter().any(|r| is_ahead(ns(r, "first_unix_ns"), HOUR))
     });
     let before = active(&records(&json));
     ahead.set(-HOUR);
@@ -109,7 +109,7 @@ fn a_stepped_clock_loses_no_flow_and_lets_no_time_run_backwards() {
 
     let records = records(&json);
     assert_eq!(sum(&records, "packets"), sending.sent + 40, "{said}");
-    assert!(records.iter().all(|r| ns(r, "first") <= ns(r, "last")), "{records:#?}");
+    assert!(records.iter().all(|r| ns(r, "first_unix_ns") <= ns(r, "last_unix_ns")), "{records:#?}");
     let long = of(&records, 0);
     assert_eq!(sum(&long, "packets"), sending.sent);
     // Nothing may have come of it since it was cut last.
@@ -117,15 +117,15 @@ fn a_stepped_clock_loses_no_flow_and_lets_no_time_run_backwards() {
         long.iter().all(|r| r["end"] == "active" || r == &long[long.len() - 1] && r["end"] == "forced"),
         "{long:#?}"
     );
-    assert!(long.windows(2).all(|w| ns(&w[0], "last") < ns(&w[1], "first")), "{long:#?}");
+    assert!(long.windows(2).all(|w| ns(&w[0], "last_unix_ns") < ns(&w[1], "first_unix_ns")), "{long:#?}");
     // No record has an hour in it.
-    let seen: u64 = long.iter().map(|r| ns(r, "last") - ns(r, "first")).sum();
+    let seen: u64 = long.iter().map(|r| ns(r, "last_unix_ns") - ns(r, "first_unix_ns")).sum();
     assert!(Duration::from_nanos(seen) < begun.elapsed(), "{long:#?}");
     // Those that begin by a clock are told by it; the second in which it was stepped is in doubt.
     for (flows, seconds) in [(1..11, 0), (31..41, -HOUR)] {
         for n in flows {
             let [one] = &of(&records, n)[..] else { panic!("flow {n} in {records:#?}") };
-            assert!(is_ahead(ns(one, "first"), seconds), "{one}");
+            assert!(is_ahead(ns(one, "first_unix_ns"), seconds), "{one}");
         }
     }
     // The collector has the same, in the milliseconds it keeps.
@@ -133,7 +133,12 @@ fn a_stepped_clock_loses_no_flow_and_lets_no_time_run_backwards() {
         .iter()
         .map(|r| {
             let ms = |what| ns(r, what) / 1_000_000;
-            (r["src"].as_str().unwrap().to_owned(), ms("first"), ms("last"), ns(&r["forward"], "packets"))
+            (
+                r["src"].as_str().unwrap().to_owned(),
+                ms("first_unix_ns"),
+                ms("last_unix_ns"),
+                ns(&r["forward"], "packets"),
+            )
         })
         .collect();
     let ms = |text: &String| text.replace('.', "").parse::<u64>().unwrap_or_else(|e| panic!("{text}: {e}"));

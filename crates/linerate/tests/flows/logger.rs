@@ -128,11 +128,11 @@ pub fn totals() -> Totals {
 pub fn row(n: u8) -> Row {
     let (dport, protocol) = if n.is_multiple_of(3) { (53, 17) } else { (443, 6) };
     let addresses = Addresses::V4 { src: Ipv4Addr::new(192, 0, 2, n), dst: Ipv4Addr::new(198, 51, 100, 1) };
-    let key = Key { addresses, sport: 40_000, dport, protocol, port: 0, scope: 0 };
-    let way = Way { packets: 1000 - u64::from(n), bytes: 1000 + u64::from(n) };
+    let key = Key { addresses, sport: 40_000, dport, protocol, port: 0, scope: None };
+    let way = Way { packets: 1000 - u64::from(n), ip_bytes: 0, frame_bytes: 1000 + u64::from(n), tcp_flags: 2 };
     let (first, last) = (AT - 5_000_000_000, AT);
     let back = Way::default();
-    let record = Record { key, ingress: 0, tos: 0, tcp_flags: 2, forward: way, back, first, last, end: None };
+    let record = Record { key, ingress: 0, tos: 0, forward: way, back, first, last, end: None };
     Row { record, packet_rate: 1.5, bit_rate: 1000.0 }
 }
 
@@ -146,7 +146,7 @@ fn top(by: By, limit: usize, filter: &Filter) -> Page {
     let mut flows: Vec<Row> = (1..=30).map(row).filter(holds).collect();
     flows.sort_by_key(|r| match by {
         By::Packets | By::PacketRate => u64::MAX - r.record.forward.packets,
-        By::Bytes | By::BitRate => u64::MAX - r.record.forward.bytes,
+        By::Bytes | By::BitRate => u64::MAX - r.record.forward.frame_bytes,
     });
     let matching = Some(flows.len() as u64);
     flows.truncate(limit);

@@ -42,13 +42,14 @@ type End = (IpAddr, u16);
 /// A flow, its lower end first: ends, protocol, and ICMP's type and code (of the request, for an answer).
 type Key = (End, End, u8, u16);
 
-/// Frames and bytes from the lower end and from the higher, all TCP flags seen, and the times of the first frame and of the
+/// Frames, their bytes and IP bytes from the lower end and from the higher, all TCP flags seen, and the times of the first frame and of the
 /// last, in ns since the Unix epoch.
 #[derive(Debug, Clone, PartialEq)]
 struct Count {
     frames: [u64; 2],
     bytes: [u64; 2],
-    flags: u8,
+    ip_bytes: [u64; 2],
+    flags: u16,
     span: Span,
 }
 
@@ -61,7 +62,7 @@ fn join(a: &mut Span, b: Span) {
 
 impl Default for Count {
     fn default() -> Self {
-        Self { frames: [0; 2], bytes: [0; 2], flags: 0, span: NEVER }
+        Self { frames: [0; 2], bytes: [0; 2], ip_bytes: [0; 2], flags: 0, span: NEVER }
     }
 }
 
@@ -94,26 +95,29 @@ fn tshark(capture: &Path, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Adds `n` frames from `src` to `dst`, with `bytes` bytes in all.
+/// Adds `n` frames from `src` to `dst`, with `bytes` bytes in all, of which `ip_bytes` are of IP packets.
 fn add(
     flows: &mut BTreeMap<Key, Count>,
     (src, dst): (End, End),
     (protocol, icmp): (u8, u16),
-    (n, bytes): (u64, u64),
+    [n, bytes, ip_bytes]: [u64; 3],
     span: Span,
 ) {
     let way = usize::from(dst < src);
     let count = flows.entry((src.min(dst), src.max(dst), protocol, icmp)).or_default();
     count.frames[way] += n;
     count.bytes[way] += bytes;
+    count.ip_bytes[way] += ip_bytes;
     join(&mut count.span, span);
 }
 
 /// Every flow of the capture, frame by frame as tshark reads it, and how many frames are not IP.
 fn by_fields(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
-    const FIELDS: [&str; 16] = [
+    const FIELDS: [&str; 18] = [
         "frame.time_epoch",
-        "frame.cap_len",
+        "frame.len",
+        "ip.len",
+        "ipv6.plen",
         "ip.src",
         "ip.dst",
         "ip.proto",
@@ -159,10 +163,12 @@ fn by_fields(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
         };
         let ends = ((src, ports[0]), (dst, ports[1]));
         let time = ns(field("frame.time_epoch"));
-        add(&mut flows, ends, (protocol, icmp), (1, field("frame.cap_len").parse().unwrap()), (time, time));
+        // The length of IPv6 is without its header.
+        let ip_bytes = field("ip.len").parse().unwrap_or_else(|_| 40 + field("ipv6.plen").parse::<u64>().unwrap());
+        add(&mut flows, ends, (protocol, icmp), [1, field("frame.len").parse().unwrap(), ip_bytes], (time, time));
         if protocol == TCP {
             let flags = u16::from_str_radix(field("tcp.flags").trim_start_matches("0x"), 16).unwrap();
-            flows.get_mut(&(ends.0.min(ends.1), ends.0.max(ends.1), TCP, 0)).unwrap().flags |= flags as u8;
+            flows.get_mut(&(ends.0.min(ends.1), ends.0.max(ends.1), TCP, 0)).unwrap().flags |= flags & 0x1ff;
         }
     }
     (flows, other)
@@ -224,10 +230,11 @@ fn logged(capture: &Path) -> (BTreeMap<Key, Count>, u64) {
         let (a, b) = ((src, sport), (dst, dport));
         for (way, ends) in [("forward", (a, b)), ("back", (b, a))] {
             let count = |what: &str| number(&record[way][what]);
-            let span = (number(&record["first"]), number(&record["last"]));
-            add(&mut flows, ends, (protocol, icmp), (count("packets"), count("bytes")), span);
+            let span = (number(&record["first_unix_ns"]), number(&record["last_unix_ns"]));
+            add(&mut flows, ends, (protocol, icmp), [count("packets"), count("frame_bytes"), count("ip_bytes")], span);
         }
-        flows.get_mut(&(a.min(b), a.max(b), protocol, icmp)).unwrap().flags |= small("tcp_flags") as u8;
+        let flags = number(&record["forward"]["tcp_flags"]) | number(&record["back"]["tcp_flags"]);
+        flows.get_mut(&(a.min(b), a.max(b), protocol, icmp)).unwrap().flags |= flags as u16;
     }
     (flows, ending.not_ip)
 }

@@ -57,6 +57,22 @@ fn a_load_that_is_not_offered_is_beyond_the_tester() {
 }
 
 #[test]
+fn a_slice_trial_that_was_short_or_unclear_is_repeated_within_its_bound() {
+    let mut attempts = Attempts::new(10);
+    let rulings: Vec<Ruling> = [7e5, 8e5, 6e5].map(|fps| attempts.short(Fps::from_raw(fps))).into();
+    let beyond = Ruling::BeyondTester { most_offered: Fps::from_raw(8e5), disturbed: false };
+    assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, beyond], "the most that any of them offered");
+    let mut attempts = Attempts::new(2);
+    let rulings: Vec<Ruling> = (0..3).map(|_| attempts.unclear(&trial(&[]))).collect();
+    let given_up = GivenUp::Unclear { trials: 3, load: Fps::from_raw(1e6) };
+    assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, Ruling::GiveUp(given_up)]);
+    // Both count against the one bound.
+    let mut attempts = Attempts::new(1);
+    assert_eq!(attempts.short(Fps::from_raw(7e5)), Ruling::Repeat);
+    assert!(matches!(attempts.unclear(&trial(&[])), Ruling::GiveUp(GivenUp::Unclear { trials: 2, .. })));
+}
+
+#[test]
 fn few_repeats_are_enough_to_give_up() {
     let most_offered = Fps::from_raw(8e5);
     let first = |max_repeats, trial: &TrialRecord| Attempts::new(max_repeats).rule(trial, None);

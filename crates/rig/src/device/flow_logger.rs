@@ -1,6 +1,7 @@
 //! The flow logger over DPDK ports: one loop and one table for each lcore, and what other threads read of them.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -11,8 +12,9 @@ use dataplane::{
 };
 use dpdk::{Eal, Port, RxQueue, SharedWords, Tsc, TxQueue};
 use flow::{
-    decode::DecodeSpec,
+    decode::{DecodeSpec, NotIp},
     export::{ExportEvent, Exporter, Records, SinkStats},
+    ipfix,
     protocol::{ExportTotals, Interface, Sink, TableTotals, Totals},
     table::{table, EndedReader, Prefetch, Reader, TableSpec, Timebase},
     Record, Source,
@@ -75,7 +77,7 @@ pub struct Logger {
 }
 
 impl Logger {
-    /// Builds the loops over these open ports, whose transmit queue `n` is for lcore `n`.
+    /// Builds the loops over these open ports, which `interfaces` names for collectors and whose transmit queue `n` is for lcore `n`.
     ///
     /// # Errors
     ///
@@ -85,6 +87,7 @@ impl Logger {
         spec: &LogSpec,
         mut ports: Vec<Port>,
         names: &[String],
+        interfaces: Vec<ipfix::Port>,
         polled: &[Polled],
     ) -> Result<Self, Failure> {
         let clock = Tsc::new(eal);
@@ -113,6 +116,7 @@ impl Logger {
             is_captured: captured.is_some(),
             begun: Instant::now(),
             names: names.to_vec(),
+            interfaces,
             readers: Mutex::new(readers),
             counters,
             seen: Mutex::default(),
@@ -167,6 +171,12 @@ impl Records for Ended {
     }
 }
 
+/// The kinds of frames other than IP that came, by name.
+fn kinds(counts: &[u64; NotIp::KINDS]) -> BTreeMap<String, u64> {
+    let came = NotIp::ALL.into_iter().zip(counts).filter(|(_, n)| **n > 0);
+    came.map(|(kind, n)| (kind.name().to_owned(), *n)).collect()
+}
+
 /// What the driver and the loops said about a port when it was last read.
 #[derive(Debug, Clone, Copy, Default)]
 struct PortSeen {
@@ -184,6 +194,7 @@ pub struct Logged {
     is_captured: bool,
     begun: Instant,
     names: Vec<String>,
+    interfaces: Vec<ipfix::Port>,
     readers: Mutex<Vec<Reader<SharedWords>>>,
     /// By lcore, by port.
     counters: Vec<Vec<Arc<PortCounters>>>,
@@ -263,6 +274,11 @@ impl Logged {
         lines.collect()
     }
 
+    /// The ports as collectors see them.
+    pub fn interfaces(&self) -> &[ipfix::Port] {
+        &self.interfaces
+    }
+
     fn interface(&self, port: usize, name: &str) -> Interface {
         let mut counts = PortCounts::default();
         self.counters.iter().filter_map(|lcore| lcore.get(port)).for_each(|c| counts += c.read());
@@ -270,9 +286,11 @@ impl Logged {
         Interface {
             port: port as u8,
             name: name.to_owned(),
+            index: self.interfaces.get(port).map_or(0, |interface| interface.index),
             packets: counts.packets,
             bytes: counts.bytes,
-            not_ip: counts.not_ip,
+            not_ip: counts.not_ip.iter().sum(),
+            not_ip_kinds: kinds(&counts.not_ip),
             malformed: counts.malformed,
             missed: seen.missed,
             tx_dropped: seen.tx_dropped,

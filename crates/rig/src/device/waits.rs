@@ -81,6 +81,12 @@ mod tests {
         assert_eq!(away, [(1_000_000, 2_000_000), (3_000_000, 4_000_000)]);
         assert_eq!(longest, 700_000);
         assert_eq!(absences(&[], HZ), (Vec::new(), 0));
+        // A thread that ran for less than that is busy if it wanted to run: what it waited counts with what it ran.
+        let starved = [reading(0, &[(0, 0)]), reading(1_000_000, &[(300_000, 700_000)])];
+        assert_eq!(absences(&starved, HZ).1, 700_000);
+        // The product of both is not their sum: a thread that ran once and waited for little is idle.
+        let idle = [reading(0, &[(0, 0)]), reading(1_000_000, &[(2_000, 2_000)])];
+        assert_eq!(absences(&idle, HZ).1, 0);
     }
 
     #[test]

@@ -3,35 +3,38 @@
 use flow::decode;
 use serde::{de, Deserialize, Deserializer, Serialize};
 
-/// On or off.
+/// Whether both directions of a conversation are one flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OnOff {
-    /// On.
+pub enum Biflow {
+    /// Unless records go to a collector: many read only the forward direction of a biflow.
+    Auto,
+    /// Always.
     On,
-    /// Off.
+    /// Never.
     Off,
 }
 
-impl<'de> Deserialize<'de> for OnOff {
+impl<'de> Deserialize<'de> for Biflow {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_str(OnOffText)
+        from.deserialize_str(BiflowText)
     }
 }
 
-struct OnOffText;
+struct BiflowText;
 
-impl de::Visitor<'_> for OnOffText {
-    type Value = OnOff;
+impl de::Visitor<'_> for BiflowText {
+    type Value = Biflow;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("\"on\" or \"off\"")
+        f.write_str("\"auto\", \"on\" or \"off\"")
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<OnOff, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Biflow, E> {
         match text {
-            "on" => Ok(OnOff::On),
-            "off" => Ok(OnOff::Off),
+            "auto" => Ok(Biflow::Auto),
+            "on" => Ok(Biflow::On),
+            "off" => Ok(Biflow::Off),
             _ => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
         }
     }

@@ -8,7 +8,7 @@ use flow::table::TableFull;
 use rig::MemoryChoice;
 use serde::{de, Deserialize, Deserializer, Serialize};
 
-use super::choices::{Distinguish, Layer, OnOff};
+use super::choices::{Biflow, Distinguish, Layer};
 use crate::config::RenamedKey;
 
 /// Where clients read flows by default.
@@ -47,15 +47,23 @@ pub struct Config {
     /// What happens to a new flow when its table has no room.
     pub table_full: TableFull,
     /// Whether both directions of a conversation are one flow (RFC 5103).
-    pub biflow: OnOff,
+    pub biflow: Biflow,
     /// The packet inside MPLS labels, or none.
     pub mpls: Layer,
     /// The frame inside VXLAN, or the tunnel.
     pub vxlan: Layer,
     /// UDP port of VXLAN.
     pub vxlan_port: u16,
+    /// The packet inside GRE, or the tunnel.
+    pub gre: Layer,
+    /// The packet inside IPv4 or IPv6, or the tunnel.
+    pub ipip: Layer,
+    /// The packet inside GTP-U, or the tunnel.
+    pub gtpu: Layer,
     /// What distinguishes flows besides their 5-tuple.
     pub distinguish: Distinguish,
+    /// Which frames are counted in flows; empty: all.
+    pub sample: String,
     /// Where clients read flows; `off`: nowhere.
     pub listen: String,
     /// File of the token; empty: clients need none.
@@ -64,8 +72,10 @@ pub struct Config {
     pub tls_cert: PathBuf,
     /// Private key.
     pub tls_key: PathBuf,
-    /// Collectors.
+    /// Collectors of IPFIX.
     pub ipfix: Vec<String>,
+    /// Collectors of NetFlow v9.
+    pub netflow9: Vec<String>,
     /// Observation domain of IPFIX; absent: derived from the name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<u32>,
@@ -107,16 +117,21 @@ impl Default for Config {
             idle: "30s".into(),
             active: "5m".into(),
             table_full: TableFull::DropNew,
-            biflow: OnOff::On,
+            biflow: Biflow::Auto,
             mpls: Layer::Inner,
             vxlan: Layer::Outer,
             vxlan_port: 4789,
+            gre: Layer::Outer,
+            ipip: Layer::Outer,
+            gtpu: Layer::Outer,
             distinguish: Distinguish::None,
+            sample: String::new(),
             listen: LISTEN.into(),
             token_file: PathBuf::new(),
             tls_cert: PathBuf::new(),
             tls_key: PathBuf::new(),
             ipfix: Vec::new(),
+            netflow9: Vec::new(),
             domain: None,
             json: Vec::new(),
             metrics: "off".into(),
@@ -185,7 +200,7 @@ mod tests {
         insta::assert_snapshot!(refused("idle = \"3s\"\ndirections = \"apart\""), @r#"line 2: directions = "apart" is now biflow = "off""#);
         insta::assert_snapshot!(refused("full = \"refuse\""), @r#"line 1: full = "refuse" is now table_full = "drop-new""#);
         insta::assert_snapshot!(refused("table_full = \"panic\""), @"line 1: table_full: unknown variant `panic`, expected `drop-new` or `evict`");
-        insta::assert_snapshot!(refused("biflow = true"), @r#"line 1: biflow: invalid type: boolean `true`, expected "on" or "off""#);
+        insta::assert_snapshot!(refused("biflow = true"), @r#"line 1: biflow: invalid type: boolean `true`, expected "auto", "on" or "off""#);
         insta::assert_snapshot!(refused("idle = 30"), @r#"line 1: idle: invalid type: integer `30`, expected a time in quotes, such as "30s""#);
     }
 }

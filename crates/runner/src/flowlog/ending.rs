@@ -63,8 +63,10 @@ pub fn table_totals(totals: &Totals) -> String {
         ));
     }
     for port in totals.interfaces.iter().filter(|p| p.not_ip + p.malformed + p.missed + p.tx_dropped > 0) {
+        let kinds: Vec<String> = port.not_ip_kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+        let kinds = if kinds.is_empty() { String::new() } else { format!(" ({})", kinds.join(", ")) };
         text.push_str(&format!(
-            "port {} ({}): {} not IP, {} malformed, {} missed, {} not passed on\n",
+            "port {} ({}): {} not IP{kinds}, {} malformed, {} missed, {} not passed on\n",
             port.port, port.name, port.not_ip, port.malformed, port.missed, port.tx_dropped
         ));
     }

@@ -3,12 +3,13 @@
 mod choices;
 mod config;
 mod ending;
+mod interfaces;
 mod run;
 mod serving;
 mod sinks;
 mod spec;
 
-pub use choices::{Distinguish, Layer, OnOff};
+pub use choices::{Biflow, Distinguish, Layer};
 pub use config::{Config, RENAMED_KEYS};
 pub use flow::table::TableFull;
 pub use run::run;

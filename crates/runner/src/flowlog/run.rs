@@ -68,8 +68,15 @@ fn log(
              reach the same queue. Where they do not, each direction is recorded as a flow",
         );
     }
+    if spec.are_ways_apart() {
+        note(
+            "each record has one direction, since many collectors read no more of a biflow (RFC 5103); --biflow on joins \
+             both, for collectors that do",
+        );
+    }
+    let interfaces = spec.interfaces();
     let Logger { mut loops, ports, logged, ended } =
-        Logger::new(eal, &spec.logger(), ports, &config.ports, &spec.polled)?;
+        Logger::new(eal, &spec.logger(), ports, &config.ports, interfaces, &spec.polled)?;
     logged.look(&ports, &[]);
     let name = Some(config.name.as_str()).filter(|name| !name.is_empty());
     let (server, requests) = Server::start("flowlog", name)?;

@@ -56,6 +56,8 @@ impl Serving {
             domain: config.domain.unwrap_or_else(|| domain(name)),
             biflow: spec.is_biflow(),
             distinguish: config.distinguish.into(),
+            ports: logged.interfaces().to_vec(),
+            sampling: spec.sampling,
             queue: (spec.flows * spec.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()
         };

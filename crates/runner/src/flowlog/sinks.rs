@@ -9,7 +9,7 @@ use flow::export::{FileSpec, SinkSpec, UdpSpec};
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
 
 /// Sizes of UDP messages: what the templates need, and what a datagram holds.
-const MESSAGES: std::ops::RangeInclusive<usize> = 768..=65_507;
+const MESSAGES: std::ops::RangeInclusive<usize> = 1200..=65_507;
 
 /// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]` or `tcp://HOST:PORT`.
 pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
@@ -18,14 +18,27 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
     let form =
-        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500] or tcp://HOST:PORT, an IPv6 address in brackets";
+        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on] or tcp://HOST:PORT, an IPv6 address in brackets";
     match (sink.ok_or_else(|| at(form))?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
             options.split(',').try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
         }
-        (_, Some(_)) => Err(at("rate, refresh and mtu are for udp:// only")),
+        (_, Some(_)) => Err(at("rate, refresh, mtu and names are for udp:// only")),
     }
+}
+
+/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]`: NetFlow v9 has no TCP.
+pub fn netflow9(text: &str) -> Result<SinkSpec, Failure> {
+    let at = |why: &str| Failure::usage(format!("netflow9 {text:?}: {why}"));
+    let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
+    let to = url.strip_prefix("udp://").and_then(|to| format!("netflow9:{to}").parse().ok());
+    let Some(SinkSpec::Udp(to)) = to else {
+        return Err(at(
+            "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], an IPv6 address in brackets",
+        ));
+    };
+    options.into_iter().flat_map(|options| options.split(',')).try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
 }
 
 /// Applies one option; the error says what is legal.
@@ -44,10 +57,12 @@ fn udp_option(to: UdpSpec, option: &str) -> Result<UdpSpec, &'static str> {
             let headers = if to.address.starts_with('[') { 48 } else { 28 };
             let bytes = value.parse::<usize>().ok().and_then(|mtu| mtu.checked_sub(headers));
             let bytes = bytes.filter(|bytes| MESSAGES.contains(bytes));
-            let legal = "mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500";
+            let legal = "mtu must be the path's largest IP packet in bytes, 1248 to 65535, such as 1500";
             Ok(UdpSpec { message_bytes: Some(bytes.ok_or(legal)?), ..to })
         }
-        _ => Err("options must be rate=RECORDS, refresh=TIME or mtu=BYTES"),
+        Some(("names", "on")) => Ok(UdpSpec { names: true, ..to }),
+        Some(("names", "off")) => Ok(UdpSpec { names: false, ..to }),
+        _ => Err("options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off"),
     }
 }
 
@@ -147,7 +162,7 @@ mod tests {
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
             assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
-        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500] or tcp://HOST:PORT, an IPv6 address in brackets"#);
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on] or tcp://HOST:PORT, an IPv6 address in brackets"#);
     }
 
     #[test]
@@ -178,11 +193,11 @@ mod tests {
         ipfix "udp://a:1,rate=1G": rate must be 100 to 100M records a second, such as 200k, or unlimited
         ipfix "udp://a:1,rate=": rate must be 100 to 100M records a second, such as 200k, or unlimited
         ipfix "udp://a:1,refresh=0s": refresh must be a time, 1s to 1d, such as 60s
-        ipfix "udp://a:1,mtu=600": mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500
-        ipfix "udp://a:1,mtu=65536": mtu must be the path's largest IP packet in bytes, 816 to 65535, such as 1500
-        ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME or mtu=BYTES
-        ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME or mtu=BYTES
-        ipfix "tcp://a:1,rate=1k": rate, refresh and mtu are for udp:// only
+        ipfix "udp://a:1,mtu=600": mtu must be the path's largest IP packet in bytes, 1248 to 65535, such as 1500
+        ipfix "udp://a:1,mtu=65536": mtu must be the path's largest IP packet in bytes, 1248 to 65535, such as 1500
+        ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off
+        ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off
+        ipfix "tcp://a:1,rate=1k": rate, refresh, mtu and names are for udp:// only
         "#);
     }
 

@@ -9,15 +9,16 @@ use std::{
 use dataplane::TxPolicy;
 use dpdk::PortSpec;
 use failure::Failure;
-use flow::{decode::DecodeSpec, export::SinkSpec, serve::token_from_file, table::TableSpec};
+use flow::{decode::DecodeSpec, export::SinkSpec, ipfix, serve::token_from_file, table::TableSpec, Sampling};
 use rig::{
     device::{LogSpec, Polled, NODE_SAMPLE},
     MachineOptions,
 };
 
 use super::{
-    choices::OnOff,
+    choices::Biflow,
     config::{Config, LISTEN},
+    interfaces::interfaces,
     sinks,
 };
 use crate::{
@@ -53,6 +54,8 @@ pub struct FlowlogSpec {
     pub metrics: Option<SocketAddr>,
     /// Where ended flows go.
     pub sinks: Vec<SinkSpec>,
+    /// Which frames are counted in flows; `None`: all.
+    pub sampling: Option<Sampling>,
     /// The token that clients must send.
     pub token: Option<String>,
     /// When frames leave.
@@ -109,6 +112,7 @@ impl FlowlogSpec {
         };
         let token = token(&config.token_file)?;
         let sinks = config.ipfix.iter().map(|text| sinks::collector(text));
+        let sinks = sinks.chain(config.netflow9.iter().map(|text| sinks::netflow9(text)));
         let sinks = sinks.chain(config.json.iter().map(|text| sinks::file(text))).collect::<Result<Vec<_>, _>>()?;
         let sinks = sinks::once_each(sinks)?;
         let listen = address("listen", &config.listen)?;
@@ -126,7 +130,15 @@ impl FlowlogSpec {
         if config.vxlan_port == 0 {
             return Err(Failure::usage("vxlan_port 0: must be 1 to 65535"));
         }
+        if config.biflow == Biflow::On && !config.netflow9.is_empty() {
+            return Err(Failure::usage(
+                "biflow on: NetFlow v9 has no records of two directions: send IPFIX (--ipfix), or leave --biflow out",
+            ));
+        }
+        let sampling = Some(config.sample.as_str()).filter(|text| !text.is_empty());
+        let sampling = sampling.map(|text| text.parse().map_err(|e| Failure::usage(format!("sample: {e}"))));
         Ok(Self {
+            sampling: sampling.transpose()?,
             sinks,
             cpus: placed.cpus,
             polled,
@@ -158,6 +170,10 @@ impl FlowlogSpec {
                 mpls: self.config.mpls.into(),
                 vxlan: self.config.vxlan.into(),
                 vxlan_port: self.config.vxlan_port,
+                gre: self.config.gre.into(),
+                ipip: self.config.ipip.into(),
+                gtpu: self.config.gtpu.into(),
+                sampling: self.sampling,
                 distinguish: self.config.distinguish.into(),
                 biflow: self.is_biflow(),
             },
@@ -179,7 +195,23 @@ impl FlowlogSpec {
 
     /// Whether both directions of a conversation are one flow.
     pub fn is_biflow(&self) -> bool {
-        self.config.biflow == OnOff::On
+        let collectors = self.config.ipfix.len() + self.config.netflow9.len();
+        match self.config.biflow {
+            Biflow::Auto => collectors == 0,
+            Biflow::On => true,
+            Biflow::Off => false,
+        }
+    }
+
+    /// Whether directions are apart only because records go to a collector.
+    pub fn are_ways_apart(&self) -> bool {
+        self.config.biflow == Biflow::Auto && !self.is_biflow()
+    }
+
+    /// The ports as collectors see them.
+    pub fn interfaces(&self) -> Vec<ipfix::Port> {
+        let count = self.ports.len();
+        interfaces(&self.config.ports, &self.ports, |port| dataplane::flowlog::egress(port, count, self.config.reflect))
     }
 
     /// Whether the directions of a biflow may be polled by different lcores.

@@ -2,7 +2,7 @@
 
 use etherparse::{PacketBuilder, TcpHeader};
 
-use crate::{decode::*, Addresses, Distinguish, Key};
+use crate::{decode::*, Addresses, Distinguish, Facts, Key};
 
 pub const A4: [u8; 4] = [198, 18, 0, 1];
 pub const B4: [u8; 4] = [198, 19, 3, 9];
@@ -102,10 +102,34 @@ pub fn kinds() -> Vec<(&'static str, Vec<u8>)> {
         ("pseudowire, no control word", ether(0x8847, &mpls(&[16], &plain6()))),
         ("vxlan", ether(0x800, &ip4(B4, A4, 17, &vxlan(5000, &plain())))),
         ("vxlan6", ether(0x86dd, &ip6(B6, A6, 17, &vxlan(5000, &tagged(&plain(), &[(0x8100, 7)]))))),
-        ("gre", ether(0x800, &ip4(A4, B4, 47, &[0; 30]))),
+        ("gre", ether(0x800, &ip4(B4, A4, 47, &[&[0, 0, 8, 0][..], &ip4(A4, B4, 17, &udp(7, 8, &[]))].concat()))),
+        (
+            "gre with a frame",
+            ether(0x86dd, &ip6(B6, A6, 47, &[&[0x20, 0, 0x65, 0x58, 0, 0, 0, 9][..], &plain()].concat())),
+        ),
+        ("ip in ip", ether(0x800, &ip4(B4, A4, 41, &six))),
+        ("gtp-u", ether(0x800, &ip4(B4, A4, 17, &gtpu(&[], &four)))),
+        ("gtp-u, extended", ether(0x86dd, &ip6(B6, A6, 17, &gtpu(&[0, 1, 0, 0x85, 1, 0, 9, 0], &six)))),
+        ("pppoe", ether(0x8864, &pppoe(0x21, &four))),
+        ("pppoe6", tagged(&ether(0x8864, &pppoe(0x57, &six)), &[(0x9100, 3), (0x8100, 4)])),
+        ("pppoe, short", ether(0x8864, &[&[0x11, 0, 0, 7, 0, 1, 0x21][..], &four].concat())),
+        ("lcp", ether(0x8864, &pppoe(0xc021, &[1, 1, 0, 4]))),
         ("arp", ether(0x806, &[0; 46])),
         ("llc", ether(38, &[0x42; 46])),
     ]
+}
+
+/// A user's packet in UDP; the optional fields, with extension headers, are given.
+pub fn gtpu(optional: &[u8], packet: &[u8]) -> Vec<u8> {
+    let length = (optional.len() + packet.len()) as u16;
+    let first = if optional.is_empty() { 0x30 } else { 0x34 };
+    let header = [&[first, 255][..], &length.to_be_bytes(), &[0, 0, 0, 77], optional, packet].concat();
+    udp(50_000, 2152, &header)
+}
+
+pub fn pppoe(protocol: u16, packet: &[u8]) -> Vec<u8> {
+    let length = packet.len() as u16 + 2;
+    [&[0x11, 0, 0, 1][..], &length.to_be_bytes(), &protocol.to_be_bytes(), packet].concat()
 }
 
 pub fn decoders() -> Vec<Decoder> {
@@ -113,7 +137,8 @@ pub fn decoders() -> Vec<Decoder> {
     for biflow in [false, true] {
         for layer in [Layer::Outer, Layer::Inner] {
             for distinguish in [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label] {
-                all.push(Decoder::new(DecodeSpec { mpls: layer, vxlan: layer, distinguish, biflow, ..inner() }));
+                let tunnels = if layer == Layer::Inner { inner() } else { DecodeSpec::default() };
+                all.push(Decoder::new(DecodeSpec { mpls: layer, distinguish, biflow, ..tunnels }));
             }
         }
     }
@@ -121,7 +146,8 @@ pub fn decoders() -> Vec<Decoder> {
 }
 
 pub fn inner() -> DecodeSpec {
-    DecodeSpec { vxlan: Layer::Inner, ..DecodeSpec::default() }
+    let inner = Layer::Inner;
+    DecodeSpec { vxlan: inner, gre: inner, ipip: inner, gtpu: inner, ..DecodeSpec::default() }
 }
 
 /// The same of both versions.
@@ -129,26 +155,28 @@ pub fn inner() -> DecodeSpec {
 pub struct Ip {
     pub key: Key,
     pub tos: u8,
-    pub tcp_flags: u8,
+    pub tcp_flags: u16,
     pub reversed: bool,
     pub bytes: u32,
+    pub ip_bytes: u32,
 }
 
 pub fn ip(decoded: Decoded) -> Option<Ip> {
     match decoded {
-        Decoded::Ip4(Packet4 { key, bytes, tos, tcp_flags, reversed }) => {
-            Some(Ip { key: key.into(), tos, tcp_flags, reversed, bytes })
-        }
-        Decoded::Ip6(Packet6 { key, bytes, tos, tcp_flags, reversed }) => {
-            Some(Ip { key: key.into(), tos, tcp_flags, reversed, bytes })
-        }
-        Decoded::NotIp | Decoded::Malformed => None,
+        Decoded::Ip4(Packet4 { key, facts }) => Some(of(key.into(), facts.into())),
+        Decoded::Ip6(Packet6 { key, facts }) => Some(of(key.into(), facts.into())),
+        Decoded::NotIp(_) | Decoded::Malformed => None,
     }
+}
+
+fn of(key: Key, facts: Facts) -> Ip {
+    let Facts { frame_bytes: bytes, ip_bytes, tos, tcp_flags, reversed } = facts;
+    Ip { key, tos, tcp_flags, reversed, bytes, ip_bytes }
 }
 
 pub fn key4(sport: u16, dport: u16, protocol: u8) -> Key {
     let addresses = Addresses::V4 { src: A4.into(), dst: B4.into() };
-    Key { addresses, sport, dport, protocol, port: 0, scope: 0 }
+    Key { addresses, sport, dport, protocol, port: 0, scope: None }
 }
 
 pub fn key6(sport: u16, dport: u16, protocol: u8) -> Key {

@@ -18,18 +18,19 @@ fn key(spec: DecodeSpec, frame: &[u8]) -> Key {
 fn every_kind_has_its_key() {
     for (name, frame) in kinds() {
         let want = match name {
-            "udp" | "vlan" | "pseudowire" | "vxlan" | "vxlan6" => key4(1234, 53, 17),
+            "udp" | "vlan" | "pseudowire" | "vxlan" | "vxlan6" | "gre with a frame" => key4(1234, 53, 17),
             "tcp6" | "qinq" | "pseudowire, no control word" => key6(1234, 53, 6),
-            "tcp" | "mpls" | "options" => key4(1, 2, 6),
-            "udp6" | "mpls6" | "extensions" => key6(3, 4, 17),
-            "first fragment" => key4(7, 8, 17),
+            "tcp" | "mpls" | "options" | "gtp-u" | "pppoe" | "pppoe, short" => key4(1, 2, 6),
+            "udp6" | "mpls6" | "extensions" | "ip in ip" | "gtp-u, extended" | "pppoe6" => key6(3, 4, 17),
+            "first fragment" | "gre" => key4(7, 8, 17),
             "later fragment" => key4(0, 0, 17),
             "icmp" => key4(0, 8 << 8, 1),
             "icmp6" => key6(0, 129 << 8, 58),
             "sctp" => key4(9, 10, 132),
-            "gre" => key4(0, 0, 47),
             _ => {
-                assert_eq!(Decoder::new(inner()).decode(&frame, 0), Decoded::NotIp, "{name}");
+                let kind = [("arp", NotIp::Arp), ("llc", NotIp::Llc), ("lcp", NotIp::Ppp)];
+                let kind = kind.into_iter().find(|(other, _)| *other == name).map(|(_, kind)| Decoded::NotIp(kind));
+                assert_eq!(Some(Decoder::new(inner()).decode(&frame, 0)), kind, "{name}");
                 continue;
             }
         };
@@ -93,6 +94,55 @@ fn tos_and_flags() {
 }
 
 #[test]
+fn bytes_of_the_packet_and_of_the_frame() {
+    let bytes = |frame: &[u8]| {
+        let read = read(inner(), frame);
+        (read.ip_bytes, read.bytes as usize)
+    };
+    for (packet, kind, len) in
+        [(ip4(A4, B4, 17, &udp(1, 2, &[])), 0x800, 28), (ip6(A6, B6, 6, &tcp(1, 2, 0)), 0x86dd, 60)]
+    {
+        for padding in [0, 1, 60] {
+            let frame = ether(kind, &[&packet[..], &vec![0; padding]].concat());
+            assert_eq!(bytes(&frame), (len, frame.len()));
+            let tagged = tagged(&frame, &[(0x9100, 1), (0x88a8, 2), (0x8100, 3), (0x8100, 4)]);
+            assert_eq!(bytes(&tagged), (len, tagged.len()));
+            // In a tunnel it is the inner packet, and the whole frame.
+            let tunnel = ether(0x800, &ip4(B4, A4, 17, &vxlan(5000, &frame)));
+            assert_eq!(bytes(&tunnel), (len, tunnel.len()));
+            // A capture that holds less of it says how long it was.
+            let cut = ip(Decoder::new(inner()).decode_cut(&frame[..len as usize + 14], frame.len() as u32 + 1000, 0))
+                .unwrap();
+            assert_eq!((cut.ip_bytes, cut.bytes as usize), (len, frame.len() + 1000));
+        }
+        // A length field beyond the frame counts as far as the frame goes.
+        let mut long = ether(kind, &packet);
+        long[if kind == 0x800 { 16 } else { 18 }] = 0x7f;
+        assert_eq!(bytes(&long), (packet.len() as u32, long.len()));
+    }
+    // The kernel of the sender captured it before its NIC cut it into segments: the length is not in it yet.
+    let mut large = ether(0x800, &ip4(A4, B4, 6, &[tcp(1, 2, 16), vec![7; 5000]].concat()));
+    large[16..18].fill(0);
+    assert_eq!((bytes(&large), key(inner(), &large)), ((5040, 5054), key4(1, 2, 6)));
+}
+
+#[test]
+fn the_ninth_flag() {
+    for frame in [ether(0x800, &ip4(A4, B4, 6, &tcp(1, 2, 0xc2))), ether(0x86dd, &ip6(A6, B6, 6, &tcp(1, 2, 0xc2)))] {
+        let at = frame.len() - 20 + 12;
+        let flags = |byte: u8, tags: &[(u16, u16)]| {
+            let mut frame = frame.clone();
+            frame[at] = byte;
+            read(inner(), &tagged(&frame, tags)).tcp_flags
+        };
+        // The three bits above it have no meaning.
+        for tags in [&[][..], &[(0x8100, 1)]] {
+            assert_eq!([0x50, 0x51, 0x5f, 0x5e].map(|byte| flags(byte, tags)), [0xc2, 0x1c2, 0x1c2, 0xc2]);
+        }
+    }
+}
+
+#[test]
 fn padding_is_no_packet() {
     // Three bytes of UDP, and what looks like ports behind them.
     for packet in [ip4(A4, B4, 17, &[1, 2, 3]), ip6(A6, B6, 17, &[1, 2, 3])] {
@@ -119,14 +169,17 @@ fn what_tells_flows_apart() {
     let labels = ether(0x8847, &mpls(&[0xabcde, 17, 18], &tagged(&plain(), &[(0x8100, 6)])));
     for layer in [Layer::Outer, Layer::Inner] {
         // The first that is one: a priority tag is none.
-        assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain(), &tags)), 0x123);
-        assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain6(), &tags)), 0x123);
-        assert_eq!(scope(Distinguish::Vlan, layer, &tunnel), 0x123);
-        assert_eq!(scope(Distinguish::Vni, layer, &tunnel), 5000);
-        assert_eq!(scope(Distinguish::Label, layer, &labels), 0xabcde);
-        assert_eq!(scope(Distinguish::Vlan, layer, &labels), 6);
-        assert_eq!(scope(Distinguish::None, layer, &tunnel), 0);
-        assert_eq!(scope(Distinguish::Vni, layer, &plain()), 0);
+        assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain(), &tags)), Some(0x123));
+        assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain6(), &tags)), Some(0x123));
+        assert_eq!(scope(Distinguish::Vlan, layer, &tunnel), Some(0x123));
+        assert_eq!(scope(Distinguish::Vni, layer, &tunnel), Some(5000));
+        assert_eq!(scope(Distinguish::Label, layer, &labels), Some(0xabcde));
+        assert_eq!(scope(Distinguish::Vlan, layer, &labels), Some(6));
+        assert_eq!(scope(Distinguish::None, layer, &tunnel), None);
+        assert_eq!(scope(Distinguish::Vni, layer, &plain()), None);
+        // A priority tag alone is VLAN 0, which is not the same as no tag.
+        assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain(), &tags[..1])), Some(0));
+        assert_eq!(scope(Distinguish::Vlan, layer, &plain()), None);
     }
 }
 
@@ -142,10 +195,48 @@ fn tunnels_by_choice() {
     other[42] = 0;
     assert_eq!(key(inner(), &other), key4(50_000, 4789, 17));
     let arp = ether(0x800, &ip4(A4, B4, 17, &vxlan(1, &ether(0x806, &[0; 28]))));
-    assert_eq!(Decoder::new(inner()).decode(&arp, 0), Decoded::NotIp);
+    assert_eq!(Decoder::new(inner()).decode(&arp, 0), Decoded::NotIp(NotIp::Tunnel));
     let labels = ether(0x8847, &mpls(&[3], &ip4(A4, B4, 17, &udp(1, 2, &[]))));
-    assert_eq!(Decoder::new(outer).decode(&labels, 0), Decoded::NotIp);
+    assert_eq!(Decoder::new(outer).decode(&labels, 0), Decoded::NotIp(NotIp::Mpls));
     assert_eq!(key(inner(), &labels), key4(1, 2, 17));
+    // Each tunnel by its own choice.
+    let spec = DecodeSpec::default();
+    for (name, want) in [("gre", key4(0, 0, 47)), ("ip in ip", key4(0, 0, 41)), ("gtp-u", key4(50_000, 2152, 17))] {
+        let (_, frame) = kinds().into_iter().find(|(kind, _)| *kind == name).unwrap();
+        let outer = key(spec, &frame);
+        // From B to A.
+        assert_eq!(
+            (outer.protocol, outer.dport, outer.addresses.dst()),
+            (want.protocol, want.dport, want.addresses.src())
+        );
+        assert_ne!(key(inner(), &frame).protocol, 47);
+    }
+    // GRE: every optional field, mirrored frames, and what is not decoded.
+    let inside = ip4(A4, B4, 17, &udp(1, 2, &[]));
+    let gre = |header: &[u8], content: &[u8]| ether(0x800, &ip4(B4, A4, 47, &[header, content].concat()));
+    let optional = [&[0xb0, 0, 8, 0][..], &[0; 12]].concat();
+    assert_eq!(key(inner(), &gre(&optional, &inside)), key4(1, 2, 17));
+    let mirrored = [&[0x10, 0, 0x88, 0xbe][..], &[0; 12]].concat();
+    assert_eq!(key(inner(), &gre(&mirrored, &plain())), key4(1234, 53, 17));
+    assert_eq!(key(inner(), &gre(&[0, 0, 0x88, 0xbe], &plain())), key4(1234, 53, 17));
+    assert_eq!(key(inner(), &gre(&[0, 0, 0x88, 0x47], &mpls(&[9], &inside))), key4(1, 2, 17));
+    for header in [[0x40, 0, 8, 0], [0x20, 1, 0x88, 0x0b], [0, 0, 0x12, 0x34]] {
+        let read = Decoder::new(inner()).decode(&gre(&header, &[0; 40]), 0);
+        assert_eq!(read, Decoded::NotIp(NotIp::Tunnel), "{header:x?}");
+    }
+    // GTP-U: echo requests, another version, extension headers without an end, and none of a length.
+    let in_udp = |message: &[u8]| ether(0x800, &ip4(A4, B4, 17, &udp(2152, 2152, message)));
+    let header = |first, kind| [first, kind, 0, 8, 0, 0, 0, 1];
+    let read = |message: &[u8]| Decoder::new(inner()).decode(&in_udp(message), 0);
+    assert_eq!(read(&[&header(0x32, 1)[..], &[0; 8]].concat()), Decoded::NotIp(NotIp::Tunnel));
+    let outer = |message: &[u8]| ip(read(message)).map(|ip| ip.key);
+    let as_udp = Some(key4(2152, 2152, 17));
+    assert_eq!(outer(&[&header(0x50, 255)[..], &inside].concat()), as_udp);
+    assert_eq!(outer(&[&header(0x34, 255)[..], &[0, 0, 0, 9, 0, 0, 0, 9], &inside].concat()), as_udp);
+    let chain = [&[0, 0, 0, 9][..], &[1, 0, 0, 9].repeat(20), &inside].concat();
+    assert_eq!(read(&[&header(0x34, 255)[..], &chain].concat()), Decoded::NotIp(NotIp::Tunnel));
+    // The number of an extension header counts only where the flag says so.
+    assert_eq!(outer(&[&header(0x32, 255)[..], &[0, 0, 0, 9], &inside].concat()), Some(key4(1, 2, 17)));
     // So deep, and no deeper: then the innermost reached.
     let mut nested = plain6();
     for depth in 1..=TUNNELS + 1 {
@@ -160,11 +251,11 @@ fn bounds_of_stacks_and_chains() {
     let decoder = Decoder::new(inner());
     for tags in 1..6 {
         let frame = tagged(&plain(), &vec![(0x8100, 1); tags]);
-        assert_eq!(decoder.decode(&frame, 0) == Decoded::NotIp, tags > 3, "{tags}");
+        assert_eq!(decoder.decode(&frame, 0) == Decoded::NotIp(NotIp::Tags), tags > 4, "{tags}");
     }
     for labels in 1..20 {
         let frame = ether(0x8847, &mpls(&vec![99; labels], &ip4(A4, B4, 17, &udp(1, 2, &[]))));
-        assert_eq!(decoder.decode(&frame, 0) == Decoded::NotIp, labels > 16, "{labels}");
+        assert_eq!(decoder.decode(&frame, 0) == Decoded::NotIp(NotIp::Mpls), labels > 16, "{labels}");
     }
     for headers in 1..12 {
         let chain = [&[60, 0, 1, 4, 0, 0, 0, 0].repeat(headers - 1)[..], &[17, 0, 1, 4, 0, 0, 0, 0], &udp(3, 4, &[])];
@@ -223,7 +314,7 @@ fn malformed_is_what_claims_to_be_ip() {
     // Of what may be a frame below MPLS, it is not known that it claims anything.
     let mut guess = plain();
     guess[14] = 0;
-    assert_eq!(decoder.decode(&ether(0x8847, &mpls(&[16], &guess)), 0), Decoded::NotIp);
+    assert_eq!(decoder.decode(&ether(0x8847, &mpls(&[16], &guess)), 0), Decoded::NotIp(NotIp::Mpls));
 }
 
 #[test]

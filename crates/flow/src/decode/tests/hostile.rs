@@ -30,7 +30,11 @@ fn any_plain() -> impl Strategy<Value = Vec<u8>> {
         |([a, b], [sport, dport], [tos, flags, pick], more, six)| {
             let upper = match pick % 3 {
                 0 => [tcp(sport, dport, flags), vec![7; more]].concat(),
-                _ => udp(sport, if pick % 3 == 1 { dport } else { 4789 }, &vec![pick; more]),
+                _ => udp(
+                    sport,
+                    if pick % 3 == 1 { dport } else { [4789, 2152][usize::from(pick & 1)] },
+                    &vec![pick; more],
+                ),
             };
             let protocol = if pick % 3 == 0 { 6 } else { 17 };
             if six {
@@ -58,7 +62,7 @@ fn turned(frame: &[u8]) -> Vec<u8> {
 
 /// The fast path and the general path must read a plain frame the same way.
 fn slowly(decoder: &Decoder, frame: &[u8]) -> Decoded {
-    let seen = Seen::new(frame, 1);
+    let seen = Seen::new(frame, frame.len() as u32, 1);
     match frame.get(12..14) {
         Some([8, 0]) => decoder.ip4(&frame[14..], seen),
         Some([0x86, 0xdd]) => decoder.ip6(&frame[14..], seen),
@@ -76,14 +80,15 @@ fn a_frame_cut_short_is_the_same_flow_or_none() {
         // Without biflows: the direction of a biflow depends on the ports.
         for decoder in decoders().into_iter().filter(|decoder| !decoder.spec().biflow) {
             let Some(whole) = ip(decoder.decode(&frame, 1)) else { continue };
-            let outer = Decoder::new(DecodeSpec { vxlan: Layer::Outer, ..*decoder.spec() });
+            let DecodeSpec { mpls, distinguish, .. } = *decoder.spec();
+            let outer = Decoder::new(DecodeSpec { mpls, distinguish, ..DecodeSpec::default() });
             for len in 0..frame.len() {
                 let Some(cut) = ip(decoder.decode(&frame[..len], 1)) else { continue };
                 assert_eq!(cut.bytes, len as u32);
                 if [whole.key, without_ports(whole.key)].contains(&cut.key) {
                     assert!([0, whole.tcp_flags].contains(&cut.tcp_flags) && cut.tos == whole.tos, "{name} {len}");
-                } else if name.starts_with("vxlan") {
-                    // Before the VXLAN header ends.
+                } else if ["vxlan", "gre", "gtp-u", "ip in"].iter().any(|tunnel| name.starts_with(tunnel)) {
+                    // Before the header of the tunnel ends.
                     assert_eq!(Some(cut), ip(outer.decode(&frame[..len], 1)), "{name} {len}");
                 } else {
                     // Within the extension headers.
@@ -99,17 +104,23 @@ fn a_frame_cut_short_is_the_same_flow_or_none() {
 #[test]
 fn the_plain_kinds_are_plain() {
     let decoder = Decoder::new(DecodeSpec::default());
-    let seen = |frame: &[u8]| Seen::new(frame, 0);
+    let seen = |frame: &[u8]| Seen::new(frame, frame.len() as u32, 0);
     for (name, frame) in kinds() {
-        assert_eq!(decoder.plain4(&frame, seen(&frame)).is_some(), ["udp", "tcp", "vxlan"].contains(&name), "{name}");
-        let six = ["tcp6", "udp6", "vxlan6"].contains(&name);
+        assert_eq!(
+            decoder.plain4(&frame, seen(&frame)).is_some(),
+            ["udp", "tcp", "vxlan", "gtp-u"].contains(&name),
+            "{name}"
+        );
+        let six = ["tcp6", "udp6", "vxlan6", "gtp-u, extended"].contains(&name);
         assert_eq!(decoder.plain6(&frame, seen(&frame)).is_some(), six, "{name}");
     }
-    let tunnel = &kinds()[17].1;
+    let frame = |name: &str| kinds().into_iter().find(|(kind, _)| *kind == name).unwrap().1;
+    let (tunnel, user) = (frame("vxlan"), frame("gtp-u"));
     for decoder in decoders() {
-        let DecodeSpec { vxlan, distinguish, .. } = *decoder.spec();
+        let DecodeSpec { vxlan, gtpu, distinguish, .. } = *decoder.spec();
         let looks = vxlan == Layer::Inner || distinguish == Distinguish::Vni;
-        assert_eq!(decoder.plain4(tunnel, seen(tunnel)).is_none(), looks);
+        assert_eq!(decoder.plain4(&tunnel, seen(&tunnel)).is_none(), looks);
+        assert_eq!(decoder.plain4(&user, seen(&user)).is_none(), gtpu == Layer::Inner);
     }
 }
 
@@ -117,15 +128,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_bytes(frame in vec(any::<u8>(), 0..200), kind in 0..6usize, port: u8) {
+    fn any_bytes(frame in vec(any::<u8>(), 0..200), kind in 0..8usize, port: u8) {
         let mut frame = frame;
         if frame.len() > 14 {
-            let kind = [0x800u16, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x1234][kind];
+            let kind = [0x800u16, 0x86dd, 0x8100, 0x88a8, 0x8847, 0x8864, 0x9100, 0x1234][kind];
             frame[12..14].copy_from_slice(&kind.to_be_bytes());
         }
         for decoder in decoders() {
             let read = ip(decoder.decode(&frame, port));
-            prop_assert!(read.is_none_or(|read| read.bytes == frame.len() as u32));
+            prop_assert!(read.is_none_or(|read| read.bytes == frame.len() as u32 && read.ip_bytes <= read.bytes));
         }
     }
 
@@ -138,14 +149,15 @@ proptest! {
 
     #[test]
     fn a_tag_changes_nothing_but_the_scope(frame in prop_oneof![mutated(), any_plain()], vid in 0..4096u16) {
-        if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8]].contains(frame[12..].first_chunk().unwrap()) {
+        if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8], [0x91, 0]].contains(frame[12..].first_chunk().unwrap()) {
             for decoder in decoders() {
                 let tagged = tagged(&frame, &[(0x8100, vid)]);
                 let (a, b) = (decoder.decode(&frame, 1), decoder.decode(&tagged, 1));
                 prop_assert_eq!(std::mem::discriminant(&a), std::mem::discriminant(&b));
                 if let (Some(a), Some(b)) = (ip(a), ip(b)) {
                     let scope = match decoder.spec().distinguish {
-                        Distinguish::Vlan if vid != 0 => vid.into(),
+                        Distinguish::Vlan if vid != 0 => Some(vid.into()),
+                        Distinguish::Vlan => a.key.scope.or(Some(0)),
                         _ => a.key.scope,
                     };
                     prop_assert_eq!(Ip { bytes: a.bytes + 4, key: Key { scope, ..a.key }, ..a }, b);

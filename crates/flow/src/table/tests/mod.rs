@@ -18,13 +18,13 @@ use std::time::Duration;
 use super::*;
 use crate::{
     decode::{Packet4, Packet6},
-    EndReason, Key, Key4, Key6, Record,
+    EndReason, Facts, Key, Key4, Key6, PackedFacts, Record,
 };
 
-const FIN: u8 = 1;
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
+const FIN: u16 = 1;
+const SYN: u16 = 2;
+const RST: u16 = 4;
+const ACK: u16 = 16;
 /// Ticks a second.
 const HZ: u64 = 1000;
 
@@ -40,12 +40,45 @@ fn small(full: TableFull, biflow: bool, ended: usize) -> Parts {
 /// Flow `i`, which tells its bytes a packet.
 fn four(i: u32) -> Packet4 {
     let key = Key4([u64::from(i) << 32 | u64::from(!i), 0x0400_0050_0600_0000, 0]);
-    Packet4 { key, bytes: 64 + i % 1000, tos: 0, tcp_flags: ACK, reversed: false }
+    let facts = Facts { frame_bytes: 64 + i % 1000, ip_bytes: 46 + i % 1000, tcp_flags: ACK, ..Facts::default() };
+    Packet4 { key, facts: facts.into() }
 }
 
 fn six(i: u32) -> Packet6 {
-    let key = Key6([0x2001_0db8_0000_0000, i.into(), 0x2001_0db8_0000_0001, (!i).into(), 0x0400_0050_1100_0000, 9]);
-    Packet6 { key, bytes: 64 + i % 1000, tos: 8, tcp_flags: 0, reversed: false }
+    let key =
+        Key6([0x2001_0db8_0000_0000, i.into(), 0x2001_0db8_0000_0001, (!i).into(), 0x0400_0050_1100_0000, 0x8000_0009]);
+    let facts = Facts { frame_bytes: 64 + i % 1000, ip_bytes: 50 + i % 1000, tos: 8, ..Facts::default() };
+    Packet6 { key, facts: facts.into() }
+}
+
+/// Packets with other facts.
+trait Changed: Sized {
+    fn facts(&mut self) -> &mut PackedFacts;
+
+    fn with(mut self, change: impl FnOnce(&mut Facts)) -> Self {
+        let mut facts = Facts::from(*self.facts());
+        change(&mut facts);
+        *self.facts() = facts.into();
+        self
+    }
+}
+
+impl Changed for Packet4 {
+    fn facts(&mut self) -> &mut PackedFacts {
+        &mut self.facts
+    }
+}
+
+impl Changed for Packet6 {
+    fn facts(&mut self) -> &mut PackedFacts {
+        &mut self.facts
+    }
+}
+
+/// Bytes of the frame, and whether it goes back.
+fn seen(facts: PackedFacts) -> (u32, bool) {
+    let Facts { frame_bytes, reversed, .. } = facts.into();
+    (frame_bytes, reversed)
 }
 
 fn flows(reader: &Reader<Heap>) -> Vec<Record> {

@@ -14,12 +14,12 @@ fn check(flow: &Record) {
         (Some(Key4([addresses, ports, _])), _) => {
             let i = (addresses >> 32) as u32;
             assert_eq!((addresses as u32, ports), (!i, four(i).key.0[1]));
-            (flow.forward.packets + flow.back.packets, flow.forward.bytes + flow.back.bytes, i)
+            (flow.forward.packets + flow.back.packets, flow.forward.frame_bytes + flow.back.frame_bytes, i)
         }
         (_, Some(key)) => {
             let i = key.0[1] as u32;
             assert_eq!(key, six(i).key);
-            (flow.forward.packets, flow.forward.bytes, i)
+            (flow.forward.packets, flow.forward.frame_bytes, i)
         }
         _ => unreachable!(),
     };
@@ -73,7 +73,7 @@ fn every_row_read_is_of_one_flow_at_one_moment() {
             i = i.wrapping_add(1);
             for packet in 0..8 {
                 now += 1;
-                worker.count4(&[Packet4 { reversed: packet == 5, ..four(i % 3000) }], 0, now, &NoPrefetch);
+                worker.count4(&[four(i % 3000).with(|f| f.reversed = packet == 5)], 0, now, &NoPrefetch);
             }
             // Their next packets are not the next ticks: they go before that.
             if i % 3000 == 0 {

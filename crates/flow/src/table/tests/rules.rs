@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn tcp(i: u32, tcp_flags: u8, reversed: bool) -> Packet4 {
-    Packet4 { tcp_flags, reversed, ..four(i) }
+fn tcp(i: u32, tcp_flags: u16, reversed: bool) -> Packet4 {
+    four(i).with(|f| (f.tcp_flags, f.reversed) = (tcp_flags, reversed))
 }
 
 fn ends(records: &[Record]) -> Vec<(u64, u64, EndReason)> {
@@ -13,19 +13,20 @@ fn ends(records: &[Record]) -> Vec<(u64, u64, EndReason)> {
 #[test]
 fn a_flow_is_shown_as_it_was_counted() {
     let (mut worker, reader, _ended) = small(TableFull::DropNew, true, 64);
-    let first = Packet4 { tos: 0xb8, ..tcp(7, SYN, true) };
+    let first = tcp(7, SYN, true).with(|f| f.tos = 0xb8);
     // The first and its answer in one burst, another burst later.
-    worker.count4(&[first, tcp(7, SYN | ACK, false)], 3, 2500, &NoPrefetch);
-    worker.count4(&[tcp(7, ACK, true)], 3, 4000, &NoPrefetch);
+    worker.count4(&[first, tcp(7, SYN | ACK, false)], 1, 2500, &NoPrefetch);
+    worker.count4(&[tcp(7, ACK, true)], 1, 4000, &NoPrefetch);
     worker.count6(&[six(5)], 1, 4000, &NoPrefetch);
     let [flow, other] = flows(&reader)[..] else { panic!() };
     assert_eq!(Key4::from_key(&flow.key).unwrap(), first.key.flipped(), "from who spoke first");
-    assert_eq!((flow.ingress, flow.tos, flow.tcp_flags, flow.end), (3, 0xb8, SYN | ACK, None));
-    assert_eq!((flow.forward.packets, flow.forward.bytes), (2, 142));
-    assert_eq!((flow.back.packets, flow.back.bytes), (1, 71));
+    assert_eq!((flow.ingress, flow.tos, flow.tcp_flags(), flow.end), (1, 0xb8, SYN | ACK, None));
+    assert_eq!((flow.forward.packets, flow.forward.frame_bytes), (2, 142));
+    assert_eq!((flow.back.packets, flow.back.frame_bytes), (1, 71));
+    assert_eq!((flow.forward.tcp_flags, flow.back.tcp_flags), (SYN | ACK, SYN | ACK), "each way its own");
     assert_eq!((flow.first, flow.last), (2_500_000_000, 4_000_000_000));
     assert_eq!(Key6::from_key(&other.key).unwrap(), six(5).key);
-    assert_eq!((other.tos, other.forward.bytes, other.ingress), (8, 69, 1));
+    assert_eq!((other.tos, other.forward.frame_bytes, other.ingress), (8, 69, 1));
     let counts = reader.counts();
     assert_eq!((counts.flows, counts.created), (2, 2));
 }
@@ -40,7 +41,8 @@ fn what_is_expected_is_counted_as_ever() {
             expected.iter().for_each(|packet| worker.expect4(packet, &NoPrefetch));
             worker.count4(&burst, 0, now, &NoPrefetch);
         }
-        let mut flows: Vec<_> = flows(&reader).iter().map(|f| (f.key, f.forward.packets, f.forward.bytes)).collect();
+        let mut flows: Vec<_> =
+            flows(&reader).iter().map(|f| (f.key, f.forward.packets, f.forward.frame_bytes)).collect();
         flows.sort_by_key(|(key, ..)| format!("{key:?}"));
         flows
     };
@@ -77,7 +79,7 @@ fn quiet_flows_end_and_long_ones_are_cut() {
     assert_eq!((reader.counts().flows, flows(&reader).len()), (1, 0));
     worker.count4(&[four(2), four(2)], 0, 35_000, &NoPrefetch);
     let flow = flows(&reader)[0];
-    assert_eq!((flow.forward.packets, flow.forward.bytes, flow.first), (2, 132, 35_000_000_000));
+    assert_eq!((flow.forward.packets, flow.forward.frame_bytes, flow.first), (2, 132, 35_000_000_000));
     assert_eq!(reader.counts().created, 2);
     // A flow that ends right after it was cut gives no empty record.
     age(&mut worker, 65_000);
@@ -94,8 +96,7 @@ fn quiet_flows_end_and_long_ones_are_cut() {
 #[test]
 fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
     let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
-    let (mut fin, mut back) = (four(3), four(3));
-    (fin.tcp_flags, back.tcp_flags, back.reversed) = (FIN | ACK, FIN | ACK, true);
+    let (fin, back) = (tcp(3, FIN | ACK, false), tcp(3, FIN | ACK, true));
     // 1 rests for eight seconds, 2 goes on for half a minute and has a frame that was written late, 3 is closed by both
     // ends and goes on after a second, 4 is quiet at the end.
     let mut seen = vec![(0, four(1)), (7_999, four(1)), (15_999, four(1)), (100, fin), (200, back), (1_200, four(3))];
@@ -218,12 +219,12 @@ fn tcp_ends_a_flow() {
 fn a_new_connection_on_old_ports_is_a_new_record() {
     let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
     worker.count4(&[tcp(1, SYN, false), tcp(1, RST, true)], 0, 1000, &NoPrefetch);
-    worker.count4(&[Packet4 { tos: 4, ..tcp(1, SYN, true) }, tcp(1, ACK, false)], 5, 1500, &NoPrefetch);
+    worker.count4(&[tcp(1, SYN, true).with(|f| f.tos = 4), tcp(1, ACK, false)], 1, 1500, &NoPrefetch);
     let out = records(&mut ended);
     assert_eq!(ends(&out), [(1, 1, EndReason::EndOfFlow)]);
-    assert_eq!((out[0].tcp_flags, out[0].ingress), (SYN | RST, 0));
+    assert_eq!((out[0].tcp_flags(), out[0].ingress), (SYN | RST, 0));
     let [flow] = flows(&reader)[..] else { panic!() };
-    assert_eq!((flow.tcp_flags, flow.ingress, flow.tos, flow.first), (SYN | ACK, 5, 4, 1_500_000_000));
+    assert_eq!((flow.tcp_flags(), flow.ingress, flow.tos, flow.first), (SYN | ACK, 1, 4, 1_500_000_000));
     assert_eq!((flow.forward.packets, flow.back.packets), (1, 1));
     assert_eq!(Key4::from_key(&flow.key).unwrap(), four(1).key.flipped());
     // Nothing has closed this one.
@@ -260,8 +261,9 @@ fn full_is_refused_or_the_oldest_goes() {
 
 #[test]
 fn counters_never_wrap() {
+    const HUGE: u64 = 4;
     for (packets, forward, back) in
-        [(0x7fff_ffff_u64 << 32, 0, 0), (0x7fff_ffff, 0, 0), (5, (1 << 47) - 1, 0), (5, 0, (1 << 47) - 1)]
+        [(0x7fff_ffff_u64 << 32, 0, 0), (0x7fff_ffff, 0, 0), (5, (1 << 37) - 48, 0), (5, 0, (1 << 37) - 1)]
     {
         let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
         worker.count4(&[four(1)], 0, 1000, &NoPrefetch);
@@ -273,19 +275,68 @@ fn counters_never_wrap() {
         add(5, packets);
         add(6, forward);
         add(7, back);
-        let huge = |reversed| Packet4 { bytes: u32::MAX, reversed, ..four(1) };
-        for _ in 0..4 {
+        let most = HUGE * u64::from(PackedFacts::MOST_IP);
+        let huge =
+            |reversed| four(1).with(|f| (f.ip_bytes, f.frame_bytes, f.reversed) = (u32::MAX, u32::MAX, reversed));
+        for _ in 0..HUGE {
             worker.count4(&[huge(false), huge(true)], 0, 2000, &NoPrefetch);
         }
         let mut all = flows(&reader);
         all.extend(records(&mut ended));
         assert_eq!((all.len(), reader.counts().ended), (2, [0, 1, 0, 0, 0]));
         let sum = |f: fn(&Record) -> u64| all.iter().map(f).sum::<u64>();
-        assert_eq!(sum(|r| r.forward.packets), (packets >> 32) + 5);
-        assert_eq!(sum(|r| r.back.packets), (packets & 0xffff_ffff) + 4);
-        assert_eq!(sum(|r| r.forward.bytes), forward + 65 + 4 * u64::from(u32::MAX));
-        assert_eq!(sum(|r| r.back.bytes), back + 4 * u64::from(u32::MAX));
+        assert_eq!(sum(|r| r.forward.packets), (packets >> 32) + 1 + HUGE);
+        assert_eq!(sum(|r| r.back.packets), (packets & 0xffff_ffff) + HUGE);
+        assert_eq!(sum(|r| r.forward.ip_bytes), forward + 47 + most);
+        assert_eq!(sum(|r| r.back.ip_bytes), back + most);
+        assert_eq!(sum(|r| r.forward.frame_bytes), forward + 65 + most);
+        assert_eq!(sum(|r| r.back.frame_bytes), back + most);
     }
+}
+
+#[test]
+fn bytes_around_the_packets_are_exact_however_many() {
+    let frame = |i, around: u32, reversed| four(i).with(|f| (f.frame_bytes, f.reversed) = (46 + i + around, reversed));
+    let bytes = |r: &Record| [r.forward, r.back].map(|way| (way.packets, way.ip_bytes, way.frame_bytes, way.tcp_flags));
+    let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
+    let mut sums = [[0u64; 2]; 2];
+    for n in 0..40_000u32 {
+        // Much around, little around, the most that counts, and more than that.
+        let (around, counts) = [(14, 14), (9000, 9000), (0, 0), (65_535, 65_535), (70_000, 65_535)][n as usize % 5];
+        let back = n % 3 == 0;
+        worker.count4(&[frame(1, around, back)], 0, 1000, &NoPrefetch);
+        let sum = &mut sums[usize::from(back)];
+        (sum[0], sum[1]) = (sum[0] + 1, sum[1] + 47 + counts);
+        if n % 997 == 0 || n > 39_990 {
+            // Whose first frame goes back: that is forward here.
+            let want = [sums[1], sums[0]]
+                .map(|[packets, bytes]| (packets, 47 * packets, bytes, if packets > 0 { ACK } else { 0 }));
+            assert_eq!(bytes(&flows(&reader)[0]), want);
+        }
+    }
+    worker.count4(&[frame(1, 14, true)], 0, 25_000, &NoPrefetch);
+    let live = bytes(&flows(&reader)[0]);
+    // Cut, it comes out whole, and goes on from zero, with the flags that it had.
+    age(&mut worker, 31_500);
+    let out = records(&mut ended);
+    assert_eq!((out.len(), bytes(&out[0])), (1, live));
+    worker.count4(&[frame(1, 20, true)], 0, 32_000, &NoPrefetch);
+    assert_eq!(bytes(&flows(&reader)[0]), [(1, 47, 67, ACK), (0, 0, 0, ACK)]);
+    // The next flow in its place begins with nothing.
+    (0..3).for_each(|_| worker.count4(&[frame(1, 60_000, false)], 0, 33_000, &NoPrefetch));
+    age(&mut worker, 80_000);
+    assert_eq!(records(&mut ended).len(), 1);
+    for i in 0..1000 {
+        worker.count4(&[frame(i, 1, false)], 0, 81_000, &NoPrefetch);
+    }
+    assert!(flows(&reader).iter().all(|r| r.forward.frame_bytes == r.forward.ip_bytes + 1));
+    // IPv6 as well.
+    let (mut worker, reader, _ended) = small(TableFull::DropNew, true, 64);
+    for _ in 0..1000 {
+        worker.count6(&[six(1).with(|f| f.frame_bytes = 9051)], 0, 1000, &NoPrefetch);
+    }
+    let flow = flows(&reader)[0];
+    assert_eq!((flow.forward.ip_bytes, flow.forward.frame_bytes), (51_000, 9_051_000));
 }
 
 #[test]
@@ -355,7 +406,7 @@ fn a_closed_flow_is_recorded_within_a_round() {
     let idle = Duration::from_secs(3600);
     let spec = TableSpec { idle, active: idle, ..TableSpec::new(1024) };
     let (mut worker, _reader, mut ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 64).unwrap();
-    let reset = Packet4 { tcp_flags: RST, ..four(1) };
+    let reset = four(1).with(|f| f.tcp_flags = RST);
     worker.count4(&[reset], 0, 500, &NoPrefetch);
     let mut told = None;
     for now in (500..).step_by(10).take_while(|now| *now <= 5000) {

@@ -20,6 +20,7 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     };
     config.ports.extend_from_slice(&args.ports);
     config.ipfix.extend_from_slice(&args.ipfix);
+    config.netflow9.extend_from_slice(&args.netflow9);
     config.json.extend_from_slice(&args.json);
     config.reflect |= args.reflect;
     config.once |= args.once;
@@ -31,6 +32,7 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
         };
     }
     over!(args: duration, name, flows, idle, active, table_full, biflow, mpls, vxlan, vxlan_port, distinguish, listen);
+    over!(args: gre, ipip, gtpu, sample);
     over!(args: token_file, tls_cert, tls_key, metrics, mtu);
     config.domain = args.domain.or(config.domain);
     let memory = &args.memory;

@@ -120,7 +120,7 @@ impl Flow<'_> {
 
     /// Bytes, both ways.
     pub fn bytes(&self) -> u64 {
-        self.row.record.forward.bytes.saturating_add(self.row.record.back.bytes)
+        self.row.record.frame_bytes()
     }
 
     fn rank(&self, sort: Sort) -> u64 {

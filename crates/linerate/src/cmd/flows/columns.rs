@@ -72,7 +72,7 @@ impl Layout {
         if !board.all || board.loggers.len() == 1 {
             columns.retain(|c| *c != Logger);
         }
-        if flows.iter().all(|f| f.row.record.key.scope == 0) {
+        if flows.iter().all(|f| f.row.record.key.scope.is_none()) {
             columns.retain(|c| *c != Scope);
         }
         // Removes the least important columns first, never the sort column.
@@ -117,10 +117,10 @@ impl Layout {
                 Source => source(flow),
                 Destination => destination(flow),
                 Protocol => protocol(r.key.protocol),
-                Flags if r.key.protocol == 6 => tcp_flags(r.tcp_flags),
+                Flags if r.key.protocol == 6 => tcp_flags(r.tcp_flags()),
                 Flags => String::new(),
                 Ingress => r.ingress.to_string(),
-                Scope => r.key.scope.to_string(),
+                Scope => r.key.scope.map_or_else(|| "-".into(), |scope| scope.to_string()),
                 Figure(Sort::Packets) => five(flow.packets() as f64),
                 Figure(Sort::Bytes) => five(flow.bytes() as f64),
                 Figure(Sort::PacketRate) => five(flow.row.packet_rate),

@@ -62,6 +62,7 @@ fn of_look(address: &str, look: &Look) -> String {
     let mut ports = Columns::new(&[
         "port",
         "<name",
+        "index",
         "<link",
         "packets/s",
         "bits/s",
@@ -76,8 +77,9 @@ fn of_look(address: &str, look: &Look) -> String {
         let counts = [i.packets, i.bytes, i.not_ip, i.malformed, i.missed, i.tx_dropped].map(|n| n.to_string());
         let [packets, bytes, not_ip, malformed, missed, tx_dropped] = &counts;
         let link = if i.up { "up" } else { "down" };
-        let (port, pps, bps) = (i.port.to_string(), five(i.packet_rate), five(i.bit_rate));
-        ports.row(&[&port, &i.name, link, &pps, &bps, packets, bytes, not_ip, malformed, missed, tx_dropped]);
+        let [port, index] = [i.port.to_string(), i.index.to_string()];
+        let [pps, bps] = [i.packet_rate, i.bit_rate].map(five);
+        ports.row(&[&port, &i.name, &index, link, &pps, &bps, packets, bytes, not_ip, malformed, missed, tx_dropped]);
     }
     out += &ports.text();
     let (t, e) = (&totals.table, &totals.export);

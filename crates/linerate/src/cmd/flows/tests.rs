@@ -17,18 +17,17 @@ use failure::Exit;
 const AT: u64 = 1_700_000_000_000_000_000;
 
 fn row(n: u8) -> Row {
-    let way = Way { packets: 100 * u64::from(n), bytes: 1_000_000 - u64::from(n) };
+    let way = Way { packets: 100 * u64::from(n), ip_bytes: 0, frame_bytes: 1_000_000 - u64::from(n), tcp_flags: 0x1b };
     let key = Key {
         addresses: Addresses::V4 { src: [192, 0, 2, n].into(), dst: [198, 51, 100, 255 - n].into() },
         sport: 40_000 + u16::from(n),
         dport: 443,
         protocol: 6,
         port: 0,
-        scope: 0,
+        scope: None,
     };
     let (first, last) = (AT - u64::from(n) * 1_000_000_000, AT);
-    let record =
-        Record { key, ingress: 0, tos: 0, tcp_flags: 0x1b, forward: way, back: Way::default(), first, last, end: None };
+    let record = Record { key, ingress: 0, tos: 0, forward: way, back: Way::default(), first, last, end: None };
     Row { record, packet_rate: f64::from(n % 7), bit_rate: f64::from(n) * 1e6 }
 }
 
@@ -316,10 +315,10 @@ fn no_terminal_is_too_small_and_no_figure_too_large() {
                 src: std::net::Ipv6Addr::from(u128::MAX),
                 dst: std::net::Ipv6Addr::from(u128::MAX - 1),
             };
-            row.record.forward = Way { packets: u64::MAX, bytes: u64::MAX };
+            row.record.forward = Way { packets: u64::MAX, frame_bytes: u64::MAX, ..Way::default() };
             row.record.back = row.record.forward;
             (row.packet_rate, row.bit_rate) = (f64::MAX, -1.0);
-            (row.record.first, row.record.key.scope) = (0, u32::MAX);
+            (row.record.first, row.record.key.scope) = (0, Some(u32::MAX));
         }
         huge.totals.at = u64::MAX;
         huge.totals.uptime_s = f64::MAX;

@@ -111,7 +111,7 @@ pub fn endpoint(address: IpAddr, port: u16) -> String {
 }
 
 /// TCP flags as letters, a dot for each not seen: `.AP.SF`, in the order URG ACK PSH RST SYN FIN.
-pub fn tcp_flags(flags: u8) -> String {
+pub fn tcp_flags(flags: u16) -> String {
     let flag = |(bit, letter)| if flags & bit == 0 { '.' } else { letter };
     [(0x20, 'U'), (0x10, 'A'), (0x08, 'P'), (0x04, 'R'), (0x02, 'S'), (0x01, 'F')].map(flag).iter().collect()
 }
