@@ -9,6 +9,7 @@ pub mod flows_arg;
 pub mod forward;
 pub mod groups;
 pub mod layout;
+pub mod parsing;
 pub mod renamed;
 pub mod replay;
 pub mod score;

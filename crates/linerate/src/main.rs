@@ -8,16 +8,19 @@ mod out;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use cli::{Cli, Command};
+use clap::error::ErrorKind;
+use cli::Command;
 use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
     if let Err(failure) = cli::renamed::check(std::env::args_os()) {
         return fail(&failure);
     }
-    let cli = match Cli::try_parse() {
+    let cli = match cli::parsing::parse(std::env::args_os()) {
         Ok(cli) => cli,
+        Err(e) if e.use_stderr() && e.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            return fail(&Failure::usage(cli::parsing::one_line(&e)));
+        }
         Err(e) => {
             // Help and version go to standard output and do not count as errors. Neither does a closed pipe.
             let _ = e.print();

@@ -1,0 +1,94 @@
+//! From the words of the command line to [`Cli`], and one line for what is wrong in them.
+
+use clap::{error::ErrorKind, ArgAction, Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+
+/// The command line of this process.
+///
+/// # Errors
+///
+/// Help and version, which are no faults, and what is wrong: [`one_line`] has words for it.
+pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Cli, clap::Error> {
+    let mut command = with_negative_numbers(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
+/// A value such as -3 is read as one, so that the answer is about the value and not about a flag that does not exist.
+fn with_negative_numbers(command: Command) -> Command {
+    command
+        .mut_args(|arg| match arg.get_action() {
+            ArgAction::Set | ArgAction::Append if !arg.is_positional() => arg.allow_negative_numbers(true),
+            _ => arg,
+        })
+        .mut_subcommands(with_negative_numbers)
+}
+
+/// What is wrong, in one line: what, what is legal, and a flag of a similar name if there is one.
+pub fn one_line(error: &clap::Error) -> String {
+    // What was typed may hold anything, and is repeated.
+    let text = error.render().to_string().replace(|c: char| c.is_control() && c != '\n', "?");
+    let said =
+        text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let mut line = String::new();
+    for part in said.filter(|part| !part.is_empty()) {
+        let part = part.trim_start_matches("error: ").trim_start_matches("tip: ");
+        let legal = part.strip_prefix("[possible values: ").and_then(|rest| rest.strip_suffix(']'));
+        let part = legal.map_or_else(|| part.to_string(), |values| format!("must be one of {values}"));
+        // What is missing comes as a list below its heading.
+        let between = if line.ends_with(':') { " " } else { ": " };
+        line = if line.is_empty() { part } else { line + between + &part };
+    }
+    match error.kind() {
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument | ErrorKind::InvalidSubcommand => {
+            line + "; see --help"
+        }
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(words: &[&str]) -> (ErrorKind, String) {
+        let words = std::iter::once("linerate").chain(words.iter().copied()).map(Into::into);
+        let error = parse(words).unwrap_err();
+        (error.kind(), one_line(&error))
+    }
+
+    #[test]
+    fn each_fault_is_said_in_one_line() {
+        let faults: [(&[&str], ErrorKind); 8] = [
+            (&["trial", "--dut", "l2", "--load", "fast"], ErrorKind::ValueValidation),
+            (&["trial", "--memory", "x"], ErrorKind::InvalidValue),
+            (&["bench", "--nosuch"], ErrorKind::UnknownArgument),
+            (&["bnch"], ErrorKind::InvalidSubcommand),
+            (&["bench", "extra"], ErrorKind::UnknownArgument),
+            (&["trial", "--frame-size"], ErrorKind::InvalidValue),
+            (&["trial", "--json", "a", "--json", "b"], ErrorKind::ArgumentConflict),
+            (&["runs", "show"], ErrorKind::MissingRequiredArgument),
+        ];
+        let mut lines = String::new();
+        for (words, kind) in faults {
+            let (is, line) = refused(words);
+            assert_eq!(is, kind, "{words:?}");
+            assert!(!line.is_empty() && !line.contains('\n'), "{line}");
+            lines += &format!("{}\n", line);
+        }
+        insta::assert_snapshot!(lines);
+    }
+
+    #[test]
+    fn a_negative_number_is_a_value() {
+        assert_ne!(refused(&["bench", "--repeat", "-3"]).0, ErrorKind::UnknownArgument);
+        assert_eq!(refused(&["bench", "-3"]).0, ErrorKind::UnknownArgument);
+    }
+
+    #[test]
+    fn help_is_none_of_them() {
+        assert_eq!(refused(&["--help"]).0, ErrorKind::DisplayHelp);
+        Cli::command().debug_assert();
+    }
+}
