@@ -266,6 +266,12 @@ pub struct ExportTotals {
     pub sent: u64,
     /// Lost: a queue was full, the collector down or slow, or the disk full.
     pub dropped: u64,
+    /// Of those sent, how many may not have been read when a connection broke, and were not sent again yet.
+    #[serde(default)]
+    pub uncertain: u64,
+    /// How many were sent again since, marked. They do not count twice in `sent`.
+    #[serde(default)]
+    pub resent: u64,
 }
 
 /// What happened to the records given to one collector or file.

@@ -16,7 +16,7 @@ use std::{
 };
 
 use flow::{
-    export::{Change, ExportEvent, ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats, UdpSpec},
+    export::{Change, ExportEvent, ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats, TcpSpec, UdpSpec},
     ipfix::{Collector, CollectorSpec, Counts, Decoder, Limits},
     protocol::ExportTotals,
     Record,
@@ -56,7 +56,7 @@ fn some(n: u64) -> Vec<Record> {
 }
 
 fn totals(records: u64, sent: u64, dropped: u64) -> ExportTotals {
-    ExportTotals { records, sent, dropped }
+    ExportTotals { records, sent, dropped, ..ExportTotals::default() }
 }
 
 fn udp(to: SocketAddr) -> SinkSpec {
@@ -64,7 +64,7 @@ fn udp(to: SocketAddr) -> SinkSpec {
 }
 
 fn tcp(to: SocketAddr) -> SinkSpec {
-    SinkSpec::Tcp(to.to_string())
+    SinkSpec::Tcp(TcpSpec::new(to.to_string()))
 }
 
 /// How many of the events are such a change.
@@ -209,7 +209,7 @@ fn a_slow_collector_costs_itself_only() {
     drop(held);
     let n = sent as u64;
     assert_eq!(stats[1].totals, totals(n, n, 0));
-    let ExportTotals { records, sent, dropped } = stats[0].totals;
+    let ExportTotals { records, sent, dropped, .. } = stats[0].totals;
     assert_eq!((records, sent + dropped), (n, n));
     assert!(dropped > 0);
 }
@@ -332,7 +332,7 @@ fn small_disk_child() {
     fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
     wait_for("the rest", || ups(&events) == 2);
     let stats: Vec<SinkStats> = exporter.finish(Duration::from_millis(200));
-    let ExportTotals { records, sent, dropped } = stats[0].totals;
+    let ExportTotals { records, sent, dropped, .. } = stats[0].totals;
     assert_eq!((records, sent + dropped), (n, n));
 }
 

@@ -311,7 +311,7 @@ fn over_tls() {
     let plain = ClientSpec { tls: None, timeout: Duration::from_millis(300), ..spec(&own.cert, "x") };
     assert!(matches!(Client::connect(&plain), Err(ClientError::NotALogger(_) | ClientError::Lost(_))));
     let error = Client::connect(&spec(&own.key, "logger.example")).unwrap_err();
-    assert!(matches!(&error, ClientError::Trust(e) if e.ca == own.key), "{error}");
+    assert!(matches!(&error, ClientError::Trust(e) if e.path == own.key), "{error}");
     let mixed = TlsSpec { cert: own.cert.clone(), key: other.key.clone() };
     let bad = ServeSpec { tls: Some(mixed), ..ServeSpec::new(loopback()) };
     let error = Server::start(&bad, Arc::clone(&source) as Arc<dyn Source>).unwrap_err();

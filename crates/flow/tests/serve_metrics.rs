@@ -65,7 +65,7 @@ fn metrics_are_what_was_counted() {
     source.totals.lock().unwrap().interfaces[0].packets = u64::MAX / 4;
     source.totals.lock().unwrap().interfaces[1].not_ip_kinds = [("ARP".to_owned(), 3), ("LLDP".to_owned(), 1)].into();
     source.totals.lock().unwrap().export.dropped = 7;
-    let collector = ExportTotals { records: 20, sent: 11, dropped: 7 };
+    let collector = ExportTotals { records: 20, sent: 11, dropped: 7, uncertain: 3, resent: 2 };
     let collector = Sink { name: "udp:192.0.2.1:4739".into(), up: true, queued: 2, totals: collector };
     source.totals.lock().unwrap().sinks = vec![collector, Sink { name: "json:/tmp/flows".into(), ..Sink::default() }];
     let server = MetricsServer::start(&MetricsSpec { listen: loopback(), token: None }, source.clone()).unwrap();

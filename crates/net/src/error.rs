@@ -64,12 +64,14 @@ impl From<ServeError> for Failure {
     }
 }
 
-/// Why a client cannot check the server's certificate.
+/// Why a client cannot check the server's certificate, or show its own.
 #[derive(Debug, thiserror::Error)]
-#[error("TLS with {}: {why}: must be the PEM file of the authority that signed the server's certificate", ca.display())]
+#[error("TLS with {}: {why}: must be {must}", path.display())]
 pub struct TrustError {
-    /// The file of the authority's certificate.
-    pub ca: PathBuf,
+    /// The file that is wrong.
+    pub path: PathBuf,
+    /// What it must be.
+    pub must: &'static str,
     /// The cause.
     pub why: String,
 }

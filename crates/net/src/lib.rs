@@ -12,6 +12,7 @@ mod limits;
 mod lines;
 mod stop;
 mod stream;
+mod tcp_state;
 mod tls;
 mod token;
 
@@ -22,5 +23,6 @@ pub use limits::{Limit, Limits};
 pub use lines::{Line, Lines};
 pub use stop::{lock, Stop};
 pub use stream::{timed_out, Stream, Timed};
+pub use tcp_state::{TcpProbe, TcpState};
 pub use tls::{client_tls, server_tls, TlsSpec, TlsTrust};
 pub use token::{check_listen, same_token, token_from_file};

@@ -12,10 +12,10 @@ use rustls::{
 
 use crate::error::{ServeError, TrustError};
 
-/// The PEM files of a TLS server.
+/// The PEM files of one side: who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSpec {
-    /// The server's certificate, followed by the intermediate ones.
+    /// Its certificate, followed by the intermediate ones.
     pub cert: PathBuf,
     /// Its private key.
     pub key: PathBuf,
@@ -59,10 +59,11 @@ fn host(address: &str) -> &str {
     host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host)
 }
 
-/// A TLS connection to `address` (`HOST:PORT`) that trusts only the authority in `trust`. Errors: the file cannot be read,
-/// holds no certificate, or the server name is not legal.
-pub fn client_tls(trust: &TlsTrust, address: &str) -> Result<ClientConnection, TrustError> {
-    let fail = |why: String| TrustError { ca: trust.ca.clone(), why };
+/// A TLS connection to `address` (`HOST:PORT`) that trusts only the authority in `trust`, and says who it is where `own` is
+/// given. Errors: a file cannot be read or holds something else, or the server name is not legal.
+pub fn client_tls(trust: &TlsTrust, own: Option<&TlsSpec>, address: &str) -> Result<ClientConnection, TrustError> {
+    let must = "the PEM file of the authority that signed the server's certificate";
+    let fail = |why: String| TrustError { path: trust.ca.clone(), must, why };
     let certs = CertificateDer::pem_file_iter(&trust.ca).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let certs = certs.map_err(|e| fail(e.to_string()))?;
     let mut roots = RootCertStore::empty();
@@ -77,8 +78,18 @@ pub fn client_tls(trust: &TlsTrust, address: &str) -> Result<ClientConnection, T
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|e| fail(e.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match own {
+        None => config.with_no_client_auth(),
+        Some(own) => {
+            let must = "a PEM certificate and its key";
+            let fail = |path: &Path, why: String| TrustError { path: path.to_owned(), must, why };
+            let certs = CertificateDer::pem_file_iter(&own.cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+            let certs = certs.map_err(|e| fail(&own.cert, e.to_string()))?;
+            let key = PrivateKeyDer::from_pem_file(&own.key).map_err(|e| fail(&own.key, e.to_string()))?;
+            config.with_client_auth_cert(certs, key).map_err(|e| fail(&own.cert, e.to_string()))?
+        }
+    };
     ClientConnection::new(Arc::new(config), name).map_err(|e| fail(e.to_string()))
 }
 

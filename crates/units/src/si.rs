@@ -14,16 +14,21 @@ pub fn parse_si(text: &str) -> Option<(f64, &str)> {
             !(c.is_ascii_digit() || c == '.' || c == '_' || exponent || sign)
         })
         .map_or(text.len(), |(i, _)| i);
-    let value: f64 = text[..end].replace('_', "").parse().ok()?;
+    let digits = text[..end].replace('_', "");
     let rest = text[end..].trim_start();
-    let (scale, unit) = match rest.as_bytes().first() {
-        Some(b'k' | b'K') => (1e3, &rest[1..]),
-        Some(b'M') => (1e6, &rest[1..]),
-        Some(b'G') => (1e9, &rest[1..]),
-        Some(b'T') => (1e12, &rest[1..]),
-        _ => (1.0, rest),
+    let (exponent, unit) = match rest.as_bytes().first() {
+        Some(b'k' | b'K') => (3, &rest[1..]),
+        Some(b'M') => (6, &rest[1..]),
+        Some(b'G') => (9, &rest[1..]),
+        Some(b'T') => (12, &rest[1..]),
+        _ => (0, rest),
     };
-    (value * scale).is_finite().then_some((value * scale, unit))
+    // As one number, so that 1.001M is 1,001,000 and not a product that is rounded twice.
+    let value: f64 = match digits.contains(['e', 'E']) {
+        true => digits.parse::<f64>().ok()? * 10f64.powi(exponent),
+        false => format!("{digits}e{exponent}").parse().ok()?,
+    };
+    value.is_finite().then_some((value, unit))
 }
 
 /// Prefixes, each a thousand times the one before.
@@ -95,6 +100,9 @@ mod tests {
         assert_eq!(parse_si("1_000 k"), Some((1e6, "")));
         assert_eq!(parse_si("50%"), Some((50.0, "%")));
         assert_eq!(parse_si("1e-5"), Some((1e-5, "")));
+        // Not 1000999.9999999999.
+        assert_eq!(parse_si("1.001Mpps"), Some((1_001_000.0, "pps")));
+        assert_eq!(parse_si("1.5e3k"), Some((1.5e6, "")));
         for bad in ["", "M", "1e999", "--1", "1.2.3", "nan", "e"] {
             assert_eq!(parse_si(bad), None, "{bad}");
         }

@@ -106,7 +106,7 @@ const KEYS: &str =
 /// Frames held by default, and at most.
 const HOLD: u32 = 4096;
 const HOLD_MOST: u32 = 1 << 20;
-const RATE: &str = "must be above zero, in frames (1Mpps) or bits of layer 1 (1Gbps) or 2 (1GbpsL2)";
+const RATE: &str = "must be above zero and at most 10Gpps, in frames (1Mpps) or bits of layer 1 (1Gbps) or 2 (1GbpsL2)";
 
 /// The keys of a policer, as far as they have been read.
 #[derive(Debug, Default)]

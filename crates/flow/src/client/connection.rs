@@ -46,7 +46,7 @@ pub struct Client {
 impl Client {
     /// Connects, checks that a logger answers, and shows the token if the logger asks for one.
     pub fn connect(spec: &ClientSpec) -> Result<Self, ClientError> {
-        let tls = spec.tls.as_ref().map(|trust| client_tls(trust, &spec.address)).transpose()?;
+        let tls = spec.tls.as_ref().map(|trust| client_tls(trust, None, &spec.address)).transpose()?;
         let connect = |why: String| ClientError::Connect { address: spec.address.clone(), why };
         let addresses = spec.address.to_socket_addrs().map_err(|e| connect(e.to_string()))?;
         let mut tcp = Err(connect("no such host".into()));

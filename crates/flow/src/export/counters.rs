@@ -13,6 +13,9 @@ pub(super) struct Counters {
     given: AtomicU64,
     sent: AtomicU64,
     dropped: AtomicU64,
+    /// Now: of those sent, how many may not have been read.
+    uncertain: AtomicU64,
+    resent: AtomicU64,
     dropped_packets: AtomicU64,
     dropped_octets: AtomicU64,
     /// Times of the first and the last loss, in milliseconds since 1970; zero: none.
@@ -44,6 +47,15 @@ impl Counters {
             return;
         }
         self.sent.fetch_add(n as u64, Relaxed);
+    }
+
+    /// So many of those sent may not have been read.
+    pub fn uncertain(&self, n: usize) {
+        self.uncertain.store(n as u64, Relaxed);
+    }
+
+    pub fn resent(&self, n: usize) {
+        self.resent.fetch_add(n as u64, Relaxed);
     }
 
     /// A message or a write went out.
@@ -86,7 +98,8 @@ impl Counters {
 
     pub fn totals(&self) -> ExportTotals {
         let (sent, dropped) = (self.sent.load(Relaxed), self.dropped.load(Relaxed));
-        ExportTotals { records: self.given.load(Relaxed), sent, dropped }
+        let (uncertain, resent) = (self.uncertain.load(Relaxed), self.resent.load(Relaxed));
+        ExportTotals { records: self.given.load(Relaxed), sent, dropped, uncertain, resent }
     }
 
     pub fn messages(&self) -> (u64, u64) {

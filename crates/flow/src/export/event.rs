@@ -41,6 +41,21 @@ pub enum Change {
         /// Its bytes.
         bytes: u64,
     },
+    /// Its connection broke, and records that were sent may not have been read. They are sent again.
+    Uncertain {
+        /// How many.
+        records: u64,
+    },
+    /// The export has ended, and the collector has not: records that were sent may not have been read.
+    Unread {
+        /// How many.
+        records: u64,
+    },
+    /// They were sent again.
+    Resent {
+        /// How many.
+        records: u64,
+    },
     /// Its rate was raised, so that all records are sent before the end.
     RateRaised {
         /// Records left.
@@ -61,6 +76,13 @@ impl fmt::Display for ExportEvent {
             Change::QueueFull { room } => write!(f, "its queue of {room} records is full: dropping records"),
             Change::QueueDrained { dropped } => write!(f, "its queue has room again; {dropped} records were dropped"),
             Change::LineRemoved { bytes } => write!(f, "removed {bytes} bytes of an incomplete last line"),
+            Change::Uncertain { records } => {
+                write!(f, "{records} records may not have been read when the connection broke; they will be sent again")
+            }
+            Change::Unread { records } => {
+                write!(f, "{records} records sent last may not have been read: it did not close the connection")
+            }
+            Change::Resent { records } => write!(f, "{records} records sent again, by templates of their own"),
             Change::RateRaised { left, from, to } => {
                 write!(f, "{left} records left at the end: rate raised from {from}/s to {to}/s")
             }

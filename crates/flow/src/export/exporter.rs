@@ -52,7 +52,8 @@ pub trait Records: Send {
 pub struct SinkStats {
     /// Its text form: `udp:HOST:PORT`.
     pub name: String,
-    /// Records; those neither sent nor dropped are waiting. For UDP and TCP, sent means handed to the kernel.
+    /// Records; those neither sent nor dropped are waiting. For UDP and TCP, sent means handed to the kernel; of TCP, those
+    /// that a broken connection may have lost are uncertain until they are sent again.
     pub totals: ExportTotals,
     /// Whether it takes records now, as far as is known.
     pub up: bool,
@@ -176,6 +177,7 @@ impl Running {
             ports: spec.ports.clone(),
             names: !matches!(sink, SinkSpec::Udp(UdpSpec { names: false, .. })),
             sampling: spec.sampling,
+            again: matches!(sink, SinkSpec::Tcp(_)),
             domain: spec.domain,
             biflow: spec.biflow,
             distinguish: spec.distinguish,
@@ -187,7 +189,12 @@ impl Running {
                 pace = to.records_per_s;
                 Box::new(Udp::new(to, Arc::clone(&floor), encode, spec, Arc::clone(&counters)))
             }
-            SinkSpec::Tcp(to) => Box::new(Tcp::new(to, encode, spec, Arc::clone(&counters))),
+            SinkSpec::Tcp(to) => {
+                let name = sink.to_string();
+                let log = Arc::clone(log);
+                let log = Box::new(move |change| log(&ExportEvent { sink: name.clone(), change }));
+                Box::new(Tcp::new(to.clone(), encode, spec, Arc::clone(&counters), log))
+            }
             SinkSpec::Json(file) => Box::new(JsonLines::new(file.clone(), Arc::clone(&counters), Arc::clone(log))),
         };
         let name = sink.to_string();

@@ -4,7 +4,9 @@
 //! is down or slow fills its queue; further records are counted as dropped for that sink alone. A sink never makes a
 //! source or another sink wait.
 
+mod connection;
 mod counters;
+mod delivery;
 mod event;
 mod exporter;
 mod json_file;
@@ -20,4 +22,4 @@ mod udp;
 
 pub use event::{Change, ExportEvent, Log};
 pub use exporter::{Exporter, Records, SinkStats};
-pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, UdpSpec};
+pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, TcpSpec, TlsSinkSpec, UdpSpec};

@@ -19,6 +19,11 @@ pub(super) trait Output: Send {
     /// Called from time to time, also when there is nothing to send.
     fn tick(&mut self) -> Result<(), Trouble>;
 
+    /// Whether records of earlier calls are still to be sent.
+    fn has_pending(&self) -> bool {
+        false
+    }
+
     /// The last call, if it is open.
     fn close(&mut self);
 }

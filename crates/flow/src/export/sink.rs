@@ -75,7 +75,8 @@ impl Sink {
                     self.queue.take(&mut batch, BATCH, LOOK);
                 }
             }
-            if end.is_some_and(|by| batch.is_empty() && self.queue.len() == 0 || Instant::now() >= by) {
+            let all_sent = batch.is_empty() && self.queue.len() == 0 && !self.output.has_pending();
+            if end.is_some_and(|by| all_sent || Instant::now() >= by) {
                 break;
             }
             if self.is_up() {

@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
+use net::{client_tls, TlsSpec, TlsTrust};
+
 use crate::{
     ipfix::{Port, Version},
     Distinguish, Sampling,
@@ -55,8 +57,8 @@ impl Default for ExportSpec {
 pub enum SinkSpec {
     /// IPFIX or NetFlow v9 over UDP.
     Udp(UdpSpec),
-    /// IPFIX over TCP.
-    Tcp(String),
+    /// IPFIX over TCP or TLS.
+    Tcp(TcpSpec),
     /// JSON lines in a file.
     Json(FileSpec),
 }
@@ -98,6 +100,36 @@ impl UdpSpec {
     }
 }
 
+/// A collector of IPFIX over TCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpSpec {
+    /// `HOST:PORT`, looked up whenever the session begins.
+    pub address: String,
+    /// Whom to trust, for TLS (RFC 7011 11); none: in clear.
+    pub tls: Option<TlsSinkSpec>,
+}
+
+/// TLS towards a collector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsSinkSpec {
+    /// The authority that the collector's certificate must be of.
+    pub trust: TlsTrust,
+    /// Our own certificate, for collectors that ask for one (RFC 7011 11.3).
+    pub own: Option<TlsSpec>,
+}
+
+impl TcpSpec {
+    /// In clear.
+    pub fn new(address: impl Into<String>) -> Self {
+        Self { address: address.into(), tls: None }
+    }
+
+    /// Checks the files of TLS. Errors when one cannot be read, or holds something else.
+    pub fn check(&self) -> Result<(), net::TrustError> {
+        self.tls.as_ref().map_or(Ok(()), |tls| client_tls(&tls.trust, tls.own.as_ref(), &self.address).map(drop))
+    }
+}
+
 /// A file of JSON lines: one [`Record`](crate::Record) a line.
 ///
 /// Lines are appended whole, many in one write, and a line counts when its newline is there. After a kill or a crash the
@@ -133,7 +165,7 @@ impl fmt::Display for SinkSpec {
         match self {
             Self::Udp(UdpSpec { version: Version::NetFlow9, address, .. }) => write!(f, "netflow9:{address}"),
             Self::Udp(to) => write!(f, "udp:{}", to.address),
-            Self::Tcp(to) => write!(f, "tcp:{to}"),
+            Self::Tcp(to) => write!(f, "{}:{}", if to.tls.is_some() { "tls" } else { "tcp" }, to.address),
             Self::Json(file) => write!(f, "json:{}", file.path.display()),
         }
     }
@@ -153,7 +185,7 @@ impl FromStr for SinkSpec {
             Some(("netflow9", to)) if address(to) => {
                 Self::Udp(UdpSpec { version: Version::NetFlow9, ..UdpSpec::new(to) })
             }
-            Some(("tcp", to)) if address(to) => Self::Tcp(to.into()),
+            Some(("tcp", to)) if address(to) => Self::Tcp(TcpSpec::new(to)),
             Some(("json", path)) if !path.is_empty() => Self::Json(FileSpec::new(path)),
             _ => return Err(SinkError(text.into())),
         };

@@ -116,6 +116,10 @@ pub const NOT_SENT_PACKETS: u16 = 167;
 pub const NOT_SENT_OCTETS: u16 = 168;
 /// observationTimeMilliseconds: two in a record are the first and the last time.
 pub const OBSERVATION_MS: u16 = 323;
+/// templateId.
+pub const TEMPLATE: u16 = 145;
+/// dataRecordsReliability, by template: true is 1, false is 2.
+pub const RELIABILITY: u16 = 276;
 /// icmpTypeIPv4.
 pub const ICMP4_TYPE: u16 = 176;
 /// icmpCodeIPv4.

@@ -1,7 +1,7 @@
 //! Flow records as messages of IPFIX or NetFlow v9.
 
 use super::{
-    options::{Options, Statistics},
+    options::{Options, Statistics, AGAIN},
     template::{Exporter, Field, Shape},
     wire::{count, fill, fill_length, pad, set, Version},
     Port, HEADER, TEMPLATES, VERSION,
@@ -37,6 +37,8 @@ pub struct EncodeSpec {
     pub names: bool,
     /// Which packets the records are of; none: of all.
     pub sampling: Option<Sampling>,
+    /// Whether records may be sent again, with [`Encoder::message_again`]. With IPFIX only.
+    pub again: bool,
 }
 
 impl Default for EncodeSpec {
@@ -50,6 +52,7 @@ impl Default for EncodeSpec {
             ports: Vec::new(),
             names: true,
             sampling: None,
+            again: false,
         }
     }
 }
@@ -96,12 +99,15 @@ impl Encoder {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
         });
+        let shapes: Vec<Layout> = shapes.collect();
         let EncodeSpec { version, domain, sampling, message_bytes, .. } = spec;
-        let options =
-            Options { version, domain, ports: if spec.names { spec.ports.clone() } else { Vec::new() }, sampling };
+        let ports = if spec.names { spec.ports.clone() } else { Vec::new() };
+        let again = spec.again && version == Version::Ipfix;
+        let reliable = shapes.iter().map(|layout| layout.shape.id()).filter(|_| again).collect();
+        let options = Options { version, domain, ports, sampling, reliable };
         let boot_ms = u64::from(crate::unix_time::unix_s()) * 1000;
         let boot_ms = boot_ms.saturating_sub(BOOT_BEFORE_MS);
-        let mut encoder = Self { options, shapes: shapes.collect(), sequence: 0, named: 0, boot_ms, spec };
+        let mut encoder = Self { options, shapes, sequence: 0, named: 0, boot_ms, spec };
         encoder.set_message_bytes(message_bytes);
         encoder
     }
@@ -127,6 +133,43 @@ impl Encoder {
         records: &[Record],
         out: &mut Vec<u8>,
     ) -> Message {
+        self.begin(export_s, out);
+        let mut data_records = 0;
+        if templates {
+            self.templates(out);
+            data_records += self.options.sampling(out) + self.options.reliability(out);
+        }
+        if let Some(statistics) = statistics {
+            data_records += self.options.statistics(statistics, out);
+        }
+        let named = if templates { 0 } else { self.named };
+        let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
+        let taken = self.records(records, 0, out);
+        data_records += u32::try_from(taken + interfaces).unwrap_or(u32::MAX);
+        match self.spec.version {
+            Version::Ipfix => fill_length(out, 0),
+            // The number of all records in it, of templates too.
+            Version::NetFlow9 => {
+                let all = data_records as usize + if templates { self.shapes.len() + self.options.count() } else { 0 };
+                fill(out, 0, all);
+            }
+        }
+        Message { records: taken, data_records, templates, interfaces }
+    }
+
+    /// Makes a message in `out` (emptied first) with records that an earlier session may have delivered, as many from the front
+    /// as fit. Their templates have the fields of the others and IDs of their own: 64 more. The options data calls these
+    /// templates unreliable (`dataRecordsReliability`, information element 276), which is the nearest mark that IPFIX has.
+    pub fn message_again(&self, export_s: u32, records: &[Record], out: &mut Vec<u8>) -> Message {
+        self.begin(export_s, out);
+        let taken = self.records(records, AGAIN, out);
+        fill_length(out, 0);
+        let data_records = u32::try_from(taken).unwrap_or(u32::MAX);
+        Message { records: taken, data_records, templates: false, interfaces: 0 }
+    }
+
+    /// Writes the header of a message.
+    fn begin(&self, export_s: u32, out: &mut Vec<u8>) {
         out.clear();
         match self.spec.version {
             Version::Ipfix => {
@@ -142,27 +185,6 @@ impl Encoder {
                 words.iter().for_each(|word| out.extend(word.to_be_bytes()));
             }
         }
-        let mut data_records = 0;
-        if templates {
-            self.templates(out);
-            data_records += self.options.sampling(out);
-        }
-        if let Some(statistics) = statistics {
-            data_records += self.options.statistics(statistics, out);
-        }
-        let named = if templates { 0 } else { self.named };
-        let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
-        let taken = self.records(records, out);
-        data_records += u32::try_from(taken + interfaces).unwrap_or(u32::MAX);
-        match self.spec.version {
-            Version::Ipfix => fill_length(out, 0),
-            // The number of all records in it, of templates too.
-            Version::NetFlow9 => {
-                let all = data_records as usize + if templates { self.shapes.len() + self.options.count() } else { 0 };
-                fill(out, 0, all);
-            }
-        }
-        Message { records: taken, data_records, templates, interfaces }
     }
 
     /// Counts a sent message in the sequence number: in data records (RFC 7011 3.1), NetFlow v9 in messages (RFC 3954 5.1).
@@ -180,17 +202,21 @@ impl Encoder {
     fn templates(&self, out: &mut Vec<u8>) {
         let id = if self.spec.version == Version::Ipfix { TEMPLATES } else { TEMPLATES9 };
         set(id, out, |out| {
-            for Layout { shape, fields, .. } in &self.shapes {
-                out.extend(shape.id().to_be_bytes());
-                count(fields.len(), out);
-                fields.iter().for_each(|field| field.specify(out));
+            let again = if self.options.reliable.is_empty() { None } else { Some(AGAIN) };
+            for more in [Some(0), again].into_iter().flatten() {
+                for Layout { shape, fields, .. } in &self.shapes {
+                    out.extend((shape.id() + more).to_be_bytes());
+                    count(fields.len(), out);
+                    fields.iter().for_each(|field| field.specify(out));
+                }
             }
         });
         self.options.templates(out);
     }
 
-    /// Writes data sets, a new one at each change of form; returns the number of records written.
-    fn records(&self, records: &[Record], out: &mut Vec<u8>) -> usize {
+    /// Writes data sets, a new one at each change of form; returns the number of records written. Set IDs are those of the
+    /// templates and `more`.
+    fn records(&self, records: &[Record], more: u16, out: &mut Vec<u8>) -> usize {
         let exporter = Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms };
         let distinguished = self.spec.distinguish != Distinguish::None;
         let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
@@ -209,7 +235,7 @@ impl Encoder {
                     self.close(out, start);
                 }
                 open = Some((index, out.len()));
-                out.extend(layout.shape.id().to_be_bytes());
+                out.extend((layout.shape.id() + more).to_be_bytes());
                 out.extend([0; 2]);
             }
             layout.fields.iter().for_each(|field| field.item.write(record, &exporter, out));

@@ -15,6 +15,10 @@ const BY_PROCESS: u16 = 513;
 const INTERFACES: u16 = 514;
 /// Template ID of the sampling.
 const SAMPLING: u16 = 515;
+/// Template ID of the reliability of templates.
+const RELIABILITY: u16 = 516;
+/// What the IDs of templates of records that are sent again have more than the others.
+pub(super) const AGAIN: u16 = 64;
 /// Set IDs of options templates: RFC 7011 3.3.2, RFC 3954 6.1.
 const TEMPLATES: u16 = 3;
 const TEMPLATES9: u16 = 1;
@@ -45,8 +49,9 @@ pub struct Statistics {
 /// A form of options data.
 struct Form {
     id: u16,
-    /// The element of IPFIX that the record is about, and the scope of NetFlow v9; of four bytes.
+    /// The element of IPFIX that the record is about, and the scope of NetFlow v9.
     scope: (u16, u16),
+    scope_bytes: u16,
     fields: Vec<(u16, u16)>,
 }
 
@@ -60,6 +65,8 @@ pub(super) struct Options {
     pub domain: u32,
     pub ports: Vec<Port>,
     pub sampling: Option<Sampling>,
+    /// Templates whose records may be sent again with [`AGAIN`].
+    pub reliable: Vec<u16>,
 }
 
 impl Options {
@@ -74,20 +81,24 @@ impl Options {
         let mut forms = Vec::new();
         if self.version == Version::Ipfix {
             let fields = eight(&[e::EXPORTED_MESSAGES, e::EXPORTED_FLOWS, e::EXPORTED_OCTETS]);
-            forms.push(Form { id: BY_DOMAIN, scope: (e::DOMAIN, SYSTEM), fields });
+            forms.push(Form { id: BY_DOMAIN, scope: (e::DOMAIN, SYSTEM), scope_bytes: 4, fields });
             let not_sent = [e::NOT_SENT_FLOWS, e::NOT_SENT_PACKETS, e::NOT_SENT_OCTETS];
             let fields = eight(&[&not_sent[..], &[e::OBSERVATION_MS; 2]].concat());
-            forms.push(Form { id: BY_PROCESS, scope: (e::EXPORTING_PROCESS, SYSTEM), fields });
+            forms.push(Form { id: BY_PROCESS, scope: (e::EXPORTING_PROCESS, SYSTEM), scope_bytes: 4, fields });
         }
         if !self.ports.is_empty() {
             let [name, description] = self.lengths();
             let fields = vec![(e::INTERFACE_NAME, name), (e::INTERFACE_DESCRIPTION, description)];
-            forms.push(Form { id: INTERFACES, scope: (e::INGRESS, INTERFACE), fields });
+            forms.push(Form { id: INTERFACES, scope: (e::INGRESS, INTERFACE), scope_bytes: 4, fields });
         }
         if let Some(sampling) = self.sampling {
             let fields =
                 sampling_fields(sampling, self.version).into_iter().map(|(id, length, _)| (id, length)).collect();
-            forms.push(Form { id: SAMPLING, scope: (e::DOMAIN, SYSTEM), fields });
+            forms.push(Form { id: SAMPLING, scope: (e::DOMAIN, SYSTEM), scope_bytes: 4, fields });
+        }
+        if !self.reliable.is_empty() {
+            let fields = vec![(e::RELIABILITY, 1)];
+            forms.push(Form { id: RELIABILITY, scope: (e::TEMPLATE, SYSTEM), scope_bytes: 2, fields });
         }
         forms
     }
@@ -100,7 +111,7 @@ impl Options {
     /// The templates.
     pub fn templates(&self, out: &mut Vec<u8>) {
         // One set per template: nfcapd reads only the first template of a set.
-        for Form { id, scope: (scope, scope9), fields } in self.forms() {
+        for Form { id, scope: (scope, scope9), scope_bytes, fields } in self.forms() {
             let all =
                 |out: &mut Vec<u8>| fields.iter().for_each(|&(id, length)| specify(Element::iana(id), length, out));
             match self.version {
@@ -108,7 +119,7 @@ impl Options {
                     out.extend(id.to_be_bytes());
                     count(fields.len() + 1, out);
                     count(1, out);
-                    specify(Element::iana(scope), 4, out);
+                    specify(Element::iana(scope), scope_bytes, out);
                     all(out);
                 }),
                 Version::NetFlow9 => set(TEMPLATES9, out, |out| {
@@ -116,7 +127,7 @@ impl Options {
                     // Lengths of the scope and of the other specifiers in bytes.
                     count(4, out);
                     count(4 * fields.len(), out);
-                    specify(Element::iana(scope9), 4, out);
+                    specify(Element::iana(scope9), scope_bytes, out);
                     all(out);
                     pad(out);
                 }),
@@ -157,6 +168,23 @@ impl Options {
             self.end(out);
         });
         1
+    }
+
+    /// Which templates have records that are sent once (1, true), and which have those that are sent again (2, false: RFC 7011
+    /// 6.1.5); returns the number of records.
+    pub fn reliability(&self, out: &mut Vec<u8>) -> u32 {
+        if self.reliable.is_empty() {
+            return 0;
+        }
+        set(RELIABILITY, out, |out| {
+            for &id in &self.reliable {
+                out.extend(id.to_be_bytes());
+                out.push(1);
+                out.extend((id + AGAIN).to_be_bytes());
+                out.push(2);
+            }
+        });
+        2 * self.reliable.len() as u32
     }
 
     /// The names of the interfaces from port `from` on, as many as fit a message of `most` bytes; returns how many.

@@ -48,12 +48,17 @@ pub fn text(totals: &Totals) -> String {
     out.one("export_records_total", "counter", "Records of ended flows given to export.", totals.export.records);
     out.one("export_sent_total", "counter", "Records sent or written.", totals.export.sent);
     out.one("export_dropped_total", "counter", "Records lost on their way out.", totals.export.dropped);
+    let uncertain = "Records sent that may not have been read when a connection broke, and were not sent again yet.";
+    out.one("export_uncertain_records", "gauge", uncertain, totals.export.uncertain);
+    out.one("export_resent_total", "counter", "Records sent again after a connection broke.", totals.export.resent);
     let sinks = &totals.sinks;
     out.sinks("collector_records_total", "counter", "Records given to this collector or file.", sinks, |s| {
         s.totals.records
     });
     out.sinks("collector_sent_total", "counter", "Records sent or written to it.", sinks, |s| s.totals.sent);
     out.sinks("collector_dropped_total", "counter", "Records lost on their way to it.", sinks, |s| s.totals.dropped);
+    out.sinks("collector_uncertain_records", "gauge", uncertain, sinks, |s| s.totals.uncertain);
+    out.sinks("collector_resent_total", "counter", "Records sent again to it.", sinks, |s| s.totals.resent);
     out.sinks("collector_queued_records", "gauge", "Records that wait for it.", sinks, |s| s.queued);
     out.sinks("collector_up", "gauge", "Whether it takes records, as far as is known.", sinks, |s| u8::from(s.up));
     out.one("uptime_seconds", "gauge", "Time since the logger started.", totals.uptime_s);

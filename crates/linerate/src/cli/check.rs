@@ -6,14 +6,26 @@ use clap::Args;
 
 use super::groups::MemoryArg;
 
+/// A CPU, or the first and the last of a row of them.
+pub type Cpus = std::ops::RangeInclusive<u32>;
+
+/// Reads `3` or `0-3`.
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    match (first.trim().parse(), last.trim().parse()) {
+        (Ok(first), Ok(last)) if first <= last && last < 4096 => Ok(first..=last),
+        _ => Err("must be numbers of CPUs below 4096, such as 0,2 or 0-3".into()),
+    }
+}
+
 /// `linerate check`
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct CheckArgs {
     /// CPUs to check. The last one is the tester's in the trials, the one before it the device's. Default: all that this
     /// process may use.
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-    pub cpus: Vec<u32>,
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpus)]
+    pub cpus: Vec<Cpus>,
     /// How long the check lasts: 1s to 10min.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s")]
     pub duration: String,

@@ -94,10 +94,12 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off] or tcp://HOST:PORT;
-    /// repeat for more.
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off], tcp://HOST:PORT or
+    /// tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]; repeat for more.
     /// rate: most records a second, or unlimited (default 200k). refresh: how often the templates are sent again (default
-    /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on).
+    /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on). ca: the
+    /// certificate of the authority to trust (PEM). name: the name in the collector's certificate (default HOST). cert, key: our
+    /// own, for collectors that ask.
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]
     pub ipfix: Vec<String>,
     /// A collector of NetFlow v9: udp://HOST:PORT with the options of --ipfix; repeat for more.

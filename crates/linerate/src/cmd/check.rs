@@ -15,7 +15,7 @@ use crate::cli::{check::CheckArgs, OutputArgs};
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let files = OutputArgs { json: args.json.clone(), ..OutputArgs::default() };
     let options = CheckOptions {
-        cpus: args.cpus.clone(),
+        cpus: args.cpus.iter().cloned().flatten().collect(),
         duration: time("--duration", &args.duration)?,
         machine: MachineOptions { memory: args.memory.choice(), ..MachineOptions::default() },
     };

@@ -43,31 +43,41 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
                 path.display()
             )));
         }
-        let parent = match path.parent() {
-            Some(p) if !p.as_os_str().is_empty() => p,
-            _ => Path::new("."),
-        };
-        if !parent.is_dir() {
-            return Err(Failure::usage(format!(
-                "cannot write {}: its directory does not exist: make it first (mkdir -p {})",
-                path.display(),
-                parent.display()
-            )));
-        }
-        if access(parent, Access::WRITE_OK).is_err() {
-            return Err(Failure::machine(format!(
-                "cannot write {}: this user may not write in {}: choose another directory",
-                path.display(),
-                parent.display()
-            )));
-        }
-        probe(path).map_err(Failure::machine)?;
-        if path.is_dir() {
-            return Err(Failure::usage(format!(
-                "cannot write {}: it is a directory: name a file in it",
-                path.display()
-            )));
-        }
+        check_file(path)?;
+    }
+    Ok(())
+}
+
+/// Fails when this file cannot be written afterwards.
+pub fn check_file(path: &Path) -> Result<(), Failure> {
+    let parent = match path.parent() {
+        Some(p) if !p.as_os_str().is_empty() => p,
+        _ => Path::new("."),
+    };
+    if let Some(file) = parent.ancestors().find(|part| part.exists() && !part.is_dir()) {
+        return Err(Failure::usage(format!(
+            "cannot write {}: {} is not a directory: name another one",
+            path.display(),
+            file.display()
+        )));
+    }
+    if !parent.is_dir() {
+        return Err(Failure::usage(format!(
+            "cannot write {}: its directory does not exist: make it first (mkdir -p {})",
+            path.display(),
+            parent.display()
+        )));
+    }
+    if access(parent, Access::WRITE_OK).is_err() {
+        return Err(Failure::machine(format!(
+            "cannot write {}: this user may not write in {}: choose another directory",
+            path.display(),
+            parent.display()
+        )));
+    }
+    probe(path).map_err(Failure::machine)?;
+    if path.is_dir() {
+        return Err(Failure::usage(format!("cannot write {}: it is a directory: name a file in it", path.display())));
     }
     Ok(())
 }

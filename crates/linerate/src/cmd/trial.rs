@@ -55,7 +55,7 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
         if args.replay.replay.is_some() {
             return Err(Failure::usage("--slices: a replay has no slices: leave one of them out"));
         }
-        write::probe(path).map_err(Failure::machine)?;
+        output::check_file(path)?;
     }
     let by_link = [args.load, args.shape.step.map(|s| s.then), args.shape.bursts.and_then(|b| b.rate)];
     let by_link = by_link.iter().flatten().any(|l| matches!(l, Load::LinePercent(_)));

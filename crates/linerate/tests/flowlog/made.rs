@@ -30,7 +30,7 @@ const NOT_IP: [(&str, u64); 1] = [("others", 6)];
 const PORTS: [(u16, &str); 6] =
     [(4739, "1283"), (4740, "1284"), (4741, "1285"), (4742, "1286"), (4743, "1287"), (4744, "1288")];
 /// Where `scripts/setup.sh --test` puts the package.
-const NETFLOW: &str = "/var/lib/linerate-tests/netflow";
+pub const NETFLOW: &str = "/var/lib/linerate-tests/netflow";
 
 /// Source, destination, protocol, ports; type and code of ICMP in place of the destination port.
 type Key = (IpAddr, IpAddr, u8, u16, u16);

@@ -17,5 +17,6 @@ mod peer;
 mod refused;
 mod softflowd;
 mod stepped;
+mod streams;
 #[path = "../support/mod.rs"]
 mod support;

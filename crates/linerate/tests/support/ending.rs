@@ -43,7 +43,7 @@ impl Ending {
         let over_ports = |what: &str| ports.iter().map(|line| before(line, what)).sum();
         let sink = |line: &str| {
             let (name, counts) = line.rsplit_once(": ")?;
-            let counts = counts.ends_with(" dropped").then_some(counts)?;
+            let counts = counts.contains(" dropped").then_some(counts)?;
             Some((name.to_owned(), [" records", " sent", " dropped"].map(|what| before(counts, what))))
         };
         Self {

@@ -55,6 +55,11 @@ const ROUGHLY: f64 = 0.03;
 /// Rates at two overloads that differ by more: the device degrades in overload.
 const DEGRADED: f64 = 0.02;
 
+/// Loads that differ by less are equal: asked for in whole frames, offered by the clock.
+const DUST: f64 = 1e-6;
+/// Loads that are the same to within this share, and most passes made to see the highest one pass again.
+const SAME: f64 = 2e-3;
+const CONFIRMING: usize = 6;
 /// So many times more trials have to say that a load passes, or fails, than the contrary.
 const DISPUTED: usize = 3;
 /// A loss below this share of the load says little of a load near the capacity: the tester sent its frames in bursts.
@@ -99,6 +104,8 @@ enum Phase {
     /// Half way between the highest load that passed and the lowest that did not, of a device that degrades in overload:
     /// its rate in overload is not its capacity.
     Between,
+    /// The highest load that passed, again: it may have passed in a better moment of the device.
+    Again,
 }
 
 /// A search by slices.
@@ -195,6 +202,7 @@ impl CapacitySearch {
                 let best = self.best().unwrap_or(floor);
                 (best + self.lowest_failed(best).unwrap_or(self.top())) / 2.0
             }
+            Phase::Again => self.best().unwrap_or(floor),
         };
         load.min(self.top()).max(floor)
     }
@@ -249,7 +257,7 @@ impl CapacitySearch {
         self.passed.retain(|pass| busiest.excess(&pass.sending) <= tolerated);
         let shown = self.shown(spec, e);
         let uneven =
-            e.offered_fps.get() < EVEN * spec.load_fps.get() && matches!(self.phase, Phase::Below | Phase::Between);
+            e.offered_fps.get() < EVEN * spec.load_fps.get() && !matches!(self.phase, Phase::Top | Phase::Above);
         if shown == Shown::Unclear || uneven && matches!(shown, Shown::Lossy(_)) {
             return self.repeat();
         }
@@ -264,7 +272,7 @@ impl CapacitySearch {
             Phase::Top => self.at_top(shown, pass),
             Phase::Above => self.above(shown, spec, pass),
             Phase::Below => self.below(shown, spec, pass),
-            Phase::Between => self.between(shown, spec, pass),
+            Phase::Between | Phase::Again => self.between(shown, spec, pass),
         }
     }
 
@@ -286,8 +294,8 @@ impl CapacitySearch {
 
     /// Failures at this load or below, and passes at it or above.
     fn votes(&self, load: f64) -> (usize, usize) {
-        let failed = self.failed.iter().filter(|failed| **failed <= load).count();
-        (failed, self.passed.iter().filter(|pass| pass.load >= load).count())
+        let failed = self.failed.iter().filter(|failed| **failed <= load * (1.0 + DUST)).count();
+        (failed, self.passed.iter().filter(|pass| pass.load >= load * (1.0 - DUST)).count())
     }
 
     /// Whether so many trials at this load or above passed that failures at it or below do not count.
@@ -311,7 +319,7 @@ impl CapacitySearch {
             let (failed, passed) = self.votes(*load);
             passed * DISPUTED <= failed && failed >= least
         };
-        let above = || self.failed.iter().copied().filter(|failed| *failed > above);
+        let above = || self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + DUST));
         above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
@@ -471,13 +479,30 @@ impl CapacitySearch {
         }
     }
 
+    /// Whether the highest load that passed did so in one of the last trials too. Only of a device that degrades: of others the
+    /// rate in overload says it too, pass for pass.
+    fn is_confirmed(&self) -> bool {
+        let best = self.best().unwrap_or_default() * (1.0 - SAME);
+        let late = self.trials.get(self.trials.len() * 2 / 3..).unwrap_or_default();
+        !self.degrades() || self.passed.iter().any(|pass| pass.load >= best && late.contains(&pass.trial))
+    }
+
     fn pass_done(&mut self) {
-        let next = if self.degrades() { Phase::Between } else { Phase::Above };
+        // Below where no load passes beyond dispute.
+        let stands = self.passed.iter().any(|pass| self.passes_at(pass.load));
+        let next = match self.degrades() {
+            true if stands || self.passed.is_empty() => Phase::Between,
+            true => Phase::Below,
+            false => Phase::Above,
+        };
         (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
         let asked = self.config.precision.get();
         let wanted = asked.min((asked / 2.0).max(NARROW));
         let narrow = self.interval().relative_width().is_some_and(|width| width <= wanted);
-        if self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES {
+        let enough = self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES;
+        if enough && self.passes < MOST_PASSES + CONFIRMING && !self.is_confirmed() {
+            self.phase = if stands { Phase::Again } else { next };
+        } else if enough {
             let found = self.interval();
             let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };
             self.end(outcome, [self.degradation(), self.precision_missed()]);
@@ -493,7 +518,7 @@ impl CapacitySearch {
                 Phase::Below => self.below = (self.below * 4.0).min(0.5),
                 // And so near it takes long to fill.
                 Phase::Above => self.overload = (self.overload * 2.0).min(MOST_OVERLOAD),
-                Phase::Top | Phase::Between => {}
+                Phase::Top | Phase::Between | Phase::Again => {}
             }
         }
         if self.unclear >= UNCLEAR {

@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub moody: f64,
     /// Luck of the last trial, 0 to 1.
     pub luck: f64,
+    /// From this trial on the device is slower by this factor.
+    pub slows: Option<(u32, f64)>,
     /// See [`SearchConfig::kernel_pair`].
     pub kernel_pair: Option<f64>,
     pub rng: Rng,
@@ -49,6 +51,7 @@ impl World {
             fuzzy: 0.0,
             moody: 0.0,
             luck: 0.5,
+            slows: None,
             kernel_pair: None,
             rng: Rng::new(seed),
             trials: 0,
@@ -75,8 +78,10 @@ impl World {
         let slices = (spec.duration_s / SLICE) as usize;
         let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
         let load = spec.load_fps.get().min(self.tester);
-        let excess = (load - self.device.rate).max(0.0);
-        let rate = (self.device.rate - excess * self.degrades).max(0.0);
+        let slower = self.slows.filter(|(from, _)| self.trials >= *from).map_or(1.0, |(_, factor)| factor);
+        let full = self.device.rate * slower;
+        let excess = (load - full).max(0.0);
+        let rate = (full - excess * self.degrades).max(0.0);
         let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
         // Counts of a device that forwards all: only whether something came is looked at.
         let mut record = SimDut::new(1e12, 1).run(spec);

@@ -327,6 +327,8 @@ impl Source for Logged {
                 records: sum(|t| t.records) + lost,
                 sent: sum(|t| t.sent),
                 dropped: sum(|t| t.dropped) + lost,
+                uncertain: sum(|t| t.uncertain),
+                resent: sum(|t| t.resent),
             },
             sinks: sinks
                 .into_iter()

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use flow::{export::SinkStats, protocol::Totals};
+use flow::{
+    export::SinkStats,
+    protocol::{ExportTotals, Totals},
+};
 use rig::device::{LogLoop, Logged};
 
 /// How long flushing may take in all, and how long without progress.
@@ -76,10 +79,10 @@ pub fn table_totals(totals: &Totals) -> String {
 /// What became of the records: a line for each collector and file.
 pub fn export_totals(sinks: &[SinkStats], whole: bool) -> String {
     let line = |sink: &SinkStats| {
-        format!(
-            "{}: {} records, {} sent, {} dropped\n",
-            sink.name, sink.totals.records, sink.totals.sent, sink.totals.dropped
-        )
+        let ExportTotals { records, sent, dropped, uncertain, resent } = sink.totals;
+        let of = |n: u64, what: &str| if n > 0 { format!(", {n} {what}") } else { String::new() };
+        let (uncertain, resent) = (of(uncertain, "of the sent uncertain"), of(resent, "sent again"));
+        format!("{}: {records} records, {sent} sent, {dropped} dropped{uncertain}{resent}\n", sink.name)
     };
     let mut text: String = sinks.iter().map(line).collect();
     if !whole {

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use failure::Failure;
-use flow::export::{FileSpec, SinkSpec, UdpSpec};
+use flow::export::{FileSpec, SinkSpec, TcpSpec, TlsSinkSpec, UdpSpec};
+use net::{TlsSpec, TlsTrust};
 
 /// Slowest and fastest pace, in records a second.
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
@@ -11,14 +12,18 @@ const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
 /// Sizes of UDP messages: what the templates need, and what a datagram holds.
 const MESSAGES: std::ops::RangeInclusive<usize> = 1200..=65_507;
 
-/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]` or `tcp://HOST:PORT`.
+/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]`, `tcp://HOST:PORT`, or
+/// `tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]`.
 pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     let at = |why: &str| Failure::usage(format!("ipfix {text:?}: {why}"));
     let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
+    if let Some(to) = url.strip_prefix("tls://") {
+        return tls(to, options.unwrap_or_default()).map_err(|why| at(&why));
+    }
     let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
     let form =
-        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on] or tcp://HOST:PORT, an IPv6 address in brackets";
+        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
     match (sink.ok_or_else(|| at(form))?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
@@ -26,6 +31,32 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
         }
         (_, Some(_)) => Err(at("rate, refresh, mtu and names are for udp:// only")),
     }
+}
+
+/// A collector over TLS; its files are read.
+fn tls(address: &str, options: &str) -> Result<SinkSpec, String> {
+    let form = "must be tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE], an IPv6 address in brackets";
+    let Ok(SinkSpec::Tcp(to)) = format!("tcp:{address}").parse() else { return Err(form.into()) };
+    let [mut ca, mut name, mut cert, mut key] = [None; 4];
+    for option in options.split(',').filter(|_| !options.is_empty()) {
+        match option.split_once('=').filter(|(_, value)| !value.is_empty()) {
+            Some(("ca", value)) => ca = Some(value),
+            Some(("name", value)) => name = Some(value),
+            Some(("cert", value)) => cert = Some(value),
+            Some(("key", value)) => key = Some(value),
+            _ => return Err(format!("{option:?}: options must be ca=FILE, name=NAME, cert=FILE or key=FILE")),
+        }
+    }
+    let trust = ca.map(|ca| TlsTrust { ca: ca.into(), name: name.map(str::to_owned) });
+    let own = match (cert, key) {
+        (Some(cert), Some(key)) => Some(TlsSpec { cert: cert.into(), key: key.into() }),
+        (None, None) => None,
+        _ => return Err("cert and key go together: give both, or none".into()),
+    };
+    let trust = trust.ok_or("ca=FILE is missing: the certificate of the authority that signed the collector's")?;
+    let to = TcpSpec { tls: Some(TlsSinkSpec { trust, own }), ..to };
+    to.check().map_err(|error| error.to_string())?;
+    Ok(SinkSpec::Tcp(to))
 }
 
 /// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]`: NetFlow v9 has no TCP.
@@ -158,11 +189,11 @@ mod tests {
     #[test]
     fn collectors_are_urls() {
         assert_eq!(collector("udp://127.0.0.1:4739").unwrap(), SinkSpec::Udp(UdpSpec::new("127.0.0.1:4739")));
-        assert_eq!(collector("tcp://[::1]:4739").unwrap(), SinkSpec::Tcp("[::1]:4739".into()));
+        assert_eq!(collector("tcp://[::1]:4739").unwrap(), SinkSpec::Tcp(TcpSpec::new("[::1]:4739")));
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
             assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
-        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on] or tcp://HOST:PORT, an IPv6 address in brackets"#);
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
     }
 
     #[test]

@@ -95,7 +95,13 @@ fn of_look(address: &str, look: &Look) -> String {
     let [idle, active, end, forced, lack] = t.ended;
     out +=
         &format!("ended: idle {idle}  active {active}  end of flow {end}  forced {forced}  lack of resources {lack}\n");
-    out += &format!("export: records {}  sent {}  dropped {}\n", e.records, e.sent, e.dropped);
+    out += &format!("export: records {}  sent {}  dropped {}", e.records, e.sent, e.dropped);
+    for (n, what) in [(e.uncertain, "uncertain"), (e.resent, "sent again")] {
+        if n > 0 {
+            out += &format!("  {what} {n}");
+        }
+    }
+    out.push('\n');
     match &look.page {
         Some(Ok(page)) => out += &flows(&page.flows, totals.at),
         Some(Err(why)) => out += &format!("flows: {why}\n"),

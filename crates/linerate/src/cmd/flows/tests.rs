@@ -53,7 +53,7 @@ fn look(name: &str, flows: u8) -> Look {
             new_rate: 12_345.6,
             ..Default::default()
         },
-        export: ExportTotals { records: 9_000, sent: 8_999, dropped: 1 },
+        export: ExportTotals { records: 9_000, sent: 8_999, dropped: 1, ..ExportTotals::default() },
         sinks: Vec::new(),
     };
     let flows = (1..=flows).map(row).collect();

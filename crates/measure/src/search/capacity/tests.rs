@@ -136,3 +136,20 @@ fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
         }
     }
 }
+
+/// Its answer after it has slowed down by 4 %: what passed before does not stand alone.
+#[test]
+fn a_device_that_slows_down_is_not_held_for_as_fast_as_it_was() {
+    for from in 3..13 {
+        for seed in 0..30 {
+            let mut world =
+                World { slows: Some((from, 0.96)), ..World::noisy(10e6, 512.0, 100 * u64::from(from) + seed) };
+            let answer = world.find(Method::Rfc2544);
+            let (lower, upper) = ends(&answer, 10e6);
+            let holds = |truth: f64| lower <= truth * 1.002 && upper >= truth * 0.998;
+            assert!(holds(1.0) || holds(0.96), "from {from}, seed {seed}: {lower} {upper}: {answer:?}");
+            // Of most trials it was slow.
+            assert!(world.trials <= 2 * from || holds(0.96), "from {from}, seed {seed}: {lower} {upper}: {answer:?}");
+        }
+    }
+}
