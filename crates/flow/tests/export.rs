@@ -98,12 +98,14 @@ fn every_sink_gets_every_record() {
         assert_eq!(sink.totals, totals(5000, 5000, 0), "{}", sink.name);
     }
     let counts = collector.stop();
-    // Templates once over TCP, and at the end; over UDP with two more messages at the begin. Statistics at the begin and at the end of each session, two records each.
+    // Templates over UDP with three messages at the begin and at the end, over TCP once, with four more for records that are sent
+    // again and one for what these are. Statistics at the begin and at the end of each session, two records each; over TCP the
+    // reliability of eight templates.
     let wanted = Counts {
         messages: stats[0].messages + stats[1].messages,
         flows: 10_000,
-        options: 8,
-        templates: 6 * 5,
+        options: 8 + 8,
+        templates: 6 * 4 + 11,
         sessions: 2,
         ..Counts::default()
     };
@@ -186,8 +188,49 @@ fn a_collector_over_tcp_dies_and_comes_back() {
     assert_eq!(exporter.finish(SECONDS)[0].totals, totals(300, 300, 0));
     let counts = second.stop();
     // A new session: templates again, and the sequence anew.
-    assert_eq!((counts.flows, counts.templates, counts.lost, counts.without_template), (200, 6, 0, 0));
+    assert_eq!((counts.flows, counts.templates, counts.lost, counts.without_template), (200, 11, 0, 0));
     assert_eq!(ups(&events), 2, "{events:?}");
+}
+
+/// One that accepts and reads nothing dies, and so does the next one, half way through what is sent again to it.
+#[test]
+fn what_nobody_read_is_sent_until_somebody_reads_it() {
+    let listener = TcpListener::bind(ANY).unwrap();
+    let to = listener.local_addr().unwrap();
+    let (exporter, given, events) = start(&spec(&[tcp(to)]));
+    let totals = || exporter.stats()[0].totals.clone();
+    let first = listener.accept().unwrap();
+    given.put(some(3000));
+    wait_for("the kernels to take them", || totals().sent == 3000);
+    drop(first);
+    wait_for("the break", || totals().uncertain == 3000);
+    let second = listener.accept().unwrap();
+    wait_for("what is sent again", || totals().resent > 0);
+    drop((second, listener));
+    wait_for("the second break", || downs(&events) >= 2);
+    given.put(some(500));
+    let (third, flows) = collector(None, Some(&to.to_string()));
+    wait_for("records", || flows.lock().unwrap().len() == 3500);
+    let totals = exporter.finish(SECONDS)[0].totals.clone();
+    assert_eq!((totals.records, totals.sent, totals.dropped, totals.uncertain), (3500, 3500, 0, 0));
+    assert!((3000..=6000).contains(&totals.resent), "{totals:?}");
+    assert_eq!((third.stop().lost, flows.lock().unwrap().len()), (0, 3500));
+    assert!(count(&events, |change| *change == Change::Uncertain { records: 3000 }) >= 1, "{events:?}");
+    assert!(count(&events, |change| matches!(change, Change::Resent { .. })) >= 1, "{events:?}");
+}
+
+/// A collector that does not end its side at the end: what it may not have read is said.
+#[test]
+fn what_may_not_have_been_read_at_the_end_is_uncertain() {
+    let listener = TcpListener::bind(ANY).unwrap();
+    let (exporter, given, events) = start(&spec(&[tcp(listener.local_addr().unwrap())]));
+    let held = listener.accept().unwrap();
+    given.put(some(100));
+    wait_for("the kernels to take them", || exporter.stats()[0].totals.sent == 100);
+    let totals = exporter.finish(SECONDS)[0].totals.clone();
+    drop(held);
+    assert_eq!((totals.sent, totals.dropped, totals.uncertain), (100, 0, 100));
+    assert_eq!(count(&events, |change| *change == Change::Unread { records: 100 }), 1, "{events:?}");
 }
 
 /// One that accepts and never reads, beside one that works.
@@ -441,6 +484,9 @@ fn each_event_is_a_line() {
         Change::QueueFull { room: 262_144 },
         Change::QueueDrained { dropped: 17 },
         Change::LineRemoved { bytes: 12 },
+        Change::Uncertain { records: 200 },
+        Change::Resent { records: 200 },
+        Change::Unread { records: 12 },
         Change::RateRaised { left: 1999, from: 1, to: 625 },
     ];
     let line = |change| ExportEvent { sink: "udp:10.0.0.1:4739".into(), change }.to_string();

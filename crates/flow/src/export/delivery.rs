@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::Record;
 
-/// Bytes that a collector may have in its buffer while its window says nothing of them: Linux starts with 128 KiB of buffer
+/// Bytes that may be in a collector's buffer without a narrower window: Linux starts with 128 KiB of buffer
 /// and half of that as its window.
 const HIDDEN: u64 = 128 << 10;
 /// Most records kept. A session has about ten MiB on the way at most, which is less than that many.
@@ -109,7 +109,7 @@ mod tests {
         for message in 1..=100 {
             delivery.sent(message * 10_000, some(10));
         }
-        // Acknowledged, and the window as wide as ever: all but what may hide.
+        // Acknowledged, and the window is as wide as before: all but what may hide.
         delivery.seen(1_000_000, 65_536);
         assert_eq!(delivery.uncertain(), 140);
         // The window is closed: nobody reads. What was known to be read stays so.
