@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod decode;
+mod details;
 pub mod export;
 mod facts;
 pub mod ipfix;
@@ -20,6 +21,7 @@ pub mod table;
 pub mod truth;
 mod unix_time;
 
+pub use details::{Details, PacketDetails, WayDetails};
 pub use facts::{Facts, PackedFacts};
 pub use key::{Addresses, Distinguish, Key};
 pub use packed::{Key4, Key6};

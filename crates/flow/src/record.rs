@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Key;
+use crate::{Details, Key};
 
 /// What was counted of a flow that goes on or has ended.
 ///
@@ -29,6 +29,9 @@ pub struct Record {
     pub last: u64,
     /// Why it was recorded; none while the flow goes on.
     pub end: Option<EndReason>,
+    /// What was asked for besides; none while the flow goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Details>,
 }
 
 impl Record {

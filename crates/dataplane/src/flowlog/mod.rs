@@ -12,7 +12,7 @@ use std::{
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Packet4, Packet6},
     table::{Prefetch, Worker},
-    Sampler,
+    PacketDetails, Sampler,
 };
 use packet::{Buffer, Burst, Captured, Clock};
 
@@ -27,6 +27,8 @@ use crate::{
 const AGE_BUDGET: usize = 256;
 /// Ageing goes on once every `AGE_EVERY` polls. A table of 2^24 places has to go on by ten places in each busy poll.
 const AGE_EVERY: u32 = 4;
+/// Where the packet begins in a plain frame.
+const PLAIN: usize = 14;
 /// Which frames a random sample has: the same in each run over a capture.
 const SAMPLER_SEED: u64 = 0;
 
@@ -70,6 +72,9 @@ struct Packets {
     /// When each of them was captured.
     times4: Burst<u64>,
     times6: Burst<u64>,
+    /// The details of each, if they are recorded.
+    more4: Burst<PacketDetails>,
+    more6: Burst<PacketDetails>,
 }
 
 impl Packets {
@@ -79,6 +84,8 @@ impl Packets {
         self.v6.clear();
         self.times4.clear();
         self.times6.clear();
+        self.more4.clear();
+        self.more6.clear();
     }
 }
 
@@ -134,7 +141,7 @@ where
     ///
     /// Each kind out of line, and in each what is rare: one loop with all of it needs more registers than there are.
     #[inline(never)]
-    fn decode<B: Buffer, const TIMES: bool, const SAMPLED: bool>(
+    fn decode<B: Buffer, const TIMES: bool, const SAMPLED: bool, const DETAILS: bool>(
         &mut self,
         ingress: usize,
         burst: &Burst<B>,
@@ -161,6 +168,10 @@ where
             if SAMPLED && !self.sampler.as_mut().is_none_or(Sampler::takes) {
                 continue;
             }
+            if DETAILS {
+                self.detailed::<TIMES>(frame, on_wire, time, ingress, &mut counts);
+                continue;
+            }
             match self.decoder.decode_plain(frame, on_wire, ingress as u8) {
                 Some(packet) => self.expect4::<TIMES>(packet, time),
                 None => self.other::<TIMES>(frame, on_wire, time, ingress, &mut counts),
@@ -178,6 +189,42 @@ where
         let _ = TIMES.then(|| self.packets.times4.try_push(time));
     }
 
+    /// A frame of any kind, whose details are recorded.
+    #[inline(never)]
+    fn detailed<const TIMES: bool>(
+        &mut self,
+        frame: &[u8],
+        on_wire: u32,
+        time: u64,
+        ingress: usize,
+        counts: &mut PortCounts,
+    ) {
+        let plain = self.decoder.decode_plain(frame, on_wire, ingress as u8);
+        let (decoded, packet) = match plain {
+            Some(packet) => (Decoded::Ip4(packet), frame.get(PLAIN..).unwrap_or_default()),
+            None => self.decoder.decode_with_packet(frame, on_wire, ingress as u8),
+        };
+        match decoded {
+            Decoded::Ip4(ip4) => {
+                let _ = self.packets.more4.try_push(PacketDetails::read(packet));
+                self.expect4::<TIMES>(ip4, time);
+            }
+            Decoded::Ip6(ip6) => {
+                let _ = self.packets.more6.try_push(PacketDetails::read(packet));
+                self.expect6::<TIMES>(ip6, time);
+            }
+            Decoded::NotIp(kind) => counts.not_ip(kind),
+            Decoded::Malformed => counts.malformed += 1,
+        }
+    }
+
+    #[inline(always)]
+    fn expect6<const TIMES: bool>(&mut self, packet: Packet6, time: u64) {
+        self.worker.expect6(&packet, &self.prefetch);
+        let _ = self.packets.v6.try_push(packet);
+        let _ = TIMES.then(|| self.packets.times6.try_push(time));
+    }
+
     /// A frame other than plain IPv4.
     #[inline(never)]
     fn other<const TIMES: bool>(
@@ -190,11 +237,7 @@ where
     ) {
         match self.decoder.decode_other(frame, on_wire, ingress as u8) {
             Decoded::Ip4(packet) => self.expect4::<TIMES>(packet, time),
-            Decoded::Ip6(packet) => {
-                self.worker.expect6(&packet, &self.prefetch);
-                let _ = self.packets.v6.try_push(packet);
-                let _ = TIMES.then(|| self.packets.times6.try_push(time));
-            }
+            Decoded::Ip6(packet) => self.expect6::<TIMES>(packet, time),
             Decoded::NotIp(kind) => counts.not_ip(kind),
             Decoded::Malformed => counts.malformed += 1,
         }
@@ -218,17 +261,26 @@ where
         // Read once a poll: no frame is older.
         let now = timer.now();
         let captured = self.captured.is_some();
-        let counts = match (captured, self.sampler.is_some()) {
-            (false, false) => self.decode::<B, false, false>(ingress, burst),
-            (false, true) => self.decode::<B, false, true>(ingress, burst),
-            (true, _) => self.decode::<B, true, true>(ingress, burst),
+        let details = self.worker.has_details();
+        let counts = match (captured, self.sampler.is_some(), details) {
+            (false, false, false) => self.decode::<B, false, false, false>(ingress, burst),
+            (false, true, false) => self.decode::<B, false, true, false>(ingress, burst),
+            (true, _, false) => self.decode::<B, true, true, false>(ingress, burst),
+            (false, _, true) => self.decode::<B, false, true, true>(ingress, burst),
+            (true, _, true) => self.decode::<B, true, true, true>(ingress, burst),
         };
         if let Some(port) = self.ports.get(ingress) {
             port.add(counts);
         }
         timer.end_node(&mut self.decode, burst.len());
-        let Packets { v4, v6, times4, times6 } = &*self.packets;
-        if captured {
+        let Packets { v4, v6, times4, times6, more4, more6 } = &*self.packets;
+        if details && captured {
+            self.worker.count4_at_with(v4, more4, times4, ingress as u8, &self.prefetch);
+            self.worker.count6_at_with(v6, more6, times6, ingress as u8, &self.prefetch);
+        } else if details {
+            self.worker.count4_with(v4, more4, ingress as u8, now, &self.prefetch);
+            self.worker.count6_with(v6, more6, ingress as u8, now, &self.prefetch);
+        } else if captured {
             self.worker.count4_at(v4, times4, ingress as u8, &self.prefetch);
             self.worker.count6_at(v6, times6, ingress as u8, &self.prefetch);
         } else {

@@ -1,5 +1,7 @@
 //! The decoder: plain frames at once, all others layer by layer.
 
+use std::cell::Cell;
+
 use packet::headers::protocol;
 
 use super::{
@@ -78,10 +80,18 @@ impl Decoder {
         }
     }
 
+    /// Every kind of frame, and the packet whose flow it is, from its IP header on; empty where there is none.
+    pub fn decode_with_packet<'a>(&self, frame: &'a [u8], on_wire: u32, port: u8) -> (Decoded, &'a [u8]) {
+        let packet = Cell::new(usize::MAX);
+        let decoded = self.layered(frame, Seen::new(frame, on_wire, port).with_packet(&packet));
+        let from = packet.get().wrapping_sub(frame.as_ptr() as usize);
+        (decoded, frame.get(from..).unwrap_or_default())
+    }
+
     /// Reads an untagged IPv4 packet of TCP or UDP without options, fragments and tunnels. After `None`, use
     /// [`Decoder::layered`], which reads every kind.
     #[inline(always)]
-    pub(super) fn plain4(&self, frame: &[u8], seen: Seen) -> Option<Packet4> {
+    pub(super) fn plain4(&self, frame: &[u8], seen: Seen<'_>) -> Option<Packet4> {
         const TCP: u32 = (protocol::TCP as u32) << 24;
         const UDP: u32 = (protocol::UDP as u32) << 24;
         let head: &[u8; PLAIN] = frame.first_chunk()?;
@@ -113,7 +123,7 @@ impl Decoder {
 
     /// The same for IPv6, without extension headers.
     #[inline(always)]
-    pub(super) fn plain6(&self, frame: &[u8], seen: Seen) -> Option<Packet6> {
+    pub(super) fn plain6(&self, frame: &[u8], seen: Seen<'_>) -> Option<Packet6> {
         let head: &[u8; PLAIN + 20] = frame.first_chunk()?;
         // EtherType, version, traffic class, flow label, payload length.
         let x = u64::from_be_bytes(*head[12..].first_chunk()?);
@@ -141,7 +151,7 @@ impl Decoder {
     /// The key of a packet, and whether the packet goes against it; `protocol` is in the top byte. Without `ported`, the
     /// place of the ports does not change with the direction.
     #[inline(always)]
-    pub(super) fn key4(&self, addresses: u64, ports: u32, ported: bool, protocol: u32, seen: Seen) -> (Key4, bool) {
+    pub(super) fn key4(&self, addresses: u64, ports: u32, ported: bool, protocol: u32, seen: Seen<'_>) -> (Key4, bool) {
         let low = self.low(protocol, seen);
         let key = |addresses, ports| Key4([addresses, u64::from(ports) << 32 | low, seen.scope.into()]);
         if !self.spec.biflow {
@@ -163,7 +173,7 @@ impl Decoder {
         ports: u32,
         ported: bool,
         protocol: u32,
-        seen: Seen,
+        seen: Seen<'_>,
     ) -> (Key6, bool) {
         let low = self.low(protocol, seen);
         let ports_turned = turned(ports, ported);
@@ -175,7 +185,7 @@ impl Decoder {
 
     /// The bits below the ports in their word.
     #[inline(always)]
-    fn low(&self, protocol: u32, seen: Seen) -> u64 {
+    fn low(&self, protocol: u32, seen: Seen<'_>) -> u64 {
         u64::from(protocol) | u64::from(seen.port & self.port_mask) << 16
     }
 }

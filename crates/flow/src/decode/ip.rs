@@ -35,7 +35,7 @@ pub(super) struct Upper {
 }
 
 impl Decoder {
-    pub(super) fn ip4(&self, packet: &[u8], mut seen: Seen) -> Decoded {
+    pub(super) fn ip4(&self, packet: &[u8], mut seen: Seen<'_>) -> Decoded {
         let Some(fixed) = packet.first_chunk::<20>() else { return Decoded::Malformed };
         let [first, tos, t0, t1, _, _, f0, f1, _, protocol, _, _, addresses @ ..] = *fixed;
         let header = usize::from(first & 0xf) * 4;
@@ -53,13 +53,14 @@ impl Decoder {
         if let Some(inner) = self.tunnel(&upper, payload, &mut seen, behind) {
             return inner;
         }
+        seen.found(packet);
         let addresses = u64::from_be_bytes(addresses);
         let (key, reversed) = self.key4(addresses, upper.ports, upper.ported, upper.protocol, seen);
         let facts = Facts { frame_bytes: seen.bytes, ip_bytes, tos, tcp_flags: upper.flags, reversed };
         Decoded::Ip4(Packet4 { key, facts: facts.into() })
     }
 
-    pub(super) fn ip6(&self, packet: &[u8], mut seen: Seen) -> Decoded {
+    pub(super) fn ip6(&self, packet: &[u8], mut seen: Seen<'_>) -> Decoded {
         let Some((fixed, rest)) = packet.split_first_chunk::<40>() else { return Decoded::Malformed };
         let [c0, c1, _, _, l0, l1, next, _, addresses @ ..] = fixed;
         let (Some(src), Some(dst)) = (addresses.first_chunk(), addresses.last_chunk()) else {
@@ -78,6 +79,7 @@ impl Decoder {
         if let Some(inner) = self.tunnel(&upper, payload, &mut seen, false) {
             return inner;
         }
+        seen.found(packet);
         let (src, dst) = (u128::from_be_bytes(*src), u128::from_be_bytes(*dst));
         let (key, reversed) = self.key6(src, dst, upper.ports, upper.ported, upper.protocol, seen);
         let tos = c0 << 4 | c1 >> 4;

@@ -32,16 +32,18 @@ const LABELS: usize = 16;
 
 impl Decoder {
     /// From the Ethernet header on.
-    pub(super) fn layered(&self, mut frame: &[u8], mut seen: Seen) -> Decoded {
+    pub(super) fn layered(&self, mut frame: &[u8], mut seen: Seen<'_>) -> Decoded {
         for _ in 0..=TAGS {
             let Some((&[.., k0, k1], packet)) = frame.split_first_chunk::<14>() else {
                 return Decoded::NotIp(NotIp::Short);
             };
             let kind = match u16::from_be_bytes([k0, k1]) {
                 ethertype::IPV4 => {
+                    seen.found(packet);
                     return self.plain4(frame, seen).map_or_else(|| self.ip4(packet, seen), Decoded::Ip4);
                 }
                 ethertype::IPV6 => {
+                    seen.found(packet);
                     return self.plain6(frame, seen).map_or_else(|| self.ip6(packet, seen), Decoded::Ip6);
                 }
                 ethertype::MPLS | MPLS_MULTICAST => return self.mpls(packet, seen),
@@ -67,7 +69,7 @@ impl Decoder {
 
     /// A session of PPPoE (RFC 2516 6): version and type, code, session, length, and the protocol of PPP, in one byte if that
     /// is odd (RFC 1661 2 and 6.5).
-    fn pppoe(&self, session: &[u8], seen: Seen) -> Decoded {
+    fn pppoe(&self, session: &[u8], seen: Seen<'_>) -> Decoded {
         let (protocol, packet) = match session {
             [0x11, 0, _, _, _, _, short, packet @ ..] if short & 1 == 1 => (u16::from(*short), packet),
             [0x11, 0, _, _, _, _, p0, p1, packet @ ..] => (u16::from_be_bytes([*p0, *p1]), packet),
@@ -81,7 +83,7 @@ impl Decoder {
         }
     }
 
-    pub(super) fn mpls(&self, mut stack: &[u8], mut seen: Seen) -> Decoded {
+    pub(super) fn mpls(&self, mut stack: &[u8], mut seen: Seen<'_>) -> Decoded {
         if self.spec.mpls == Layer::Outer {
             return Decoded::NotIp(NotIp::Mpls);
         }
@@ -109,7 +111,7 @@ impl Decoder {
     }
 
     /// Reads bytes that may be a frame: they are a frame if they contain an IP packet.
-    fn pseudowire(&self, frame: Option<&[u8]>, seen: Seen) -> Decoded {
+    fn pseudowire(&self, frame: Option<&[u8]>, seen: Seen<'_>) -> Decoded {
         match frame.zip(seen.inside()).map(|(frame, seen)| self.layered(frame, seen)) {
             Some(ip @ (Decoded::Ip4(_) | Decoded::Ip6(_))) => ip,
             _ => Decoded::NotIp(NotIp::Mpls),

@@ -41,7 +41,7 @@ const EXTENSIONS: usize = 8;
 impl Decoder {
     /// The content of the tunnel, if the packet is a tunnel to decode. A fragment after the first has no tunnel header.
     #[inline(always)]
-    pub(super) fn tunnel(&self, upper: &Upper, payload: &[u8], seen: &mut Seen, fragment: bool) -> Option<Decoded> {
+    pub(super) fn tunnel(&self, upper: &Upper, payload: &[u8], seen: &mut Seen<'_>, fragment: bool) -> Option<Decoded> {
         let to = upper.protocol | upper.ports & 0xffff;
         if to == self.vxlan {
             return self.vxlan(payload, seen);
@@ -61,7 +61,7 @@ impl Decoder {
 
     /// The content of a UDP datagram, if it is VXLAN to decode; stores the VNI.
     #[inline(never)]
-    fn vxlan(&self, datagram: &[u8], seen: &mut Seen) -> Option<Decoded> {
+    fn vxlan(&self, datagram: &[u8], seen: &mut Seen<'_>) -> Option<Decoded> {
         let (&[_, _, _, _, _, _, _, _, flags, _, _, _, v0, v1, v2, _], frame) = datagram.split_first_chunk()?;
         if flags & VNI_VALID == 0 {
             return None;
@@ -73,7 +73,7 @@ impl Decoder {
 
     /// The content of a UDP datagram, if it is a user's packet of GTP-U.
     #[inline(never)]
-    fn gtpu(&self, datagram: &[u8], seen: Seen) -> Option<Decoded> {
+    fn gtpu(&self, datagram: &[u8], seen: Seen<'_>) -> Option<Decoded> {
         let (&[_, _, _, _, _, _, _, _, first, message, ..], mut rest) = datagram.split_first_chunk::<16>()?;
         if first & GTP_MASK != GTP {
             return None;
@@ -103,7 +103,7 @@ impl Decoder {
 
     /// The content of GRE.
     #[inline(never)]
-    fn gre(&self, packet: &[u8], seen: Seen) -> Option<Decoded> {
+    fn gre(&self, packet: &[u8], seen: Seen<'_>) -> Option<Decoded> {
         let (&[f0, f1, p0, p1], rest) = packet.split_first_chunk()?;
         let flags = u16::from_be_bytes([f0, f1]);
         let optional = [CHECKSUM, KEY, SEQUENCE].into_iter().filter(|flag| flags & flag != 0).count() * 4;
@@ -125,7 +125,7 @@ impl Decoder {
     }
 
     /// An IP packet without a type in front of it.
-    fn inside(&self, packet: &[u8], seen: Seen) -> Option<Decoded> {
+    fn inside(&self, packet: &[u8], seen: Seen<'_>) -> Option<Decoded> {
         let inside = seen.inside()?;
         Some(match packet.first()? >> 4 {
             4 => self.ip4(packet, inside),
@@ -135,7 +135,7 @@ impl Decoder {
     }
 
     /// A frame in a tunnel. Whatever else than IP it holds is counted as the tunnel's.
-    fn frame_inside(&self, frame: &[u8], seen: Seen) -> Decoded {
+    fn frame_inside(&self, frame: &[u8], seen: Seen<'_>) -> Decoded {
         match self.layered(frame, seen) {
             Decoded::NotIp(_) => Decoded::NotIp(NotIp::Tunnel),
             ip => ip,

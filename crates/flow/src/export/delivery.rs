@@ -99,6 +99,7 @@ mod tests {
             first: n as u64,
             last: 0,
             end: None,
+            details: None,
         };
         (0..n).map(of).collect()
     }

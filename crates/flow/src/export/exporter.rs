@@ -177,6 +177,8 @@ impl Running {
             ports: spec.ports.clone(),
             names: !matches!(sink, SinkSpec::Udp(UdpSpec { names: false, .. })),
             sampling: spec.sampling,
+            details: spec.details,
+            short_flags: matches!(sink, SinkSpec::Udp(UdpSpec { short_flags: true, .. })),
             again: matches!(sink, SinkSpec::Tcp(_)),
             domain: spec.domain,
             biflow: spec.biflow,

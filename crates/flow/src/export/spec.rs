@@ -24,7 +24,9 @@ pub struct ExportSpec {
     pub ports: Vec<Port>,
     /// Which packets the records are of; none: of all.
     pub sampling: Option<Sampling>,
-    /// Capacity of the queue of each sink in records (about 120 bytes each, allocated when needed).
+    /// Whether records have [`Details`](crate::Details).
+    pub details: bool,
+    /// Capacity of the queue of each sink in records (about 190 bytes each, allocated when needed).
     pub queue: usize,
     /// Largest UDP message in bytes, 1200 to 65507, without IP and UDP headers. Messages above the MTU of the path are
     /// fragmented. None: 1400, and 16 KiB to a loopback address.
@@ -44,6 +46,7 @@ impl Default for ExportSpec {
             distinguish: Distinguish::None,
             ports: Vec::new(),
             sampling: None,
+            details: false,
             queue: 1 << 18,
             message_bytes: None,
             refresh: Duration::from_secs(60),
@@ -79,6 +82,8 @@ pub struct UdpSpec {
     /// Whether the names of interfaces are sent. nfcapd (1.7.1) does not count these records, and reports a sequence failure
     /// after them.
     pub names: bool,
+    /// Whether TCP flags are the low eight in one byte: nfacctd (1.7.7) reads the first byte only. NetFlow v9 always has it.
+    pub short_flags: bool,
 }
 
 impl UdpSpec {
@@ -96,6 +101,7 @@ impl UdpSpec {
             message_bytes: None,
             refresh: None,
             names: true,
+            short_flags: false,
         }
     }
 }

@@ -50,6 +50,14 @@ pub const END_UPTIME: u16 = 21;
 pub const START_UPTIME: u16 = 22;
 /// egressInterface.
 pub const EGRESS: u16 = 14;
+/// minimumIpTotalLength.
+pub const MIN_LENGTH: u16 = 25;
+/// maximumIpTotalLength.
+pub const MAX_LENGTH: u16 = 26;
+/// minimumTTL.
+pub const MIN_TTL: u16 = 52;
+/// maximumTTL.
+pub const MAX_TTL: u16 = 53;
 /// sourceIPv6Address.
 pub const SRC6: u16 = 27;
 /// destinationIPv6Address.

@@ -37,6 +37,11 @@ pub struct EncodeSpec {
     pub names: bool,
     /// Which packets the records are of; none: of all.
     pub sampling: Option<Sampling>,
+    /// Whether TCP flags are the low eight in one byte: reduced-size encoding (RFC 7012 on tcpControlBits), for collectors that
+    /// read one byte. NetFlow v9 always has it.
+    pub short_flags: bool,
+    /// Whether records have [`Details`](crate::Details), of which TTL and length are sent.
+    pub details: bool,
     /// Whether records may be sent again, with [`Encoder::message_again`]. With IPFIX only.
     pub again: bool,
 }
@@ -52,6 +57,8 @@ impl Default for EncodeSpec {
             ports: Vec::new(),
             names: true,
             sampling: None,
+            short_flags: false,
+            details: false,
             again: false,
         }
     }
@@ -95,7 +102,9 @@ impl Encoder {
     /// A session begins.
     pub fn new(spec: EncodeSpec) -> Self {
         let biflow = spec.biflow && spec.version == Version::Ipfix;
-        let shapes = Shape::all(biflow, spec.distinguish, spec.version).into_iter().map(|shape| {
+        let EncodeSpec { distinguish, version, short_flags, details, .. } = spec;
+        let shape = Shape { v6: false, icmp: false, biflow, distinguish, version, short_flags, details };
+        let shapes = Shape::all(shape).into_iter().map(|shape| {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
         });

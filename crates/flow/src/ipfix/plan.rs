@@ -208,7 +208,8 @@ impl Reading {
         let addresses = Addresses::V4 { src: none, dst: none };
         let key = Key { addresses, sport: 0, dport: 0, protocol: 0, port: 0, scope: None };
         let way = Way::default();
-        let record = Record { key, ingress: 0, tos: 0, forward: way, back: way, first: 0, last: 0, end: None };
+        let record =
+            Record { key, ingress: 0, tos: 0, forward: way, back: way, first: 0, last: 0, end: None, details: None };
         Self { context, src: None, dst: None, icmp: None, first: None, last: None, record }
     }
 

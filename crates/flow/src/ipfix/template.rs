@@ -28,6 +28,14 @@ impl Exporter<'_> {
         self.ports.get(usize::from(port)).map_or((u32::from(port) + 1, 0), |port| (port.index, port.egress))
     }
 
+    /// The length of a packet, in as many bytes as the version has for it.
+    fn length(&self, bytes: u16, out: &mut Vec<u8>) {
+        match self.version {
+            Version::Ipfix => out.extend(u64::from(bytes).to_be_bytes()),
+            Version::NetFlow9 => out.extend(bytes.to_be_bytes()),
+        }
+    }
+
     /// Milliseconds from the boot to a time; zero for times before it.
     fn uptime_ms(&self, unix_ns: u64) -> u32 {
         let ms = (unix_ns / 1_000_000).saturating_sub(self.boot_ms);
@@ -46,17 +54,22 @@ pub(super) struct Shape {
     /// With the identifier of this kind; flows without one have another form.
     pub distinguish: Distinguish,
     pub version: Version,
+    /// With the low eight TCP flags in one byte, not all nine in two.
+    pub short_flags: bool,
+    /// With the least and the most of TTL and length.
+    pub details: bool,
 }
 
 impl Shape {
     /// All forms that one exporter uses, in the order of [`Shape::index`].
-    pub fn all(biflow: bool, distinguish: Distinguish, version: Version) -> Vec<Self> {
+    pub fn all(of: Self) -> Vec<Self> {
+        let Self { distinguish, .. } = of;
         let scopes = if distinguish == Distinguish::None { vec![] } else { vec![distinguish] };
-        let of = |distinguish| {
+        let each = |distinguish| {
             let addresses = [(false, false), (true, false), (false, true), (true, true)];
-            addresses.map(|(v6, icmp)| Self { v6, icmp, biflow, distinguish, version })
+            addresses.map(|(v6, icmp)| Self { v6, icmp, distinguish, ..of })
         };
-        [Distinguish::None].into_iter().chain(scopes).flat_map(of).collect()
+        [Distinguish::None].into_iter().chain(scopes).flat_map(each).collect()
     }
 
     /// The index of the form, where flows may be distinguished or not.
@@ -91,12 +104,16 @@ impl Shape {
         if self.biflow {
             // In front of the forward flags: nfcapd reads reverse elements that it does not know as forward ones, and the
             // last one counts. Check nfcapd before adding another one.
-            fields.push(Field { element: Element::reverse(e::TCP_FLAGS), length: 2, item: Item::BackTcpFlags });
+            fields.push(match self.short_flags {
+                false => Field { element: Element::reverse(e::TCP_FLAGS), length: 2, item: Item::BackTcpFlags },
+                true => Field { element: Element::reverse(e::TCP_FLAGS), length: 1, item: Item::BackTcpFlags8 },
+            });
         }
-        fields.push(
-            // Of one byte in NetFlow v9 (RFC 3954 8).
-            Field::iana(e::TCP_FLAGS, if self.version == Version::Ipfix { 2 } else { 1 }, Item::TcpFlags),
-        );
+        // Of one byte in NetFlow v9 (RFC 3954 8).
+        fields.push(match self.short_flags || self.version == Version::NetFlow9 {
+            false => Field::iana(e::TCP_FLAGS, 2, Item::TcpFlags),
+            true => Field::iana(e::TCP_FLAGS, 1, Item::TcpFlags8),
+        });
         if self.icmp && self.version == Version::NetFlow9 {
             // By custom they are in the destination port too, where many collectors look.
             fields.push(Field::iana(e::SPORT, 2, Item::Sport));
@@ -135,6 +152,14 @@ impl Shape {
             fields.push(Field::iana(e::END_NS, 8, Item::LastNs));
         }
         fields.push(Field::iana(e::END_REASON, 1, Item::EndReason));
+        if self.details {
+            // Of the forward direction: collectors that do not know reverse elements take the last one.
+            let length = if self.version == Version::Ipfix { 8 } else { 2 };
+            fields.push(Field::iana(e::MIN_TTL, 1, Item::MinTtl));
+            fields.push(Field::iana(e::MAX_TTL, 1, Item::MaxTtl));
+            fields.push(Field::iana(e::MIN_LENGTH, length, Item::MinLength));
+            fields.push(Field::iana(e::MAX_LENGTH, length, Item::MaxLength));
+        }
         fields.extend(match self.distinguish {
             Distinguish::None => None,
             Distinguish::Vlan => Some(Field::iana(e::VLAN, 2, Item::Vlan)),
@@ -172,7 +197,9 @@ pub(super) enum Item {
     Protocol,
     Tos,
     TcpFlags,
+    TcpFlags8,
     BackTcpFlags,
+    BackTcpFlags8,
     Sport,
     Dport,
     IcmpType,
@@ -195,6 +222,10 @@ pub(super) enum Item {
     Vlan,
     Vni,
     Label,
+    MinTtl,
+    MaxTtl,
+    MinLength,
+    MaxLength,
 }
 
 impl Item {
@@ -205,13 +236,15 @@ impl Item {
             IpAddr::V6(address) => out.extend(address.octets()),
         };
         let scope = r.key.scope.unwrap_or_default();
+        let details = r.details.unwrap_or_default().forward;
         match self {
             Self::Src => address(r.key.addresses.src(), out),
             Self::Dst => address(r.key.addresses.dst(), out),
             Self::Protocol => out.push(r.key.protocol),
             Self::Tos => out.push(r.tos),
-            Self::TcpFlags if exporter.version == Version::NetFlow9 => out.push(r.forward.tcp_flags as u8),
             Self::TcpFlags => out.extend(r.forward.tcp_flags.to_be_bytes()),
+            Self::TcpFlags8 => out.push(r.forward.tcp_flags as u8),
+            Self::BackTcpFlags8 => out.push(r.back.tcp_flags as u8),
             Self::BackTcpFlags => out.extend(r.back.tcp_flags.to_be_bytes()),
             Self::Sport => out.extend(r.key.sport.to_be_bytes()),
             Self::Dport => out.extend(r.key.dport.to_be_bytes()),
@@ -232,6 +265,10 @@ impl Item {
             Self::FirstNs => out.extend(to_ntp(r.first).to_be_bytes()),
             Self::LastNs => out.extend(to_ntp(r.last).to_be_bytes()),
             Self::EndReason => out.push(r.end.map_or(0, |reason| reason as u8)),
+            Self::MinTtl => out.push(details.min_ttl),
+            Self::MaxTtl => out.push(details.max_ttl),
+            Self::MinLength => exporter.length(details.min_ip_bytes, out),
+            Self::MaxLength => exporter.length(details.max_ip_bytes, out),
             // The low 16 bits; the identifier has twelve.
             Self::Vlan => out.extend_from_slice(&scope.to_be_bytes()[2..]),
             Self::Vni => out.extend((1 << 56 | u64::from(scope & 0xff_ffff)).to_be_bytes()),

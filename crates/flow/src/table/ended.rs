@@ -7,6 +7,7 @@ use super::{
     Timebase,
 };
 use crate::{
+    details::Line,
     facts::{AROUND, FLAGS},
     EndReason, Key, Key4, Key6, Record, Way,
 };
@@ -15,14 +16,23 @@ use crate::{
 pub struct EndedReader {
     pub(crate) v4: Consumer<<V4 as Family>::Raw>,
     pub(crate) v6: Consumer<<V6 as Family>::Raw>,
+    /// One for each of them, if records have details.
+    pub(crate) details4: Option<Consumer<Line>>,
+    pub(crate) details6: Option<Consumer<Line>>,
     pub(crate) timebase: Timebase,
 }
 
 impl EndedReader {
     /// The next record, if there is one now.
     pub fn pop(&mut self) -> Option<Record> {
-        let v4 = self.v4.pop().ok().map(|raw| record::<V4>(&raw, &self.timebase));
-        v4.or_else(|| self.v6.pop().ok().map(|raw| record::<V6>(&raw, &self.timebase)))
+        let (mut record, lines) = match self.v4.pop() {
+            Ok(raw) => (record::<V4>(&raw, &self.timebase), &mut self.details4),
+            Err(_) => (record::<V6>(&self.v6.pop().ok()?, &self.timebase), &mut self.details6),
+        };
+        let line = lines.as_mut().and_then(|lines| lines.pop().ok());
+        record.details =
+            line.map(|line| line.details(|ticks| u64::try_from(self.timebase.ns(ticks)).unwrap_or(u64::MAX)));
+        Some(record)
     }
 
     /// Whether the worker is gone; [`Self::pop`] then gives the last records.
@@ -52,6 +62,7 @@ pub(crate) fn record<F: Packed>(raw: &F::Raw, timebase: &Timebase) -> Record {
         first: timebase.at_by(word(2), wall),
         last: timebase.at_by(word(3), wall),
         end: reason(word(1) >> 32),
+        details: None,
     }
 }
 

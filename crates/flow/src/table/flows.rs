@@ -12,7 +12,10 @@ use super::{
     spec::{TableError, TableFull},
     time::Walls,
 };
-use crate::{EndReason, Facts};
+use crate::{
+    details::{Line, PacketDetails},
+    EndReason, Facts,
+};
 
 /// When packets were seen.
 pub(crate) trait When: Copy {
@@ -47,6 +50,8 @@ pub(crate) struct Common {
     /// Timeouts in ticks.
     pub(crate) idle: u64,
     pub(crate) active: u64,
+    /// Ticks within which packets overtake each other: 3 ms.
+    pub(crate) overtaking: u64,
     /// How long a flow that TCP has closed stays for late frames, in ticks.
     pub(crate) linger: u64,
     /// Wall clocks, as last read.
@@ -69,10 +74,41 @@ impl Common {
     }
 }
 
+/// What is recorded of packets besides their counts.
+pub(crate) trait More: Copy {
+    /// Whether there is any.
+    const ANY: bool;
+    /// That of packet `i`.
+    fn of(self, i: usize) -> PacketDetails;
+}
+
+impl More for () {
+    const ANY: bool = false;
+    #[inline(always)]
+    fn of(self, _: usize) -> PacketDetails {
+        PacketDetails::default()
+    }
+}
+
+impl More for &[PacketDetails] {
+    const ANY: bool = true;
+    #[inline(always)]
+    fn of(self, i: usize) -> PacketDetails {
+        self.get(i).copied().unwrap_or_default()
+    }
+}
+
+/// The details of the flows, by slot, and where those of ended flows go.
+pub(crate) struct DetailTable {
+    pub(crate) lines: Box<[Line]>,
+    pub(crate) ended: Producer<Line>,
+}
+
 pub(crate) struct Flows<F: Family> {
     hasher: Hasher,
     index: Index,
     ended: Producer<F::Raw>,
+    details: Option<DetailTable>,
     burst: Expected,
 }
 
@@ -96,8 +132,17 @@ impl Expected {
 }
 
 impl<F: Family> Flows<F> {
-    pub(crate) fn new(buckets: usize, ended: Producer<F::Raw>) -> Result<Self, TableError> {
-        Ok(Self { hasher: Hasher::random()?, index: Index::new(buckets), ended, burst: Expected::NONE })
+    pub(crate) fn new(
+        buckets: usize,
+        ended: Producer<F::Raw>,
+        details: Option<DetailTable>,
+    ) -> Result<Self, TableError> {
+        Ok(Self { hasher: Hasher::random()?, index: Index::new(buckets), ended, details, burst: Expected::NONE })
+    }
+
+    /// Whether records have details.
+    pub(crate) fn has_details(&self) -> bool {
+        self.details.is_some()
     }
 
     pub(crate) fn buckets(&self) -> usize {
@@ -161,6 +206,7 @@ impl<F: Family> Flows<F> {
         table: Slots<'_>,
         common: &mut Common,
         packets: &[F::Packet],
+        more: impl More,
         ingress: u8,
         when: impl When,
         prefetch: &impl Prefetch,
@@ -188,7 +234,8 @@ impl<F: Family> Flows<F> {
             }
             for (i, packet) in packets.iter().enumerate() {
                 let (Some(&hash), Some(&found)) = (self.burst.hashes.get(i), self.burst.found.get(i)) else { break };
-                self.count_one(table, common, (hash, found), packet, ingress, (when, chunk * BURST + i));
+                let place = self.count_one(table, common, (hash, found), packet, ingress, (when, chunk * BURST + i));
+                self.detail(table, common, packet, place, more, (when, chunk * BURST + i));
             }
             self.begin();
         }
@@ -204,18 +251,43 @@ impl<F: Family> Flows<F> {
         packet: &F::Packet,
         ingress: u8,
         (when, i): (W, usize),
-    ) {
+    ) -> u32 {
         let now = when.tick(i);
         match Slot::<F>::numbered(table, found) {
             Some(slot)
                 if slot.is(F::key(packet))
                     && !(W::EACH && common.is_odd(slot, now))
-                    && slot.count(F::facts(packet), now) => {}
+                    && slot.count(F::facts(packet), now) =>
+            {
+                found
+            }
             _ => self.count_else(table, common, hash, packet, ingress, now, W::EACH),
         }
     }
 
-    /// Counts all other packets: a new flow, a change of the TCP state, or a flow that shares its tag with another.
+    /// Takes the details of a packet that was counted in this place.
+    #[inline(always)]
+    fn detail<M: More>(
+        &mut self,
+        table: Slots<'_>,
+        common: &Common,
+        packet: &F::Packet,
+        place: u32,
+        more: M,
+        (when, i): (impl When, usize),
+    ) {
+        if !M::ANY {
+            return;
+        }
+        let Some(line) = self.details.as_mut().and_then(|details| details.lines.get_mut(place as usize)) else {
+            return;
+        };
+        let back = Slot::<F>::numbered(table, place).is_some_and(|slot| slot.is_back(F::facts(packet)));
+        line.take(&more.of(i), back, when.tick(i), common.overtaking);
+    }
+
+    /// Counts all other packets: a new flow, a change of the TCP state, or a flow that shares its tag with another. Returns the
+    /// place of the flow.
     #[allow(clippy::too_many_arguments)]
     #[inline(never)]
     fn count_else(
@@ -227,27 +299,30 @@ impl<F: Family> Flows<F> {
         ingress: u8,
         now: u64,
         each: bool,
-    ) {
+    ) -> u32 {
         let (key, facts) = (F::key(packet), F::facts(packet));
         let spot = self.index.spot(hash);
         let mut lanes = self.index.find(spot);
         while lanes != 0 {
-            match Slot::<F>::numbered(table, spot.slot(lanes.trailing_zeros())) {
+            let place = spot.slot(lanes.trailing_zeros());
+            match Slot::<F>::numbered(table, place) {
                 Some(slot) if slot.is(key) => {
                     // Frames of a capture may be slightly out of order.
                     let now = if each { now.max(slot.last()) } else { now };
                     let due = if each { common.due(slot, now) } else { None };
                     if let Some(reason) = due {
-                        self.out(common, slot.cut(reason, common.walls));
+                        self.out(common, slot.cut(reason, common.walls), place);
                     }
                     if due.is_some_and(|reason| reason != EndReason::Active) {
+                        self.forget(place);
                         slot.fill(key, facts, ingress, now, common.biflow, common.walls);
                         common.counts.created += 1;
                         common.changed = true;
-                        return;
+                        return place;
                     }
                     let cut = slot.count_turn(facts, ingress, now, common.biflow, common.walls);
-                    return self.out(common, cut);
+                    self.out(common, cut, place);
+                    return place;
                 }
                 _ => lanes &= lanes - 1,
             }
@@ -262,7 +337,8 @@ impl<F: Family> Flows<F> {
             if let Some(slot) = Slot::<F>::numbered(table, place) {
                 common.counts.evicted += 1;
                 common.counts.flows -= 1;
-                self.out(common, slot.cut(EndReason::LackOfResources, common.walls));
+                self.out(common, slot.cut(EndReason::LackOfResources, common.walls), place);
+                self.forget(place);
             }
         }
         match Slot::<F>::numbered(table, place) {
@@ -277,16 +353,32 @@ impl<F: Family> Flows<F> {
                 common.counts.refused_bytes += u64::from(Facts::from(facts).frame_bytes);
             }
         }
+        place
     }
 
-    /// Passes a record on, or counts it as dropped when the exporter is too slow.
+    /// Passes the record of a place on, or counts it as dropped when the exporter is too slow. The details go first: who finds
+    /// the record finds them.
     #[inline]
-    fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>) {
+    fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>, place: u32) {
         let Some((raw, reason)) = cut else { return };
+        if let Some(details) = &mut self.details {
+            let goes_on = reason == EndReason::Active;
+            let line = details.lines.get_mut(place as usize).map(|line| line.cut(goes_on)).unwrap_or_default();
+            if self.ended.slots() > 0 {
+                let _ = details.ended.push(line);
+            }
+        }
         common.changed = true;
         common.counts.ended[reason as usize - 1] += 1;
         if self.ended.push(raw).is_err() {
             common.counts.dropped_records += 1;
+        }
+    }
+
+    /// Forgets the details of a place whose flow has ended.
+    fn forget(&mut self, place: u32) {
+        if let Some(line) = self.details.as_mut().and_then(|details| details.lines.get_mut(place as usize)) {
+            line.cut(false);
         }
     }
 
@@ -302,8 +394,9 @@ impl<F: Family> Flows<F> {
                 Some(reason) => reason,
                 None => continue,
             };
-            self.out(common, slot.cut(reason, common.walls));
+            self.out(common, slot.cut(reason, common.walls), place);
             if reason != EndReason::Active {
+                self.forget(place);
                 self.index.set(place, 0);
                 common.counts.flows -= 1;
                 common.changed = true;

@@ -41,9 +41,13 @@ mod worker;
 
 use std::{ops::Deref, sync::Arc};
 
+use rtrb::Consumer;
+
+use crate::details::Line;
+
 pub use counts::Counts;
 pub use ended::EndedReader;
-use flows::{Common, Flows};
+use flows::{Common, DetailTable, Flows};
 pub use heap::Heap;
 pub use prefetch::{NoPrefetch, Prefetch};
 pub use reader::Reader;
@@ -83,9 +87,12 @@ where
     let ended = ended.max(2 * index::LANES);
     let (to4, v4) = rtrb::RingBuffer::new(ended);
     let (to6, v6) = rtrb::RingBuffer::new(ended);
-    let (flows4, flows6) = (Flows::new(spec.buckets().0, to4)?, Flows::new(spec.buckets().1, to6)?);
+    let slots = [words4 / V4::STRIDE, words6 / V6::STRIDE];
+    let [(details4, lines4), (details6, lines6)] = slots.map(|slots| details(spec.details, slots, ended));
+    let (flows4, flows6) = (Flows::new(spec.buckets().0, to4, details4)?, Flows::new(spec.buckets().1, to6, details6)?);
+    let lines = if spec.details { 64 * (slots[0] + slots[1]) } else { 0 };
     let spill = words4 / V4::STRIDE + words6 / V6::STRIDE;
-    let bytes = 8 * (words4 + words6 + spill) + flows4.index_memory() + flows6.index_memory();
+    let bytes = 8 * (words4 + words6 + spill) + lines + flows4.index_memory() + flows6.index_memory();
     let shared = Arc::new(Shared {
         memory,
         words4,
@@ -106,6 +113,7 @@ where
         idle: ticks(spec.idle.as_secs_f64()),
         active: ticks(spec.active.as_secs_f64()),
         linger: ticks(1.0),
+        overtaking: ticks(0.003),
         walls: timebase.walls(),
         counts: Counts::default(),
         changed: false,
@@ -115,7 +123,16 @@ where
     let sweep = Sweep::new(buckets, round);
     let reader = Reader { shared: shared.clone(), timebase };
     let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0, latest: 0 };
-    Ok((worker, reader, EndedReader { v4, v6, timebase }))
+    Ok((worker, reader, EndedReader { v4, v6, details4: lines4, details6: lines6, timebase }))
+}
+
+/// A table of details, and its reader.
+fn details(wanted: bool, slots: usize, ended: usize) -> (Option<DetailTable>, Option<Consumer<Line>>) {
+    if !wanted {
+        return (None, None);
+    }
+    let (to, from) = rtrb::RingBuffer::new(ended);
+    (Some(DetailTable { lines: vec![Line::default(); slots].into_boxed_slice(), ended: to }), Some(from))
 }
 
 /// Seconds of one round over `places` places in search of ended flows: one second while the round costs the packet path

@@ -211,6 +211,12 @@ impl<'a, F: Family> Slot<'a, F> {
         self.words[Self::SCOPE].store(version.wrapping_add(2 * WRITING), Ordering::Release);
     }
 
+    /// Whether a frame counts as the way back.
+    #[inline(always)]
+    pub(crate) fn is_back(self, packet: PackedFacts) -> bool {
+        packet.back() ^ self.get(Self::PORTS) & REVERSED != 0
+    }
+
     /// Counts a frame of the flow in the slot. Other frames need [`Self::count_turn`].
     #[inline(always)]
     #[must_use]

@@ -37,6 +37,8 @@ pub struct TableSpec {
     /// Whether a flow has both directions, a biflow (RFC 5103). TCP then ends it when both have sent FIN, otherwise when its
     /// own direction has.
     pub biflow: bool,
+    /// Whether records have [`Details`](crate::Details): 64 bytes more a flow.
+    pub details: bool,
 }
 
 /// Why a table cannot be made.
@@ -90,7 +92,15 @@ impl TableSpec {
     /// Room for `flows` of IPv4 and a quarter as many of IPv6; idle for 15 s, active for 60 s, evicting, with biflows.
     pub fn new(flows: usize) -> Self {
         let seconds = Duration::from_secs;
-        Self { flows, flows6: flows / 4, idle: seconds(15), active: seconds(60), full: TableFull::Evict, biflow: true }
+        Self {
+            flows,
+            flows6: flows / 4,
+            idle: seconds(15),
+            active: seconds(60),
+            full: TableFull::Evict,
+            biflow: true,
+            details: false,
+        }
     }
 
     /// Checks all values.

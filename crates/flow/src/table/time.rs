@@ -59,7 +59,7 @@ impl Timebase {
         u64::try_from(at).unwrap_or(u64::MAX)
     }
 
-    fn ns(&self, ticks: u64) -> u128 {
+    pub(crate) fn ns(&self, ticks: u64) -> u128 {
         u128::from(ticks) * 1_000_000_000 / u128::from(self.hz())
     }
 

@@ -13,7 +13,10 @@ use super::{
     sync::{AtomicU64, Ordering},
     time::Walls,
 };
-use crate::decode::{Packet4, Packet6};
+use crate::{
+    decode::{Packet4, Packet6},
+    PacketDetails,
+};
 
 /// Counts packets and ends flows: the only writer of a table. Never waits, locks or allocates.
 pub struct Worker<M> {
@@ -55,7 +58,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     #[inline]
     pub fn count4(&mut self, packets: &[Packet4], ingress: u8, now: u64, prefetch: &impl Prefetch) {
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, ingress, now, prefetch);
+        self.v4.count(table, &mut self.common, packets, (), ingress, now, prefetch);
         self.publish();
     }
 
@@ -63,7 +66,40 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     #[inline]
     pub fn count6(&mut self, packets: &[Packet6], ingress: u8, now: u64, prefetch: &impl Prefetch) {
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, ingress, now, prefetch);
+        self.v6.count(table, &mut self.common, packets, (), ingress, now, prefetch);
+        self.publish();
+    }
+
+    /// Whether records have details: then count packets with [`Self::count4_with`] and its like.
+    pub fn has_details(&self) -> bool {
+        self.v4.has_details()
+    }
+
+    /// Counts IPv4 packets as [`Self::count4`] does, with the details of each.
+    pub fn count4_with(
+        &mut self,
+        packets: &[Packet4],
+        more: &[PacketDetails],
+        ingress: u8,
+        now: u64,
+        prefetch: &impl Prefetch,
+    ) {
+        let (table, _) = self.shared.tables();
+        self.v4.count(table, &mut self.common, packets, more, ingress, now, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv6 packets as [`Self::count6`] does, with the details of each.
+    pub fn count6_with(
+        &mut self,
+        packets: &[Packet6],
+        more: &[PacketDetails],
+        ingress: u8,
+        now: u64,
+        prefetch: &impl Prefetch,
+    ) {
+        let (_, table) = self.shared.tables();
+        self.v6.count(table, &mut self.common, packets, more, ingress, now, prefetch);
         self.publish();
     }
 
@@ -91,7 +127,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.v4.count(table, &mut self.common, packets, (), ingress, ticks, prefetch);
         self.publish();
     }
 
@@ -99,7 +135,37 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     pub fn count6_at(&mut self, packets: &[Packet6], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, ingress, ticks, prefetch);
+        self.v6.count(table, &mut self.common, packets, (), ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv4 packets as [`Self::count4_at`] does, with the details of each.
+    pub fn count4_at_with(
+        &mut self,
+        packets: &[Packet4],
+        more: &[PacketDetails],
+        ticks: &[u64],
+        ingress: u8,
+        prefetch: &impl Prefetch,
+    ) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (table, _) = self.shared.tables();
+        self.v4.count(table, &mut self.common, packets, more, ingress, ticks, prefetch);
+        self.publish();
+    }
+
+    /// Counts IPv6 packets as [`Self::count6_at`] does, with the details of each.
+    pub fn count6_at_with(
+        &mut self,
+        packets: &[Packet6],
+        more: &[PacketDetails],
+        ticks: &[u64],
+        ingress: u8,
+        prefetch: &impl Prefetch,
+    ) {
+        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
+        let (_, table) = self.shared.tables();
+        self.v6.count(table, &mut self.common, packets, more, ingress, ticks, prefetch);
         self.publish();
     }
 

@@ -31,6 +31,7 @@ fn record(n: u64, packets: u64, first: u64, last: u64, frame: u64) -> Record {
         first,
         last,
         end: Some(EndReason::Idle),
+        details: None,
     }
 }
 

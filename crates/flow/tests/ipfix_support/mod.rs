@@ -42,6 +42,7 @@ pub fn record(n: u64, v6: bool, biflow: bool) -> Record {
         first: T0 + n,
         last: T0 + n + 1_234_567_890,
         end: Some(REASONS[n as usize % 5]),
+        details: None,
     }
 }
 
@@ -83,6 +84,7 @@ pub fn any_record(biflow: bool, distinguish: Distinguish) -> impl Strategy<Value
                 first,
                 last,
                 end,
+                details: None,
             }
         },
     )

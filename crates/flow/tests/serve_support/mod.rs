@@ -55,7 +55,7 @@ pub fn record(n: u32) -> Record {
     let packets = u64::from(n) + 1;
     let forward = Way { packets, ip_bytes: packets * 46, frame_bytes: packets * 60, tcp_flags: 0x12 };
     let (first, last) = (1_000, 2_000);
-    Record { key, ingress: port, tos: 0, forward, back: Way::default(), first, last, end: None }
+    Record { key, ingress: port, tos: 0, forward, back: Way::default(), first, last, end: None, details: None }
 }
 
 /// Flows 0 to `count`, one in each `spread` places.

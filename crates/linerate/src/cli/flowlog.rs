@@ -78,6 +78,11 @@ pub struct FlowlogArgs {
     /// scale. Without it, all frames count.
     #[arg(long, value_name = "1/N", help_heading = "Flows")]
     pub sample: Option<String>,
+    /// Record more of each flow: least and greatest TTL and packet length, changes of the DSCP, and of TCP the round trips of
+    /// the handshake (with --biflow on), retransmissions and packets out of order. Takes 64 bytes more a flow. JSON has all of
+    /// it, IPFIX and NetFlow v9 have TTL and length.
+    #[arg(long, help_heading = "Flows")]
+    pub details: bool,
     /// What distinguishes flows besides their 5-tuple. Default: none.
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Flows")]
     pub distinguish: Option<Distinguish>,
@@ -94,10 +99,11 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off], tcp://HOST:PORT or
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off][,flags=8|9], tcp://HOST:PORT or
     /// tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]; repeat for more.
     /// rate: most records a second, or unlimited (default 200k). refresh: how often the templates are sent again (default
-    /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on). ca: the
+    /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on). flags: how
+    /// many TCP flags; 8 are in one byte, for collectors that read one (default 9; NetFlow v9 has 8). ca: the
     /// certificate of the authority to trust (PEM). name: the name in the collector's certificate (default HOST). cert, key: our
     /// own, for collectors that ask.
     #[arg(long = "ipfix", value_name = "URL", help_heading = "Reading and export")]

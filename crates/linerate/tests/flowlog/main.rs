@@ -7,6 +7,7 @@ mod alone;
 mod between;
 mod capture;
 mod collectors;
+mod details;
 mod elsewhere;
 mod lcores;
 mod link;

@@ -132,7 +132,7 @@ pub fn row(n: u8) -> Row {
     let way = Way { packets: 1000 - u64::from(n), ip_bytes: 0, frame_bytes: 1000 + u64::from(n), tcp_flags: 2 };
     let (first, last) = (AT - 5_000_000_000, AT);
     let back = Way::default();
-    let record = Record { key, ingress: 0, tos: 0, forward: way, back, first, last, end: None };
+    let record = Record { key, ingress: 0, tos: 0, forward: way, back, first, last, end: None, details: None };
     Row { record, packet_rate: 1.5, bit_rate: 1000.0 }
 }
 

@@ -220,7 +220,10 @@ impl Logged {
     /// Names of the sinks that are down with records waiting.
     pub fn waited_for(&self) -> Vec<String> {
         let exporter = lock(&self.exporter);
-        let down = exporter.iter().flat_map(Exporter::stats).filter(|sink| !sink.up && sink.queued > 0);
+        let down = exporter
+            .iter()
+            .flat_map(Exporter::stats)
+            .filter(|sink| !sink.up && sink.queued + sink.totals.uncertain > 0);
         down.map(|sink| sink.name).collect()
     }
 

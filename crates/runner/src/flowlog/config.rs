@@ -64,6 +64,8 @@ pub struct Config {
     pub distinguish: Distinguish,
     /// Which frames are counted in flows; empty: all.
     pub sample: String,
+    /// Whether records have details of TTL, lengths, DSCP and TCP.
+    pub details: bool,
     /// Where clients read flows; `off`: nowhere.
     pub listen: String,
     /// File of the token; empty: clients need none.
@@ -126,6 +128,7 @@ impl Default for Config {
             gtpu: Layer::Outer,
             distinguish: Distinguish::None,
             sample: String::new(),
+            details: false,
             listen: LISTEN.into(),
             token_file: PathBuf::new(),
             tls_cert: PathBuf::new(),

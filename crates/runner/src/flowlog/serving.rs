@@ -58,6 +58,7 @@ impl Serving {
             distinguish: config.distinguish.into(),
             ports: logged.interfaces().to_vec(),
             sampling: spec.sampling,
+            details: config.details,
             queue: (spec.flows * spec.cpus.len()).clamp(1 << 18, 1 << 22),
             ..ExportSpec::default()
         };

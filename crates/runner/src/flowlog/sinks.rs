@@ -23,13 +23,13 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
     let form =
-        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
+        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
     match (sink.ok_or_else(|| at(form))?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
             options.split(',').try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
         }
-        (_, Some(_)) => Err(at("rate, refresh, mtu and names are for udp:// only")),
+        (_, Some(_)) => Err(at("rate, refresh, mtu, names and flags are for udp:// only")),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn netflow9(text: &str) -> Result<SinkSpec, Failure> {
     let to = url.strip_prefix("udp://").and_then(|to| format!("netflow9:{to}").parse().ok());
     let Some(SinkSpec::Udp(to)) = to else {
         return Err(at(
-            "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], an IPv6 address in brackets",
+            "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], an IPv6 address in brackets",
         ));
     };
     options.into_iter().flat_map(|options| options.split(',')).try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
@@ -93,7 +93,9 @@ fn udp_option(to: UdpSpec, option: &str) -> Result<UdpSpec, &'static str> {
         }
         Some(("names", "on")) => Ok(UdpSpec { names: true, ..to }),
         Some(("names", "off")) => Ok(UdpSpec { names: false, ..to }),
-        _ => Err("options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off"),
+        Some(("flags", "9")) => Ok(UdpSpec { short_flags: false, ..to }),
+        Some(("flags", "8")) => Ok(UdpSpec { short_flags: true, ..to }),
+        _ => Err("options must be rate=RECORDS, refresh=TIME, mtu=BYTES, names=on|off or flags=8|9"),
     }
 }
 
@@ -193,7 +195,7 @@ mod tests {
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
             assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
-        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
     }
 
     #[test]
@@ -226,9 +228,9 @@ mod tests {
         ipfix "udp://a:1,refresh=0s": refresh must be a time, 1s to 1d, such as 60s
         ipfix "udp://a:1,mtu=600": mtu must be the path's largest IP packet in bytes, 1248 to 65535, such as 1500
         ipfix "udp://a:1,mtu=65536": mtu must be the path's largest IP packet in bytes, 1248 to 65535, such as 1500
-        ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off
-        ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME, mtu=BYTES or names=on|off
-        ipfix "tcp://a:1,rate=1k": rate, refresh, mtu and names are for udp:// only
+        ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME, mtu=BYTES, names=on|off or flags=8|9
+        ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME, mtu=BYTES, names=on|off or flags=8|9
+        ipfix "tcp://a:1,rate=1k": rate, refresh, mtu, names and flags are for udp:// only
         "#);
     }
 

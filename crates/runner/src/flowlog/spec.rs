@@ -164,6 +164,7 @@ impl FlowlogSpec {
                 active: self.active,
                 full: self.config.table_full,
                 biflow: self.is_biflow(),
+                details: self.config.details,
                 ..TableSpec::new(self.flows)
             },
             decode: DecodeSpec {

@@ -24,6 +24,7 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     config.json.extend_from_slice(&args.json);
     config.reflect |= args.reflect;
     config.once |= args.once;
+    config.details |= args.details;
     config.no_clocks |= args.no_clocks;
     config.quiet |= args.quiet;
     macro_rules! over {

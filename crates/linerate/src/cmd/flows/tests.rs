@@ -27,7 +27,8 @@ fn row(n: u8) -> Row {
         scope: None,
     };
     let (first, last) = (AT - u64::from(n) * 1_000_000_000, AT);
-    let record = Record { key, ingress: 0, tos: 0, forward: way, back: Way::default(), first, last, end: None };
+    let record =
+        Record { key, ingress: 0, tos: 0, forward: way, back: Way::default(), first, last, end: None, details: None };
     Row { record, packet_rate: f64::from(n % 7), bit_rate: f64::from(n) * 1e6 }
 }
 

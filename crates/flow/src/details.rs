@@ -1,0 +1,371 @@
+//! What can be recorded of a flow besides its counts: TTLs, lengths, DSCP, and the times and losses of TCP.
+
+use packet::headers::protocol::TCP;
+use serde::{Deserialize, Serialize};
+
+/// Details of a flow, since its last record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Details {
+    /// From the source to the destination.
+    pub forward: WayDetails,
+    /// From the destination to the source; zeros without packets.
+    pub back: WayDetails,
+    /// From the client's SYN to the server's SYN and ACK, in ns: the round trip to the server and back, seen from the logger.
+    /// Only of biflows whose handshake was seen; none in further records of the flow.
+    pub server_rtt_ns: Option<u64>,
+    /// From there to the client's ACK, in ns: the round trip to the client.
+    pub client_rtt_ns: Option<u64>,
+}
+
+/// Details of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WayDetails {
+    /// Least and greatest TTL, or hop limit: `minimumTTL`, `maximumTTL` (IPFIX information elements 52, 53).
+    pub min_ttl: u8,
+    /// See [`Self::min_ttl`].
+    pub max_ttl: u8,
+    /// Shortest and longest IP packet, bytes: `minimumIpTotalLength`, `maximumIpTotalLength` (25, 26).
+    pub min_ip_bytes: u16,
+    /// See [`Self::min_ip_bytes`].
+    pub max_ip_bytes: u16,
+    /// How often the DSCP was another one than that of the packet before; at most 1,023.
+    pub dscp_changes: u16,
+    /// TCP segments whose bytes had come before, or whose place had been passed for longer than packets overtake each other.
+    pub retransmissions: u32,
+    /// TCP segments that others had overtaken: they came soon after, at most the round trip of the handshake later, or 3 ms
+    /// where that is not known (the rule of Wireshark).
+    pub out_of_order: u32,
+}
+
+/// What the details take from a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PacketDetails {
+    ttl: u8,
+    dscp: u8,
+    ip_bytes: u16,
+    /// Zero: no segment of TCP.
+    flags: u8,
+    sequence: u32,
+    /// Bytes of the segment.
+    payload: u16,
+}
+
+const FIN: u8 = 1;
+const SYN: u8 = 2;
+const ACK: u8 = 0x10;
+
+impl PacketDetails {
+    /// Reads a packet, from its IP header on. Of IPv6, a segment behind an extension header counts as none.
+    #[inline]
+    pub fn read(packet: &[u8]) -> Self {
+        match packet {
+            [first, tos, t0, t1, _, _, f0, f1, ttl, protocol, ..] if first >> 4 == 4 => {
+                let total = u16::from_be_bytes([*t0, *t1]);
+                let header = u16::from(first & 0xf) * 4;
+                let this = Self { ttl: *ttl, dscp: tos >> 2, ip_bytes: total, ..Self::default() };
+                let is_first = u16::from_be_bytes([*f0, *f1]) & 0x1fff == 0;
+                let is_tcp = *protocol == TCP && is_first;
+                this.with_segment(packet, is_tcp, header, total.saturating_sub(header))
+            }
+            [c0, c1, _, _, l0, l1, next, ttl, ..] if c0 >> 4 == 6 => {
+                let behind = u16::from_be_bytes([*l0, *l1]);
+                let dscp = (c0 & 0xf) << 2 | c1 >> 6;
+                let this = Self { ttl: *ttl, dscp, ip_bytes: behind.saturating_add(40), ..Self::default() };
+                this.with_segment(packet, *next == TCP, 40, behind)
+            }
+            _ => Self::default(),
+        }
+    }
+
+    /// With the segment of TCP at `from`; `bytes` behind the IP header.
+    #[inline]
+    fn with_segment(self, packet: &[u8], is_tcp: bool, from: u16, bytes: u16) -> Self {
+        let segment = packet.get(usize::from(from)..).and_then(|rest| rest.first_chunk::<14>());
+        let Some([_, _, _, _, s0, s1, s2, s3, _, _, _, _, offset, flags]) = segment.filter(|_| is_tcp) else {
+            return self;
+        };
+        let payload = bytes.saturating_sub(u16::from(offset >> 4) * 4);
+        Self { flags: *flags, sequence: u32::from_be_bytes([*s0, *s1, *s2, *s3]), payload, ..self }
+    }
+}
+
+/// The details of a flow in a cache line. All zero: none yet.
+///
+/// | word | holds, highest bits first |
+/// |---|---|
+/// | 0 | next sequence number forward 32, back 32 |
+/// | 1 | when it last advanced, in units of 2^10 ticks: forward 32, back 32 |
+/// | 2 | step of the handshake 2, word 0 holds forward 1, back 1; tick of the step 60 |
+/// | 3 | round trips in units of 2^4 ticks, zero: none: server 32, client 32 |
+/// | 4 | retransmissions forward 32, back 32 |
+/// | 5 | segments out of order forward 32, back 32 |
+/// | 6 | forward: least TTL 8, greatest 8, shortest packet 16, longest 16, DSCP changes 10, DSCP 6 |
+/// | 7 | the same for the way back |
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(align(64))]
+pub(crate) struct Line([u64; 8]);
+
+const NEXT: usize = 0;
+const ADVANCED: usize = 1;
+const HANDSHAKE: usize = 2;
+const TRIPS: usize = 3;
+const RETRANSMISSIONS: usize = 4;
+const OUT_OF_ORDER: usize = 5;
+const FORWARD: usize = 6;
+/// Units of ticks.
+const ADVANCE_UNIT: u32 = 10;
+const TRIP_UNIT: u32 = 4;
+/// In the word of the handshake.
+const STEP: u32 = 62;
+const KNOWN: u32 = 60;
+const TICK: u64 = (1 << KNOWN) - 1;
+const MOST_CHANGES: u64 = 0x3ff;
+
+/// One half of a word: forward is the upper one.
+#[inline]
+fn half(word: u64, back: bool) -> u32 {
+    (word >> if back { 0 } else { 32 }) as u32
+}
+
+#[inline]
+fn set_half(word: &mut u64, back: bool, value: u32) {
+    let shift = if back { 0 } else { 32 };
+    *word = *word & !(0xffff_ffff << shift) | u64::from(value) << shift;
+}
+
+impl Line {
+    /// Takes a packet that came at tick `now`. `overtaking`: ticks within which packets overtake each other, where no round
+    /// trip tells.
+    pub fn take(&mut self, packet: &PacketDetails, back: bool, now: u64, overtaking: u64) {
+        self.way(packet, back);
+        if packet.flags != 0 {
+            self.handshake(packet.flags, back, now);
+            self.sequence(packet, back, now, overtaking);
+        }
+    }
+
+    fn way(&mut self, packet: &PacketDetails, back: bool) {
+        let Some(word) = self.0.get_mut(FORWARD + usize::from(back)) else { return };
+        let (ttl, bytes, dscp) = (u64::from(packet.ttl), u64::from(packet.ip_bytes.max(1)), u64::from(packet.dscp));
+        let [least, most, shortest, longest] =
+            [*word >> 56, *word >> 48 & 0xff, *word >> 32 & 0xffff, *word >> 16 & 0xffff];
+        let (changes, before) = (*word >> 6 & MOST_CHANGES, *word & 0x3f);
+        let is_first = longest == 0;
+        let [least, shortest, before] = if is_first { [ttl, bytes, dscp] } else { [least, shortest, before] };
+        let changes = (changes + u64::from(before != dscp)).min(MOST_CHANGES);
+        *word = least.min(ttl) << 56
+            | most.max(ttl) << 48
+            | shortest.min(bytes) << 32
+            | longest.max(bytes) << 16
+            | changes << 6
+            | dscp;
+    }
+
+    fn handshake(&mut self, flags: u8, back: bool, now: u64) {
+        let word = self.0[HANDSHAKE];
+        let (step, at) = (word >> STEP, word & TICK);
+        let trip = (now & TICK).saturating_sub(at) >> TRIP_UNIT;
+        let trip = u32::try_from(trip).unwrap_or(u32::MAX).max(1);
+        let step = match (step, back, flags & (SYN | ACK)) {
+            // Also one that is sent again: which one is answered is not known, and the last one is nearest.
+            (0 | 1, false, SYN) => 1,
+            (1, true, all) if all == SYN | ACK => {
+                set_half(&mut self.0[TRIPS], false, trip);
+                2
+            }
+            (2, false, ACK) => {
+                set_half(&mut self.0[TRIPS], true, trip);
+                3
+            }
+            _ => return,
+        };
+        self.0[HANDSHAKE] = step << STEP | word & (3 << KNOWN) | now & TICK;
+    }
+
+    fn sequence(&mut self, packet: &PacketDetails, back: bool, now: u64, overtaking: u64) {
+        let turns = u32::from(packet.flags & SYN != 0) + u32::from(packet.flags & FIN != 0);
+        let length = u32::from(packet.payload) + turns;
+        let end = packet.sequence.wrapping_add(length);
+        let known = 1 << (KNOWN + u32::from(!back));
+        let next = half(self.0[NEXT], back);
+        let moment = (now >> ADVANCE_UNIT) as u32;
+        let is_before = |one: u32, other: u32| (one.wrapping_sub(other) as i32) < 0;
+        if self.0[HANDSHAKE] & known == 0 || length > 0 && !is_before(packet.sequence, next) {
+            self.0[HANDSHAKE] |= known;
+            set_half(&mut self.0[NEXT], back, end);
+            set_half(&mut self.0[ADVANCED], back, moment);
+            return;
+        }
+        // A probe of an idle connection repeats the last byte, or has none.
+        let is_probe = turns == 0 && length <= 1 && packet.sequence == next.wrapping_sub(1);
+        if length == 0 || is_probe {
+            return;
+        }
+        let trips = self.0[TRIPS];
+        let trip = u64::from(half(trips, false)) + u64::from(half(trips, true)) << TRIP_UNIT;
+        let within = if half(trips, true) > 0 && half(trips, false) > 0 { trip } else { overtaking };
+        let later = u64::from(moment.wrapping_sub(half(self.0[ADVANCED], back))) << ADVANCE_UNIT;
+        let kind = if later < within && end != next { OUT_OF_ORDER } else { RETRANSMISSIONS };
+        let count = half(self.0[kind], back).saturating_add(1);
+        set_half(&mut self.0[kind], back, count);
+        if is_before(next, end) {
+            set_half(&mut self.0[NEXT], back, end);
+        }
+    }
+
+    /// The details so far, and begins anew. `goes_on`: the flow does, and its next segments are known from this.
+    pub fn cut(&mut self, goes_on: bool) -> Self {
+        let whole = *self;
+        *self = Self::default();
+        if goes_on {
+            self.0[NEXT] = whole.0[NEXT];
+            self.0[ADVANCED] = whole.0[ADVANCED];
+            self.0[HANDSHAKE] = whole.0[HANDSHAKE];
+        }
+        whole
+    }
+
+    /// In figures; `ns` makes nanoseconds of ticks.
+    pub fn details(&self, ns: impl Fn(u64) -> u64) -> Details {
+        let way = |back: bool| {
+            let word = self.0[FORWARD + usize::from(back)];
+            WayDetails {
+                min_ttl: (word >> 56) as u8,
+                max_ttl: (word >> 48) as u8,
+                min_ip_bytes: (word >> 32) as u16,
+                max_ip_bytes: (word >> 16) as u16,
+                dscp_changes: (word >> 6 & MOST_CHANGES) as u16,
+                retransmissions: half(self.0[RETRANSMISSIONS], back),
+                out_of_order: half(self.0[OUT_OF_ORDER], back),
+            }
+        };
+        let trip =
+            |client: bool| Some(half(self.0[TRIPS], client)).filter(|&n| n > 0).map(|n| ns(u64::from(n) << TRIP_UNIT));
+        Details { forward: way(false), back: way(true), server_rtt_ns: trip(false), client_rtt_ns: trip(true) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn segment(flags: u8, sequence: u32, payload: u16) -> PacketDetails {
+        PacketDetails { ttl: 64, dscp: 0, ip_bytes: 40 + payload, flags, sequence, payload }
+    }
+
+    /// The details of these segments: from the destination, flags, sequence, payload, ms.
+    fn of(segments: &[(bool, u8, u32, u16, u64)]) -> Details {
+        let mut line = Line::default();
+        for &(back, flags, sequence, payload, at) in segments {
+            line.take(&segment(flags, sequence, payload), back, 1000 * MS + at * MS, 3 * MS);
+        }
+        line.details(|ticks| ticks)
+    }
+
+    #[test]
+    fn a_handshake_has_two_round_trips() {
+        let trips = |d: Details| (d.server_rtt_ns.map(|ns| ns / MS), d.client_rtt_ns.map(|ns| ns / MS));
+        let [syn, both, ack] = [(false, SYN, 9, 0, 0), (true, SYN | ACK, 5, 0, 30), (false, ACK, 10, 0, 42)];
+        assert_eq!(trips(of(&[syn, both, ack])), (Some(30), Some(12)));
+        // The last SYN counts; what follows the handshake does not.
+        let again = (false, SYN, 9, 0, 10);
+        assert_eq!(trips(of(&[syn, again, both, ack, (false, ACK, 10, 0, 99)])), (Some(20), Some(12)));
+        assert_eq!(trips(of(&[both, ack])), (None, None));
+        assert_eq!(trips(of(&[syn, ack])), (None, None));
+        assert_eq!(trips(of(&[syn, both])), (Some(30), None));
+        assert_eq!(trips(of(&[syn, both, (false, ACK | SYN, 10, 0, 42)])), (Some(30), None));
+    }
+
+    #[test]
+    fn segments_come_again_or_late() {
+        let counts = |d: Details| [d.forward, d.back].map(|way| (way.retransmissions, way.out_of_order));
+        let data = |sequence, at| (false, ACK, sequence, 100, at);
+        assert_eq!(counts(of(&[data(0, 0), data(100, 1), data(200, 2)])), [(0, 0); 2]);
+        // The same again, soon or late.
+        assert_eq!(counts(of(&[data(0, 0), data(0, 1), data(100, 2), data(0, 90)])), [(2, 0), (0, 0)]);
+        // A hole that fills soon, or late; without a round trip, soon is 3 ms.
+        assert_eq!(counts(of(&[data(0, 0), data(200, 1), data(100, 2)])), [(0, 1), (0, 0)]);
+        assert_eq!(counts(of(&[data(0, 0), data(200, 1), data(100, 9)])), [(1, 0), (0, 0)]);
+        // With a round trip of 42 ms.
+        let handshake = [(false, SYN, u32::MAX, 0, 0), (true, SYN | ACK, 5, 0, 30), (false, ACK, 0, 0, 42)];
+        let late = |at| counts(of(&[&handshake[..], &[data(0, 50), data(200, 60), data(100, at)]].concat()));
+        assert_eq!(late(95), [(0, 1), (0, 0)]);
+        assert_eq!(late(110), [(1, 0), (0, 0)]);
+        // A SYN and a FIN count as a byte each; acknowledgements and probes do not.
+        let more = [
+            (false, SYN, u32::MAX, 0, 43),
+            (false, ACK, 0, 0, 44),
+            (true, ACK | FIN, 6, 0, 45),
+            (true, ACK | FIN, 6, 0, 90),
+        ];
+        assert_eq!(counts(of(&[&handshake[..], &more].concat())), [(1, 0), (1, 0)]);
+        assert_eq!(counts(of(&[data(0, 0), (false, ACK, 99, 1, 9), (false, ACK, 99, 0, 9)])), [(0, 0); 2]);
+        // One that begins before and ends behind.
+        assert_eq!(counts(of(&[data(0, 0), (false, ACK, 50, 100, 9), data(150, 10), data(150, 99)])), [(2, 0), (0, 0)]);
+    }
+
+    #[test]
+    fn numbers_and_ticks_begin_anew() {
+        let at = |sequence: u32, at| (false, ACK, sequence, 100, at);
+        let d = of(&[at(u32::MAX - 49, 0), at(50, 1), at(u32::MAX - 49, 50)]);
+        assert_eq!((d.forward.retransmissions, d.forward.out_of_order), (1, 0));
+    }
+
+    #[test]
+    fn a_record_leaves_the_sequence_where_the_flow_goes_on() {
+        let mut line = Line::default();
+        let take = |line: &mut Line, sequence, at| line.take(&segment(ACK, sequence, 100), false, at * MS, 3 * MS);
+        take(&mut line, 0, 0);
+        let mut ended = line;
+        assert_eq!(line.cut(true).details(|t| t).forward.max_ip_bytes, 140);
+        assert_eq!(line.details(|t| t), Details::default());
+        take(&mut line, 0, 90);
+        assert_eq!(line.details(|t| t).forward.retransmissions, 1);
+        ended.cut(false);
+        assert_eq!(ended, Line::default());
+    }
+
+    #[test]
+    fn least_and_most_are_kept_each_way() {
+        let mut line = Line::default();
+        for (ttl, dscp, ip_bytes, back) in
+            [(64, 0, 40, false), (60, 46, 1500, false), (255, 46, 0, true), (62, 0, 100, false)]
+        {
+            line.take(&PacketDetails { ttl, dscp, ip_bytes, ..PacketDetails::default() }, back, 0, 0);
+        }
+        let d = line.details(|t| t);
+        let f = d.forward;
+        assert_eq!((f.min_ttl, f.max_ttl, f.min_ip_bytes, f.max_ip_bytes, f.dscp_changes), (60, 64, 40, 1500, 2));
+        assert_eq!((d.back.min_ttl, d.back.max_ttl, d.back.dscp_changes), (255, 255, 0));
+        for n in 0..5000u16 {
+            line.take(&PacketDetails { dscp: (n % 2) as u8, ip_bytes: 1, ..PacketDetails::default() }, false, 0, 0);
+        }
+        assert_eq!(line.details(|t| t).forward.dscp_changes, 1023);
+    }
+
+    #[test]
+    fn packets_are_read_or_are_nothing() {
+        let mut v4 = vec![0x45, 0xb8, 0, 60, 0, 0, 0x40, 0, 63, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        v4.extend([0, 80, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x80, 0x18, 0, 0]);
+        let read = PacketDetails::read(&v4);
+        assert_eq!(read, PacketDetails { ttl: 63, dscp: 46, ip_bytes: 60, flags: 0x18, sequence: 256, payload: 8 });
+        // A later fragment, a cut one, and one that is not TCP.
+        let mut other = v4.clone();
+        other[7] = 1;
+        assert_eq!(PacketDetails::read(&other).flags, 0);
+        assert_eq!(PacketDetails::read(&v4[..33]).flags, 0);
+        other = v4.clone();
+        other[9] = 17;
+        assert_eq!(PacketDetails::read(&other), PacketDetails { flags: 0, sequence: 0, payload: 0, ..read });
+        let mut v6 = vec![0x6b, 0x80, 0, 0, 0, 40, 6, 64];
+        v6.extend([0; 32]);
+        v6.extend(&v4[20..]);
+        let want = PacketDetails { ttl: 64, ip_bytes: 80, ..read };
+        assert_eq!(PacketDetails::read(&v6), want);
+        for bytes in [&[][..], &[0x45], &[0x60; 8], &[0x15; 40]] {
+            assert_eq!(PacketDetails::read(bytes).flags, 0);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Details of flows against tshark, over connections with known faults.
+
+use std::{collections::BTreeMap, path::Path, process::Command};
+
+use serde_json::Value;
+
+use crate::logger::{directory, flowlog, records};
+use crate::support::{require, run, Needs};
+
+/// What is known of one direction: least and greatest TTL, shortest and longest IP packet, changes of the DSCP,
+/// retransmissions, out of order.
+type Way = [u64; 7];
+
+/// A connection, by the client's port: round trips in us, forward, back.
+type Connections = BTreeMap<u64, (Option<u64>, Way, Way)>;
+
+fn capture(dir: &Path) -> String {
+    let file = dir.join("tcp.pcap");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowlog/tcp.py");
+    let made = Command::new("/usr/bin/python3").args([script, file.to_str().unwrap()]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    file.to_str().unwrap().to_owned()
+}
+
+fn by_tshark(capture: &str) -> Connections {
+    let fields = [
+        "tcp.srcport",
+        "tcp.dstport",
+        "ip.ttl",
+        "ip.len",
+        "ip.dsfield.dscp",
+        "ipv6.hlim",
+        "ipv6.plen",
+        "ipv6.tclass.dscp",
+        "tcp.analysis.retransmission",
+        "tcp.analysis.out_of_order",
+        "tcp.analysis.initial_rtt",
+    ];
+    let mut argv = vec!["tshark", "-r", capture, "-Y", "tcp", "-T", "fields", "-E", "occurrence=l"];
+    fields.iter().for_each(|field| argv.extend(["-e", field]));
+    let mut found: BTreeMap<u64, (Option<u64>, [Vec<[u64; 5]>; 2])> = BTreeMap::new();
+    for line in run(&argv).lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let n = |i: usize| columns[i].parse::<u64>().unwrap_or(0);
+        let back = n(0) == 443;
+        let (rtt, ways) = found.entry(if back { n(1) } else { n(0) }).or_default();
+        // Of a tunnel, the last occurrence is the packet inside; an IPv6 packet has only the fields of IPv6.
+        let [ttl, bytes, dscp] = if columns[5].is_empty() { [n(2), n(3), n(4)] } else { [n(5), n(6) + 40, n(7)] };
+        let is = |i: usize| u64::from(!columns[i].is_empty());
+        ways[usize::from(back)].push([ttl, bytes, dscp, is(8), is(9)]);
+        if let Ok(seconds) = columns[10].parse::<f64>() {
+            *rtt = Some((seconds * 1e6).round() as u64);
+        }
+    }
+    let way = |packets: &[[u64; 5]]| {
+        let column = |i: usize| packets.iter().map(move |packet| packet[i]);
+        let most = |i: usize| column(i).max().unwrap_or(0);
+        let least = |i: usize| column(i).min().unwrap_or(0);
+        let changes = packets.windows(2).filter(|pair| pair[0][2] != pair[1][2]).count() as u64;
+        [least(0), most(0), least(1), most(1), changes, column(3).sum(), column(4).sum()]
+    };
+    found.into_iter().map(|(port, (rtt, [forward, back]))| (port, (rtt, way(&forward), way(&back)))).collect()
+}
+
+fn by_us(lines: &[Value]) -> Connections {
+    let way = |way: &Value| {
+        let names =
+            ["min_ttl", "max_ttl", "min_ip_bytes", "max_ip_bytes", "dscp_changes", "retransmissions", "out_of_order"];
+        names.map(|name| way[name].as_u64().unwrap())
+    };
+    let connection = |record: &Value| {
+        let details = &record["details"];
+        let trips = ["server_rtt_ns", "client_rtt_ns"].map(|name| details[name].as_u64());
+        // Each is in units of 16 ns.
+        let rtt = trips[0].zip(trips[1]).map(|(server, client)| (server + client + 500) / 1000);
+        (record["sport"].as_u64().unwrap(), (rtt, way(&details["forward"]), way(&details["back"])))
+    };
+    lines.iter().filter(|record| record["protocol"] == 6).map(connection).collect()
+}
+
+#[test]
+fn details_are_those_of_tshark() {
+    require(&[Needs::Network]);
+    let dir = directory();
+    let capture = capture(dir.path());
+    let json = dir.path().join("flows.jsonl");
+    let (port, json) = (format!("pcap:rx={capture}"), json.to_str().unwrap().to_owned());
+    let args = ["--port", &port, "--once", "--listen", "off", "--flows", "1k", "--memory", "no-hugepages", "--quiet"];
+    let more = ["--details", "--vxlan", "inner", "--json", &json];
+    let ended = flowlog(dir.path(), &[&args[..], &more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let (ours, theirs) = (by_us(&records(Path::new(&json))), by_tshark(&capture));
+    assert_eq!(theirs.len(), 7);
+    for (port, (rtt, forward, back)) in &theirs {
+        let of = &ours[port];
+        assert_eq!((&of.1, &of.2), (forward, back), "{port}");
+        let near = of.0.zip(*rtt).is_none_or(|(a, b)| a.abs_diff(b) <= 1);
+        assert!(of.0.is_some() == rtt.is_some() && near, "{port}: {:?} {rtt:?}", of.0);
+    }
+    // Faults there are, so that zeros do not agree with zeros.
+    let sums = |i: usize| theirs.values().map(|(_, forward, back)| forward[i] + back[i]).sum::<u64>();
+    assert!(sums(5) >= 6 && sums(6) >= 1 && sums(4) >= 7, "{theirs:?}");
+
+    // Without the flag, nothing of it.
+    let plain = dir.path().join("plain.jsonl").to_str().unwrap().to_owned();
+    let ended = flowlog(dir.path(), &[&args[..], &["--json", &plain]].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(records(Path::new(&plain)).iter().all(|record| record.get("details").is_none()));
+}
