@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, path::Path, process::Command};
 use serde_json::Value;
 
 use crate::logger::{directory, flowlog, records};
-use crate::support::{require, run, Needs};
+use crate::made::{netflow, wait_for_rest};
+use crate::support::{exclusive, require, run, tester::BINARY, Needs, Netns};
 
 /// What is known of one direction: least and greatest TTL, shortest and longest IP packet, changes of the DSCP,
 /// retransmissions, out of order.
@@ -106,4 +107,45 @@ fn details_are_those_of_tshark() {
     let ended = flowlog(dir.path(), &[&args[..], &["--json", &plain]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(records(Path::new(&plain)).iter().all(|record| record.get("details").is_none()));
+}
+
+#[test]
+fn another_program_reads_ttl_and_length() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (netns, dir) = (Netns::new(), directory());
+    netns.ip("link set lo up");
+    let capture = capture(dir.path());
+    let ports = [(4739, "1283"), (4740, "1284")];
+    let collectors = ports.map(|port| netflow(&netns, dir.path(), port));
+    let (input, urls) = (format!("pcap:rx={capture}"), ports.map(|(port, _)| format!("udp://127.0.0.1:{port}")));
+    let mut argv = vec![BINARY, "flowlog", "--quiet", "--port", &input, "--once", "--listen", "off", "--flows", "1k"];
+    argv.extend(["--memory", "no-hugepages", "--vxlan", "inner", "--details"]);
+    argv.extend(["--ipfix", &urls[0], "--netflow9", &urls[1]]);
+    netns.run(&argv);
+    ports.iter().for_each(|(_, hex)| wait_for_rest(&netns, hex));
+    let theirs = by_tshark(&capture);
+    for (collector, names) in collectors.iter().zip([
+        [
+            "sourceTransportPort",
+            "destinationTransportPort",
+            "minimumTTL",
+            "maximumTTL",
+            "minimumIpTotalLength",
+            "maximumIpTotalLength",
+        ],
+        ["L4_SRC_PORT", "L4_DST_PORT", "MIN_TTL", "MAX_TTL", "MIN_PKT_LNGTH", "MAX_PKT_LNGTH"],
+    ]) {
+        let lines = collector.output();
+        let read = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut seen = 0;
+        for record in read.filter(|record| record.get(names[2]).is_some()) {
+            let [from, to, figures @ ..] = names.map(|name| record[name].as_u64().unwrap());
+            let back = from == 443;
+            let (_, forward, other) = &theirs[if back { &to } else { &from }];
+            assert_eq!(figures[..], if back { other } else { forward }[..4], "{record}");
+            seen += 1;
+        }
+        assert_eq!(seen, 2 * theirs.len(), "{lines}");
+    }
 }

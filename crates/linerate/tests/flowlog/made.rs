@@ -338,7 +338,7 @@ fn by_netflow(lines: &str, v9: bool) -> (Flows, Vec<Value>) {
     (flows, options)
 }
 
-fn netflow(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> Process {
+pub fn netflow(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> Process {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowlog/netflow_lines.py");
     let argv = ["/usr/bin/python3", script, &port.to_string()].map(str::to_owned);
     let env = [("PYTHONPATH", Path::new(NETFLOW))];
@@ -348,7 +348,7 @@ fn netflow(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> Process {
 }
 
 /// Waits until a collector has read all that is in its socket, and has had the time to write it.
-fn wait_for_rest(netns: &Netns, hex: &str) {
+pub fn wait_for_rest(netns: &Netns, hex: &str) {
     wait_until("the collector reads", PATIENCE, || {
         let sockets = netns.run(&["cat", "/proc/net/udp"]);
         sockets.lines().filter(|l| l.contains(&format!(":{hex} "))).all(|l| l.contains(":00000000 "))

@@ -9,12 +9,14 @@ from scapy.all import Dot1Q, Ether, IP, IPv6, Raw, TCP, UDP, wrpcap
 from scapy.layers.vxlan import VXLAN
 
 packets = []
+# Named, or scapy asks the network for them.
+ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 
 
 class Connection:
     """Client and server with their sequence numbers; each call appends a packet at a time."""
 
-    def __init__(self, number, begin, v6=False, around=lambda packet: Ether() / packet, isn=(1000, 5000)):
+    def __init__(self, number, begin, v6=False, around=lambda packet: ETHER / packet, isn=(1000, 5000)):
         self.begin, self.v6, self.around = begin, v6, around
         self.port = 40000 + number
         self.isn = list(isn)
@@ -66,13 +68,13 @@ c, t = conversation(4, 150_000, 5_000, 5_000, isn=(2**32 - 150, 2**32 - 800))
 # A hole that is filled after 300 ms.
 c.send(t, True, "PA", 4201, 700)
 c.send(t + 300_000, True, "PA", 3501, 700)
-c, t = conversation(5, 200_000, 7_000, 3_000, around=lambda packet: Ether() / Dot1Q(vlan=9) / packet)
+c, t = conversation(5, 200_000, 7_000, 3_000, around=lambda packet: ETHER / Dot1Q(vlan=9) / packet)
 c.send(t, False, "FA", 501)
 c.send(t + 1_000, True, "FA", 3501)
 c.send(t + 400_000, True, "FA", 3501)
 c, t = conversation(
     6, 250_000, 11_000, 9_000,
-    around=lambda packet: Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=50000, dport=4789) / VXLAN(vni=7) / Ether() / packet)
+    around=lambda packet: ETHER / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=50000, dport=4789) / VXLAN(vni=7) / ETHER / packet)
 c.send(t + 100_000, True, "PA", 1, 700)
 # A connection whose begin was not seen.
 c = Connection(7, 300_000)

@@ -2,6 +2,8 @@
 
 #![cfg_attr(feature = "loom", allow(dead_code, unused_imports))]
 
+#[cfg(not(feature = "loom"))]
+mod details;
 #[cfg(feature = "loom")]
 mod loom;
 #[cfg(not(feature = "loom"))]

@@ -1,0 +1,96 @@
+//! Details go with their records, and with no others.
+
+use super::*;
+use crate::{Details, PacketDetails};
+
+/// Room for 1,024 flows with details.
+fn detailed(full: TableFull) -> Parts {
+    let (idle, active) = (Duration::from_secs(8), Duration::from_secs(30));
+    let spec = TableSpec { idle, active, full, details: true, ..TableSpec::new(1024) };
+    table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 0).unwrap()
+}
+
+/// An IPv4 packet of N bytes; with a sequence number, a segment of TCP.
+fn packet(bytes: u16, sequence: Option<u32>) -> PacketDetails {
+    let [b0, b1] = bytes.to_be_bytes();
+    let protocol = if sequence.is_some() { 6 } else { 17 };
+    let mut packet = vec![0x45, 0, b0, b1, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2];
+    packet.extend(sequence.unwrap_or_default().to_be_bytes());
+    packet.extend([0, 0, 0, 0, 0x50, 0x10]);
+    PacketDetails::read(&packet)
+}
+
+fn bytes(record: &Record) -> u16 {
+    record.details.unwrap().forward.max_ip_bytes
+}
+
+#[test]
+fn only_who_asks_gets_details() {
+    let (mut worker, _, mut ended) = small(TableFull::Evict, true, 0);
+    assert!(!worker.has_details());
+    worker.count4(&[four(1)], 0, 0, &NoPrefetch);
+    while !worker.flush(4096) {}
+    assert_eq!(records(&mut ended)[0].details, None);
+    let (worker, reader, _) = detailed(TableFull::Evict);
+    let plain = TableSpec::new(1024);
+    let plain = table(&plain, Heap::new(plain.words()), Timebase::new(0, 0, HZ), 0).unwrap().1;
+    assert!(worker.has_details() && reader.memory() == plain.memory() + 64 * reader.places());
+}
+
+#[test]
+fn each_record_has_the_details_of_its_flow_and_the_next_flow_has_none_of_them() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    for round in 0..3u16 {
+        let begin = u64::from(round) * 20 * HZ;
+        for n in 0..100u16 {
+            let (i, of4, of6) = (u32::from(n), 200 * round + n + 50, 200 * round + n + 7);
+            worker.count4_with(&[four(i)], &[packet(of4, None)], 0, begin, &NoPrefetch);
+            worker.count6_with(&[six(i)], &[packet(of6, None)], 0, begin, &NoPrefetch);
+        }
+        // The queues take 32 each: the other records are dropped, and their details with them.
+        age(&mut worker, begin + 10 * HZ);
+        let records = records(&mut ended);
+        assert_eq!(records.len(), 64);
+        for record in &records {
+            let n = match record.key.addresses.src() {
+                std::net::IpAddr::V4(src) => u32::from(src) as u16 + 50,
+                std::net::IpAddr::V6(src) => u128::from(src) as u16 + 7,
+            };
+            let of = record.details.unwrap().forward;
+            assert_eq!((of.min_ip_bytes, of.max_ip_bytes), (200 * round + n, 200 * round + n), "{record:?}");
+        }
+    }
+}
+
+#[test]
+fn a_long_flow_keeps_its_sequence_over_its_records() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    let retransmitted = |details: Option<Details>| details.unwrap().forward.retransmissions;
+    let mut count = |sequence, at| {
+        worker.count4_with(&[four(1)], &[packet(140, Some(sequence))], 0, at, &NoPrefetch);
+        age(&mut worker, at);
+    };
+    for second in 1..41 {
+        count(0, second * HZ);
+    }
+    // The first came once, and 30 times again; in the next record all come again.
+    let first = records(&mut ended);
+    assert_eq!(first.len(), 1, "{first:?}");
+    assert_eq!(u64::from(retransmitted(first[0].details)), first[0].forward.packets - 1);
+    while !worker.flush(4096) {}
+    let last = records(&mut ended);
+    assert_eq!(u64::from(retransmitted(last[0].details)), last[0].forward.packets);
+}
+
+#[test]
+fn an_evicted_flow_takes_its_details_along() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    for n in 0..5000u32 {
+        worker.count4_with(&[four(n)], &[packet(n as u16 + 1, None)], 0, u64::from(n), &NoPrefetch);
+        for record in records(&mut ended) {
+            assert_eq!(record.end, Some(EndReason::LackOfResources));
+            assert_eq!(record.details.unwrap().forward.min_ip_bytes, bytes(&record), "{record:?}");
+        }
+    }
+    assert!(worker.counts().evicted > 100);
+}
