@@ -202,7 +202,7 @@ impl Line {
             return;
         }
         let trips = self.0[TRIPS];
-        let trip = u64::from(half(trips, false)) + u64::from(half(trips, true)) << TRIP_UNIT;
+        let trip = (u64::from(half(trips, false)) + u64::from(half(trips, true))) << TRIP_UNIT;
         let within = if half(trips, true) > 0 && half(trips, false) > 0 { trip } else { overtaking };
         let later = u64::from(moment.wrapping_sub(half(self.0[ADVANCED], back))) << ADVANCE_UNIT;
         let kind = if later < within && end != next { OUT_OF_ORDER } else { RETRANSMISSIONS };

@@ -58,7 +58,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     #[inline]
     pub fn count4(&mut self, packets: &[Packet4], ingress: u8, now: u64, prefetch: &impl Prefetch) {
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, (), ingress, now, prefetch);
+        self.v4.count(table, &mut self.common, (packets, ()), ingress, now, prefetch);
         self.publish();
     }
 
@@ -66,7 +66,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     #[inline]
     pub fn count6(&mut self, packets: &[Packet6], ingress: u8, now: u64, prefetch: &impl Prefetch) {
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, (), ingress, now, prefetch);
+        self.v6.count(table, &mut self.common, (packets, ()), ingress, now, prefetch);
         self.publish();
     }
 
@@ -85,7 +85,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         prefetch: &impl Prefetch,
     ) {
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, more, ingress, now, prefetch);
+        self.v4.count(table, &mut self.common, (packets, more), ingress, now, prefetch);
         self.publish();
     }
 
@@ -99,7 +99,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         prefetch: &impl Prefetch,
     ) {
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, more, ingress, now, prefetch);
+        self.v6.count(table, &mut self.common, (packets, more), ingress, now, prefetch);
         self.publish();
     }
 
@@ -127,7 +127,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, (), ingress, ticks, prefetch);
+        self.v4.count(table, &mut self.common, (packets, ()), ingress, ticks, prefetch);
         self.publish();
     }
 
@@ -135,7 +135,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     pub fn count6_at(&mut self, packets: &[Packet6], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, (), ingress, ticks, prefetch);
+        self.v6.count(table, &mut self.common, (packets, ()), ingress, ticks, prefetch);
         self.publish();
     }
 
@@ -150,7 +150,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     ) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
-        self.v4.count(table, &mut self.common, packets, more, ingress, ticks, prefetch);
+        self.v4.count(table, &mut self.common, (packets, more), ingress, ticks, prefetch);
         self.publish();
     }
 
@@ -165,7 +165,7 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     ) {
         self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (_, table) = self.shared.tables();
-        self.v6.count(table, &mut self.common, packets, more, ingress, ticks, prefetch);
+        self.v6.count(table, &mut self.common, (packets, more), ingress, ticks, prefetch);
         self.publish();
     }
 

@@ -15,6 +15,9 @@ type Way = [u64; 7];
 /// A connection, by the client's port: round trips in us, forward, back.
 type Connections = BTreeMap<u64, (Option<u64>, Way, Way)>;
 
+/// TTL, bytes and DSCP of each packet, and whether it is retransmitted, and out of order.
+type Packets = Vec<[u64; 5]>;
+
 fn capture(dir: &Path) -> String {
     let file = dir.join("tcp.pcap");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowlog/tcp.py");
@@ -39,7 +42,7 @@ fn by_tshark(capture: &str) -> Connections {
     ];
     let mut argv = vec!["tshark", "-r", capture, "-Y", "tcp", "-T", "fields", "-E", "occurrence=l"];
     fields.iter().for_each(|field| argv.extend(["-e", field]));
-    let mut found: BTreeMap<u64, (Option<u64>, [Vec<[u64; 5]>; 2])> = BTreeMap::new();
+    let mut found: BTreeMap<u64, (Option<u64>, [Packets; 2])> = BTreeMap::new();
     for line in run(&argv).lines() {
         let columns: Vec<&str> = line.split('\t').collect();
         let n = |i: usize| columns[i].parse::<u64>().unwrap_or(0);
