@@ -60,7 +60,11 @@ impl PacketDetails {
     pub fn read(packet: &[u8]) -> Self {
         match packet {
             [first, tos, t0, t1, _, _, f0, f1, ttl, protocol, ..] if first >> 4 == 4 => {
-                let total = u16::from_be_bytes([*t0, *t1]);
+                // A length of zero: captured at the sender before its NIC cut the packet into segments.
+                let total = match u16::from_be_bytes([*t0, *t1]) {
+                    0 => u16::try_from(packet.len()).unwrap_or(u16::MAX),
+                    total => total,
+                };
                 let header = u16::from(first & 0xf) * 4;
                 let this = Self { ttl: *ttl, dscp: tos >> 2, ip_bytes: total, ..Self::default() };
                 let is_first = u16::from_be_bytes([*f0, *f1]) & 0x1fff == 0;
@@ -351,6 +355,12 @@ mod tests {
         v4.extend([0, 80, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x80, 0x18, 0, 0]);
         let read = PacketDetails::read(&v4);
         assert_eq!(read, PacketDetails { ttl: 63, dscp: 46, ip_bytes: 60, flags: 0x18, sequence: 256, payload: 8 });
+        // Not yet cut into segments.
+        let mut whole = v4.clone();
+        whole[3] = 0;
+        whole.extend([0; 300]);
+        let bytes = whole.len() as u16;
+        assert_eq!(PacketDetails::read(&whole), PacketDetails { ip_bytes: bytes, payload: bytes - 20 - 32, ..read });
         // A later fragment, a cut one, and one that is not TCP.
         let mut other = v4.clone();
         other[7] = 1;

@@ -127,7 +127,7 @@ impl Connection {
         Ok(read? == Some(0))
     }
 
-    /// Ends our side, and waits for a tenth of a second at most for the collector's.
+    /// Ends our side. The collector's side stays open for [`Self::read`].
     pub fn end(&mut self) {
         if let Stream::Tls(tls) = &mut self.stream {
             tls.conn.send_close_notify();

@@ -8,7 +8,7 @@ use super::Cli;
 ///
 /// # Errors
 ///
-/// Help and version, which are no faults, and what is wrong: [`one_line`] has words for it.
+/// What is wrong in the command line, for [`one_line`]. A request for help or the version is an error of clap too.
 pub fn parse(words: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Cli, clap::Error> {
     let mut command = with_negative_numbers(Cli::command());
     let mut matches = command.try_get_matches_from_mut(words)?;
