@@ -22,6 +22,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 const LOAD: Duration = Duration::from_secs(60);
 const LOAD_LINE: Duration = Duration::from_micros(20);
 
+/// How long to wait for the name of the command.
+const COMMAND: Duration = Duration::from_secs(1);
+
 /// How long to wait for the answer to this request.
 fn answer_timeout(request: &Request) -> Duration {
     match request {
@@ -38,30 +41,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to the data plane of this name or socket; without either, to the only one that runs.
+    /// Connects to the data plane of this name or socket; without either, to the only one of this `command` that runs.
     ///
     /// # Errors
     ///
     /// (machine) when no data plane answers; (usage) when several run and none is named.
-    pub fn connect(name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
+    pub fn connect(command: &str, name: Option<&str>, socket: Option<&Path>) -> Result<Self, Failure> {
         let path = match (socket, name) {
             (Some(path), _) => path.to_owned(),
-            (None, Some(name)) => directory().join(format!("{name}.sock")),
-            (None, None) => match running().as_slice() {
-                [one] => directory().join(format!("{one}.sock")),
-                [] => {
-                    return Err(Failure::machine(
-                        "no linerate forward or flowlog runs here as this user: start one, or give its --socket",
-                    ))
-                }
-                many => {
-                    return Err(Failure::usage(format!(
-                        "several data planes run: choose one with --name {}",
-                        many.join("|")
-                    )))
-                }
-            },
+            (None, Some(name)) => socket_of(name),
+            (None, None) => socket_of(&only(command, &running(), runs)?),
         };
+        Self::open(path)
+    }
+
+    fn open(path: PathBuf) -> Result<Self, Failure> {
         let fail = |e: io::Error| {
             let running = match running().as_slice() {
                 [] => "none runs here as this user".to_owned(),
@@ -166,6 +160,33 @@ impl Client {
     }
 }
 
+fn socket_of(name: &str) -> PathBuf {
+    directory().join(format!("{name}.sock"))
+}
+
+/// The command behind a name; `None` when it does not say.
+fn runs(name: &str) -> Option<String> {
+    let mut client = Client::open(socket_of(name)).ok()?;
+    client.ask_within(&Request::Command, &[], COMMAND).ok()?.as_str().map(str::to_owned)
+}
+
+/// The only one of these names that runs the command. One that does not say what it runs may be it.
+fn only(command: &str, names: &[String], runs: impl Fn(&str) -> Option<String>) -> Result<String, Failure> {
+    let (own, others): (Vec<_>, Vec<_>) =
+        names.iter().cloned().partition(|name| runs(name).is_none_or(|runs| runs == command));
+    match (own.as_slice(), others.is_empty()) {
+        ([one], _) => Ok(one.clone()),
+        ([], true) => Err(Failure::machine(format!(
+            "no linerate {command} runs here as this user: start one, or give its --socket"
+        ))),
+        ([], false) => Err(Failure::machine(format!(
+            "no linerate {command} runs here as this user. What runs: {}. Start one, or give its --name",
+            others.join(", ")
+        ))),
+        (many, _) => Err(Failure::usage(format!("several data planes run: choose one with --name {}", many.join("|")))),
+    }
+}
+
 /// Whether the timeout ended it.
 fn is_wait(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
@@ -206,6 +227,29 @@ mod tests {
         // A suspended process does not even answer.
         let (mut asking, _other) = client();
         assert_eq!(asking.stop(Duration::from_millis(20)).unwrap_err().exit, failure::Exit::Failed);
+    }
+
+    #[test]
+    fn a_request_without_a_name_goes_to_the_only_one_of_its_command() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let runs = |name: &str| match name {
+            "old" => None,
+            name => Some(name.trim_end_matches(char::is_numeric).to_owned()),
+        };
+        let choose = |running: &[&str]| only("forward", &names(running), runs);
+        assert_eq!(choose(&["flowlog", "forward"]).unwrap(), "forward");
+        assert_eq!(choose(&["flowlog", "old"]).unwrap(), "old");
+        let refused =
+            [&[][..], &["flowlog"], &["forward1", "forward2", "flowlog"]].map(|running| choose(running).unwrap_err());
+        assert_eq!(
+            refused.each_ref().map(|f| f.exit),
+            [failure::Exit::Machine, failure::Exit::Machine, failure::Exit::Usage]
+        );
+        insta::assert_snapshot!(refused.map(|f| f.text).join("\n"), @r"
+        no linerate forward runs here as this user: start one, or give its --socket
+        no linerate forward runs here as this user. What runs: flowlog. Start one, or give its --name
+        several data planes run: choose one with --name forward1|forward2
+        ");
     }
 
     #[test]

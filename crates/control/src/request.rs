@@ -29,6 +29,8 @@ pub enum Request {
     Load(u64),
     /// Whether to stop.
     Stop(bool),
+    /// The command that runs, `forward` or `flowlog`.
+    Command,
 }
 
 #[cfg(test)]

@@ -79,10 +79,10 @@ impl Server {
             listener.set_nonblocking(true).map_err(fail)?;
             let (requests, asked) = mpsc::sync_channel(MAX_CLIENTS);
             let stop = Arc::new(AtomicBool::new(false));
-            let seen = Arc::clone(&stop);
+            let (seen, command) = (Arc::clone(&stop), Arc::from(command));
             let thread = thread::Builder::new()
                 .name("control".into())
-                .spawn(move || accept(&listener, &requests, &seen))
+                .spawn(move || accept(&listener, &command, &requests, &seen))
                 .map_err(fail)?;
             return Ok((Self { path, stop, thread: Some(thread) }, asked));
         }
@@ -108,14 +108,14 @@ impl Drop for Server {
     }
 }
 
-fn accept(listener: &UnixListener, requests: &SyncSender<PendingRequest>, stop: &Arc<AtomicBool>) {
+fn accept(listener: &UnixListener, command: &Arc<str>, requests: &SyncSender<PendingRequest>, stop: &Arc<AtomicBool>) {
     let clients = Arc::new(AtomicUsize::new(0));
     while !stop.load(Ordering::Relaxed) {
         let Ok((stream, _)) = listener.accept() else {
             thread::sleep(Duration::from_millis(10));
             continue;
         };
-        let (requests, clients) = (requests.clone(), Arc::clone(&clients));
+        let (command, requests, clients) = (Arc::clone(command), requests.clone(), Arc::clone(&clients));
         if clients.fetch_add(1, Ordering::Relaxed) >= MAX_CLIENTS {
             clients.fetch_sub(1, Ordering::Relaxed);
             send_answer(&stream, &Err(format!("busy: {MAX_CLIENTS} clients are connected already")));
@@ -123,7 +123,7 @@ fn accept(listener: &UnixListener, requests: &SyncSender<PendingRequest>, stop: 
         }
         let done = Arc::clone(&clients);
         let serve = move || {
-            let _ = serve(&stream, &requests);
+            let _ = serve(&stream, &command, &requests);
             done.fetch_sub(1, Ordering::Relaxed);
         };
         if thread::Builder::new().name("client".into()).spawn(serve).is_err() {
@@ -142,7 +142,7 @@ fn send_answer(mut stream: &UnixStream, answer: &Result<Value, String>) {
 }
 
 /// Answers one client until it leaves, sends nothing for [`CLIENT_TIMEOUT`], or sends something other than a request.
-fn serve(stream: &UnixStream, requests: &SyncSender<PendingRequest>) -> io::Result<()> {
+fn serve(stream: &UnixStream, command: &str, requests: &SyncSender<PendingRequest>) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(CLIENT_TIMEOUT))?;
     let mut reader = BufReader::new(stream);
@@ -163,6 +163,10 @@ fn serve(stream: &UnixStream, requests: &SyncSender<PendingRequest>) -> io::Resu
                 let (answer, _) = mpsc::sync_channel(1);
                 let _ = requests.try_send(PendingRequest { request: Request::Stop(true), answer });
                 send_answer(stream, &Ok(json!({ "stopping": true })));
+                continue;
+            }
+            Ok(Request::Command) => {
+                send_answer(stream, &Ok(json!(command)));
                 continue;
             }
             Ok(Request::Load(lines)) => match load(&mut reader, lines)? {
@@ -254,7 +258,7 @@ mod tests {
         let stop = || {
             let (client, server) = UnixStream::pair().unwrap();
             let requests = requests.clone();
-            let thread = thread::spawn(move || serve(&server, &requests));
+            let thread = thread::spawn(move || serve(&server, "forward", &requests));
             (&client).write_all(b"{\"stop\":true}\n").unwrap();
             let mut answer = String::new();
             BufReader::new(&client).read_line(&mut answer).unwrap();

@@ -17,17 +17,19 @@ use crate::Failure;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes over the signals. A second signal ends the process at once, with exit code 130.
+    /// Takes over the signals. A second Ctrl-C ends the process at once, with exit code 130. SIGTERM and SIGHUP never do: a
+    /// closed terminal sends more than one signal, and what the process made must be removed.
     ///
     /// # Errors
     ///
     /// (failed) when a signal cannot be caught.
     pub fn on_signals() -> Result<Self, Failure> {
         let flag = Arc::new(AtomicBool::new(false));
+        let fail = |signal| move |e| Failure::failed(format!("cannot catch signal {signal}: {e}"));
+        // Before the flag is set by the same signal: the order counts.
+        flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&flag)).map_err(fail(SIGINT))?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-                .and_then(|_| flag::register(signal, Arc::clone(&flag)))
-                .map_err(|e| Failure::failed(format!("cannot catch signal {signal}: {e}")))?;
+            flag::register(signal, Arc::clone(&flag)).map_err(fail(signal))?;
         }
         Ok(Self(flag))
     }

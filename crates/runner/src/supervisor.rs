@@ -228,6 +228,8 @@ impl Supervisor {
             Request::Show { what, json, limit, interval_s } => self.show(&what, json, limit, interval_s),
             Request::Apply(lines) => self.apply(&lines),
             Request::Load(_) => Err("a load was sent without its lines".into()),
+            // The socket's own thread answers it: a supervisor that is busy or ends does not hide what runs.
+            Request::Command => Err("this request is the socket's".into()),
             Request::Stop(stop) => {
                 self.stop_requested |= stop;
                 Ok(json!({ "stopping": stop }))

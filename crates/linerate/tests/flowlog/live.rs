@@ -10,7 +10,9 @@ use crate::support::{
     ending::Ending,
     exclusive,
     frames::{eth, ip4, mac, udp, IPV4, UDP},
-    require, wait_until,
+    require,
+    tester::{ended, BINARY},
+    wait_until,
     words::FLOWS_AT,
     Needs, Words,
 };
@@ -128,12 +130,18 @@ fn loggers_run_side_by_side_and_names_and_places_are_not_shared() {
 
     let several = a.operator(&["stop"]);
     words.refused_in_a_line(2, &["stop"], &several);
+    // A request to `forward` is not for a logger.
+    let mut forward = std::process::Command::new(BINARY);
+    let forward = ended(&forward.args(["forward", "stop"]).env("XDG_RUNTIME_DIR", dir.path()).output().unwrap());
+    words.refused_in_a_line(4, &["forward", "stop"], &forward);
     insta::assert_snapshot!(words);
     assert_eq!(a.operator(&["stop", "--name", "a"]).code, 0);
     let mut a = a.process;
     assert_eq!(a.wait_end(Duration::from_secs(60)).and_then(|s| s.code()), Some(0), "{}", a.output());
     b.client().totals();
-    drop(b);
+    // A closed terminal sends more than one signal. The logger still removes its socket.
+    ["TERM", "HUP", "TERM"].iter().for_each(|signal| b.process.signal(signal));
+    assert_eq!(b.end_by("TERM").0.and_then(|s| s.code()), Some(0));
     assert_eq!(std::fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
 }
 

@@ -125,6 +125,7 @@ pub fn send_signal(id: u32, signal: &str) {
     let number = match signal {
         "STOP" => Signal::STOP,
         "CONT" => Signal::CONT,
+        "HUP" => Signal::HUP,
         "INT" => Signal::INT,
         "TERM" => Signal::TERM,
         "KILL" => Signal::KILL,

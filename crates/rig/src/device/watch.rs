@@ -26,7 +26,7 @@ impl Watched {
 
     fn client(&self) -> Result<Client, Failure> {
         let (name, socket) = name_or_socket(&self.0);
-        Client::connect(name, socket)
+        Client::connect("forward", name, socket)
     }
 
     /// What all its lcores together have counted since its start.

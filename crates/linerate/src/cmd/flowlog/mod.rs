@@ -33,7 +33,7 @@ pub fn run(args: &FlowlogArgs) -> Result<Exit, Failure> {
 
 /// Sends a request to a logger that runs. It answers as every data plane does.
 fn ask(control: &Control) -> Result<Exit, Failure> {
-    client::run(&match control {
+    let request = match control {
         Control::Show { what, json, interval, target } => forward::Control::Show {
             what: (*what).into(),
             json: *json,
@@ -43,5 +43,6 @@ fn ask(control: &Control) -> Result<Exit, Failure> {
         },
         Control::Stop { target } => forward::Control::Stop { target: target.clone() },
         Control::Score(args) => return score::run(args),
-    })
+    };
+    client::run("flowlog", &request)
 }

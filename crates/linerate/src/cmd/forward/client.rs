@@ -20,8 +20,8 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 /// How long a stop may take: a flow logger gives its collectors 10 s.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
-/// Sends the request and prints the answer.
-pub fn run(control: &Control) -> Result<Exit, Failure> {
+/// Sends the request to the data plane of this command, `forward` or `flowlog`, and prints the answer.
+pub fn run(command: &str, control: &Control) -> Result<Exit, Failure> {
     match control {
         Control::Show { what, json, interval, limit, target } => {
             let interval_s = match interval.as_str() {
@@ -34,18 +34,18 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
                 limit: Some(*limit),
                 interval_s: Some(interval_s),
             };
-            match connect(target)?.ask(&request, &[])? {
+            match connect(command, target)?.ask(&request, &[])? {
                 Value::String(text) => out::print(&text),
                 value => out::print(&serde_json::to_string_pretty(&value).map_err(Failure::failed)?),
             }
         }
-        Control::Address(change) => apply("address", change)?,
-        Control::Route(change) => apply("route", change)?,
-        Control::Neighbour(change) => apply("neighbour", change)?,
-        Control::Label(change) => apply("label", change)?,
-        Control::Network(change) => apply("network", change)?,
-        Control::Remote(change) => apply("remote", change)?,
-        Control::Fdb(change) => apply("fdb", change)?,
+        Control::Address(change) => apply(command, "address", change)?,
+        Control::Route(change) => apply(command, "route", change)?,
+        Control::Neighbour(change) => apply(command, "neighbour", change)?,
+        Control::Label(change) => apply(command, "label", change)?,
+        Control::Network(change) => apply(command, "network", change)?,
+        Control::Remote(change) => apply(command, "remote", change)?,
+        Control::Fdb(change) => apply(command, "fdb", change)?,
         Control::Load { file, target } => {
             let text = read(file)?;
             let lines = text.iter().filter(|&&b| b == b'\n').count() as u64;
@@ -55,7 +55,7 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
                     file.display()
                 )));
             }
-            let answer = connect(target)?
+            let answer = connect(command, target)?
                 .ask(&Request::Load(lines), &text)
                 .map_err(|f| Failure { text: format!("{}: {}", file.display(), f.text), ..f })?;
             out::note(&format!(
@@ -66,17 +66,17 @@ pub fn run(control: &Control) -> Result<Exit, Failure> {
             ));
         }
         Control::Stop { target } => {
-            connect(target)?.stop(ENDS_WITHIN)?;
+            connect(command, target)?.stop(ENDS_WITHIN)?;
         }
     }
     Ok(Exit::Passed)
 }
 
-fn connect(target: &Target) -> Result<Client, Failure> {
-    Client::connect(target.name.as_deref(), target.socket.as_deref())
+fn connect(command: &str, target: &Target) -> Result<Client, Failure> {
+    Client::connect(command, target.name.as_deref(), target.socket.as_deref())
 }
 
-fn apply(table: &str, change: &Change) -> Result<(), Failure> {
+fn apply(command: &str, table: &str, change: &Change) -> Result<(), Failure> {
     if change.words.len() < 2 {
         let example = match table {
             "address" => "add 0 192.0.2.1/24",
@@ -93,7 +93,7 @@ fn apply(table: &str, change: &Change) -> Result<(), Failure> {
         )));
     }
     let line = format!("{table} {}", change.words.join(" "));
-    connect(&change.target)?.ask(&Request::Apply(vec![line]), &[])?;
+    connect(command, &change.target)?.ask(&Request::Apply(vec![line]), &[])?;
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use crate::{cli::forward::ForwardArgs, out};
 /// Runs the command.
 pub fn run(args: &ForwardArgs) -> Result<Exit, Failure> {
     if let Some(control) = &args.control {
-        return client::run(control);
+        return client::run("forward", control);
     }
     let config = flags::config(args)?;
     if args.print_config {
