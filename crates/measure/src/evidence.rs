@@ -12,10 +12,10 @@ mod saturation;
 mod sums;
 mod trend;
 
-use sums::{Sum, Sums};
+use sums::{Sum, Sums, FRAMES, GONE};
 
 pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
-use crate::schema::timeline::Timeline;
+use crate::schema::timeline::{Timeline, FRAMES_A_SLICE};
 
 /// Delays of so little are none, nanoseconds: the checker counts those below zero as zero.
 const NO_DELAY_NS: u32 = 1;
@@ -23,22 +23,39 @@ const NO_DELAY_NS: u32 = 1;
 /// What the slices of a trial show; `None` of a trial without slices, of a device that sends in batches too long to tell by
 /// them, and of clocks that cannot be believed. `device_known`: the absences of the device are in the
 /// timeline, as those of a built-in one are.
+///
+/// Slices have a usual length of 0.1 to 1 ms. Where somebody is away so often that no time between two absences is long enough
+/// to see delays grow in it, what counts for the load comes from shorter slices, and the rates from those of usual length.
 pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<SliceEvidence> {
-    let sums = Sums::of(timeline, duration_s)?;
-    let floor = trend::floor(&sums);
+    let each = sums::usual(timeline);
+    let gone_s = GONE * timeline.slice_s * each as f64;
+    let read = |timeline: &Timeline, frames| {
+        Sums::of(timeline, duration_s, frames, gone_s).and_then(|sums| read(&sums, device_known))
+    };
+    let usual = read(&timeline.in_longer(each), FRAMES)?;
+    if each == 1 || usual.delay.is_some() {
+        return Some(usual);
+    }
+    let shorter = read(timeline, FRAMES_A_SLICE).filter(|e| e.delay.is_some() && e.clean_s > usual.clean_s);
+    let SliceEvidence { queue_s, absorbed, as_measured, undisturbed, .. } = usual;
+    Some(shorter.map_or(usual, |e| SliceEvidence { queue_s, absorbed, as_measured, undisturbed, ..e }))
+}
+
+fn read(sums: &Sums, device_known: bool) -> Option<SliceEvidence> {
+    let floor = trend::floor(sums);
     // No frame arrives as it departs: the clocks of both ends have stepped apart, and no delay can be believed.
     if floor.is_some_and(|ns| ns <= NO_DELAY_NS) {
         return None;
     }
-    let stalls = if device_known { vec![false; sums.all.len()] } else { aside::stalls(&sums) };
-    let aside = aside::slices(&sums, &stalls, floor);
+    let stalls = if device_known { vec![false; sums.all.len()] } else { aside::stalls(sums) };
+    let aside = aside::slices(sums, &stalls, floor);
     let counted = || sums.all.iter().zip(&aside).filter(|(_, aside)| !**aside).map(|(sum, _)| sum);
     let slices = counted().count();
     let offered = counted().map(Sum::offered).sum();
     let away: Vec<bool> = sums.all.iter().zip(&stalls).map(|(s, stalled)| s.device_away_s > 0.0 || *stalled).collect();
     let nobody = vec![false; sums.all.len()];
-    let as_measured = saturation::of(&sums, &nobody);
-    let undisturbed = saturation::of(&sums, &away);
+    let as_measured = saturation::of(sums, &nobody);
+    let undisturbed = saturation::of(sums, &away);
     Some(SliceEvidence {
         slice_s: sums.slice_s,
         clean_s: slices as f64 * sums.slice_s,
@@ -48,10 +65,10 @@ pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<Sl
         lost: counted().map(Sum::lost).sum(),
         stalled_s: stalls.iter().filter(|s| **s).count() as f64 * sums.slice_s,
         queue_s: sums.queue_s,
-        absorbed: undisturbed.map_or(0, |busy| saturation::absorbed(&sums, busy.fps)),
+        absorbed: undisturbed.map_or(0, |busy| saturation::absorbed(sums, busy.fps)),
         as_measured,
         undisturbed,
-        delay: floor.and_then(|floor| trend::of(&sums, &aside, floor)),
+        delay: floor.and_then(|floor| trend::of(sums, &aside, floor)),
     })
 }
 

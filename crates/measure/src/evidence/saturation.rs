@@ -16,6 +16,11 @@ const BRIDGE: usize = 3;
 const TRIM: usize = 2;
 /// Slices of a part, whose rates tell the error.
 const PART: usize = 10;
+/// Runs that tell the error where they are shorter than a part: so many at least, of so many slices each.
+const RUNS: usize = 4;
+const RUN: usize = 3;
+/// How well the rate of one run is known at most, as a share.
+const OF_ONE: f64 = 0.01;
 /// Frames that the ends of a stretch are uncertain by: the frames of this time, within these bounds.
 const BURST_S: f64 = 10e-6;
 const BURST: std::ops::RangeInclusive<f64> = 2.0..=64.0;
@@ -43,7 +48,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     // Beside an absence a slice holds a part of it.
     let counts = |i: &usize| !(skipped(*i) || skipped(i + 1) || i.checked_sub(1).is_some_and(skipped));
     let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);
-    let mut parts: Vec<f64> = Vec::new();
+    let (mut parts, mut runs) = (Vec::new(), Vec::new());
     for stretch in &stretches {
         let counted: Vec<usize> = stretch.clone().filter(counts).collect();
         let before = slices;
@@ -51,6 +56,7 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
         for run in counted.chunk_by(|a, b| a + 1 == *b) {
             let Some(longer) = longer(sums, run, &gone, usual) else { continue };
             slices += run.len();
+            let (frames_before, seconds_before) = (frames, seconds);
             let fills = longer.iter().sum::<f64>().abs() > usual;
             for (part, longer) in run.chunks(PART).zip(longer.chunks(PART)) {
                 let waits: f64 = if fills { longer.iter().sum() } else { 0.0 };
@@ -61,6 +67,9 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
                 if part.len() == PART {
                     parts.push(received as f64 / sums.directions / time);
                 }
+            }
+            if run.len() >= RUN {
+                runs.push((frames - frames_before) as f64 / sums.directions / (seconds - seconds_before));
             }
         }
         number += u32::from(slices > before);
@@ -74,9 +83,12 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let offered = sums.rate(sums.all.iter().map(|s| s.offered()).sum(), sums.all.len());
     let burst = burst.max(offered.get() * sums.batch_s * sums.directions);
     let ends = burst * f64::from(number).sqrt() / seconds / sums.directions;
-    let error = spread(&parts).map_or(f64::INFINITY, |s| s / (parts.len() as f64).sqrt());
-    // One part tells no spread: then it is the ends, and the rate of a stretch so short is not known better than 1 %.
-    let error = if error.is_finite() { error.hypot(ends) } else { ends.max(fps.get() * 0.01) };
+    let error = |rates: &[f64]| spread(rates).map(|s| (s / (rates.len() as f64).sqrt()).hypot(ends));
+    // One part tells no spread: then it is the ends, and the rate of a stretch so short is not known better than 1 %. Several
+    // such stretches tell it better.
+    let of_runs =
+        |n: usize| (n >= RUNS).then(|| error(&runs)).flatten().map(|e| e.max(fps.get() * OF_ONE / (n as f64).sqrt()));
+    let error = error(&parts).or_else(|| of_runs(runs.len())).unwrap_or(ends.max(fps.get() * OF_ONE));
     Some(Saturation { fps, error_fps: Fps::from_raw(error), seconds, stretches: number })
 }
 

@@ -2,10 +2,11 @@
 
 use units::Fps;
 
-use crate::schema::timeline::{Party, Slice, Timeline};
+use crate::schema::timeline::{Party, Slice, Timeline, LONGEST_SLICE_S};
 
-/// Frames that a slice is to have: fewer are joined.
-const FRAMES: f64 = 64.0;
+/// Frames that a slice is to have at the least, and at the usual: fewer are joined.
+pub(super) const FRAMES: f64 = 64.0;
+const USUAL_FRAMES: f64 = 256.0;
 /// Slices that are left at least when they are joined.
 const LEAST: usize = 40;
 
@@ -20,7 +21,17 @@ const RING: f64 = 512.0;
 
 /// The tester was gone from so much of a slice on. In shorter times its driver frees a ring of buffers at once, say: it makes up
 /// for them within the slice, which counts with the load that was offered in it.
-const GONE: f64 = 0.5;
+pub(super) const GONE: f64 = 0.5;
+
+/// How many slices of a timeline make one of usual length: so long that the loss of a device that is kept busy shows in each.
+pub(super) fn usual(timeline: &Timeline) -> usize {
+    let offered = || timeline.directions.iter().flatten().map(|s| f64::from(s.sent) + f64::from(s.refused));
+    let (frames, slices) =
+        offered().filter(|frames| *frames > 0.0).fold((0.0, 0usize), |(sum, n), frames| (sum + frames, n + 1));
+    let wanted = (USUAL_FRAMES * slices as f64 / frames.max(1.0)).round();
+    let most = (LONGEST_SLICE_S / timeline.slice_s + 1e-9).floor();
+    wanted.min(most).max(1.0) as usize
+}
 
 /// How many slices lie between two batches of a device that sends in batches, as interrupts that are coalesced do: the
 /// longest of nine in ten distances. 1 of any other device.
@@ -129,7 +140,8 @@ impl Sum {
 }
 
 impl Sums {
-    pub fn of(timeline: &Timeline, duration_s: f64) -> Option<Self> {
+    /// Slices with fewer than `frames` frames are joined. `gone_s`: the tester was gone in absences longer than this.
+    pub fn of(timeline: &Timeline, duration_s: f64, frames: f64, gone_s: f64) -> Option<Self> {
         let slices = timeline.directions.iter().map(Vec::len).min()?;
         // A slice that sending ended in is not whole.
         let whole = ((duration_s / timeline.slice_s + 1e-9) as usize).min(slices);
@@ -151,7 +163,7 @@ impl Sums {
         all.iter_mut().zip(&any).for_each(|(sum, any)| sum.tester_any_s = *any);
         let queue_s = queue_s(&all, timeline.slice_s);
         let tester = timeline.away_longer(Party::Tester, whole, queue_s / 2.0);
-        let gone = timeline.away_longer(Party::Tester, whole, GONE * timeline.slice_s);
+        let gone = timeline.away_longer(Party::Tester, whole, gone_s);
         let device = timeline.away(Party::Device, whole);
         let deaf = timeline.away_longer(Party::Tester, whole, deaf_s(&all, timeline.slice_s));
         for (i, sum) in all.iter_mut().enumerate() {
@@ -160,8 +172,13 @@ impl Sums {
             sum.tester_deaf_s = at(&deaf);
         }
         // Slices with few frames are joined: loss shows in each of a device that is kept busy.
-        let mean = all.iter().map(Sum::offered).sum::<u64>() as f64 / all.len().max(1) as f64;
-        let by_frames = (FRAMES / mean.max(1e-9)).ceil() as usize;
+        let mean = |of: &dyn Fn(&&Sum) -> bool| {
+            let (n, frames) = all.iter().filter(of).fold((0usize, 0), |(n, frames), s| (n + 1, frames + s.offered()));
+            frames as f64 / n.max(1) as f64
+        };
+        // As the load has them, while the tester is there.
+        let mean = mean(&|s| s.tester_gone_s == 0.0).max(mean(&|_| true));
+        let by_frames = (frames / mean.max(1e-9)).ceil() as usize;
         // And so are those of a batch: between two of them nothing can be told.
         let batch = batch_slices(&all);
         let joined = by_frames.max(if batch > 1 { 2 * batch } else { 1 }).min(all.len() / LEAST).max(1);

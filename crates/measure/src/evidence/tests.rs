@@ -66,6 +66,30 @@ fn a_queue_that_fills_behind_a_door_that_refuses_tells_the_rate() {
     }
 }
 
+/// As beside other work on both cores: tester and device are away for much of the time, 4 ms at a time.
+#[test]
+fn a_trial_in_which_somebody_is_nearly_always_away_counts_by_shorter_slices() {
+    let slow = Device { polices: true, ..Device::new(200e3, 40.0, 9e-7) };
+    let tester: Vec<_> = (0..10).map(|i| (10 + i * 100, 40)).collect();
+    let device: Vec<_> = (0..10).map(|i| (30 + i * 100, 40)).collect();
+    let below = trial(&slow, 0.98 * slow.rate, 1000, &tester, &device);
+    let e = shown(&below);
+    assert!((e.lost, e.slice_s) == (0, SLICE) && e.clean_s > 0.01, "{e:?}");
+    assert!(e.delay.unwrap().growth.abs() < 1e-3, "{e:?}");
+    assert!((e.offered_fps.get() / (0.98 * slow.rate) - 1.0).abs() < 1e-2, "{e:?}");
+    // In slices of usual length hardly any is without an absence.
+    let usual = below.in_longer(sums::usual(&below));
+    let usual = read(&Sums::of(&usual, 0.1, FRAMES, GONE * usual.slice_s).unwrap(), true).unwrap();
+    assert!(usual.delay.is_none() && usual.clean_s < e.clean_s / 2.0, "{usual:?}");
+
+    // In overload several short runs tell the rate better than a few.
+    let short = shown(&trial(&slow, 4.4 * slow.rate, 1000, &tester, &device)).undisturbed.unwrap();
+    let few = shown(&trial(&slow, 4.4 * slow.rate, 250, &tester, &device)).undisturbed.unwrap();
+    let [short_error, few_error] = [short, few].map(|s| s.error_fps.get() / s.fps.get());
+    assert!(off(Some(short), slow.rate) < 1e-2 && off(Some(few), slow.rate) < 1e-2, "{short:?} {few:?}");
+    assert!(few_error >= 0.01 && short_error < 0.5 * few_error && short_error > 1e-3, "{short:?} {few:?}");
+}
+
 #[test]
 fn absences_of_the_device_are_told_apart() {
     let away: Vec<_> = (0..10).map(|i| (200 + i * 250, 50)).collect();

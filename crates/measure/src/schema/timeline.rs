@@ -9,8 +9,8 @@ pub const SHORTEST_SLICE_S: f64 = 1e-4;
 pub const LONGEST_SLICE_S: f64 = 1e-3;
 /// Most slices of a trial: 3 MB a direction. Slices of a longer trial are longer.
 pub const MOST_SLICES: usize = 65_536;
-/// Frames that a slice is to have at its load.
-const FRAMES_A_SLICE: f64 = 256.0;
+/// Frames that a slice is to have at its load. What is read from slices may join them.
+pub const FRAMES_A_SLICE: f64 = 16.0;
 
 /// How a trial of this length at this load (a direction) is cut: the length of a slice in seconds, and their number. The
 /// last slices are after the end of sending: frames still arrive then.
@@ -57,6 +57,20 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// The same in longer slices, so many joined in each.
+    #[must_use]
+    pub fn in_longer(&self, each: usize) -> Self {
+        let each = each.max(1);
+        let join = |slices: &Vec<Slice>| slices.iter().collect::<Vec<_>>().chunks(each).map(joined).collect();
+        Self {
+            slice_s: self.slice_s * each as f64,
+            directions: self.directions.iter().map(join).collect(),
+            absences: self.absences.clone(),
+        }
+    }
+}
+
 /// Most slices of a direction of a timeline that a result keeps: neighbours are joined.
 pub const MOST_KEPT: usize = 400;
 
@@ -68,13 +82,18 @@ impl Timeline {
         let last = |slices: &Vec<Slice>| slices.iter().rposition(|s| *s != Slice::default()).map_or(0, |last| last + 1);
         let len = self.directions.iter().map(last).max().unwrap_or(0);
         let each = len.div_ceil(MOST_KEPT).max(1);
-        let thin = |slices: &Vec<Slice>| slices.iter().take(len).collect::<Vec<_>>().chunks(each).map(joined).collect();
+        let shorter = |slices: &Vec<Slice>| slices.iter().take(len).copied().collect();
+        let whole = Self {
+            slice_s: self.slice_s,
+            directions: self.directions.iter().map(shorter).collect(),
+            absences: Vec::new(),
+        };
         let end_s = len as f64 * self.slice_s;
         let mut absences: Vec<Absence> = self.absences.iter().filter(|a| a.from_s < end_s).copied().collect();
         absences.sort_by(|a, b| (b.to_s - b.from_s).total_cmp(&(a.to_s - a.from_s)));
         absences.truncate(MOST_KEPT);
         absences.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
-        Self { slice_s: self.slice_s * each as f64, directions: self.directions.iter().map(thin).collect(), absences }
+        Self { absences, ..whole.in_longer(each) }
     }
 }
 
