@@ -1,7 +1,9 @@
-//! What can be recorded of a flow besides its counts: TTLs, lengths, DSCP, and the times and losses of TCP.
+//! What can be recorded of a flow besides its counts: TTLs, lengths, DSCP, the link layer, and the times and losses of TCP.
 
 use packet::headers::protocol::TCP;
 use serde::{Deserialize, Serialize};
+
+use crate::Link;
 
 /// Details of a flow, since its last record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,6 +37,9 @@ pub struct WayDetails {
     /// TCP segments that others had overtaken: they came soon after, at most the round trip of the handshake later, or 3 ms
     /// where that is not known (the rule of Wireshark).
     pub out_of_order: u32,
+    /// The link layer of the first frame; none without frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<Link>,
 }
 
 /// What the details take from a packet.
@@ -48,6 +53,7 @@ pub struct PacketDetails {
     sequence: u32,
     /// Bytes of the segment.
     payload: u16,
+    pub(crate) link: Link,
 }
 
 const FIN: u8 = 1;
@@ -55,9 +61,18 @@ const SYN: u8 = 2;
 const ACK: u8 = 0x10;
 
 impl PacketDetails {
-    /// Reads a packet, from its IP header on. Of IPv6, a segment behind an extension header counts as none.
+    /// Of no packet.
+    pub(crate) const NONE: Self =
+        Self { ttl: 0, dscp: 0, ip_bytes: 0, flags: 0, sequence: 0, payload: 0, link: Link([0; crate::link::BYTES]) };
+
+    /// Reads a frame, and its packet from the IP header on. Of IPv6, a segment behind an extension header counts as none.
     #[inline]
-    pub fn read(packet: &[u8]) -> Self {
+    pub fn read(frame: &[u8], packet: &[u8]) -> Self {
+        Self { link: Link::read(frame), ..Self::of_packet(packet) }
+    }
+
+    #[inline]
+    fn of_packet(packet: &[u8]) -> Self {
         match packet {
             [first, tos, t0, t1, _, _, f0, f1, ttl, protocol, ..] if first >> 4 == 4 => {
                 // A length of zero: captured at the sender before its NIC cut the packet into segments.
@@ -139,17 +154,18 @@ fn set_half(word: &mut u64, back: bool, value: u32) {
 
 impl Line {
     /// Takes a packet that came at tick `now`. `overtaking`: ticks within which packets overtake each other, where no round
-    /// trip tells.
-    pub fn take(&mut self, packet: &PacketDetails, back: bool, now: u64, overtaking: u64) {
-        self.way(packet, back);
+    /// trip tells. Returns whether it is the first of its direction.
+    pub fn take(&mut self, packet: &PacketDetails, back: bool, now: u64, overtaking: u64) -> bool {
+        let is_first = self.way(packet, back);
         if packet.flags != 0 {
             self.handshake(packet.flags, back, now);
             self.sequence(packet, back, now, overtaking);
         }
+        is_first
     }
 
-    fn way(&mut self, packet: &PacketDetails, back: bool) {
-        let Some(word) = self.0.get_mut(FORWARD + usize::from(back)) else { return };
+    fn way(&mut self, packet: &PacketDetails, back: bool) -> bool {
+        let Some(word) = self.0.get_mut(FORWARD + usize::from(back)) else { return false };
         let (ttl, bytes, dscp) = (u64::from(packet.ttl), u64::from(packet.ip_bytes.max(1)), u64::from(packet.dscp));
         let [least, most, shortest, longest] =
             [*word >> 56, *word >> 48 & 0xff, *word >> 32 & 0xffff, *word >> 16 & 0xffff];
@@ -163,6 +179,7 @@ impl Line {
             | longest.max(bytes) << 16
             | changes << 6
             | dscp;
+        is_first
     }
 
     fn handshake(&mut self, flags: u8, back: bool, now: u64) {
@@ -229,7 +246,7 @@ impl Line {
         whole
     }
 
-    /// In figures; `ns` makes nanoseconds of ticks.
+    /// In figures, without the link layer; `ns` makes nanoseconds of ticks.
     pub fn details(&self, ns: impl Fn(u64) -> u64) -> Details {
         let way = |back: bool| {
             let word = self.0[FORWARD + usize::from(back)];
@@ -241,6 +258,7 @@ impl Line {
                 dscp_changes: (word >> 6 & MOST_CHANGES) as u16,
                 retransmissions: half(self.0[RETRANSMISSIONS], back),
                 out_of_order: half(self.0[OUT_OF_ORDER], back),
+                link: None,
             }
         };
         let trip =
@@ -256,7 +274,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn segment(flags: u8, sequence: u32, payload: u16) -> PacketDetails {
-        PacketDetails { ttl: 64, dscp: 0, ip_bytes: 40 + payload, flags, sequence, payload }
+        PacketDetails { ttl: 64, dscp: 0, ip_bytes: 40 + payload, flags, sequence, payload, link: Link::default() }
     }
 
     /// The details of these segments: from the destination, flags, sequence, payload, ms.
@@ -353,29 +371,43 @@ mod tests {
     fn packets_are_read_or_are_nothing() {
         let mut v4 = vec![0x45, 0xb8, 0, 60, 0, 0, 0x40, 0, 63, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         v4.extend([0, 80, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0x80, 0x18, 0, 0]);
-        let read = PacketDetails::read(&v4);
-        assert_eq!(read, PacketDetails { ttl: 63, dscp: 46, ip_bytes: 60, flags: 0x18, sequence: 256, payload: 8 });
+        let read = PacketDetails::of_packet(&v4);
+        assert_eq!(
+            read,
+            PacketDetails {
+                ttl: 63,
+                dscp: 46,
+                ip_bytes: 60,
+                flags: 0x18,
+                sequence: 256,
+                payload: 8,
+                link: Link::default()
+            }
+        );
         // Not yet cut into segments.
         let mut whole = v4.clone();
         whole[3] = 0;
         whole.extend([0; 300]);
         let bytes = whole.len() as u16;
-        assert_eq!(PacketDetails::read(&whole), PacketDetails { ip_bytes: bytes, payload: bytes - 20 - 32, ..read });
+        assert_eq!(
+            PacketDetails::of_packet(&whole),
+            PacketDetails { ip_bytes: bytes, payload: bytes - 20 - 32, ..read }
+        );
         // A later fragment, a cut one, and one that is not TCP.
         let mut other = v4.clone();
         other[7] = 1;
-        assert_eq!(PacketDetails::read(&other).flags, 0);
-        assert_eq!(PacketDetails::read(&v4[..33]).flags, 0);
+        assert_eq!(PacketDetails::of_packet(&other).flags, 0);
+        assert_eq!(PacketDetails::of_packet(&v4[..33]).flags, 0);
         other = v4.clone();
         other[9] = 17;
-        assert_eq!(PacketDetails::read(&other), PacketDetails { flags: 0, sequence: 0, payload: 0, ..read });
+        assert_eq!(PacketDetails::of_packet(&other), PacketDetails { flags: 0, sequence: 0, payload: 0, ..read });
         let mut v6 = vec![0x6b, 0x80, 0, 0, 0, 40, 6, 64];
         v6.extend([0; 32]);
         v6.extend(&v4[20..]);
         let want = PacketDetails { ttl: 64, ip_bytes: 80, ..read };
-        assert_eq!(PacketDetails::read(&v6), want);
+        assert_eq!(PacketDetails::of_packet(&v6), want);
         for bytes in [&[][..], &[0x45], &[0x60; 8], &[0x15; 40]] {
-            assert_eq!(PacketDetails::read(bytes).flags, 0);
+            assert_eq!(PacketDetails::of_packet(bytes).flags, 0);
         }
     }
 }

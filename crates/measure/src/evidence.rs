@@ -15,6 +15,8 @@ mod trend;
 use sums::{Sum, Sums, FRAMES, GONE};
 
 pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
+#[cfg(doc)]
+use crate::schema::timeline::Cut;
 use crate::schema::timeline::{Timeline, FRAMES_A_SLICE};
 
 /// Delays of so little are none, nanoseconds: the checker counts those below zero as zero.
@@ -22,23 +24,22 @@ const NO_DELAY_NS: u32 = 1;
 
 /// What the slices of a trial show; `None` of a trial without slices, of a device that sends in batches too long to tell by
 /// them, and of clocks that cannot be believed. `device_known`: the absences of the device are in the
-/// timeline, as those of a built-in one are.
+/// timeline, as those of a built-in one are. `usual`: slices that make one of usual length, see [`Cut`].
 ///
 /// Slices have a usual length of 0.1 to 1 ms. Where somebody is away so often that no time between two absences is long enough
 /// to see delays grow in it, what counts for the load comes from shorter slices, and the rates from those of usual length.
-pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool) -> Option<SliceEvidence> {
-    let each = sums::usual(timeline);
-    let gone_s = GONE * timeline.slice_s * each as f64;
+pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool, usual: usize) -> Option<SliceEvidence> {
+    let gone_s = GONE * timeline.slice_s * usual.max(1) as f64;
     let read = |timeline: &Timeline, frames| {
         Sums::of(timeline, duration_s, frames, gone_s).and_then(|sums| read(&sums, device_known))
     };
-    let usual = read(&timeline.in_longer(each), FRAMES)?;
-    if each == 1 || usual.delay.is_some() {
-        return Some(usual);
+    let longer = read(&timeline.in_longer(usual), FRAMES)?;
+    if usual <= 1 || longer.delay.is_some() {
+        return Some(longer);
     }
-    let shorter = read(timeline, FRAMES_A_SLICE).filter(|e| e.delay.is_some() && e.clean_s > usual.clean_s);
-    let SliceEvidence { queue_s, absorbed, as_measured, undisturbed, .. } = usual;
-    Some(shorter.map_or(usual, |e| SliceEvidence { queue_s, absorbed, as_measured, undisturbed, ..e }))
+    let shorter = read(timeline, FRAMES_A_SLICE).filter(|e| e.delay.is_some() && e.clean_s > longer.clean_s);
+    let SliceEvidence { queue_s, absorbed, as_measured, undisturbed, .. } = longer;
+    Some(shorter.map_or(longer, |e| SliceEvidence { queue_s, absorbed, as_measured, undisturbed, ..e }))
 }
 
 fn read(sums: &Sums, device_known: bool) -> Option<SliceEvidence> {

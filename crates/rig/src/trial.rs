@@ -7,7 +7,7 @@ use failure::{Failure, Stop};
 use measure::{
     evidence,
     plan::Placements,
-    timeline::{self, Party, Timeline},
+    timeline::{Cut, Party, Timeline},
     trial::{Interference, LcoreRole, TrialRecord},
     validity::{self, Conditions},
 };
@@ -116,8 +116,9 @@ impl Rig {
         let (waits, waited_ns) = waits_of(&readings, hz);
         dut_absences.extend(waits);
         let times = record::Times { hz, started: counters.started };
+        let cut = Cut::of(request.spec.duration_s, request.spec.shape.peak(request.spec.load_fps));
         let mut timeline = Timeline {
-            slice_s: timeline::grid(request.spec.duration_s, request.spec.shape.peak(request.spec.load_fps)).0,
+            slice_s: cut.slice_s,
             directions: counted.slices(hz),
             absences: record::absences(
                 Party::Tester,
@@ -162,7 +163,7 @@ impl Rig {
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,
-            evidence: evidence::of(&timeline, request.spec.duration_s, self.built_in.is_some()),
+            evidence: evidence::of(&timeline, request.spec.duration_s, self.built_in.is_some(), cut.usual),
             violations: Vec::new(),
         };
         if stopped {

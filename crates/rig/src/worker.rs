@@ -4,7 +4,7 @@ use dpdk::{Mempool, PoolHandle, RxQueue, TxQueue};
 use failure::Failure;
 use measure::{
     shape::{self, LoadShape},
-    timeline,
+    timeline::{Cut, Slice},
     trial::{DirectionCounts, TrialSpec},
 };
 use traffic::{
@@ -31,7 +31,7 @@ fn windows_of(spec: &TrialSpec) -> Option<(f64, u32)> {
 
 /// How a trial is cut into slices, in ticks; `None` of one with windows, which has those instead.
 fn grid_of(spec: &TrialSpec, hz: u64) -> Option<Grid> {
-    let (slice_s, count) = timeline::grid(spec.duration_s, spec.shape.peak(spec.load_fps));
+    let Cut { slice_s, count, .. } = Cut::of(spec.duration_s, spec.shape.peak(spec.load_fps));
     spec.window_s.is_none().then(|| Grid { width: ((slice_s * hz as f64) as u64).max(1), count })
 }
 
@@ -130,7 +130,7 @@ impl Counted {
     }
 
     /// The slices of each direction; none of a replay.
-    pub(crate) fn slices(&self, hz: u64) -> Vec<Vec<timeline::Slice>> {
+    pub(crate) fn slices(&self, hz: u64) -> Vec<Vec<Slice>> {
         let Self::Checked(txs, rxs, _) = self else { return Vec::new() };
         let slices = |(i, tx): (usize, &Sent)| Some(record::slices(&tx.slices, rxs.get(1 - i)?.slices(), hz));
         txs.iter().enumerate().filter_map(slices).collect()

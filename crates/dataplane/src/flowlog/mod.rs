@@ -206,11 +206,11 @@ where
         };
         match decoded {
             Decoded::Ip4(ip4) => {
-                let _ = self.packets.more4.try_push(PacketDetails::read(packet));
+                let _ = self.packets.more4.try_push(PacketDetails::read(frame, packet));
                 self.expect4::<TIMES>(ip4, time);
             }
             Decoded::Ip6(ip6) => {
-                let _ = self.packets.more6.try_push(PacketDetails::read(packet));
+                let _ = self.packets.more6.try_push(PacketDetails::read(frame, packet));
                 self.expect6::<TIMES>(ip6, time);
             }
             Decoded::NotIp(kind) => counts.not_ip(kind),

@@ -11,12 +11,12 @@ use super::{
 use crate::Distinguish;
 
 /// MPLS with a label given by the upstream router (RFC 5332).
-pub(super) const MPLS_MULTICAST: u16 = 0x8848;
+pub(crate) const MPLS_MULTICAST: u16 = 0x8848;
 /// The outer tag of switches from before IEEE 802.1ad.
-const OLD_QINQ: u16 = 0x9100;
+pub(crate) const OLD_QINQ: u16 = 0x9100;
 /// PPPoE (RFC 2516 4): discovery, session.
 const PPPOE_DISCOVERY: u16 = 0x8863;
-const PPPOE_SESSION: u16 = 0x8864;
+pub(crate) const PPPOE_SESSION: u16 = 0x8864;
 const ARP: u16 = 0x0806;
 const SLOW: u16 = 0x8809;
 const LLDP: u16 = 0x88cc;
@@ -25,7 +25,7 @@ const TYPES: u16 = 0x600;
 /// Protocols of PPP ("Point-to-Point Protocol Field Assignments").
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
-const PPP_MPLS: u16 = 0x0281;
+pub(crate) const PPP_MPLS: u16 = 0x0281;
 /// Most VLAN tags, and most MPLS labels, in a row.
 const TAGS: usize = 4;
 const LABELS: usize = 16;

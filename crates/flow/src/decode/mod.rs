@@ -29,4 +29,5 @@ mod tunnel;
 
 pub use decoded::{Decoded, NotIp, Packet4, Packet6};
 pub use decoder::Decoder;
+pub(crate) use link::{MPLS_MULTICAST, OLD_QINQ, PPPOE_SESSION, PPP_MPLS};
 pub use spec::{DecodeSpec, Layer, GTPU_PORT, TUNNELS, VXLAN_PORT};

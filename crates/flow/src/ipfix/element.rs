@@ -76,7 +76,11 @@ pub const EXPORTED_MESSAGES: u16 = 41;
 pub const EXPORTED_FLOWS: u16 = 42;
 /// vlanId.
 pub const VLAN: u16 = 58;
-/// mplsTopLabelStackSection.
+/// sourceMacAddress.
+pub const SRC_MAC: u16 = 56;
+/// destinationMacAddress.
+pub const DST_MAC: u16 = 80;
+/// mplsTopLabelStackSection. The sections of the labels below it have the numbers behind: mplsLabelStackSection2 is 71.
 pub const LABEL: u16 = 70;
 /// interfaceName.
 pub const INTERFACE_NAME: u16 = 82;
@@ -142,6 +146,12 @@ pub const INITIATOR_OCTETS: u16 = 231;
 pub const RESPONDER_OCTETS: u16 = 232;
 /// dot1qVlanId.
 pub const DOT1Q_VLAN: u16 = 243;
+/// dot1qPriority.
+pub const DOT1Q_PRIORITY: u16 = 244;
+/// dot1qCustomerVlanId.
+pub const CUSTOMER_VLAN: u16 = 245;
+/// dot1qCustomerPriority.
+pub const CUSTOMER_PRIORITY: u16 = 246;
 /// initiatorPackets.
 pub const INITIATOR_PACKETS: u16 = 298;
 /// responderPackets.

@@ -15,6 +15,8 @@ const LEAST: usize = 1200;
 const TEMPLATES9: u16 = 0;
 const VERSION9: u16 = 9;
 const HEADER9: usize = 20;
+/// Bytes of a set that says how reliable the records of a template are.
+const RELIABILITY_BYTES: usize = 12;
 /// How long before the first message the boot was, for NetFlow v9: flows may have begun before the exporter.
 const BOOT_BEFORE_MS: u64 = 24 * 3600 * 1000;
 
@@ -40,7 +42,8 @@ pub struct EncodeSpec {
     /// Whether TCP flags are the low eight in one byte: reduced-size encoding (RFC 7012 on tcpControlBits), for collectors that
     /// read one byte. NetFlow v9 always has it.
     pub short_flags: bool,
-    /// Whether records have [`Details`](crate::Details), of which TTL and length are sent.
+    /// Whether records have [`Details`](crate::Details), of which TTL, length and the link layer are sent. Templates for frames
+    /// with tags or labels are sent with the first record that needs them.
     pub details: bool,
     /// Whether records may be sent again, with [`Encoder::message_again`]. With IPFIX only.
     pub again: bool,
@@ -75,6 +78,9 @@ pub struct Message {
     pub templates: bool,
     /// Interfaces whose names are in it.
     pub interfaces: usize,
+    /// Bits of the templates that came with the records that need them, and whether those are of records sent again.
+    needed: u64,
+    again: bool,
 }
 
 /// Makes the messages of one transport session.
@@ -88,6 +94,8 @@ pub struct Encoder {
     sequence: u32,
     /// Ports whose names were sent since the templates.
     named: usize,
+    /// Bits of the templates that were sent since, with the records that needed them; and those of records sent again.
+    needed: [u64; 2],
     boot_ms: u64,
 }
 
@@ -98,12 +106,52 @@ struct Layout {
     bytes: usize,
 }
 
+impl Layout {
+    /// The ID of its template.
+    fn id(&self) -> u16 {
+        self.shape.id()
+    }
+
+    /// Writes the template.
+    fn specify(&self, more: u16, out: &mut Vec<u8>) {
+        out.extend((self.id() + more).to_be_bytes());
+        count(self.fields.len(), out);
+        self.fields.iter().for_each(|field| field.specify(out));
+    }
+
+    /// Bytes of a set with the template, at most: each field of another enterprise has eight.
+    fn template_bytes(&self) -> usize {
+        8 + 8 * self.fields.len()
+    }
+}
+
+/// What [`Encoder::records`] has written.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    /// Flow records.
+    records: usize,
+    /// Other data records.
+    more_records: u32,
+    /// Bits of the templates that went with them.
+    needed: u64,
+}
+
 impl Encoder {
     /// A session begins.
     pub fn new(spec: EncodeSpec) -> Self {
         let biflow = spec.biflow && spec.version == Version::Ipfix;
         let EncodeSpec { distinguish, version, short_flags, details, .. } = spec;
-        let shape = Shape { v6: false, icmp: false, biflow, distinguish, version, short_flags, details };
+        let shape = Shape {
+            v6: false,
+            icmp: false,
+            biflow,
+            distinguish,
+            version,
+            short_flags,
+            details,
+            tags: 0,
+            labels: false,
+        };
         let shapes = Shape::all(shape).into_iter().map(|shape| {
             let fields = shape.fields();
             Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
@@ -112,11 +160,10 @@ impl Encoder {
         let EncodeSpec { version, domain, sampling, message_bytes, .. } = spec;
         let ports = if spec.names { spec.ports.clone() } else { Vec::new() };
         let again = spec.again && version == Version::Ipfix;
-        let reliable = shapes.iter().map(|layout| layout.shape.id()).filter(|_| again).collect();
-        let options = Options { version, domain, ports, sampling, reliable };
+        let options = Options { version, domain, ports, sampling, again };
         let boot_ms = u64::from(crate::unix_time::unix_s()) * 1000;
         let boot_ms = boot_ms.saturating_sub(BOOT_BEFORE_MS);
-        let mut encoder = Self { options, shapes, sequence: 0, named: 0, boot_ms, spec };
+        let mut encoder = Self { options, shapes, sequence: 0, named: 0, needed: [0; 2], boot_ms, spec };
         encoder.set_message_bytes(message_bytes);
         encoder
     }
@@ -130,6 +177,7 @@ impl Encoder {
     pub fn restart(&mut self) {
         self.sequence = 0;
         self.named = 0;
+        self.needed = [0; 2];
     }
 
     /// Makes a message in `out` (emptied first): templates if requested, statistics if given, names of interfaces that are
@@ -146,24 +194,28 @@ impl Encoder {
         let mut data_records = 0;
         if templates {
             self.templates(out);
-            data_records += self.options.sampling(out) + self.options.reliability(out);
+            data_records +=
+                self.options.sampling(out) + self.options.reliability(self.plain().iter().map(Layout::id), out);
         }
         if let Some(statistics) = statistics {
             data_records += self.options.statistics(statistics, out);
         }
         let named = if templates { 0 } else { self.named };
         let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
-        let taken = self.records(records, 0, out);
-        data_records += u32::try_from(taken + interfaces).unwrap_or(u32::MAX);
+        let known = if templates { 0 } else { self.needed[0] };
+        let written = self.records(records, 0, known, out);
+        data_records += u32::try_from(written.records + interfaces).unwrap_or(u32::MAX) + written.more_records;
         match self.spec.version {
             Version::Ipfix => fill_length(out, 0),
             // The number of all records in it, of templates too.
             Version::NetFlow9 => {
-                let all = data_records as usize + if templates { self.shapes.len() + self.options.count() } else { 0 };
+                let all = data_records as usize + if templates { self.plain().len() + self.options.count() } else { 0 };
+                let all = all + written.needed.count_ones() as usize;
                 fill(out, 0, all);
             }
         }
-        Message { records: taken, data_records, templates, interfaces }
+        let Written { records, needed, .. } = written;
+        Message { records, data_records, templates, interfaces, needed, again: false }
     }
 
     /// Makes a message in `out` (emptied first) with records that an earlier session may have delivered, as many from the front
@@ -171,10 +223,10 @@ impl Encoder {
     /// templates unreliable (`dataRecordsReliability`, information element 276), which is the nearest mark that IPFIX has.
     pub fn message_again(&self, export_s: u32, records: &[Record], out: &mut Vec<u8>) -> Message {
         self.begin(export_s, out);
-        let taken = self.records(records, AGAIN, out);
+        let Written { records, more_records, needed } = self.records(records, AGAIN, self.needed[1], out);
         fill_length(out, 0);
-        let data_records = u32::try_from(taken).unwrap_or(u32::MAX);
-        Message { records: taken, data_records, templates: false, interfaces: 0 }
+        let data_records = u32::try_from(records).unwrap_or(u32::MAX) + more_records;
+        Message { records, data_records, needed, again: true, ..Message::default() }
     }
 
     /// Writes the header of a message.
@@ -201,6 +253,10 @@ impl Encoder {
         let counted = if self.spec.version == Version::Ipfix { message.data_records } else { 1 };
         self.sequence = self.sequence.wrapping_add(counted);
         self.named = message.interfaces + if message.templates { 0 } else { self.named };
+        if message.templates {
+            self.needed = [0; 2];
+        }
+        self.needed[usize::from(message.again)] |= message.needed;
     }
 
     /// The next message's sequence number.
@@ -211,49 +267,68 @@ impl Encoder {
     fn templates(&self, out: &mut Vec<u8>) {
         let id = if self.spec.version == Version::Ipfix { TEMPLATES } else { TEMPLATES9 };
         set(id, out, |out| {
-            let again = if self.options.reliable.is_empty() { None } else { Some(AGAIN) };
-            for more in [Some(0), again].into_iter().flatten() {
-                for Layout { shape, fields, .. } in &self.shapes {
-                    out.extend((shape.id() + more).to_be_bytes());
-                    count(fields.len(), out);
-                    fields.iter().for_each(|field| field.specify(out));
-                }
+            for more in [Some(0), self.options.again.then_some(AGAIN)].into_iter().flatten() {
+                self.plain().iter().for_each(|layout| layout.specify(more, out));
             }
         });
         self.options.templates(out);
     }
 
-    /// Writes data sets, a new one at each change of form; returns the number of records written. Set IDs are those of the
-    /// templates and `more`.
-    fn records(&self, records: &[Record], more: u16, out: &mut Vec<u8>) -> usize {
+    /// The forms without tags and labels, whose templates are sent first.
+    fn plain(&self) -> &[Layout] {
+        let plain = Shape::plain(self.spec.distinguish != Distinguish::None);
+        self.shapes.get(..plain).unwrap_or(&self.shapes)
+    }
+
+    /// Whether a template has to be sent with its first record. `known`: bits of those that were.
+    fn is_needed(&self, index: usize, known: u64) -> bool {
+        index >= self.plain().len() && known >> index & 1 == 0
+    }
+
+    /// Writes a template with its records, and how reliable these are; returns the number of data records.
+    fn need(&self, layout: &Layout, more: u16, out: &mut Vec<u8>) -> u32 {
+        let id = if self.spec.version == Version::Ipfix { TEMPLATES } else { TEMPLATES9 };
+        set(id, out, |out| layout.specify(more, out));
+        self.options.reliability(std::iter::once(layout.id()), out)
+    }
+
+    /// Writes data sets, a new one at each change of form, and templates that are not `known` before their records. Set IDs are
+    /// those of the templates and `more`.
+    fn records(&self, records: &[Record], more: u16, known: u64, out: &mut Vec<u8>) -> Written {
         let exporter = Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms };
         let distinguished = self.spec.distinguish != Distinguish::None;
         let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
         let mut open = None;
-        let mut taken = 0;
+        let mut written = Written::default();
         for record in records {
             let index = Shape::index(record, distinguished);
             let Some(layout) = self.shapes.get(index) else { break };
             let begun = open.filter(|&(at, _)| at == index);
             let header = if begun.is_some() { 0 } else { 4 + padding };
-            if out.len() + header + layout.bytes + padding > self.spec.message_bytes {
+            let is_needed = self.is_needed(index, known | written.needed);
+            let template = if is_needed { layout.template_bytes() + RELIABILITY_BYTES } else { 0 };
+            if out.len() + header + template + layout.bytes + padding > self.spec.message_bytes {
                 break;
             }
             if begun.is_none() {
                 if let Some((_, start)) = open {
                     self.close(out, start);
                 }
+                if is_needed {
+                    written.more_records += self.need(layout, more, out);
+                    written.needed |= 1 << index;
+                }
                 open = Some((index, out.len()));
-                out.extend((layout.shape.id() + more).to_be_bytes());
+                out.extend((layout.id() + more).to_be_bytes());
                 out.extend([0; 2]);
             }
             layout.fields.iter().for_each(|field| field.item.write(record, &exporter, out));
-            taken += 1;
+            written.records += 1;
         }
         if let Some((_, start)) = open {
             self.close(out, start);
         }
-        taken
+        written
     }
 
     /// Ends a data set.

@@ -65,8 +65,8 @@ pub(super) struct Options {
     pub domain: u32,
     pub ports: Vec<Port>,
     pub sampling: Option<Sampling>,
-    /// Templates whose records may be sent again with [`AGAIN`].
-    pub reliable: Vec<u16>,
+    /// Whether records may be sent again with [`AGAIN`].
+    pub again: bool,
 }
 
 impl Options {
@@ -96,7 +96,7 @@ impl Options {
                 sampling_fields(sampling, self.version).into_iter().map(|(id, length, _)| (id, length)).collect();
             forms.push(Form { id: SAMPLING, scope: (e::DOMAIN, SYSTEM), scope_bytes: 4, fields });
         }
-        if !self.reliable.is_empty() {
+        if self.again {
             let fields = vec![(e::RELIABILITY, 1)];
             forms.push(Form { id: RELIABILITY, scope: (e::TEMPLATE, SYSTEM), scope_bytes: 2, fields });
         }
@@ -170,21 +170,23 @@ impl Options {
         1
     }
 
-    /// Which templates have records that are sent once (1, true), and which have those that are sent again (2, false: RFC 7011
-    /// 6.1.5); returns the number of records.
-    pub fn reliability(&self, out: &mut Vec<u8>) -> u32 {
-        if self.reliable.is_empty() {
+    /// Of these templates, which have records that are sent once (1, true), and which have those that are sent again (2, false:
+    /// RFC 7011 6.1.5); returns the number of records.
+    pub fn reliability(&self, templates: impl Iterator<Item = u16>, out: &mut Vec<u8>) -> u32 {
+        if !self.again {
             return 0;
         }
+        let mut records = 0;
         set(RELIABILITY, out, |out| {
-            for &id in &self.reliable {
+            for id in templates {
                 out.extend(id.to_be_bytes());
                 out.push(1);
                 out.extend((id + AGAIN).to_be_bytes());
                 out.push(2);
+                records += 2;
             }
         });
-        2 * self.reliable.len() as u32
+        records
     }
 
     /// The names of the interfaces from port `from` on, as many as fit a message of `most` bytes; returns how many.

@@ -8,7 +8,7 @@ use super::{
     wire::{specify, Version},
     Port,
 };
-use crate::{Distinguish, Record};
+use crate::{Distinguish, Record, MOST_LABELS};
 
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
@@ -56,13 +56,38 @@ pub(super) struct Shape {
     pub version: Version,
     /// With the low eight TCP flags in one byte, not all nine in two.
     pub short_flags: bool,
-    /// With the least and the most of TTL and length.
+    /// With the least and the most of TTL and length, and MAC addresses.
     pub details: bool,
+    /// With details: of frames with so many VLAN tags (two: or more), and with or without MPLS labels.
+    pub tags: u8,
+    pub labels: bool,
 }
 
+/// Forms by tags and labels: see [`Shape::link`].
+const LINKS: usize = 6;
+/// The first template ID of forms with tags or labels, and the distance of their kinds.
+const LINKED: u16 = 1024;
+const LINKED_STEP: u16 = 128;
+
 impl Shape {
-    /// All forms that one exporter uses, in the order of [`Shape::index`].
+    /// All forms that one exporter uses, in the order of [`Shape::index`]: those without tags and labels are the first
+    /// [`Shape::plain`].
     pub fn all(of: Self) -> Vec<Self> {
+        let links = if of.details { LINKS } else { 1 };
+        let link = |link: usize| Self { tags: (link % 3) as u8, labels: link >= 3, ..of };
+        (0..links).flat_map(|number| Self::addressed(link(number))).collect()
+    }
+
+    /// Number of forms without tags and labels.
+    pub fn plain(distinguished: bool) -> usize {
+        if distinguished {
+            8
+        } else {
+            4
+        }
+    }
+
+    fn addressed(of: Self) -> Vec<Self> {
         let Self { distinguish, .. } = of;
         let scopes = if distinguish == Distinguish::None { vec![] } else { vec![distinguish] };
         let each = |distinguish| {
@@ -77,7 +102,9 @@ impl Shape {
         let v6 = record.key.addresses.src().is_ipv6();
         let icmp = record.key.protocol == if v6 { ICMPV6 } else { ICMP };
         let scoped = distinguished && record.key.scope.is_some();
-        usize::from(v6) | usize::from(icmp) << 1 | usize::from(scoped) << 2
+        let link = record.details.and_then(|details| details.forward.link);
+        let link = link.map_or(0, |link| link.tags().len().min(2) + 3 * usize::from(link.labels().len() > 0));
+        link * Self::plain(distinguished) + (usize::from(v6) | usize::from(icmp) << 1 | usize::from(scoped) << 2)
     }
 
     /// The template ID. Every form has its own ID.
@@ -88,7 +115,9 @@ impl Shape {
             Distinguish::Vni => 2,
             Distinguish::Label => 3,
         };
-        super::FIRST_DATA + (u16::from(self.v6) | u16::from(self.icmp) << 1 | u16::from(self.biflow) << 2 | scope << 3)
+        let link = u16::from(self.tags) + 3 * u16::from(self.labels);
+        let first = if link == 0 { super::FIRST_DATA } else { LINKED + (link - 1) * LINKED_STEP };
+        first + (u16::from(self.v6) | u16::from(self.icmp) << 1 | u16::from(self.biflow) << 2 | scope << 3)
     }
 
     /// The fields, in order.
@@ -159,13 +188,37 @@ impl Shape {
             fields.push(Field::iana(e::MAX_TTL, 1, Item::MaxTtl));
             fields.push(Field::iana(e::MIN_LENGTH, length, Item::MinLength));
             fields.push(Field::iana(e::MAX_LENGTH, length, Item::MaxLength));
+            fields.push(Field::iana(e::SRC_MAC, 6, Item::SrcMac));
+            fields.push(Field::iana(e::DST_MAC, 6, Item::DstMac));
         }
+        let vlan = if self.tags > 0 { Some(Field::iana(e::VLAN, 2, Item::LinkVlan)) } else { None };
+        let label = if self.labels { Some(Field::iana(e::LABEL, 3, Item::LinkLabel(0))) } else { None };
+        // What a flow is known by is its own field, whatever its first frame had: the same field twice misleads collectors.
         fields.extend(match self.distinguish {
-            Distinguish::None => None,
             Distinguish::Vlan => Some(Field::iana(e::VLAN, 2, Item::Vlan)),
-            Distinguish::Vni => Some(Field::iana(e::SEGMENT, 8, Item::Vni)),
-            Distinguish::Label => Some(Field::iana(e::LABEL, 3, Item::Label)),
+            Distinguish::None | Distinguish::Vni | Distinguish::Label => vlan,
         });
+        fields.extend(match self.distinguish {
+            Distinguish::Vni => Some(Field::iana(e::SEGMENT, 8, Item::Vni)),
+            Distinguish::None | Distinguish::Vlan | Distinguish::Label => None,
+        });
+        fields.extend(match (self.distinguish, label) {
+            (Distinguish::Label, None) => Some(Field::iana(e::LABEL, 3, Item::Label)),
+            (_, label) => label,
+        });
+        if self.labels {
+            // Behind the bottom of the stack they are zero.
+            let below = 1..MOST_LABELS as u8;
+            fields.extend(below.map(|depth| Field::iana(e::LABEL + u16::from(depth), 3, Item::LinkLabel(depth))));
+        }
+        if self.tags > 0 {
+            fields.push(Field::iana(e::DOT1Q_VLAN, 2, Item::LinkVlan));
+            fields.push(Field::iana(e::DOT1Q_PRIORITY, 1, Item::LinkPriority(0)));
+        }
+        if self.tags > 1 {
+            fields.push(Field::iana(e::CUSTOMER_VLAN, 2, Item::CustomerVlan));
+            fields.push(Field::iana(e::CUSTOMER_PRIORITY, 1, Item::LinkPriority(1)));
+        }
         fields
     }
 }
@@ -226,6 +279,15 @@ pub(super) enum Item {
     MaxTtl,
     MinLength,
     MaxLength,
+    SrcMac,
+    DstMac,
+    /// The outer tag's.
+    LinkVlan,
+    /// Of a tag.
+    LinkPriority(u8),
+    CustomerVlan,
+    /// The label at a depth.
+    LinkLabel(u8),
 }
 
 impl Item {
@@ -237,6 +299,8 @@ impl Item {
         };
         let scope = r.key.scope.unwrap_or_default();
         let details = r.details.unwrap_or_default().forward;
+        let link = details.link.unwrap_or_default();
+        let tag = |depth: usize| link.tags().nth(depth).unwrap_or_default();
         match self {
             Self::Src => address(r.key.addresses.src(), out),
             Self::Dst => address(r.key.addresses.dst(), out),
@@ -269,6 +333,12 @@ impl Item {
             Self::MaxTtl => out.push(details.max_ttl),
             Self::MinLength => exporter.length(details.min_ip_bytes, out),
             Self::MaxLength => exporter.length(details.max_ip_bytes, out),
+            Self::SrcMac => out.extend(link.addresses()[1].0),
+            Self::DstMac => out.extend(link.addresses()[0].0),
+            Self::LinkVlan => out.extend((tag(0) & 0xfff).to_be_bytes()),
+            Self::CustomerVlan => out.extend((tag(1) & 0xfff).to_be_bytes()),
+            Self::LinkPriority(depth) => out.push((tag(depth.into()) >> 13) as u8),
+            Self::LinkLabel(depth) => out.extend(link.labels().nth(depth.into()).unwrap_or_default()),
             // The low 16 bits; the identifier has twelve.
             Self::Vlan => out.extend_from_slice(&scope.to_be_bytes()[2..]),
             Self::Vni => out.extend((1 << 56 | u64::from(scope & 0xff_ffff)).to_be_bytes()),

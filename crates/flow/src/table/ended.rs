@@ -3,11 +3,11 @@
 use rtrb::Consumer;
 
 use super::{
+    detail_table::EndedDetails,
     slot::{Family, IP_BYTES, REVERSED, SPILL, UPPER, V4, V6, WALL},
     Timebase,
 };
 use crate::{
-    details::Line,
     facts::{AROUND, FLAGS},
     EndReason, Key, Key4, Key6, Record, Way,
 };
@@ -17,8 +17,8 @@ pub struct EndedReader {
     pub(crate) v4: Consumer<<V4 as Family>::Raw>,
     pub(crate) v6: Consumer<<V6 as Family>::Raw>,
     /// One for each of them, if records have details.
-    pub(crate) details4: Option<Consumer<Line>>,
-    pub(crate) details6: Option<Consumer<Line>>,
+    pub(crate) details4: Option<Consumer<EndedDetails>>,
+    pub(crate) details6: Option<Consumer<EndedDetails>>,
     pub(crate) timebase: Timebase,
 }
 

@@ -5,6 +5,7 @@ use rtrb::Producer;
 
 use super::{
     counts::Counts,
+    detail_table::DetailTable,
     hash::Hasher,
     index::{Index, LANES, NONE},
     prefetch::Prefetch,
@@ -12,10 +13,7 @@ use super::{
     spec::{TableError, TableFull},
     time::Walls,
 };
-use crate::{
-    details::{Line, PacketDetails},
-    EndReason, Facts,
-};
+use crate::{EndReason, Facts, PacketDetails};
 
 /// When packets were seen.
 pub(crate) trait When: Copy {
@@ -74,34 +72,31 @@ impl Common {
     }
 }
 
+/// Of a packet without details.
+static NO_DETAILS: PacketDetails = PacketDetails::NONE;
+
 /// What is recorded of packets besides their counts.
 pub(crate) trait More: Copy {
     /// Whether there is any.
     const ANY: bool;
     /// That of packet `i`.
-    fn of(self, i: usize) -> PacketDetails;
+    fn of(&self, i: usize) -> &PacketDetails;
 }
 
 impl More for () {
     const ANY: bool = false;
     #[inline(always)]
-    fn of(self, _: usize) -> PacketDetails {
-        PacketDetails::default()
+    fn of(&self, _: usize) -> &PacketDetails {
+        &NO_DETAILS
     }
 }
 
 impl More for &[PacketDetails] {
     const ANY: bool = true;
     #[inline(always)]
-    fn of(self, i: usize) -> PacketDetails {
-        self.get(i).copied().unwrap_or_default()
+    fn of(&self, i: usize) -> &PacketDetails {
+        self.get(i).unwrap_or(&NO_DETAILS)
     }
-}
-
-/// The details of the flows, by slot, and where those of ended flows go.
-pub(crate) struct DetailTable {
-    pub(crate) lines: Box<[Line]>,
-    pub(crate) ended: Producer<Line>,
 }
 
 pub(crate) struct Flows<F: Family> {
@@ -149,8 +144,9 @@ impl<F: Family> Flows<F> {
         self.index.buckets()
     }
 
-    pub(crate) fn index_memory(&self) -> usize {
-        self.index.memory()
+    /// Bytes of the index and of the details.
+    pub(crate) fn own_memory(&self) -> usize {
+        self.index.memory() + self.details.as_ref().map_or(0, DetailTable::memory)
     }
 
     /// Number of records of ended flows that still fit.
@@ -187,7 +183,7 @@ impl<F: Family> Flows<F> {
         let lanes = self.index.lanes(spot.first, spot.tag);
         if lanes != 0 {
             *found = spot.slot(lanes.trailing_zeros());
-            fetch::<F>(table, *found, prefetch);
+            fetch::<F>(table, *found, self.details.as_ref(), prefetch);
         } else {
             *elsewhere |= 1 << *looked;
             if let Some(bucket) = self.index.bucket(spot.second) {
@@ -229,7 +225,7 @@ impl<F: Family> Flows<F> {
                 let lanes = self.index.lanes(spot.second, spot.tag) << LANES;
                 // A new flow gets an empty slot; a lookup by key does not find empty slots.
                 *found = if lanes != 0 { spot.slot(lanes.trailing_zeros()) } else { self.index.room(spot) };
-                fetch::<F>(table, *found, prefetch);
+                fetch::<F>(table, *found, self.details.as_ref(), prefetch);
             }
             for (i, packet) in packets.iter().enumerate() {
                 let (Some(&hash), Some(&found)) = (self.burst.hashes.get(i), self.burst.found.get(i)) else { break };
@@ -278,11 +274,9 @@ impl<F: Family> Flows<F> {
         if !M::ANY {
             return;
         }
-        let Some(line) = self.details.as_mut().and_then(|details| details.lines.get_mut(place as usize)) else {
-            return;
-        };
+        let Some(details) = &mut self.details else { return };
         let back = Slot::<F>::numbered(table, place).is_some_and(|slot| slot.is_back(F::facts(packet)));
-        line.take(&more.of(i), back, when.tick(i), common.overtaking);
+        details.take(place, more.of(i), back, when.tick(i), common.overtaking);
     }
 
     /// Counts all other packets: a new flow, a change of the TCP state, or a flow that shares its tag with another. Returns the
@@ -361,11 +355,7 @@ impl<F: Family> Flows<F> {
     fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>, place: u32) {
         let Some((raw, reason)) = cut else { return };
         if let Some(details) = &mut self.details {
-            let goes_on = reason == EndReason::Active;
-            let line = details.lines.get_mut(place as usize).map(|line| line.cut(goes_on)).unwrap_or_default();
-            if self.ended.slots() > 0 {
-                let _ = details.ended.push(line);
-            }
+            details.cut(place, reason == EndReason::Active, self.ended.slots() > 0);
         }
         common.changed = true;
         common.counts.ended[reason as usize - 1] += 1;
@@ -376,8 +366,8 @@ impl<F: Family> Flows<F> {
 
     /// Forgets the details of a place whose flow has ended.
     fn forget(&mut self, place: u32) {
-        if let Some(line) = self.details.as_mut().and_then(|details| details.lines.get_mut(place as usize)) {
-            line.cut(false);
+        if let Some(details) = &mut self.details {
+            details.cut(place, false, false);
         }
     }
 
@@ -404,9 +394,12 @@ impl<F: Family> Flows<F> {
     }
 }
 
-/// Prefetches the cache lines of a slot.
+/// Prefetches the cache lines of a slot, and that of its details.
 #[inline(always)]
-fn fetch<F: Family>(table: Slots<'_>, slot: u32, prefetch: &impl Prefetch) {
+fn fetch<F: Family>(table: Slots<'_>, slot: u32, details: Option<&DetailTable>, prefetch: &impl Prefetch) {
+    if let Some(line) = details.and_then(|details| details.line(slot)) {
+        prefetch.prefetch(line);
+    }
     if let Some(slot) = Slot::<F>::numbered(table, slot) {
         slot.lines().for_each(|line| prefetch.prefetch(line));
     }

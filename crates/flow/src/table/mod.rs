@@ -23,6 +23,7 @@
 //! ```
 
 mod counts;
+mod detail_table;
 mod ended;
 mod flows;
 mod hash;
@@ -41,13 +42,10 @@ mod worker;
 
 use std::{ops::Deref, sync::Arc};
 
-use rtrb::Consumer;
-
-use crate::details::Line;
-
 pub use counts::Counts;
+use detail_table::DetailTable;
 pub use ended::EndedReader;
-use flows::{Common, DetailTable, Flows};
+use flows::{Common, Flows};
 pub use heap::Heap;
 pub use prefetch::{NoPrefetch, Prefetch};
 pub use reader::Reader;
@@ -88,11 +86,11 @@ where
     let (to4, v4) = rtrb::RingBuffer::new(ended);
     let (to6, v6) = rtrb::RingBuffer::new(ended);
     let slots = [words4 / V4::STRIDE, words6 / V6::STRIDE];
-    let [(details4, lines4), (details6, lines6)] = slots.map(|slots| details(spec.details, slots, ended));
+    let details = |slots| spec.details.then(|| DetailTable::new(slots, spec.biflow, ended)).unzip();
+    let [(details4, lines4), (details6, lines6)] = slots.map(details);
     let (flows4, flows6) = (Flows::new(spec.buckets().0, to4, details4)?, Flows::new(spec.buckets().1, to6, details6)?);
-    let lines = if spec.details { 64 * (slots[0] + slots[1]) } else { 0 };
     let spill = words4 / V4::STRIDE + words6 / V6::STRIDE;
-    let bytes = 8 * (words4 + words6 + spill) + lines + flows4.index_memory() + flows6.index_memory();
+    let bytes = 8 * (words4 + words6 + spill) + flows4.own_memory() + flows6.own_memory();
     let shared = Arc::new(Shared {
         memory,
         words4,
@@ -124,15 +122,6 @@ where
     let reader = Reader { shared: shared.clone(), timebase };
     let worker = Worker { shared, v4: flows4, v6: flows6, common, sweep, flushed: 0, latest: 0 };
     Ok((worker, reader, EndedReader { v4, v6, details4: lines4, details6: lines6, timebase }))
-}
-
-/// A table of details, and its reader.
-fn details(wanted: bool, slots: usize, ended: usize) -> (Option<DetailTable>, Option<Consumer<Line>>) {
-    if !wanted {
-        return (None, None);
-    }
-    let (to, from) = rtrb::RingBuffer::new(ended);
-    (Some(DetailTable { lines: vec![Line::default(); slots].into_boxed_slice(), ended: to }), Some(from))
 }
 
 /// Seconds of one round over `places` places in search of ended flows: one second while the round costs the packet path

@@ -275,7 +275,7 @@ fn wait_for_port(netns: &Netns, process: &mut Process, hex: &str) {
     });
 }
 
-fn nfcapd(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> (Process, PathBuf) {
+pub fn nfcapd(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> (Process, PathBuf) {
     let store = dir.join(format!("nfcapd-{port}"));
     fs::create_dir(&store).unwrap();
     let (path, number) = (store.to_str().unwrap(), port.to_string());

@@ -11,6 +11,7 @@ mod details;
 mod elsewhere;
 mod lcores;
 mod link;
+mod link_layer;
 mod live;
 mod logger;
 mod made;

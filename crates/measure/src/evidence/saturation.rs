@@ -16,7 +16,7 @@ const BRIDGE: usize = 3;
 const TRIM: usize = 2;
 /// Slices of a part, whose rates tell the error.
 const PART: usize = 10;
-/// Runs that tell the error where they are shorter than a part: so many at least, of so many slices each.
+/// Runs that tell the error where they are shorter than a part, at least, and slices of each.
 const RUNS: usize = 4;
 const RUN: usize = 3;
 /// How well the rate of one run is known at most, as a share.

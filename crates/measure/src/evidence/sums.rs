@@ -2,11 +2,10 @@
 
 use units::Fps;
 
-use crate::schema::timeline::{Party, Slice, Timeline, LONGEST_SLICE_S};
+use crate::schema::timeline::{Party, Slice, Timeline};
 
-/// Frames that a slice is to have at the least, and at the usual: fewer are joined.
+/// Frames that a slice of usual length is to have: fewer are joined.
 pub(super) const FRAMES: f64 = 64.0;
-const USUAL_FRAMES: f64 = 256.0;
 /// Slices that are left at least when they are joined.
 const LEAST: usize = 40;
 
@@ -22,16 +21,6 @@ const RING: f64 = 512.0;
 /// The tester was gone from so much of a slice on. In shorter times its driver frees a ring of buffers at once, say: it makes up
 /// for them within the slice, which counts with the load that was offered in it.
 pub(super) const GONE: f64 = 0.5;
-
-/// How many slices of a timeline make one of usual length: so long that the loss of a device that is kept busy shows in each.
-pub(super) fn usual(timeline: &Timeline) -> usize {
-    let offered = || timeline.directions.iter().flatten().map(|s| f64::from(s.sent) + f64::from(s.refused));
-    let (frames, slices) =
-        offered().filter(|frames| *frames > 0.0).fold((0.0, 0usize), |(sum, n), frames| (sum + frames, n + 1));
-    let wanted = (USUAL_FRAMES * slices as f64 / frames.max(1.0)).round();
-    let most = (LONGEST_SLICE_S / timeline.slice_s + 1e-9).floor();
-    wanted.min(most).max(1.0) as usize
-}
 
 /// How many slices lie between two batches of a device that sends in batches, as interrupts that are coalesced do: the
 /// longest of nine in ten distances. 1 of any other device.

@@ -8,7 +8,7 @@ use crate::schema::timeline::Slice;
 
 fn shown(timeline: &Timeline) -> SliceEvidence {
     let seconds = timeline.directions[0].len() as f64 * SLICE;
-    of(timeline, seconds, true).unwrap()
+    of(timeline, seconds, true, 1).unwrap()
 }
 
 fn off(found: Option<Saturation>, truth: f64) -> f64 {
@@ -73,18 +73,17 @@ fn a_trial_in_which_somebody_is_nearly_always_away_counts_by_shorter_slices() {
     let tester: Vec<_> = (0..10).map(|i| (10 + i * 100, 40)).collect();
     let device: Vec<_> = (0..10).map(|i| (30 + i * 100, 40)).collect();
     let below = trial(&slow, 0.98 * slow.rate, 1000, &tester, &device);
-    let e = shown(&below);
+    let e = of(&below, 0.1, true, 10).unwrap();
     assert!((e.lost, e.slice_s) == (0, SLICE) && e.clean_s > 0.01, "{e:?}");
     assert!(e.delay.unwrap().growth.abs() < 1e-3, "{e:?}");
     assert!((e.offered_fps.get() / (0.98 * slow.rate) - 1.0).abs() < 1e-2, "{e:?}");
     // In slices of usual length hardly any is without an absence.
-    let usual = below.in_longer(sums::usual(&below));
-    let usual = read(&Sums::of(&usual, 0.1, FRAMES, GONE * usual.slice_s).unwrap(), true).unwrap();
+    let usual = of(&below.in_longer(10), 0.1, true, 1).unwrap();
     assert!(usual.delay.is_none() && usual.clean_s < e.clean_s / 2.0, "{usual:?}");
 
     // In overload several short runs tell the rate better than a few.
-    let short = shown(&trial(&slow, 4.4 * slow.rate, 1000, &tester, &device)).undisturbed.unwrap();
-    let few = shown(&trial(&slow, 4.4 * slow.rate, 250, &tester, &device)).undisturbed.unwrap();
+    let short = of(&trial(&slow, 4.4 * slow.rate, 1000, &tester, &device), 0.1, true, 3).unwrap().undisturbed.unwrap();
+    let few = of(&trial(&slow, 4.4 * slow.rate, 250, &tester, &device), 0.025, true, 3).unwrap().undisturbed.unwrap();
     let [short_error, few_error] = [short, few].map(|s| s.error_fps.get() / s.fps.get());
     assert!(off(Some(short), slow.rate) < 1e-2 && off(Some(few), slow.rate) < 1e-2, "{short:?} {few:?}");
     assert!(few_error >= 0.01 && short_error < 0.5 * few_error && short_error > 1e-3, "{short:?} {few:?}");
@@ -112,19 +111,19 @@ fn an_outside_device_that_stalls_now_and_then_is_told_from_one_that_sends_in_bat
     let now_and_then: Vec<_> = (0..6).map(|i| (200 + i * 400, 30)).collect();
     let mut timeline = trial(&POLICER, 0.9 * POLICER.rate, 3000, &[], &now_and_then);
     timeline.absences.clear();
-    let e = of(&timeline, 0.3, false).unwrap();
+    let e = of(&timeline, 0.3, false, 1).unwrap();
     assert!((e.stalled_s - 0.018).abs() < 1e-3 && e.lost == 0, "{e:?}");
     let batches: Vec<_> = (0..300).map(|i| (i * 10, 8)).collect();
     let device = Device::new(50e6, 1e5, 1e-6);
     let mut timeline = trial(&device, 5e6, 3000, &[], &batches);
     timeline.absences.clear();
-    let e = of(&timeline, 0.3, false).unwrap();
+    let e = of(&timeline, 0.3, false, 1).unwrap();
     assert_eq!((e.stalled_s, e.lost), (0.0, 0));
 }
 
 #[test]
 fn without_slices_nothing_is_shown() {
-    assert_eq!(of(&Timeline::default(), 1.0, true), None);
+    assert_eq!(of(&Timeline::default(), 1.0, true, 1), None);
     let empty = Timeline { slice_s: SLICE, directions: vec![vec![Slice::default(); 50]], absences: Vec::new() };
     let e = shown(&empty);
     assert_eq!((e.offered, e.lost, e.as_measured, e.delay), (0, 0, None, None));

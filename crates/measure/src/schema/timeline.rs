@@ -9,16 +9,33 @@ pub const SHORTEST_SLICE_S: f64 = 1e-4;
 pub const LONGEST_SLICE_S: f64 = 1e-3;
 /// Most slices of a trial: 3 MB a direction. Slices of a longer trial are longer.
 pub const MOST_SLICES: usize = 65_536;
-/// Frames that a slice is to have at its load. What is read from slices may join them.
+/// Frames that a slice of usual length is to have at its load.
+const USUAL_FRAMES: f64 = 256.0;
+/// Frames that a slice is to have at least.
 pub const FRAMES_A_SLICE: f64 = 16.0;
 
-/// How a trial of this length at this load (a direction) is cut: the length of a slice in seconds, and their number. The
-/// last slices are after the end of sending: frames still arrive then.
-pub fn grid(duration_s: f64, load: Fps) -> (f64, usize) {
-    let wanted = (FRAMES_A_SLICE / load.get()).clamp(SHORTEST_SLICE_S, LONGEST_SLICE_S);
-    let slice_s = wanted.max(duration_s / (MOST_SLICES - TAIL_SLICES) as f64);
-    let count = (duration_s / slice_s).ceil().max(1.0) as usize + TAIL_SLICES;
-    (slice_s, count.min(MOST_SLICES))
+/// How a trial is cut.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cut {
+    /// Length of a slice, seconds.
+    pub slice_s: f64,
+    /// Number of slices. The last ones are after the end of sending: frames still arrive then.
+    pub count: usize,
+    /// How many slices make one of usual length, in which the loss of a device that is kept busy shows.
+    pub usual: usize,
+}
+
+impl Cut {
+    /// Of a trial of this length at this load (a direction).
+    pub fn of(duration_s: f64, load: Fps) -> Self {
+        let usual_s = (USUAL_FRAMES / load.get()).clamp(SHORTEST_SLICE_S, LONGEST_SLICE_S);
+        let shortest_s = (FRAMES_A_SLICE / load.get()).max(SHORTEST_SLICE_S);
+        let most = (MOST_SLICES - TAIL_SLICES) as f64;
+        let parts = (usual_s / shortest_s).min(usual_s * most / duration_s).floor().max(1.0);
+        let slice_s = (usual_s / parts).max(duration_s / most);
+        let count = (duration_s / slice_s).ceil().max(1.0) as usize + TAIL_SLICES;
+        Self { slice_s, count: count.min(MOST_SLICES), usual: parts as usize }
+    }
 }
 
 /// Slices after the end of sending.
@@ -187,6 +204,27 @@ mod tests {
 
     fn absence(from_s: f64, to_s: f64) -> Absence {
         Absence { who: Party::Tester, from_s, to_s }
+    }
+
+    #[test]
+    fn slices_are_short_enough_to_join_and_few_enough_to_keep() {
+        let cut = |duration_s, fps| Cut::of(duration_s, Fps::from_raw(fps));
+        // Frames a slice as usual, and the shortest: at a high load both are of 0.1 ms.
+        let Cut { slice_s, count, usual } = cut(0.1, 25e6);
+        assert_eq!((slice_s, count, usual), (SHORTEST_SLICE_S, 1_000 + TAIL_SLICES, 1));
+        let Cut { slice_s, usual, .. } = cut(0.1, 1e6);
+        assert!(usual == 2 && (slice_s * usual as f64 - 256e-6).abs() < 1e-12, "{slice_s} {usual}");
+        // At a low load a slice of usual length is the longest.
+        let Cut { slice_s, usual, .. } = cut(0.1, 200e3);
+        assert!(usual == 10 && (slice_s - 1e-4).abs() < 1e-12, "{slice_s} {usual}");
+        assert_eq!((cut(0.1, 20e3).usual, cut(0.1, 20e3).slice_s), (1, LONGEST_SLICE_S));
+        // Of a long trial they are longer, and those of usual length no longer than before.
+        let Cut { slice_s, count, usual } = cut(60.0, 200e3);
+        assert!(count <= MOST_SLICES && usual == 1 && slice_s <= LONGEST_SLICE_S, "{slice_s} {count} {usual}");
+        let long = cut(600.0, 25e6);
+        assert!(
+            long.count == MOST_SLICES && long.usual == 1 && long.slice_s * (MOST_SLICES - TAIL_SLICES) as f64 >= 600.0
+        );
     }
 
     #[test]

@@ -17,7 +17,14 @@ fn packet(bytes: u16, sequence: Option<u32>) -> PacketDetails {
     let mut packet = vec![0x45, 0, b0, b1, 0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2];
     packet.extend(sequence.unwrap_or_default().to_be_bytes());
     packet.extend([0, 0, 0, 0, 0x50, 0x10]);
-    PacketDetails::read(&packet)
+    // The source address says its length, too.
+    PacketDetails::read(&[&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, b0, b1, 8, 0][..], &packet].concat(), &packet)
+}
+
+/// The length of the packet whose link layer was recorded.
+fn linked(record: &Record) -> u16 {
+    let [_, src] = record.details.unwrap().forward.link.unwrap().addresses();
+    u16::from_be_bytes([src.0[4], src.0[5]])
 }
 
 fn bytes(record: &Record) -> u16 {
@@ -34,7 +41,7 @@ fn only_who_asks_gets_details() {
     let (worker, reader, _) = detailed(TableFull::Evict);
     let plain = TableSpec::new(1024);
     let plain = table(&plain, Heap::new(plain.words()), Timebase::new(0, 0, HZ), 0).unwrap().1;
-    assert!(worker.has_details() && reader.memory() == plain.memory() + 64 * reader.places());
+    assert!(worker.has_details() && reader.memory() == plain.memory() + (64 + 2 * 52) * reader.places());
 }
 
 #[test]
@@ -58,6 +65,7 @@ fn each_record_has_the_details_of_its_flow_and_the_next_flow_has_none_of_them() 
             };
             let of = record.details.unwrap().forward;
             assert_eq!((of.min_ip_bytes, of.max_ip_bytes), (200 * round + n, 200 * round + n), "{record:?}");
+            assert_eq!((linked(record), record.details.unwrap().back.link), (200 * round + n, None), "{record:?}");
         }
     }
 }
@@ -83,6 +91,21 @@ fn a_long_flow_keeps_its_sequence_over_its_records() {
 }
 
 #[test]
+fn the_link_layer_is_that_of_the_first_frame_since_the_last_record() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    for second in 1..41u16 {
+        let at = u64::from(second) * HZ;
+        worker.count4_with(&[four(1)], &[packet(100 + second, None)], 0, at, &NoPrefetch);
+        age(&mut worker, at);
+    }
+    let first = records(&mut ended).pop().unwrap();
+    assert_eq!((linked(&first), first.forward.packets < 40), (101, true), "{first:?}");
+    while !worker.flush(4096) {}
+    let second = records(&mut ended).pop().unwrap();
+    assert_eq!(u64::from(linked(&second)), 101 + first.forward.packets, "{second:?}");
+}
+
+#[test]
 fn an_evicted_flow_takes_its_details_along() {
     let (mut worker, _, mut ended) = detailed(TableFull::Evict);
     for n in 0..5000u32 {
@@ -90,6 +113,7 @@ fn an_evicted_flow_takes_its_details_along() {
         for record in records(&mut ended) {
             assert_eq!(record.end, Some(EndReason::LackOfResources));
             assert_eq!(record.details.unwrap().forward.min_ip_bytes, bytes(&record), "{record:?}");
+            assert_eq!(linked(&record), bytes(&record), "{record:?}");
         }
     }
     assert!(worker.counts().evicted > 100);
