@@ -62,6 +62,9 @@ pub struct Key {
     /// VLAN identifier (the outermost), VNI or top label, as [`Distinguish`] selects, if the frame has one: 0 is a VLAN of
     /// its own, that of priority tags. At most 24 bits.
     pub scope: Option<u32>,
+    /// Of a label, whether it is the bottom of its stack (RFC 3032 2.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bottom: bool,
 }
 
 /// What identifies a flow besides the 5-tuple.

@@ -8,14 +8,15 @@ use crate::{Addresses, Key};
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;
 
-/// In the word of the scope: there is one.
+/// In the word of the scope: there is one; it is a label at the bottom of its stack.
 pub(crate) const SCOPED: u32 = 1 << 31;
+pub(crate) const BOTTOM: u32 = 1 << 30;
 
 /// The [`Key`] of an IPv4 flow.
 ///
 /// Word 0 is the source (high half) and the destination, word 1 from the top the source port (16 bits), the destination
 /// port (16), the protocol (8), the port it was seen on (8) and 16 zeros, word 2 the scope with the bit 2^31, or zero
-/// without one.
+/// without one; 2^30 is that of the bottom of a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Key4(pub [u64; 3]);
 
@@ -79,7 +80,8 @@ fn tail(key: &Key) -> u64 {
 }
 
 fn scope(key: &Key) -> u64 {
-    key.scope.map_or(0, |scope| scope | SCOPED).into()
+    let bottom = if key.bottom { BOTTOM } else { 0 };
+    key.scope.map_or(0, |scope| scope | SCOPED | bottom).into()
 }
 
 fn flipped(tail: u64, icmp: u8) -> u64 {
@@ -96,7 +98,8 @@ fn unpacked(addresses: Addresses, tail: u64, scope: u64) -> Key {
         dport: (tail >> 32) as u16,
         protocol: (tail >> 24) as u8,
         port: (tail >> 16) as u8,
-        scope: (scope as u32 & SCOPED != 0).then_some(scope as u32 & !SCOPED),
+        scope: (scope as u32 & SCOPED != 0).then_some(scope as u32 & !(SCOPED | BOTTOM)),
+        bottom: scope as u32 & BOTTOM != 0,
     }
 }
 
@@ -115,6 +118,7 @@ mod tests {
             protocol: 6,
             port: 3,
             scope: Some(0xabcde),
+            bottom: false,
         };
         assert_eq!(Key4::from_key(&key), Some(Key4([0x0a00_0001_c000_0209, 0x1234_5678_0603_0000, 0x800a_bcde])));
         assert_eq!(Key6::from_key(&key), None);
@@ -139,14 +143,14 @@ mod tests {
         #[test]
         fn keys_come_back_as_they_were(
             (a, b) in any::<(u128, u128)>(), (sport, dport) in any::<(u16, u16)>(),
-            (protocol, port) in any::<(u8, u8)>(), scope in prop::option::of(0..1u32 << 24), six in any::<bool>(),
+            (protocol, port) in any::<(u8, u8)>(), scope in prop::option::of(0..1u32 << 24), (six, last) in any::<(bool, bool)>(),
         ) {
             let addresses = if six {
                 Addresses::V6 { src: a.into(), dst: b.into() }
             } else {
                 Addresses::V4 { src: (a as u32).into(), dst: (b as u32).into() }
             };
-            let key = Key { addresses, sport, dport, protocol, port, scope };
+            let key = Key { addresses, sport, dport, protocol, port, scope, bottom: last && scope.is_some() };
             if six {
                 let packed = Key6::from_key(&key).unwrap();
                 prop_assert_eq!(Key::from(packed), key);

@@ -8,7 +8,7 @@ use super::{
     seen::Seen,
     spec::Layer,
 };
-use crate::Distinguish;
+use crate::{packed::BOTTOM, Distinguish};
 
 /// MPLS with a label given by the upstream router (RFC 5332).
 pub(crate) const MPLS_MULTICAST: u16 = 0x8848;
@@ -90,8 +90,10 @@ impl Decoder {
         for depth in 0..LABELS {
             let Some((entry, rest)) = stack.split_first_chunk() else { break };
             let entry = u32::from_be_bytes(*entry);
-            seen.set_scope(self.spec.distinguish == Distinguish::Label && depth == 0, entry >> 12);
-            if entry & 0x100 == 0 {
+            let is_last = entry & 0x100 != 0;
+            let bottom = if is_last { BOTTOM } else { 0 };
+            seen.set_scope(self.spec.distinguish == Distinguish::Label && depth == 0, entry >> 12 | bottom);
+            if !is_last {
                 stack = rest;
                 continue;
             }

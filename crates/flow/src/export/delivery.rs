@@ -91,6 +91,7 @@ mod tests {
                 protocol: 17,
                 port: 0,
                 scope: None,
+                bottom: false,
             },
             ingress: 0,
             tos: 0,

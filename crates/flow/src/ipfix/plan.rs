@@ -206,7 +206,7 @@ impl Reading {
     fn new(context: Context) -> Self {
         let none = Ipv4Addr::UNSPECIFIED;
         let addresses = Addresses::V4 { src: none, dst: none };
-        let key = Key { addresses, sport: 0, dport: 0, protocol: 0, port: 0, scope: None };
+        let key = Key { addresses, sport: 0, dport: 0, protocol: 0, port: 0, scope: None, bottom: false };
         let way = Way::default();
         let record =
             Record { key, ingress: 0, tos: 0, forward: way, back: way, first: 0, last: 0, end: None, details: None };
@@ -243,7 +243,7 @@ impl Reading {
             Meaning::IcmpCode => self.icmp = Some(self.icmp.unwrap_or(0) & 0xff00 | n as u16 & 0x00ff),
             Meaning::Vlan => r.key.scope = Some(n as u32 & 0xffff),
             Meaning::Segment => r.key.scope = Some(n as u32 & 0xff_ffff),
-            Meaning::Label => r.key.scope = Some(n as u32 >> 4 & 0xf_ffff),
+            Meaning::Label => (r.key.scope, r.key.bottom) = (Some(n as u32 >> 4 & 0xf_ffff), n & 1 == 1),
             Meaning::InitMs => self.context.init_ms = n,
             Meaning::Start(time) => better(&mut self.first, time, n, |old, new| new < old),
             Meaning::End(time) => better(&mut self.last, time, n, |old, new| new > old),

@@ -342,8 +342,8 @@ impl Item {
             // The low 16 bits; the identifier has twelve.
             Self::Vlan => out.extend_from_slice(&scope.to_be_bytes()[2..]),
             Self::Vni => out.extend((1 << 56 | u64::from(scope & 0xff_ffff)).to_be_bytes()),
-            // 20 bits of label, then 3 of traffic class and the bottom-of-stack bit, which we do not know.
-            Self::Label => out.extend_from_slice(&(scope << 4).to_be_bytes()[1..]),
+            // 20 bits of label, 3 of traffic class, which differs from packet to packet, and the bit of the bottom of the stack.
+            Self::Label => out.extend_from_slice(&(scope << 4 | u32::from(r.key.bottom)).to_be_bytes()[1..]),
         }
     }
 }

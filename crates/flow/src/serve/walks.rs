@@ -60,7 +60,10 @@ fn tag(place: u64, record: &Record) -> u32 {
         Addresses::V6 { src, dst } => (src.to_bits(), dst.to_bits()),
     };
     let rest = u128::from(key.sport) | u128::from(key.dport) << 16 | u128::from(key.protocol) << 32;
-    let rest = rest | u128::from(key.port) << 40 | u128::from(key.scope.map_or(0, |scope| scope + 1)) << 48;
+    let rest = rest
+        | u128::from(key.port) << 40
+        | u128::from(key.scope.map_or(0, |scope| scope + 1)) << 48
+        | u128::from(key.bottom) << 80;
     // A collision is harmless: one wrong rate for a second.
     let mixed = [a, b, rest]
         .iter()

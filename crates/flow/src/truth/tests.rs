@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 fn key(n: u64) -> Key {
     let src = (0x0a00_0000 + n as u32).into();
     let addresses = Addresses::V4 { src, dst: [10, 255, 0, 1].into() };
-    Key { addresses, sport: 1000, dport: 7, protocol: 17, port: 0, scope: None }
+    Key { addresses, sport: 1000, dport: 7, protocol: 17, port: 0, scope: None, bottom: false }
 }
 
 /// As an exporter says it that counts one kind of bytes.

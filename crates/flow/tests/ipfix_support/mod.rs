@@ -34,7 +34,7 @@ pub fn record(n: u64, v6: bool, biflow: bool) -> Record {
     let back = Way { packets: n + 2, ip_bytes: 100 * n + 7, frame_bytes: 118 * n + 43, tcp_flags: tcp_flags & 0x12 };
     let back = if biflow { back } else { Way::default() };
     Record {
-        key: Key { addresses, sport, dport, protocol, port: (n % 2) as u8, scope: None },
+        key: Key { addresses, sport, dport, protocol, port: (n % 2) as u8, scope: None, bottom: false },
         ingress: (n % 2) as u8,
         tos: (n % 256) as u8,
         forward: Way { packets: n + 1, ip_bytes: 64 * n + 60, frame_bytes: 82 * n + 78, tcp_flags },
@@ -75,8 +75,9 @@ pub fn any_record(biflow: bool, distinguish: Distinguish) -> impl Strategy<Value
             });
             let back = if biflow { Way { tcp_flags: !flags & 0x1ff, ..back } } else { Way::default() };
             let sport = if icmp { 0 } else { sport };
+            let bottom = distinguish == Distinguish::Label && scope.is_some_and(|label| label & 1 == 1);
             Record {
-                key: Key { addresses, sport, dport, protocol, port: ingress, scope },
+                key: Key { addresses, sport, dport, protocol, port: ingress, scope, bottom },
                 ingress,
                 tos,
                 forward,

@@ -51,7 +51,7 @@ pub fn record(n: u32) -> Record {
     };
     let protocol = if n.is_multiple_of(2) { 6 } else { 17 };
     let port = (n % 3) as u8;
-    let key = Key { addresses, sport: n as u16, dport: 443, protocol, port, scope: None };
+    let key = Key { addresses, sport: n as u16, dport: 443, protocol, port, scope: None, bottom: false };
     let packets = u64::from(n) + 1;
     let forward = Way { packets, ip_bytes: packets * 46, frame_bytes: packets * 60, tcp_flags: 0x12 };
     let (first, last) = (1_000, 2_000);

@@ -78,9 +78,10 @@ pub struct FlowlogArgs {
     /// scale. Without it, all frames count.
     #[arg(long, value_name = "1/N", help_heading = "Flows")]
     pub sample: Option<String>,
-    /// Record more of each flow: least and greatest TTL and packet length, changes of the DSCP, and of TCP the round trips of
-    /// the handshake (with --biflow on), retransmissions and packets out of order. Takes 64 bytes more a flow. JSON has all of
-    /// it, IPFIX and NetFlow v9 have TTL and length.
+    /// Record more of each flow: least and greatest TTL and packet length, changes of the DSCP, MAC addresses, VLAN tags and
+    /// MPLS labels of the first frame, and of TCP the round trips of the handshake (with --biflow on), retransmissions and
+    /// packets out of order. Takes 116 bytes more a flow, with --biflow on 168. JSON has all of it, IPFIX and NetFlow v9 have
+    /// TTL, length, addresses, tags and labels.
     #[arg(long, help_heading = "Flows")]
     pub details: bool,
     /// What distinguishes flows besides their 5-tuple. Default: none.

@@ -128,7 +128,7 @@ pub fn totals() -> Totals {
 pub fn row(n: u8) -> Row {
     let (dport, protocol) = if n.is_multiple_of(3) { (53, 17) } else { (443, 6) };
     let addresses = Addresses::V4 { src: Ipv4Addr::new(192, 0, 2, n), dst: Ipv4Addr::new(198, 51, 100, 1) };
-    let key = Key { addresses, sport: 40_000, dport, protocol, port: 0, scope: None };
+    let key = Key { addresses, sport: 40_000, dport, protocol, port: 0, scope: None, bottom: false };
     let way = Way { packets: 1000 - u64::from(n), ip_bytes: 0, frame_bytes: 1000 + u64::from(n), tcp_flags: 2 };
     let (first, last) = (AT - 5_000_000_000, AT);
     let back = Way::default();

@@ -64,7 +64,7 @@ pub struct Config {
     pub distinguish: Distinguish,
     /// Which frames are counted in flows; empty: all.
     pub sample: String,
-    /// Whether records have details of TTL, lengths, DSCP and TCP.
+    /// Whether records have details of TTL, lengths, DSCP, the link layer and TCP.
     pub details: bool,
     /// Where clients read flows; `off`: nowhere.
     pub listen: String,

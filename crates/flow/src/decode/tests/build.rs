@@ -176,7 +176,7 @@ fn of(key: Key, facts: Facts) -> Ip {
 
 pub fn key4(sport: u16, dport: u16, protocol: u8) -> Key {
     let addresses = Addresses::V4 { src: A4.into(), dst: B4.into() };
-    Key { addresses, sport, dport, protocol, port: 0, scope: None }
+    Key { addresses, sport, dport, protocol, port: 0, scope: None, bottom: false }
 }
 
 pub fn key6(sport: u16, dport: u16, protocol: u8) -> Key {

@@ -177,6 +177,14 @@ fn what_tells_flows_apart() {
         assert_eq!(scope(Distinguish::Vlan, layer, &labels), Some(6));
         assert_eq!(scope(Distinguish::None, layer, &tunnel), None);
         assert_eq!(scope(Distinguish::Vni, layer, &plain()), None);
+        let stack = |labels: &[u32]| {
+            let frame = ether(0x8847, &mpls(labels, &tagged(&plain(), &[(0x8100, 6)])));
+            key(DecodeSpec { distinguish: Distinguish::Label, vxlan: layer, ..DecodeSpec::default() }, &frame)
+        };
+        assert_eq!(
+            [stack(&[7, 8]), stack(&[7])].map(|key| (key.scope, key.bottom)),
+            [(Some(7), false), (Some(7), true)]
+        );
         // A priority tag alone is VLAN 0, which is not the same as no tag.
         assert_eq!(scope(Distinguish::Vlan, layer, &tagged(&plain(), &tags[..1])), Some(0));
         assert_eq!(scope(Distinguish::Vlan, layer, &plain()), None);

@@ -25,6 +25,7 @@ fn row(n: u8) -> Row {
         protocol: 6,
         port: 0,
         scope: None,
+        bottom: false,
     };
     let (first, last) = (AT - u64::from(n) * 1_000_000_000, AT);
     let record =
