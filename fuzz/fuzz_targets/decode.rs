@@ -3,7 +3,7 @@
 
 use flow::{
     decode::{DecodeSpec, Decoded, Decoder, Layer},
-    Distinguish, Facts, Key, Key4, Key6,
+    Distinguish, Facts, Key, Key4, Key6, Link, PacketDetails, MOST_LABELS, MOST_TAGS,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -49,6 +49,12 @@ fuzz_target!(|data: &[u8]| {
     } else {
         assert!(ip(uniflow, frame).is_none());
     }
+    // Its link layer, and the details of any part of it as a packet.
+    let link = Link::read(frame);
+    assert!(link.tags().len() <= MOST_TAGS && link.labels().len() <= MOST_LABELS);
+    assert_eq!(serde_json::from_str::<Link>(&serde_json::to_string(&link).unwrap()).unwrap(), link);
+    let (_, packet) = Decoder::new(spec).decode_with_packet(frame, frame.len() as u32, port);
+    let _ = PacketDetails::read(frame, packet);
     // A tag before the first changes nothing but the VLAN; a fifth is one too many.
     if frame.len() >= 14 && ![[0x81, 0], [0x88, 0xa8], [0x91, 0]].contains(&[frame[12], frame[13]]) {
         let tagged = [&frame[..12], &[0x81, 0, 0, 0], &frame[12..]].concat();

@@ -2,7 +2,7 @@
 //! the records, as IPFIX and as NetFlow v9.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::{
     logger::{directory, records},
     made::{netflow, nfcapd, wait_for_rest},
-    support::{exclusive, require, run, tester::BINARY, Needs, Netns},
+    support::{exclusive, require, run, tester::BINARY, Needs, Netns, Process},
 };
 
 /// Where the collectors listen: nfcapd and `netflow` for IPFIX, then for NetFlow v9.
@@ -38,8 +38,8 @@ fn capture(dir: &Path) -> PathBuf {
     file
 }
 
-/// The first frame of each flow as tshark reads it.
-fn by_tshark(capture: &Path) -> Flows {
+/// The frames as tshark reads them, with the source port of the innermost packet.
+fn frames(capture: &Path) -> Vec<(u64, Seen)> {
     let tag = |name: &'static str| ["id", "priority", "dei"].map(|field| format!("{name}.{field}"));
     let label = ["mpls.label", "mpls.exp", "mpls.bottom"].map(str::to_owned);
     let first = ["frame.protocols", "udp.srcport", "eth.src", "eth.dst"].map(str::to_owned);
@@ -47,8 +47,8 @@ fn by_tshark(capture: &Path) -> Flows {
     let mut argv = vec!["tshark", "-n", "-r", capture.to_str().unwrap(), "-T", "fields"];
     argv.extend(["-E", "separator=;", "-E", "occurrence=a", "-E", "aggregator=,"]);
     fields.iter().for_each(|field| argv.extend(["-e", field]));
-    let mut flows = Flows::new();
-    for line in run(&argv).lines() {
+    let text = run(&argv);
+    let frame = |line: &str| {
         let values: Vec<Vec<&str>> =
             line.split(';').map(|v| v.split(',').filter(|v| !v.is_empty()).collect()).collect();
         let numbers = |i: usize| values[i].iter().map(|text| text.parse::<u64>().unwrap());
@@ -62,7 +62,17 @@ fn by_tshark(capture: &Path) -> Flows {
         if values[0][0].contains("vxlan") {
             seen.tags.clear();
         }
-        flows.entry(numbers(1).next_back().unwrap()).or_insert(seen);
+        let port = numbers(1).next_back().unwrap();
+        (port, seen)
+    };
+    text.lines().map(frame).collect()
+}
+
+/// The first frame of each flow.
+fn by_tshark(capture: &Path) -> Flows {
+    let mut flows = Flows::new();
+    for (port, seen) in frames(capture) {
+        flows.entry(port).or_insert(seen);
     }
     flows
 }
@@ -161,30 +171,46 @@ fn the_link_layer_is_that_of_tshark_and_others_read_it() {
     }
 }
 
+/// Source ports, and what tells their flows apart.
+fn told_apart(netns: &Netns, collector: &Process, capture: &Path, by: &str, field: &str) -> BTreeSet<(u64, u64)> {
+    let before = collector.output().lines().count();
+    let (input, url) = (format!("pcap:rx={}", capture.display()), format!("udp://127.0.0.1:{}", PORTS[1].0));
+    let mut argv = vec![BINARY, "flowlog", "--quiet", "--port", &input, "--once", "--listen", "off", "--flows", "1k"];
+    argv.extend(["--memory", "no-hugepages", "--vxlan", "inner", "--distinguish", by, "--ipfix", &url]);
+    netns.run(&argv);
+    wait_for_rest(netns, PORTS[1].1);
+    let text = collector.output();
+    let read = text.lines().skip(before).filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    read.filter_map(|record| Some((record[IPFIX[0]].as_u64()?, record[field].as_u64()?))).collect()
+}
+
 #[test]
-fn a_label_that_tells_flows_apart_says_whether_it_is_the_last() {
+fn another_program_reads_what_tells_flows_apart() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
     let (netns, dir) = (Netns::new(), directory());
     netns.ip("link set lo up");
     let capture = capture(dir.path());
     let collector = netflow(&netns, dir.path(), PORTS[1]);
-    let (input, url) = (format!("pcap:rx={}", capture.display()), format!("udp://127.0.0.1:{}", PORTS[1].0));
-    let mut argv = vec![BINARY, "flowlog", "--quiet", "--port", &input, "--once", "--listen", "off", "--flows", "1k"];
-    argv.extend(["--memory", "no-hugepages", "--distinguish", "label", "--ipfix", &url]);
-    netns.run(&argv);
-    wait_for_rest(&netns, PORTS[1].1);
-    let text = collector.output();
-    let read = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let label = |record: Value| Some((record[IPFIX[0]].as_u64()?, record[IPFIX[4]].as_u64()?));
-    // As tshark has them, without the traffic class; flow 1006 has two labels.
-    let mut got: Vec<_> = read.filter_map(label).collect();
-    got.sort_unstable();
+    let frames = frames(&capture);
+    // The first tag that is one: of VLAN 0 alone, that.
+    let vlan = |tags: &[[u64; 3]]| {
+        let vlans = tags.iter().map(|tag| tag[0]);
+        vlans.clone().find(|vlan| *vlan > 0).or_else(|| vlans.clone().next())
+    };
+    let mut want: BTreeSet<_> = frames.iter().filter_map(|(port, seen)| Some((*port, vlan(&seen.tags)?))).collect();
+    assert!(want.len() > 12 && want.contains(&(1002, 0)), "{want:?}");
+    // The tag of the frame in the tunnel: no other stands before it.
+    want.insert((1011, 9));
+    assert_eq!(told_apart(&netns, &collector, &capture, "vlan", "vlanId"), want);
+    // The top label, and whether it is the last; its traffic class differs from packet to packet.
     let top = |seen: &Seen| seen.labels.first().map(|[label, _, last]| label << 4 | last);
-    let mut want: Vec<_> = by_tshark(&capture).iter().filter_map(|(port, seen)| Some((*port, top(seen)?))).collect();
-    want.push((1006, 79 << 4 | 1));
-    want.sort_unstable();
-    assert_eq!(got, want);
+    let want: BTreeSet<_> = frames.iter().filter_map(|(port, seen)| Some((*port, top(seen)?))).collect();
+    assert!(want.contains(&(1006, 79 << 4 | 1)) && want.contains(&(1007, 0)), "{want:?}");
+    assert_eq!(told_apart(&netns, &collector, &capture, "label", IPFIX[4]), want);
+    // VXLAN, and its network.
+    let want = BTreeSet::from([(1011, 1 << 56 | 9)]);
+    assert_eq!(told_apart(&netns, &collector, &capture, "vni", "layer2SegmentId"), want);
 }
 
 /// Names of the fields of a record: the source port, both addresses, the outer VLAN, the top label, and what the names of the
