@@ -2,8 +2,8 @@
 //! is given up.
 //!
 //! Searches, the tests besides the throughput, the confirmation of a throughput and the scores of a flow logger go by it. A
-//! trial that breaks a validity rule is *invalid*: it is discarded and repeated. Every limit and every sentence about
-//! giving up stands here.
+//! trial that breaks a validity rule is *invalid*: it is discarded and repeated. The sentences about giving up stand here.
+//! The search by slices and the rounds of the address tests count their own invalid trials.
 
 use std::fmt;
 
