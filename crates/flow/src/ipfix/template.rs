@@ -63,7 +63,7 @@ pub(super) struct Shape {
     pub labels: bool,
 }
 
-/// Forms by tags and labels: see [`Shape::link`].
+/// Forms by tags and labels: none, one, or more tags, each without and with labels.
 const LINKS: usize = 6;
 /// The first template ID of forms with tags or labels, and the distance of their kinds.
 const LINKED: u16 = 1024;
