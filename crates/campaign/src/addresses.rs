@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use failure::{Failure, Stop};
 use measure::{
     addresses::{AddressSearch, Addresses, End, RoundRecord, RoundVerdict},
+    attempts::Budget,
     label::{self, LabelFacts},
     plan::{AddressesPlan, Test, ValidPlan},
     procedure::{Found, TestOutcome},
@@ -89,13 +90,15 @@ impl Rounds<'_> {
         let residual = trust.residual.max(Duration::from_millis(20));
         let mut search = AddressSearch::new(goal, trust.max_repeats)
             .ok_or_else(|| Failure::usage("addresses: no round is possible: the highest rate is below 1 frame/s"))?;
-        let (since, most) = (Instant::now(), self.controller.plan.time_of_a_test());
-        let mut late = false;
+        let most = self.controller.plan.time_of_a_test();
+        let mut budget = Budget::new("test_timeout", most.as_secs_f64(), 0.0);
+        let mut late = None;
         while let Some(round) = search.wanted() {
-            if since.elapsed() >= most {
-                late = true;
+            late = budget.used_up();
+            if late.is_some() {
                 break;
             }
+            let since = Instant::now();
             let n = round.addresses as f64;
             let least = Duration::from_secs_f64((n / round.learning_fps.get() + n / test_fps.get()).min(1e9));
             self.check(round.addresses, least)?;
@@ -111,15 +114,13 @@ impl Rounds<'_> {
             let Some((counts, disturbed)) = counted else { break };
             self.check(round.addresses, begun.elapsed())?;
             search.report(RoundRecord::judge(round, counts, disturbed));
+            budget.spend_s(since.elapsed().as_secs_f64());
         }
         let (found, ended) = (search.found(), search.ended());
         if test == Test::AddressCaching && ended.is_some() {
             self.capacity = found.addresses;
         }
-        let late = late.then(|| {
-            let (rounds, most) = (found.rounds.len(), most.as_secs_f64());
-            format!("did not end within test_timeout = {most} s: {rounds} rounds until then")
-        });
+        let late = late.map(|why| format!("{why}: {} rounds until then", found.rounds.len()));
         Ok(self.answer(test, found, ended, late))
     }
 

@@ -2,7 +2,7 @@
 
 use failure::Failure;
 use measure::{
-    attempts::{Confirmation, GivenUp, Ruling, STEPS_DOWN, TESTER_STEP},
+    attempts::{Budget, Confirmation, GivenUp, Lowering, Ruling, STEPS_DOWN},
     plan::Method,
     result::Outcome,
     search::Answer,
@@ -34,18 +34,18 @@ impl<T: Testbed> Controller<'_, T> {
         let duration_s = plan.latency.duration.as_secs_f64();
         let max_repeats = plan.trust.max_repeats;
         let waits_s = (plan.trust.residual + plan.trust.settle).as_secs_f64();
-        let (most_s, mut spent_s) = (plan.time_of_a_test().as_secs_f64(), 0.0);
-        let mut load = found;
-        for step in 0..=STEPS_DOWN {
+        let mut budget = Budget::new("test_timeout", plan.time_of_a_test().as_secs_f64(), waits_s);
+        let mut lowering = Lowering::new(found);
+        while let Some(load) = lowering.load() {
             let spec = TrialSpec::steady(at.size, load, duration_s, Purpose::AtThroughput);
             let by_slices = self.by_slices();
             let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), by_slices, ..spec };
             let tester_limited = answer.outcome == Outcome::TesterLimited;
             let mut attempts = Confirmation::new(max_repeats, answer.placement, tester_limited);
             let valid = loop {
-                if spent_s >= most_s {
-                    notes.push(format!("no latency: not measured within test_timeout = {most_s} s"));
-                    if step > 0 && !goals && answer.outcome != Outcome::TesterLimited {
+                if let Some(why) = budget.used_up() {
+                    notes.push(format!("no latency: {why}"));
+                    if lowering.is_lowered() && !goals && answer.outcome != Outcome::TesterLimited {
                         // A trial lost frames at what the search found, and none has passed below it.
                         (answer.outcome, answer.throughput) = (Outcome::Inconclusive, None);
                     }
@@ -55,7 +55,7 @@ impl<T: Testbed> Controller<'_, T> {
                 line.load = Some(load);
                 let attempt = attempts.attempt();
                 let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
-                spent_s += trial.real_duration_s.max(0.0) + waits_s;
+                budget.spend(&trial);
                 if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
                     // The answer of the search stands. This trial does not describe the device: a link was down.
                     answer.outcome = Outcome::Interrupted;
@@ -80,7 +80,7 @@ impl<T: Testbed> Controller<'_, T> {
                     return Ok(None);
                 }
                 // "At least" less than was claimed: the tester holds it for a moment, and not for this long.
-                load = Fps::from_raw(load.get() * TESTER_STEP);
+                lowering.after_shortfall();
                 continue;
             };
             let loss = match trial.evidence.as_ref().filter(|_| by_slices) {
@@ -88,11 +88,11 @@ impl<T: Testbed> Controller<'_, T> {
                 _ => trial.loss_ratio(),
             };
             if goals || loss <= tolerated.get() {
-                if step > 0 && answer.outcome == Outcome::TesterLimited {
+                if lowering.is_lowered() && answer.outcome == Outcome::TesterLimited {
                     notes.push(format!(
                         "lowered from {found}: the tester does not offer that for {duration_s} s without a break"
                     ));
-                } else if step > 0 {
+                } else if lowering.is_lowered() {
                     notes.push(format!(
                         "lowered from {found}: trials of {duration_s} s, longer than the search's, lost frames above"
                     ));
@@ -104,7 +104,7 @@ impl<T: Testbed> Controller<'_, T> {
             if answer.outcome != Outcome::Found {
                 answer.outcome = Outcome::Found;
             }
-            load = Fps::from_raw(load.get() * (1.0 - precision));
+            lowering.after_loss(precision);
         }
         if answer.outcome == Outcome::TesterLimited {
             notes.push(format!("no latency: the tester offers neither {found} nor half of it for {duration_s} s"));

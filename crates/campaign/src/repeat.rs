@@ -4,10 +4,10 @@ use std::time::{Instant, SystemTime};
 
 use failure::{Exit, Failure, Stop};
 use measure::{
+    attempts::Streak,
     plan::{Test, ValidPlan},
     repeat::{self, RepeatResult, REPEAT_SCHEMA},
     result::RunResult,
-    sim::SimSetup,
     standing,
 };
 use rig::Device;
@@ -78,12 +78,12 @@ pub fn run(
 ) -> Result<Repeated, Failure> {
     check(plan, runs)?;
     let begun = (Instant::now(), SystemTime::now());
-    let (mut exit, mut made, mut failures) = (Exit::Passed, Vec::new(), 0);
+    let (mut exit, mut made, mut failures) = (Exit::Passed, Vec::new(), Streak::new(FAILURES));
     for number in 1..=runs {
         view.begins(number, runs);
         let answer = launcher.run(&numbered(job, device, number), stop);
         exit = worst_exit(exit, answer.exit());
-        failures = if answer.result.is_some() { 0 } else { failures + 1 };
+        let hopeless = failures.see(answer.result.is_none());
         if let Some(result) = answer.result {
             view.measured(number, runs, &result);
             let trials = if made.len() < WITH_TRIALS { result.trials } else { Vec::new() };
@@ -96,7 +96,7 @@ pub fn run(
         if stop.requested() {
             exit = Exit::Stopped;
         }
-        if matches!(exit, Exit::Stopped | Exit::Usage | Exit::Machine) || failures >= FAILURES {
+        if matches!(exit, Exit::Stopped | Exit::Usage | Exit::Machine) || hopeless {
             // What is wrong with the command or the machine is wrong for the next run, too.
             break;
         }
@@ -116,12 +116,11 @@ pub fn run(
     Ok(Repeated { exit, result: Some(result).filter(|r| !r.runs.is_empty()) })
 }
 
-/// The job of one run. A simulated device gets the next seed: with the same seed every run would be the same.
+/// The job of one run.
 fn numbered(job: &Job, device: &Device, number: u32) -> Job {
     let mut job = job.clone();
-    if let Device::Simulated(setup) = device {
-        let seed = setup.seed.wrapping_add(u64::from(number) - 1);
-        job.device.dut = Some(SimSetup { seed, ..setup.clone() }.to_string());
+    if let Some(dut) = device.in_run(number) {
+        job.device.dut = Some(dut);
     }
     job
 }

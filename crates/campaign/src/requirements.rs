@@ -9,7 +9,7 @@ use units::Load;
 
 /// What a plan needs of the testbed, in words.
 pub fn describe(plan: &Plan) -> String {
-    let function = plan.dut.function.as_deref().unwrap_or("l3");
+    let function = Device::built_in_of(plan);
     let ports = match plan.needs.ports {
         _ if plan.tests_addresses() => "three ports of a bridge".to_owned(),
         Some(n) if n != 2 => format!("two ports (its document has {n})"),

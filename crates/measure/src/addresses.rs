@@ -7,8 +7,11 @@
 
 use units::Fps;
 
-use crate::bisection::{is_narrow, middle, Bracket};
 pub use crate::schema::found::addresses::{Addresses, Round, RoundCounts, RoundRecord, RoundVerdict};
+use crate::{
+    attempts::{Streak, ROUNDS},
+    bisection::{is_narrow, middle, Bracket},
+};
 
 impl RoundRecord {
     /// Judges a round. `disturbed` says what disturbed the tester, if something did: a loss is then no evidence.
@@ -69,8 +72,6 @@ pub enum End {
 
 /// The least rate of a learning-rate search: RFC 2889 §5.7.2 calls for as low as 50 frames/s "or even less".
 const LEAST_FPS: f64 = 1.0;
-/// Halvings of any range there is, with rounds to spare.
-const MOST_ROUNDS: u32 = 200;
 
 /// The binary search of RFC 2889 §5.7.3, over addresses or over rates.
 ///
@@ -81,9 +82,9 @@ pub struct AddressSearch {
     /// Of addresses, or of frames/s.
     bounds: Bracket,
     at: f64,
-    invalid: u32,
-    max_repeats: u32,
-    asked: u32,
+    /// Rounds in a row that could not be trusted, and rounds in all.
+    invalid: Streak,
+    rounds: Streak,
     end: Option<End>,
     found: Addresses,
 }
@@ -105,14 +106,12 @@ impl AddressSearch {
         }
         let at = initial.clamp(least, most);
         let found = Addresses::default();
-        Some(Self { goal, bounds: Bracket::default(), at, invalid: 0, max_repeats, asked: 0, end: None, found })
+        let (invalid, rounds) = (Streak::new(max_repeats.saturating_add(1)), Streak::new(ROUNDS));
+        Some(Self { goal, bounds: Bracket::default(), at, invalid, rounds, end: None, found })
     }
 
     /// The round wanted now; `None` when the search has ended.
     pub fn wanted(&mut self) -> Option<Round> {
-        if self.end.is_none() && self.asked >= MOST_ROUNDS {
-            self.end = Some(End::Inconclusive);
-        }
         if self.end.is_some() {
             return None;
         }
@@ -125,21 +124,20 @@ impl AddressSearch {
     /// Tells what the round gave.
     pub fn report(&mut self, record: RoundRecord) {
         let verdict = record.verdict;
-        self.asked += 1;
         self.found.rounds.push(record);
         match verdict {
-            RoundVerdict::Invalid => {
-                self.invalid += 1;
-                if self.invalid > self.max_repeats {
-                    self.end = Some(End::Inconclusive);
-                }
-                return;
-            }
+            RoundVerdict::Invalid => {}
             RoundVerdict::Held => self.bounds.report(self.at, true),
             RoundVerdict::Overflowed => self.bounds.report(self.at, false),
         }
-        self.invalid = 0;
-        self.settle();
+        let untrusted = self.invalid.see(verdict == RoundVerdict::Invalid);
+        if verdict != RoundVerdict::Invalid {
+            self.settle();
+        }
+        let over = self.rounds.see(true);
+        if self.end.is_none() && (untrusted || over) {
+            self.end = Some(End::Inconclusive);
+        }
     }
 
     /// Where the next round is, or how it ends.

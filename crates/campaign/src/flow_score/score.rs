@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use failure::{Failure, Stop};
 use flow::truth::{Difference, Expected, Score};
 use measure::{
-    attempts::{GivenUp, SCORES},
+    attempts::{Ruling, ScoreAttempts},
     bisection::Descent,
     plan::{Direction, Plan, Traffic},
     result::Standing,
@@ -212,36 +212,33 @@ impl<'a> FlowScore<'a> {
         let mut search = Descent::new(lower, upper, precision);
         let (mut unsure, mut stopped, mut limited) = (None, false, false);
         'rates: while let Some(rate) = search.next() {
-            let mut held = false;
-            for attempt in 1..=SCORES {
+            let mut attempts = ScoreAttempts::default();
+            loop {
                 let load = Fps::from_raw(rate * per_flow);
-                let Some(score_held) = self.trial(self.spec.at_rate(rate), load, attempt)? else {
+                let Some(held) = self.trial(self.spec.at_rate(rate), load, attempts.attempt())? else {
                     stopped = true;
                     break 'rates;
                 };
-                held = score_held;
-                unsure = self
-                    .last
-                    .clone()
-                    .filter(|(standing, _)| *standing == Standing::NotTrustworthy)
-                    .map(|(_, text)| text);
-                if unsure.is_none() {
-                    break;
+                match attempts.rule(self.unsure(), self.beyond) {
+                    Ruling::Repeat => {}
+                    Ruling::Counts => break search.report(held),
+                    Ruling::BeyondTester { .. } => {
+                        // The logger never saw this rate, so the rate is not a bound of the logger.
+                        limited = true;
+                        break search.report(false);
+                    }
+                    Ruling::GiveUp(why) => {
+                        unsure = Some(why.to_string());
+                        break 'rates;
+                    }
                 }
             }
-            if unsure.is_some() && self.beyond {
-                // The logger never saw this rate, so the rate is not a bound of the logger.
-                (limited, unsure) = (true, None);
-            } else if unsure.is_some() {
-                break;
-            }
-            search.report(held);
         }
         let (held, not_held) = (search.bounds().passed(), search.bounds().failed());
         let highest = Highest { held_per_s: held, not_held_per_s: not_held };
         let (standing, text) = match (stopped, unsure, held, not_held) {
             (true, ..) => (Standing::Stopped, "stopped before the end".to_owned()),
-            (_, Some(last), ..) => (Standing::NotTrustworthy, GivenUp::Unscored { last }.to_string()),
+            (_, Some(why), ..) => (Standing::NotTrustworthy, why),
             (_, _, Some(_), None) => (
                 Standing::NotDeviceLimit,
                 "the logger holds the highest rate tried; it may hold more (--upper)".to_owned(),
@@ -257,6 +254,12 @@ impl<'a> FlowScore<'a> {
             (_, _, None, _) => (Standing::CriterionMissed, "no rate tried was held (--lower)".to_owned()),
         };
         Ok((standing, self.result(Some(highest), text)))
+    }
+
+    /// Why the last score says nothing about the logger, if so.
+    fn unsure(&self) -> Option<&str> {
+        let (standing, text) = self.last.as_ref()?;
+        (*standing == Standing::NotTrustworthy).then_some(text)
     }
 
     /// What both ports send in the next trial, and the stream of the flows.

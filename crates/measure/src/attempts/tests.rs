@@ -1,9 +1,9 @@
 //! When trials are repeated and when something is given up.
 
-use units::FrameSize;
+use units::{Fps, FrameSize};
 
 use super::*;
-use crate::schema::trial::{Purpose, TrialSpec, Violation};
+use crate::schema::trial::{Purpose, Rule, TrialRecord, TrialSpec, Violation};
 
 /// A trial of a simulated device that broke these rules.
 fn trial(rules: &[Rule]) -> TrialRecord {
@@ -66,6 +66,9 @@ fn a_slice_trial_that_was_short_or_unclear_is_repeated_within_its_bound() {
     let rulings: Vec<Ruling> = (0..3).map(|_| attempts.unclear(&trial(&[]))).collect();
     let given_up = GivenUp::Unclear { trials: 3, load: Fps::from_raw(1e6) };
     assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, Ruling::GiveUp(given_up)]);
+    let mut attempts = Attempts::new(1000);
+    let given_up = (1..).find(|_| attempts.unclear(&trial(&[])) != Ruling::Repeat);
+    assert_eq!(given_up, Some(UNCLEAR));
     // Both count against the one bound.
     let mut attempts = Attempts::new(1);
     assert_eq!(attempts.short(Fps::from_raw(7e5)), Ruling::Repeat);
@@ -120,6 +123,87 @@ fn a_confirmation_ends() {
     silent.directions[0].received = 0;
     let gone = GivenUp::GoneAfterSearch { trials: SILENT_CHECKS, duration_s, last: silent.number };
     assert_eq!(until_end(new(false), &silent), (SILENT_CHECKS, Ruling::GiveUp(gone)));
+}
+
+#[test]
+fn a_row_ends_with_anything_else() {
+    let mut row = Streak::new(2);
+    assert!(!row.is_enough() && !row.see(true) && !row.see(false) && !row.see(true) && row.see(true));
+    assert_eq!((row.length(), row.is_enough()), (2, true));
+    assert!(row.see(true), "more than enough");
+    assert!(!row.see(false) && row.length() == 0);
+    let mut endless = Streak::new(u32::MAX);
+    assert!((0..1000).all(|_| !endless.see(true)));
+}
+
+#[test]
+fn a_budget_counts_trials_and_the_waits_around_them() {
+    let one = trial(&[]);
+    let mut budget = Budget::new("search.timeout", 10.0, 1.5);
+    (0..3).for_each(|_| budget.spend(&one));
+    assert_eq!(budget.used_up(), None, "3 x 2.5 s");
+    let mut drained = one.clone();
+    drained.spec.drain_s = 0.1;
+    let mut other = budget;
+    other.spend(&one);
+    assert_eq!(other.used_up(), Some(GivenUp::TooLong { key: "search.timeout", most_s: 10.0 }));
+    budget.spend_s(2.3);
+    assert_eq!(budget.used_up(), None);
+    let mut waited = Budget::new("test_timeout", 2.55, 1.5);
+    waited.spend(&one);
+    assert_eq!(waited.used_up(), None);
+    let mut waited = Budget::new("test_timeout", 2.55, 1.5);
+    waited.spend(&drained);
+    assert!(waited.used_up().is_some(), "the wait for late frames counts");
+    let mut few = Budget::new("search.timeout", 10.0, 0.0).with_trials(2);
+    few.spend(&trial(&[Rule::Stalled]));
+    assert_eq!(few.used_up(), None);
+    few.spend(&one);
+    assert_eq!(few.used_up(), Some(GivenUp::TooManyTrials { most: 2 }));
+    let mut backwards = one;
+    backwards.real_duration_s = -5.0;
+    let mut budget = Budget::new("search.timeout", 1.0, 1.0);
+    budget.spend(&backwards);
+    assert!(budget.used_up().is_some(), "a clock that steps gives no time back");
+}
+
+#[test]
+fn what_a_tester_cannot_offer_is_asked_for_less() {
+    let next = |offered: f64| within_tester(Fps::from_raw(1e6), Fps::from_raw(offered), 0.01).get();
+    assert_eq!([next(8e5), next(999_999.0), next(0.0), next(2e6)], [744_000.0, 929_999.0, 990_000.0, 990_000.0]);
+}
+
+#[test]
+fn a_throughput_is_lowered_so_often() {
+    let mut lowering = Lowering::new(Fps::from_raw(1000.0));
+    assert!(!lowering.is_lowered());
+    lowering.after_loss(0.01);
+    assert_eq!((lowering.load().map(Fps::get), lowering.is_lowered()), (Some(990.0), true));
+    lowering.after_shortfall();
+    assert_eq!(lowering.load().map(Fps::get), Some(891.0));
+    let more = std::iter::from_fn(|| {
+        lowering.after_loss(0.01);
+        lowering.load()
+    });
+    assert_eq!(more.count() as u32, STEPS_DOWN - 2);
+}
+
+#[test]
+fn a_score_that_says_nothing_is_made_again() {
+    let mut attempts = ScoreAttempts::default();
+    assert_eq!((attempts.attempt(), attempts.rule(None, true)), (1, Ruling::Counts));
+    let three = |beyond| {
+        let mut attempts = ScoreAttempts::default();
+        [1, 2, 3].map(|n| {
+            assert_eq!(attempts.attempt(), n);
+            attempts.rule(Some("late"), beyond)
+        })
+    };
+    let [first, second, third] = three(false);
+    assert_eq!([first, second], [Ruling::Repeat, Ruling::Repeat]);
+    assert_eq!(third, Ruling::GiveUp(GivenUp::Unscored { last: "late".to_owned() }));
+    let beyond = Ruling::BeyondTester { most_offered: Fps::ZERO, disturbed: false };
+    assert_eq!(three(true), [Ruling::Repeat, Ruling::Repeat, beyond]);
 }
 
 #[test]

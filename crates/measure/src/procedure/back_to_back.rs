@@ -8,6 +8,7 @@ use super::{
     steps::{self, Want},
 };
 use crate::{
+    bisection::middle,
     plan::BackToBackPlan,
     result::Outcome,
     schema::{
@@ -150,9 +151,9 @@ impl steps::Steps for Steps {
 
     /// A tester that is away for a moment cannot send long bursts, and may send shorter ones.
     fn beyond(&mut self, _most: Fps) -> bool {
-        let (step, best) = (self.found.step_frames, self.search.best().map_or(0, |b| b.get() as u64));
+        let (step, best) = (self.found.step_frames, self.search.best().map_or(0.0, |b| b.get()));
         // Half way back to the longest that passed.
-        let shorter = (best + self.asked.saturating_sub(best) / 2) / step * step;
+        let shorter = middle(best, (self.asked as f64).max(best)) as u64 / step * step;
         if shorter == 0 {
             return false;
         }

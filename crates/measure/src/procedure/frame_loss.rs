@@ -8,7 +8,7 @@ use super::{
     steps::{self, Want},
 };
 use crate::{
-    attempts::LOADS_IN_A_ROW,
+    attempts::{Streak, LOADS_IN_A_ROW},
     plan::FrameLossPlan,
     schema::{
         found::{Found, FrameLoss, LossPoint, NoPoint},
@@ -27,7 +27,7 @@ pub(super) struct Steps {
     at: u32,
     lossless_run: u32,
     /// Loads in a row without a valid trial.
-    invalid_run: u32,
+    without: Streak,
     found: FrameLoss,
 }
 
@@ -41,7 +41,7 @@ impl Steps {
             max: setting.max,
             at: 0,
             lossless_run: 0,
-            invalid_run: 0,
+            without: Streak::new(LOADS_IN_A_ROW),
             found: FrameLoss { theoretical_fps, ..FrameLoss::default() },
         }
     }
@@ -65,7 +65,7 @@ impl Steps {
         let missing = &self.found.without_figure;
         let last = missing.last()?;
         let loads: Vec<String> = missing.iter().map(|p| format!("{:.2}", p.percent)).collect();
-        let rest = match (self.invalid_run >= LOADS_IN_A_ROW, self.found.points.len()) {
+        let rest = match (self.without.is_enough(), self.found.points.len()) {
             (true, _) => format!("; loads below were not tried after {LOADS_IN_A_ROW} in a row"),
             (false, 0) => String::new(),
             (false, n) => format!("; {n} other loads have one"),
@@ -111,7 +111,7 @@ impl Steps {
 
 impl steps::Steps for Steps {
     fn next(&mut self) -> Want {
-        let over = self.lossless_run >= 2 || self.invalid_run >= LOADS_IN_A_ROW;
+        let over = self.lossless_run >= 2 || self.without.is_enough();
         while let Some(share) = self.share(self.at).filter(|_| !over) {
             let load = self.load(share);
             // A rounding above the highest load is none.
@@ -134,7 +134,7 @@ impl steps::Steps for Steps {
             trial: trial.number,
         });
         self.lossless_run = if trial.lost() == 0 { self.lossless_run + 1 } else { 0 };
-        self.invalid_run = 0;
+        self.without.see(false);
         self.at += 1;
     }
 
@@ -144,7 +144,8 @@ impl steps::Steps for Steps {
             let (percent, reason) = (self.percent(load_fps), why.to_owned());
             self.found.without_figure.push(NoPoint { load_fps, percent, reason });
         }
-        (self.lossless_run, self.invalid_run) = (0, self.invalid_run + 1);
+        self.lossless_run = 0;
+        self.without.see(true);
         self.at += 1;
         true
     }

@@ -8,7 +8,7 @@ use super::{
     steps::{Steps, Want},
 };
 use crate::{
-    attempts::{broken, Attempts, GivenUp, Ruling},
+    attempts::{broken, Attempts, Budget, GivenUp, Ruling, Streak},
     schema::{
         found::Found,
         outcome::TestOutcome,
@@ -55,12 +55,11 @@ pub struct Procedure {
     ended: Option<(TestOutcome, Option<String>)>,
     /// Placement of the cores that trials have to be in; settled by the first.
     home: Option<u32>,
-    timeout_s: f64,
-    overhead_s: f64,
-    spent_s: f64,
+    budget: Budget,
     /// At the pending trial.
     attempts: Attempts,
-    silent: u32,
+    /// Valid trials in a row without a received frame.
+    silent: Streak,
     trials: Vec<u32>,
     invalid: u32,
 }
@@ -68,15 +67,13 @@ pub struct Procedure {
 impl Procedure {
     pub(super) fn new(setting: &Setting, steps: Box<dyn Steps>) -> Self {
         Self {
+            silent: Streak::new(steps.patience()),
             steps,
             pending: None,
             ended: None,
             home: setting.placement,
             attempts: Attempts::new(setting.max_repeats),
-            timeout_s: setting.timeout_s,
-            overhead_s: setting.overhead_s,
-            spent_s: 0.0,
-            silent: 0,
+            budget: Budget::new("test_timeout", setting.timeout_s, setting.overhead_s),
             trials: Vec::new(),
             invalid: 0,
         }
@@ -94,8 +91,8 @@ impl Procedure {
                 self.steps.next()
             }
         };
-        if !matches!(want, Want::End(..)) && self.spent_s >= self.timeout_s {
-            self.end(TestOutcome::Inconclusive, GivenUp::TooLong { key: "test_timeout", most_s: self.timeout_s });
+        if let Some(why) = self.budget.used_up().filter(|_| !matches!(want, Want::End(..))) {
+            self.end(TestOutcome::Inconclusive, why);
             return Ask::Done;
         }
         let ask = match &want {
@@ -116,7 +113,7 @@ impl Procedure {
             Some(Want::Trial(spec) | Want::Event(spec, _)) if *spec == trial.spec => *spec,
             _ => return,
         };
-        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s + spec.drain_s;
+        self.budget.spend(trial);
         match self.attempts.rule(trial, self.home) {
             Ruling::Counts => {}
             other => return self.discard(&spec, trial, other),
@@ -124,10 +121,9 @@ impl Procedure {
         self.home = self.home.or(trial.interference.placement);
         self.pending = None;
         self.trials.push(trial.number);
-        self.silent = if trial.received() == 0 { self.silent + 1 } else { 0 };
         self.steps.verdict(trial);
-        if self.silent >= self.steps.patience() {
-            self.end(TestOutcome::NoTraffic, GivenUp::Silent { trials: self.silent });
+        if self.silent.see(trial.received() == 0) {
+            self.end(TestOutcome::NoTraffic, GivenUp::Silent { trials: self.silent.length() });
         }
     }
 

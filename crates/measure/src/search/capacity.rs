@@ -17,7 +17,8 @@ use super::{
     step::{same_trial, Answer, Search, Step},
 };
 use crate::{
-    attempts::{broken, GivenUp},
+    attempts::{within_tester, Attempts, Budget, GivenUp, Ruling, Streak, LOADS_IN_A_ROW},
+    bisection::middle,
     schema::{
         evidence::{Saturation, SliceEvidence},
         outcome::Outcome,
@@ -48,8 +49,6 @@ const FILLING_MOST: f64 = 2.0;
 const BELOW: f64 = 0.002;
 /// Trials at a load below of which one may fail.
 const TRIES: u32 = 2;
-/// Trials in a row that say nothing, after which the search ends with what it has.
-const UNCLEAR: u32 = 8;
 /// Standard error of a rate at which a device was not busy throughout, as a share.
 const ROUGHLY: f64 = 0.03;
 /// Rates at two overloads that differ by more: the device degrades in overload.
@@ -135,11 +134,14 @@ pub struct CapacitySearch {
     /// Loads above the rate that passed, since the tester offered less.
     short: usize,
     tries: u32,
+    /// Trials in a row that do not describe their load, or are invalid.
+    attempts: Attempts,
     unclear: u32,
+    /// Loads in a row that the tester never offered for its own gaps.
+    disturbed: Streak,
+    budget: Budget,
     trials: Vec<u32>,
-    made: u32,
     invalid: u32,
-    spent_s: f64,
     clean_s: f64,
     aside_s: f64,
     /// Trials are so many times longer, since a buffer takes the excess of the usual ones.
@@ -153,6 +155,9 @@ impl CapacitySearch {
     pub fn new(config: SearchConfig) -> Self {
         let expected = config.upper.get();
         Self {
+            attempts: Attempts::new(config.max_repeats),
+            disturbed: Streak::new(LOADS_IN_A_ROW),
+            budget: config.budget(),
             config,
             pending: None,
             done: None,
@@ -172,9 +177,7 @@ impl CapacitySearch {
             tries: 0,
             unclear: 0,
             trials: Vec::new(),
-            made: 0,
             invalid: 0,
-            spent_s: 0.0,
             clean_s: 0.0,
             aside_s: 0.0,
             longer: 1.0,
@@ -200,7 +203,7 @@ impl CapacitySearch {
             }
             Phase::Between => {
                 let best = self.best().unwrap_or(floor);
-                (best + self.lowest_failed(best).unwrap_or(self.top())) / 2.0
+                middle(best, self.lowest_failed(best).unwrap_or(self.top()))
             }
             Phase::Again => self.best().unwrap_or(floor),
         };
@@ -247,7 +250,7 @@ impl CapacitySearch {
     }
 
     fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
-        let Some(e) = &trial.evidence else { return self.repeat() };
+        let Some(e) = &trial.evidence else { return self.repeat(trial) };
         self.drain.see(e);
         self.clean_s += e.clean_s;
         self.aside_s += e.aside_s;
@@ -259,8 +262,9 @@ impl CapacitySearch {
         let uneven =
             e.offered_fps.get() < EVEN * spec.load_fps.get() && !matches!(self.phase, Phase::Top | Phase::Above);
         if shown == Shown::Unclear || uneven && matches!(shown, Shown::Lossy(_)) {
-            return self.repeat();
+            return self.repeat(trial);
         }
+        self.attempts.restart();
         self.unclear = 0;
         self.trials.push(trial.number);
         if let Shown::Busy(busy) = shown {
@@ -510,7 +514,7 @@ impl CapacitySearch {
     }
 
     /// A trial that does not describe its load.
-    fn repeat(&mut self) {
+    fn repeat(&mut self, trial: &TrialRecord) {
         self.unclear += 1;
         if self.unclear.is_multiple_of(2) {
             match self.phase {
@@ -521,8 +525,23 @@ impl CapacitySearch {
                 Phase::Top | Phase::Between | Phase::Again => {}
             }
         }
-        if self.unclear >= UNCLEAR {
-            self.give_up(GivenUp::Unclear { trials: UNCLEAR, load: Fps::from_raw(self.load().round()) });
+        if let Ruling::GiveUp(why) = self.attempts.unclear(trial) {
+            self.give_up(why);
+        }
+    }
+
+    /// What follows from an invalid trial.
+    fn discard(&mut self, spec: &TrialSpec, ruling: Ruling) {
+        self.invalid += 1;
+        match ruling {
+            Ruling::Counts | Ruling::Repeat => {}
+            Ruling::BeyondTester { disturbed, .. } if self.disturbed.see(disturbed) => self.give_up(GivenUp::Disturbed),
+            Ruling::BeyondTester { most_offered, .. } => {
+                self.config.upper = within_tester(spec.load_fps, most_offered, self.config.precision.get());
+                self.config.upper_is_tester = true;
+                self.attempts.restart();
+            }
+            Ruling::GiveUp(why) => self.give_up(why),
         }
     }
 }
@@ -530,10 +549,8 @@ impl CapacitySearch {
 impl Search for CapacitySearch {
     fn next(&mut self) -> Step {
         if self.done.is_none() && self.pending.is_none() {
-            if self.made >= self.config.max_trials {
-                self.give_up(GivenUp::TooManyTrials { most: self.config.max_trials });
-            } else if self.spent_s >= self.config.timeout_s {
-                self.give_up(GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s });
+            if let Some(why) = self.budget.used_up() {
+                self.give_up(why);
             } else {
                 let load = match self.liveness.checks() {
                     true => self.liveness.check_at(Fps::from_raw((self.top() * 0.01).max(self.config.floor().get()))),
@@ -553,15 +570,12 @@ impl Search for CapacitySearch {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.pending = None;
-        self.made += 1;
-        self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
-        if !trial.valid() {
-            self.invalid += 1;
-            if self.invalid > self.config.max_repeats {
-                self.give_up(Reason::Invalid { last: broken(trial) });
-            }
-            return;
-        }
+        self.budget.spend(trial);
+        // One search for all placements of the cores: each is a home.
+        match self.attempts.rule(trial, None) {
+            Ruling::Counts => self.disturbed.see(false),
+            other => return self.discard(&spec, other),
+        };
         match self.liveness.sign(trial) {
             Sign::Load => self.judge(&spec, trial),
             Sign::Nothing | Sign::Alive | Sign::WasDown => {}

@@ -4,6 +4,7 @@ use units::{Fps, Frames, LinkSpeed, Ratio};
 
 use super::step::Answer;
 use crate::{
+    attempts::Budget,
     plan::{check_bounds, GoalSet, Method, PlanError, ValidPlan},
     schema::goal::SearchGoal,
 };
@@ -115,6 +116,11 @@ impl SearchConfig {
             kernel_pair: None,
             warmup_s: s.warmup.as_secs_f64(),
         })
+    }
+
+    /// What the search may spend.
+    pub(super) fn budget(&self) -> Budget {
+        Budget::new("search.timeout", self.timeout_s, self.overhead_s).with_trials(self.max_trials)
     }
 
     /// The lowest load that a search tries: `lower`, if given. Otherwise the load whose trial holds `1 / precision` frames,

@@ -7,7 +7,7 @@ use super::{
     step::{Answer, Search, Step},
 };
 use crate::{
-    attempts::{broken, GivenUp},
+    attempts::{broken, Budget, GivenUp, Streak},
     placement::PlacementClassifier,
     result::{Outcome, PlacementAnswer},
     trial::TrialRecord,
@@ -30,14 +30,9 @@ pub struct PlacementSearch<S> {
     latest: Option<u32>,
     invalid: u32,
     /// Consecutive trials during which the host moved the cores, and the rules that the last of them broke.
-    unplaced_run: u32,
+    unplaced: Streak,
     last_unplaced: String,
-    max_unplaced: u32,
-    made: u32,
-    max_trials: u32,
-    spent_s: f64,
-    timeout_s: f64,
-    overhead_s: f64,
+    budget: Budget,
     ended: Option<Answer>,
 }
 
@@ -51,14 +46,9 @@ impl<S: Search> PlacementSearch<S> {
             searches: BTreeMap::new(),
             latest: None,
             invalid: 0,
-            unplaced_run: 0,
+            unplaced: Streak::new(config.max_repeats.saturating_add(1)),
             last_unplaced: String::new(),
-            max_unplaced: config.max_repeats,
-            made: 0,
-            max_trials: config.max_trials,
-            spent_s: 0.0,
-            timeout_s: config.timeout_s,
-            overhead_s: config.overhead_s,
+            budget: config.budget(),
             ended: None,
         }
     }
@@ -121,15 +111,13 @@ impl<S: Search> Search for PlacementSearch<S> {
                 self.ended = Some(self.placed(self.latest, answer));
             }
             Step::Run(spec) => {
-                if self.unplaced_run > self.max_unplaced {
-                    let last = self.last_unplaced.clone();
-                    self.give_up(GivenUp::Unplaced { trials: self.unplaced_run, last });
-                } else if self.made >= self.max_trials {
-                    self.give_up(GivenUp::TooManyTrials { most: self.max_trials });
-                } else if self.spent_s >= self.timeout_s {
-                    self.give_up(GivenUp::TooLong { key: "search.timeout", most_s: self.timeout_s });
-                } else {
-                    return Step::Run(spec);
+                let unplaced = self
+                    .unplaced
+                    .is_enough()
+                    .then(|| GivenUp::Unplaced { trials: self.unplaced.length(), last: self.last_unplaced.clone() });
+                match unplaced.or_else(|| self.budget.used_up()) {
+                    Some(why) => self.give_up(why),
+                    None => return Step::Run(spec),
                 }
             }
         }
@@ -140,20 +128,18 @@ impl<S: Search> Search for PlacementSearch<S> {
         if self.ended.is_some() {
             return;
         }
-        self.made += 1;
+        self.budget.spend(trial);
         self.invalid += u32::from(!trial.valid());
-        self.spent_s += trial.real_duration_s.max(0.0) + self.overhead_s;
         let seen = &trial.interference;
         let class = match self.combined {
             true => Some(0),
             false => seen.placement.or((!seen.is_probed()).then_some(0)),
         };
+        self.unplaced.see(class.is_none());
         let Some(class) = class else {
-            self.unplaced_run += 1;
             self.last_unplaced = broken(trial);
             return;
         };
-        self.unplaced_run = 0;
         self.latest = Some(class);
         let search = self.searches.entry(class).or_insert_with(|| (self.make)());
         // `next` prepares the request that `report` compares with. The search ignores a trial that it does not want.

@@ -11,11 +11,6 @@ use crate::attempts::GivenUp;
 pub enum Reason {
     /// It was given up.
     GivenUp(GivenUp),
-    /// The repeats were used up.
-    Invalid {
-        /// The first rule that the last trial broke, in words.
-        last: String,
-    },
     /// Even the lowest load did not meet the goal.
     BelowMinimum,
     /// The tester offered no load in full.
@@ -66,7 +61,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::GivenUp(why) => why.fmt(f),
-            Self::Invalid { last } => f.write_str(last),
             Self::BelowMinimum => f.write_str(
                 "even the lowest load tried did not meet the goal: lower search.lower, or search.upper with a finer \
                  search.precision",

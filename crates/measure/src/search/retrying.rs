@@ -11,7 +11,7 @@ use super::{
     strategy::{Bounds, Strategy, Want},
 };
 use crate::{
-    attempts::{Attempts, GivenUp, Ruling, HEADROOM, LOADS_IN_A_ROW},
+    attempts::{within_tester, Attempts, Budget, GivenUp, Ruling, Streak, LOADS_IN_A_ROW, RESTARTS},
     plan::Method,
     schema::{
         answer::{AnswerStanding, IntervalAnswer},
@@ -19,9 +19,6 @@ use crate::{
         trial::{Purpose, TrialRecord, TrialSpec},
     },
 };
-
-/// A search begins again so often at most, since trials that passed turned out not to have.
-const RESTARTS: u32 = 2;
 
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
@@ -40,11 +37,10 @@ pub struct Retrying<S> {
     /// At the pending load.
     attempts: Attempts,
     /// Loads in a row that the tester never offered for its own gaps.
-    disturbed: u32,
+    disturbed: Streak,
+    budget: Budget,
     trials: Vec<u32>,
-    valid: u32,
     invalid: u32,
-    spent_s: f64,
     /// By slices: time that the queue of the device takes to empty.
     drain: Drain,
     /// By slices: time that counts, and time set aside, seconds.
@@ -62,7 +58,7 @@ pub struct Retrying<S> {
 impl<S: Clone> Retrying<S> {
     pub(super) fn with(config: SearchConfig, strategy: S) -> Self {
         let attempts = Attempts::new(config.max_repeats);
-        let overload_first = config.by_slices;
+        let (overload_first, budget) = (config.by_slices, config.budget());
         Self {
             config,
             initial: strategy.clone(),
@@ -73,11 +69,10 @@ impl<S: Clone> Retrying<S> {
             before: None,
             taken_back: Vec::new(),
             attempts,
-            disturbed: 0,
+            disturbed: Streak::new(LOADS_IN_A_ROW),
+            budget,
             trials: Vec::new(),
-            valid: 0,
             invalid: 0,
-            spent_s: 0.0,
             drain: Drain::default(),
             clean_s: 0.0,
             aside_s: 0.0,
@@ -231,16 +226,11 @@ impl<S: Strategy> Retrying<S> {
         }
         match ruling {
             Ruling::Counts | Ruling::Repeat => {}
-            Ruling::BeyondTester { most_offered, disturbed } => {
-                self.disturbed += u32::from(disturbed);
-                if self.disturbed >= LOADS_IN_A_ROW {
-                    return self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.into()));
-                }
-                // Lower by the precision at least, so that it ends.
-                let most = spec.load_fps.get() * (1.0 - self.config.precision.get());
-                let offered = most_offered.get() * HEADROOM;
-                let top = if offered > 0.0 { offered.min(most) } else { most };
-                self.strategy.cap(Fps::from_raw(top.floor()));
+            Ruling::BeyondTester { disturbed, .. } if self.disturbed.see(disturbed) => {
+                self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.into()));
+            }
+            Ruling::BeyondTester { most_offered, .. } => {
+                self.strategy.cap(within_tester(spec.load_fps, most_offered, self.config.precision.get()));
                 self.pending = None;
             }
             Ruling::GiveUp(why) => self.end(Outcome::Inconclusive, Some(why.into())),
@@ -263,7 +253,6 @@ impl<S: Strategy> Search for Retrying<S> {
         if let Some(answer) = &self.done {
             return Step::Done(answer.clone());
         }
-        let made = self.valid + self.invalid;
         if self.pending.is_none() {
             let want = match self.liveness.checks() {
                 true => Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search),
@@ -287,11 +276,7 @@ impl<S: Strategy> Search for Retrying<S> {
             let spec = TrialSpec { by_slices, drain_s, ..spec };
             self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
-        if self.pending.is_some() && made >= self.config.max_trials {
-            let why = GivenUp::TooManyTrials { most: self.config.max_trials };
-            self.end(Outcome::Inconclusive, Some(why.into()));
-        } else if self.pending.is_some() && self.spent_s >= self.config.timeout_s {
-            let why = GivenUp::TooLong { key: "search.timeout", most_s: self.config.timeout_s };
+        if let Some(why) = self.budget.used_up().filter(|_| self.pending.is_some()) {
             self.end(Outcome::Inconclusive, Some(why.into()));
         }
         match (&self.done, self.pending) {
@@ -303,13 +288,12 @@ impl<S: Strategy> Search for Retrying<S> {
 
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
-        self.spent_s += trial.real_duration_s.max(0.0) + self.config.overhead_s;
+        self.budget.spend(trial);
         let gave = match self.weigh(&spec, trial) {
             Ok(gave) => gave,
             Err(ruling) => return self.discard(&spec, ruling),
         };
-        self.disturbed = 0;
-        self.valid += 1;
+        self.disturbed.see(false);
         self.pending = None;
         let learned = std::mem::take(&mut self.overload_first);
         let asked_for = !self.liveness.checks();

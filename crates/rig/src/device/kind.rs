@@ -95,7 +95,7 @@ impl Device {
         }
         let impair = options.impair.as_deref().or(plan.dut.impair.as_deref());
         let tx_policy = options.tx_policy.as_deref();
-        let name = options.dut.as_deref().or(plan.dut.function.as_deref()).unwrap_or(DEFAULT.name()).trim();
+        let name = options.dut.as_deref().unwrap_or(Self::built_in_of(plan)).trim();
         if name.strip_prefix(SIMULATED).is_some_and(|rest| rest.is_empty() || rest.starts_with(':')) {
             return simulated(name, impair, tx_policy, plan);
         }
@@ -136,6 +136,23 @@ impl Device {
             Self::Ports(_) | Self::Plane { .. } | Self::FlowLog(_) => false,
             Self::Simulated(_) => true,
         }
+    }
+
+    /// What `--dut` says of the device of run `number` of several, counted from 1, where that is another than of the first:
+    /// a simulated device gets the next seed, since with the same one every run would be the same.
+    pub fn in_run(&self, number: u32) -> Option<String> {
+        match self {
+            Self::Ports(_) | Self::Plane { .. } | Self::FlowLog(_) => None,
+            Self::Simulated(setup) => {
+                let seed = setup.seed.wrapping_add(u64::from(number).saturating_sub(1));
+                Some(SimSetup { seed, ..setup.clone() }.to_string())
+            }
+        }
+    }
+
+    /// What is built in where neither the command line nor the plan says what.
+    pub fn built_in_of(plan: &Plan) -> &str {
+        plan.dut.function.as_deref().unwrap_or(DEFAULT.name())
     }
 
     /// As a result keeps it.
