@@ -54,11 +54,14 @@ const ROUGHLY: f64 = 0.03;
 /// Rates at two overloads that differ by more: the device degrades in overload.
 const DEGRADED: f64 = 0.02;
 
-/// Loads that differ by less are equal: asked for in whole frames, offered by the clock.
-const DUST: f64 = 1e-6;
-/// Loads that are the same to within this share, and most passes made to see the highest one pass again.
+/// Loads that differ by less than this share are one load: what a tester offers of a load differs by as much from trial to
+/// trial, and no trial tells them apart.
+const ALIKE: f64 = 1e-3;
+/// Loads that are the same to within this share, most passes made to see both ends again, and trials that show an end of a
+/// device that degrades: one may be luck.
 const SAME: f64 = 2e-3;
 const CONFIRMING: usize = 6;
+const TWICE: usize = 2;
 /// So many times more trials have to say that a load passes, or fails, than the contrary.
 const DISPUTED: usize = 3;
 /// A loss below this share of the load says little of a load near the capacity: the tester sent its frames in bursts.
@@ -105,6 +108,8 @@ enum Phase {
     Between,
     /// The highest load that passed, again: it may have passed in a better moment of the device.
     Again,
+    /// The lowest load that failed, again: it may have failed in a worse one.
+    Against,
 }
 
 /// A search by slices.
@@ -206,6 +211,7 @@ impl CapacitySearch {
                 middle(best, self.lowest_failed(best).unwrap_or(self.top()))
             }
             Phase::Again => self.best().unwrap_or(floor),
+            Phase::Against => self.best().and_then(|best| self.lowest_failed(best)).unwrap_or(self.top()),
         };
         load.min(self.top()).max(floor)
     }
@@ -276,7 +282,7 @@ impl CapacitySearch {
             Phase::Top => self.at_top(shown, pass),
             Phase::Above => self.above(shown, spec, pass),
             Phase::Below => self.below(shown, spec, pass),
-            Phase::Between | Phase::Again => self.between(shown, spec, pass),
+            Phase::Between | Phase::Again | Phase::Against => self.between(shown, spec, pass),
         }
     }
 
@@ -298,8 +304,8 @@ impl CapacitySearch {
 
     /// Failures at this load or below, and passes at it or above.
     fn votes(&self, load: f64) -> (usize, usize) {
-        let failed = self.failed.iter().filter(|failed| **failed <= load * (1.0 + DUST)).count();
-        (failed, self.passed.iter().filter(|pass| pass.load >= load * (1.0 - DUST)).count())
+        let failed = self.failed.iter().filter(|failed| **failed <= load * (1.0 + ALIKE)).count();
+        (failed, self.passed.iter().filter(|pass| pass.load >= load * (1.0 - ALIKE)).count())
     }
 
     /// Whether so many trials at this load or above passed that failures at it or below do not count.
@@ -323,22 +329,29 @@ impl CapacitySearch {
             let (failed, passed) = self.votes(*load);
             passed * DISPUTED <= failed && failed >= least
         };
-        let above = || self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + DUST));
+        let above = || self.failed.iter().copied().filter(|failed| *failed > above);
         above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
     /// Whether a load below the rate failed: the device loses frames now and then before it is kept busy.
     fn loses_below(&self) -> bool {
-        let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half);
+        // Few passes tell the rate roughly.
+        let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half.min(rate.mean * DEGRADED));
         self.failed.iter().any(|failed| *failed < rate)
     }
 
     /// Trials that have to say that a load passes, or fails.
     fn least_votes(&self) -> usize {
-        match self.loses_below() && !self.degrades() {
+        match self.loses_below() && !self.degrades() || self.contradicts() {
             true => DISPUTED,
             false => 1,
         }
+    }
+
+    /// Whether a load passed at which, or below which, another trial failed: single trials are luck then.
+    fn contradicts(&self) -> bool {
+        let highest = self.passed.iter().map(|pass| pass.load).fold(0.0, f64::max);
+        self.failed.iter().any(|failed| *failed <= highest * (1.0 + ALIKE))
     }
 
     /// Whether it forwards clearly less, or more, in a high overload than in a low one.
@@ -483,12 +496,20 @@ impl CapacitySearch {
         }
     }
 
-    /// Whether the highest load that passed did so in one of the last trials too. Only of a device that degrades: of others the
-    /// rate in overload says it too, pass for pass.
-    fn is_confirmed(&self) -> bool {
-        let best = self.best().unwrap_or_default() * (1.0 - SAME);
+    /// Which end of the interval is to be seen again, if any: the highest load that passed has to pass in one of the last trials
+    /// too, and each end twice. Only of a device that degrades: of others the rate in overload says it too, pass for pass.
+    fn to_confirm(&self) -> Option<Phase> {
+        if !self.degrades() {
+            return None;
+        }
+        let best = self.best()?;
         let late = self.trials.get(self.trials.len() * 2 / 3..).unwrap_or_default();
-        !self.degrades() || self.passed.iter().any(|pass| pass.load >= best && late.contains(&pass.trial))
+        let at_best = || self.passed.iter().filter(|pass| pass.load >= best * (1.0 - SAME));
+        if at_best().count() < TWICE || !at_best().any(|pass| late.contains(&pass.trial)) {
+            return Some(Phase::Again);
+        }
+        let failed = self.lowest_failed(best)?;
+        (self.votes(failed).0 < TWICE).then_some(Phase::Against)
     }
 
     fn pass_done(&mut self) {
@@ -504,8 +525,9 @@ impl CapacitySearch {
         let wanted = asked.min((asked / 2.0).max(NARROW));
         let narrow = self.interval().relative_width().is_some_and(|width| width <= wanted);
         let enough = self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES;
-        if enough && self.passes < MOST_PASSES + CONFIRMING && !self.is_confirmed() {
-            self.phase = if stands { Phase::Again } else { next };
+        let again = self.to_confirm().filter(|_| enough && self.passes < MOST_PASSES + CONFIRMING);
+        if let Some(end) = again {
+            self.phase = if stands { end } else { next };
         } else if enough {
             let found = self.interval();
             let outcome = if found.lower_fps.is_some() { Outcome::Found } else { Outcome::Inconclusive };
@@ -522,7 +544,7 @@ impl CapacitySearch {
                 Phase::Below => self.below = (self.below * 4.0).min(0.5),
                 // And so near it takes long to fill.
                 Phase::Above => self.overload = (self.overload * 2.0).min(MOST_OVERLOAD),
-                Phase::Top | Phase::Between | Phase::Again => {}
+                Phase::Top | Phase::Between | Phase::Again | Phase::Against => {}
             }
         }
         if let Ruling::GiveUp(why) = self.attempts.unclear(trial) {

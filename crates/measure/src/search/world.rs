@@ -9,7 +9,7 @@ use crate::{
         model::{trial, Device, SLICE},
     },
     plan::{Method, Plan},
-    schema::trial::{TrialRecord, TrialSpec},
+    schema::trial::{Rule, TrialRecord, TrialSpec, Violation},
     sim::{Rng, SimDut},
 };
 
@@ -33,6 +33,12 @@ pub(crate) struct World {
     pub luck: f64,
     /// From this trial on the device is slower by this factor.
     pub slows: Option<(u32, f64)>,
+    /// These trials, counted from 0, break the rule. One that the tester offered in part has the gaps that explain it.
+    pub spoiled: Option<(std::ops::Range<u32>, Rule)>,
+    /// How often an invalid trial is made again.
+    pub repeats: u32,
+    /// Loads asked for, and whether each was by slices with a wait for late frames.
+    pub asked: Vec<(f64, bool)>,
     /// See [`SearchConfig::kernel_pair`].
     pub kernel_pair: Option<f64>,
     pub rng: Rng,
@@ -52,6 +58,9 @@ impl World {
             moody: 0.0,
             luck: 0.5,
             slows: None,
+            spoiled: None,
+            repeats: 40,
+            asked: Vec::new(),
             kernel_pair: None,
             rng: Rng::new(seed),
             trials: 0,
@@ -100,6 +109,12 @@ impl World {
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.fuzzy > 0.0 && loses) {
             evidence.lost += 40;
         }
+        self.asked.push((spec.load_fps.get(), spec.by_slices && spec.drain_s > 0.0));
+        if let Some((_, rule)) = self.spoiled.as_ref().filter(|(which, _)| which.contains(&(self.trials - 1))) {
+            record.violations.push(Violation { rule: *rule, text: "spoiled".to_owned() });
+            record.directions[0].skipped = record.directions[0].sent / 5;
+            record.interference.lcores[0].total_gap_ns = (spec.duration_s * 0.4e9) as u64;
+        }
         record
     }
 
@@ -110,7 +125,7 @@ impl World {
         let plan = plan.quick().validate().unwrap();
         let most = Some(Fps::from_raw(30e6));
         let mut config = SearchConfig::for_size(&plan, FrameSize::MIN, None::<LinkSpeed>, most).unwrap();
-        config.by_slices = true;
+        (config.by_slices, config.max_repeats) = (true, self.repeats);
         config.kernel_pair = self.kernel_pair.map(Fps::from_raw);
         let mut search = for_config(config);
         for _ in 0..900 {

@@ -1,7 +1,7 @@
 //! The search against devices whose capacity is known, with a tester that is away often.
 
 use super::*;
-use crate::{plan::Method, search::world::World, sim::Rng};
+use crate::{plan::Method, schema::trial::Rule, search::world::World, sim::Rng};
 
 /// Lower and upper end over the truth.
 fn ends(answer: &Answer, truth: f64) -> (f64, f64) {
@@ -17,10 +17,44 @@ fn a_quiet_policer_is_found_in_three_passes() {
     let (lower, upper) = ends(&answer, 7.777e6);
     assert_eq!(answer.outcome, Outcome::Found);
     assert!(lower > 0.997 && lower <= 1.0 && (1.0..1.002).contains(&upper), "{lower} {upper}: {answer:?}");
-    assert!(world.trials <= 10, "{}", world.trials);
+    assert!(world.trials <= 10 && world.asked.iter().all(|(_, waits)| *waits), "{}", world.trials);
     let found = answer.interval.unwrap();
     assert!(found.point_fps.unwrap() >= found.lower_fps.unwrap() && found.point_fps <= found.upper_fps);
     assert_eq!((found.passes, found.aside_share > 0.0), (3, true), "the first slices are set aside");
+}
+
+#[test]
+fn invalid_trials_are_made_again() {
+    let quiet = World::new(7.777e6, 128.0, 1).find(Method::Rfc2544);
+    let mut world = World { spoiled: Some((3..9, Rule::Counters)), ..World::new(7.777e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    assert_eq!((answer.outcome, answer.invalid_trials), (Outcome::Found, 6));
+    assert_eq!(answer.trials.len(), quiet.trials.len());
+    let loads: Vec<f64> = world.asked[3..10].iter().map(|(load, _)| *load).collect();
+    assert!(loads.iter().all(|load| *load == loads[0]), "{loads:?}");
+    // As many in a row as the plan repeats, and one more, end it.
+    let mut world = World { spoiled: Some((3..900, Rule::Counters)), ..World::new(7.777e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    assert_eq!((answer.invalid_trials, world.trials), (41, 44));
+    let load = Fps::from_raw(world.asked[43].0);
+    let why = GivenUp::Invalid { trials: 41, load, last: "spoiled".to_owned() };
+    assert!(answer.reasons.contains(&why.into()), "{:?}", answer.reasons);
+}
+
+#[test]
+fn a_load_beyond_the_tester_lowers_the_highest_one() {
+    let mut world = World { spoiled: Some((0..2, Rule::TesterLimited)), ..World::new(7.777e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    let loads: Vec<f64> = world.asked.iter().take(3).map(|(load, _)| *load).collect();
+    assert_eq!((answer.outcome, answer.invalid_trials), (Outcome::Found, 2));
+    assert_eq!(loads, [30e6, 29.7e6, 29_403_000.0], "lower by the precision each time");
+    // Its own gaps explain it, at one load after the other.
+    let short = |to| World { spoiled: Some((0..to, Rule::TesterShort)), repeats: 4, ..World::new(7.777e6, 128.0, 1) };
+    let mut world = short(900);
+    let answer = world.find(Method::Rfc2544);
+    assert!(answer.reasons.contains(&GivenUp::Disturbed.into()), "{:?}", answer.reasons);
+    assert_eq!((answer.outcome, world.trials), (Outcome::Inconclusive, 9), "three at each of three loads");
+    assert_eq!(short(6).find(Method::Rfc2544).outcome, Outcome::Found, "two loads are not enough");
 }
 
 /// Of two hundred noisy runs each: how many intervals hold the truth, their widths in order, and the worst miss.
