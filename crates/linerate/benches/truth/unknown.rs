@@ -54,23 +54,13 @@ pub fn all(options: &Options) {
     }
 }
 
-/// What a cache line takes between the CPUs of tester and device now, ns: the host moves its cores, and rates with them.
-fn core_to_core_ns() -> Option<f64> {
-    let cpu = (support::DUT_CPU + 1).to_string();
-    let trial = ["trial", "--dut", "null", "--load", "1Mpps", "--duration", "20ms", "--json", "-", "-q"];
-    let ended = linerate(&[&trial[..], &["--tester-cpu", &cpu]].concat());
-    ended.json()["trials"][0]["interference"]["core_to_core_before_ns"].as_f64()
-}
-
 fn measure(options: &Options, name: &str, ports: &[String; 2], more: &[&str], run: &dyn Fn(&[&str]) -> Ended) {
     let cpu = (support::DUT_CPU + 1).to_string();
     let ports = ["--port", &ports[0], "--port", &ports[1], "--tester-cpu", &cpu, "--frame-sizes", "64"];
     for rule in options.rules.iter().filter(|rule| **rule != Rule::Package) {
         let flags = ["bench", "--quick", "--no-latency", "--json", "-", "-q", "--evidence", rule.name()];
         let one = |n| {
-            let before = core_to_core_ns();
             let (run, result) = Run::timed(|| run(&[&flags[..], &ports, more].concat()));
-            eprintln!("C2C {n} {before:?} {:?} {:?}", core_to_core_ns(), run.interval);
             options.keep(&format!("{name} {}", rule.name()), n, &result);
             run
         };
