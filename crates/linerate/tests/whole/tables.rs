@@ -225,7 +225,7 @@ fn every_plan_runs_over_the_built_in_device_to_its_end() {
         // inconclusive; what is checked is that frames come through, that each test ends, and that the needs are told.
         let short = ["--quick", "-q", "--upper", "20kpps", "--frame-sizes", "128", "--max-repeats", "2"];
         let ended = bench(&[&["--plan", plan, "--json", json.to_str().unwrap()], &short[..]].concat());
-        assert!(matches!(ended.code, 0 | 3), "{plan}: {} {}", ended.code, ended.stderr);
+        assert!(matches!(ended.code, 0 | 3), "{plan}: {} {}{}", ended.code, ended.stdout, ended.stderr);
         let results = results(dir.path());
         assert!(!results.is_empty(), "{plan}");
         for result in results {
