@@ -146,7 +146,7 @@ impl fmt::Display for GivenUp {
                  of the cores"
             ),
             Self::TooManyTrials { most } => write!(f, "the search did not end within search.max_trials = {most}"),
-            Self::TooLong { key, most_s } => write!(f, "it did not end within {key} = {most_s} s"),
+            Self::TooLong { key, most_s } => write!(f, "the time was up: {key} = {most_s} s"),
             Self::NoTraffic { low } => write!(f, "nothing came back at the first load, nor at {low}"),
             Self::Silent { trials: 1 } => write!(f, "nothing came back in the trial"),
             Self::Silent { trials } => write!(f, "nothing came back in {trials} consecutive trials"),

@@ -327,10 +327,11 @@ impl CapacitySearch {
             Shown::Passed(offered) => {
                 self.passed.push(pass(offered));
                 self.passes += 1;
-                if self.passes >= PASSES && self.is_in_calls() {
+                let reached = offered >= self.top() * REACHED;
+                if self.passes >= PASSES && !reached && self.is_in_calls() {
                     self.end(Outcome::Found, [Some(Reason::InCalls { alone: self.config.kernel_pair }), None]);
                 } else if self.passes >= PASSES {
-                    let tester = self.config.upper_is_tester || offered < self.top() * REACHED;
+                    let tester = self.config.upper_is_tester || !reached;
                     self.end(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum }, [None, None]);
                 }
             }

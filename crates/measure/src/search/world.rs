@@ -39,6 +39,8 @@ pub(crate) struct World {
     pub repeats: u32,
     /// Loads asked for, and whether each was by slices with a wait for late frames.
     pub asked: Vec<(f64, bool)>,
+    /// The highest load of the plan, below what the tester does.
+    pub upper: Option<f64>,
     /// See [`SearchConfig::kernel_pair`].
     pub kernel_pair: Option<f64>,
     pub rng: Rng,
@@ -61,6 +63,7 @@ impl World {
             spoiled: None,
             repeats: 40,
             asked: Vec::new(),
+            upper: None,
             kernel_pair: None,
             rng: Rng::new(seed),
             trials: 0,
@@ -126,6 +129,9 @@ impl World {
         let most = Some(Fps::from_raw(30e6));
         let mut config = SearchConfig::for_size(&plan, FrameSize::MIN, None::<LinkSpeed>, most).unwrap();
         (config.by_slices, config.max_repeats) = (true, self.repeats);
+        if let Some(upper) = self.upper {
+            (config.upper, config.upper_is_tester) = (Fps::from_raw(upper), false);
+        }
         config.kernel_pair = self.kernel_pair.map(Fps::from_raw);
         let mut search = for_config(config);
         for _ in 0..900 {

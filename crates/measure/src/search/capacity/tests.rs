@@ -147,6 +147,10 @@ fn what_the_kernel_forwards_in_the_calls_of_the_tester_is_the_devices_limit() {
     for alone in [None, Some(0.4e6)] {
         assert_eq!(offered(alone).outcome, Outcome::TesterLimited, "{alone:?}");
     }
+    // Nor where it offered the highest load of the plan: that is a limit of nobody.
+    let device = World::new(12e6, 512.0, 7);
+    let answer = World { upper: Some(20e3), kernel_pair: Some(0.85e6), ..device }.find(Method::Rfc2544);
+    assert_eq!((answer.outcome, answer.upper_bound), (Outcome::AtMaximum, None), "{answer:?}");
 }
 
 #[test]
