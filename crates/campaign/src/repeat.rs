@@ -15,7 +15,7 @@ use rig::Device;
 use crate::{job::Job, process::Launcher, suite::worst_exit, sweep::standing_of};
 
 /// How many runs may be asked for.
-pub const RUNS: std::ops::RangeInclusive<u32> = 2..=1000;
+const RUNS: std::ops::RangeInclusive<u32> = 2..=1000;
 /// Runs that keep their trials: a thousand with all of theirs would not fit in memory.
 const WITH_TRIALS: usize = 100;
 /// So many runs without a result in a row end all: the next would have none either.
@@ -39,16 +39,16 @@ pub struct Repeated {
     pub result: Option<RepeatResult>,
 }
 
-/// Refuses a plan that cannot be repeated, or a number of runs.
+/// How many runs these are. Refuses another number of runs, and a plan that cannot be repeated.
 ///
 /// # Errors
 ///
 /// (usage) with what is legal.
-pub fn check(plan: &ValidPlan, runs: u32) -> Result<(), Failure> {
-    if !RUNS.contains(&runs) {
+pub fn check(plan: &ValidPlan, runs: i64) -> Result<u32, Failure> {
+    let Some(number) = u32::try_from(runs).ok().filter(|number| RUNS.contains(number)) else {
         let (least, most) = (RUNS.start(), RUNS.end());
         return Err(Failure::usage(format!("--repeat {runs}: must be {least} to {most} runs")));
-    }
+    };
     if !plan.sweep.is_empty() {
         return Err(Failure::usage(
             "--repeat: a sweep is not repeated: leave out --sweep, or repeat one of its points (--flows, --frame-sizes)",
@@ -60,7 +60,7 @@ pub fn check(plan: &ValidPlan, runs: u32) -> Result<(), Failure> {
             plan.name
         )));
     }
-    Ok(())
+    Ok(number)
 }
 
 /// Makes the runs. A signal ends the present one, and keeps what was measured.
@@ -71,12 +71,12 @@ pub fn check(plan: &ValidPlan, runs: u32) -> Result<(), Failure> {
 pub fn run(
     (plan, device): (&ValidPlan, &Device),
     job: &Job,
-    runs: u32,
+    runs: i64,
     launcher: &Launcher,
     stop: &Stop,
     view: &mut dyn RepeatView,
 ) -> Result<Repeated, Failure> {
-    check(plan, runs)?;
+    let runs = check(plan, runs)?;
     let begun = (Instant::now(), SystemTime::now());
     let (mut exit, mut made, mut failures) = (Exit::Passed, Vec::new(), Streak::new(FAILURES));
     for number in 1..=runs {
@@ -185,6 +185,6 @@ mod tests {
         --repeat: a sweep is not repeated: leave out --sweep, or repeat one of its points (--flows, --frame-sizes)
         --repeat: plan rfc2544: has no search for the throughput, whose figures are compared: add --tests throughput
         ");
-        assert_eq!(check(&plan(""), 2), Ok(()));
+        assert_eq!(check(&plan(""), 2), Ok(2));
     }
 }

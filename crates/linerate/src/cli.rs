@@ -18,7 +18,6 @@ pub mod sweep;
 
 use std::path::PathBuf;
 
-use campaign::repeat::RUNS;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::plan::Test;
 use units::{FrameSize, Frames, Load};
@@ -93,8 +92,8 @@ pub struct BenchArgs {
     pub quick: bool,
     /// Run the whole plan this many times, 2 to 1000, and print median and spread of the figures.
     #[arg(long, value_name = "N", conflicts_with_all = ["list", "print_config", "dry_run"],
-          value_parser = clap::value_parser!(u32).range(i64::from(*RUNS.start())..=i64::from(*RUNS.end())))]
-    pub repeat: Option<u32>,
+          allow_negative_numbers = true)]
+    pub repeat: Option<i64>,
     /// List the embedded plans and those in ./plans/, with the requirements of each, and end.
     #[arg(long)]
     pub list: bool,

@@ -123,6 +123,18 @@ impl World {
 
     /// What a quick search by slices finds.
     pub(crate) fn find(&mut self, method: Method) -> Answer {
+        let mut search = for_config(self.config(method));
+        for _ in 0..900 {
+            match search.next() {
+                Step::Done(answer) => return answer,
+                Step::Run(spec) => search.report(&self.run(&spec)),
+            }
+        }
+        panic!("no end after 900 trials: {:?}", search.so_far());
+    }
+
+    /// That of a quick search by slices.
+    pub(crate) fn config(&self, method: Method) -> SearchConfig {
         let mut plan = Plan::default();
         plan.search.method = method;
         let plan = plan.quick().validate().unwrap();
@@ -133,13 +145,6 @@ impl World {
             (config.upper, config.upper_is_tester) = (Fps::from_raw(upper), false);
         }
         config.kernel_pair = self.kernel_pair.map(Fps::from_raw);
-        let mut search = for_config(config);
-        for _ in 0..900 {
-            match search.next() {
-                Step::Done(answer) => return answer,
-                Step::Run(spec) => search.report(&self.run(&spec)),
-            }
-        }
-        panic!("no end after 900 trials: {:?}", search.so_far());
+        config
     }
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Makes the runs.
-pub fn run(args: &BenchArgs, (plan, device): (&ValidPlan, &Device), runs: u32) -> Result<Exit, Failure> {
+pub fn run(args: &BenchArgs, (plan, device): (&ValidPlan, &Device), runs: i64) -> Result<Exit, Failure> {
     campaign::repeat::check(plan, runs)?;
     refuse(args)?;
     output::check(&args.output)?;

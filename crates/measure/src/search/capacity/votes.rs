@@ -29,14 +29,14 @@ impl CapacitySearch {
         loads().filter(stands).max_by(f64::total_cmp).or_else(|| loads().min_by(f64::total_cmp))
     }
 
-    /// The lowest load that failed above another, where passes above it do not say otherwise.
+    /// The lowest load that failed above another and is not the same load, where passes above it do not say otherwise.
     pub(super) fn lowest_failed(&self, above: f64) -> Option<f64> {
         let least = self.least_votes();
         let stands = |load: &f64| {
             let (failed, passed) = self.votes(*load);
             passed * DISPUTED <= failed && failed >= least
         };
-        let above = || self.failed.iter().copied().filter(|failed| *failed > above);
+        let above = || self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + ALIKE));
         above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
@@ -59,5 +59,76 @@ impl CapacitySearch {
     pub(super) fn contradicts(&self) -> bool {
         let highest = self.passed.iter().map(|pass| pass.load).fold(0.0, f64::max);
         self.failed.iter().any(|failed| *failed <= highest * (1.0 + ALIKE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        plan::Method,
+        search::{capacity::Pass, gave::Sending, interval::Sample, world::World},
+    };
+
+    /// A search with these loads passed and failed, of a device of this rate.
+    fn with(passed: &[f64], failed: &[f64], rate: f64, at_top: f64) -> CapacitySearch {
+        let mut search = CapacitySearch::new(World::new(1e6, 0.0, 1).config(Method::Rfc2544));
+        let sample = |value| Sample { value, error: rate * 1e-5 };
+        let sending = Sending { load: rate, clean_s: 0.1, aside_s: 0.0 };
+        search.passed = passed.iter().map(|load| Pass { load: *load, trial: 1, sending }).collect();
+        search.failed = failed.to_vec();
+        search.rates = vec![sample(rate); 3];
+        search.at_top = Some(sample(at_top));
+        search
+    }
+
+    #[test]
+    fn loads_that_no_trial_tells_apart_are_one() {
+        // As Open vSwitch gave them: a load failed four times, and one lower by 592 frames/s passed once.
+        let search = with(&[15_003_303.0, 14.01e6, 14e6, 14e6], &[15_003_895.0; 4], 16e6, 17e6);
+        assert_eq!(search.votes(15_003_303.0), (4, 1));
+        assert_eq!(search.votes(15_003_895.0), (4, 1));
+        assert_eq!((search.passes_at(15_003_303.0), search.passes_at(14e6)), (false, true));
+        assert_eq!((search.best(), search.lowest_failed(14e6)), (Some(14.01e6), Some(15_003_895.0)));
+        assert_eq!(search.interval().upper_fps.unwrap().get(), 15_003_895.0);
+        // The same load is nothing above it.
+        assert_eq!(search.lowest_failed(15_003_303.0), None);
+        assert_eq!(search.lowest_failed(15_003_895.0 / 1.002), Some(15_003_895.0));
+    }
+
+    #[test]
+    fn one_failure_at_a_load_that_passed_often_is_no_upper_end() {
+        let search = with(&[15e6; 4], &[15_000_600.0, 15.5e6, 15.5e6, 15.5e6], 16e6, 17e6);
+        assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(15.5e6)));
+        assert_eq!(search.interval().upper_fps.unwrap().get(), 15.5e6);
+    }
+
+    #[test]
+    fn single_trials_count_where_nothing_contradicts_them() {
+        let search = with(&[15e6], &[16e6], 14e6, 12e6);
+        assert_eq!((search.contradicts(), search.loses_below(), search.least_votes()), (false, false, 1));
+        assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(16e6)));
+        // A failure below a pass: three have to say either.
+        let search = with(&[15e6, 15.5e6], &[15.2e6, 16e6], 14e6, 12e6);
+        assert_eq!((search.contradicts(), search.least_votes()), (true, 3));
+        assert_eq!(search.best(), Some(15e6), "all are disputed: the lowest");
+        assert_eq!(search.lowest_failed(15e6), Some(16e6), "all are disputed: the highest");
+        let search = with(&[15e6, 15.5e6, 15.5e6, 15.5e6], &[15.2e6, 16e6], 14e6, 12e6);
+        assert_eq!(search.best(), Some(15.5e6), "three passes above one failure");
+        let search = with(&[15e6, 15e6, 15e6, 15.5e6], &[15.2e6, 15.3e6, 15.4e6], 14e6, 12e6);
+        assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(15.4e6)));
+    }
+
+    #[test]
+    fn a_failure_below_the_rate_asks_for_more_unless_the_device_degrades() {
+        // 16 Mpps in overload, and a loss at 15: now and then.
+        let search = with(&[14e6], &[15e6], 16e6, 16e6);
+        assert_eq!((search.degrades(), search.loses_below(), search.least_votes()), (false, true, 3));
+        let search = with(&[14e6], &[15e6], 16e6, 20e6);
+        assert_eq!((search.degrades(), search.loses_below(), search.least_votes()), (true, true, 1));
+        assert!(!with(&[14e6], &[16e6], 16e6, 16e6).loses_below(), "at the rate, not below it");
+        let few = |failed| CapacitySearch { rates: vec![], ..with(&[], &[failed], 1.0, 1.0) };
+        assert!(few(0.5).loses_below() == few(0.5).rate().is_some_and(|rate| rate.mean > 0.5));
+        assert!(!few(0.0).loses_below(), "without a rate nothing is below it");
     }
 }
