@@ -45,6 +45,10 @@ impl Attempts {
         if !trial.valid() {
             return self.invalid(trial);
         }
+        // The device is not silent that was sent nothing.
+        if trial.nothing_offered() {
+            return self.unclear(trial);
+        }
         if !is_elsewhere(trial, home) {
             return Ruling::Counts;
         }

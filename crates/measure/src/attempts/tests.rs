@@ -76,6 +76,23 @@ fn a_slice_trial_that_was_short_or_unclear_is_repeated_within_its_bound() {
 }
 
 #[test]
+fn a_trial_of_which_nothing_was_sent_does_not_count() {
+    let with = |sent, refused| {
+        let mut trial = trial(&[]);
+        let d = &mut trial.directions[0];
+        (d.sent, d.refused, d.skipped) = (sent, refused, d.intended - sent - refused);
+        (d.received, d.lost) = (0, sent);
+        Attempts::new(10).rule(&trial, None)
+    };
+    assert_eq!(with(0, 0), Ruling::Repeat);
+    assert_eq!([with(1, 0), with(0, 1)], [Ruling::Counts, Ruling::Counts], "the device is silent");
+    let mut none_due = trial(&[]);
+    let d = &mut none_due.directions[0];
+    (d.intended, d.sent) = (0, 0);
+    assert_eq!(Attempts::new(10).rule(&none_due, None), Ruling::Counts);
+}
+
+#[test]
 fn few_repeats_are_enough_to_give_up() {
     let most_offered = Fps::from_raw(8e5);
     let first = |max_repeats, trial: &TrialRecord| Attempts::new(max_repeats).rule(trial, None);

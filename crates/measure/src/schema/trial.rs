@@ -319,6 +319,11 @@ impl TrialRecord {
         }
     }
 
+    /// Whether the tester was away in all of the trial: frames were due, and it tried to send none of them.
+    pub fn nothing_offered(&self) -> bool {
+        self.directions.iter().any(|d| d.intended > 0) && self.directions.iter().all(|d| d.sent + d.refused == 0)
+    }
+
     /// Frames received in all directions.
     pub fn received(&self) -> u64 {
         self.directions.iter().map(|d| d.received).sum()
