@@ -91,8 +91,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub quick: bool,
     /// Run the whole plan this many times, 2 to 1000, and print median and spread of the figures.
-    #[arg(long, value_name = "N", conflicts_with_all = ["list", "print_config", "dry_run"],
-          allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", conflicts_with_all = ["list", "print_config", "dry_run"])]
     pub repeat: Option<i64>,
     /// List the embedded plans and those in ./plans/, with the requirements of each, and end.
     #[arg(long)]

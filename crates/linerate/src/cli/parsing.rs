@@ -82,7 +82,8 @@ mod tests {
 
     #[test]
     fn a_negative_number_is_a_value() {
-        assert_ne!(refused(&["bench", "--repeat", "-3"]).0, ErrorKind::UnknownArgument);
+        assert!(parse(["linerate", "bench", "--repeat", "-3"].map(Into::into)).is_ok(), "the command refuses it");
+        assert_eq!(refused(&["bench", "--descriptors", "-3"]).0, ErrorKind::ValueValidation);
         assert_eq!(refused(&["bench", "-3"]).0, ErrorKind::UnknownArgument);
     }
 
