@@ -86,7 +86,7 @@ impl World {
         all
     }
 
-    fn run(&mut self, spec: &TrialSpec) -> TrialRecord {
+    pub(crate) fn run(&mut self, spec: &TrialSpec) -> TrialRecord {
         let slices = (spec.duration_s / SLICE) as usize;
         let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
         let load = spec.load_fps.get().min(self.tester);

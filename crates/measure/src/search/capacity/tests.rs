@@ -41,6 +41,29 @@ fn invalid_trials_are_made_again() {
     assert!(answer.reasons.contains(&why.into()), "{:?}", answer.reasons);
 }
 
+/// What a search finds whose first trials find the tester away from end to end.
+fn after_nothing_sent(trials: u32) -> Answer {
+    let mut world = World::new(7.777e6, 128.0, 1);
+    let mut search = CapacitySearch::new(world.config(Method::Rfc2544));
+    for number in 0.. {
+        let Step::Run(spec) = search.next() else { break };
+        let mut trial = world.run(&spec);
+        for d in trial.directions.iter_mut().filter(|_| number < trials) {
+            (d.sent, d.refused, d.received, d.lost, d.skipped) = (0, 0, 0, 0, d.intended);
+        }
+        search.report(&trial);
+    }
+    search.so_far()
+}
+
+#[test]
+fn a_tester_that_sent_nothing_makes_no_device_silent() {
+    assert_eq!(after_nothing_sent(2).outcome, Outcome::Found, "neither at the first load, nor at a low one");
+    let never = after_nothing_sent(900);
+    assert_eq!(never.outcome, Outcome::Inconclusive);
+    assert!(matches!(never.reasons[..], [Reason::GivenUp(GivenUp::Unclear { trials: 8, .. })]), "{:?}", never.reasons);
+}
+
 #[test]
 fn a_load_beyond_the_tester_lowers_the_highest_one() {
     let mut world = World { spoiled: Some((0..2, Rule::TesterLimited)), ..World::new(7.777e6, 128.0, 1) };
