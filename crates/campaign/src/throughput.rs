@@ -6,6 +6,7 @@ use failure::Failure;
 use measure::{
     diagnose::nothing_came_back,
     label::{self, LabelFacts},
+    placement::core_to_core,
     plan::Method,
     result::{Outcome, SizeResult},
     search::{for_config, Answer, PlacementSearch, Search, SearchConfig, Step},
@@ -85,6 +86,7 @@ impl<T: Testbed> Controller<'_, T> {
             latency_compliance,
             placement: answer.placement.and_then(|class| classifier.placement(class)),
             other_placements: search.others(classifier),
+            core_to_core: core_to_core(records.iter().map(|record| &record.interference)),
             at_throughput_trial: confirmed.as_ref().map(|t| t.number),
             at_throughput: confirmed.map(|t| t.directions).unwrap_or_default(),
             trials: records.iter().map(|r| r.number).collect(),

@@ -1,24 +1,34 @@
 //! One flag, set by Ctrl-C, SIGTERM and SIGHUP. Packet loops read it once a burst.
 
-use std::sync::{
-    atomic::{AtomicBool, Ordering},
-    Arc,
+use std::{
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Arc,
+    },
+    thread,
+    time::Duration,
 };
 
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
+    iterator::Signals,
 };
 
 use crate::Failure;
+
+/// How long a stop may take before another Ctrl-C ends the process at once. Two within this time are one: a shell and a
+/// wrapper often both send it.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A handle on the flag; clones share it.
 #[derive(Debug, Clone)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes over the signals. A second Ctrl-C ends the process at once, with exit code 130. SIGTERM and SIGHUP never do: a
-    /// closed terminal sends more than one signal, and what the process made must be removed.
+    /// Takes over the signals. A Ctrl-C ends the process at once, with exit code 130, if another came a second or more
+    /// before. SIGTERM and SIGHUP never do: a closed terminal sends more than one signal, and what the process made must be
+    /// removed.
     ///
     /// # Errors
     ///
@@ -26,8 +36,19 @@ impl Stop {
     pub fn on_signals() -> Result<Self, Failure> {
         let flag = Arc::new(AtomicBool::new(false));
         let fail = |signal| move |e| Failure::failed(format!("cannot catch signal {signal}: {e}"));
-        // Before the flag is set by the same signal: the order counts.
-        flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&flag)).map_err(fail(SIGINT))?;
+        let hanging = Arc::new(AtomicBool::new(false));
+        flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&hanging)).map_err(fail(SIGINT))?;
+        let mut interrupts = Signals::new([SIGINT]).map_err(fail(SIGINT))?;
+        let arm = move || {
+            if interrupts.forever().next().is_some() {
+                thread::sleep(GRACE);
+                hanging.store(true, Ordering::Relaxed);
+            }
+        };
+        thread::Builder::new()
+            .name("second-ctrl-c".to_owned())
+            .spawn(arm)
+            .map_err(|e| Failure::failed(format!("cannot start a thread: {e}")))?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             flag::register(signal, Arc::clone(&flag)).map_err(fail(signal))?;
         }

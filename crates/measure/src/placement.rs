@@ -1,6 +1,10 @@
 //! Where the hypervisor has put the cores: classes of core-to-core latency.
 
-use crate::{plan::Placements, result::Placement};
+use crate::{
+    plan::Placements,
+    result::{CoreToCore, Placement},
+    trial::Interference,
+};
 
 /// Latencies within this factor of a class's median belong to it. Cache lines take 50 to 80 ns in one placement of a
 /// two-core guest and 325 to 365 ns in the other.
@@ -13,6 +17,14 @@ const MEMORY: usize = 63;
 /// Whether two core-to-core latencies, such as those of two runs, are of one kind of placement.
 pub fn same_place(a_ns: f64, b_ns: f64) -> bool {
     (a_ns.max(1.0) / b_ns.max(1.0)).ln().abs() <= FACTOR.ln()
+}
+
+/// The way of a cache line from core to core in what was seen of these trials; `None` where none was probed.
+pub fn core_to_core<'a>(seen: impl Iterator<Item = &'a Interference>) -> Option<CoreToCore> {
+    let probes = |seen: &Interference| [seen.core_to_core_before_ns, seen.core_to_core_after_ns];
+    let mut all: Vec<f64> = seen.flat_map(probes).flatten().filter(|ns| ns.is_finite()).collect();
+    all.sort_by(f64::total_cmp);
+    Some(CoreToCore { median_ns: *all.get(all.len() / 2)?, min_ns: *all.first()?, max_ns: *all.last()? })
 }
 
 /// Assigns classes to core-to-core latencies as they are seen.
@@ -148,6 +160,19 @@ mod tests {
     fn two_runs_are_compared_by_the_same_factor() {
         assert!(same_place(60.0, 149.0) && same_place(149.0, 60.0));
         assert!(!same_place(60.0, 151.0) && !same_place(151.0, 60.0));
+    }
+
+    #[test]
+    fn the_way_from_core_to_core_is_that_of_all_trials() {
+        let seen = |core_to_core_before_ns, core_to_core_after_ns| Interference {
+            core_to_core_before_ns,
+            core_to_core_after_ns,
+            ..Interference::default()
+        };
+        let trials = [seen(Some(180.0), Some(25.0)), seen(None, Some(f64::NAN)), seen(Some(22.0), None)];
+        let expected = CoreToCore { median_ns: 25.0, min_ns: 22.0, max_ns: 180.0 };
+        assert_eq!(core_to_core(trials.iter()), Some(expected));
+        assert_eq!(core_to_core([seen(None, None)].iter()), None);
     }
 
     #[test]

@@ -4,9 +4,12 @@
 
 use units::{Fps, Frames};
 
-pub use crate::schema::repeat::{Remark, RemarkKind, RepeatResult, RepeatedFigures, RepeatedSize, REPEAT_SCHEMA};
+pub use crate::schema::repeat::{
+    Remark, RemarkKind, RepeatResult, RepeatedFigures, RepeatedPlacement, RepeatedSize, REPEAT_SCHEMA,
+};
 use crate::{
     answer::IntervalAnswer,
+    placement::same_place,
     result::{Outcome, RunResult, SizeResult},
     search::{mean, Sample},
 };
@@ -24,6 +27,9 @@ const TREND: f64 = 3.29;
 /// Least change that is worth a remark, as a share of the median.
 const WORTH: f64 = 0.01;
 
+/// The number of a run, from 1, and what it answered at a frame size.
+type Answered<'a> = (usize, &'a SizeResult);
+
 /// How far the runs agree, at each frame size in the order of its first sight.
 pub fn sizes(runs: &[RunResult]) -> Vec<RepeatedSize> {
     let mut seen: Vec<Frames> = Vec::new();
@@ -40,18 +46,18 @@ fn of_size(frames: Frames, runs: &[RunResult]) -> RepeatedSize {
         .zip(runs)
         .filter_map(|(n, run)| Some((n, run.sizes.iter().find(|s| s.frame_size_bytes == frames)?)))
         .collect();
-    let answered = || made.iter().filter(|(_, size)| size.outcome.has_figure());
-    let figures: Vec<(usize, f64)> = answered().filter_map(|(n, size)| Some((*n, figure(size)?.get()))).collect();
-    let intervals: Vec<(f64, f64)> = answered().filter_map(|(_, size)| interval(size.answer.as_ref()?)).collect();
-    let (pairs, overlapping) = pairs(&intervals);
+    let answered: Vec<Answered<'_>> = made.iter().copied().filter(|(_, size)| size.outcome.has_figure()).collect();
+    let figures = figures(&answered);
+    let (pairs, overlapping) = pairs(&intervals(&answered));
     RepeatedSize {
         frame_size_bytes: frames,
         made: made.len(),
         answered: figures.len(),
-        device_limits: answered().filter(|(_, size)| size.outcome == Outcome::Found).count(),
+        device_limits: answered.iter().filter(|(_, size)| size.outcome == Outcome::Found).count(),
         figures: summary(&figures),
         pairs,
         overlapping,
+        placements: placements(&answered),
         remarks: remarks(&figures),
     }
 }
@@ -65,6 +71,40 @@ pub fn figure(size: &SizeResult) -> Option<Fps> {
 fn interval(answer: &IntervalAnswer) -> Option<(f64, f64)> {
     let (lower, upper) = (answer.lower_fps.map(Fps::get), answer.upper_fps.map(Fps::get));
     (lower.is_some() || upper.is_some()).then(|| (lower.unwrap_or(0.0), upper.unwrap_or(f64::INFINITY)))
+}
+
+/// The numbers of runs and their figures.
+fn figures(answered: &[Answered<'_>]) -> Vec<(usize, f64)> {
+    answered.iter().filter_map(|(n, size)| Some((*n, figure(size)?.get()))).collect()
+}
+
+/// Groups of runs whose cores were equally far apart. Empty of fewer than two groups: then placements explain nothing.
+fn placements(answered: &[Answered<'_>]) -> Vec<RepeatedPlacement> {
+    let mut ways: Vec<(f64, Answered<'_>)> =
+        answered.iter().filter_map(|&(n, size)| Some((size.core_to_core?.median_ns, (n, size)))).collect();
+    ways.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let groups: Vec<_> = ways.chunk_by(|a, b| same_place(a.0, b.0)).collect();
+    if groups.len() < 2 {
+        return Vec::new();
+    }
+    let of = |group: &[(f64, Answered<'_>)]| {
+        let mut runs: Vec<Answered<'_>> = group.iter().map(|(_, run)| *run).collect();
+        runs.sort_by_key(|(n, _)| *n);
+        let (pairs, overlapping) = pairs(&intervals(&runs));
+        Some(RepeatedPlacement {
+            min_ns: group.first()?.0,
+            max_ns: group.last()?.0,
+            runs: runs.iter().map(|(n, _)| *n).collect(),
+            figures: summary(&figures(&runs))?,
+            pairs,
+            overlapping,
+        })
+    };
+    groups.into_iter().filter_map(of).collect()
+}
+
+fn intervals(answered: &[Answered<'_>]) -> Vec<(f64, f64)> {
+    answered.iter().filter_map(|(_, size)| interval(size.answer.as_ref()?)).collect()
 }
 
 /// Number of pairs, and of those that overlap.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::{
-    repeat::{figure, Remark, RemarkKind, RepeatResult, RepeatedSize},
+    repeat::{figure, Remark, RemarkKind, RepeatResult, RepeatedPlacement, RepeatedSize},
     result::{RunResult, SizeResult, WarningKind},
 };
 
@@ -122,9 +122,16 @@ fn notes(repeat: &RepeatResult) -> Vec<String> {
     for size in &repeat.sizes {
         let frames = size.frame_size_bytes.with_unit("B");
         size.remarks.iter().for_each(|remark| say(format!("{frames}: {}", remark_text(remark))));
-        if size.pairs >= 3 && (size.overlapping as f64) < OVERLAP * size.pairs as f64 {
-            let pairs = of(size.overlapping, size.pairs);
-            say(format!("{frames}: {pairs} pairs of intervals overlap: runs differ by more than the intervals say"));
+        if !size.placements.is_empty() {
+            say(format!("{frames}: {}", placements_text(&size.placements)));
+        }
+        let (overlapping, pairs) = comparable_pairs(size);
+        if pairs >= 3 && (overlapping as f64) < OVERLAP * pairs as f64 {
+            let (pairs, place) =
+                (of(overlapping, pairs), if size.placements.is_empty() { "" } else { " of a placement" });
+            say(format!(
+                "{frames}: {pairs} pairs of intervals{place} overlap: runs differ by more than the intervals say"
+            ));
         }
     }
     if repeat.runs.iter().any(figures::simulated) {
@@ -150,6 +157,25 @@ fn notes(repeat: &RepeatResult) -> Vec<String> {
     }
     notes.push("spread: standard deviation over the mean; overlap: pairs of runs whose intervals overlap".to_owned());
     notes
+}
+
+/// Pairs that overlap and all pairs, of runs whose cores were equally far apart.
+fn comparable_pairs(size: &RepeatedSize) -> (usize, usize) {
+    if size.placements.is_empty() {
+        return (size.overlapping, size.pairs);
+    }
+    size.placements.iter().fold((0, 0), |(part, whole), group| (part + group.overlapping, whole + group.pairs))
+}
+
+/// What the runs found in each placement of the cores.
+fn placements_text(groups: &[RepeatedPlacement]) -> String {
+    let one = |group: &RepeatedPlacement| {
+        let (low, high) = (format!("{:.0}", group.min_ns), format!("{:.0}", group.max_ns));
+        let ns = if low == high { low } else { format!("{low} to {high}") };
+        format!("{} at {ns} ns, median {}", group.runs.len(), group.figures.median_fps)
+    };
+    let each: Vec<String> = groups.iter().map(one).collect();
+    format!("runs by the way from core to core: {}", each.join("; "))
 }
 
 /// What is clear about the figures, and where it usually comes from.

@@ -1,6 +1,7 @@
 //! Figures of several runs, with what is known of them.
 
 use super::*;
+use crate::result::CoreToCore;
 
 fn numbered(figures: &[f64]) -> Vec<(usize, f64)> {
     (1..).zip(figures.iter().copied()).collect()
@@ -61,4 +62,66 @@ fn a_drift_is_named_where_chance_does_not_explain_it() {
         !kinds(&figures).is_empty()
     });
     assert!(by_chance.count() <= 8);
+}
+
+/// A run with an answer of 1 % around a rate, found with this way from core to core.
+fn run(rate: f64, ns: Option<f64>) -> SizeResult {
+    let [lower_fps, upper_fps, point_fps] = [0.995, 1.005, 1.0].map(|share| Some(Fps::from_raw(rate * share)));
+    let answer = IntervalAnswer {
+        lower_fps,
+        upper_fps,
+        point_fps,
+        standing: None,
+        confidence: None,
+        clean_seconds: 1.0,
+        passes: 3,
+        aside_share: 0.0,
+        as_measured: None,
+    };
+    let core_to_core = ns.map(|ns| CoreToCore { median_ns: ns, min_ns: ns, max_ns: ns });
+    SizeResult {
+        frame_size_bytes: units::FrameSize::MIN.into(),
+        outcome: Outcome::Found,
+        throughput_fps: answer.lower_fps,
+        upper_bound_fps: answer.upper_fps,
+        answer: Some(answer),
+        standard: crate::result::StandardLabel::default(),
+        compliance: None,
+        latency_standard: None,
+        latency_compliance: None,
+        placement: None,
+        other_placements: Vec::new(),
+        core_to_core,
+        at_throughput_trial: None,
+        at_throughput: Vec::new(),
+        trials: Vec::new(),
+        invalid_trials: 0,
+        diagnosis: None,
+        goals: Vec::new(),
+    }
+}
+
+fn placements_of(runs: &[SizeResult]) -> Vec<RepeatedPlacement> {
+    placements(&(1..).zip(runs).collect::<Vec<_>>())
+}
+
+#[test]
+fn runs_of_two_placements_are_told_apart() {
+    let runs = [
+        run(15e6, Some(25.0)),
+        run(10e6, Some(190.0)),
+        run(15.1e6, Some(22.0)),
+        run(13e6, None),
+        run(10.9e6, Some(170.0)),
+        run(17e6, Some(29.0)),
+    ];
+    let [near, far] = placements_of(&runs).try_into().unwrap();
+    assert_eq!((near.min_ns, near.max_ns, near.runs), (22.0, 29.0, vec![1, 3, 6]));
+    assert_eq!((near.figures.median_fps.get(), near.pairs, near.overlapping), (15.1e6, 3, 1));
+    assert_eq!((far.min_ns, far.max_ns, far.runs), (170.0, 190.0, vec![2, 5]));
+    assert_eq!((far.figures.median_fps.get(), far.pairs, far.overlapping), (10.45e6, 1, 0));
+    // One placement explains nothing.
+    assert_eq!(placements_of(&runs[..1]), vec![]);
+    assert_eq!(placements_of(&[run(1.0, Some(60.0)), run(2.0, Some(149.0))]), vec![]);
+    assert_eq!(placements_of(&[]), vec![]);
 }

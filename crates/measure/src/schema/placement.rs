@@ -14,6 +14,17 @@ pub struct Placement {
     pub core_to_core_ns: f64,
 }
 
+/// How long a cache line took between the cores of tester and device, one way, before and after each trial of a frame size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CoreToCore {
+    /// Median, ns.
+    pub median_ns: f64,
+    /// The shortest, ns.
+    pub min_ns: f64,
+    /// The longest, ns.
+    pub max_ns: f64,
+}
+
 /// An answer in another placement.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PlacementAnswer {

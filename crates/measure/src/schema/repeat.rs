@@ -51,9 +51,30 @@ pub struct RepeatedSize {
     pub pairs: usize,
     /// Of those, pairs whose intervals overlap.
     pub overlapping: usize,
+    /// The runs by the way of a cache line from core to core, the shortest first; empty unless the host had the cores in
+    /// several placements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placements: Vec<RepeatedPlacement>,
     /// What is clear about the order of the figures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Remark>,
+}
+
+/// How far runs agree whose cores were equally far apart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RepeatedPlacement {
+    /// The shortest way from core to core of these runs (each has the median of its trials), ns.
+    pub min_ns: f64,
+    /// The longest, ns.
+    pub max_ns: f64,
+    /// Numbers of the runs, from 1.
+    pub runs: Vec<usize>,
+    /// Their figures summarised.
+    pub figures: RepeatedFigures,
+    /// Pairs of them whose answers have intervals.
+    pub pairs: usize,
+    /// Of those, pairs whose intervals overlap.
+    pub overlapping: usize,
 }
 
 /// The figures of several runs: each is the likeliest load of a run's interval, or else its throughput. Frames/s per

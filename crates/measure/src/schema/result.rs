@@ -15,7 +15,7 @@ use super::{
 pub use super::{
     facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestKind, SelfTestPair, SelfTestPoint},
     outcome::{Compliance, Outcome, StandardLabel, TestOutcome, Verdict},
-    placement::{Placement, PlacementAnswer},
+    placement::{CoreToCore, Placement, PlacementAnswer},
     standing::Standing,
     warning::{Warning, WarningKind},
 };
@@ -109,6 +109,9 @@ pub struct SizeResult {
     /// Answers found in other placements of the cores, when the machine moved them.
     #[serde(default)]
     pub other_placements: Vec<PlacementAnswer>,
+    /// The way of a cache line from core to core, over all trials of the size; nothing where none was probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_to_core: Option<CoreToCore>,
     /// The trial at the throughput found, by number.
     pub at_throughput_trial: Option<u32>,
     /// That trial's counts, one a direction, with latency.

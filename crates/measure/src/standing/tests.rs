@@ -22,6 +22,7 @@ fn size(outcome: Outcome) -> SizeResult {
         latency_compliance: None,
         placement: None,
         other_placements: Vec::new(),
+        core_to_core: None,
         at_throughput_trial: None,
         at_throughput: Vec::new(),
         trials: Vec::new(),

@@ -45,7 +45,9 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
     for size in &new.sizes {
         let Some(was) = old.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes) else { continue };
         let (now, then) = (Row::of(new, size), Row::of(old, was));
-        let improvement = match improvement(&now, &then, size, was) {
+        let improvement = improvement(&now, &then, size, was);
+        let compares = improvement.is_ok();
+        let improvement = match improvement {
             Ok(percent) => {
                 compared += 1;
                 for (which, row) in [("new", &now), ("old", &then)] {
@@ -70,7 +72,10 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         row.extend(cells(&then));
         row.push(Cell::bold(improvement));
         if with_noise {
-            let noise = noise(size.answer.as_ref(), was.answer.as_ref());
+            let noise = match compares {
+                true => noise(size.answer.as_ref(), was.answer.as_ref()),
+                false => String::new(),
+            };
             proposed |= noise.contains("within");
             row.push(noise.into());
         }
@@ -133,15 +138,24 @@ fn improvement(now: &Row<'_>, then: &Row<'_>, new: &SizeResult, old: &SizeResult
         (_, Shown::Nothing) => return Err("the old result has no figure that stands".to_owned()),
         _ => return Err("one of the figures is a lower bound: its highest load, not the device, set it".to_owned()),
     };
-    if let (Some(a), Some(b)) = (new.placement, old.placement) {
-        if !same_place(a.core_to_core_ns, b.core_to_core_ns) {
-            return Err(format!(
-                "found in different placements of the cores, {:.0} and {:.0} ns apart",
-                a.core_to_core_ns, b.core_to_core_ns
-            ));
+    if let (Some(a), Some(b)) = (way(new), way(old)) {
+        if let Some(why) = other_places(a, b) {
+            return Err(why);
         }
     }
     derived::gain_percent(now.get(), then.get()).ok_or_else(|| "the old figure is 0".to_owned())
+}
+
+/// The way from core to core behind an answer, ns: that of its placement, or of a search of all placements the median.
+fn way(size: &SizeResult) -> Option<f64> {
+    let placed = size.placement.map(|placement| placement.core_to_core_ns);
+    placed.or(size.core_to_core.map(|seen| seen.median_ns))
+}
+
+/// Why figures found with these ways from core to core, ns, do not compare.
+pub(super) fn other_places(new_ns: f64, old_ns: f64) -> Option<String> {
+    let text = || format!("found in different placements of the cores, {new_ns:.0} and {old_ns:.0} ns apart");
+    (!same_place(new_ns, old_ns)).then(text)
 }
 
 #[cfg(test)]

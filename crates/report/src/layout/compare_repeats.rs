@@ -1,10 +1,13 @@
 //! Several runs of a plan against several earlier ones: medians, and whether their difference is beyond noise.
 
-use measure::repeat::{RepeatResult, RepeatedFigures, RepeatedSize};
+use measure::{
+    repeat::{RepeatResult, RepeatedFigures, RepeatedSize},
+    result::RunResult,
+};
 use units::derived;
 
 use super::{
-    compare::{BEYOND, NOTHING},
+    compare::{other_places, BEYOND, NOTHING},
     differences::differences,
 };
 use crate::{
@@ -46,7 +49,7 @@ pub fn compare_repeats(new: &RepeatResult, old: &RepeatResult) -> Result<Section
             row.push(of.figures.map(|f| num::pps(f.median_fps)).into());
             row.push(num::thousands(of.answered as u64).into());
         }
-        match improvement(size, before) {
+        match improvement((new, size), (old, before)) {
             Ok((percent, noise)) => {
                 compared += 1;
                 beyond |= noise == BEYOND;
@@ -73,13 +76,34 @@ pub fn compare_repeats(new: &RepeatResult, old: &RepeatResult) -> Result<Section
     Ok(sheet::of(format!("{}: new against old", text::clean(&new.plan_name)), t, notes))
 }
 
+/// What the runs of a result found at a frame size.
+type Of<'a> = (&'a RepeatResult, &'a RepeatedSize);
+
+/// The way from core to core, ns: the median of its runs.
+fn way((result, size): Of<'_>) -> Option<f64> {
+    let of_size =
+        |run: &RunResult| run.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes)?.core_to_core;
+    let mut all: Vec<f64> = result.runs.iter().filter_map(of_size).map(|seen| seen.median_ns).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
+}
+
 /// The improvement of the median in percent, and whether it is beyond noise; or why there is none.
-fn improvement(new: &RepeatedSize, old: &RepeatedSize) -> Result<(f64, String), &'static str> {
-    let (Some(now), Some(then)) = (&new.figures, &old.figures) else { return Err("one of them has no figure") };
+fn improvement(new: Of<'_>, old: Of<'_>) -> Result<(f64, String), String> {
+    let (ways, [new, old]) = ([way(new), way(old)], [new.1, old.1]);
+    let (Some(now), Some(then)) = (&new.figures, &old.figures) else {
+        return Err("one of them has no figure".to_owned());
+    };
     if new.device_limits < new.answered || old.device_limits < old.answered {
-        return Err("some figures are not limits of the device: a highest load or the tester set them");
+        return Err("some figures are not limits of the device: a highest load or the tester set them".to_owned());
     }
-    let percent = derived::gain_percent(now.median_fps.get(), then.median_fps.get()).ok_or("the old figure is 0")?;
+    if let [Some(new_ns), Some(old_ns)] = ways {
+        if let Some(why) = other_places(new_ns, old_ns) {
+            return Err(why);
+        }
+    }
+    let percent = derived::gain_percent(now.median_fps.get(), then.median_fps.get())
+        .ok_or_else(|| "the old figure is 0".to_owned())?;
     Ok((percent, noise(now, then, new.answered.min(old.answered))))
 }
 

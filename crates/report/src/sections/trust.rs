@@ -188,6 +188,18 @@ fn tester(result: &RunResult) -> Option<String> {
     (!points.is_empty()).then(|| format!("without a DUT: {}{why}", points.join(", ")))
 }
 
+/// The way from core to core where one answer is for all placements of the cores.
+fn ways(result: &RunResult) -> Option<String> {
+    let combined = result.sizes.iter().filter(|size| size.placement.is_none());
+    let seen: Vec<_> = combined.filter_map(|size| size.core_to_core).collect();
+    let low = seen.iter().map(|way| way.min_ns).min_by(f64::total_cmp)?;
+    let high = seen.iter().map(|way| way.max_ns).max_by(f64::total_cmp)?;
+    let mut medians: Vec<f64> = seen.iter().map(|way| way.median_ns).collect();
+    medians.sort_by(f64::total_cmp);
+    let median = medians.get(medians.len() / 2)?;
+    Some(format!("a cache line took {median:.0} ns from core to core (median), {low:.0} to {high:.0} ns"))
+}
+
 /// The placements answers were found in, and the answers of the others.
 fn placements(result: &RunResult) -> Vec<(String, Paint)> {
     let mut classes: BTreeMap<u32, (f64, f64, Vec<units::Frames>)> = BTreeMap::new();
@@ -208,6 +220,7 @@ fn placements(result: &RunResult) -> Vec<(String, Paint)> {
             (format!("found in class {class}, {range} from core to core{of}"), Paint::Plain)
         })
         .collect();
+    lines.extend(ways(result).map(|text| (text, Paint::Plain)));
     for size in &result.sizes {
         for other in &size.other_placements {
             let mut text = format!(

@@ -3,7 +3,7 @@
 use measure::{
     answer::IntervalAnswer,
     repeat::{sizes, RepeatResult, REPEAT_SCHEMA},
-    result::{Outcome, RunResult, SizeResult, Standing},
+    result::{CoreToCore, Outcome, RunResult, SizeResult, Standing},
 };
 use report::{json, layout::compare_repeats, markdown, repeat, terminal, Detail, Document, Style};
 
@@ -112,6 +112,38 @@ fn new_runs_compare_with_old_ones() {
     assert_eq!(compare_repeats(&new, &old).unwrap_err().len(), 1);
     old.runs.clear();
     assert_eq!(compare_repeats(&new, &old).unwrap_err().len(), 1);
+}
+
+/// Six runs, of which three found the cores far apart.
+fn of_two_placements() -> RepeatResult {
+    let run = |i: usize| {
+        let (rate, ns) =
+            [(15e6, 25.0), (10e6, 190.0), (15.1e6, 22.0), (10.02e6, 170.0), (15.05e6, 29.0), (10e6, 180.0)][i];
+        let core_to_core = Some(CoreToCore { median_ns: ns, min_ns: ns, max_ns: ns });
+        result(vec![SizeResult { placement: None, core_to_core, ..around(64, rate) }])
+    };
+    of_runs((0..6).map(run).collect(), 6)
+}
+
+#[test]
+fn runs_of_two_placements_are_told_apart() {
+    let repeat = of_two_placements();
+    let short = |sheet| terminal::render(&Document::of(vec![sheet]), Detail::Short, &Style::PIPE, &[]);
+    insta::assert_snapshot!("repeats_of_two_placements", short(repeat::sheet(&repeat)));
+    let group = serde_json::to_value(&repeat).unwrap()["sizes"][0]["placements"][0].clone();
+    let page = include_str!("../../../../docs/results-schema.md");
+    for name in group.as_object().unwrap().keys() {
+        assert!(page.contains(&format!("| `{name}` |")), "docs/results-schema.md does not describe `{name}`");
+    }
+    // Runs of one placement against runs of the other.
+    let only = |wanted: usize| {
+        let runs = repeat.runs.iter().enumerate().filter(|(i, _)| i % 2 == wanted).map(|(_, run)| run.clone());
+        of_runs(runs.collect(), 3)
+    };
+    insta::assert_snapshot!(compare_repeats(&only(0), &only(1)).unwrap_err().join("\n"));
+    assert!(compare_repeats(&only(0), &only(0)).is_ok());
+    let [near, far] = [0, 1].map(|i| repeat.runs[i].clone());
+    insta::assert_snapshot!(report::layout::compare(&near, &far).unwrap_err().join("\n"));
 }
 
 #[test]

@@ -94,6 +94,7 @@ mod tests {
         // The same load is nothing above it.
         assert_eq!(search.lowest_failed(15_003_303.0), None);
         assert_eq!(search.lowest_failed(15_003_895.0 / 1.002), Some(15_003_895.0));
+        assert_eq!(with(&[15e6], &[15e6 * (1.0 + ALIKE)], 14e6, 12e6).lowest_failed(15e6), None, "the border is alike");
     }
 
     #[test]
@@ -108,6 +109,11 @@ mod tests {
         let search = with(&[15e6], &[16e6], 14e6, 12e6);
         assert_eq!((search.contradicts(), search.loses_below(), search.least_votes()), (false, false, 1));
         assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(16e6)));
+        // Nothing passed there, so one failure stands, and the lower one is the end.
+        assert_eq!(with(&[15e6], &[16e6, 17e6], 14e6, 12e6).lowest_failed(15e6), Some(16e6));
+        // A failure at the same load contradicts, one above it does not.
+        let contradicts = |failed: f64| with(&[14e6, 15e6], &[failed], 14e6, 12e6).contradicts();
+        assert_eq!([1.0005, 1.0015].map(|factor| contradicts(15e6 * factor)), [true, false]);
         // A failure below a pass: three have to say either.
         let search = with(&[15e6, 15.5e6], &[15.2e6, 16e6], 14e6, 12e6);
         assert_eq!((search.contradicts(), search.least_votes()), (true, 3));
@@ -127,6 +133,12 @@ mod tests {
         let search = with(&[14e6], &[15e6], 16e6, 20e6);
         assert_eq!((search.degrades(), search.loses_below(), search.least_votes()), (true, true, 1));
         assert!(!with(&[14e6], &[16e6], 16e6, 16e6).loses_below(), "at the rate, not below it");
+        let mut border = with(&[14e6], &[], 16e6, 16e6);
+        border.failed = border.rate().map(|rate| rate.mean - rate.half).into_iter().collect();
+        assert!(!border.loses_below(), "{:?} is at the end of the rate", border.failed);
+        // Passes that differ this much tell the rate by a few percent all the same.
+        let rates = [12e6, 16e6, 20e6].map(|value| Sample { value, error: 0.0 }).to_vec();
+        assert!(CapacitySearch { rates, ..with(&[14e6], &[15e6], 16e6, 16e6) }.loses_below());
         let unrated = CapacitySearch { rates: vec![], ..with(&[], &[15e6], 16e6, 16e6) };
         assert!(unrated.rate().is_none() && !unrated.loses_below(), "without a rate nothing is below it");
     }
