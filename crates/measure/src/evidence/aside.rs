@@ -68,7 +68,7 @@ pub(super) fn slices(sums: &Sums, stalls: &[bool], floor: Option<u32>) -> Vec<bo
         if let Some(this) = aside.get_mut(i) {
             *this = true;
         }
-        let recovered = match (sum.min_delay_ns, ceiling) {
+        let recovered = match (sum.min_delay_ns(), ceiling) {
             (Some(delay), Some(ceiling)) => delay <= ceiling,
             _ => false,
         };

@@ -131,10 +131,10 @@ fn longer(sums: &Sums, run: &[usize], gone: &[usize], usual: f64) -> Option<Vec<
         gone.get(from) == gone.get(to)
     };
     let wait = |i: usize| {
-        let ns = sums.all.get(i)?.min_delay_ns.filter(|ns| own(i, ns))?;
+        let ns = sums.all.get(i)?.min_delay_ns().filter(|ns| own(i, ns))?;
         Some(f64::from(ns) * 1e-9).filter(|wait| there(i, *wait))
     };
-    let raw: Vec<u32> = run.iter().filter_map(|i| sums.all.get(*i)?.min_delay_ns).collect();
+    let raw: Vec<u32> = run.iter().filter_map(|i| sums.all.get(*i)?.min_delay_ns()).collect();
     let changed = raw.first().zip(raw.last()).map_or(0.0, |(first, last)| f64::from(first.abs_diff(*last)) * 1e-9);
     let known = run.iter().filter(|i| wait(**i).is_some()).count();
     if changed > usual && 2 * known < run.len() {
@@ -172,7 +172,7 @@ fn usual(sums: &Sums) -> f64 {
         .all
         .iter()
         .filter(|s| s.lost() > 0)
-        .filter_map(|s| s.min_delay_ns)
+        .filter_map(|s| s.min_delay_ns())
         .map(|ns| f64::from(ns) * 1e-9)
         .collect();
     let jump = |w: &[f64]| Some((w.first()? - 2.0 * w.get(1)? + w.get(2)?).abs());

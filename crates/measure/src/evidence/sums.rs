@@ -46,9 +46,10 @@ fn batch_slices(slices: &[Sum]) -> usize {
 /// How long frames wait in a full queue, seconds: the delay under pressure over the smallest. While the tester is away for
 /// less, the device is kept busy by what waits.
 fn queue_s(slices: &[Sum], slice_s: f64) -> f64 {
-    let floor = slices.iter().filter_map(|s| s.min_delay_ns).min().unwrap_or(0);
-    let own =
-        |(i, s): (usize, &Sum)| s.min_delay_ns.filter(|&ns| s.lost() > 0 && !waits_for_tester(slices, slice_s, i, ns));
+    let floor = slices.iter().filter_map(|s| s.min_delay_ns()).min().unwrap_or(0);
+    let own = |(i, s): (usize, &Sum)| {
+        s.min_delay_ns().filter(|&ns| s.lost() > 0 && !waits_for_tester(slices, slice_s, i, ns))
+    };
     let mut pressed: Vec<u32> = slices.iter().enumerate().filter_map(own).collect();
     pressed.sort_unstable();
     pressed.get(pressed.len() / 2).map_or(0.0, |delay| f64::from(delay.saturating_sub(floor)) * 1e-9)
@@ -89,8 +90,8 @@ pub(super) struct Sum {
     pub refused: u64,
     pub received: u64,
     pub arrived: u64,
-    /// The largest over directions of the smallest delay; `None` where a direction received nothing.
-    pub min_delay_ns: Option<u32>,
+    /// The smallest delay of the first direction and of the last one; `None` where it received nothing.
+    least_ns: [Option<u32>; 2],
     /// Seconds in which the tester was away for so long that a queue ran empty; in which it was away for much of a slice; and
     /// in which the device was away.
     pub tester_away_s: f64,
@@ -110,13 +111,19 @@ impl Sum {
             refused: add(|s| s.refused),
             received: add(|s| s.received),
             arrived: add(|s| s.arrived),
-            min_delay_ns: slices.iter().filter_map(|s| s.min_delay_ns).min(),
+            least_ns: [0, 1].map(|end| slices.iter().filter_map(|s| s.least_ns[end]).min()),
             tester_away_s: slices.iter().map(|s| s.tester_away_s).sum(),
             tester_gone_s: slices.iter().map(|s| s.tester_gone_s).sum(),
             device_away_s: slices.iter().map(|s| s.device_away_s).sum(),
             tester_any_s: slices.iter().map(|s| s.tester_any_s).sum(),
             tester_deaf_s: slices.iter().map(|s| s.tester_deaf_s).sum(),
         }
+    }
+
+    /// The largest over directions of the smallest delay; `None` where a direction received nothing.
+    pub fn min_delay_ns(&self) -> Option<u32> {
+        let [first, last] = self.least_ns;
+        Some(first?.max(last?))
     }
 
     pub fn offered(&self) -> u64 {
@@ -137,13 +144,13 @@ impl Sums {
         let sum = |i: usize| {
             let each = || timeline.directions.iter().filter_map(|slices| slices.get(i));
             let add = |of: fn(&Slice) -> u32| each().map(|slice| u64::from(of(slice))).sum();
-            let came = each().all(|slice| slice.received > 0);
+            let least = |slice: Option<&Slice>| slice.filter(|s| s.received > 0).map(|s| s.min_delay_ns);
             Sum {
                 sent: add(|s| s.sent),
                 refused: add(|s| s.refused),
                 received: add(|s| s.received),
                 arrived: add(|s| s.arrived),
-                min_delay_ns: each().map(|s| s.min_delay_ns).max().filter(|_| came),
+                least_ns: [least(each().next()), least(each().next_back())],
                 ..Sum::default()
             }
         };

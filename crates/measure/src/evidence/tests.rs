@@ -204,3 +204,21 @@ fn tokens_saved_up_while_a_policer_was_away_do_not_raise_its_rate() {
         assert!(off.is_some_and(|off| off.abs() < 2e-3), "{rate} {overload}: {off:?} {e:?}");
     }
 }
+
+#[test]
+fn both_ways_a_tester_in_turns_of_several_slices_counts() {
+    // As over a kernel interface: a burst one way, then one the other way, each in a call of two slices and a half.
+    let way = |at: usize| {
+        let slice = |i: usize| match i % 5 {
+            n if n == at => Slice { sent: 64, received: 64, min_delay_ns: 440_000, ..Slice::default() },
+            n if n == at + 1 => Slice { arrived: 64, arrival_min_delay_ns: 440_000, ..Slice::default() },
+            _ => Slice::default(),
+        };
+        (0..1000).map(slice).collect::<Vec<Slice>>()
+    };
+    let timeline = Timeline { slice_s: SLICE, directions: vec![way(0), way(2)], absences: Vec::new() };
+    let e = of(&timeline, 0.1, false, 1).unwrap();
+    assert!(e.clean_s > 0.09 && e.lost == 0 && e.delay.is_some(), "{e:?}");
+    assert!((e.offered_fps.get() / 128_000.0 - 1.0).abs() < 0.02, "{e:?}");
+    assert_eq!(e.delay.unwrap().floor_ns, 440_000);
+}

@@ -11,7 +11,7 @@ const FLOOR: f64 = 0.05;
 
 /// The floor of the delay, nanoseconds; `None` where nothing came.
 pub(super) fn floor(sums: &Sums) -> Option<u32> {
-    let mut delays: Vec<u32> = sums.all.iter().filter_map(|sum| sum.min_delay_ns).collect();
+    let mut delays: Vec<u32> = sums.all.iter().filter_map(|sum| sum.min_delay_ns()).collect();
     delays.sort_unstable();
     delays.get((delays.len() as f64 * FLOOR) as usize).copied()
 }
@@ -37,7 +37,7 @@ pub(super) fn of(sums: &Sums, aside: &[bool], floor: u32) -> Option<DelayTrend> 
 }
 
 fn point(i: usize, sum: &Sum, slice_s: f64) -> Option<(f64, f64)> {
-    Some((i as f64 * slice_s, f64::from(sum.min_delay_ns?) * 1e-9))
+    Some((i as f64 * slice_s, f64::from(sum.min_delay_ns()?) * 1e-9))
 }
 
 /// The median slope of pairs a quarter of the points apart (after Theil and Sen): neither late slices nor a step move it,

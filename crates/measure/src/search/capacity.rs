@@ -62,8 +62,6 @@ const CONFIRMING: usize = 6;
 const TWICE: usize = 2;
 /// A loss below this share of the load says little of a load near the capacity: the tester sent its frames in bursts.
 const EVEN: f64 = 0.95;
-/// Share of what the tester does over kernel interfaces alone below which the kernel forwards in the tester's own calls.
-const IN_CALLS: f64 = 0.9;
 /// Least half width of the answer then, as a share: what the kernel's own rate drifts by from second to second.
 const IN_CALLS_HALF: f64 = 5e-3;
 
@@ -284,7 +282,7 @@ impl CapacitySearch {
 
     /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
     fn is_in_calls(&self) -> bool {
-        self.offered_most().zip(self.config.kernel_pair).is_some_and(|(most, alone)| most.mean < alone.get() * IN_CALLS)
+        self.offered_most().is_some_and(|most| self.config.is_in_calls(Fps::from_raw(most.mean)))
     }
 
     /// The load that the tester offers at most, of the passes that it did not offer in full.

@@ -9,6 +9,9 @@ use crate::{
     schema::goal::SearchGoal,
 };
 
+/// Share of what the tester does over kernel interfaces alone below which the kernel forwards in the tester's own calls.
+const IN_CALLS: f64 = 0.9;
+
 /// Configuration of a search for one frame size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchConfig {
@@ -116,6 +119,11 @@ impl SearchConfig {
             kernel_pair: None,
             warmup_s: s.warmup.as_secs_f64(),
         })
+    }
+
+    /// Whether the kernel forwards in the tester's own calls, where the tester offers no more than `most` with the device.
+    pub(super) fn is_in_calls(&self, most: Fps) -> bool {
+        self.kernel_pair.is_some_and(|alone| most.get() < alone.get() * IN_CALLS)
     }
 
     /// What the search may spend.

@@ -12,13 +12,15 @@ use super::{
 };
 use crate::{
     attempts::{within_tester, Attempts, Budget, GivenUp, Ruling, Streak, LOADS_IN_A_ROW, RESTARTS},
-    plan::Method,
     schema::{
         answer::{AnswerStanding, IntervalAnswer},
         outcome::Outcome,
         trial::{Purpose, TrialRecord, TrialSpec},
     },
 };
+
+/// Where the tester offers less than this share of a load in slices that count, one trial says that it cannot offer it.
+const FAR_SHORT: f64 = 0.5;
 
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
@@ -41,6 +43,8 @@ pub struct Retrying<S> {
     budget: Budget,
     trials: Vec<u32>,
     invalid: u32,
+    /// The most that the tester offered of the last load that was beyond it, other than for its own gaps.
+    most_offered: Option<Fps>,
     /// By slices: time that the queue of the device takes to empty.
     drain: Drain,
     /// By slices: time that counts, and time set aside, seconds.
@@ -73,6 +77,7 @@ impl<S: Clone> Retrying<S> {
             budget,
             trials: Vec::new(),
             invalid: 0,
+            most_offered: None,
             drain: Drain::default(),
             clean_s: 0.0,
             aside_s: 0.0,
@@ -87,7 +92,15 @@ impl<S: Clone> Retrying<S> {
 #[allow(private_bounds)]
 impl<S: Strategy> Retrying<S> {
     fn answer(&self, outcome: Outcome, reason: Option<Reason>) -> Answer {
-        let bounds = self.strategy.bounds();
+        let mut bounds = self.strategy.bounds();
+        let (mut outcome, mut reason) = (outcome, reason);
+        if outcome == Outcome::TesterLimited && self.is_in_calls() {
+            reason = reason.or(Some(Reason::InCalls { alone: self.config.kernel_pair }));
+            // A goal of an MLRsearch says itself how far it came.
+            if self.strategy.tolerated_loss().is_none() {
+                (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(self.most_offered));
+            }
+        }
         let reasons = [reason, self.liveness.note()].into_iter().flatten().collect();
         Answer {
             outcome,
@@ -104,14 +117,17 @@ impl<S: Strategy> Retrying<S> {
         }
     }
 
+    /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
+    fn is_in_calls(&self) -> bool {
+        self.config.by_slices && self.most_offered.is_some_and(|most| self.config.is_in_calls(most))
+    }
+
     /// The bounds, with the time behind them.
     fn interval(&self, bounds: &Bounds) -> IntervalAnswer {
         let total = self.clean_s + self.aside_s;
         let (lower_fps, upper_fps) = (bounds.lower.map(|(load, _)| load), bounds.upper);
-        // The steps of TST009 are shares of the highest load.
-        let of = if self.config.method == Method::Tst009 { Some(self.config.upper) } else { upper_fps };
-        let asked = of.zip(upper_fps).map_or(0.0, |(of, upper)| of.get() / upper.get());
-        let asked = asked * self.config.precision.get() * 1.000_001;
+        let precision = self.config.precision.get();
+        let asked = bounds.step.zip(upper_fps).map_or(precision, |(step, upper)| step.get() / upper.get()) * 1.000_001;
         IntervalAnswer {
             lower_fps,
             upper_fps,
@@ -172,6 +188,15 @@ impl<S: Strategy> Retrying<S> {
         }
     }
 
+    /// A trial at the highest load tells what the tester offers at most, where that is far less.
+    fn cap_to_offered(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        let offered = trial.evidence.as_ref().map(|e| e.offered_fps).filter(|fps| *fps > Fps::ZERO);
+        if let Some(most) = offered.filter(|most| most.get() < spec.load_fps.get() * FAR_SHORT) {
+            self.most_offered = Some(most);
+            self.strategy.cap(within_tester(spec.load_fps, most, self.config.precision.get()));
+        }
+    }
+
     /// Gives a trial that the strategy did not ask for to it.
     fn aside(&mut self, spec: &TrialSpec, gave: &Gave) {
         self.trials.push(gave.number);
@@ -229,7 +254,8 @@ impl<S: Strategy> Retrying<S> {
             Ruling::BeyondTester { disturbed, .. } if self.disturbed.see(disturbed) => {
                 self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.into()));
             }
-            Ruling::BeyondTester { most_offered, .. } => {
+            Ruling::BeyondTester { most_offered, disturbed } => {
+                self.most_offered = Some(most_offered).filter(|most| !disturbed && most.get() > 0.0);
                 self.strategy.cap(within_tester(spec.load_fps, most_offered, self.config.precision.get()));
                 self.pending = None;
             }
@@ -298,7 +324,10 @@ impl<S: Strategy> Search for Retrying<S> {
         let learned = std::mem::take(&mut self.overload_first);
         let asked_for = !self.liveness.checks();
         match self.liveness.sign(trial) {
-            Sign::Load if learned => self.aside(&spec, &gave),
+            Sign::Load if learned => {
+                self.aside(&spec, &gave);
+                self.cap_to_offered(&spec, trial);
+            }
             Sign::Load => {
                 self.judge(&spec, trial, &gave);
                 self.look_again();

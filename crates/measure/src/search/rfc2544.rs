@@ -119,6 +119,6 @@ impl Strategy for Bisection {
     }
 
     fn bounds(&self) -> Bounds {
-        Bounds { lower: self.lower, upper: self.upper, retries: Vec::new() }
+        Bounds { lower: self.lower, upper: self.upper, ..Bounds::default() }
     }
 }

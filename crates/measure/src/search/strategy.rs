@@ -22,6 +22,8 @@ pub(crate) struct Bounds {
     /// Lowest load above `lower` that failed.
     pub upper: Option<Fps>,
     pub retries: Vec<(Fps, u32)>,
+    /// How far two neighbours of the loads are apart that the strategy could request, where that is the same for all.
+    pub step: Option<Fps>,
 }
 
 /// Chooses loads. Gets only valid trials, and gets trials that it did not request by [`Strategy::aside`].

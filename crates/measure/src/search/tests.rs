@@ -515,3 +515,17 @@ fn a_plan_of_goals_is_an_mlrsearch() {
     assert!(answer.goals.iter().all(|g| g.regularity == mlr::Regularity::Regular));
     assert_eq!((answer.throughput, answer.upper_bound), (answer.goals[0].lower_fps, answer.goals[0].upper_fps));
 }
+
+#[test]
+fn the_steps_of_tst009_are_shares_of_what_the_tester_offers() {
+    // Half a percent of 10 Mpps is more than this tester offers at all.
+    let config = config(Method::Tst009);
+    let limited = |capacity| SimSetup { tester_max: 40e3, ..SimSetup::new(capacity, 1) }.start();
+    let (answer, trials) = run(&config, &mut limited(2e7));
+    assert_eq!(answer.outcome, Outcome::TesterLimited);
+    assert!((36e3..=40e3).contains(&answer.throughput.unwrap().get()), "{answer:?}");
+    assert!(trials.len() < 20, "{}", trials.len());
+    // A lowest load that the tester does not reach stays the lowest.
+    let config = SearchConfig { lower: Fps::from_raw(50e3), ..config };
+    assert_eq!(run(&config, &mut limited(2e7)).0.outcome, Outcome::Inconclusive);
+}

@@ -15,6 +15,9 @@ use crate::{result::Outcome, trial::Purpose};
 /// The array of loads is `S[i] = (i + 1) * step`; its last entry is at most the highest load. The search tries
 /// `m = (L + R) / 2`. If the trial passes, `L = m + 1`, otherwise `R = max(m - 1, L)`, until `L = R`. The published loop
 /// stops there without a trial at S\[L\], so its answer may be one step low. This search makes a last trial at S\[L\].
+///
+/// The step is a share of the highest load. Where the tester cannot offer that, and no load has passed or failed, the highest
+/// load is what it offers, and the step is that share of it.
 pub type Tst009Search = Retrying<LossVerification>;
 
 impl Tst009Search {
@@ -23,16 +26,22 @@ impl Tst009Search {
         let upper = config.upper.get();
         let step = (upper * config.precision.get()).max(f64::MIN_POSITIVE);
         let count = ((upper / step) - 1e-9).ceil().clamp(1.0, 10_000_000.0) as u64;
-        let first = ((config.lower.get() / step - 1e-9).ceil() as u64).clamp(1, count) - 1;
+        let first = first(config.lower, step, count);
         let strategy = LossVerification {
             top: config.upper,
             top_is_tester: config.upper_is_tester,
             left: first,
             first,
+            lowest: Some(config.lower),
             ..LossVerification::over(step, count, config.retries, config.retry_max_lost)
         };
         Self::with(config, strategy)
     }
+}
+
+/// The index of the lowest load of the array that is not below this one.
+fn first(lowest: Fps, step: f64, count: u64) -> u64 {
+    ((lowest.get() / step - 1e-9).ceil() as u64).clamp(1, count) - 1
 }
 
 /// The array, L and R of the search, and the retries left at the current load.
@@ -46,6 +55,8 @@ pub struct LossVerification {
     /// First and last index of the search.
     first: u64,
     last: u64,
+    /// The lowest load of the plan, where the step is a share of the highest load.
+    lowest: Option<Fps>,
     /// Whether S[L] was tried with L = R, or the bounds crossed.
     settled: bool,
     retries: u32,
@@ -68,6 +79,7 @@ impl LossVerification {
             right: last,
             first: 0,
             last,
+            lowest: None,
             settled: false,
             retries,
             retries_left: retries,
@@ -102,6 +114,15 @@ impl LossVerification {
         // If L = R and its load is already known, a last trial is not needed.
         let known = |i: u64| self.best.is_some_and(|(b, _)| i <= b) || self.failed.is_some_and(|f| i >= f);
         self.settled = at_end || (self.left == self.right && known(self.left));
+    }
+
+    /// The same number of steps up to a lower highest load.
+    fn scale_to(&mut self, top: Fps, lowest: Fps) {
+        let count = self.last + 1;
+        self.step = top.get() / count as f64;
+        self.top = top;
+        self.first = first(lowest, self.step, count);
+        (self.left, self.right) = (self.first, self.last);
     }
 
     fn outcome(&self) -> Outcome {
@@ -153,6 +174,10 @@ impl Strategy for LossVerification {
     fn cap(&mut self, top: Fps) {
         self.retries_left = self.retries;
         self.top_is_tester = true;
+        let untold = self.best.is_none() && self.failed.is_none();
+        if let Some(lowest) = self.lowest.filter(|lowest| untold && *lowest < top && Fps::ZERO < top) {
+            return self.scale_to(top, lowest);
+        }
         let reach = (top.get() / self.step + 1e-9).floor();
         // No load is left between the best passed load and the maximum of the tester.
         let floor = self.best.map_or(self.first, |(b, _)| b + 1);
@@ -172,6 +197,7 @@ impl Strategy for LossVerification {
             lower: self.best.map(|(i, number)| (self.load(i), number)),
             upper: self.failed.map(|i| self.load(i)),
             retries: self.retried.clone(),
+            step: Some(Fps::from_raw(self.step)),
         }
     }
 }

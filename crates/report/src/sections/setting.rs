@@ -25,9 +25,13 @@ pub(crate) fn section(result: &RunResult) -> Section {
         .with(Audience::DETAILS, Block::Facts(facts))
 }
 
-/// `Linerate 0.1.0: rfc2544 (quick)`.
+/// `Linerate 0.1.0: rfc2544 (quick)`. A plan may be run by another method than its own: `rfc2544 (quick), method tst009`.
 pub(crate) fn title(result: &RunResult) -> String {
-    format!("Linerate {}: {}", text::clean(&result.linerate_version), text::clean(&result.plan_name))
+    let plan = text::clean(&result.plan_name);
+    let method = result.effective_plan["search"]["method"].as_str().unwrap_or_default();
+    let other = ["tst009", "mlrsearch"].into_iter().find(|other| *other == method && !result.sizes.is_empty());
+    let method = other.map_or_else(String::new, |method| format!(", method {method}"));
+    format!("Linerate {}: {plan}{method}", text::clean(&result.linerate_version))
 }
 
 fn when(result: &RunResult) -> String {

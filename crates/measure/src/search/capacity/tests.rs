@@ -177,6 +177,37 @@ fn what_the_kernel_forwards_in_the_calls_of_the_tester_is_the_devices_limit() {
 }
 
 #[test]
+fn other_methods_name_the_device_too_where_the_kernel_forwards_in_calls() {
+    let offered =
+        |method, alone| World { tester: 0.38e6, kernel_pair: alone, ..World::new(12e6, 512.0, 7) }.find(method);
+    let answer = offered(Method::Tst009, Some(0.85e6));
+    assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
+    let (lower, upper) = ends(&answer, 0.38e6);
+    // The tester is asked for a few percent less than it offered.
+    assert!((0.9..1.0).contains(&lower) && (0.99..1.01).contains(&upper), "{lower} {upper}");
+    assert_eq!(answer.upper_bound, answer.interval.unwrap().upper_fps);
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { alone: Some(_) }]), "{answer:?}");
+    let answer = offered(Method::Mlrsearch, Some(0.85e6));
+    assert_eq!((answer.outcome, answer.upper_bound), (Outcome::TesterLimited, None), "{answer:?}");
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { alone: Some(_) }]), "{answer:?}");
+    for method in [Method::Tst009, Method::Mlrsearch] {
+        let answer = offered(method, Some(0.4e6));
+        assert_eq!((answer.outcome, answer.reasons.len()), (Outcome::TesterLimited, 0), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_device_far_below_the_first_load_is_found_by_all_methods() {
+    // The tester offers a hundredth of the load that the search begins with.
+    for method in [Method::Rfc2544, Method::Tst009, Method::Mlrsearch] {
+        let answer = World { tester: 0.4e6, ..World::new(0.2e6, 64.0, 5) }.find(method);
+        assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
+        let (lower, upper) = ends(&answer, 0.2e6);
+        assert!(lower <= 1.0 && upper >= 0.999 && upper - lower < 0.02, "{method:?}: {lower} {upper}");
+    }
+}
+
+#[test]
 fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
     for (fuzzy, moody, least) in
         [(0.02, 0.0, 0.96), (0.05, 0.0, 0.93), (0.05, 0.7, 0.93), (0.2, 0.0, 0.7), (0.2, 0.7, 0.7), (0.4, 0.5, 0.4)]

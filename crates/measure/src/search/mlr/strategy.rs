@@ -262,7 +262,7 @@ impl Strategy for Mlr {
             let best = row.trials.iter().find(|(_, seen)| seen.loss_ratio <= goal.loss_ratio.get())?;
             Some((load, best.0))
         };
-        Bounds { lower: lower.and_then(passed), upper, retries: Vec::new() }
+        Bounds { lower: lower.and_then(passed), upper, ..Bounds::default() }
     }
 
     fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {
