@@ -47,7 +47,12 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
         Ok(_) => return Err(at("must be a regular file of at most 1 MiB".to_owned())),
         Err(e) => return Err(at(failure::unreadable(&e))),
     }
-    fs::read_to_string(path).map(Into::into).map_err(|e| at(failure::unreadable(&e)))
+    let text = fs::read_to_string(path).map_err(|e| at(failure::unreadable(&e)))?;
+    let says_something = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
+    if !text.lines().any(says_something) {
+        return Err(at("is empty: linerate bench --print-config writes a plan to begin with".to_owned()));
+    }
+    Ok(text.into())
 }
 
 /// A plan of several runs.
@@ -116,6 +121,16 @@ mod tests {
         plan onp-phy-ovs-phy: has no run "x": must be one of 1-flow, 1000-flows
         plan nope: no such file, nor an embedded plan (these are: rfc2544, ci, nfvi-two-vm-1q2pmd, nfvi-two-vm-2q4pmd, router-u1, router-u2, router-u3, router-u4, router-b1, router-b2, router-b3, router-b4, router-all, onp-phy-phy, onp-phy-ovs-phy, onp-phy-vm-phy, onp-phy-vm-vm-phy, onp-vxlan, onp-core-scaling, onp-40g-scenario-1, onp-40g-scenario-2, onp-40g-scenario-3, rfc2544-all, rfc9004, rfc2889-addresses, soak, flowlog-64b)
         "#);
+    }
+
+    #[test]
+    fn a_file_that_says_nothing_is_no_plan() {
+        for text in ["", "\n  \n", "# a plan\n\n # to come\n"] {
+            let (_dir, name) = file(text);
+            let error = load(&name).unwrap_err();
+            assert_eq!(error.exit, failure::Exit::Usage, "{text:?}");
+            assert_eq!(suite(&name).unwrap_err().text, error.text);
+        }
     }
 
     fn file(text: &str) -> (tempfile::TempDir, String) {

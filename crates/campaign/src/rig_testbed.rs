@@ -154,6 +154,7 @@ impl Testbed for RigTestbed {
         let Measurement { spec, attempt, selftest_max } = *request;
         match self.rig.run(streams, &TrialRequest { spec, attempt, trust, selftest_max }, &self.stop, tick)? {
             TrialEnd::Stopped(cut) => {
+                self.timeline = cut.timeline.until(cut.record.real_duration_s);
                 self.cut = Some(cut.record);
                 Ok(None)
             }

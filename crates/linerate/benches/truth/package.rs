@@ -47,7 +47,15 @@ pub fn search(device: &[&str], run: &dyn Fn(&[&str]) -> Ended, truth: &dyn Fn() 
     }
     let _ = process.wait();
     let outcome = if interval.is_some() { "found" } else { "irregular" }.to_owned();
-    (Run { outcome, interval: interval.map(|(lower, upper)| (lower, Some(upper))), time: begun.elapsed() }, truth)
+    (
+        Run {
+            outcome,
+            interval: interval.map(|(lower, upper)| (lower, Some(upper))),
+            core_to_core_ns: None,
+            time: begun.elapsed(),
+        },
+        truth,
+    )
 }
 
 /// The flags without these and their values; `trial` has `--frame-size` for `--frame-sizes`.

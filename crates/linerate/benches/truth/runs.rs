@@ -37,6 +37,8 @@ pub struct Run {
     pub outcome: String,
     /// Ends of the interval, frames/s. The upper one is `None` where only the tester is the limit.
     pub interval: Option<(f64, Option<f64>)>,
+    /// The way of a cache line between the cores, ns: the median of its trials.
+    pub core_to_core_ns: Option<f64>,
     pub time: Duration,
 }
 
@@ -60,7 +62,8 @@ impl Run {
             "tester_limited" => lower.map(|lower| (lower, None)),
             _ => None,
         };
-        (Self { outcome, interval, time }, result)
+        let core_to_core_ns = figure(&size["core_to_core"]["median_ns"]);
+        (Self { outcome, interval, core_to_core_ns, time }, result)
     }
 
     /// Runs it, timed.
@@ -99,14 +102,26 @@ pub fn known(runs: &[(Run, f64)]) -> String {
     format!("{} | {}{}", cells.join(" | "), seconds(&others), outcomes(&others))
 }
 
-/// A device whose truth nobody knows: `answers | median | range | pairs that overlap | median, longest`.
+/// Runs whose cores are further apart by more than this factor are of another placement, as `linerate` has it.
+const SAME_PLACE: f64 = 2.5;
+
+/// A device whose truth nobody knows: `answers | median | range | pairs that overlap | the same in one placement | median,
+/// longest`.
 pub fn unknown(runs: &[Run]) -> String {
-    let all: Vec<(f64, Option<f64>)> = runs.iter().filter_map(|run| run.interval).collect();
+    let answered: Vec<(&Run, (f64, Option<f64>))> = runs.iter().filter_map(|run| Some((run, run.interval?))).collect();
+    let all: Vec<(f64, Option<f64>)> = answered.iter().map(|(_, interval)| *interval).collect();
     let overlap = |a: &(f64, Option<f64>), b: &(f64, Option<f64>)| {
         a.0 <= b.1.unwrap_or(f64::INFINITY) && b.0 <= a.1.unwrap_or(f64::INFINITY)
     };
-    let pairs = || all.iter().enumerate().flat_map(|(i, a)| all.iter().skip(i + 1).map(move |b| (a, b)));
-    let (of, held) = (pairs().count(), pairs().filter(|(a, b)| overlap(a, b)).count());
+    let same_place = |a: &Run, b: &Run| match (a.core_to_core_ns, b.core_to_core_ns) {
+        (Some(a), Some(b)) => a.max(b) <= SAME_PLACE * a.min(b),
+        _ => false,
+    };
+    let pairs = || answered.iter().enumerate().flat_map(|(i, a)| answered.iter().skip(i + 1).map(move |b| (a, b)));
+    let count = |wanted: &dyn Fn(&Run, &Run) -> bool| {
+        let those = || pairs().filter(|(a, b)| wanted(a.0, b.0));
+        format!("{} of {}", those().filter(|(a, b)| overlap(&a.1, &b.1)).count(), those().count())
+    };
     let mpps = |fps: f64| format!("{:.3}", fps / 1e6);
     let least = all.iter().map(|a| a.0).fold(f64::INFINITY, f64::min);
     let most = all.iter().map(|a| a.1.unwrap_or(a.0)).fold(0.0, f64::max);
@@ -115,7 +130,8 @@ pub fn unknown(runs: &[Run]) -> String {
         format!("{} of {}", all.len(), runs.len()),
         middle.map_or("-".to_owned(), mpps),
         if all.is_empty() { "-".to_owned() } else { format!("{} to {}", mpps(least), mpps(most)) },
-        format!("{held} of {of}"),
+        count(&|_, _| true),
+        count(&same_place),
     ];
     format!("{} | {}{}", cells.join(" | "), seconds(runs), outcomes(runs))
 }

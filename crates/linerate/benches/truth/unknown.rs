@@ -13,8 +13,10 @@ use crate::{
 /// Runs all that are wanted, and prints their table.
 pub fn all(options: &Options) {
     println!();
-    println!("| device | evidence | answers | median Mpps | range Mpps | pairs that overlap | median, longest |");
-    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "| device | evidence | answers | median Mpps | range Mpps | pairs that overlap | of one placement | median, longest |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
     let with = |name: &str, start: &dyn Fn()| {
         if options.wants(name) {
             start();

@@ -1,6 +1,7 @@
 //! One file for each subcommand: takes the flags, returns an exit code.
 
 pub mod bench;
+mod blame;
 pub mod check;
 pub mod flowlog;
 pub mod flows;

@@ -6,7 +6,7 @@ use campaign::plans::load;
 use failure::Failure;
 use measure::plan::{Direction, EvidenceBy, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
-use super::sweep_flags;
+use super::{blame::as_flags, sweep_flags, times::time};
 use crate::cli::{
     flows_arg::FlowsArg, BenchArgs, EvidenceArg, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
@@ -38,7 +38,11 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
     search(&mut plan, &args.search)?;
     link(&mut plan, &args.ports);
     sweep_flags::over(&mut plan, args)?;
-    Ok(plan.validate()?)
+    plan.validate().map_err(|e| match load(name).map(|plan| plan.validate()) {
+        // The plan alone is right, so a flag is wrong.
+        Ok(Ok(_)) => Failure::usage(as_flags(&e, "--frame-sizes")),
+        _ => e.into(),
+    })
 }
 
 /// Applies `TrafficArgs` to a plan.
@@ -115,7 +119,7 @@ fn method(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
         s.goals = Some(Goals::Named(name(goals).to_owned()));
     }
     if let Some(text) = &args.warmup {
-        s.warmup = units::parse_duration(text)?;
+        s.warmup = time("--warmup", text)?;
     }
     if s.method != Method::Mlrsearch {
         return Ok(());
@@ -158,13 +162,13 @@ fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
         }),
     );
     if let Some(text) = &args.duration {
-        s.duration = units::parse_duration(text)?;
+        s.duration = time("--duration", text)?;
     }
     if let Some(text) = &args.ready_timeout {
-        plan.trust.ready_timeout = if text == "0" { Duration::ZERO } else { units::parse_duration(text)? };
+        plan.trust.ready_timeout = if text == "0" { Duration::ZERO } else { time("--ready-timeout", text)? };
     }
     if let Some(text) = &args.latency_duration {
-        plan.latency.duration = units::parse_duration(text)?;
+        plan.latency.duration = time("--latency-duration", text)?;
     }
     if args.no_latency {
         plan.latency.enabled = false;

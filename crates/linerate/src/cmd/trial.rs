@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use campaign::{display::Display, Controller, RigTestbed, Testbed};
 use measure::{
-    plan::{Plan, PlanError},
+    plan::Plan,
     result::{Standing, Warning, WarningKind},
     shape::{LoadShape, MAX_WINDOWS, MIN_WINDOW_S},
     timeline::Timeline,
@@ -13,7 +13,7 @@ use measure::{
 use report::{progress::Line, write};
 use units::{Fps, LinkSpeed, Load};
 
-use super::{output, plan, progress::Progress, replay, times::time};
+use super::{blame::as_flags, output, plan, progress::Progress, replay, times::time};
 use crate::cli::TrialArgs;
 use failure::{Exit, Failure, Stop};
 use rig::{Device, Streams};
@@ -46,7 +46,7 @@ pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
     wanted.trust.selftest = false;
     wanted.latency.enabled = false;
     let duration_s = wanted.search.duration.as_secs_f64();
-    let plan = wanted.validate().map_err(|e| Failure::usage(as_flags(&e)))?;
+    let plan = wanted.validate().map_err(|e| Failure::usage(as_flags(&e, "--frame-size")))?;
     if args.output.csv_tests.is_some() {
         return Err(Failure::usage("--csv-tests: a trial runs no tests: use --csv FILE for its counts"));
     }
@@ -123,24 +123,6 @@ fn write_slices(path: &Path, timeline: &Timeline, spec: &TrialSpec) -> Result<()
         false => report::slices::csv(timeline),
     };
     write::write_atomic(path, text.as_bytes()).map_err(Failure::machine)
-}
-
-/// An error of the plan made from the flags, with flags instead of plan keys.
-fn as_flags(e: &PlanError) -> String {
-    const SECTIONS: [&str; 4] = ["search.", "trust.", "traffic.", "link."];
-    let flag = |key: &str| {
-        let key = key.split('[').next().unwrap_or(key);
-        let name = SECTIONS.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
-        format!("--{}", if name == "frame_sizes" { "frame-size".to_owned() } else { name.replace('_', "-") })
-    };
-    let PlanError::Value { key, value, legal } = e else { return e.to_string() };
-    // A value may contradict another flag.
-    let word = |word: &str| match SECTIONS.iter().any(|section| word.starts_with(section)) {
-        true => flag(word),
-        false => word.to_owned(),
-    };
-    let legal = legal.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    format!("{} {value}: {}", flag(key), legal.replace(" = \"", " \""))
 }
 
 /// Warnings about frames that are not in the replayed capture.
@@ -224,28 +206,4 @@ fn spec(args: &TrialArgs, duration_s: f64, link: Option<LinkSpeed>) -> Result<Tr
         spec.window_s = Some(window_s);
     }
     Ok(spec)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_is_named_as_it_was_typed() {
-        let wrong = [
-            "search.duration = '1ms'",
-            "trust.residual = '0s'",
-            "frame_sizes = [64]\ntraffic.ip = 'v6'",
-            "traffic.src_ip = '2001:2::1'",
-            "[[traffic.field]]\nfield = 'vlan'\nmode = 'random'",
-        ];
-        let errors = wrong.map(|toml| as_flags(&Plan::from_toml(toml).unwrap().validate().unwrap_err()));
-        insta::assert_snapshot!(errors.join("\n"), @r#"
-        --duration 1ms: must be 10ms to 30 days
-        --residual 0s: must be 1ms to 30 days
-        --frame-size 64: must be 84 to 9216 bytes to hold Ethernet, IPv6, UDP, the 18-byte stamp and FCS
-        --src-ip 2001:2::1: contradicts --ip "v4": give an IPv4 address
-        --field "vlan": needs --vlan, which is empty
-        "#);
-    }
 }

@@ -47,8 +47,9 @@ fn a_trial_s_figures_are_a_row_of_its_csv() {
 fn ctrl_c_keeps_what_was_counted() {
     let _machine = exclusive();
     let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("t.json");
-    let args = [&TRIAL[..], &["--duration", "10m", "--json", json.to_str().unwrap()]].concat();
+    let [json, slices] = ["t.json", "t.csv"].map(|name| dir.path().join(name));
+    let files = ["--json", json.to_str().unwrap(), "--slices", slices.to_str().unwrap()];
+    let args = [&TRIAL[..], &["--duration", "10m"], &files].concat();
     let mut run = start(&args, None, &dir.path().join("log"));
     // Long enough to have begun to send, however busy the machine.
     std::thread::sleep(Duration::from_secs(4));
@@ -63,6 +64,15 @@ fn ctrl_c_keeps_what_was_counted() {
     assert!(trial["real_duration_s"].as_f64().unwrap() < 60.0, "{trial}");
     assert_eq!(trial["violations"][0]["rule"], "stretched");
     assert_eq!(trial["spec"]["duration_s"], 600.0);
+    // The slices until then, too.
+    let rows: Vec<Vec<f64>> = fs::read_to_string(&slices)
+        .unwrap()
+        .lines()
+        .skip(1)
+        .map(|row| row.split(',').map(|cell| cell.parse().unwrap_or(f64::NAN)).collect())
+        .collect();
+    assert_eq!(rows.iter().map(|row| row[2]).sum::<f64>(), sent as f64);
+    assert!(rows.iter().all(|row| row[1] < trial["real_duration_s"].as_f64().unwrap()), "{:?}", rows.last());
     insta::assert_snapshot!(without_figures(&as_asked(&lines_with(
         &run.output(),
         &["Trial 1", "stopped by", "stopped before"]

@@ -88,6 +88,16 @@ impl Timeline {
     }
 }
 
+impl Timeline {
+    /// The same without the slices that begin later, of a trial that was cut short.
+    #[must_use]
+    pub fn until(mut self, end_s: f64) -> Self {
+        let slices = (end_s / self.slice_s).ceil().max(0.0) as usize;
+        self.directions.iter_mut().for_each(|direction| direction.truncate(slices));
+        self
+    }
+}
+
 /// Most slices of a direction of a timeline that a result keeps: neighbours are joined.
 pub const MOST_KEPT: usize = 400;
 
@@ -247,6 +257,14 @@ mod tests {
         let first = thin.directions[0][0];
         assert_eq!((first.min_delay_ns, first.mean_delay_ns, first.lost()), (300, 700, 58));
         assert!(thin.absences.iter().any(|a| a.to_s - a.from_s > 1e-4) && thin.absences.iter().all(|a| a.from_s < 1.0));
+    }
+
+    #[test]
+    fn a_timeline_that_was_cut_short_ends_there() {
+        let directions = vec![vec![Slice { sent: 1, ..Slice::default() }; 10]; 2];
+        let timeline = Timeline { slice_s: 0.5, directions, absences: vec![absence(1.0, 1.2)] };
+        let slices = |end_s| timeline.clone().until(end_s).directions.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!([0.0, 1.5, 1.6, 99.0].map(slices), [[0, 0], [3, 3], [4, 4], [10, 10]]);
     }
 
     #[test]
