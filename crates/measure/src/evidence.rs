@@ -12,6 +12,7 @@ mod saturation;
 mod sums;
 mod trend;
 
+pub use aside::Watch;
 use sums::{Sum, Sums, FRAMES, GONE};
 
 pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
@@ -23,15 +24,14 @@ use crate::schema::timeline::{Timeline, FRAMES_A_SLICE};
 const NO_DELAY_NS: u32 = 1;
 
 /// What the slices of a trial show; `None` of a trial without slices, of a device that sends in batches too long to tell by
-/// them, and of clocks that cannot be believed. `device_known`: the absences of the device are in the
-/// timeline, as those of a built-in one are. `usual`: slices that make one of usual length, see [`Cut`].
+/// them, and of clocks that cannot be believed. `usual`: slices that make one of usual length, see [`Cut`].
 ///
 /// Slices have a usual length of 0.1 to 1 ms. Where somebody is away so often that no time between two absences is long enough
 /// to see delays grow in it, what counts for the load comes from shorter slices, and the rates from those of usual length.
-pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool, usual: usize) -> Option<SliceEvidence> {
+pub fn of(timeline: &Timeline, duration_s: f64, watch: Watch, usual: usize) -> Option<SliceEvidence> {
     let gone_s = GONE * timeline.slice_s * usual.max(1) as f64;
     let read = |timeline: &Timeline, frames| {
-        Sums::of(timeline, duration_s, frames, gone_s).and_then(|sums| read(&sums, device_known))
+        Sums::of(timeline, duration_s, frames, gone_s).and_then(|sums| read(&sums, watch))
     };
     let longer = read(&timeline.in_longer(usual), FRAMES)?;
     if usual <= 1 || longer.delay.is_some() {
@@ -42,13 +42,14 @@ pub fn of(timeline: &Timeline, duration_s: f64, device_known: bool, usual: usize
     Some(shorter.map_or(longer, |e| SliceEvidence { queue_s, absorbed, as_measured, undisturbed, ..e }))
 }
 
-fn read(sums: &Sums, device_known: bool) -> Option<SliceEvidence> {
+fn read(sums: &Sums, watch: Watch) -> Option<SliceEvidence> {
     let floor = trend::floor(sums);
     // No frame arrives as it departs: the clocks of both ends have stepped apart, and no delay can be believed.
     if floor.is_some_and(|ns| ns <= NO_DELAY_NS) {
         return None;
     }
-    let stalls = if device_known { vec![false; sums.all.len()] } else { aside::stalls(sums) };
+    let stalls = aside::stalls(sums, watch, floor);
+    let stalled = || sums.all.iter().zip(&stalls).filter(|(_, stalled)| **stalled).map(|(sum, _)| sum);
     let aside = aside::slices(sums, &stalls, floor);
     let counted = || sums.all.iter().zip(&aside).filter(|(_, aside)| !**aside).map(|(sum, _)| sum);
     let slices = counted().count();
@@ -64,7 +65,8 @@ fn read(sums: &Sums, device_known: bool) -> Option<SliceEvidence> {
         offered_fps: sums.rate(offered, slices),
         offered,
         lost: counted().map(Sum::lost).sum(),
-        stalled_s: stalls.iter().filter(|s| **s).count() as f64 * sums.slice_s,
+        stalled_s: stalled().count() as f64 * sums.slice_s,
+        stalled_lost: stalled().map(Sum::lost).sum(),
         queue_s: sums.queue_s,
         absorbed: undisturbed.map_or(0, |busy| saturation::absorbed(sums, busy.fps)),
         as_measured,

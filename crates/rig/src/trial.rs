@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dpdk::PortStats;
 use failure::{Failure, Stop};
 use measure::{
-    evidence,
+    evidence::{self, Watch},
     plan::Placements,
     timeline::{Cut, Party, Timeline},
     trial::{Interference, LcoreRole, TrialRecord},
@@ -163,7 +163,7 @@ impl Rig {
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,
-            evidence: evidence::of(&timeline, request.spec.duration_s, self.built_in.is_some(), cut.usual),
+            evidence: evidence::of(&timeline, request.spec.duration_s, self.watch(), cut.usual),
             violations: Vec::new(),
         };
         if stopped {
@@ -178,6 +178,15 @@ impl Rig {
         };
         validity::settle(&mut record, &conditions);
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, timeline, sent_flows })))
+    }
+
+    /// What is known of the time in which the device was away.
+    fn watch(&self) -> Watch {
+        match (&self.built_in, &self.facts.hypervisor) {
+            (Some(_), _) => Watch::Known,
+            (None, None) => Watch::Silence,
+            (None, Some(_)) => Watch::Pauses,
+        }
     }
 
     /// How long a call of the tester into its ports may take, seconds: over a kernel interface the kernel forwards within the

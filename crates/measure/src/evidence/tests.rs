@@ -4,11 +4,11 @@ use super::{
     model::{trial, Device, SLICE},
     *,
 };
-use crate::schema::timeline::Slice;
+use crate::schema::timeline::{Absence, Party, Slice};
 
 fn shown(timeline: &Timeline) -> SliceEvidence {
     let seconds = timeline.directions[0].len() as f64 * SLICE;
-    of(timeline, seconds, true, 1).unwrap()
+    of(timeline, seconds, Watch::Known, 1).unwrap()
 }
 
 fn off(found: Option<Saturation>, truth: f64) -> f64 {
@@ -73,17 +73,19 @@ fn a_trial_in_which_somebody_is_nearly_always_away_counts_by_shorter_slices() {
     let tester: Vec<_> = (0..10).map(|i| (10 + i * 100, 40)).collect();
     let device: Vec<_> = (0..10).map(|i| (30 + i * 100, 40)).collect();
     let below = trial(&slow, 0.98 * slow.rate, 1000, &tester, &device);
-    let e = of(&below, 0.1, true, 10).unwrap();
+    let e = of(&below, 0.1, Watch::Known, 10).unwrap();
     assert!((e.lost, e.slice_s) == (0, SLICE) && e.clean_s > 0.01, "{e:?}");
     assert!(e.delay.unwrap().growth.abs() < 1e-3, "{e:?}");
     assert!((e.offered_fps.get() / (0.98 * slow.rate) - 1.0).abs() < 1e-2, "{e:?}");
     // In slices of usual length hardly any is without an absence.
-    let usual = of(&below.in_longer(10), 0.1, true, 1).unwrap();
+    let usual = of(&below.in_longer(10), 0.1, Watch::Known, 1).unwrap();
     assert!(usual.delay.is_none() && usual.clean_s < e.clean_s / 2.0, "{usual:?}");
 
     // In overload several short runs tell the rate better than a few.
-    let short = of(&trial(&slow, 4.4 * slow.rate, 1000, &tester, &device), 0.1, true, 3).unwrap().undisturbed.unwrap();
-    let few = of(&trial(&slow, 4.4 * slow.rate, 250, &tester, &device), 0.025, true, 3).unwrap().undisturbed.unwrap();
+    let short =
+        of(&trial(&slow, 4.4 * slow.rate, 1000, &tester, &device), 0.1, Watch::Known, 3).unwrap().undisturbed.unwrap();
+    let few =
+        of(&trial(&slow, 4.4 * slow.rate, 250, &tester, &device), 0.025, Watch::Known, 3).unwrap().undisturbed.unwrap();
     let [short_error, few_error] = [short, few].map(|s| s.error_fps.get() / s.fps.get());
     assert!(off(Some(short), slow.rate) < 1e-2 && off(Some(few), slow.rate) < 1e-2, "{short:?} {few:?}");
     assert!(few_error >= 0.01 && short_error < 0.5 * few_error && short_error > 1e-3, "{short:?} {few:?}");
@@ -111,19 +113,19 @@ fn an_outside_device_that_stalls_now_and_then_is_told_from_one_that_sends_in_bat
     let now_and_then: Vec<_> = (0..6).map(|i| (200 + i * 400, 30)).collect();
     let mut timeline = trial(&POLICER, 0.9 * POLICER.rate, 3000, &[], &now_and_then);
     timeline.absences.clear();
-    let e = of(&timeline, 0.3, false, 1).unwrap();
+    let e = of(&timeline, 0.3, Watch::Silence, 1).unwrap();
     assert!((e.stalled_s - 0.018).abs() < 1e-3 && e.lost == 0, "{e:?}");
     let batches: Vec<_> = (0..300).map(|i| (i * 10, 8)).collect();
     let device = Device::new(50e6, 1e5, 1e-6);
     let mut timeline = trial(&device, 5e6, 3000, &[], &batches);
     timeline.absences.clear();
-    let e = of(&timeline, 0.3, false, 1).unwrap();
+    let e = of(&timeline, 0.3, Watch::Silence, 1).unwrap();
     assert_eq!((e.stalled_s, e.lost), (0.0, 0));
 }
 
 #[test]
 fn without_slices_nothing_is_shown() {
-    assert_eq!(of(&Timeline::default(), 1.0, true, 1), None);
+    assert_eq!(of(&Timeline::default(), 1.0, Watch::Known, 1), None);
     let empty = Timeline { slice_s: SLICE, directions: vec![vec![Slice::default(); 50]], absences: Vec::new() };
     let e = shown(&empty);
     assert_eq!((e.offered, e.lost, e.as_measured, e.delay), (0, 0, None, None));
@@ -217,8 +219,87 @@ fn both_ways_a_tester_in_turns_of_several_slices_counts() {
         (0..1000).map(slice).collect::<Vec<Slice>>()
     };
     let timeline = Timeline { slice_s: SLICE, directions: vec![way(0), way(2)], absences: Vec::new() };
-    let e = of(&timeline, 0.1, false, 1).unwrap();
+    let e = of(&timeline, 0.1, Watch::Silence, 1).unwrap();
     assert!(e.clean_s > 0.09 && e.lost == 0 && e.delay.is_some(), "{e:?}");
     assert!((e.offered_fps.get() / 128_000.0 - 1.0).abs() < 0.02, "{e:?}");
     assert_eq!(e.delay.unwrap().floor_ns, 440_000);
+}
+
+/// 20 Mpps through a device that forwards 26 Mpps, which stands still for 80 us at these slices: its queue of 1024 frames is
+/// full, and empties in the slices after.
+fn paused(at: impl Iterator<Item = usize>) -> Timeline {
+    let mut timeline = trial(&Device::new(26e6, 1024.0, 3e-6), 20e6, 1000, &[], &[]);
+    let slices = &mut timeline.directions[0];
+    for i in at {
+        let lost = Slice { sent: 1400, refused: 600, received: 1400, arrived: 900, ..slices[i] };
+        slices[i] = Slice { mean_delay_ns: 40_000, ..lost };
+        (slices[i + 1].min_delay_ns, slices[i + 1].arrived) = (20_000, 2400);
+        (slices[i + 2].min_delay_ns, slices[i + 2].arrived) = (8_000, 2100);
+    }
+    timeline
+}
+
+fn shown_of(timeline: &Timeline, watch: Watch) -> (u64, u64, f64) {
+    let e = of(timeline, 0.1, watch, 1).unwrap();
+    (e.lost, e.stalled_lost, (e.stalled_s / SLICE).round())
+}
+
+#[test]
+fn what_a_device_loses_in_a_pause_is_told_from_what_the_load_makes_it_lose() {
+    let now_and_then = || paused((0..6).map(|i| 100 + i * 150));
+    assert_eq!(shown_of(&now_and_then(), Watch::Pauses), (0, 3600, 6.0));
+    // Nobody takes its core: the loss is its own. And absences that are known are no guess.
+    for watch in [Watch::Silence, Watch::Known] {
+        assert_eq!(shown_of(&now_and_then(), watch), (3600, 0, 0.0));
+    }
+    // Above the capacity the queue never empties.
+    let over = trial(&Device::new(26e6, 1024.0, 3e-6), 26.2e6, 1000, &[], &[]);
+    let (lost, stalled, _) = shown_of(&over, Watch::Pauses);
+    assert!(lost > 10_000 && stalled == 0, "{lost} {stalled}");
+    // Frames that nothing waited behind were dropped, not stopped.
+    let mut drops = now_and_then();
+    drops.directions[0].iter_mut().for_each(|slice| slice.min_delay_ns = 3_000);
+    assert_eq!(shown_of(&drops, Watch::Pauses), (3600, 0, 0.0));
+    // A device that pauses all the time is as slow as that.
+    let often = paused((0..90).map(|i| 20 + i * 10));
+    let (lost, stalled, _) = shown_of(&often, Watch::Pauses);
+    assert!(lost > 50_000 && stalled == 0, "{lost} {stalled}");
+}
+
+#[test]
+fn a_queue_that_empties_since_less_is_sent_proves_nothing() {
+    let with = |change: &dyn Fn(&mut Timeline, usize)| {
+        let mut timeline = paused([300, 600].into_iter());
+        [300, 600].into_iter().for_each(|at| change(&mut timeline, at));
+        shown_of(&timeline, Watch::Pauses).1
+    };
+    assert_eq!(with(&|_, _| {}), 1200);
+    let less = |timeline: &mut Timeline, at: usize| {
+        let slice = &mut timeline.directions[0][at + 2];
+        (slice.sent, slice.received, slice.arrived) = (1000, 1000, 1000);
+    };
+    assert_eq!(with(&less), 0);
+    let absence = |from: usize, slices: f64| Absence {
+        who: Party::Tester,
+        from_s: from as f64 * SLICE,
+        to_s: (from as f64 + slices) * SLICE,
+    };
+    // The tester was away beside it, for a fifth of a slice; a twentieth is a turn of its loop.
+    assert_eq!(with(&|timeline, at| timeline.absences.push(absence(at + 1, 0.2))), 0);
+    assert_eq!(with(&|timeline, at| timeline.absences.push(absence(at + 1, 0.05))), 1200);
+    // Nor is one that was away before the pause: the queue emptied later.
+    assert_eq!(with(&|timeline, at| timeline.absences.push(absence(at - 1, 0.4))), 1200);
+    assert_eq!(with(&|timeline, at| timeline.absences.push(absence(at - 1, 0.6))), 0);
+    // It was full for long before, or lost more until it had emptied, or for too long.
+    let full = |timeline: &mut Timeline, at: usize, slices: usize| {
+        (1..=slices).for_each(|i| timeline.directions[0][at - i].min_delay_ns = 9_000);
+    };
+    assert_eq!(with(&|timeline, at| full(timeline, at, 4)), 1200);
+    assert_eq!(with(&|timeline, at| full(timeline, at, 5)), 0);
+    assert_eq!(with(&|timeline, at| timeline.directions[0][at + 2].refused = 1), 0);
+    let longer = |timeline: &mut Timeline, at: usize, slices: usize| {
+        (1..slices).for_each(|i| timeline.directions[0][at - i].refused = 1);
+    };
+    assert_eq!(with(&|timeline, at| longer(timeline, at, 3)), 1204);
+    assert_eq!(with(&|timeline, at| longer(timeline, at, 4)), 0);
 }

@@ -18,9 +18,12 @@ pub struct SliceEvidence {
     pub offered: u64,
     /// Of those, frames lost or refused.
     pub lost: u64,
-    /// Of `aside_s`, time in which nothing came out of an outside device while it was loaded, seconds: the device or the
-    /// host was away, nobody knows which.
+    /// Of `aside_s`, time in which an outside device stood still while it was loaded, seconds: the device or the host was
+    /// away, nobody knows which.
     pub stalled_s: f64,
+    /// Frames lost or refused in that time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stalled_lost: u64,
     /// How long frames waited in the queue of a device under pressure, seconds.
     pub queue_s: f64,
     /// Most frames a direction that the device took beyond its rate before it lost any: what its buffers or buckets of tokens

@@ -14,6 +14,7 @@ use super::{
     gave::{is_clean, Busiest, Drain, Sending, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample},
     liveness::{Liveness, Sign},
+    pauses::Pauses,
     reason::Reason,
     step::{same_trial, Answer, Search, Step},
 };
@@ -136,6 +137,7 @@ pub struct CapacitySearch {
     /// Trials in a row that do not describe their load, or are invalid.
     attempts: Attempts,
     unclear: u32,
+    pauses: Pauses,
     /// Loads in a row that the tester never offered for its own gaps.
     disturbed: Streak,
     budget: Budget,
@@ -175,6 +177,7 @@ impl CapacitySearch {
             short: 0,
             tries: 0,
             unclear: 0,
+            pauses: Pauses::default(),
             trials: Vec::new(),
             invalid: 0,
             clean_s: 0.0,
@@ -267,8 +270,10 @@ impl CapacitySearch {
         self.attempts.restart();
         self.unclear = 0;
         self.trials.push(trial.number);
-        if let Shown::Busy(busy) = shown {
-            self.sample(busy, e);
+        match shown {
+            Shown::Busy(busy) => self.sample(busy, e),
+            Shown::Passed(_) => self.pauses.see(e),
+            _ => {}
         }
         // At the load that was offered, and at no more than was asked for.
         let pass = |load: f64| Pass { load, trial: trial.number, sending: Sending::of(e, load) };

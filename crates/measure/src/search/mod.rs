@@ -9,6 +9,7 @@ mod gave;
 pub(crate) mod interval;
 mod liveness;
 pub mod mlr;
+mod pauses;
 mod placed;
 mod reason;
 mod retrying;

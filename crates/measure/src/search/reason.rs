@@ -38,6 +38,13 @@ pub enum Reason {
         /// What the tester sends over a pair of such interfaces alone.
         alone: Option<Fps>,
     },
+    /// An outside device stood still for moments in trials that passed.
+    Paused {
+        /// Frames that it lost then.
+        lost: u64,
+        /// The share of the time of these trials, 0 to 1.
+        share: f64,
+    },
     /// The device was down during these trials; they were discarded.
     WasDown {
         /// Their numbers, in order; at least one.
@@ -77,6 +84,12 @@ impl fmt::Display for Reason {
                 f.write_str("the kernel forwards in the tester's own calls, so the device sets the load that is offered")?;
                 alone.map_or(Ok(()), |alone| write!(f, " (the tester alone: {alone} over such interfaces)"))
             }
+            Self::Paused { lost, share } => write!(
+                f,
+                "the device stood still for {:.2} % of the time in trials that passed, and lost {lost} frames then: set aside, \
+                 since a host takes the cores of a virtual machine away now and then",
+                share * 100.0
+            ),
             Self::WasDown { trials } => {
                 let (first, last) = (trials.first().copied().unwrap_or(0), trials.last().copied().unwrap_or(0));
                 let (which, what) = match trials.len() {

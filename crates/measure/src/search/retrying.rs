@@ -6,6 +6,7 @@ use super::{
     config::SearchConfig,
     gave::{Busiest, BySlices, Drain, Gave, Sending},
     liveness::{Liveness, Sign},
+    pauses::Pauses,
     reason::Reason,
     step::{same_trial, Answer, Search, Step},
     strategy::{Bounds, Strategy, Want},
@@ -56,6 +57,7 @@ pub struct Retrying<S> {
     /// The strategy before any verdict, and how those of its trials were sent that passed.
     initial: S,
     passed: Vec<Sending>,
+    pauses: Pauses,
     restarts: u32,
 }
 
@@ -84,6 +86,7 @@ impl<S: Clone> Retrying<S> {
             busiest: Busiest::default(),
             overload_first,
             passed: Vec::new(),
+            pauses: Pauses::default(),
             restarts: 0,
         }
     }
@@ -101,7 +104,7 @@ impl<S: Strategy> Retrying<S> {
                 (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(self.most_offered));
             }
         }
-        let reasons = [reason, self.liveness.note()].into_iter().flatten().collect();
+        let reasons = [reason, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -171,6 +174,7 @@ impl<S: Strategy> Retrying<S> {
             self.trials.push(trial.number);
         }
         let by_slices = trial.evidence.as_ref().filter(|_| passed && spec.by_slices);
+        by_slices.into_iter().for_each(|e| self.pauses.see(e));
         self.passed.extend(by_slices.map(|e| Sending::of(e, spec.load_fps.get())));
         self.strategy.verdict(spec.load_fps, passed, gave);
     }

@@ -100,7 +100,7 @@ impl World {
         self.trials += 1;
         record.number = self.trials;
         record.violations.clear();
-        record.evidence = evidence::of(&timeline, spec.duration_s, true, 1);
+        record.evidence = evidence::of(&timeline, spec.duration_s, evidence::Watch::Known, 1);
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.trials == 1) {
             evidence.lost += self.accident;
         }

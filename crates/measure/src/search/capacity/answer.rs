@@ -108,7 +108,7 @@ impl CapacitySearch {
             found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, ..found };
             found.standing = Some(AnswerStanding::of(found.lower_fps, None, self.config.precision.get()));
         }
-        let reasons = reasons.into_iter().chain([self.liveness.note()]).flatten().collect();
+        let reasons = reasons.into_iter().chain([self.liveness.note(), self.pauses.note()]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
         let best = self.passed.iter().rev().find(|pass| in_calls || (pass.load - lower).abs() <= 1.0);
         Answer {
