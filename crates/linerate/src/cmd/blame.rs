@@ -2,7 +2,8 @@
 
 use measure::plan::PlanError;
 
-const SECTIONS: [&str; 5] = ["search.", "trust.", "traffic.", "link.", "latency."];
+/// Sections of a plan whose keys have flags without the name of the section.
+const SECTIONS: [&str; 4] = ["search.", "trust.", "traffic.", "link."];
 
 /// The error with flags instead of plan keys. `frame_sizes`: the flag for the sizes.
 pub fn as_flags(e: &PlanError, frame_sizes: &str) -> String {
@@ -10,21 +11,25 @@ pub fn as_flags(e: &PlanError, frame_sizes: &str) -> String {
         let key = key.split('[').next().unwrap_or(key);
         match key {
             "frame_sizes" => frame_sizes.to_owned(),
-            "latency.duration" => "--latency-duration".to_owned(),
             _ => {
                 let name = SECTIONS.iter().find_map(|section| key.strip_prefix(section)).unwrap_or(key);
-                format!("--{}", name.replace('_', "-"))
+                format!("--{}", name.replace(['_', '.'], "-"))
             }
         }
     };
     let PlanError::Value { key, value, legal } = e else { return e.to_string() };
-    // A value may contradict another flag.
-    let word = |word: &str| match SECTIONS.iter().any(|section| word.starts_with(section)) {
-        true => flag(word),
-        false => word.to_owned(),
-    };
-    let legal = legal.split(' ').map(word).collect::<Vec<_>>().join(" ");
-    format!("{} {value}: {}", flag(key), legal.replace(" = \"", " \""))
+    // A value may contradict another flag. Goals of one's own are written in a plan alone.
+    let is_key = |word: &str| word != "search.goals" && SECTIONS.iter().any(|section| word.starts_with(section));
+    let mut words: Vec<String> = Vec::new();
+    let mut after_flag = false;
+    for word in legal.split(' ').filter(|word| !word.is_empty()) {
+        // `search.upper = 1Mpps` is `--upper 1Mpps`.
+        if !(after_flag && word == "=") {
+            words.push(if is_key(word) { flag(word) } else { word.to_owned() });
+        }
+        after_flag = is_key(word);
+    }
+    format!("{} {value}: {}", flag(key), words.join(" "))
 }
 
 #[cfg(test)]
