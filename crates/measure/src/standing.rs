@@ -140,4 +140,4 @@ pub fn describe(result: &RunResult) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

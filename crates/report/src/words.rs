@@ -43,7 +43,7 @@ pub(crate) fn outcome_meaning(size: &SizeResult, link: Option<LinkSpeed>) -> Opt
         Outcome::TesterLimited => Some("the tester set the highest load; the DUT does at least this"),
         Outcome::BelowMinimum => Some("even the lowest load did not meet the goal"),
         Outcome::NoTraffic => Some("no frame came back at any load"),
-        Outcome::Inconclusive => Some("too few trials counted, so there is no figure"),
+        Outcome::Inconclusive => Some("too few trials could be used, so there is no figure"),
         Outcome::Interrupted => Some("the search did not end, so there is no figure"),
     }
 }

@@ -102,9 +102,6 @@ pub fn known(runs: &[(Run, f64)]) -> String {
     format!("{} | {}{}", cells.join(" | "), seconds(&others), outcomes(&others))
 }
 
-/// Runs whose cores are further apart by more than this factor are of another placement, as `linerate` has it.
-const SAME_PLACE: f64 = 2.5;
-
 /// A device whose truth nobody knows: `answers | median | range | pairs that overlap | the same in one placement | median,
 /// longest`.
 pub fn unknown(runs: &[Run]) -> String {
@@ -114,7 +111,7 @@ pub fn unknown(runs: &[Run]) -> String {
         a.0 <= b.1.unwrap_or(f64::INFINITY) && b.0 <= a.1.unwrap_or(f64::INFINITY)
     };
     let same_place = |a: &Run, b: &Run| match (a.core_to_core_ns, b.core_to_core_ns) {
-        (Some(a), Some(b)) => a.max(b) <= SAME_PLACE * a.min(b),
+        (Some(a), Some(b)) => measure::placement::same_place(a, b),
         _ => false,
     };
     let pairs = || answered.iter().enumerate().flat_map(|(i, a)| answered.iter().skip(i + 1).map(move |b| (a, b)));

@@ -248,7 +248,7 @@ fn shown_of(timeline: &Timeline, watch: Watch) -> (u64, u64, f64) {
 fn what_a_device_loses_in_a_pause_is_told_from_what_the_load_makes_it_lose() {
     let now_and_then = || paused((0..6).map(|i| 100 + i * 150));
     assert_eq!(shown_of(&now_and_then(), Watch::Pauses), (0, 3600, 6.0));
-    // Nobody takes its core: the loss is its own. And absences that are known are no guess.
+    // On a machine that is not virtual the device causes its own pauses. The absences of a built-in device are recorded.
     for watch in [Watch::Silence, Watch::Known] {
         assert_eq!(shown_of(&now_and_then(), watch), (3600, 0, 0.0));
     }

@@ -1,7 +1,7 @@
 //! Figures of several runs, with what is known of them.
 
 use super::*;
-use crate::result::CoreToCore;
+use crate::{result::CoreToCore, standing::tests::size};
 
 fn numbered(figures: &[f64]) -> Vec<(usize, f64)> {
     (1..).zip(figures.iter().copied()).collect()
@@ -79,26 +79,7 @@ fn run(rate: f64, ns: Option<f64>) -> SizeResult {
         as_measured: None,
     };
     let core_to_core = ns.map(|ns| CoreToCore { median_ns: ns, min_ns: ns, max_ns: ns });
-    SizeResult {
-        frame_size_bytes: units::FrameSize::MIN.into(),
-        outcome: Outcome::Found,
-        throughput_fps: answer.lower_fps,
-        upper_bound_fps: answer.upper_fps,
-        answer: Some(answer),
-        standard: crate::result::StandardLabel::default(),
-        compliance: None,
-        latency_standard: None,
-        latency_compliance: None,
-        placement: None,
-        other_placements: Vec::new(),
-        core_to_core,
-        at_throughput_trial: None,
-        at_throughput: Vec::new(),
-        trials: Vec::new(),
-        invalid_trials: 0,
-        diagnosis: None,
-        goals: Vec::new(),
-    }
+    SizeResult { answer: Some(answer), core_to_core, ..size(Outcome::Found) }
 }
 
 fn placements_of(runs: &[SizeResult]) -> Vec<RepeatedPlacement> {

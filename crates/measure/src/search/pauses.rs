@@ -47,6 +47,6 @@ mod tests {
         pauses.see(&of(30, 0.0004));
         let Some(Reason::Paused { lost, share }) = pauses.note() else { panic!("{pauses:?}") };
         assert!(lost == 100 && (share - 0.004).abs() < 1e-12, "{share}");
-        insta::assert_snapshot!(pauses.note().unwrap(), @"the device stood still for 0.40 % of the time in trials that passed, and lost 100 frames then: set aside, since a host takes the cores of a virtual machine away now and then");
+        insta::assert_snapshot!(pauses.note().unwrap(), @"the device stood still for 0.40 % of the time in trials that passed, and lost 100 frames then: set aside, since the device or its host was away");
     }
 }

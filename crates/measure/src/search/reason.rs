@@ -87,7 +87,7 @@ impl fmt::Display for Reason {
             Self::Paused { lost, share } => write!(
                 f,
                 "the device stood still for {:.2} % of the time in trials that passed, and lost {lost} frames then: set aside, \
-                 since a host takes the cores of a virtual machine away now and then",
+                 since the device or its host was away",
                 share * 100.0
             ),
             Self::WasDown { trials } => {

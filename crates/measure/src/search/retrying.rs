@@ -188,6 +188,7 @@ impl<S: Strategy> Retrying<S> {
             self.strategy = self.initial.clone();
             self.before = None;
             self.passed.clear();
+            self.pauses = Pauses::default();
             self.trials.clear();
         }
     }

@@ -9,7 +9,8 @@ use crate::schema::{
     outcome::{Compliance, StandardLabel},
 };
 
-fn size(outcome: Outcome) -> SizeResult {
+/// A result of 1 Mpps at 64 bytes.
+pub(crate) fn size(outcome: Outcome) -> SizeResult {
     SizeResult {
         frame_size_bytes: FrameSize::MIN.into(),
         outcome,
