@@ -120,7 +120,7 @@ impl Counted {
             .tx
             .into_iter()
             .map(|task| {
-                let sent = Sent { counters: task.counters(), slices: task.slices().to_vec() };
+                let sent = Sent { counters: task.counters(), slices: task.slices() };
                 // The driver may still hold frames: it must send them now.
                 task.into_parts().0.tx_done_cleanup();
                 sent
@@ -132,7 +132,7 @@ impl Counted {
     /// The slices of each direction; none of a replay.
     pub(crate) fn slices(&self, hz: u64) -> Vec<Vec<Slice>> {
         let Self::Checked(txs, rxs, _) = self else { return Vec::new() };
-        let slices = |(i, tx): (usize, &Sent)| Some(record::slices(&tx.slices, rxs.get(1 - i)?.slices(), hz));
+        let slices = |(i, tx): (usize, &Sent)| Some(record::slices(&tx.slices, &rxs.get(1 - i)?.slices(), hz));
         txs.iter().enumerate().filter_map(slices).collect()
     }
 

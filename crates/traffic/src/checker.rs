@@ -9,7 +9,7 @@ use crate::{
     histogram::{LogHistogram, SignedHistogram},
     intervals::{Delays, Intervals},
     losses::Runs,
-    slices::{Came, CheckedSlices},
+    slices::{CheckedSlices, Totals},
     window::{Window, WINDOW},
 };
 pub use crate::{
@@ -198,10 +198,10 @@ impl Checker {
     /// Checks a burst that was received at this tick.
     #[inline]
     pub fn check<B: Buffer>(&mut self, frames: &[B], now: u64) {
-        if self.slices.is_some() {
-            self.check_in_slices(frames, now);
-        } else {
-            self.check_part(frames, now);
+        match self.slices.as_deref() {
+            None => self.check_part(frames, now),
+            Some(slices) if now < slices.until() => self.check_in_slice(frames, now),
+            Some(_) => self.check_across_slices(frames, now),
         }
     }
 
@@ -214,60 +214,52 @@ impl Checker {
         }
     }
 
-    /// Checks a burst and counts it slice by slice. Most bursts departed in one slice, which their last frame tells: what
-    /// the counts grow by is of that slice, and no frame costs anything. Other bursts are checked in parts.
-    fn check_in_slices<B: Buffer>(&mut self, frames: &[B], now: u64) {
-        let (copies, mut whole, mut rest) = (self.duplicates(), Came::NONE, frames);
+    /// Checks frames that belong to the slices being counted.
+    #[inline]
+    fn check_in_slice<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        self.check_part(frames, now);
+        // Only where one of them came in sequence or ahead. Of frames with one arrival the last departure has the smallest
+        // delay.
+        if self.arrived == Some(now) {
+            let least = self.streams.iter().map(|stream| stream.last_delay).min().unwrap_or(u64::MAX);
+            self.slices.iter_mut().for_each(|slices| slices.came(least));
+        }
+    }
+
+    /// Checks a burst after the end of a slice. Its last frame tells whether it departed in one slice; else it is checked in
+    /// parts.
+    #[inline(never)]
+    fn check_across_slices<B: Buffer>(&mut self, frames: &[B], now: u64) {
+        let (totals, mut rest) = (self.totals(), frames);
+        self.slices.iter_mut().for_each(|slices| slices.arrive(totals, now));
         loop {
             let until = self.slices.as_ref().map_or(u64::MAX, |slices| slices.departing_until());
             let beyond = |frame: &B| self.departure(frame).filter(|departure| *departure >= until);
-            let (part, next) = match rest.last().and_then(beyond) {
-                None => (rest, None),
-                Some(_) => {
-                    let at = rest.iter().position(|frame| beyond(frame).is_some()).unwrap_or(rest.len());
-                    (rest.get(..at).unwrap_or_default(), rest.get(at).and_then(beyond))
-                }
+            let at = match rest.last().and_then(beyond) {
+                None => rest.len(),
+                Some(_) => rest.iter().position(|frame| beyond(frame).is_some()).unwrap_or(rest.len()),
             };
-            rest = rest.get(part.len()..).unwrap_or_default();
-            let (received, sum) = (self.in_sequence(), self.current.delays.sum());
-            if let Some(slices) = self.slices.as_deref_mut() {
-                slices.late = Came::NONE;
-            }
-            self.check_part(part, now);
-            let frames = self.in_sequence() - received;
-            let mut came = Came { frames, min: u64::MAX, sum: (self.current.delays.sum() - sum) as u64 };
-            if frames > 0 {
-                // Of frames with one arrival the last departure has the smallest delay.
-                came.min = self.streams.iter().map(|stream| stream.last_delay).min().unwrap_or(u64::MAX);
-            }
-            let Some(slices) = self.slices.as_deref_mut() else { return };
-            came.sum -= slices.late.sum;
-            slices.departed(came);
-            whole.join(came);
-            whole.join(slices.late);
-            match next {
-                Some(departure) => slices.roll(departure),
-                None => break,
-            }
+            let next = rest.get(at).and_then(beyond);
+            self.check_in_slice(rest.get(..at).unwrap_or_default(), now);
+            rest = rest.get(at..).unwrap_or_default();
+            let (Some(departure), totals) = (next, self.totals()) else { break };
+            self.slices.iter_mut().for_each(|slices| slices.depart(totals, departure));
         }
-        let duplicates = self.duplicates() - copies;
-        if let Some(slices) = self.slices.as_deref_mut() {
-            slices.arrived(whole, duplicates, now);
+    }
+
+    fn totals(&self) -> Totals {
+        let mut totals = Totals { delays: self.current.delays.sum(), ..Totals::default() };
+        for counts in self.streams.iter().map(|stream| &stream.counts) {
+            totals.received += counts.received;
+            totals.reordered += counts.reordered;
+            totals.duplicates += counts.duplicates;
         }
+        totals
     }
 
     /// When a frame of this trial departed.
     fn departure<B: Buffer>(&self, frame: &B) -> Option<u64> {
         Stamp::read(frame.data()).filter(|stamp| stamp.epoch == self.epoch).map(|stamp| stamp.departure)
-    }
-
-    /// Frames received that were not reordered.
-    fn in_sequence(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.counts.received - stream.counts.reordered).sum()
-    }
-
-    fn duplicates(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.counts.duplicates).sum()
     }
 
     #[inline]
@@ -409,8 +401,8 @@ impl Checker {
     }
 
     /// Each slice that was asked for, in order.
-    pub fn slices(&self) -> &[CheckedSlice] {
-        self.slices.as_ref().map_or(&[], |slices| slices.all())
+    pub fn slices(&self) -> Vec<CheckedSlice> {
+        self.slices.as_ref().map_or_else(Vec::new, |slices| slices.all(self.totals()))
     }
 
     /// One-way delay of every received frame, in ticks.

@@ -123,7 +123,7 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
     /// A task that sends the generator's frames when the pacer says so.
     pub fn new(tx: T, alloc: A, generator: Generator, pacer: Pacer) -> Self {
         let counters = TxCounters::default();
-        let slices = SentSlices::default();
+        let slices = SentSlices::new(Grid::default());
         Self { tx, alloc, generator, pacer, burst: Burst::new(), max_burst: BURST, counters, slices }
     }
 
@@ -167,8 +167,8 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> TxTask<T, A> {
     }
 
     /// Each slice that was asked for, in order.
-    pub fn slices(&self) -> &[SentSlice] {
-        self.slices.all()
+    pub fn slices(&self) -> Vec<SentSlice> {
+        self.slices.all(self.counters.sent, self.counters.refused)
     }
 
     /// What writes the frames.
@@ -206,8 +206,10 @@ impl<T: Tx, A: Alloc<Buf = T::Buf>> Sends for TxTask<T, A> {
         }
         self.generator.fill(&mut self.burst, now);
         let sent = self.tx.tx(&mut self.burst);
+        if now >= self.slices.until() {
+            self.slices.roll(self.counters.sent, self.counters.refused, now);
+        }
         self.counters.took(sent as u64, now);
-        self.slices.count(sent, offered - sent, now);
         if sent < offered {
             self.generator.unsent(offered - sent);
             self.counters.refuse((offered - sent) as u64, now);

@@ -33,7 +33,7 @@ fn checked(arrivals: &[Arrival]) -> Vec<CheckedSlice> {
         let burst: Vec<HeapBuf> = frames.iter().map(|(n, departure)| frame(&pool, *n, *departure)).collect();
         checker.check(&burst, *now);
     }
-    checker.slices().to_vec()
+    checker.slices()
 }
 
 fn add(slice: &mut CameSlice, delay: u64) {

@@ -102,8 +102,11 @@ pub fn known(runs: &[(Run, f64)]) -> String {
     format!("{} | {}{}", cells.join(" | "), seconds(&others), outcomes(&others))
 }
 
-/// A device whose truth nobody knows: `answers | median | range | pairs that overlap | the same in one placement | median,
-/// longest`.
+/// Runs of `--repeat` that a row of unknown truth is also read as.
+const REPEAT: usize = 3;
+
+/// A device whose truth nobody knows: `answers | median | range | pairs that overlap | the same in one placement | pairs of
+/// three runs whose ranges overlap | median, longest`.
 pub fn unknown(runs: &[Run]) -> String {
     let answered: Vec<(&Run, (f64, Option<f64>))> = runs.iter().filter_map(|run| Some((run, run.interval?))).collect();
     let all: Vec<(f64, Option<f64>)> = answered.iter().map(|(_, interval)| *interval).collect();
@@ -119,6 +122,13 @@ pub fn unknown(runs: &[Run]) -> String {
         let those = || pairs().filter(|(a, b)| wanted(a.0, b.0));
         format!("{} of {}", those().filter(|(a, b)| overlap(&a.1, &b.1)).count(), those().count())
     };
+    // As `--repeat 3` has them: from the lowest end to the highest.
+    let range = |runs: &[(f64, Option<f64>)]| {
+        let upper = runs.iter().map(|a| a.1.unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+        (runs.iter().map(|a| a.0).fold(f64::INFINITY, f64::min), Some(upper))
+    };
+    let repeats: Vec<_> = all.chunks_exact(REPEAT).map(range).collect();
+    let of_repeats = || repeats.iter().enumerate().flat_map(|(i, a)| repeats.iter().skip(i + 1).map(move |b| (a, b)));
     let mpps = |fps: f64| format!("{:.3}", fps / 1e6);
     let least = all.iter().map(|a| a.0).fold(f64::INFINITY, f64::min);
     let most = all.iter().map(|a| a.1.unwrap_or(a.0)).fold(0.0, f64::max);
@@ -129,6 +139,7 @@ pub fn unknown(runs: &[Run]) -> String {
         if all.is_empty() { "-".to_owned() } else { format!("{} to {}", mpps(least), mpps(most)) },
         count(&|_, _| true),
         count(&same_place),
+        format!("{} of {}", of_repeats().filter(|(a, b)| overlap(a, b)).count(), of_repeats().count()),
     ];
     format!("{} | {}{}", cells.join(" | "), seconds(runs), outcomes(runs))
 }

@@ -36,8 +36,10 @@ const NARROW: f64 = 0.005;
 /// Passes made at least, and at most where the precision is not reached.
 const PASSES: usize = 3;
 const MOST_PASSES: usize = 12;
-/// At least of a device that loses frames below the rate that it has in overload.
+/// At least of a device that loses frames below the rate that it has in overload. If the interval is then still so many times
+/// wider than asked, the device differs from moment to moment by more than further passes can tell.
 const WARY_PASSES: usize = 8;
+const HOPELESS: f64 = 2.0;
 /// The load of a pass over the rate expected.
 const OVERLOAD: f64 = 1.1;
 /// The most it is raised to where a buffer takes the excess of a trial.
@@ -437,11 +439,14 @@ impl CapacitySearch {
 
     /// More passes where a load below the rate failed, or the device degrades: single trials tell little of its limit then.
     fn least_passes(&self) -> usize {
-        if self.loses_below() || self.degrades() {
-            WARY_PASSES
-        } else {
-            PASSES
+        match self.is_wary() {
+            true => WARY_PASSES,
+            false => PASSES,
         }
+    }
+
+    fn is_wary(&self) -> bool {
+        self.loses_below() || self.degrades()
     }
 
     /// Which end of the interval is to be seen again, if any: the highest load that passed has to pass in one of the last trials
@@ -471,8 +476,10 @@ impl CapacitySearch {
         (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
         let asked = self.config.precision.get();
         let wanted = asked.min((asked / 2.0).max(NARROW));
-        let narrow = self.interval().relative_width().is_some_and(|width| width <= wanted);
-        let enough = self.passes >= self.least_passes() && narrow || self.passes >= MOST_PASSES;
+        let width = self.interval().relative_width();
+        let narrow = width.is_some_and(|width| width <= wanted);
+        let hopeless = self.is_wary() && width.is_some_and(|width| width > HOPELESS * asked);
+        let enough = self.passes >= self.least_passes() && (narrow || hopeless) || self.passes >= MOST_PASSES;
         let again = self.to_confirm().filter(|_| enough && self.passes < MOST_PASSES + CONFIRMING);
         if let Some(end) = again {
             self.phase = if stands { end } else { next };

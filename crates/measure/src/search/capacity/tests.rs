@@ -229,6 +229,21 @@ fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
     }
 }
 
+/// Further passes do not make narrower what differs from moment to moment.
+#[test]
+fn a_device_that_is_never_the_same_is_given_up_soon() {
+    let search = |fuzzy, moody, seed| {
+        let mut world = World { fuzzy, moody, ..World::new(11e6, 1024.0, seed) };
+        let found = world.find(Method::Rfc2544).interval.unwrap();
+        (found.relative_width().unwrap(), found.passes as usize)
+    };
+    let wide: Vec<_> = (0..60).map(|seed| search(0.4, 0.5, seed)).filter(|(width, _)| *width > 0.02).collect();
+    assert!(wide.len() >= 55, "{wide:?}");
+    assert!(wide.iter().all(|(_, passes)| *passes <= MOST_PASSES + CONFIRMING), "{wide:?}");
+    let soon = wide.iter().filter(|(_, passes)| *passes <= WARY_PASSES + 1).count();
+    assert!(soon * 4 >= wide.len() * 3, "{soon} of {}: {wide:?}", wide.len());
+}
+
 /// Its answer after it has slowed down by 4 %: what passed before does not stand alone.
 #[test]
 fn a_device_that_slows_down_is_not_held_for_as_fast_as_it_was() {
