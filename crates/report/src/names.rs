@@ -2,6 +2,7 @@
 
 use measure::{
     result::RunResult,
+    schema::device::DeviceRecord,
     trial::{DirectionCounts, TrialRecord},
 };
 
@@ -9,6 +10,8 @@ use crate::text;
 
 /// Characters of a port's name in a column.
 const MOST: usize = 20;
+/// Characters of a device in the line that names it.
+const LINE: usize = 40;
 
 /// The names of ports as one table shows them. The shared beginning and end of long names are left out (`~`).
 #[derive(Debug, Clone, Default)]
@@ -65,10 +68,31 @@ pub(crate) fn dut(result: &RunResult) -> String {
     }
 }
 
-/// The same where there is little room: the name the user gave alone, if there is one.
+/// The same where there is little room: the name the user gave alone, if there is one. Long names of ports have what they
+/// share once: `virtio:/run/dut/{0,1}.sock`.
 pub(crate) fn dut_short(result: &RunResult) -> String {
     let named = result.dut_name.as_deref().map(text::clean).filter(|name| !name.is_empty());
-    named.unwrap_or_else(|| text::clean(&result.dut))
+    named.unwrap_or_else(|| match &result.device {
+        DeviceRecord::Ports { names } if result.dut.chars().count() > LINE => {
+            braced(&names.iter().map(|name| text::clean(name)).collect::<Vec<_>>())
+        }
+        _ => text::clean(&result.dut),
+    })
+}
+
+/// Names as a shell's braces have them: what they share stands once. Joined by arrows where they share little.
+fn braced(names: &[String]) -> String {
+    let chars: Vec<Vec<char>> = names.iter().map(|name| name.chars().collect()).collect();
+    let (prefix, suffix) = ends(&chars);
+    let shortest = chars.iter().map(Vec::len).min().unwrap_or(0);
+    if names.len() < 2 || (prefix + suffix) * 2 < shortest || prefix + suffix == shortest {
+        return names.join(" <-> ");
+    }
+    let of = |range: std::ops::Range<usize>, name: &Vec<char>| name.get(range).unwrap_or_default().iter().collect();
+    let middles: Vec<String> = chars.iter().map(|name| of(prefix..name.len() - suffix, name)).collect();
+    let first = chars.first().cloned().unwrap_or_default();
+    let (front, back): (String, String) = (of(0..prefix, &first), of(first.len() - suffix..first.len(), &first));
+    format!("{front}{{{}}}{back}", middles.join(","))
 }
 
 /// Different names, each of at most `most` characters (20 or so): long ones without what they share.
@@ -77,10 +101,7 @@ fn shortened(names: &[String], most: usize) -> Vec<String> {
         return names.to_vec();
     }
     let chars: Vec<Vec<char>> = names.iter().map(|name| name.chars().collect()).collect();
-    let prefix = shared(&chars, |name, i| name.get(i).copied());
-    let shortest = chars.iter().map(Vec::len).min().unwrap_or(0);
-    let end = |name: &Vec<char>, i: usize| name.len().checked_sub(i + 1).and_then(|at| name.get(at).copied());
-    let suffix = shared(&chars, end).min(shortest.saturating_sub(prefix));
+    let (prefix, suffix) = ends(&chars);
     // Where a path or a list goes on, if what is left then still has room.
     let boundary = |name: &[char]| {
         name.iter()
@@ -121,6 +142,14 @@ fn shortened(names: &[String], most: usize) -> Vec<String> {
     }
 }
 
+/// How many characters all names share at their begin, and behind that at their end.
+fn ends(names: &[Vec<char>]) -> (usize, usize) {
+    let prefix = shared(names, |name, i| name.get(i).copied());
+    let shortest = names.iter().map(Vec::len).min().unwrap_or(0);
+    let end = |name: &Vec<char>, i: usize| name.len().checked_sub(i + 1).and_then(|at| name.get(at).copied());
+    (prefix, shared(names, end).min(shortest.saturating_sub(prefix)))
+}
+
 /// How many characters all names share, taken from one end.
 fn shared(names: &[Vec<char>], at: impl Fn(&Vec<char>, usize) -> Option<char>) -> usize {
     let Some(first) = names.first() else { return 0 };
@@ -154,6 +183,18 @@ mod tests {
         );
         assert_eq!(of(&["memif:/run/a-name-without-end-0", "memif:/run/a-name-without-end-1"]), ["~0", "~1"]);
         assert_eq!(of(&["pcap:/var/tmp/some/long/capture.pcap"]), ["~e/long/capture.pcap"]);
+    }
+
+    #[test]
+    fn what_the_ports_of_a_device_share_stands_once() {
+        let of = |names: &[&str]| braced(&names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>());
+        let sockets =
+            ["virtio:/tmp/ovs/0.sock,server=1,queue_size=1024", "virtio:/tmp/ovs/1.sock,server=1,queue_size=1024"];
+        assert_eq!(of(&sockets), "virtio:/tmp/ovs/{0,1}.sock,server=1,queue_size=1024");
+        assert_eq!(of(&["memif:/run/dut/x", "memif:/run/dut/yz"]), "memif:/run/dut/{x,yz}");
+        assert_eq!(of(&["memif:/run/a.sock", "0000:37:00.0"]), "memif:/run/a.sock <-> 0000:37:00.0");
+        assert_eq!(of(&["memif:/run/dut/a", "memif:/run/dut/a1"]), "memif:/run/dut/a <-> memif:/run/dut/a1");
+        assert_eq!((of(&["eth:t0"]), of(&[])), ("eth:t0".to_owned(), String::new()));
     }
 
     proptest! {
