@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 
 #include "shim.h"
@@ -62,6 +64,34 @@ int lr_iface(const char *name, struct lr_iface *out)
 	}
 	close(fd);
 	return err;
+}
+
+static uint32_t ethtool_value(int fd, const char *name, uint32_t cmd)
+{
+	struct ifreq req;
+	struct ethtool_value value = { .cmd = cmd };
+	memset(&req, 0, sizeof(req));
+	strncpy(req.ifr_name, name, IFNAMSIZ - 1);
+	req.ifr_data = (void *)&value;
+	return ioctl(fd, SIOCETHTOOL, &req) == 0 ? value.data : 0;
+}
+
+uint32_t lr_iface_offloads(const char *name)
+{
+	uint32_t on = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return 0;
+	if (ethtool_value(fd, name, ETHTOOL_GGRO))
+		on |= LR_OFFLOAD_GRO;
+	if (ethtool_value(fd, name, ETHTOOL_GFLAGS) & ETH_FLAG_LRO)
+		on |= LR_OFFLOAD_LRO;
+	if (ethtool_value(fd, name, ETHTOOL_GTSO))
+		on |= LR_OFFLOAD_TSO;
+	if (ethtool_value(fd, name, ETHTOOL_GGSO))
+		on |= LR_OFFLOAD_GSO;
+	close(fd);
+	return on;
 }
 
 static int is_xdp_socket(int fd)

@@ -157,6 +157,12 @@ int lr_fib6_select(struct rte_fib6 *fib, int lookup);
 int lr_huge_probe(uint64_t bytes);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };
 int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
+/* Offloads of an interface that make frames longer than its MTU, as bits; 0 where the kernel does not tell. */
+#define LR_OFFLOAD_GRO 1
+#define LR_OFFLOAD_LRO 2
+#define LR_OFFLOAD_TSO 4
+#define LR_OFFLOAD_GSO 8
+uint32_t lr_iface_offloads(const char *name);
 /* Stores at most n open AF_XDP sockets of this process in fds; returns the number stored. */
 int lr_xdp_sockets(int *fds, int n);
 void lr_xdp_socket_close(int fd); /* only if fd is an AF_XDP socket */

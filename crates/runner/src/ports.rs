@@ -64,6 +64,25 @@ pub(crate) fn note_fallbacks(names: &[String], ports: &[Port], note: &Note) {
     }
 }
 
+/// Says which ports lose or cut frames, since offloads of the kernel make them longer than the port carries.
+pub(crate) fn note_long_frames(specs: &[PortSpec], ports: &[Port], note: &Note) {
+    for (spec, port) in specs.iter().zip(ports) {
+        if let (PortSpec::Eth { iface, .. }, offloads @ [_, ..]) = (spec, port.long_frame_offloads()) {
+            note(&long_frames(port.name(), iface, offloads));
+        }
+    }
+}
+
+fn long_frames(port: &str, iface: &str, offloads: &[&str]) -> String {
+    let off: Vec<String> = offloads.iter().map(|offload| format!("{offload} off")).collect();
+    format!(
+        "port {port}: offloads are on ({}): frames longer than the MTU, which they make, are lost here. Turn them off: \
+         ethtool -K {iface} {}",
+        offloads.join(", "),
+        off.join(" ")
+    )
+}
+
 /// Whether each port is a socket, where peers come and go.
 pub(crate) fn are_sockets(specs: &[PortSpec]) -> Vec<bool> {
     let socket = |s: &PortSpec| matches!(s, PortSpec::Memif { .. } | PortSpec::Vhost { .. } | PortSpec::Virtio { .. });
@@ -73,4 +92,17 @@ pub(crate) fn are_sockets(specs: &[PortSpec]) -> Vec<bool> {
 /// The ports' text forms, read.
 pub(crate) fn parse_ports(names: &[String]) -> Result<Vec<PortSpec>, Failure> {
     names.iter().map(|text| Ok(text.parse::<PortSpec>()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offloads_are_named_with_the_command_that_turns_them_off() {
+        insta::assert_snapshot!(
+            long_frames("eth:d0,driver=af_packet", "d0", &["gro", "tso"]),
+            @"port eth:d0,driver=af_packet: offloads are on (gro, tso): frames longer than the MTU, which they make, are lost here. Turn them off: ethtool -K d0 gro off tso off"
+        );
+    }
 }

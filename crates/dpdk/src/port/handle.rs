@@ -20,9 +20,21 @@ pub struct Port {
     rx_taken: Vec<bool>,
     tx_taken: Vec<bool>,
     fallback: Option<String>,
+    offloads: Vec<&'static str>,
     /// Read by receive queue 0 instead of the device.
     capture: Option<Once>,
     progress: Option<Arc<Progress>>,
+}
+
+/// What opening a port found besides the device.
+#[derive(Default)]
+pub(super) struct Opened {
+    /// See [`Port::fallback`].
+    pub(super) fallback: Option<String>,
+    /// Read by receive queue 0 instead of the device.
+    pub(super) capture: Option<Once>,
+    /// See [`Port::long_frame_offloads`].
+    pub(super) offloads: Vec<&'static str>,
 }
 
 impl std::fmt::Debug for Port {
@@ -32,12 +44,13 @@ impl std::fmt::Debug for Port {
 }
 
 impl Port {
-    /// A port of a started device. Queue 0 reads `capture` instead of the device, if there is one.
-    pub(super) fn new(started: Started, fallback: Option<String>, capture: Option<Once>) -> Self {
+    /// A port of a started device.
+    pub(super) fn new(started: Started, opened: Opened) -> Self {
+        let Opened { fallback, capture, offloads } = opened;
         let (rx, tx) = started.queues;
         let (rx_taken, tx_taken) = (vec![false; rx.into()], vec![false; tx.into()]);
         let progress = capture.as_ref().map(Once::progress);
-        Self { started: Arc::new(started), rx_taken, tx_taken, fallback, capture, progress }
+        Self { started: Arc::new(started), rx_taken, tx_taken, fallback, offloads, capture, progress }
     }
 
     /// The name as the user wrote it.
@@ -53,6 +66,12 @@ impl Port {
     /// Why the port is not what was asked for: AF_PACKET because AF_XDP could not be opened, or a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
+    }
+
+    /// Offloads of the kernel that are on, as `ethtool -K` names them, and that make frames which AF_PACKET cannot carry:
+    /// longer than the MTU. Empty with other drivers.
+    pub fn long_frame_offloads(&self) -> &[&'static str] {
+        &self.offloads
     }
 
     /// Progress of the capture that this port reads once; `None` when it reads none, or when the driver reads it.

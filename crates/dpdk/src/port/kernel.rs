@@ -12,6 +12,20 @@ pub(super) fn interface(name: &str) -> Option<sys::lr_iface> {
     (unsafe { sys::lr_iface(name.as_ptr(), &mut out) } == 0).then_some(out)
 }
 
+/// Offloads of an interface that are on and make frames longer than its MTU, as `ethtool -K` names them.
+pub(super) fn long_frame_offloads(name: &str) -> Vec<&'static str> {
+    let Ok(name) = std::ffi::CString::new(name) else { return Vec::new() };
+    // SAFETY: the name is NUL-terminated.
+    let on = unsafe { sys::lr_iface_offloads(name.as_ptr()) };
+    let all = [
+        (sys::LR_OFFLOAD_GRO, "gro"),
+        (sys::LR_OFFLOAD_LRO, "lro"),
+        (sys::LR_OFFLOAD_TSO, "tso"),
+        (sys::LR_OFFLOAD_GSO, "gso"),
+    ];
+    all.into_iter().filter(|(bit, _)| on & bit != 0).map(|(_, name)| name).collect()
+}
+
 /// Whether its link runs.
 pub(super) fn running(name: &str) -> bool {
     interface(name).is_some_and(|i| i.running != 0)

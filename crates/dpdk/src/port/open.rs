@@ -12,7 +12,8 @@ use dpdk_sys as sys;
 use super::{
     config::{check_config, PortConfig},
     eth,
-    handle::Port,
+    handle::{Opened, Port},
+    kernel::long_frame_offloads,
     once::Once,
     pcap, socket,
     started::{control, Device, Started, Traits},
@@ -32,7 +33,7 @@ impl Port {
     /// * `wire` is not opened but made, by [`crate::Wire::pair`].
     pub fn open(eal: &'static Eal, spec: &PortSpec, config: &PortConfig) -> Result<Self, DpdkError> {
         let text = &spec.to_string();
-        let (mut fallback, mut capture) = (None, None);
+        let (mut fallback, mut capture, mut offloads) = (None, None, Vec::new());
         let queues = config.rx_queues.max(config.tx_queues);
         let started = match spec {
             PortSpec::Wire => {
@@ -44,6 +45,9 @@ impl Port {
                 let request = eth::Request { text, iface, driver: *driver, options };
                 let (started, why) = eth::open(eal, &request, config)?;
                 fallback = why;
+                if started.driver == "net_af_packet" {
+                    offloads = long_frame_offloads(iface);
+                }
                 started
             }
             PortSpec::Memif { path, role, options } => {
@@ -115,7 +119,7 @@ impl Port {
                 named_vdev(eal, text, name.clone(), args, config, traits)?
             }
         };
-        Ok(Self::new(started, fallback, capture))
+        Ok(Self::new(started, Opened { fallback, capture, offloads }))
     }
 }
 

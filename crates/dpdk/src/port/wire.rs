@@ -12,7 +12,7 @@ use dpdk_sys as sys;
 
 use super::{
     config::{check_config, PortConfig},
-    handle::Port,
+    handle::{Opened, Port},
     rings::Rings,
     started::{control, Started, Traits},
     vdev::find,
@@ -72,5 +72,5 @@ fn wire_end(
     }
     let device = find(&text, CString::new(format!("net_ring_{short}")).unwrap_or_default())?;
     let traits = Traits { rings: Some(rings), ..Traits::default() };
-    Ok(Port::new(Started::start(eal, &text, device, &config, traits)?, None, None))
+    Ok(Port::new(Started::start(eal, &text, device, &config, traits)?, Opened::default()))
 }

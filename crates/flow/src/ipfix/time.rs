@@ -10,7 +10,8 @@ const NS: u64 = 1_000_000_000;
 #[allow(clippy::cast_possible_truncation)]
 pub fn to_ntp(unix_ns: u64) -> u64 {
     let seconds = (unix_ns / NS).wrapping_add(NTP_EPOCH) as u32;
-    let fraction = ((unix_ns % NS) << 32) / NS;
+    // Rounded up: readers that cut off and readers that round then both have the nanosecond.
+    let fraction = ((unix_ns % NS) << 32).div_ceil(NS);
     u64::from(seconds) << 32 | fraction
 }
 
@@ -38,6 +39,13 @@ mod tests {
         assert_eq!(to_ntp(2_085_978_496 * NS), 0);
         for ns in [0, 1, 999_999_999, 1_700_000_000_123_456_789, 2_085_978_496 * NS, 4_000_000_000 * NS + 7] {
             assert_eq!(from_ntp(to_ntp(ns)), ns);
+        }
+    }
+
+    #[test]
+    fn readers_that_cut_off_have_the_nanosecond_too() {
+        for ns in (0..NS).step_by(999_983).chain([1, NS - 1]) {
+            assert_eq!(((to_ntp(ns) & 0xffff_ffff) * NS) >> 32, ns);
         }
     }
 }
