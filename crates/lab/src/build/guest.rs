@@ -1,0 +1,96 @@
+//! Guests as processes: the guest's side of vhost-user (virtio-user), at full speed where no KVM is.
+
+use std::time::Duration;
+
+use super::{await_file, Context, Part};
+use crate::{
+    counters::{Place, Source},
+    line::CommandLine,
+    step::{Program, Step},
+    topology::{End, Guest},
+};
+
+/// How long a guest may take to serve its first socket on a busy machine.
+const START: Duration = Duration::from_secs(20);
+
+/// MiB of memory of dpdk-testpmd.
+const MEMORY_MIB: u32 = 128;
+
+/// All guests. Each serves the socket of its first port, and that of its second when the switch has taken the first.
+pub(super) fn processes(context: &Context<'_>) -> Part {
+    let mut part = Part::default();
+    let guests = &context.topology.guest;
+    for guest in guests {
+        let name = guest.name.clone();
+        let cpus = context.cpus.guests.get(&guest.name).copied().into_iter().collect();
+        let ends: Vec<End> = (0..2).map(|port| End::new(&guest.name, port)).collect();
+        let (line, place, wants_input) = match guest.application.testpmd_mode() {
+            Some(mode) => (testpmd(context, guest, mode), Place::Testpmd { program: name.clone() }, true),
+            None => (linerate(context, guest), Place::Linerate { socket: control_socket(context, guest) }, false),
+        };
+        let quits_by = wants_input.then_some("quit");
+        part.steps.push(Step::Start(Program { name, line, cpus, wants_input, quits_by }));
+        part.counters.push(Source { node: guest.name.clone(), place, ends });
+    }
+    for guest in guests {
+        let socket = context.socket(&End::new(&guest.name, 0));
+        let log = format!("see {}", context.file(&format!("{}.log", guest.name)));
+        part.steps.push(await_file(&format!("{}: its socket", guest.name), "-S", socket, START, log));
+    }
+    part
+}
+
+/// The ONP report's testpmd, with today's flags.
+fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
+    let options = context.options;
+    let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
+    let mut line = CommandLine::words("dpdk-testpmd --no-pci --no-telemetry --lcores").with([
+        // Both lcores on one CPU: the main one only waits for commands.
+        format!("0@{cpu},1@{cpu}"),
+        format!("--file-prefix={}", guest.name),
+    ]);
+    line = line.with(memory(options.hugepages).split(' '));
+    for port in 0..2 {
+        let socket = context.socket(&End::new(&guest.name, port));
+        let device = format!(
+            "net_virtio_user{port},path={socket},server=1,queues={},queue_size={},mrg_rxbuf=0",
+            options.queues, options.ring
+        );
+        line = line.with(["--vdev".to_owned(), device]);
+    }
+    let (queues, ring) = (options.queues, options.ring);
+    line.with(
+        format!(
+            "-- -i --auto-start --forward-mode={mode} --burst=64 --rxq={queues} --txq={queues} --rxd={ring} --txd={ring} \
+             --total-num-mbufs={}",
+            16_384 * queues
+        )
+        .split(' '),
+    )
+}
+
+fn memory(hugepages: bool) -> String {
+    match hugepages {
+        true => format!("-m {MEMORY_MIB} --single-file-segments --in-memory"),
+        false => format!("-m {} --no-huge --no-shconf", MEMORY_MIB * 2),
+    }
+}
+
+fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
+    let options = context.options;
+    let function = guest.application.linerate_function().unwrap_or("l2");
+    let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
+    let mut line = CommandLine(vec![context.linerate.to_owned()]).with(["forward", function, "--quiet", "--name"]);
+    line = line.with([guest.name.clone(), "--cpus".to_owned(), cpu.to_string()]);
+    for port in 0..2 {
+        let socket = context.socket(&End::new(&guest.name, port));
+        let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
+        line =
+            line.with(["--port".to_owned(), format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring)]);
+    }
+    line
+}
+
+fn control_socket(context: &Context<'_>, guest: &Guest) -> String {
+    context.file(&format!("linerate/{}.sock", guest.name))
+}

@@ -1,0 +1,225 @@
+//! From a topology to the steps that build it.
+
+mod guest;
+mod kernel;
+mod ovs;
+
+use std::time::Duration;
+
+use failure::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    counters::Source,
+    cpus::CpuLayout,
+    line::CommandLine,
+    options::LabOptions,
+    step::{Question, Step, Want},
+    topology::{End, Topology, TESTER},
+};
+
+pub use ovs::VSWITCHD;
+
+/// All that is known of a lab before it is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Build {
+    /// The topology with the user's choices in it.
+    pub topology: Topology,
+    /// The choices.
+    pub options: LabOptions,
+    /// Who polls where.
+    pub cpus: CpuLayout,
+    /// The lab's directory, as in the command lines.
+    pub dir: String,
+    /// What brings it up, in order.
+    pub steps: Vec<Step>,
+    /// What shows that it is what was asked for, once the tester is connected.
+    pub checks: Vec<Question>,
+    /// Where the counters of its ports are read.
+    pub counters: Vec<Source>,
+    /// How the tester is joined to it.
+    pub tester: TesterSide,
+}
+
+/// How the tester is joined to a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TesterSide {
+    /// Its ports 0 and 1, as `--port` takes them.
+    pub ports: Vec<String>,
+    /// Where frames of port 0 and 1 are sent to, as `--dst-mac` takes it; none: the other port.
+    pub dst_mac: Vec<String>,
+}
+
+/// A part of a build, made for the nodes of one kind.
+#[derive(Debug, Default)]
+struct Part {
+    steps: Vec<Step>,
+    checks: Vec<Question>,
+    counters: Vec<Source>,
+}
+
+/// What the builders of all kinds read.
+struct Context<'a> {
+    topology: &'a Topology,
+    options: &'a LabOptions,
+    cpus: &'a CpuLayout,
+    /// The program itself, as the lab's processes find it.
+    linerate: &'a str,
+    dir: &'a str,
+}
+
+impl Context<'_> {
+    /// A file of the lab.
+    fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.dir)
+    }
+
+    /// The vhost-user socket of a port that is joined to a switch: it belongs to the other end of the cable.
+    fn socket(&self, end: &End) -> String {
+        self.file(&format!("{}.sock", port_name(end)))
+    }
+}
+
+/// The name of a port that is joined to a switch, as the documents have them: `phy0`, `vm1p0`.
+pub fn port_name(end: &End) -> String {
+    match end.is_tester() {
+        true => format!("phy{}", end.port),
+        false => format!("{}p{}", end.node, end.port),
+    }
+}
+
+impl Build {
+    /// Derives everything from a topology and the user's choices.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a choice that cannot be; (machine) for too few CPUs; (usage) for a link between two kinds of nodes that
+    /// nothing joins.
+    pub fn new(
+        topology: Topology,
+        options: LabOptions,
+        allowed_cpus: &[u32],
+        linerate: &str,
+        dir: &str,
+    ) -> Result<Self, Failure> {
+        options.check()?;
+        let topology = options.applied_to(topology);
+        check_links(&topology)?;
+        let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
+        let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
+        let parts = [ovs::daemons(&context), guest::processes(&context), ovs::ports(&context), kernel::nodes(&context)];
+        let mut all = Part::default();
+        for part in parts {
+            all.steps.extend(part.steps);
+            all.checks.extend(part.checks);
+            all.counters.extend(part.counters);
+        }
+        let tester = tester(&context);
+        let (dir, Part { steps, checks, counters }) = (dir.to_owned(), all);
+        Ok(Self { topology, options, cpus, dir, steps, checks, counters, tester })
+    }
+}
+
+/// Which kinds of nodes a cable can join: all but guests and the kernel go through a switch or to the tester.
+fn check_links(topology: &Topology) -> Result<(), Failure> {
+    let is_switch = |end: &End| topology.switch_named(&end.node).is_some();
+    let is_guest = |end: &End| topology.guest.iter().any(|guest| guest.name == end.node);
+    for link in &topology.link {
+        let [a, b] = &link.ends;
+        let switched = is_switch(a) != is_switch(b) && [a, b].iter().any(|end| end.is_tester() || is_guest(end));
+        let is_kernel = |end: &End| !is_switch(end) && !is_guest(end) && !end.is_tester();
+        let kernel = [(a, b), (b, a)].iter().any(|(a, b)| a.is_tester() && is_kernel(b));
+        if !switched && !kernel {
+            return Err(Failure::usage(format!(
+                "topology {}: link {a} - {b}: a link joins a switch with the tester or a guest, or the kernel with the tester",
+                topology.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn tester(context: &Context<'_>) -> TesterSide {
+    let Context { topology, options, .. } = context;
+    let mut side = TesterSide::default();
+    for port in [0, 1] {
+        let end = End::new(TESTER, port);
+        let Some(peer) = topology.peer(&end) else { continue };
+        if topology.switch_named(&peer.node).is_some() {
+            let socket = context.socket(&end);
+            let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
+            side.ports.push(format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring));
+        } else {
+            side.ports.push(format!("eth:{}", kernel::tester_interface(port)));
+            side.dst_mac.extend(kernel::next_mac(topology, peer));
+        }
+    }
+    side
+}
+
+/// A question about a file.
+fn await_file(what: &str, flag: &str, path: String, within: Duration, remedy: String) -> Step {
+    Step::Await(Question {
+        what: what.to_owned(),
+        line: CommandLine::words("test").with([flag.to_owned(), path]),
+        want: Want::Success,
+        within,
+        remedy,
+    })
+}
+
+fn run(text: &str) -> Step {
+    Step::Run(CommandLine::words(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{script, topology};
+
+    pub(super) fn built(name: &str, options: &LabOptions, allowed: &[u32]) -> Build {
+        let topology = topology::load(name).unwrap();
+        Build::new(topology, options.clone(), allowed, "linerate", "$d").unwrap()
+    }
+
+    #[test]
+    fn the_two_vm_documents_chain_is_its_script() {
+        let options = LabOptions { queues: 2, pmd_cpus: vec![2, 3, 4, 5], ..LabOptions::default() };
+        let build = built("phy-vm-vm-phy", &options, &(0..22).collect::<Vec<_>>());
+        let text = script::render(&build);
+        // Section 5.1, configuration 2: each queue of each port has the document's core.
+        for wanted in [
+            "pmd-cpu-mask=0x3c",
+            r#"phy0 -- set Interface phy0 type=dpdkvhostuserclient"#,
+            r#"other_config:pmd-rxq-affinity=0:2,1:4"#,
+            r#"other_config:pmd-rxq-affinity=0:3,1:5"#,
+            "in_port=1,actions=output:3",
+            "in_port=3,actions=output:1",
+            "in_port=4,actions=output:5",
+            "in_port=6,actions=output:2",
+            "max-idle=50000",
+        ] {
+            assert!(text.contains(wanted), "{wanted} in\n{text}");
+        }
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn the_tester_is_joined_by_sockets_or_interfaces() {
+        let two = LabOptions { queues: 2, ..LabOptions::default() };
+        let side = built("phy-vm-phy", &two, &[0, 1]).tester;
+        assert_eq!(side.ports[1], "virtio:$d/phy1.sock,server=1,queue_size=1024,queues=2");
+        let side = built("kernel-router", &LabOptions::default(), &[0, 1]).tester;
+        assert_eq!(side.ports, ["eth:t0", "eth:t1"]);
+        assert_eq!(side.dst_mac.len(), 2);
+        assert!(built("kernel-bridge", &LabOptions::default(), &[0, 1]).tester.dst_mac.is_empty());
+    }
+
+    #[test]
+    fn a_cable_that_nothing_makes_is_refused() {
+        let mut own = topology::load("phy-vm-phy").unwrap();
+        own.link[2].ends = [End::new("vm1", 0), End::new(TESTER, 0)];
+        let refused = Build::new(own, LabOptions::default(), &[0, 1], "linerate", "$d").unwrap_err();
+        assert_eq!(refused.exit, failure::Exit::Usage);
+    }
+}

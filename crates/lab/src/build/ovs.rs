@@ -1,0 +1,225 @@
+//! Open vSwitch with DPDK: a private database and directory, vhost-user ports in client mode, flows by OpenFlow.
+
+use std::time::Duration;
+
+use super::{await_file, port_name, Context, Part};
+use crate::{
+    counters::{Place, Source},
+    line::CommandLine,
+    step::{Program, Question, Step, Want},
+    topology::{End, Switch},
+};
+
+/// Debian's `ovs-vswitchd` built with DPDK; the one on the PATH may be the other build.
+pub const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+
+/// How long its database and its DPDK may take to start on a busy machine.
+const DATABASE: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(30);
+/// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
+const PORTS: Duration = Duration::from_secs(10);
+
+/// MiB of hugepages for its buffers.
+const MEMORY_MIB: u32 = 256;
+
+/// Idle flows stay this long, ms: the two-VM document, 5.1.
+const MAX_IDLE_MS: u32 = 50_000;
+
+/// The daemons, up to their DPDK.
+pub(super) fn daemons(context: &Context<'_>) -> Part {
+    let Context { topology, cpus, options, .. } = context;
+    if topology.switch.is_empty() {
+        return Part::default();
+    }
+    let file = |name: &str| context.file(name);
+    let mask = cpus.pmds.iter().fold(0_u64, |mask, cpu| mask | 1_u64.checked_shl(*cpu).unwrap_or(0));
+    let control = 1_u64.checked_shl(cpus.control).unwrap_or(1);
+    let mut settings = vec![
+        "other_config:dpdk-init=true".to_owned(),
+        format!("other_config:dpdk-socket-mem={MEMORY_MIB}"),
+        format!("other_config:dpdk-lcore-mask={control:#x}"),
+        format!("other_config:pmd-cpu-mask={mask:#x}"),
+        format!("other_config:max-idle={MAX_IDLE_MS}"),
+        // OVS adds --in-memory itself. It is one value with blanks in it.
+        format!("other_config:dpdk-extra=\"--no-pci --no-telemetry --file-prefix=lab-{}\"", topology.name),
+    ];
+    if !options.emc {
+        settings.push("other_config:emc-insert-inv-prob=0".to_owned());
+    }
+    if options.smc {
+        settings.push("other_config:smc-enable=true".to_owned());
+    }
+    let start = |name: &str, line: CommandLine| {
+        let (name, cpus) = (name.to_owned(), vec![cpus.control]);
+        Step::Start(Program { name, line, cpus, wants_input: false, quits_by: None })
+    };
+    let database = CommandLine::words("ovsdb-server").with([
+        file("conf.db"),
+        format!("--remote=punix:{}", file("db.sock")),
+        format!("--unixctl={}", file("ovsdb.ctl")),
+        format!("--pidfile={}", file("ovsdb.pid")),
+    ]);
+    let vswitchd = CommandLine(vec![VSWITCHD.to_owned()]).with([
+        format!("unix:{}", file("db.sock")),
+        format!("--unixctl={}", file("vswitchd.ctl")),
+        format!("--pidfile={}", file("vswitchd.pid")),
+    ]);
+    let steps = vec![
+        Step::Run(CommandLine::words("ovsdb-tool create").with([file("conf.db"), SCHEMA.to_owned()])),
+        start("ovsdb", database),
+        await_file("ovsdb: its socket", "-S", file("db.sock"), DATABASE, log_of(context, "ovsdb")),
+        Step::Run(vsctl(context, "--no-wait init -- set Open_vSwitch .").with(settings)),
+        start("vswitchd", vswitchd),
+        Step::Await(Question {
+            what: "vswitchd: DPDK is up".to_owned(),
+            line: vsctl(context, "--no-wait get Open_vSwitch . dpdk_initialized"),
+            want: Want::Prints("true".to_owned()),
+            within: START,
+            remedy: format!(
+                "see {}; with too few hugepages: scripts/hugepages.sh 512 (OVS takes {MEMORY_MIB} MiB)",
+                file("vswitchd.log")
+            ),
+        }),
+    ];
+    Part { steps, ..Part::default() }
+}
+
+/// Bridges, ports and flows; after the sockets of the guests are there, since a port that finds none looks again only after a
+/// second.
+pub(super) fn ports(context: &Context<'_>) -> Part {
+    let mut part = Part::default();
+    for switch in &context.topology.switch {
+        one_bridge(context, switch, &mut part);
+    }
+    part
+}
+
+fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
+    let bridge = &switch.name;
+    let ends: Vec<(&End, &End)> = context
+        .topology
+        .ports_of(bridge)
+        .into_iter()
+        .filter_map(|end| Some((end, context.topology.peer(end)?)))
+        .collect();
+    let mut add =
+        vsctl(context, &format!("add-br {bridge} -- set Bridge {bridge} datapath_type=netdev fail-mode=secure"));
+    for (end, peer) in &ends {
+        let name = port_name(peer);
+        let number = end.port;
+        add = add
+            .with(format!("-- add-port {bridge} {name} -- set Interface {name} type=dpdkvhostuserclient").split(' '))
+            .with([
+                format!("options:vhost-server-path={}", context.socket(peer)),
+                format!("ofport_request={number}"),
+                format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
+            ]);
+    }
+    part.steps.push(Step::Run(add));
+    let management = context.file(&format!("{bridge}.mgmt"));
+    let remedy = log_of(context, "vswitchd");
+    part.steps.push(await_file(&format!("{bridge}: its OpenFlow socket"), "-S", management.clone(), PORTS, remedy));
+    for [a, b] in &switch.flows {
+        for (from, to) in [(a, b), (b, a)] {
+            let flow = format!("in_port={from},actions=output:{to}");
+            part.steps.push(Step::Run(ofctl(context, bridge, "add-flow").with([flow])));
+        }
+    }
+    let names: Vec<String> = ends.iter().map(|(_, peer)| port_name(peer)).collect();
+    let accepted = accepted(context, bridge, &names);
+    part.steps.push(Step::Await(accepted.clone()));
+    part.checks.push(accepted);
+    // Guests are waited for here; the tester's ports are up only while it measures.
+    let of = |tester: bool| {
+        ends.iter().zip(&names).filter(move |((_, peer), _)| peer.is_tester() == tester).map(|(_, name)| name)
+    };
+    let (guests, phys): (Vec<_>, Vec<_>) = (of(false).collect(), of(true).collect());
+    if !guests.is_empty() {
+        let question = connected(context, bridge, &guests);
+        part.steps.push(Step::Await(question.clone()));
+        part.checks.push(question);
+    }
+    if !phys.is_empty() {
+        part.checks.push(connected(context, bridge, &phys));
+    }
+    part.checks.push(queue_map(context, bridge, &ends));
+    let place = Place::OpenFlow { line: ofctl(context, bridge, "dump-ports") };
+    let ends = ends.iter().map(|(end, _)| (*end).clone()).collect();
+    part.counters.push(Source { node: bridge.clone(), place, ends });
+}
+
+/// Every interface without an error, with the number that was asked for.
+fn accepted(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
+    let line = vsctl(context, "--columns=error,ofport list Interface").with(names.iter().cloned());
+    let numbers = context.topology.ports_of(bridge).iter().map(|end| format!("error:[]ofport:{}", end.port)).collect();
+    Question {
+        what: format!("{bridge}: ports without an error, with the numbers asked for"),
+        line,
+        want: Want::Holds(numbers),
+        within: PORTS,
+        remedy: log_of(context, "vswitchd"),
+    }
+}
+
+/// The vhost-user ports are connected, with the rings that were asked for.
+fn connected(context: &Context<'_>, bridge: &str, names: &[&String]) -> Question {
+    let rings = context.options.queues * 2;
+    let line = vsctl(context, "--columns=name,status list Interface").with(names.iter().map(|name| name.as_str()));
+    let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    Question {
+        what: format!("{bridge}: {listed} connected, {rings} rings each"),
+        line,
+        want: Want::Times(names.len(), format!("num_of_vrings={rings},")),
+        within: PORTS,
+        remedy: format!("see the logs in {}: the other side did not connect with these queues", context.dir),
+    }
+}
+
+/// Each queue of each port is polled by the thread that was asked for, and by no other.
+fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Question {
+    let line =
+        CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl"), "dpif-netdev/pmd-rxq-show".to_owned()]);
+    let queues = |(end, peer): &(&End, &End)| {
+        let name = port_name(peer);
+        threads(context, end.port).into_iter().map(move |(queue, cpu)| (name.clone(), queue, cpu)).collect::<Vec<_>>()
+    };
+    Question {
+        what: format!("{bridge}: every queue is polled by the thread asked for, isolated"),
+        line,
+        want: Want::Queues(ends.iter().flat_map(queues).collect()),
+        within: PORTS,
+        remedy: "a CPU of the switch is not usable, or a queue is missing: see linerate lab show NAME --script"
+            .to_owned(),
+    }
+}
+
+/// Which thread polls each queue of a port: even ports begin at the second thread, further queues two threads on, as in the
+/// two-VM document, 4.1.4.
+fn threads(context: &Context<'_>, port: u32) -> Vec<(u32, u32)> {
+    let pmds = &context.cpus.pmds;
+    let first = (port as usize + 1) % 2;
+    let of = |queue: u32| {
+        let place = (first + 2 * queue as usize) % pmds.len().max(1);
+        pmds.get(place).map(|cpu| (queue, *cpu))
+    };
+    (0..context.options.queues).filter_map(of).collect()
+}
+
+fn affinity(context: &Context<'_>, port: u32) -> String {
+    threads(context, port).iter().map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
+}
+
+fn vsctl(context: &Context<'_>, arguments: &str) -> CommandLine {
+    let to = format!("--db=unix:{}", context.file("db.sock"));
+    CommandLine::words("ovs-vsctl").with([to, "--timeout=15".to_owned()]).with(arguments.split(' '))
+}
+
+fn ofctl(context: &Context<'_>, bridge: &str, command: &str) -> CommandLine {
+    let to = format!("unix:{}", context.file(&format!("{bridge}.mgmt")));
+    CommandLine::words("ovs-ofctl --timeout=10 -O OpenFlow14").with([command.to_owned(), to])
+}
+
+fn log_of(context: &Context<'_>, program: &str) -> String {
+    format!("see {}", context.file(&format!("{program}.log")))
+}

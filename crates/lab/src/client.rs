@@ -1,0 +1,306 @@
+//! Labs from outside: started, found, asked, ended.
+//!
+//! A lab is found by a name in the abstract name space of sockets, `linerate-lab/UID/NAME`: two labs cannot have the same
+//! name, and a lab that was killed leaves no file.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, ErrorKind, Read, Write},
+    os::{
+        fd::OwnedFd,
+        linux::net::SocketAddrExt,
+        unix::{
+            net::{SocketAddr, UnixListener, UnixStream},
+            process::CommandExt,
+        },
+    },
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use failure::{Failure, Stop};
+use rustix::{net::sockopt::socket_peercred, process::getuid};
+
+use crate::{
+    hold::SOCKET,
+    protocol::{Answer, Ask, Progress, Spec, Status},
+};
+
+/// The hidden command of the process that holds a lab.
+pub const HOLD_COMMAND: &str = "lab-hold";
+
+/// Set for a process that runs inside a lab: the lab's name.
+pub const INSIDE: &str = "LINERATE_IN_LAB";
+
+/// How long a lab may take to answer: it reads counters of programs.
+const ANSWER: Duration = Duration::from_secs(20);
+/// How long it may take to end.
+const END: Duration = Duration::from_secs(5);
+/// Longest answer.
+const MAX_ANSWER: u64 = 1 << 20;
+/// Start of the names of all labs, as `/proc/net/unix` has them.
+const PREFIX: &str = "linerate-lab/";
+
+fn address(name: &str) -> Result<SocketAddr, Failure> {
+    let uid = getuid().as_raw();
+    SocketAddr::from_abstract_name(format!("{PREFIX}{uid}/{name}"))
+        .map_err(|_| Failure::usage(format!("--name {name:.40}: must be shorter")))
+}
+
+/// Checks the name of a lab.
+///
+/// # Errors
+///
+/// (usage) for a name that is no short word.
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    let letters = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !name.is_empty() && name.len() <= 40 && name.chars().all(letters) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("--name {name:?}: must be 1 to 40 letters, digits, `-`, `_` or `.`"))),
+    }
+}
+
+/// The names of this user's labs that are up.
+pub fn running() -> Vec<String> {
+    let own = format!("@{PREFIX}{}/", getuid().as_raw());
+    let text = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let mut names: Vec<String> =
+        text.lines().filter_map(|line| line.split_once(&own)).map(|(_, name)| name.trim().to_owned()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// A lab that is coming up: the process that started it reads its progress.
+pub struct Starting {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    own: bool,
+}
+
+/// Starts a lab. If `bound`, the lab ends with the calling thread.
+///
+/// # Errors
+///
+/// (usage) when a lab has this name; (machine) when namespaces cannot be made.
+pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
+    check_name(&spec.name)?;
+    let listener = UnixListener::bind_addr(&address(&spec.name)?).map_err(|e| match e.kind() {
+        ErrorKind::AddrInUse => Failure::usage(format!(
+            "a lab named {0} is up: end it with linerate lab down {0}, or choose another --name",
+            spec.name
+        )),
+        _ => Failure::machine(format!("lab {}: {e}", spec.name)),
+    })?;
+    let text = serde_json::to_string(spec).map_err(Failure::failed)?;
+    let mut argv: Vec<&str> = Vec::new();
+    if bound {
+        argv.extend(["setpriv", "--pdeathsig", "KILL", "--"]);
+    }
+    argv.extend(["setsid", "unshare", "--net", "--pid", "--mount", "--fork", "--kill-child"]);
+    if !getuid().is_root() {
+        argv.extend(["--user", "--map-root-user"]);
+    }
+    argv.extend(["--", &spec.linerate, HOLD_COMMAND, &text]);
+    let mut command = Command::new(argv[0]);
+    command.args(&argv[1..]).stdin(OwnedFd::from(listener)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .map_err(|e| Failure::machine(format!("cannot run {} (Debian package util-linux): {e}", argv[0])))?;
+    let stdout = child.stdout.take().ok_or_else(|| Failure::failed("a lab without output"))?;
+    Ok(Starting { child, lines: BufReader::new(stdout), own: bound })
+}
+
+impl Starting {
+    /// Waits for the lab and calls `done` with each step and the milliseconds since the start.
+    ///
+    /// # Errors
+    ///
+    /// What did not come up. Nothing is left of the lab then.
+    pub fn wait(mut self, stop: &Stop, done: &mut dyn FnMut(&str, u64)) -> Result<Up, Failure> {
+        loop {
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).unwrap_or(0);
+            if stop.requested() {
+                self.end();
+                return Err(Failure::stopped("stopped before the lab was up; nothing is left of it"));
+            }
+            if read == 0 {
+                return Err(self.died());
+            }
+            match serde_json::from_str(&line) {
+                Ok(Progress::Done { what, at_ms }) => done(&what, at_ms),
+                Ok(Progress::Up(status)) => return Ok(Up { status: *status, child: self.own.then_some(self.child) }),
+                Ok(Progress::Failed { text, exit }) => {
+                    self.end();
+                    return Err(Failure { exit, text });
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        // The holder ends by itself after a failure; killing the outer process ends it with everything in it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Why there is no lab: the outer process says it, when namespaces cannot be made.
+    fn died(&mut self) -> Failure {
+        let mut text = String::new();
+        if let Some(errors) = self.child.stderr.take() {
+            let _ = errors.take(1 << 16).read_to_string(&mut text);
+        }
+        self.end();
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it ended at once").to_owned();
+        let remedy =
+            "a lab needs root, or user namespaces (sysctl kernel.unprivileged_userns_clone user.max_user_namespaces)";
+        Failure::machine(format!("the lab did not start: {line}: {remedy}"))
+    }
+}
+
+/// A lab that is up.
+pub struct Up {
+    /// What it is.
+    pub status: Status,
+    child: Option<Child>,
+}
+
+impl Up {
+    /// Ends a lab that belongs to this process, and waits until it is gone.
+    pub fn down(&mut self) {
+        let _ = down(&self.status.name);
+        if let Some(mut child) = self.child.take() {
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            self.down();
+        }
+    }
+}
+
+/// The lab of this name; without one, the only lab that is up.
+///
+/// # Errors
+///
+/// (machine) when none is up, (usage) when several are.
+pub fn named(name: Option<&str>) -> Result<String, Failure> {
+    let labs = running();
+    match (name, labs.as_slice()) {
+        (Some(name), _) if labs.iter().any(|lab| lab == name) => Ok(name.to_owned()),
+        (Some(name), []) => Err(Failure::machine(format!("no lab {name} is up, nor another: linerate lab up {name}"))),
+        (Some(name), _) => Err(Failure::machine(format!("no lab {name} is up; up here: {}", labs.join(", ")))),
+        (None, [one]) => Ok(one.clone()),
+        (None, []) => {
+            Err(Failure::machine("no lab is up: bring one up with linerate lab up TOPOLOGY (linerate lab list)"))
+        }
+        (None, _) => Err(Failure::usage(format!("several labs are up: name one of {}", labs.join(", ")))),
+    }
+}
+
+/// Asks a lab from outside.
+///
+/// # Errors
+///
+/// (machine) when it does not answer.
+pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
+    let fail = |e: std::io::Error| Failure::machine(format!("lab {name} does not answer: {e}"));
+    let stream = UnixStream::connect_addr(&address(name)?).map_err(fail)?;
+    // A name of this form may be anybody's: only what this user or root started is believed.
+    let peer = socket_peercred(&stream).map_err(|e| fail(e.into()))?;
+    if peer.uid != getuid() && !peer.uid.is_root() {
+        return Err(Failure::machine(format!("lab {name}: another user has this name")));
+    }
+    exchange(&stream, question).map_err(fail)
+}
+
+/// Asks the lab that this process is inside of.
+///
+/// # Errors
+///
+/// (machine) when it does not answer.
+pub fn ask_inside(question: &Ask) -> Result<Answer, Failure> {
+    let fail = |e: std::io::Error| Failure::machine(format!("the lab does not answer at {SOCKET}: {e}"));
+    let stream = UnixStream::connect(SOCKET).map_err(fail)?;
+    exchange(&stream, question).map_err(fail)
+}
+
+fn exchange(stream: &UnixStream, question: &Ask) -> std::io::Result<Answer> {
+    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(ANSWER))?;
+    let text = serde_json::to_string(question)?;
+    let mut out = stream;
+    out.write_all(format!("{text}\n").as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream.take(MAX_ANSWER)).read_line(&mut line)?;
+    match serde_json::from_str(&line)? {
+        Answer::Refused(why) => Err(std::io::Error::other(why)),
+        answer => Ok(answer),
+    }
+}
+
+/// The status of a lab.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn status(name: &str) -> Result<Status, Failure> {
+    match ask(name, &Ask::Status)? {
+        Answer::Status(status) => Ok(*status),
+        _ => Err(Failure::failed(format!("lab {name}: another answer than its status"))),
+    }
+}
+
+/// Ends a lab and waits until it is gone.
+///
+/// # Errors
+///
+/// (machine) when it does not answer, (failed) when it does not end.
+pub fn down(name: &str) -> Result<(), Failure> {
+    let Answer::Ending(holder) = ask(name, &Ask::Down)? else {
+        return Err(Failure::failed(format!("lab {name}: another answer than its end")));
+    };
+    let until = Instant::now() + END;
+    // Gone, or a dead process that its parent has yet to notice.
+    let alive = || {
+        let stat = fs::read_to_string(format!("/proc/{holder}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    };
+    while alive() {
+        if Instant::now() > until {
+            return Err(Failure::failed(format!(
+                "lab {name} does not end: kill -9 {holder} ends it, with all it started"
+            )));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Continues this command inside a lab's network and mounts: replaces the process.
+///
+/// # Errors
+///
+/// (machine) when that fails. It does not return otherwise.
+pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
+    let program = match std::env::current_exe() {
+        Ok(path) => path,
+        Err(e) => return Failure::machine(format!("where this program is: {e}")),
+    };
+    let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &status.holder.to_string(), "--mount", "--net"]);
+    if !getuid().is_root() {
+        command.args(["--user", "--preserve-credentials"]);
+    }
+    command.arg(format!("--wdns={}", here.display())).arg("--").arg(program).args(arguments).env(INSIDE, &status.name);
+    let e = command.exec();
+    Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}"))
+}

@@ -1,0 +1,96 @@
+//! What the ports of a lab have counted.
+
+mod kernel;
+mod linerate;
+mod openflow;
+mod testpmd;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{line::CommandLine, topology::End};
+
+pub use self::{
+    kernel::parse as kernel, linerate::parse as linerate, openflow::parse as openflow, testpmd::parse as testpmd,
+};
+
+/// Where the counters of a node are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The node.
+    pub node: String,
+    /// Where.
+    pub place: Place,
+    /// The ports that are counted.
+    pub ends: Vec<End>,
+}
+
+/// Where counters are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// `ovs-ofctl dump-ports`: read from the datapath when asked for, unlike the column `statistics` of the database, which
+    /// is up to 5 s old.
+    OpenFlow {
+        /// The command.
+        line: CommandLine,
+    },
+    /// `show port stats all` of the dpdk-testpmd of this name.
+    Testpmd {
+        /// The program's name in the lab.
+        program: String,
+    },
+    /// The control socket of a `linerate forward`.
+    Linerate {
+        /// Its path.
+        socket: String,
+    },
+    /// `ip -s -j link show`.
+    Kernel {
+        /// The command.
+        line: CommandLine,
+    },
+}
+
+/// What a port has counted since its start, frames. What cannot be read is `None`, never 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PortCounts {
+    /// Came in.
+    pub rx: Option<u64>,
+    /// Went out.
+    pub tx: Option<u64>,
+    /// Came to the port and were dropped there.
+    pub rx_dropped: Option<u64>,
+    /// Were to go out and were dropped by the port.
+    pub tx_dropped: Option<u64>,
+}
+
+impl PortCounts {
+    /// What was counted from `before` to `self`. A counter that went back was started again meanwhile: unknown.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let minus = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
+        Self {
+            rx: minus(self.rx, before.rx),
+            tx: minus(self.tx, before.tx),
+            rx_dropped: minus(self.rx_dropped, before.rx_dropped),
+            tx_dropped: minus(self.tx_dropped, before.tx_dropped),
+        }
+    }
+}
+
+/// Counters by port.
+pub type Counts = BTreeMap<String, PortCounts>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_stays_unknown() {
+        let before = PortCounts { rx: Some(5), tx: Some(9), rx_dropped: None, tx_dropped: Some(1) };
+        let now = PortCounts { rx: Some(7), tx: Some(3), rx_dropped: Some(4), tx_dropped: Some(1) };
+        let wanted = PortCounts { rx: Some(2), tx: None, rx_dropped: None, tx_dropped: Some(0) };
+        assert_eq!(now.since(&before), wanted);
+    }
+}

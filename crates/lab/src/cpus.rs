@@ -1,0 +1,157 @@
+//! Who polls on which CPU.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use failure::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::{options::LabOptions, topology::Topology};
+
+/// The CPUs of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuLayout {
+    /// The tester's polling CPU.
+    pub tester: u32,
+    /// The CPU of everything that does not poll.
+    pub control: u32,
+    /// The switch's poll-mode threads, one on each.
+    pub pmds: Vec<u32>,
+    /// Each guest's polling CPU.
+    pub guests: BTreeMap<String, u32>,
+    /// CPUs that more than one polling thread has: its rates are of a machine with too few CPUs.
+    pub shared: Vec<u32>,
+}
+
+impl CpuLayout {
+    /// Lays the polling threads of a topology over the CPUs that this process may use: the tester on the last, control on the
+    /// first, switch and guests between. Where there are too few, switch and guests share all but the tester's.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a chosen CPU that cannot be used, or that is used twice; (machine) for a single CPU.
+    pub fn choose(topology: &Topology, options: &LabOptions, allowed: &[u32]) -> Result<Self, Failure> {
+        let list = || allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let chosen = options.tester_cpu.iter().map(|&cpu| ("--tester-cpu", cpu));
+        let mut taken = BTreeSet::new();
+        for (flag, cpu) in chosen.chain(options.pmd_cpus.iter().map(|&cpu| ("--pmd-cpus", cpu))) {
+            if !allowed.contains(&cpu) {
+                return Err(Failure::usage(format!("{flag} {cpu}: this process may use CPUs {}", list())));
+            }
+            if !taken.insert(cpu) {
+                return Err(Failure::usage(format!("{flag} {cpu}: two polling threads would have this CPU")));
+            }
+        }
+        let free =
+            |not: &BTreeSet<u32>| -> Vec<u32> { allowed.iter().copied().filter(|cpu| !not.contains(cpu)).collect() };
+        let tester = options.tester_cpu.or_else(|| free(&taken).last().copied());
+        let Some(tester) = tester.filter(|_| allowed.len() > 1) else {
+            return Err(Failure::machine(format!(
+                "a lab needs a CPU besides the tester's, and this process may use only CPU {}: allow two (taskset -c 0,1 \
+                 linerate ...)",
+                list()
+            )));
+        };
+        taken.insert(tester);
+        let pmds = match (topology.switch.is_empty(), options.pmd_cpus.len()) {
+            (true, _) => 0,
+            (false, 0) => options.pmds as usize,
+            (false, _) => 0,
+        };
+        let wanted = pmds + topology.guest.len();
+        let mut places = free(&taken);
+        // The first CPU takes most interrupts: it does not poll where others can.
+        if places.len() > wanted {
+            places.remove(0);
+        }
+        if places.is_empty() {
+            // Every CPU but the tester's was chosen for the switch.
+            places.clone_from(&options.pmd_cpus);
+        }
+        let mut next = places.iter().copied().cycle();
+        let mut pmd_cpus = options.pmd_cpus.clone();
+        // No more poll-mode threads than CPUs: a second one on a CPU is not started by the switch.
+        pmd_cpus.extend(next.by_ref().take(pmds.min(places.len())));
+        let guests: BTreeMap<String, u32> = topology.guest.iter().map(|guest| guest.name.clone()).zip(next).collect();
+        let mut shared: Vec<u32> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for cpu in pmd_cpus.iter().chain(guests.values()) {
+            if !seen.insert(*cpu) && !shared.contains(cpu) {
+                shared.push(*cpu);
+            }
+        }
+        let control = allowed.iter().copied().find(|&cpu| cpu != tester).unwrap_or(tester);
+        pmd_cpus.sort_unstable();
+        let pmds = if topology.switch.is_empty() { Vec::new() } else { pmd_cpus };
+        Ok(Self { tester, control, pmds, guests, shared })
+    }
+}
+
+/// The CPUs this process may run on, in order.
+pub fn allowed_cpus() -> Vec<u32> {
+    let text = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let list = text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    parse_list(list)
+}
+
+/// A list as the kernel writes it: `0-3,8`.
+fn parse_list(list: &str) -> Vec<u32> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.trim().parse::<u32>().ok()?..=last.trim().parse::<u32>().ok()?)
+    };
+    list.split(',').filter_map(range).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    fn lay(name: &str, options: &LabOptions, allowed: &[u32]) -> Result<CpuLayout, Failure> {
+        CpuLayout::choose(&topology::load(name).unwrap(), options, allowed)
+    }
+
+    #[test]
+    fn each_thread_has_a_cpu_where_there_are_enough() {
+        let options = LabOptions { pmds: 2, ..LabOptions::default() };
+        let cpus = lay("phy-vm-vm-phy", &options, &[0, 1, 2, 3, 4, 5]).unwrap();
+        assert_eq!((cpus.tester, cpus.control, cpus.pmds.as_slice()), (5, 0, &[1, 2][..]));
+        assert_eq!(cpus.guests.into_iter().collect::<Vec<_>>(), [("vm1".to_owned(), 3), ("vm2".to_owned(), 4)]);
+        assert_eq!(cpus.shared, Vec::<u32>::new());
+        let alone = lay("kernel-bridge", &options, &[0, 1]).unwrap();
+        assert_eq!((alone.tester, alone.pmds.len(), alone.shared.len()), (1, 0, 0));
+    }
+
+    #[test]
+    fn too_few_are_shared_but_the_testers() {
+        let cpus = lay("phy-vm-vm-phy", &LabOptions::default(), &[0, 1]).unwrap();
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.shared.as_slice()), (1, &[0][..], &[0][..]));
+        assert!(cpus.guests.values().all(|&cpu| cpu == 0));
+        let many = LabOptions { pmds: 4, ..LabOptions::default() };
+        let cpus = lay("phy-ovs-phy", &many, &[0, 1, 2]).unwrap();
+        assert_eq!(cpus.pmds, [0, 1], "one thread a CPU");
+        assert_eq!(lay("phy-ovs-phy", &LabOptions::default(), &[3]).unwrap_err().exit, failure::Exit::Machine);
+    }
+
+    #[test]
+    fn chosen_cpus_are_kept_or_refused() {
+        let chosen = LabOptions { pmd_cpus: vec![3, 2], tester_cpu: Some(1), ..LabOptions::default() };
+        let cpus = lay("phy-vm-phy", &chosen, &[0, 1, 2, 3, 4]).unwrap();
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (1, &[2, 3][..], 4));
+        let all = LabOptions { pmd_cpus: vec![0], ..LabOptions::default() };
+        let cpus = lay("phy-vm-phy", &all, &[0, 1]).unwrap();
+        assert_eq!((cpus.tester, cpus.guests["vm1"], cpus.shared.as_slice()), (1, 0, &[0][..]));
+        let refused = |options: &LabOptions| lay("phy-vm-phy", options, &[0, 1]).unwrap_err().text;
+        let twice = LabOptions { pmd_cpus: vec![0, 0], ..LabOptions::default() };
+        let with_tester = LabOptions { pmd_cpus: vec![1], tester_cpu: Some(1), ..LabOptions::default() };
+        let none = LabOptions { pmd_cpus: vec![7], ..LabOptions::default() };
+        insta::assert_snapshot!([twice, with_tester, none].map(|o| refused(&o)).join("\n"));
+    }
+
+    #[test]
+    fn the_kernels_lists_are_read() {
+        assert_eq!(parse_list("\t0-2,5\n"), [0, 1, 2, 5]);
+        assert!(parse_list("").is_empty() && parse_list("x-2").is_empty());
+        assert!(!allowed_cpus().is_empty());
+    }
+}

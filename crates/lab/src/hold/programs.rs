@@ -1,0 +1,280 @@
+//! The programs of a lab: started, asked, watched, ended.
+
+use std::{
+    fs::{self, File},
+    io::{Read, Seek, SeekFrom, Write},
+    path::PathBuf,
+    process::{Child, ChildStdin, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use failure::Failure;
+use rustix::thread::{sched_setaffinity, CpuSet};
+
+use crate::{line::CommandLine, protocol::ProgramStatus, step::Program};
+
+/// Most bytes read of what a command prints or a log holds.
+const MAX_TEXT: u64 = 1 << 20;
+
+/// How long a command may take: all of them only ask or set.
+const COMMAND: Duration = Duration::from_secs(20);
+
+/// How long a program may take to answer on its input, and all of them to end by themselves.
+const ANSWER: Duration = Duration::from_secs(3);
+const QUIT: Duration = Duration::from_millis(700);
+
+/// Directories of administrators' programs, which a user's PATH lacks.
+const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin";
+
+/// The programs that a lab has started.
+pub(super) struct Programs {
+    dir: String,
+    all: Vec<Running>,
+}
+
+struct Running {
+    program: Program,
+    child: Child,
+    input: Option<ChildStdin>,
+    log: PathBuf,
+    ended: Option<String>,
+    asked: u32,
+}
+
+/// What a command printed, and whether it succeeded.
+pub(super) struct Output {
+    pub(super) succeeded: bool,
+    pub(super) printed: String,
+    pub(super) errors: String,
+}
+
+impl Output {
+    /// The line that says most.
+    pub(super) fn last_line(&self) -> String {
+        let text = if self.errors.trim().is_empty() { &self.printed } else { &self.errors };
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+        line.trim().chars().take(300).collect()
+    }
+}
+
+impl Programs {
+    pub(super) fn new(dir: &str) -> Self {
+        Self { dir: dir.to_owned(), all: Vec::new() }
+    }
+
+    /// A command in the lab's environment: private directories for everything that has some.
+    fn command(&self, line: &CommandLine) -> Result<Command, Failure> {
+        let (program, arguments) = line.0.split_first().ok_or_else(|| Failure::failed("an empty command"))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        for name in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"]
+        {
+            command.env(name, &self.dir);
+        }
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{path}:{SBIN}")).env("LC_ALL", "C");
+        Ok(command)
+    }
+
+    /// Runs a command to its end.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when it is not there, or does not end.
+    pub(super) fn output(&self, line: &CommandLine) -> Result<Output, Failure> {
+        let mut command = self.command(line)?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| missing(line, &e))?;
+        // A reader for each pipe: one that is full would stop the command.
+        let read = |pipe: Option<Box<dyn Read + Send>>| {
+            std::thread::spawn(move || {
+                let mut bytes = Vec::new();
+                if let Some(pipe) = pipe {
+                    let _ = pipe.take(MAX_TEXT).read_to_end(&mut bytes);
+                }
+                String::from_utf8_lossy(&bytes).into_owned()
+            })
+        };
+        let out = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
+        let errors = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
+        let until = Instant::now() + COMMAND;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                _ => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(Failure::machine(format!("{line}: did not end within {} s", COMMAND.as_secs())));
+                }
+            }
+        };
+        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
+        Ok(Output { succeeded: status.success(), printed: text(out), errors: text(errors) })
+    }
+
+    /// Starts a program, its output going to a log in the lab's directory.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when it is not there.
+    pub(super) fn start(&mut self, program: &Program) -> Result<(), Failure> {
+        let log = PathBuf::from(format!("{}/{}.log", self.dir, program.name));
+        let fail = |e: std::io::Error| Failure::machine(format!("{}: {e}", log.display()));
+        let out = File::create(&log).map_err(fail)?;
+        let errors = out.try_clone().map_err(fail)?;
+        let mut command = self.command(&program.line)?;
+        command.stdin(if program.wants_input { Stdio::piped() } else { Stdio::null() });
+        let mut child = command.stdout(out).stderr(errors).spawn().map_err(|e| missing(&program.line, &e))?;
+        pin(child.id(), &program.cpus);
+        let input = child.stdin.take();
+        self.all.push(Running { program: program.clone(), child, input, log, ended: None, asked: 0 });
+        Ok(())
+    }
+
+    /// The first program that has ended, in words.
+    pub(super) fn dead(&mut self) -> Option<String> {
+        self.all.iter_mut().find_map(|running| {
+            running.look();
+            let how = running.ended.as_ref()?;
+            Some(format!("{} has ended ({how}): {}", running.program.name, running.last_words()))
+        })
+    }
+
+    /// How each program is.
+    pub(super) fn status(&mut self) -> Vec<ProgramStatus> {
+        self.all.iter_mut().map(Running::status).collect()
+    }
+
+    /// Writes a line to the input of dpdk-testpmd and returns what it printed.
+    pub(super) fn ask(&mut self, name: &str, line: &str) -> Option<String> {
+        self.all.iter_mut().find(|running| running.program.name == name)?.ask(line)
+    }
+
+    /// Tells the programs to end, and gives them a moment: what is left ends with the lab.
+    pub(super) fn quit(&mut self) {
+        for running in &mut self.all {
+            if let (Some(word), Some(input)) = (running.program.quits_by, &mut running.input) {
+                let _ = writeln!(input, "{word}").and_then(|()| input.flush());
+            }
+        }
+        let until = Instant::now() + QUIT;
+        let wanted = |running: &Running| running.program.quits_by.is_some();
+        while Instant::now() < until && self.all.iter_mut().any(|r| wanted(r) && r.look().is_none()) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Running {
+    /// How it ended; `None` while it runs.
+    fn look(&mut self) -> Option<&String> {
+        if self.ended.is_none() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                self.ended = Some(status.to_string());
+            }
+        }
+        self.ended.as_ref()
+    }
+
+    fn status(&mut self) -> ProgramStatus {
+        let ended = self.look().cloned();
+        let pid = if ended.is_none() { host_pid(self.child.id()) } else { None };
+        let threads = pid.map(threads).unwrap_or_default();
+        ProgramStatus { name: self.program.name.clone(), pid, threads, ended }
+    }
+
+    /// The last line of its log.
+    fn last_words(&self) -> String {
+        let text = tail(&self.log, 0);
+        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
+        line.trim().chars().take(300).collect()
+    }
+
+    fn ask(&mut self, line: &str) -> Option<String> {
+        // It echoes a line when it comes to it: an echoed second line ends the answer to the first.
+        self.asked += 1;
+        let mark = format!("end_of_answer_{}_", self.asked);
+        let before = fs::metadata(&self.log).ok()?.len();
+        let input = self.input.as_mut()?;
+        writeln!(input, "{line}\n{mark}").and_then(|()| input.flush()).ok()?;
+        let until = Instant::now() + ANSWER;
+        loop {
+            let text = tail(&self.log, before);
+            if let Some((answer, _)) = text.split_once(&mark) {
+                return Some(answer.to_owned());
+            }
+            if Instant::now() >= until || self.look().is_some() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// The text of a log from this byte on, or its end.
+fn tail(log: &PathBuf, from: u64) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(from.max(length.saturating_sub(MAX_TEXT))))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_TEXT).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+fn missing(line: &CommandLine, e: &std::io::Error) -> Failure {
+    let program = line.0.first().map_or("", String::as_str);
+    let package = match line.program() {
+        "dpdk-testpmd" => "dpdk-dev",
+        "ovs-vswitchd-dpdk" | "ovsdb-server" | "ovsdb-tool" | "ovs-vsctl" | "ovs-ofctl" | "ovs-appctl" => {
+            "openvswitch-switch-dpdk"
+        }
+        "ip" => "iproute2",
+        "ethtool" => "ethtool",
+        "sysctl" => "procps",
+        _ => "",
+    };
+    match package {
+        "" => Failure::machine(format!("cannot run {program}: {e}")),
+        _ => Failure::machine(format!("cannot run {program}: {e}: sudo apt-get install -y {package}")),
+    }
+}
+
+/// Lets a process run on these CPUs only. Programs that pin their threads do so later.
+fn pin(pid: u32, cpus: &[u32]) {
+    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return };
+    if cpus.is_empty() {
+        return;
+    }
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|&&cpu| (cpu as usize) < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu as usize));
+    let _ = sched_setaffinity(Some(pid), &set);
+}
+
+/// A process of the lab as the machine counts it: `/proc` is the machine's, and `NSpid` has both numbers.
+fn host_pid(pid: u32) -> Option<u32> {
+    let own = fs::read_link("/proc/self").ok()?;
+    let own = own.to_str()?.to_owned();
+    // Children of the holder only: other labs have the same numbers.
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok()?;
+    children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()).find(|child| {
+        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+        line.split_whitespace().last() == Some(pid.to_string().as_str())
+    })
+}
+
+/// The threads of a process, with the CPUs that each may use, as read back.
+fn threads(pid: u32) -> Vec<(String, String)> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let one = |entry: fs::DirEntry| {
+        let name = fs::read_to_string(entry.path().join("comm")).ok()?.trim().to_owned();
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned();
+        Some((name, cpus))
+    };
+    entries.flatten().filter_map(one).collect()
+}

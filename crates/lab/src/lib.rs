@@ -1,0 +1,22 @@
+//! Real systems under test that Linerate brings up itself.
+//!
+//! A [`topology::Topology`] is data. [`Build`] derives everything from it: steps, sockets, flow rules, CPUs, questions that
+//! show that the lab is what was asked for, and where the counters of each port are. [`hold::run`] carries the steps out in
+//! namespaces of the lab's own, and [`script::render`] prints them. [`client`] starts labs, finds them and ends them.
+#![forbid(unsafe_code)]
+
+pub mod build;
+pub mod client;
+pub mod counters;
+pub mod cpus;
+pub mod hold;
+pub mod line;
+pub mod options;
+pub mod protocol;
+mod rxq;
+pub mod script;
+pub mod step;
+pub mod topology;
+
+pub use build::Build;
+pub use options::LabOptions;

@@ -1,0 +1,104 @@
+//! What a user chooses about a topology.
+
+use failure::Failure;
+use serde::{Deserialize, Serialize};
+
+use crate::topology::{Application, Topology};
+
+/// Most receive queues of a port: what virtio and OVS are run with.
+const MAX_QUEUES: u32 = 16;
+/// The rings that virtio has: powers of two.
+const RINGS: std::ops::RangeInclusive<u32> = 64..=1024;
+/// Most poll-mode threads.
+const MAX_PMDS: u32 = 64;
+
+/// Variables of a topology.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LabOptions {
+    /// Receive queues of each port.
+    pub queues: u32,
+    /// Poll-mode threads of a switch.
+    pub pmds: u32,
+    /// Their CPUs; none: chosen.
+    pub pmd_cpus: Vec<u32>,
+    /// The tester's CPU; `None`: chosen.
+    pub tester_cpu: Option<u32>,
+    /// What every guest runs, in place of what the topology says.
+    pub application: Option<Application>,
+    /// Whether the switch has its exact-match cache.
+    pub emc: bool,
+    /// Whether the switch has its signature-match cache.
+    pub smc: bool,
+    /// Descriptors of each virtio ring.
+    pub ring: u32,
+    /// Whether memory comes from hugepages.
+    pub hugepages: bool,
+}
+
+impl Default for LabOptions {
+    fn default() -> Self {
+        Self {
+            queues: 1,
+            pmds: 1,
+            pmd_cpus: Vec::new(),
+            tester_cpu: None,
+            application: None,
+            emc: true,
+            smc: false,
+            ring: 1024,
+            hugepages: true,
+        }
+    }
+}
+
+impl LabOptions {
+    /// Checks the values.
+    ///
+    /// # Errors
+    ///
+    /// (usage) the first wrong one, with what is legal.
+    pub fn check(&self) -> Result<(), Failure> {
+        let usage = |text: String| Err(Failure::usage(text));
+        if !(1..=MAX_QUEUES).contains(&self.queues) {
+            return usage(format!("--queues {}: must be 1 to {MAX_QUEUES}", self.queues));
+        }
+        if !(1..=MAX_PMDS).contains(&self.pmds) {
+            return usage(format!("--pmds {}: must be 1 to {MAX_PMDS}", self.pmds));
+        }
+        if !RINGS.contains(&self.ring) || !self.ring.is_power_of_two() {
+            let (least, most) = (RINGS.start(), RINGS.end());
+            return usage(format!("--ring {}: must be a power of two from {least} to {most}", self.ring));
+        }
+        Ok(())
+    }
+
+    /// The topology with these choices in it.
+    pub fn applied_to(&self, mut topology: Topology) -> Topology {
+        if let Some(application) = self.application {
+            topology.guest.iter_mut().for_each(|guest| guest.application = application);
+        }
+        topology
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_bounded() {
+        LabOptions::default().check().unwrap();
+        let wrong = [
+            LabOptions { queues: 0, ..LabOptions::default() },
+            LabOptions { queues: 17, ..LabOptions::default() },
+            LabOptions { pmds: 0, ..LabOptions::default() },
+            LabOptions { pmds: 65, ..LabOptions::default() },
+            LabOptions { ring: 63, ..LabOptions::default() },
+            LabOptions { ring: 100, ..LabOptions::default() },
+            LabOptions { ring: 2048, ..LabOptions::default() },
+        ];
+        let lines: Vec<String> = wrong.iter().map(|options| options.check().unwrap_err().text).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+    }
+}

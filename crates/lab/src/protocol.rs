@@ -1,0 +1,132 @@
+//! What is said between a lab and its clients: one line of JSON each way, one question a connection.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    build::TesterSide, counters::Counts, cpus::CpuLayout, options::LabOptions, step::Want, topology::Topology,
+};
+
+/// What a lab is started with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// The lab's name.
+    pub name: String,
+    /// What it is made of.
+    pub topology: Topology,
+    /// The user's choices.
+    pub options: LabOptions,
+    /// CPUs that its programs may use.
+    pub cpus: Vec<u32>,
+    /// The path of the program itself.
+    pub linerate: String,
+}
+
+/// What a lab tells while it comes up, a line of JSON each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// A step is done: what it was, and how long it took, ms.
+    Done {
+        /// In words.
+        what: String,
+        /// Milliseconds since the lab was started.
+        at_ms: u64,
+    },
+    /// The lab is up.
+    Up(Box<Status>),
+    /// The lab did not come up, and is gone.
+    Failed {
+        /// One line.
+        text: String,
+        /// Whether a file or a flag is wrong, or the machine lacks something: the exit code.
+        exit: failure::Exit,
+    },
+}
+
+/// A question to a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ask {
+    /// What it is, and how it is.
+    Status,
+    /// The counters of all its ports.
+    Counters,
+    /// Whether it is what was asked for.
+    Check,
+    /// It is to end.
+    Down,
+}
+
+/// What a lab is, and how it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// What it is made of.
+    pub topology: Topology,
+    /// The user's choices.
+    pub options: LabOptions,
+    /// Who polls where.
+    pub cpus: CpuLayout,
+    /// How the tester is joined to it.
+    pub tester: TesterSide,
+    /// The process that holds it, as the machine counts processes.
+    pub holder: u32,
+    /// Seconds since it came up.
+    pub up_s: u64,
+    /// Milliseconds that it took to come up.
+    pub ready_ms: u64,
+    /// Its programs.
+    pub programs: Vec<ProgramStatus>,
+    /// Every command line that brought it up.
+    pub commands: Vec<String>,
+    /// Versions of its parts, in words.
+    pub versions: Vec<String>,
+}
+
+/// A program of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramStatus {
+    /// Its name in the lab.
+    pub name: String,
+    /// Its process, as the machine counts processes; `None` when it is gone.
+    pub pid: Option<u32>,
+    /// The CPUs of its threads as read back: the name of each thread and its CPUs.
+    pub threads: Vec<(String, String)>,
+    /// How it ended; `None` while it runs.
+    pub ended: Option<String>,
+}
+
+/// The answer to a question about the lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checked {
+    /// What is shown by the right answer.
+    pub what: String,
+    /// The command that asked.
+    pub command: String,
+    /// The right answer.
+    pub want: Want,
+    /// Whether the answer was right.
+    pub met: bool,
+    /// What the command printed.
+    pub printed: String,
+    /// What to do when it was wrong.
+    pub remedy: String,
+}
+
+/// What a lab answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// To [`Ask::Status`].
+    Status(Box<Status>),
+    /// To [`Ask::Counters`]: by node and port, `br0:1`.
+    Counters(Counts),
+    /// To [`Ask::Check`].
+    Checked(Vec<Checked>),
+    /// To [`Ask::Down`]: it ends now. The process that holds it.
+    Ending(u32),
+    /// It is not a question.
+    Refused(String),
+}

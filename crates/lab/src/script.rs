@@ -1,0 +1,106 @@
+//! A lab as a shell script: the same steps, for a terminal without Linerate.
+
+use crate::{
+    build::Build,
+    line::{quoted, CommandLine, SCRIPT_DIR},
+    step::{Program, Question, Step, Want},
+};
+
+/// The network namespace of the script.
+const NAMESPACE: &str = "lab";
+
+/// Programs that act on the network namespace they run in.
+const IN_NAMESPACE: [&str; 2] = ["ethtool", "sysctl"];
+
+/// The script that brings the lab up. Pasted into a shell of root, it leaves the shell with the lab running; its last lines
+/// say how to measure and how to end it.
+pub fn render(build: &Build) -> String {
+    let mut out = format!(
+        "# {}: {}\n# For a shell of root. Everything stays in the directory $d and the network namespace {NAMESPACE}.\n",
+        build.topology.name, build.topology.description
+    );
+    out.push_str(&format!("d=$(mktemp -d /tmp/lab.XXXX); ip netns add {NAMESPACE}; pids=\n"));
+    out.push_str(
+        "export OVS_RUNDIR=$d OVS_LOGDIR=$d OVS_DBDIR=$d OVS_SYSCONFDIR=$d RUNTIME_DIRECTORY=$d XDG_RUNTIME_DIR=$d\n",
+    );
+    out.push_str("await() { n=0; until eval \"$1\" >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt 600 ] || { echo \"not so: $1\"; break; }; sleep 0.05; done; }\n\n");
+    for step in &build.steps {
+        out.push_str(&match step {
+            Step::Run(line) => format!("{}\n", in_namespace(line)),
+            Step::Start(program) => start(program),
+            Step::Await(question) => format!("# {}\nawait {}\n", question.what, quoted_test(question)),
+        });
+    }
+    out.push_str(&format!("\n# Measure:\n# {}\n", measure(build)));
+    out.push_str(&format!("# End:\n# kill $pids; sleep 1; {}ip netns del {NAMESPACE}; rm -r $d\n", namespaces(build)));
+    out
+}
+
+fn measure(build: &Build) -> String {
+    let ports: Vec<String> =
+        build.tester.ports.iter().map(|port| format!("--port {}", port.replace(SCRIPT_DIR, "$d"))).collect();
+    let mac = match build.tester.dst_mac.as_slice() {
+        [] => String::new(),
+        macs => format!(" --dst-mac {}", macs.join(",")),
+    };
+    let inside = if build.topology.kernel.is_empty() { String::new() } else { format!("ip netns exec {NAMESPACE} ") };
+    format!("{inside}linerate bench --quick {}{mac} --tester-cpu {}", ports.join(" "), build.cpus.tester)
+}
+
+fn namespaces(build: &Build) -> String {
+    build.topology.kernel.iter().map(|node| format!("ip netns del {}; ", node.name)).collect()
+}
+
+fn start(program: &Program) -> String {
+    let cpus: Vec<String> = program.cpus.iter().map(u32::to_string).collect();
+    let pinned = if cpus.is_empty() { String::new() } else { format!("taskset -c {} ", cpus.join(",")) };
+    let name = &program.name;
+    // A program that ends with its input gets one that stays open.
+    let (make, input) = match program.wants_input {
+        true => (format!("mkfifo {SCRIPT_DIR}/{name}.in\n"), format!("<>{SCRIPT_DIR}/{name}.in ")),
+        false => (String::new(), "</dev/null ".to_owned()),
+    };
+    format!(
+        "{make}ip netns exec {NAMESPACE} {pinned}{} {input}>{SCRIPT_DIR}/{name}.log 2>&1 & pids=\"$pids $!\"\n",
+        program.line
+    )
+}
+
+fn in_namespace(line: &CommandLine) -> CommandLine {
+    let words: Vec<&str> = line.0.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["ip", "netns" | "-n", ..] => line.clone(),
+        ["ip", rest @ ..] => CommandLine::words("ip -n").with([NAMESPACE]).with(rest.iter().copied()),
+        [program, ..] if IN_NAMESPACE.contains(program) => {
+            CommandLine::words("ip netns exec").with([NAMESPACE]).with(words.iter().copied())
+        }
+        _ => line.clone(),
+    }
+}
+
+/// The question as a test of a shell, in quotes for `eval`.
+fn quoted_test(question: &Question) -> String {
+    let line = in_namespace(&question.line);
+    let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect::<String>();
+    let answer = format!("{line} | tr -d ' \\n\\t\"'");
+    let test = match &question.want {
+        Want::Success => line.to_string(),
+        Want::Prints(text) => format!("[ \"$({answer})\" = {} ]", quoted(&bare(text))),
+        Want::Holds(parts) => {
+            let greps: Vec<String> =
+                parts.iter().map(|part| format!("{answer} | grep -qF {}", quoted(&bare(part)))).collect();
+            greps.join(" && ")
+        }
+        Want::Times(times, part) => format!("[ \"$({answer} | grep -oF {} | wc -l)\" = {times} ]", quoted(&bare(part))),
+        Want::Queues(queues) => {
+            let greps: Vec<String> = queues
+                .iter()
+                .map(|(port, queue, _)| {
+                    format!("{answer} | grep -qF {}", quoted(&format!("port:{port}queue-id:{queue}")))
+                })
+                .collect();
+            greps.join(" && ")
+        }
+    };
+    format!("'{}'", test.replace('\'', r"'\''"))
+}

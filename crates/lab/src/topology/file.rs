@@ -1,0 +1,180 @@
+//! A topology as its file has it.
+
+use serde::{Deserialize, Serialize};
+
+use super::End;
+
+/// Nodes and links. The tester is always there and is not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// Its name.
+    pub name: String,
+    /// One line: what it is.
+    pub description: String,
+    /// Where it comes from: a document and its section.
+    #[serde(default)]
+    pub source: String,
+    /// Virtual switches.
+    #[serde(default)]
+    pub switch: Vec<Switch>,
+    /// Virtual machines, or processes in their place.
+    #[serde(default)]
+    pub guest: Vec<Guest>,
+    /// The kernel of this machine, in network namespaces of their own.
+    #[serde(default)]
+    pub kernel: Vec<Kernel>,
+    /// Cables.
+    pub link: Vec<Link>,
+}
+
+/// A virtual switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// Its name; of its bridge, too.
+    pub name: String,
+    /// What switches.
+    #[serde(default)]
+    pub kind: SwitchKind,
+    /// Pairs of its ports: what comes in by one leaves by the other.
+    pub flows: Vec<[u32; 2]>,
+}
+
+/// What switches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// Open vSwitch with the DPDK datapath.
+    #[default]
+    OvsDpdk,
+}
+
+/// A guest with two ports: what comes in by one leaves by the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Guest {
+    /// Its name.
+    pub name: String,
+    /// What runs in it.
+    #[serde(default)]
+    pub application: Application,
+}
+
+/// What a guest runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Application {
+    /// dpdk-testpmd that writes its own MAC addresses (the ONP report's `mac_retry`).
+    #[default]
+    TestpmdMac,
+    /// dpdk-testpmd that changes nothing.
+    TestpmdIo,
+    /// dpdk-testpmd that swaps MAC addresses.
+    TestpmdMacswap,
+    /// `linerate forward l2`: changes nothing.
+    L2,
+    /// `linerate forward l2:macswap`.
+    L2Macswap,
+}
+
+impl Application {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::TestpmdMac, Self::TestpmdIo, Self::TestpmdMacswap, Self::L2, Self::L2Macswap];
+
+    /// As topologies and flags write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TestpmdMac => "testpmd-mac",
+            Self::TestpmdIo => "testpmd-io",
+            Self::TestpmdMacswap => "testpmd-macswap",
+            Self::L2 => "l2",
+            Self::L2Macswap => "l2-macswap",
+        }
+    }
+
+    /// The application of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|application| application.name() == name)
+    }
+
+    /// The forwarding mode of dpdk-testpmd; `None` if Linerate forwards.
+    pub fn testpmd_mode(self) -> Option<&'static str> {
+        match self {
+            Self::TestpmdMac => Some("mac"),
+            Self::TestpmdIo => Some("io"),
+            Self::TestpmdMacswap => Some("macswap"),
+            Self::L2 | Self::L2Macswap => None,
+        }
+    }
+
+    /// The function of `linerate forward`; `None` if dpdk-testpmd forwards.
+    pub fn linerate_function(self) -> Option<&'static str> {
+        match self {
+            Self::TestpmdMac | Self::TestpmdIo | Self::TestpmdMacswap => None,
+            Self::L2 => Some("l2"),
+            Self::L2Macswap => Some("l2:macswap"),
+        }
+    }
+}
+
+/// The kernel of this machine between two of its ports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// How it forwards.
+    pub role: KernelRole,
+}
+
+/// How the kernel forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KernelRole {
+    /// A bridge.
+    Bridge,
+    /// A router between the benchmark's networks, 198.18.0.0/16 behind port 0 and 198.19.0.0/16 behind port 1 (RFC 2544,
+    /// appendix C.2.2).
+    Router,
+}
+
+/// A cable between two ports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Its two ends.
+    pub ends: [End; 2],
+}
+
+impl Topology {
+    /// The names of all nodes, the tester's first.
+    pub fn nodes(&self) -> Vec<&str> {
+        let mut names = vec![super::TESTER];
+        names.extend(self.switch.iter().map(|s| s.name.as_str()));
+        names.extend(self.guest.iter().map(|g| g.name.as_str()));
+        names.extend(self.kernel.iter().map(|k| k.name.as_str()));
+        names
+    }
+
+    /// The switch of this name.
+    pub fn switch_named(&self, name: &str) -> Option<&Switch> {
+        self.switch.iter().find(|switch| switch.name == name)
+    }
+
+    /// What the other end of this end's cable is.
+    pub fn peer(&self, end: &End) -> Option<&End> {
+        self.link.iter().find_map(|Link { ends: [a, b] }| match end {
+            _ if a == end => Some(b),
+            _ if b == end => Some(a),
+            _ => None,
+        })
+    }
+
+    /// The ports of a node that have a cable, in order.
+    pub fn ports_of(&self, node: &str) -> Vec<&End> {
+        let mut ends: Vec<&End> = self.link.iter().flat_map(|link| &link.ends).filter(|end| end.node == node).collect();
+        ends.sort();
+        ends
+    }
+}

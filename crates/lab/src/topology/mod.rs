@@ -1,0 +1,14 @@
+//! What a lab is made of: nodes, their ports and the links between them, as data.
+//!
+//! Everything else is derived from a [`Topology`]: sockets, addresses, flow rules, CPUs, the script and the picture.
+
+mod check;
+mod end;
+mod file;
+mod library;
+mod path;
+
+pub use end::{End, TESTER};
+pub use file::{Application, Guest, Kernel, KernelRole, Link, Switch, SwitchKind, Topology};
+pub use library::{load, names, NEEDED_BY};
+pub use path::{Passage, Way};
