@@ -9,14 +9,17 @@ pub mod build;
 pub mod client;
 pub mod counters;
 pub mod cpus;
+pub mod diagram;
 pub mod hold;
 pub mod line;
+pub mod needs;
 pub mod options;
 pub mod protocol;
 mod rxq;
 pub mod script;
 pub mod step;
 pub mod topology;
+pub mod view;
 
 pub use build::Build;
 pub use options::LabOptions;

@@ -9,6 +9,16 @@ use crate::{
 /// The network namespace of the script.
 const NAMESPACE: &str = "lab";
 
+/// `await` repeats a test for half a minute. The others compare what a command prints, blanks and quotes aside: `is` with the
+/// whole, `has` with parts, `times` with a number of parts.
+const HELPERS: &str = r#"bare() { eval "$1" 2>/dev/null | tr -d ' \n\t"'; }
+await() { n=0; until "$@" >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt 600 ] || { echo "not so: $*"; break; }; sleep 0.05; done; }
+is() { [ "$(bare "$1")" = "$2" ]; }
+has() { out=$(bare "$1"); shift; for part; do case $out in *"$part"*) ;; *) return 1 ;; esac; done; }
+times() { [ "$(bare "$2" | grep -oF -- "$3" | wc -l)" = "$1" ]; }
+
+"#;
+
 /// Programs that act on the network namespace they run in.
 const IN_NAMESPACE: [&str; 2] = ["ethtool", "sysctl"];
 
@@ -23,12 +33,12 @@ pub fn render(build: &Build) -> String {
     out.push_str(
         "export OVS_RUNDIR=$d OVS_LOGDIR=$d OVS_DBDIR=$d OVS_SYSCONFDIR=$d RUNTIME_DIRECTORY=$d XDG_RUNTIME_DIR=$d\n",
     );
-    out.push_str("await() { n=0; until eval \"$1\" >/dev/null 2>&1; do n=$((n + 1)); [ $n -lt 600 ] || { echo \"not so: $1\"; break; }; sleep 0.05; done; }\n\n");
+    out.push_str(HELPERS);
     for step in &build.steps {
         out.push_str(&match step {
             Step::Run(line) => format!("{}\n", in_namespace(line)),
             Step::Start(program) => start(program),
-            Step::Await(question) => format!("# {}\nawait {}\n", question.what, quoted_test(question)),
+            Step::Await(question) => format!("# {}\nawait {}\n", question.what, test(question)),
         });
     }
     out.push_str(&format!("\n# Measure:\n# {}\n", measure(build)));
@@ -78,29 +88,22 @@ fn in_namespace(line: &CommandLine) -> CommandLine {
     }
 }
 
-/// The question as a test of a shell, in quotes for `eval`.
-fn quoted_test(question: &Question) -> String {
+/// The question as a test that `await` repeats.
+fn test(question: &Question) -> String {
     let line = in_namespace(&question.line);
-    let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect::<String>();
-    let answer = format!("{line} | tr -d ' \\n\\t\"'");
-    let test = match &question.want {
+    // Read by `eval`, which expands $d.
+    let command = format!("'{}'", line.to_string().replace('\'', r"'\''"));
+    let bare = |text: &str| quoted(&text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect::<String>());
+    match &question.want {
         Want::Success => line.to_string(),
-        Want::Prints(text) => format!("[ \"$({answer})\" = {} ]", quoted(&bare(text))),
+        Want::Prints(text) => format!("is {command} {}", bare(text)),
         Want::Holds(parts) => {
-            let greps: Vec<String> =
-                parts.iter().map(|part| format!("{answer} | grep -qF {}", quoted(&bare(part)))).collect();
-            greps.join(" && ")
+            format!("has {command} {}", parts.iter().map(|part| bare(part)).collect::<Vec<_>>().join(" "))
         }
-        Want::Times(times, part) => format!("[ \"$({answer} | grep -oF {} | wc -l)\" = {times} ]", quoted(&bare(part))),
+        Want::Times(times, part) => format!("times {times} {command} {}", bare(part)),
         Want::Queues(queues) => {
-            let greps: Vec<String> = queues
-                .iter()
-                .map(|(port, queue, _)| {
-                    format!("{answer} | grep -qF {}", quoted(&format!("port:{port}queue-id:{queue}")))
-                })
-                .collect();
-            greps.join(" && ")
+            let part = |(port, queue, _): &(String, u32, u32)| bare(&format!("port:{port}queue-id:{queue}"));
+            format!("has {command} {}", queues.iter().map(part).collect::<Vec<_>>().join(" "))
         }
-    };
-    format!("'{}'", test.replace('\'', r"'\''"))
+    }
 }

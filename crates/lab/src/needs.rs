@@ -1,0 +1,145 @@
+//! What a topology needs from the machine, and what of it is missing.
+
+use std::{fs, path::Path};
+
+use crate::{build::VSWITCHD, options::LabOptions, topology::Topology};
+
+/// MiB of hugepages: the switch, each guest of dpdk-testpmd or Linerate, the tester.
+const SWITCH_MIB: u64 = 256;
+const TESTPMD_MIB: u64 = 128;
+const LINERATE_MIB: u64 = 256;
+
+/// One thing that a topology needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Need {
+    /// What it is.
+    pub what: String,
+    /// Whether the machine has it.
+    pub met: bool,
+    /// The command that mends it.
+    pub remedy: String,
+}
+
+/// The machine as far as labs look at it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Machine {
+    /// Programs that were found.
+    pub programs: Vec<String>,
+    /// Free hugepages of 2 MiB.
+    pub free_hugepages: u64,
+    /// Whether this user is root.
+    pub root: bool,
+    /// Whether an ordinary user may make user namespaces.
+    pub user_namespaces: bool,
+}
+
+/// Programs that a topology may need, and their Debian packages.
+const PROGRAMS: [(&str, &str); 9] = [
+    (VSWITCHD, "openvswitch-switch-dpdk"),
+    ("ovsdb-server", "openvswitch-switch-dpdk"),
+    ("ovs-vsctl", "openvswitch-switch-dpdk"),
+    ("dpdk-testpmd", "dpdk-dev"),
+    ("ip", "iproute2"),
+    ("ethtool", "ethtool"),
+    ("sysctl", "procps"),
+    ("unshare", "util-linux"),
+    ("nsenter", "util-linux"),
+];
+
+impl Machine {
+    /// Looks at this machine.
+    pub fn read() -> Self {
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/local/sbin:/usr/sbin:/sbin";
+        let found = |program: &str| match program.starts_with('/') {
+            true => Path::new(program).exists(),
+            false => path.split(':').any(|dir| Path::new(dir).join(program).exists()),
+        };
+        let number = |file: &str| fs::read_to_string(file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+        let pages = |name: &str| number(&format!("/sys/kernel/mm/hugepages/hugepages-2048kB/{name}")).unwrap_or(0);
+        Self {
+            programs: PROGRAMS
+                .iter()
+                .filter(|(program, _)| found(program))
+                .map(|(program, _)| (*program).to_owned())
+                .collect(),
+            free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
+            root: rustix::process::getuid().is_root(),
+            user_namespaces: number("/proc/sys/user/max_user_namespaces").unwrap_or(0) > 0
+                && number("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1) > 0,
+        }
+    }
+
+    /// What this topology needs, in the order in which it is best mended.
+    pub fn needs(&self, topology: &Topology, options: &LabOptions) -> Vec<Need> {
+        let testpmd = topology.guest.iter().filter(|guest| guest.application.testpmd_mode().is_some()).count() as u64;
+        let own = topology.guest.len() as u64 - testpmd;
+        let mut programs = vec!["unshare", "nsenter"];
+        if !topology.switch.is_empty() {
+            programs.extend([VSWITCHD, "ovsdb-server", "ovs-vsctl"]);
+        }
+        if testpmd > 0 {
+            programs.push("dpdk-testpmd");
+        }
+        if !topology.kernel.is_empty() {
+            programs.extend(["ip", "ethtool", "sysctl"]);
+        }
+        let mut needs = vec![Need {
+            what: "root, or user namespaces".to_owned(),
+            met: self.root || self.user_namespaces,
+            remedy: "sudo sysctl user.max_user_namespaces=1000, or run it as root".to_owned(),
+        }];
+        for (program, package) in PROGRAMS.iter().filter(|(program, _)| programs.contains(program)) {
+            let name = program.rsplit('/').next().unwrap_or(program);
+            needs.push(Need {
+                what: name.to_owned(),
+                met: self.programs.iter().any(|found| found == program),
+                remedy: format!("sudo apt-get install -y {package}"),
+            });
+        }
+        if !topology.switch.is_empty() {
+            needs.push(Need {
+                what: "root, for Open vSwitch with hugepages".to_owned(),
+                met: self.root,
+                remedy: "run it as root".to_owned(),
+            });
+        }
+        // Open vSwitch takes nothing but hugepages.
+        let guests = if options.hugepages { testpmd * TESTPMD_MIB + own * LINERATE_MIB } else { 0 };
+        let switch = if topology.switch.is_empty() { 0 } else { SWITCH_MIB };
+        let pages = (switch + guests) / 2;
+        if pages > 0 {
+            needs.push(Need {
+                what: format!("{pages} free hugepages of 2 MiB ({} are)", self.free_hugepages),
+                met: self.free_hugepages >= pages,
+                remedy: format!("sudo sysctl vm.nr_hugepages={}", pages + 128),
+            });
+        }
+        needs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    fn unmet(machine: &Machine, name: &str) -> Vec<String> {
+        let topology = topology::load(name).unwrap();
+        let needs = machine.needs(&topology, &LabOptions::default());
+        needs.into_iter().filter(|need| !need.met).map(|need| format!("{}: {}", need.what, need.remedy)).collect()
+    }
+
+    #[test]
+    fn what_is_missing_comes_with_its_remedy() {
+        let bare = Machine { programs: Vec::new(), free_hugepages: 3, root: false, user_namespaces: false };
+        insta::assert_snapshot!(unmet(&bare, "phy-vm-vm-phy").join("\n"));
+        insta::assert_snapshot!(unmet(&bare, "kernel-bridge").join("\n"));
+        let programs = PROGRAMS.iter().map(|(program, _)| (*program).to_owned()).collect();
+        let full = Machine { programs, free_hugepages: 256, root: true, user_namespaces: false };
+        for name in topology::names() {
+            assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");
+        }
+        let user = Machine { root: false, user_namespaces: true, ..full };
+        assert_eq!((unmet(&user, "kernel-bridge").len(), unmet(&user, "phy-ovs-phy").len()), (0, 1));
+    }
+}
