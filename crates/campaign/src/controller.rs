@@ -161,6 +161,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
             host: facts.host,
             dut: facts.device.describe(),
             device: facts.device,
+            lab: facts.lab,
             dut_name: None,
             ports: facts.ports,
             link_bps: facts.link,

@@ -187,6 +187,7 @@ impl Testbed for RigTestbed {
     fn facts(&self) -> TestbedFacts {
         TestbedFacts {
             device: self.rig.device.clone(),
+            lab: self.rig.in_lab.as_ref().map(|lab| lab.record().clone()),
             host: facts::for_result(
                 &self.rig.facts,
                 dpdk::Eal::version(),

@@ -86,6 +86,7 @@ impl Testbed for SimTestbed {
             |name: &str| PortFacts { name: name.to_owned(), driver: "simulated".to_owned(), ..PortFacts::default() };
         TestbedFacts {
             device: DeviceRecord::Simulated { setup: self.setup.to_string() },
+            lab: None,
             host: HOST.get_or_init(host).clone(),
             ports: PORTS.map(port).to_vec(),
             link: self.plan.link.speed,

@@ -8,7 +8,7 @@ use measure::{
     label::LabelFacts,
     placement::PlacementClassifier,
     result::{HostFacts, PortFacts, SelfTestPoint, Warning},
-    schema::device::DeviceRecord,
+    schema::{device::DeviceRecord, lab::LabRecord},
     timeline::Timeline,
     trial::{TrialRecord, TrialSpec},
 };
@@ -81,6 +81,8 @@ pub struct Measurement {
 pub struct TestbedFacts {
     /// The device under test.
     pub device: DeviceRecord,
+    /// The lab between the ports, where Linerate brought one up.
+    pub lab: Option<LabRecord>,
     /// The machine.
     pub host: HostFacts,
     /// The tester's ports.

@@ -17,10 +17,11 @@ measure: failure units
 traffic: packet units
 flow: failure net packet units
 dataplane: flow packet units
+lab: control failure units
 dpdk: dpdk-sys failure packet units
 report: measure units
-rig: control dataplane dpdk failure flow host measure net packet traffic units
-campaign: control dataplane dpdk failure flow host measure net packet report rig traffic units
+rig: control dataplane dpdk failure flow host lab measure net packet traffic units
+campaign: control dataplane dpdk failure flow host lab measure net packet report rig traffic units
 runner: control dataplane dpdk failure flow host measure net packet report rig traffic units
 linerate: *
 ";

@@ -284,16 +284,13 @@ pub fn down(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Continues this command inside a lab's network and mounts: replaces the process.
+/// The command that runs this program with these arguments inside a lab's network and mounts.
 ///
 /// # Errors
 ///
-/// (machine) when that fails. It does not return otherwise.
-pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
-    let program = match std::env::current_exe() {
-        Ok(path) => path,
-        Err(e) => return Failure::machine(format!("where this program is: {e}")),
-    };
+/// (machine) when this program cannot be found.
+pub fn command_in(status: &Status, arguments: &[std::ffi::OsString]) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
     let mut command = Command::new("nsenter");
     command.args(["--target", &status.holder.to_string(), "--mount", "--net"]);
@@ -301,6 +298,19 @@ pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
         command.args(["--user", "--preserve-credentials"]);
     }
     command.arg(format!("--wdns={}", here.display())).arg("--").arg(program).args(arguments).env(INSIDE, &status.name);
-    let e = command.exec();
-    Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}"))
+    Ok(command)
+}
+
+/// Continues this command inside a lab's network and mounts: replaces the process.
+///
+/// # Errors
+///
+/// (machine) when that fails. It does not return otherwise.
+pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
+    match command_in(status, arguments) {
+        Ok(mut command) => {
+            Failure::machine(format!("cannot run nsenter (Debian package util-linux): {}", command.exec()))
+        }
+        Err(failure) => failure,
+    }
 }

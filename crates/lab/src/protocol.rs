@@ -54,6 +54,8 @@ pub enum Ask {
     Counters,
     /// Whether it is what was asked for.
     Check,
+    /// The same with the tester's ports up: what may still become right is waited for.
+    CheckConnected,
     /// It is to end.
     Down,
 }
@@ -113,6 +115,9 @@ pub struct Checked {
     pub printed: String,
     /// What to do when it was wrong.
     pub remedy: String,
+    /// It is about the tester's ports, which are up only while the tester measures.
+    #[serde(default)]
+    pub only_while_measured: bool,
 }
 
 /// What a lab answers.

@@ -45,6 +45,8 @@ pub struct Question {
     pub within: Duration,
     /// What to do when the answer stays wrong.
     pub remedy: String,
+    /// It is about the tester's ports, which are up only while the tester measures.
+    pub only_while_measured: bool,
 }
 
 /// The right answer of a command.

@@ -2,6 +2,7 @@
 
 use crate::{
     build::Build,
+    counters::Counts,
     diagram,
     needs::Machine,
     options::LabOptions,
@@ -94,15 +95,39 @@ pub fn status(status: &Status) -> String {
     out + &shared(&status.cpus.shared)
 }
 
+/// The counters of every port; `-` where one cannot be read.
+pub fn counters(all: &Counts) -> String {
+    let mut out = format!("{:<12} {:>14} {:>14} {:>12} {:>12}\n", "port", "in", "out", "in dropped", "out dropped");
+    let text = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    for (name, counts) in all {
+        out.push_str(&format!(
+            "{name:<12} {:>14} {:>14} {:>12} {:>12}\n",
+            text(counts.rx),
+            text(counts.tx),
+            text(counts.rx_dropped),
+            text(counts.tx_dropped)
+        ));
+    }
+    out
+}
+
 /// What was checked, a line each; of what is wrong also the command, its answer, and what to do.
 pub fn checked(all: &[Checked]) -> String {
     let mut out = String::new();
     for check in all {
-        out.push_str(&format!("{:<6} {}\n", if check.met { "ok" } else { "WRONG" }, check.what));
+        let word = match (check.met, check.only_while_measured) {
+            (true, _) => "ok",
+            (false, true) => "later",
+            (false, false) => "WRONG",
+        };
+        out.push_str(&format!("{word:<6} {}\n", check.what));
         if !check.command.is_empty() {
             out.push_str(&format!("       {}\n", check.command));
         }
-        if !check.met {
+        if word == "later" {
+            out.push_str("       holds only while the tester measures\n");
+        }
+        if word == "WRONG" {
             for line in check.printed.lines().filter(|line| !line.trim().is_empty()).take(12) {
                 out.push_str(&format!("         {}\n", line.trim_end()));
             }

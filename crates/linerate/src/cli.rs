@@ -8,6 +8,7 @@ pub mod flows;
 pub mod flows_arg;
 pub mod forward;
 pub mod groups;
+pub mod lab;
 pub mod layout;
 pub mod parsing;
 pub mod renamed;
@@ -66,6 +67,15 @@ pub enum Command {
     Flows(flows::FlowsArgs),
     /// Show results stored with --json again, in the layout of a document, or compare them.
     Runs(layout::RunsArgs),
+    /// Bring up a real system under test (Open vSwitch with DPDK, guests, the kernel), verify it, measure it hop by hop, and
+    /// end it without a trace.
+    Lab(Box<lab::LabArgs>),
+    /// Hold a lab: the first process in its namespaces.
+    #[command(name = ::lab::client::HOLD_COMMAND, hide = true)]
+    LabHold {
+        /// What to bring up, as JSON.
+        spec: String,
+    },
     /// Run one job of a suite or a sweep, from standard input.
     #[command(name = campaign::JOB_COMMAND, hide = true)]
     RunJob,

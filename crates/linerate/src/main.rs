@@ -28,13 +28,15 @@ fn main() -> ExitCode {
         }
     };
     let result = match cli.command {
-        Command::Bench(args) => cmd::bench::run(&args),
+        Command::Bench(mut args) => cmd::bench::run(&mut args),
         Command::Check(args) => cmd::check::run(&args),
-        Command::Trial(args) => cmd::trial::run(&args),
+        Command::Trial(mut args) => cmd::trial::run(&mut args),
         Command::Selftest(args) => cmd::selftest::run(&args),
         Command::Forward(args) => cmd::forward::run(&args),
         Command::Flowlog(args) => cmd::flowlog::run(&args),
         Command::Flows(args) => cmd::flows::run(&args),
+        Command::Lab(args) => cmd::lab::run(&args),
+        Command::LabHold { spec } => cmd::lab::hold(&spec),
         Command::RunJob => cmd::job::run(),
         Command::Runs(args) => cmd::runs::run(&args),
     };

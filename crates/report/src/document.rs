@@ -69,6 +69,10 @@ pub enum Topic {
     DataPlane,
     /// The same by load.
     DataPlaneByLoad,
+    /// Frames at each hop of a lab.
+    Hops,
+    /// What a lab was made of.
+    Lab,
     /// A single trial.
     Trial,
     /// The windows of a single trial.
@@ -152,6 +156,8 @@ pub(crate) enum Block {
     Data(Table),
     Bars(Bars),
     Standing(Standing),
+    /// A picture of text, shown as it is.
+    Picture(String),
     /// The source of something in JSON.
     Json(String),
 }
@@ -163,7 +169,7 @@ impl Block {
             Self::Notes(notes) => notes.is_empty(),
             Self::Table(table) => table.is_empty(),
             Self::Bars(bars) => bars.is_empty(),
-            Self::Title(text) | Self::Json(text) => text.is_empty(),
+            Self::Title(text) | Self::Json(text) | Self::Picture(text) => text.is_empty(),
             Self::Standing(_) | Self::Data(_) => false,
         }
     }

@@ -59,6 +59,10 @@ impl Render for Markdown {
             Block::Table(table) => self.out.push_str(&table.markdown()),
             Block::Data(_) => {}
             Block::Bars(bars) => self.out.push_str(&format!("```text\n{}```\n", bars.text(&Style::PIPE))),
+            Block::Picture(text) => {
+                let lines: Vec<String> = text.lines().map(text::clean_indented).collect();
+                self.out.push_str(&format!("```text\n{}\n```\n", lines.join("\n").replace("```", "'''")));
+            }
             Block::Json(json) => self.out.push_str(&fenced(json)),
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     data,
     document::{Audience, Block, Document, Section, Topic},
     figures,
-    sections::{appendix, delay, runtime, setting, tests, throughput, trial, trials, trust},
+    sections::{appendix, delay, lab, runtime, setting, tests, throughput, trial, trials, trust},
     standing::standing_line,
 };
 
@@ -27,6 +27,7 @@ pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -
     } else if let Some(one) = figures::single(result).filter(|_| result.tests.is_empty()) {
         sections.extend(trial::sections(result, one));
     }
+    sections.push(lab::hops_section(result));
     sections.extend(tests::sections(result));
     let before = sections.len();
     sections.extend(sheets);
@@ -34,6 +35,7 @@ pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -
     let csv = if sections.len() == before { Audience::CSV } else { Audience::NOBODY };
     sections.push(trust::section(result));
     sections.push(Section::new(Topic::Standing, "").with(Audience::TERMINAL, Block::Standing(standing_line(result))));
+    sections.push(lab::facts_section(result));
     sections.extend([appendix::host(result), appendix::plan(result), trials::section(result)]);
     sections.push(
         Section::new(Topic::Data, "")

@@ -108,7 +108,7 @@ impl Render for Terminal<'_> {
                     self.out.push('\n');
                 }
             }
-            Block::Json(text) => text.lines().for_each(|line| {
+            Block::Picture(text) | Block::Json(text) => text.lines().for_each(|line| {
                 self.out.push_str(&text::styled_indented(line, style));
                 self.out.push('\n');
             }),

@@ -18,7 +18,7 @@ use units::LinkSpeed;
 use crate::{
     claim::Claim,
     cpus::CpuPlan,
-    device::{threads_of_device, BuiltIn, BuiltInMaker, Device, OutsidePorts, Polled, Watched},
+    device::{threads_of_device, BuiltIn, BuiltInMaker, Device, InLab, OutsidePorts, Polled, Watched},
     facts,
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, frames_mib, pool_size, start_rig_eal, MachineOptions},
@@ -63,6 +63,8 @@ pub struct Rig {
     pub built_in: Option<BuiltIn>,
     /// The data plane behind the ports, if it is one of ours.
     pub watched: Option<Watched>,
+    /// The lab behind the ports, if this process is inside of one.
+    pub in_lab: Option<InLab>,
     /// The threads of an outside device, if they are known.
     pub(crate) device_threads: Option<ThreadWaits>,
     /// The device under test, as results keep it.
@@ -154,6 +156,7 @@ impl Rig {
             ports: Vec::new(),
             built_in: None,
             watched: None,
+            in_lab: None,
             device_threads,
             device: options.device.record(),
             loopback: Vec::new(),
@@ -220,6 +223,7 @@ impl Rig {
             }
         }
         self.watched = outside.control.as_deref().map(Watched::connect).transpose()?;
+        self.in_lab = if outside.lab { Some(InLab::connect()?) } else { None };
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use traffic::control::{Control, Timing};
 use units::{Fps, Nanos};
 
 use crate::{
-    device::{since, waits_of, BuiltIn, Watched},
+    device::{since, waits_of, BuiltIn, InLab, Watched},
     drive::{TrialCapture, TrialDriver, SETTLE},
     lcores::{OTHER_LCORE, TESTER_LCORE},
     record, replay,
@@ -57,6 +57,7 @@ impl Rig {
         let probe_before = self.probe_cores()?;
         let kernel_before = self.kernel_counters();
         let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
+        let lab_before = self.in_lab.as_ref().map(InLab::count).transpose()?;
         let ports_before: Vec<_> = self.ports.iter().map(|e| e.port.stats().ok()).collect();
         let threshold = self.gap_threshold(request.spec.shape.peak(request.spec.load_fps), streams.directions);
 
@@ -141,6 +142,9 @@ impl Rig {
             d.port_tx = delta(i, |s| s.opackets);
             d.port_rx = delta(1 - i, |s| s.ipackets);
             d.port_missed = delta(1 - i, |s| s.imissed);
+        }
+        if let (Some(lab), Some(before)) = (&self.in_lab, &lab_before) {
+            lab.add(before, &lab.count()?, &mut directions);
         }
         // With few frames, the last is due well before the end of the trial.
         let due = if stopped { 0 } else { counters.started.saturating_add(duration) };

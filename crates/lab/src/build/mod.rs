@@ -165,6 +165,7 @@ fn await_file(what: &str, flag: &str, path: String, within: Duration, remedy: St
         want: Want::Success,
         within,
         remedy,
+        only_while_measured: false,
     })
 }
 

@@ -80,6 +80,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
                 "see {}; with too few hugepages: scripts/hugepages.sh 512 (OVS takes {MEMORY_MIB} MiB)",
                 file("vswitchd.log")
             ),
+            only_while_measured: false,
         }),
     ];
     Part { steps, ..Part::default() }
@@ -141,9 +142,9 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
         part.checks.push(question);
     }
     if !phys.is_empty() {
-        part.checks.push(connected(context, bridge, &phys));
+        part.checks.push(Question { only_while_measured: true, ..connected(context, bridge, &phys) });
     }
-    part.checks.push(queue_map(context, bridge, &ends));
+    part.checks.push(Question { only_while_measured: true, ..queue_map(context, bridge, &ends) });
     let place = Place::OpenFlow { line: ofctl(context, bridge, "dump-ports") };
     let ends = ends.iter().map(|(end, _)| (*end).clone()).collect();
     part.counters.push(Source { node: bridge.clone(), place, ends });
@@ -159,6 +160,7 @@ fn accepted(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
         want: Want::Holds(numbers),
         within: PORTS,
         remedy: log_of(context, "vswitchd"),
+        only_while_measured: false,
     }
 }
 
@@ -173,6 +175,7 @@ fn connected(context: &Context<'_>, bridge: &str, names: &[&String]) -> Question
         want: Want::Times(names.len(), format!("num_of_vrings={rings},")),
         within: PORTS,
         remedy: format!("see the logs in {}: the other side did not connect with these queues", context.dir),
+        only_while_measured: false,
     }
 }
 
@@ -191,6 +194,7 @@ fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Ques
         within: PORTS,
         remedy: "a CPU of the switch is not usable, or a queue is missing: see linerate lab show NAME --script"
             .to_owned(),
+        only_while_measured: false,
     }
 }
 

@@ -19,6 +19,7 @@ use super::{setup, Held};
 use crate::{
     counters::{self, Counts, Place},
     protocol::{Answer, Ask, Checked},
+    step::Question,
 };
 
 /// Longest question, and how long a client may take to put it.
@@ -63,7 +64,8 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
     let answer = match serde_json::from_str(&line) {
         Ok(Ask::Status) => Answer::Status(Box::new(held.status())),
         Ok(Ask::Counters) => Answer::Counters(count(held)),
-        Ok(Ask::Check) => Answer::Checked(check(held)),
+        Ok(Ask::Check) => Answer::Checked(check(held, false)),
+        Ok(Ask::CheckConnected) => Answer::Checked(check(held, true)),
         Ok(Ask::Down) => Answer::Ending(setup::own_host_pid()),
         Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
     };
@@ -103,11 +105,13 @@ fn ask_linerate(socket: &Path) -> Option<serde_json::Value> {
     Client::connect("forward", None, Some(socket)).ok()?.ask(&ports, &[]).ok()
 }
 
-fn check(held: &mut Held) -> Vec<Checked> {
+/// The answers to all questions; those that may still become right are waited for if `wait`.
+fn check(held: &mut Held, wait: bool) -> Vec<Checked> {
     let questions = held.build.checks.clone();
     let mut all: Vec<Checked> = Vec::new();
     for question in questions {
-        let until = Instant::now() + question.within.min(Duration::from_secs(5));
+        let patience = if wait { question.within } else { Duration::ZERO };
+        let until = Instant::now() + patience;
         let out = loop {
             let out = held.programs.output(&question.line);
             let met = out.as_ref().is_ok_and(|out| question.want.is_met(out.succeeded, &out.printed));
@@ -121,14 +125,16 @@ fn check(held: &mut Held) -> Vec<Checked> {
             Err(e) => (false, e.text),
         };
         let command = question.line.to_string();
-        all.push(Checked { what: question.what, command, want: question.want, met, printed, remedy: question.remedy });
+        let Question { what, want, remedy, only_while_measured, .. } = question;
+        all.push(Checked { what, command, want, met, printed, remedy, only_while_measured });
     }
     for program in held.programs.status() {
         let what = format!("{} runs", program.name);
         let printed = program.ended.clone().unwrap_or_default();
         let (met, want) = (program.ended.is_none(), crate::step::Want::Success);
         let remedy = format!("see {}/{}.log", super::DIR, program.name);
-        all.push(Checked { what, command: String::new(), want, met, printed, remedy });
+        let only_while_measured = false;
+        all.push(Checked { what, command: String::new(), want, met, printed, remedy, only_while_measured });
     }
     all
 }

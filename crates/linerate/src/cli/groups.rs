@@ -67,6 +67,8 @@ pub struct PortArgs {
     /// The `linerate forward` behind the ports, by its name or its socket. Each trial then includes its counters.
     #[arg(long, value_name = "NAME|SOCKET", requires = "ports")]
     pub dut_control: Option<PathBuf>,
+    #[command(flatten)]
+    pub lab: super::lab::LabChoice,
     /// Speed of the links, for percentages and as the highest load: 10G.
     #[arg(long, value_name = "BITS")]
     pub link: Option<LinkSpeed>,
@@ -84,6 +86,7 @@ impl PortArgs {
             impair: self.impair.clone(),
             tx_policy: self.dut_tx_policy.clone(),
             control: self.dut_control.clone(),
+            lab: self.lab.inside.is_some(),
             link_wait: units::parse_duration(&self.link_wait)?,
         })
     }

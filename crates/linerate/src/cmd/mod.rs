@@ -7,6 +7,7 @@ pub mod flowlog;
 pub mod flows;
 pub mod forward;
 pub mod job;
+pub mod lab;
 mod live;
 pub mod output;
 pub mod plan;

@@ -13,13 +13,17 @@ use measure::{
 use report::{progress::Line, write};
 use units::{Fps, LinkSpeed, Load};
 
-use super::{blame::as_flags, output, plan, progress::Progress, replay, times::time};
+use super::{blame::as_flags, lab, output, plan, progress::Progress, replay, times::time};
 use crate::cli::TrialArgs;
 use failure::{Exit, Failure, Stop};
 use rig::{Device, Streams};
 
 /// Runs the command.
-pub fn run(args: &TrialArgs) -> Result<Exit, Failure> {
+pub fn run(args: &mut TrialArgs) -> Result<Exit, Failure> {
+    if let Some(exit) = lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &|| Ok(None))? {
+        return Ok(exit);
+    }
+    let args = &*args;
     let capture = replay::Asked::read(args)?;
     let frame_size = capture.as_ref().map_or(args.frame_size, replay::Asked::longest);
     let spec = |duration_s, link| -> Result<_, Failure> {

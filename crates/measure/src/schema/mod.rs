@@ -12,6 +12,7 @@ pub mod facts;
 pub mod found;
 pub mod goal;
 pub mod interference;
+pub mod lab;
 pub mod outcome;
 pub mod placement;
 pub mod repeat;

@@ -8,6 +8,7 @@ use super::{
     device::DeviceRecord,
     found::Found,
     goal::GoalResult,
+    lab::LabRecord,
     test::Test,
     timeline::TrialTimeline,
     trial::{DirectionCounts, TrialRecord},
@@ -45,6 +46,9 @@ pub struct RunResult {
     /// The same by its parts.
     #[serde(default)]
     pub device: DeviceRecord,
+    /// The lab between the ports, where Linerate brought one up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lab: Option<LabRecord>,
     /// What the user calls the device, for tables and pictures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dut_name: Option<String>,

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, time::Duration};
 use serde::{Deserialize, Serialize};
 use units::{Fps, Frames, Nanos, Ratio};
 
-use super::evidence::SliceEvidence;
 use super::shape::{LastLost, LoadShape, Outage, ReplayCounts, WindowSummary};
 pub use super::{
     delay::{IpdvSummary, LatencySummary},
     interference::{Interference, LcoreInterference, LcoreRole, Scheduling},
 };
+use super::{evidence::SliceEvidence, lab::Hop};
 
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -225,6 +225,9 @@ pub struct DirectionCounts {
     /// What else was counted of a replay, where the trial is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayCounts>,
+    /// What each port on the way has counted, in the order in which frames pass; empty where no lab was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hops: Vec<Hop>,
 }
 
 impl DirectionCounts {

@@ -126,6 +126,16 @@ impl SearchConfig {
         self.kernel_pair.is_some_and(|alone| most.get() < alone.get() * IN_CALLS)
     }
 
+    /// Frames/s that a device which forwards in the tester's own calls does at most, when the tester offers this: each frame
+    /// takes as long as offered, less what the tester alone takes for it (the rate of such a pair without a device). Nothing
+    /// lower was shown to fail.
+    pub(crate) fn without_own_calls(&self, most: f64) -> f64 {
+        match self.kernel_pair.map(Fps::get) {
+            Some(alone) if alone > most => 1.0 / (1.0 / most - 1.0 / alone),
+            _ => most,
+        }
+    }
+
     /// What the search may spend.
     pub(super) fn budget(&self) -> Budget {
         Budget::new("search.timeout", self.timeout_s, self.overhead_s).with_trials(self.max_trials)

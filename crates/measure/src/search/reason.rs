@@ -82,7 +82,13 @@ impl fmt::Display for Reason {
             ),
             Self::InCalls { alone } => {
                 f.write_str("the kernel forwards in the tester's own calls, so the device sets the load that is offered")?;
-                alone.map_or(Ok(()), |alone| write!(f, " (the tester alone: {alone} over such interfaces)"))
+                alone.map_or(Ok(()), |alone| {
+                    write!(
+                        f,
+                        " and no load fails; the upper end leaves out the tester's own part of each call ({alone} over such \
+                         interfaces without a device)"
+                    )
+                })
             }
             Self::Paused { lost, share } => write!(
                 f,

@@ -101,7 +101,9 @@ impl<S: Strategy> Retrying<S> {
             reason = reason.or(Some(Reason::InCalls { alone: self.config.kernel_pair }));
             // A goal of an MLRsearch says itself how far it came.
             if self.strategy.tolerated_loss().is_none() {
-                (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(self.most_offered));
+                let most =
+                    self.most_offered.map(|most| Fps::from_raw(self.config.without_own_calls(most.get()).round()));
+                (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(most));
             }
         }
         let reasons = [reason, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();

@@ -2,6 +2,7 @@
 
 pub(crate) mod appendix;
 pub(crate) mod delay;
+pub(crate) mod lab;
 pub(crate) mod runtime;
 pub(crate) mod setting;
 pub(crate) mod tests;

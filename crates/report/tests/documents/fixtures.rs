@@ -261,6 +261,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             extra: [("governor".to_owned(), "performance".to_owned())].into(),
         },
         dut: "built-in l3 over wire".into(),
+        lab: None,
         dut_name: None,
         device: DeviceRecord::Plane { function: "l3".into(), impairment: None, tx_policy: None, routes: 0 },
         ports: vec![port("wire:a", "02:00:00:00:00:01"), port("wire:b", "02:00:00:00:00:02")],

@@ -31,6 +31,9 @@ pub struct DeviceOptions {
     pub tx_policy: Option<String>,
     /// `--dut-control`: name or socket of a `linerate forward` behind the ports.
     pub control: Option<PathBuf>,
+    /// This process is inside a lab, whose counters are read around each trial.
+    #[serde(default)]
+    pub lab: bool,
     /// `--link-wait`.
     pub link_wait: Duration,
 }
@@ -43,6 +46,7 @@ impl Default for DeviceOptions {
             impair: None,
             tx_policy: None,
             control: None,
+            lab: false,
             link_wait: Duration::from_secs(10),
         }
     }
@@ -55,6 +59,8 @@ pub struct OutsidePorts {
     pub names: Vec<String>,
     /// Name or socket of a `linerate forward` behind the ports, whose counters are read around each trial.
     pub control: Option<PathBuf>,
+    /// The ports lead into the lab that this process is inside of.
+    pub lab: bool,
     /// How long a link or a peer may take to come up.
     pub link_wait: Duration,
 }
@@ -90,6 +96,7 @@ impl Device {
             return Ok(Self::Ports(OutsidePorts {
                 names: options.ports.clone(),
                 control: options.control.clone(),
+                lab: options.lab,
                 link_wait: options.link_wait,
             }));
         }

@@ -16,14 +16,20 @@ use failure::{Exit, Failure, Stop};
 use measure::plan::Plan;
 use rig::Device;
 
-use super::{output, plan, progress::Progress};
+use super::{lab, output, plan, progress::Progress};
 use crate::{cli::BenchArgs, out};
 
 /// Runs the command.
-pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
     if args.list {
         return list::print();
     }
+    let plan = args.plan_name().to_owned();
+    let topology = || topology_of(&plan);
+    if let Some(exit) = lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &topology)? {
+        return Ok(exit);
+    }
+    let args = &*args;
     if let Some(set) = suite_of(args)? {
         return suite::run(args, &set);
     }
@@ -58,6 +64,15 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     };
     // If the rig failed half way, the error comes after the figures measured before.
     failure.map_or(Ok(exit), Err)
+}
+
+/// The topology that a plan names.
+fn topology_of(plan: &str) -> Result<Option<String>, Failure> {
+    let needs = match plans::suite(plan) {
+        Ok(Some(suite)) => suite.base.needs,
+        _ => plans::load(plan)?.needs,
+    };
+    Ok(needs.topology)
 }
 
 /// The suite with the name of the plan, if any.

@@ -163,9 +163,14 @@ fn what_the_kernel_forwards_in_the_calls_of_the_tester_is_the_devices_limit() {
     let answer = offered(Some(0.85e6));
     assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
     let (lower, upper) = ends(&answer, 0.38e6);
-    assert!((0.99..1.0).contains(&lower) && (1.0..1.01).contains(&upper), "{lower} {upper}");
-    assert!(upper - lower > 0.0099 && answer.best_trial.is_some(), "{answer:?}");
+    // The tester alone takes 1/0.85 us of the 1/0.38 us of each frame: a device that does the rest alone does 0.687 Mpps.
+    assert!((0.99..1.0).contains(&lower) && (1.80..1.82).contains(&upper), "{lower} {upper}");
+    assert!(answer.best_trial.is_some(), "{answer:?}");
     assert!(matches!(answer.reasons[..], [Reason::InCalls { alone: Some(_) }]), "{answer:?}");
+    // A slow device: the tester's own part is small.
+    let slow = World { tester: 6e3, kernel_pair: Some(0.85e6), ..World::new(12e6, 512.0, 7) }.find(Method::Rfc2544);
+    let (lower, upper) = ends(&slow, 6e3);
+    assert!((0.99..1.0).contains(&lower) && (1.005..1.012).contains(&upper), "{lower} {upper}");
     // Not without such ports, and not where the tester alone does hardly more.
     for alone in [None, Some(0.4e6)] {
         assert_eq!(offered(alone).outcome, Outcome::TesterLimited, "{alone:?}");
@@ -184,7 +189,7 @@ fn other_methods_name_the_device_too_where_the_kernel_forwards_in_calls() {
     assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
     let (lower, upper) = ends(&answer, 0.38e6);
     // The tester is asked for a few percent less than it offered.
-    assert!((0.9..1.0).contains(&lower) && (0.99..1.01).contains(&upper), "{lower} {upper}");
+    assert!((0.9..1.0).contains(&lower) && (1.78..1.84).contains(&upper), "{lower} {upper}");
     assert_eq!(answer.upper_bound, answer.interval.unwrap().upper_fps);
     assert!(matches!(answer.reasons[..], [Reason::InCalls { alone: Some(_) }]), "{answer:?}");
     let answer = offered(Method::Mlrsearch, Some(0.85e6));

@@ -1,0 +1,193 @@
+//! Flags of `linerate lab`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use failure::Failure;
+use lab::{topology::Application, LabOptions};
+
+/// `linerate lab`
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The subcommands of `linerate lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// List the topologies: what each is, what it needs, and whether this machine can run it.
+    List,
+    /// Show a topology before it is started: its picture, its ports and its CPUs.
+    Show(ShowArgs),
+    /// Bring a topology up and return when it is ready.
+    Up(UpArgs),
+    /// Show the labs that are up: their programs, and the CPUs of every thread as read back.
+    Status(StatusArgs),
+    /// Check that a lab is what was asked for, and print each command that was run for it.
+    Check(NameArgs),
+    /// Print the counters of every port of a lab.
+    Counters(NameArgs),
+    /// End a lab: everything in it is gone when this returns.
+    Down(DownArgs),
+    /// Bring a topology up, run `linerate bench` with the flags that follow, and end it.
+    Run(RunArgs),
+}
+
+/// A topology and its variables.
+#[derive(Debug, Args)]
+pub struct TopologyArgs {
+    /// A topology: the name of a built-in one (linerate lab list), or a TOML file.
+    #[arg(value_name = "TOPOLOGY")]
+    pub topology: String,
+    /// Receive queues of each port, 1 to 16.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1")]
+    pub queues: u32,
+    /// Poll-mode threads of the switch. Their CPUs are chosen.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1", conflicts_with = "pmd_cpus")]
+    pub pmds: u32,
+    /// CPUs of the switch's poll-mode threads, one thread on each.
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    pub pmd_cpus: Vec<u32>,
+    /// CPU of the tester. Default: the last one allowed.
+    #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
+    pub tester_cpu: Option<u32>,
+    /// What every guest runs, in place of what the topology says: testpmd-mac, testpmd-io, testpmd-macswap, l2 or l2-macswap
+    /// (linerate forward).
+    #[arg(long, value_name = "APPLICATION", value_parser = application)]
+    pub application: Option<Application>,
+    /// Switch off the exact-match cache of Open vSwitch.
+    #[arg(long)]
+    pub no_emc: bool,
+    /// Switch on the signature-match cache of Open vSwitch.
+    #[arg(long)]
+    pub smc: bool,
+    /// Descriptors of each virtio ring, a power of two from 64 to 1024.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1024")]
+    pub ring: u32,
+    /// Guests take ordinary memory. Open vSwitch always takes hugepages.
+    #[arg(long)]
+    pub no_huge: bool,
+}
+
+fn application(text: &str) -> Result<Application, String> {
+    let names = Application::ALL.map(Application::name).join(", ");
+    Application::named(text).ok_or_else(|| format!("must be one of {names}"))
+}
+
+impl TopologyArgs {
+    /// The variables.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a value that is not legal.
+    pub fn options(&self) -> Result<LabOptions, Failure> {
+        let options = LabOptions {
+            queues: self.queues,
+            pmds: self.pmds,
+            pmd_cpus: self.pmd_cpus.clone(),
+            tester_cpu: self.tester_cpu,
+            application: self.application,
+            emc: !self.no_emc,
+            smc: self.smc,
+            ring: self.ring,
+            hugepages: !self.no_huge,
+        };
+        options.check()?;
+        Ok(options)
+    }
+}
+
+/// `linerate lab show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    pub topology: TopologyArgs,
+    /// Print a shell script that builds the same testbed.
+    #[arg(long, conflicts_with_all = ["diagram", "toml"])]
+    pub script: bool,
+    /// Print the picture only.
+    #[arg(long, conflicts_with = "toml")]
+    pub diagram: bool,
+    /// Print the topology as a file, to begin one of your own with.
+    #[arg(long)]
+    pub toml: bool,
+}
+
+/// `linerate lab up`
+#[derive(Debug, Args)]
+pub struct UpArgs {
+    #[command(flatten)]
+    pub topology: TopologyArgs,
+    /// The lab's name. Default: the topology's.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// The lab that is meant.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// The lab's name. Default: the only one that is up.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `linerate lab status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// The lab's name. Default: all labs.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print JSON: a list of labs.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `linerate lab down`
+#[derive(Debug, Args)]
+pub struct DownArgs {
+    /// The lab's name. Default: the only one that is up.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// End all labs of this user.
+    #[arg(long, conflicts_with = "name")]
+    pub all: bool,
+}
+
+/// `linerate lab run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub up: UpArgs,
+    /// Flags of `linerate bench`, behind those of the lab.
+    #[arg(value_name = "BENCH FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub bench: Vec<String>,
+}
+
+/// `--lab [NAME]`, for commands that measure.
+#[derive(Debug, Args, Default)]
+pub struct LabChoice {
+    /// The lab between the ports: its name; without one, the only lab that is up, or else the topology that the plan names,
+    /// brought up for this run.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = false, conflicts_with_all = ["ports", "dut", "impair"],
+          help_heading = "Device under test")]
+    pub lab: Option<Option<String>>,
+    /// The counters of a lab are read around each trial: set where this process is in it.
+    #[arg(skip)]
+    pub inside: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "Examples:
+  linerate lab list
+  linerate lab up phy-vm-phy
+  linerate bench --lab phy-vm-phy --quick --frame-sizes 64
+  linerate lab down
+  linerate lab run phy-vm-vm-phy --plan nfvi-two-vm-1q2pmd --quick      up, bench, down
+  linerate lab show phy-vm-vm-phy --queues 2 --pmd-cpus 2,3,4,5 --script
+Exit codes: 0 done; 1 a check failed; 2 the command or a file is wrong; 4 the machine lacks something; 130 stopped. Page:
+docs/lab.md";

@@ -1,0 +1,102 @@
+//! Measuring a lab: the command goes on inside it, where its sockets and interfaces are.
+
+use std::{ffi::OsString, os::unix::process::ExitStatusExt, path::PathBuf};
+
+use failure::{Exit, Failure, Stop};
+use lab::{
+    client::{self, INSIDE},
+    hold::SOCKET,
+    protocol::{Answer, Ask, Status},
+    topology,
+};
+
+use crate::cli::{MachineArgs, PortArgs, TrafficArgs};
+
+/// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `topology` is what the
+/// plan names, for a lab that is brought up for this run. The exit code if such a run is over.
+///
+/// # Errors
+///
+/// No such lab, or one that does not come up.
+pub fn join(
+    ports: &mut PortArgs,
+    traffic: &mut TrafficArgs,
+    machine: &mut MachineArgs,
+    topology: &dyn Fn() -> Result<Option<String>, Failure>,
+) -> Result<Option<Exit>, Failure> {
+    let Some(name) = ports.lab.lab.clone() else { return Ok(None) };
+    if std::env::var_os(INSIDE).is_some() {
+        let Answer::Status(status) = client::ask_inside(&Ask::Status)? else {
+            return Err(Failure::failed("the lab gave another answer than its status"));
+        };
+        fill(*status, ports, traffic, machine);
+        return Ok(None);
+    }
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    if name.is_some() || !client::running().is_empty() {
+        let status = client::status(&client::named(name.as_deref())?)?;
+        return Err(client::enter(&status, &arguments));
+    }
+    let needed = topology()?.ok_or_else(|| {
+        Failure::usage(
+            "--lab: no lab is up, and the plan names no topology: bring one up with linerate lab up TOPOLOGY",
+        )
+    })?;
+    let known = topology::NEEDED_BY.iter().find(|(plans, _)| *plans == needed).map(|(_, name)| *name);
+    let known = known.ok_or_else(|| {
+        let all: Vec<_> = topology::names().collect();
+        Failure::usage(format!(
+            "--lab: the plan needs {needed}, which no lab builds yet (these are: {})",
+            all.join(", ")
+        ))
+    })?;
+    let spec = super::spec_of(known.to_owned(), topology::load(known)?, lab::LabOptions::default())?;
+    let stop = Stop::on_signals()?;
+    let mut up = super::bring_up(&spec, true, &stop)?;
+    let exit = in_lab(&up.status, arguments, &stop);
+    up.down();
+    exit.map(Some)
+}
+
+fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine: &mut MachineArgs) {
+    ports.ports = status.tester.ports;
+    ports.lab.inside = Some(PathBuf::from(SOCKET));
+    if traffic.dst_mac.is_empty() {
+        traffic.dst_mac = status.tester.dst_mac;
+    }
+    machine.tester_cpu = machine.tester_cpu.or(Some(status.cpus.tester));
+}
+
+/// Runs Linerate with these arguments inside the lab and waits for its end. A signal to this process goes to that one.
+///
+/// # Errors
+///
+/// It cannot be started.
+pub fn in_lab(status: &Status, arguments: Vec<OsString>, stop: &Stop) -> Result<Exit, Failure> {
+    let mut child = client::command_in(status, &arguments)?
+        .spawn()
+        .map_err(|e| Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}")))?;
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    let mut told = false;
+    let ended = loop {
+        match child.try_wait() {
+            Ok(Some(ended)) => break ended,
+            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(20)),
+            Err(e) => return Err(Failure::failed(format!("the run in the lab: {e}"))),
+        }
+        if let (true, false, Some(pid)) = (stop.requested(), told, pid) {
+            // A Ctrl-C has reached it too: a second signal within a second is the same one.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            told = true;
+        }
+    };
+    match ended.code() {
+        Some(code) => Ok(exit_of(code)),
+        None => Err(Failure::failed(format!("the run in the lab was ended by signal {}", ended.signal().unwrap_or(0)))),
+    }
+}
+
+fn exit_of(code: i32) -> Exit {
+    let all = [Exit::Passed, Exit::Failed, Exit::Usage, Exit::Untrusted, Exit::Machine, Exit::Stopped];
+    all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Exit::Failed)
+}

@@ -1,0 +1,175 @@
+//! `linerate lab`: real systems under test that Linerate brings up itself.
+
+mod join;
+
+use std::io::{self, IsTerminal};
+
+use failure::{Exit, Failure, Stop};
+use lab::{
+    client::{self, Up},
+    cpus::allowed_cpus,
+    diagram, hold,
+    line::SCRIPT_DIR,
+    needs::Machine,
+    protocol::{Answer, Ask, Spec},
+    script, topology, view, Build,
+};
+
+use crate::{
+    cli::lab::{DownArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
+    out,
+};
+
+pub use join::join;
+
+/// Runs the command.
+pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        LabCommand::List => out::print(&view::list(&Machine::read())),
+        LabCommand::Show(args) => show(args)?,
+        LabCommand::Up(args) => {
+            let up = bring_up(&spec(args)?, false, &Stop::on_signals()?)?;
+            out::print(&up_line(&up.status));
+        }
+        LabCommand::Status(args) => status(args)?,
+        LabCommand::Check(args) => return check(args),
+        LabCommand::Counters(args) => counters(args)?,
+        LabCommand::Down(args) => down(args)?,
+        LabCommand::Run(args) => return whole_run(args),
+    }
+    Ok(Exit::Passed)
+}
+
+/// The hidden command of the process that holds a lab: standard input is the socket that it answers on.
+pub fn hold(spec: &str) -> Result<Exit, Failure> {
+    let spec: Spec = serde_json::from_str(spec).map_err(|e| Failure::usage(format!("not the spec of a lab: {e}")))?;
+    let listener = io::stdin().lock();
+    let socket = rustix::io::dup(&listener).map_err(|e| Failure::usage(format!("standard input is no socket: {e}")))?;
+    hold::run(spec, socket.into(), &Stop::on_signals()?)
+}
+
+fn show(args: &ShowArgs) -> Result<(), Failure> {
+    let topology = topology::load(&args.topology.topology)?;
+    let options = args.topology.options()?;
+    if args.toml {
+        let text = toml::to_string_pretty(&options.applied_to(topology)).map_err(Failure::failed)?;
+        out::print(&text);
+        return Ok(());
+    }
+    let dir = if args.script { SCRIPT_DIR } else { hold::DIR };
+    let build = Build::new(topology, options, &allowed_cpus(), "linerate", dir)?;
+    out::print(&match (args.script, args.diagram) {
+        (true, _) => script::render(&build),
+        (_, true) => diagram::render(&build.topology),
+        _ => view::show(&build),
+    });
+    Ok(())
+}
+
+/// What a lab is started with, if this machine can run it.
+fn spec(args: &UpArgs) -> Result<Spec, Failure> {
+    let TopologyArgs { topology, .. } = &args.topology;
+    let topology = topology::load(topology)?;
+    let options = args.topology.options()?;
+    let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
+    spec_of(name, topology, options)
+}
+
+fn spec_of(name: String, topology: topology::Topology, options: lab::LabOptions) -> Result<Spec, Failure> {
+    client::check_name(&name)?;
+    let cpus = allowed_cpus();
+    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
+    let linerate = program.to_string_lossy().into_owned();
+    // What cannot be built is said before anything is started.
+    let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
+    if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
+        return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
+    }
+    Ok(Spec { name, topology, options, cpus, linerate })
+}
+
+/// Starts a lab and waits until it is up; each step is a line on a terminal.
+fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
+    let watched = io::stderr().is_terminal();
+    client::start(spec, bound)?.wait(stop, &mut |what, at_ms| {
+        if watched {
+            out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
+        }
+    })
+}
+
+fn up_line(status: &lab::protocol::Status) -> String {
+    let name = &status.name;
+    format!(
+        "lab {name} is up after {:.1} s\nmeasure    linerate bench --lab {name} --quick\nlook       linerate lab status {name}; \
+         linerate lab check {name}\nend        linerate lab down {name}",
+        status.ready_ms as f64 / 1e3
+    )
+}
+
+fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let names = match &args.name {
+        Some(name) => vec![client::named(Some(name))?],
+        None => client::running(),
+    };
+    // A lab that ends meanwhile is not up.
+    let all: Vec<_> = names.iter().filter_map(|name| client::status(name).ok()).collect();
+    if args.json {
+        out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
+    } else if all.is_empty() {
+        out::print("no lab is up; linerate lab list shows what there is");
+    } else {
+        out::print(&all.iter().map(view::status).collect::<Vec<_>>().join("\n"));
+    }
+    Ok(())
+}
+
+fn check(args: &NameArgs) -> Result<Exit, Failure> {
+    let name = client::named(args.name.as_deref())?;
+    let Answer::Checked(all) = client::ask(&name, &Ask::Check)? else {
+        return Err(Failure::failed(format!("lab {name}: another answer than its checks")));
+    };
+    if args.json {
+        out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
+    } else {
+        out::print(&view::checked(&all));
+    }
+    Ok(if all.iter().all(|check| check.met || check.only_while_measured) { Exit::Passed } else { Exit::Failed })
+}
+
+fn counters(args: &NameArgs) -> Result<(), Failure> {
+    let name = client::named(args.name.as_deref())?;
+    let Answer::Counters(all) = client::ask(&name, &Ask::Counters)? else {
+        return Err(Failure::failed(format!("lab {name}: another answer than its counters")));
+    };
+    if args.json {
+        out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
+    } else {
+        out::print(&view::counters(&all));
+    }
+    Ok(())
+}
+
+fn down(args: &DownArgs) -> Result<(), Failure> {
+    let names = match args.all {
+        true => client::running(),
+        false => vec![client::named(args.name.as_deref())?],
+    };
+    if names.is_empty() {
+        out::print("no lab is up");
+    }
+    for name in names {
+        client::down(&name)?;
+        out::print(&format!("lab {name} is gone"));
+    }
+    Ok(())
+}
+
+fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let mut up = bring_up(&spec(&args.up)?, true, &stop)?;
+    let bench = ["bench".to_owned(), "--lab".to_owned()].into_iter().chain(args.bench.iter().cloned());
+    let exit = join::in_lab(&up.status, bench.map(Into::into).collect(), &stop);
+    up.down();
+    exit
+}

@@ -1,0 +1,141 @@
+//! The lab that was measured: where frames were lost hop by hop, its picture, and what it was made of.
+
+use measure::{
+    result::RunResult,
+    schema::lab::{losses, sum, HopLoss, HopWay, LabRecord},
+};
+
+use crate::{
+    document::{Audience, Block, Fact, Note, Section, Topic},
+    num,
+    style::Paint,
+    table::Table,
+    text,
+};
+
+/// Frames and losses hop by hop, of all trials together; on a short text only the hops where frames were lost.
+pub(crate) fn hops_section(result: &RunResult) -> Section {
+    let all = by_direction(result);
+    let trials = result.trials.iter().filter(|t| t.directions.iter().any(|d| !d.hops.is_empty())).count();
+    let title = format!("Hop by hop, {trials} trial{} together", if trials == 1 { "" } else { "s" });
+    Section::new(Topic::Hops, title)
+        .with(Audience::READERS, Block::Table(table(&all)))
+        .with(Audience::READERS, Block::Notes(all.iter().map(|hops| Note::plain(where_lost(hops))).collect()))
+}
+
+/// The lab's picture and its parts.
+pub(crate) fn facts_section(result: &RunResult) -> Section {
+    let Some(lab) = &result.lab else { return Section::new(Topic::Lab, "") };
+    let section = Section::new(Topic::Lab, format!("Lab {}", text::clean(&lab.topology)));
+    let section = section.with(Audience::DETAILS, Block::Picture(lab.diagram.clone()));
+    section
+        .with(Audience::DETAILS, Block::Facts(facts(lab, false)))
+        .with(Audience::FILE, Block::Facts(facts(lab, true)))
+}
+
+fn facts(lab: &LabRecord, commands: bool) -> Vec<Fact> {
+    let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let fact = |label: &str, value: String| Fact::new(label.to_owned(), value, Paint::Plain);
+    if commands {
+        return lab.commands.iter().map(|line| fact("command", line.clone())).collect();
+    }
+    let mut facts = vec![fact("topology", lab.description.clone()), fact("queues", format!("{} a port", lab.queues))];
+    if !lab.pmd_cpus.is_empty() {
+        facts.push(fact("switch polls on", format!("CPU {}", list(&lab.pmd_cpus))));
+    }
+    if !lab.shared_cpus.is_empty() {
+        facts.push(fact("shared", format!("CPU {}: more than one polling thread", list(&lab.shared_cpus))));
+    }
+    facts.extend(lab.versions.iter().map(|version| fact("version", version.clone())));
+    for program in &lab.programs {
+        let mut threads: Vec<String> = program.threads.iter().map(|(name, cpus)| format!("{name} {cpus}")).collect();
+        threads.dedup();
+        facts.push(fact(&program.name, threads.join(", ")));
+    }
+    facts.extend(lab.checks.iter().map(|check| fact("checked", check.what.clone())));
+    facts
+}
+
+/// The hops of each direction, of all trials together.
+fn by_direction(result: &RunResult) -> Vec<Vec<HopLoss>> {
+    let directions = result.trials.iter().map(|t| t.directions.len()).max().unwrap_or(0);
+    let of = |n: usize| sum(result.trials.iter().filter_map(|t| t.directions.get(n)).map(|d| d.hops.as_slice()));
+    (0..directions).map(of).filter(|hops| !hops.is_empty()).map(|hops| losses(&hops)).collect()
+}
+
+fn table(all: &[Vec<HopLoss>]) -> Table {
+    let mut t = Table::default();
+    t.left(0, "hop", "");
+    t.left(0, "", "");
+    t.right(1, "frames", "");
+    t.right(1, "lost", "before it");
+    for HopLoss { hop, lost } in all.iter().flatten() {
+        let way = match hop.way {
+            HopWay::In => "in",
+            HopWay::Out => "out",
+        };
+        let frames = hop.frames.map_or_else(|| "unknown".to_owned(), num::thousands);
+        let lost = match lost {
+            None => String::new(),
+            Some(lost) if *lost < 0 => format!("-{}", num::thousands(lost.unsigned_abs())),
+            Some(lost) => num::thousands(lost.unsigned_abs()),
+        };
+        t.row(vec![text::clean(&hop.at).into(), way.into(), frames.into(), lost.into()]);
+    }
+    t
+}
+
+/// Where the frames of a direction were lost, in a sentence.
+fn where_lost(hops: &[HopLoss]) -> String {
+    let ends = hops.first().zip(hops.last());
+    let Some((first, last)) = ends else { return String::new() };
+    let way = format!("{} to {}", first.hop.at, last.hop.at);
+    let total: i64 = hops.iter().filter_map(|hop| hop.lost).sum();
+    if total <= 0 {
+        return format!("{way}: no frame was lost");
+    }
+    let mut places: Vec<(i64, String)> = Vec::new();
+    let mut before = first;
+    for hop in hops.iter().skip(1) {
+        let Some(lost) = hop.lost else { continue };
+        let inside = before.hop.at.split(':').next() == hop.hop.at.split(':').next();
+        let name = if inside {
+            format!("in {}", hop.hop.at.split(':').next().unwrap_or_default())
+        } else {
+            format!("between {} and {}", before.hop.at, hop.hop.at)
+        };
+        if lost > 0 {
+            places.push((lost, name));
+        }
+        before = hop;
+    }
+    places.sort_by_key(|(lost, _)| std::cmp::Reverse(*lost));
+    let of = |(lost, name): &(i64, String)| format!("{} {name}", num::thousands(lost.unsigned_abs()));
+    let places: Vec<String> = places.iter().take(4).map(of).collect();
+    format!("{way}: {} frames lost: {}", num::thousands(total.unsigned_abs()), places.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::schema::lab::Hop;
+
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_loss_is_named() {
+        let hop = |at: &str, way, frames| Hop { at: at.to_owned(), way, frames };
+        let hops = [
+            hop("tester:0", HopWay::Out, Some(1_000)),
+            hop("br0:1", HopWay::In, Some(990)),
+            hop("br0:3", HopWay::Out, None),
+            hop("vm1:0", HopWay::In, Some(890)),
+            hop("vm1:1", HopWay::Out, Some(888)),
+            hop("tester:1", HopWay::In, Some(888)),
+        ];
+        insta::assert_snapshot!(where_lost(&losses(&hops)), @"tester:0 to tester:1: 112 frames lost: 100 between br0:1 and vm1:0, 10 between tester:0 and br0:1, 2 in vm1");
+        let whole = hops.map(|hop| Hop { frames: Some(5), ..hop });
+        insta::assert_snapshot!(where_lost(&losses(&whole)), @"tester:0 to tester:1: no frame was lost");
+        let lines = format!("{:?}", table(&[losses(&whole)]).rows());
+        assert_eq!(lines, "6");
+    }
+}

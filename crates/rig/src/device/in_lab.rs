@@ -1,0 +1,135 @@
+//! The lab behind the tester's ports: verified before the first trial, its counters read around each.
+
+use failure::Failure;
+use lab::{
+    client::ask_inside,
+    counters::{Counts, PortCounts},
+    diagram,
+    protocol::{Answer, Ask, Checked, Status},
+    topology::{Passage, Way},
+};
+use measure::{
+    schema::lab::{Hop, HopWay, LabCheck, LabProgram, LabRecord},
+    trial::DirectionCounts,
+};
+
+/// A lab that this process is inside of.
+pub struct InLab {
+    /// The way of the frames of each direction.
+    paths: Vec<Vec<Passage>>,
+    /// As a result keeps it.
+    record: LabRecord,
+}
+
+impl InLab {
+    /// Asks the lab what it is. The tester's ports are up: what is not what was asked for now is refused.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when the lab does not answer, or is not what was asked for.
+    pub fn connect() -> Result<Self, Failure> {
+        let Answer::Status(status) = ask_inside(&Ask::Status)? else { return Err(other("status")) };
+        let Answer::Checked(checks) = ask_inside(&Ask::CheckConnected)? else { return Err(other("checks")) };
+        if let Some(wrong) = checks.iter().find(|check| !check.met) {
+            return Err(refusal(&status.name, wrong));
+        }
+        let path = |port| status.topology.path(port).map_err(Failure::failed);
+        let paths = vec![path(0)?, path(1)?];
+        Ok(Self { paths, record: record(*status, checks) })
+    }
+
+    /// As a result keeps it.
+    pub fn record(&self) -> &LabRecord {
+        &self.record
+    }
+
+    /// What the ports have counted until now.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when the lab does not answer.
+    pub fn count(&self) -> Result<Counts, Failure> {
+        match ask_inside(&Ask::Counters)? {
+            Answer::Counters(counts) => Ok(counts),
+            _ => Err(other("counters")),
+        }
+    }
+
+    /// Adds to each direction what the ports on its way have counted between two readings.
+    pub fn add(&self, before: &Counts, now: &Counts, directions: &mut [DirectionCounts]) {
+        for (path, direction) in self.paths.iter().zip(directions) {
+            direction.hops = hops(path, before, now, (direction.sent, direction.received + direction.duplicates));
+        }
+    }
+}
+
+/// The hops of one direction; the tester's own counts are its first and its last.
+fn hops(path: &[Passage], before: &Counts, now: &Counts, (sent, received): (u64, u64)) -> Vec<Hop> {
+    let moved = |end: &str| -> PortCounts {
+        let (before, now) = (before.get(end).copied().unwrap_or_default(), now.get(end).copied().unwrap_or_default());
+        now.since(&before)
+    };
+    let one = |passage: &Passage| {
+        let at = passage.end.to_string();
+        let (way, frames) = match (passage.end.is_tester(), passage.way) {
+            (true, Way::Out) => (HopWay::Out, Some(sent)),
+            (true, Way::In) => (HopWay::In, Some(received)),
+            (false, Way::In) => (HopWay::In, moved(&at).rx),
+            (false, Way::Out) => (HopWay::Out, moved(&at).tx),
+        };
+        Hop { at, way, frames }
+    };
+    path.iter().map(one).collect()
+}
+
+fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
+    let check = |c: Checked| LabCheck { what: c.what, command: c.command, printed: c.printed };
+    LabRecord {
+        diagram: diagram::render(&status.topology),
+        topology: status.topology.name,
+        description: status.topology.description,
+        queues: status.options.queues,
+        pmd_cpus: status.cpus.pmds,
+        shared_cpus: status.cpus.shared,
+        versions: status.versions,
+        programs: status.programs.into_iter().map(|p| LabProgram { name: p.name, threads: p.threads }).collect(),
+        commands: status.commands,
+        checks: checks.into_iter().map(check).collect(),
+    }
+}
+
+fn refusal(name: &str, wrong: &Checked) -> Failure {
+    let printed = wrong.printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    let printed: String = printed.chars().take(300).collect();
+    let by = if wrong.command.is_empty() { String::new() } else { format!("; {} printed: {printed}", wrong.command) };
+    Failure::machine(format!("lab {name} is not what was asked for: not so: {}{by}; {}", wrong.what, wrong.remedy))
+}
+
+fn other(what: &str) -> Failure {
+    Failure::failed(format!("the lab gave another answer than its {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::topology;
+
+    use super::*;
+
+    #[test]
+    fn each_port_on_the_way_counts_in_its_direction() {
+        let path = topology::load("phy-ovs-phy").unwrap().path(0).unwrap();
+        let counts = |rx, tx| PortCounts { rx: Some(rx), tx: Some(tx), ..PortCounts::default() };
+        let before = Counts::from([("br0:1".to_owned(), counts(5, 50)), ("br0:2".to_owned(), PortCounts::default())]);
+        let now = Counts::from([("br0:1".to_owned(), counts(104, 51)), ("br0:2".to_owned(), counts(1, 60))]);
+        let hops = hops(&path, &before, &now, (100, 90));
+        let short: Vec<_> = hops.iter().map(|h| (h.at.as_str(), h.way, h.frames)).collect();
+        // The reading before had no counter of the second port.
+        let wanted = [
+            ("tester:0", HopWay::Out, Some(100)),
+            ("br0:1", HopWay::In, Some(99)),
+            ("br0:2", HopWay::Out, None),
+            ("tester:1", HopWay::In, Some(90)),
+        ];
+        assert_eq!(short, wanted);
+    }
+}
