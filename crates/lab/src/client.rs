@@ -20,7 +20,8 @@ use std::{
 };
 
 use failure::{Failure, Stop};
-use rustix::{net::sockopt::socket_peercred, process::getuid};
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use rustix::process::getuid;
 
 use crate::{
     hold::SOCKET,
@@ -214,8 +215,8 @@ pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
     let fail = |e: std::io::Error| Failure::machine(format!("lab {name} does not answer: {e}"));
     let stream = UnixStream::connect_addr(&address(name)?).map_err(fail)?;
     // A name of this form may be anybody's: only what this user or root started is believed.
-    let peer = socket_peercred(&stream).map_err(|e| fail(e.into()))?;
-    if peer.uid != getuid() && !peer.uid.is_root() {
+    let peer = getsockopt(&stream, PeerCredentials).map_err(|e| fail(e.into()))?;
+    if peer.uid() != getuid().as_raw() && peer.uid() != 0 {
         return Err(Failure::machine(format!("lab {name}: another user has this name")));
     }
     exchange(&stream, question).map_err(fail)

@@ -44,7 +44,7 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
 fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
     let options = context.options;
     let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
-    let mut line = CommandLine::words("dpdk-testpmd --no-pci --no-telemetry --lcores").with([
+    let mut line = CommandLine::words("stdbuf -oL dpdk-testpmd --no-pci --no-telemetry --lcores").with([
         // Both lcores on one CPU: the main one only waits for commands.
         format!("0@{cpu},1@{cpu}"),
         format!("--file-prefix={}", guest.name),

@@ -228,6 +228,7 @@ fn tail(log: &PathBuf, from: u64) -> String {
 fn missing(line: &CommandLine, e: &std::io::Error) -> Failure {
     let program = line.0.first().map_or("", String::as_str);
     let package = match line.program() {
+        "stdbuf" => "coreutils",
         "dpdk-testpmd" => "dpdk-dev",
         "ovs-vswitchd-dpdk" | "ovsdb-server" | "ovsdb-tool" | "ovs-vsctl" | "ovs-ofctl" | "ovs-appctl" => {
             "openvswitch-switch-dpdk"

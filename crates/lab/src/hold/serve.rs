@@ -9,9 +9,9 @@ use std::{
 
 use control::{Client, Request};
 use failure::Stop;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use rustix::{
     event::{poll, PollFd, PollFlags, Timespec},
-    net::sockopt::socket_peercred,
     process::getuid,
 };
 
@@ -48,8 +48,9 @@ pub(super) fn until_down(held: &mut Held, listeners: &[UnixListener], stop: &Sto
 
 /// A name in the abstract name space has no owner: only this user and root are answered.
 fn is_friend(stream: &UnixStream) -> bool {
-    let own = getuid();
-    socket_peercred(stream).is_ok_and(|peer| peer.uid == own || peer.uid.is_root())
+    // rustix takes no process of another namespace, whose number is 0 here.
+    let peer = getsockopt(stream, PeerCredentials);
+    peer.is_ok_and(|peer| peer.uid() == getuid().as_raw() || peer.uid() == 0)
 }
 
 /// Answers one question. Whether the lab is to end.
