@@ -62,6 +62,11 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     }
 }
 
+/// The failure of a second lab of one name.
+pub fn is_up(name: &str) -> Failure {
+    Failure::usage(format!("a lab named {name} is up: end it with linerate lab down {name}, or choose another --name"))
+}
+
 /// The names of this user's labs that are up.
 pub fn running() -> Vec<String> {
     let own = format!("@{PREFIX}{}/", getuid().as_raw());
@@ -88,10 +93,7 @@ pub struct Starting {
 pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
     check_name(&spec.name)?;
     let listener = UnixListener::bind_addr(&address(&spec.name)?).map_err(|e| match e.kind() {
-        ErrorKind::AddrInUse => Failure::usage(format!(
-            "a lab named {0} is up: end it with linerate lab down {0}, or choose another --name",
-            spec.name
-        )),
+        ErrorKind::AddrInUse => is_up(&spec.name),
         _ => Failure::machine(format!("lab {}: {e}", spec.name)),
     })?;
     let text = serde_json::to_string(spec).map_err(Failure::failed)?;
@@ -274,7 +276,8 @@ pub fn down(name: &str) -> Result<(), Failure> {
         let stat = fs::read_to_string(format!("/proc/{holder}/stat")).unwrap_or_default();
         stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
     };
-    while alive() {
+    // The outer process has the name for a moment longer.
+    while alive() || running().iter().any(|lab| lab == name) {
         if Instant::now() > until {
             return Err(Failure::failed(format!(
                 "lab {name} does not end: kill -9 {holder} ends it, with all it started"

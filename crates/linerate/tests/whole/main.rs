@@ -11,6 +11,7 @@ mod cli;
 mod duts;
 mod flow_score;
 mod imix;
+mod lab;
 mod lcores;
 mod procedures;
 mod repeat;

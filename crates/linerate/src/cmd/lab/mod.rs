@@ -77,6 +77,9 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
 
 fn spec_of(name: String, topology: topology::Topology, options: lab::LabOptions) -> Result<Spec, Failure> {
     client::check_name(&name)?;
+    if client::running().contains(&name) {
+        return Err(client::is_up(&name));
+    }
     let cpus = allowed_cpus();
     let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let linerate = program.to_string_lossy().into_owned();

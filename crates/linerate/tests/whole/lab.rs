@@ -1,0 +1,254 @@
+//! `linerate lab`: real systems under test come up, are measured hop by hop, and go without a trace.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use crate::support::{
+    self, exclusive, require,
+    tester::{linerate, Ended, BINARY},
+    wait_until, Needs,
+};
+
+const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(320), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
+
+/// What a lab could leave behind: interfaces, namespaces, mounts, files of hugepages, sockets, run-time files, and programs
+/// of the kinds that labs start.
+fn traces() -> BTreeSet<String> {
+    let output = |argv: &[&str]| {
+        let out = Command::new(argv[0]).args(&argv[1..]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").output().unwrap();
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let mut all = BTreeSet::new();
+    let mut add = |kind: &str, lines: String| all.extend(lines.lines().map(|line| format!("{kind} {line}")));
+    add(
+        "link",
+        output(&["ip", "-br", "link"])
+            .lines()
+            .map(|l| l.split_whitespace().next().unwrap_or(""))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    add("netns", output(&["ip", "netns"]));
+    add(
+        "mount",
+        fs::read_to_string("/proc/mounts")
+            .unwrap()
+            .lines()
+            .filter(|l| l.contains("linerate-lab") || l.contains("/run/lab"))
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    for dir in ["/dev/hugepages", "/run/lab", "/run/dpdk", "/var/run/openvswitch", "/run/netns"] {
+        let names = fs::read_dir(dir)
+            .map(|d| d.flatten().map(|e| e.path().display().to_string()).collect::<Vec<_>>())
+            .unwrap_or_default();
+        add("file", names.join("\n"));
+    }
+    add(
+        "socket",
+        fs::read_to_string("/proc/net/unix")
+            .unwrap()
+            .lines()
+            .filter(|l| l.contains("linerate-lab"))
+            .filter_map(|l| l.split_whitespace().last())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    let programs = ["ovs-vswitchd", "ovsdb-server", "dpdk-testpmd", "lab-hold"];
+    add(
+        "process",
+        output(&["ps", "-eo", "args"])
+            .lines()
+            .filter(|l| programs.iter().any(|p| l.contains(p)))
+            .map(|l| l.chars().take(60).collect::<String>())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    );
+    all
+}
+
+/// Ends every lab when a test ends, also when it fails: tests of labs run one at a time.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = linerate(&["lab", "down", "--all"]);
+    }
+}
+
+#[track_caller]
+fn does(args: &[&str]) -> Ended {
+    let done = linerate(args);
+    assert_eq!(done.code, 0, "{args:?}: {}{}", done.stdout, done.stderr);
+    done
+}
+
+/// Hops of the first direction of the only trial: place, way and frames.
+fn hops(result: &Value) -> Vec<(String, String, Option<u64>)> {
+    let hops = result["trials"][0]["directions"][0]["hops"].as_array().cloned().unwrap_or_default();
+    let text = |hop: &Value, key: &str| hop[key].as_str().unwrap_or_default().to_owned();
+    hops.iter().map(|hop| (text(hop, "at"), text(hop, "way"), hop["frames"].as_u64())).collect()
+}
+
+#[test]
+fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    let before = traces();
+    let topologies: [(&str, &[&str], usize); 6] = [
+        ("phy-ovs-phy", &[], 4),
+        ("phy-vm-phy", &[], 8),
+        ("phy-vm-phy", &["--application", "l2-macswap"], 8),
+        ("phy-vm-vm-phy", &["--application", "testpmd-io"], 12),
+        ("kernel-bridge", &[], 4),
+        ("kernel-router", &[], 4),
+    ];
+    for (topology, flags, passages) in topologies {
+        let name = support::unique("lab");
+        does(&[&["lab", "up", topology, "--name", &name], flags].concat());
+        let again = linerate(&["lab", "up", topology, "--name", &name]);
+        assert_eq!(again.code, 2, "{}", again.stderr);
+        let load = if passages > 8 { "5kpps" } else { "20kpps" };
+        let trial = linerate(&["trial", "--lab", &name, "--load", load, "--duration", "300ms", "--json", "-", "-q"]);
+        // Shared CPUs lose frames; the hops have to say where.
+        assert!(matches!(trial.code, 0 | 3), "{topology}: {}{}", trial.stdout, trial.stderr);
+        let result = trial.json();
+        let hops = hops(&result);
+        assert_eq!(hops.len(), passages, "{topology}: {hops:?}");
+        let frames: Vec<u64> = hops.iter().map(|hop| hop.2.unwrap_or_else(|| panic!("unknown: {hops:?}"))).collect();
+        let direction = &result["trials"][0]["directions"][0];
+        assert_eq!(frames[0], direction["sent"], "{hops:?}");
+        assert_eq!(frames.last().copied(), direction["received"].as_u64(), "{hops:?}");
+        assert!(
+            frames.windows(2).all(|pair| pair[0] >= pair[1]),
+            "a hop has more frames than the one before: {hops:?}"
+        );
+        assert!(frames.last() > Some(&0), "nothing came through {topology}: {hops:?}");
+        assert_eq!(result["lab"]["topology"], topology);
+        assert!(result["lab"]["commands"].as_array().is_some_and(|all| !all.is_empty()));
+        assert_eq!(linerate(&["lab", "check", &name]).code, 0);
+        does(&["lab", "down", &name]);
+        assert_eq!(traces(), before, "{topology}");
+    }
+}
+
+#[test]
+fn a_killed_lab_leaves_nothing() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    let before = traces();
+    for wait_ms in [0, 40, 150, 400, 900, 1_500] {
+        let name = support::unique("lab");
+        let mut up = Command::new(BINARY);
+        up.args(["lab", "up", "phy-vm-phy", "--name", &name]).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut up = up.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        let holder = || {
+            let all =
+                fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+            all.filter(|pid| {
+                let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+                let nested =
+                    status.lines().any(|l| l.starts_with("NSpid:") && l.split_whitespace().nth(2) == Some("1"));
+                nested && line.contains("lab-hold") && line.contains(&name)
+            })
+            .collect::<Vec<_>>()
+        };
+        let mut found = Vec::new();
+        wait_until("a lab's holder", Duration::from_secs(10), || {
+            found = holder();
+            !found.is_empty()
+        });
+        for pid in found {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        let ended = up.wait().unwrap();
+        assert_eq!(ended.success(), wait_ms > 900 && ended.success(), "a lab that was killed on the way is not up");
+        wait_until("nothing is left", Duration::from_secs(5), || traces() == before);
+    }
+}
+
+#[test]
+fn a_whole_run_brings_up_measures_and_ends() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    let before = traces();
+    let flags = ["--quick", "--frame-sizes", "64", "--no-latency", "--upper", "50kpps", "--json", "-", "-q"];
+    let run = linerate(&[&["lab", "run", "kernel-bridge", "--name", &support::unique("lab")][..], &flags].concat());
+    assert!(matches!(run.code, 0 | 3), "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.json()["lab"]["topology"], "kernel-bridge");
+    assert_eq!(traces(), before);
+    // The plan names its topology: one command, no lab before, none after.
+    let run = linerate(&[&["bench", "--plan", "onp-phy-ovs-phy:1-flow", "--lab"][..], &flags].concat());
+    assert!(matches!(run.code, 0 | 1 | 3), "{}{}", run.stdout, run.stderr);
+    assert_eq!(run.json()["lab"]["topology"], "phy-ovs-phy");
+    assert_eq!(traces(), before);
+    // A flag of bench that is wrong is bench's to refuse, and the lab goes all the same.
+    let wrong = linerate(&["lab", "run", "kernel-bridge", "--name", &support::unique("lab"), "--frame-sizes", "1"]);
+    assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    assert_eq!(traces(), before);
+}
+
+#[test]
+fn the_script_builds_the_same_testbed() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    let before = traces();
+    let script = does(&["lab", "show", "phy-ovs-phy", "--script"]).stdout;
+    let measure = "trial --load 20kpps --duration 300ms -q --json $d/result --tester-cpu 1";
+    let ports =
+        "--port virtio:$d/phy0.sock,server=1,queue_size=1024 --port virtio:$d/phy1.sock,server=1,queue_size=1024";
+    let end = script.lines().last().unwrap().trim_start_matches("# ").to_owned();
+    let text = format!("{script}\n{BINARY} {measure} {ports} >/dev/null\ncat $d/result\n{end}\n");
+    let out = Command::new("bash").args(["-c", &text]).output().unwrap();
+    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+    let json: Value = printed
+        .find('{')
+        .and_then(|at| serde_json::from_str(&printed[at..]).ok())
+        .unwrap_or_else(|| panic!("no result: {printed}{}", String::from_utf8_lossy(&out.stderr)));
+    assert!(json["trials"][0]["directions"][0]["received"].as_u64() > Some(0), "{json}");
+    wait_until("nothing is left of the script", Duration::from_secs(5), || traces() == before);
+}
+
+#[test]
+fn what_cannot_be_is_refused_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("own.toml");
+    fs::write(&file, "name = 'x'\ndescription = ''\nlink = [{ ends = ['tester:0', 'vm1:0'] }]\n").unwrap();
+    let file = file.to_str().unwrap();
+    let wrong: [(&[&str], i32); 9] = [
+        (&["lab", "up", "phy-phy-phy"], 2),
+        (&["lab", "up", file], 2),
+        (&["lab", "up", "phy-ovs-phy", "--queues", "0"], 2),
+        (&["lab", "up", "phy-ovs-phy", "--ring", "100"], 2),
+        (&["lab", "up", "phy-ovs-phy", "--pmd-cpus", "4000"], 2),
+        (&["lab", "up", "phy-ovs-phy", "--name", "a/b"], 2),
+        (&["lab", "up", "phy-vm-phy", "--application", "vpp"], 2),
+        (&["lab", "down", "no-such-lab"], 4),
+        (&["trial", "--lab", "no-such-lab", "--load", "1kpps"], 4),
+    ];
+    for (args, code) in wrong {
+        let refused = linerate(args);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (code, 1), "{args:?}: {}", refused.stderr);
+    }
+    // Programs that are missing are named, with the package that has them.
+    let mut bare = Command::new(BINARY);
+    let out = bare.args(["lab", "up", "kernel-bridge"]).env("PATH", "/nowhere").output().unwrap();
+    // Directories of administrators are looked in all the same; this one has none of the programs of users.
+    assert!(matches!(out.status.code(), Some(0 | 4)), "{out:?}");
+    if out.status.success() {
+        does(&["lab", "down", "kernel-bridge"]);
+    }
+}
