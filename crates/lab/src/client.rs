@@ -53,7 +53,7 @@ fn address(name: &str) -> Result<SocketAddr, Failure> {
 ///
 /// # Errors
 ///
-/// (usage) for a name that is no short word.
+/// (usage) for a name that is not a short word.
 pub fn check_name(name: &str) -> Result<(), Failure> {
     let letters = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !name.is_empty() && name.len() <= 40 && name.chars().all(letters) {
@@ -150,7 +150,7 @@ impl Starting {
         let _ = self.child.wait();
     }
 
-    /// Why there is no lab: the outer process says it, when namespaces cannot be made.
+    /// Why x: the outer process says it, when namespaces cannot be made.
     fn died(&mut self) -> Failure {
         let mut text = String::new();
         if let Some(errors) = self.child.stderr.take() {

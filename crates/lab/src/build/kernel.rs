@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use super::{run, Context, Part};
+use super::context::{run, Context, Part};
 use crate::{
     counters::{Place, Source},
     line::CommandLine,

@@ -1,10 +1,9 @@
 //! From a topology to the steps that build it.
 
+mod context;
 mod guest;
 mod kernel;
 mod ovs;
-
-use std::time::Duration;
 
 use failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -12,12 +11,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     counters::Source,
     cpus::CpuLayout,
-    line::CommandLine,
     options::LabOptions,
-    step::{Question, Step, Want},
+    step::{Question, Step},
     topology::{End, Topology, TESTER},
 };
 
+use context::{Context, Part};
+
+pub use context::port_name;
 pub use ovs::VSWITCHD;
 
 /// All that is known of a lab before it is started.
@@ -48,44 +49,6 @@ pub struct TesterSide {
     pub ports: Vec<String>,
     /// Where frames of port 0 and 1 are sent to, as `--dst-mac` takes it; none: the other port.
     pub dst_mac: Vec<String>,
-}
-
-/// A part of a build, made for the nodes of one kind.
-#[derive(Debug, Default)]
-struct Part {
-    steps: Vec<Step>,
-    checks: Vec<Question>,
-    counters: Vec<Source>,
-}
-
-/// What the builders of all kinds read.
-struct Context<'a> {
-    topology: &'a Topology,
-    options: &'a LabOptions,
-    cpus: &'a CpuLayout,
-    /// The program itself, as the lab's processes find it.
-    linerate: &'a str,
-    dir: &'a str,
-}
-
-impl Context<'_> {
-    /// A file of the lab.
-    fn file(&self, name: &str) -> String {
-        format!("{}/{name}", self.dir)
-    }
-
-    /// The vhost-user socket of a port that is joined to a switch: it belongs to the other end of the cable.
-    fn socket(&self, end: &End) -> String {
-        self.file(&format!("{}.sock", port_name(end)))
-    }
-}
-
-/// The name of a port that is joined to a switch, as the documents have them: `phy0`, `vm1p0`.
-pub fn port_name(end: &End) -> String {
-    match end.is_tester() {
-        true => format!("phy{}", end.port),
-        false => format!("{}p{}", end.node, end.port),
-    }
 }
 
 impl Build {
@@ -155,22 +118,6 @@ fn tester(context: &Context<'_>) -> TesterSide {
         }
     }
     side
-}
-
-/// A question about a file.
-fn await_file(what: &str, flag: &str, path: String, within: Duration, remedy: String) -> Step {
-    Step::Await(Question {
-        what: what.to_owned(),
-        line: CommandLine::words("test").with([flag.to_owned(), path]),
-        want: Want::Success,
-        within,
-        remedy,
-        only_while_measured: false,
-    })
-}
-
-fn run(text: &str) -> Step {
-    Step::Run(CommandLine::words(text))
 }
 
 #[cfg(test)]

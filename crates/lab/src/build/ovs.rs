@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{await_file, port_name, Context, Part};
+use super::context::{await_file, port_name, Context, Part};
 use crate::{
     counters::{Place, Source},
     line::CommandLine,

@@ -1,6 +1,7 @@
 //! The process that holds a lab: the first one in its process, mount and network namespaces. When it ends, however that
 //! happens, the kernel ends every process in them and removes what they made.
 
+mod held;
 mod programs;
 mod serve;
 mod setup;
@@ -16,30 +17,19 @@ use failure::{Exit, Failure, Stop};
 
 use crate::{
     build::Build,
-    protocol::{Progress, Spec, Status},
+    protocol::{Progress, Spec},
     step::{Program, Question, Step},
 };
 
+pub use held::DIR;
+use held::{millis, Held};
 use programs::Programs;
-
-/// Where a lab's files are: a file system of its own, which is gone with it.
-pub const DIR: &str = "/run/lab";
 
 /// The socket in it, for clients inside the lab.
 pub const SOCKET: &str = "/run/lab/control.sock";
 
 /// How often a question is asked until it is answered right.
 const AGAIN: Duration = Duration::from_millis(20);
-
-/// A lab that is up.
-struct Held {
-    spec: Spec,
-    build: Build,
-    programs: Programs,
-    started: Instant,
-    up: Instant,
-    versions: Vec<String>,
-}
 
 /// Brings a lab up, answers on `listener` until it is told to end, and ends. Progress goes to standard output, a line of
 /// JSON each, until the lab is up.
@@ -129,33 +119,6 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
         }
         std::thread::sleep(AGAIN);
     }
-}
-
-impl Held {
-    fn status(&mut self) -> Status {
-        let Spec { name, topology, options, .. } = self.spec.clone();
-        let commands = self.build.steps.iter().filter_map(|step| match step {
-            Step::Run(line) | Step::Start(Program { line, .. }) => Some(line.to_string()),
-            Step::Await(_) => None,
-        });
-        Status {
-            name,
-            topology: self.build.options.applied_to(topology),
-            options,
-            cpus: self.build.cpus.clone(),
-            tester: self.build.tester.clone(),
-            holder: setup::own_host_pid(),
-            up_s: self.up.elapsed().as_secs(),
-            ready_ms: millis(self.up.duration_since(self.started)),
-            programs: self.programs.status(),
-            commands: commands.collect(),
-            versions: self.versions.clone(),
-        }
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A line for who started the lab; nobody may read it any more.

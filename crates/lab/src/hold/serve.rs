@@ -15,7 +15,10 @@ use rustix::{
     process::getuid,
 };
 
-use super::{setup, Held};
+use super::{
+    held::{Held, DIR},
+    setup,
+};
 use crate::{
     counters::{self, Counts, Place},
     protocol::{Answer, Ask, Checked},
@@ -133,7 +136,7 @@ fn check(held: &mut Held, wait: bool) -> Vec<Checked> {
         let what = format!("{} runs", program.name);
         let printed = program.ended.clone().unwrap_or_default();
         let (met, want) = (program.ended.is_none(), crate::step::Want::Success);
-        let remedy = format!("see {}/{}.log", super::DIR, program.name);
+        let remedy = format!("see {}/{}.log", DIR, program.name);
         let only_while_measured = false;
         all.push(Checked { what, command: String::new(), want, met, printed, remedy, only_while_measured });
     }

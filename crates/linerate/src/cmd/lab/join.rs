@@ -10,6 +10,7 @@ use lab::{
     topology,
 };
 
+use super::start::{bring_up, spec_of};
 use crate::cli::{MachineArgs, PortArgs, TrafficArgs};
 
 /// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `topology` is what the
@@ -50,9 +51,9 @@ pub fn join(
             all.join(", ")
         ))
     })?;
-    let spec = super::spec_of(known.to_owned(), topology::load(known)?, lab::LabOptions::default())?;
+    let spec = spec_of(known.to_owned(), topology::load(known)?, lab::LabOptions::default())?;
     let stop = Stop::on_signals()?;
-    let mut up = super::bring_up(&spec, true, &stop)?;
+    let mut up = bring_up(&spec, true, &stop)?;
     let exit = in_lab(&up.status, arguments, &stop);
     up.down();
     exit.map(Some)

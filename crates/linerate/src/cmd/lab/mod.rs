@@ -1,12 +1,13 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
 mod join;
+mod start;
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 use failure::{Exit, Failure, Stop};
 use lab::{
-    client::{self, Up},
+    client,
     cpus::allowed_cpus,
     diagram, hold,
     line::SCRIPT_DIR,
@@ -21,6 +22,7 @@ use crate::{
 };
 
 pub use join::join;
+use start::{bring_up, spec_of};
 
 /// Runs the command.
 pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
@@ -44,7 +46,8 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
 pub fn hold(spec: &str) -> Result<Exit, Failure> {
     let spec: Spec = serde_json::from_str(spec).map_err(|e| Failure::usage(format!("not the spec of a lab: {e}")))?;
     let listener = io::stdin().lock();
-    let socket = rustix::io::dup(&listener).map_err(|e| Failure::usage(format!("standard input is no socket: {e}")))?;
+    let socket =
+        rustix::io::dup(&listener).map_err(|e| Failure::usage(format!("standard input is not a socket: {e}")))?;
     hold::run(spec, socket.into(), &Stop::on_signals()?)
 }
 
@@ -73,32 +76,6 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let options = args.topology.options()?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     spec_of(name, topology, options)
-}
-
-fn spec_of(name: String, topology: topology::Topology, options: lab::LabOptions) -> Result<Spec, Failure> {
-    client::check_name(&name)?;
-    if client::running().contains(&name) {
-        return Err(client::is_up(&name));
-    }
-    let cpus = allowed_cpus();
-    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
-    let linerate = program.to_string_lossy().into_owned();
-    // What cannot be built is said before anything is started.
-    let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
-    if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
-        return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
-    }
-    Ok(Spec { name, topology, options, cpus, linerate })
-}
-
-/// Starts a lab and waits until it is up; each step is a line on a terminal.
-fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
-    let watched = io::stderr().is_terminal();
-    client::start(spec, bound)?.wait(stop, &mut |what, at_ms| {
-        if watched {
-            out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
-        }
-    })
 }
 
 fn up_line(status: &lab::protocol::Status) -> String {

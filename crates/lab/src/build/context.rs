@@ -1,0 +1,66 @@
+//! What the builders of all kinds of nodes read, and what they make.
+
+use std::time::Duration;
+
+use crate::{
+    counters::Source,
+    cpus::CpuLayout,
+    line::CommandLine,
+    options::LabOptions,
+    step::{Question, Step, Want},
+    topology::{End, Topology},
+};
+
+/// A part of a build, made for the nodes of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    pub(super) steps: Vec<Step>,
+    pub(super) checks: Vec<Question>,
+    pub(super) counters: Vec<Source>,
+}
+
+/// What the builders of all kinds read.
+pub(super) struct Context<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) options: &'a LabOptions,
+    pub(super) cpus: &'a CpuLayout,
+    /// The program itself, as the lab's processes find it.
+    pub(super) linerate: &'a str,
+    pub(super) dir: &'a str,
+}
+
+impl Context<'_> {
+    /// A file of the lab.
+    pub(super) fn file(&self, name: &str) -> String {
+        format!("{}/{name}", self.dir)
+    }
+
+    /// The vhost-user socket of a port that is joined to a switch: it belongs to the other end of the cable.
+    pub(super) fn socket(&self, end: &End) -> String {
+        self.file(&format!("{}.sock", port_name(end)))
+    }
+}
+
+/// The name of a port that is joined to a switch, as the documents have them: `phy0`, `vm1p0`.
+pub fn port_name(end: &End) -> String {
+    match end.is_tester() {
+        true => format!("phy{}", end.port),
+        false => format!("{}p{}", end.node, end.port),
+    }
+}
+
+/// A question about a file.
+pub(super) fn await_file(what: &str, flag: &str, path: String, within: Duration, remedy: String) -> Step {
+    Step::Await(Question {
+        what: what.to_owned(),
+        line: CommandLine::words("test").with([flag.to_owned(), path]),
+        want: Want::Success,
+        within,
+        remedy,
+        only_while_measured: false,
+    })
+}
+
+pub(super) fn run(text: &str) -> Step {
+    Step::Run(CommandLine::words(text))
+}
