@@ -17,7 +17,7 @@ measure: failure units
 traffic: packet units
 flow: failure net packet units
 dataplane: flow packet units
-lab: control failure units
+lab: control failure host units
 dpdk: dpdk-sys failure packet units
 report: measure units
 rig: control dataplane dpdk failure flow host lab measure net packet traffic units

@@ -21,7 +21,10 @@ use std::{
 
 use failure::{Failure, Stop};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use rustix::process::getuid;
+use rustix::{
+    event::{poll, PollFd, PollFlags, Timespec},
+    process::getuid,
+};
 
 use crate::{
     hold::SOCKET,
@@ -123,12 +126,15 @@ impl Starting {
     /// What did not come up. Nothing is left of the lab then.
     pub fn wait(mut self, stop: &Stop, done: &mut dyn FnMut(&str, u64)) -> Result<Up, Failure> {
         loop {
-            let mut line = String::new();
-            let read = self.lines.read_line(&mut line).unwrap_or(0);
             if stop.requested() {
                 self.end();
                 return Err(Failure::stopped("stopped before the lab was up; nothing is left of it"));
             }
+            if self.lines.buffer().is_empty() && !self.has_news() {
+                continue;
+            }
+            let mut line = String::new();
+            let read = self.lines.read_line(&mut line).unwrap_or(0);
             if read == 0 {
                 return Err(self.died());
             }
@@ -144,13 +150,20 @@ impl Starting {
         }
     }
 
+    /// Whether the lab has said something, or has ended; waits a moment for it, so that a stop is seen meanwhile.
+    fn has_news(&self) -> bool {
+        let mut ready = [PollFd::new(self.lines.get_ref(), PollFlags::IN)];
+        let polled = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 50_000_000 }));
+        polled.is_ok_and(|n| n > 0)
+    }
+
     fn end(&mut self) {
         // The holder ends by itself after a failure; killing the outer process ends it with everything in it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// Why x: the outer process says it, when namespaces cannot be made.
+    /// Why the lab did not start: the outer process says it, when namespaces cannot be made.
     fn died(&mut self) -> Failure {
         let mut text = String::new();
         if let Some(errors) = self.child.stderr.take() {
@@ -288,15 +301,19 @@ pub fn down(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command that runs this program with these arguments inside a lab's network and mounts.
+/// The command that runs this program with these arguments inside a lab's network and mounts. If `bound`, it is told to end
+/// when the thread that starts it ends.
 ///
 /// # Errors
 ///
 /// (machine) when this program cannot be found.
-pub fn command_in(status: &Status, arguments: &[std::ffi::OsString]) -> Result<Command, Failure> {
+pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
-    let mut command = Command::new("nsenter");
+    let mut command = Command::new(if bound { "setpriv" } else { "nsenter" });
+    if bound {
+        command.args(["--pdeathsig", "TERM", "--", "nsenter"]);
+    }
     command.args(["--target", &status.holder.to_string(), "--mount", "--net"]);
     if !getuid().is_root() {
         command.args(["--user", "--preserve-credentials"]);
@@ -311,7 +328,7 @@ pub fn command_in(status: &Status, arguments: &[std::ffi::OsString]) -> Result<C
 ///
 /// (machine) when that fails. It does not return otherwise.
 pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
-    match command_in(status, arguments) {
+    match command_in(status, arguments, false) {
         Ok(mut command) => {
             Failure::machine(format!("cannot run nsenter (Debian package util-linux): {}", command.exec()))
         }

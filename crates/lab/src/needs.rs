@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use crate::{build::VSWITCHD, options::LabOptions, topology::Topology};
 
-/// MiB of hugepages: the switch, each guest of dpdk-testpmd or Linerate, the tester.
+/// MiB of hugepages: the switch, and each guest of dpdk-testpmd or Linerate. The tester does with ordinary memory, too.
 const SWITCH_MIB: u64 = 256;
 const TESTPMD_MIB: u64 = 128;
 const LINERATE_MIB: u64 = 256;

@@ -8,6 +8,9 @@ use super::{end::is_name, End, Topology, TESTER};
 const MAX_NODES: usize = 32;
 const MAX_LINKS: usize = 64;
 
+/// Names of what a lab has besides its nodes: logs, programs and namespaces are named after nodes.
+const RESERVED: [&str; 5] = ["ovsdb", "vswitchd", "control", "linerate", "lab"];
+
 impl Topology {
     /// Checks that the topology can be built, and that frames sent by each port of the tester come back by another.
     ///
@@ -25,6 +28,9 @@ impl Topology {
                 return Err(format!(
                     "node {name:?}: a name must be 1 to 10 lowercase letters, digits or `-`, a letter first"
                 ));
+            }
+            if RESERVED.contains(name) {
+                return Err(format!("node {name:?}: a lab uses this name itself: choose another"));
             }
             if !seen.insert(name) {
                 let why = if *name == TESTER { "is Linerate itself and not listed" } else { "is listed twice" };
@@ -58,7 +64,7 @@ impl Topology {
         let mut used: BTreeSet<&End> = BTreeSet::new();
         for end in self.link.iter().flat_map(|link| &link.ends) {
             if !nodes.contains(&end.node.as_str()) {
-                return Err(format!("link {end}: there is no node {:?}; the nodes are {}", end.node, nodes.join(", ")));
+                return Err(format!("link {end}: {:?} is not a node; the nodes are {}", end.node, nodes.join(", ")));
             }
             if !used.insert(end) {
                 return Err(format!("link {end}: this port has two links"));
@@ -150,6 +156,7 @@ link = [
             ("name = \"vm1\"", "name = \"br0\""),
             ("name = \"vm1\"", "name = \"tester\""),
             ("name = \"vm1\"", "name = \"VM\""),
+            ("name = \"vm1\"", "name = \"ovsdb\""),
             ("\"tester:1\"", "\"tester:2\""),
             ("flows", "flow"),
         ];

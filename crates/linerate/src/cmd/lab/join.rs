@@ -74,7 +74,7 @@ fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine
 ///
 /// It cannot be started.
 pub fn in_lab(status: &Status, arguments: Vec<OsString>, stop: &Stop) -> Result<Exit, Failure> {
-    let mut child = client::command_in(status, &arguments)?
+    let mut child = client::command_in(status, &arguments, true)?
         .spawn()
         .map_err(|e| Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}")))?;
     let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
