@@ -29,6 +29,9 @@ use crate::{
 const MAX_LINE: u64 = 4096;
 const CLIENT: Duration = Duration::from_secs(1);
 
+/// Most further readings of counters that still move.
+const READINGS: usize = 8;
+
 /// How often a stop is looked for.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
@@ -80,8 +83,22 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
     matches!(answer, Answer::Ending(_))
 }
 
-/// The counters of all ports. A port whose counters cannot be read has none.
+/// The counters of all ports, as of one moment: nodes are read one after the other, so frames that are still on the way would
+/// be counted at one and not yet at the other. Read until two readings agree; traffic that goes on ends the tries.
 fn count(held: &mut Held) -> Counts {
+    let mut counts = count_once(held);
+    for _ in 0..READINGS {
+        let again = count_once(held);
+        if again == counts {
+            break;
+        }
+        counts = again;
+    }
+    counts
+}
+
+/// The counters of all ports. A port whose counters cannot be read has none.
+fn count_once(held: &mut Held) -> Counts {
     let mut all = Counts::new();
     for source in held.build.counters.clone() {
         let read = match &source.place {

@@ -98,11 +98,10 @@ fn where_lost(hops: &[HopLoss]) -> String {
     let mut before = first;
     for hop in hops.iter().skip(1) {
         let Some(lost) = hop.lost else { continue };
-        let inside = before.hop.at.split(':').next() == hop.hop.at.split(':').next();
-        let name = if inside {
-            format!("in {}", hop.hop.at.split(':').next().unwrap_or_default())
-        } else {
-            format!("between {} and {}", before.hop.at, hop.hop.at)
+        let parts = |at: &str| at.split_once(':').map(|(node, port)| (node.to_owned(), port.to_owned()));
+        let name = match (parts(&before.hop.at), parts(&hop.hop.at)) {
+            (Some((node, from)), Some((same, to))) if node == same => format!("in {node} from port {from} to {to}"),
+            _ => format!("between {} and {}", before.hop.at, hop.hop.at),
         };
         if lost > 0 {
             places.push((lost, name));
@@ -132,7 +131,7 @@ mod tests {
             hop("vm1:1", HopWay::Out, Some(888)),
             hop("tester:1", HopWay::In, Some(888)),
         ];
-        insta::assert_snapshot!(where_lost(&losses(&hops)), @"tester:0 to tester:1: 112 frames lost: 100 between br0:1 and vm1:0, 10 between tester:0 and br0:1, 2 in vm1");
+        insta::assert_snapshot!(where_lost(&losses(&hops)), @"tester:0 to tester:1: 112 frames lost: 100 between br0:1 and vm1:0, 10 between tester:0 and br0:1, 2 in vm1 from port 0 to 1");
         let whole = hops.map(|hop| Hop { frames: Some(5), ..hop });
         insta::assert_snapshot!(where_lost(&losses(&whole)), @"tester:0 to tester:1: no frame was lost");
         let lines = format!("{:?}", table(&[losses(&whole)]).rows());
