@@ -31,6 +31,9 @@ const CLIENT: Duration = Duration::from_secs(1);
 
 /// Most further readings of counters that still move.
 const READINGS: usize = 8;
+/// Time between two of them: in it every polling thread has had its turn, also where several share a CPU.
+const TURN: Duration = Duration::from_millis(2);
+const TURN_SHARED: Duration = Duration::from_millis(30);
 
 /// How often a stop is looked for.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
@@ -86,8 +89,10 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
 /// The counters of all ports, as of one moment: nodes are read one after the other, so frames that are still on the way would
 /// be counted at one and not yet at the other. Read until two readings agree; traffic that goes on ends the tries.
 fn count(held: &mut Held) -> Counts {
+    let turn = if held.build.cpus.shared.is_empty() { TURN } else { TURN_SHARED };
     let mut counts = count_once(held);
     for _ in 0..READINGS {
+        std::thread::sleep(turn);
         let again = count_once(held);
         if again == counts {
             break;
