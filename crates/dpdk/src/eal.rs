@@ -8,8 +8,9 @@ use std::{
 };
 
 use dpdk_sys as sys;
+use host::Roots;
 
-use crate::{error::reason, log, DpdkError, Memory, MemoryKind};
+use crate::{error::reason, iova::Iova, log, DpdkError, Memory, MemoryKind};
 
 /// Prefix of the names of our run directories; the pid follows.
 const PREFIX: &str = "linerate";
@@ -84,8 +85,9 @@ impl Eal {
         }
         check_version()?;
         check_lcores(&options.lcores)?;
-        let (kind, mib) = options.memory.decide()?;
-        let args = arguments(&options, kind, mib)?;
+        let iova = Iova::of(&options.pci, &Roots::default())?;
+        let (kind, mib) = iova.memory(options.memory)?.decide()?;
+        let args = arguments(&options, iova, kind, mib);
         let argv: Vec<CString> = args.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
         // A list of its own for C to permute, ended by NULL.
         let mut pointers: Vec<*mut c_char> = argv.iter().map(|a| a.as_ptr().cast_mut()).collect();
@@ -254,7 +256,7 @@ fn cpus(list: &str) -> impl Iterator<Item = u32> + '_ {
     })
 }
 
-fn arguments(options: &EalOptions, kind: MemoryKind, mib: u32) -> Result<Vec<String>, DpdkError> {
+fn arguments(options: &EalOptions, iova: Iova, kind: MemoryKind, mib: u32) -> Vec<String> {
     // The main lcore keeps every CPU it had: EAL pins the calling thread, and threads made later inherit that.
     let mut lcores = format!("0@({})", allowed_cpus());
     for lcore in &options.lcores {
@@ -262,7 +264,7 @@ fn arguments(options: &EalOptions, kind: MemoryKind, mib: u32) -> Result<Vec<Str
     }
     let prefix = format!("--file-prefix={PREFIX}{}", std::process::id());
     let mut args: Vec<String> =
-        ["linerate", "--no-telemetry", "--iova-mode=va", "--main-lcore=0"].map(String::from).into();
+        ["linerate", "--no-telemetry", iova.argument(), "--main-lcore=0"].map(String::from).into();
     args.extend([prefix, format!("--lcores={lcores}"), "-m".into(), mib.to_string()]);
     args.extend(match kind {
         MemoryKind::Huge => ["--in-memory", "--single-file-segments"].map(String::from),
@@ -273,10 +275,9 @@ fn arguments(options: &EalOptions, kind: MemoryKind, mib: u32) -> Result<Vec<Str
         args.push("--no-pci".into());
     }
     for address in &options.pci {
-        crate::spec::check_pci(address)?;
         args.extend(["-a".into(), address.clone()]);
     }
-    Ok(args)
+    args
 }
 
 #[cfg(test)]

@@ -92,17 +92,28 @@ pub enum DpdkError {
         why: String,
     },
     /// A PCI device that is not there.
-    #[error("port {address}: no such PCI device: list them with: dpdk-devbind.py --status-dev net")]
+    #[error("port {address}: no such network device on the PCI bus: list them with: linerate ports")]
     NoPciDevice {
         /// The address.
         address: String,
     },
     /// A PCI device that belongs to the kernel.
-    #[error("port {address}: bound to {driver}, not to vfio-pci: bind it with: dpdk-devbind.py -b vfio-pci {address}")]
+    #[error("port {address}: bound to {driver}, not to a driver for user space: bind it with: linerate ports --bind vfio-pci {address}")]
     PciNotBound {
         /// The address.
         address: String,
         /// The kernel driver, or `no driver`.
+        driver: String,
+    },
+    /// A PCI device that can reach only memory of which the physical addresses are known.
+    #[error(
+        "port {address}: bound to {driver} without an IOMMU, so it reaches only hugepages: leave out --memory no-hugepages, or bind \
+         it to vfio-pci on a machine with an IOMMU"
+    )]
+    PciNeedsHugepages {
+        /// The address.
+        address: String,
+        /// Its driver.
         driver: String,
     },
     /// A network interface that is not there.
@@ -213,6 +224,7 @@ impl DpdkError {
         match self {
             EalInit { .. } | Version { .. } | NoHugepages { .. } | NoMemory { .. } | NoPermission { .. } => true,
             PciNotBound { .. }
+            | PciNeedsHugepages { .. }
             | SocketBusy { .. }
             | SocketMissing { .. }
             | SocketStale { .. }

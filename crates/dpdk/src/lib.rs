@@ -31,6 +31,7 @@ mod busy;
 mod eal;
 mod error;
 mod fib;
+mod iova;
 mod lcore;
 mod log;
 mod mbuf;

@@ -2,13 +2,15 @@
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
+use host::{PciDevice, Roots};
+
 use crate::DpdkError;
 
 /// A port as the user writes it.
 ///
 /// | written | is |
 /// |---|---|
-/// | `0000:37:00.0[,devargs]` | a NIC bound to vfio-pci |
+/// | `0000:37:00.0[,devargs]` | a NIC bound to vfio-pci or uio_pci_generic |
 /// | `eth:IFACE[,driver=af_xdp\|af_packet][,…]` | a kernel interface over AF_XDP, else AF_PACKET |
 /// | `memif:PATH[,role=server\|client][,id=N][,…]` | shared memory to another process; default: client |
 /// | `vhost:PATH[,client=1][,queues=N][,…]` | the switch side of vhost-user; default: server |
@@ -261,22 +263,22 @@ pub(crate) fn pci_address(text: &str) -> Option<String> {
     })
 }
 
-/// Errors when the device is not there or belongs to a kernel driver that DPDK cannot share.
-pub(crate) fn check_pci(address: &str) -> Result<(), DpdkError> {
+/// The device at this address.
+///
+/// # Errors
+///
+/// When it is not there or belongs to a kernel driver that DPDK cannot share.
+pub(crate) fn check_pci(address: &str, roots: &Roots) -> Result<PciDevice, DpdkError> {
     let Some(address) = pci_address(address) else {
         let why = "not a PCI address: must be dddd:bb:dd.f, such as 0000:37:00.0".into();
         return Err(DpdkError::Spec { text: address.to_string(), why });
     };
-    let device = PathBuf::from("/sys/bus/pci/devices").join(&address);
-    if !device.exists() {
-        return Err(DpdkError::NoPciDevice { address });
-    }
-    let link = std::fs::read_link(device.join("driver")).ok();
-    let driver = link.as_deref().and_then(|l| l.file_name()).map_or("no driver".into(), |n| n.to_string_lossy());
-    // Mellanox and Microsoft devices are shared with their kernel drivers.
-    match &*driver {
-        "vfio-pci" | "uio_pci_generic" | "igb_uio" | "mlx4_core" | "mlx5_core" | "mana" => Ok(()),
-        _ => Err(DpdkError::PciNotBound { address, driver: driver.into_owned() }),
+    match PciDevice::read(roots, &address) {
+        None => Err(DpdkError::NoPciDevice { address }),
+        Some(device) if device.is_free() => Ok(device),
+        Some(PciDevice { driver, .. }) => {
+            Err(DpdkError::PciNotBound { address, driver: driver.unwrap_or_else(|| "no driver".into()) })
+        }
     }
 }
 
@@ -398,7 +400,7 @@ mod tests {
 
     #[test]
     fn pci_devices_are_looked_at_first() {
-        let error = check_pci("ffff:ff:1f.7").unwrap_err();
+        let error = check_pci("ffff:ff:1f.7", &Roots::default()).unwrap_err();
         assert!(matches!(error, DpdkError::NoPciDevice { .. }), "{error}");
         assert!(!error.machine_lacks());
     }

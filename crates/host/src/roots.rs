@@ -37,6 +37,27 @@ impl Roots {
         fs::read_to_string(self.sys.join(path)).ok()?.trim().parse().ok()
     }
 
+    /// A path under `/sys`.
+    pub(crate) fn sys_path(&self, path: &str) -> PathBuf {
+        self.sys.join(path)
+    }
+
+    /// Whether there is such a file or directory under `/sys`.
+    pub(crate) fn sys_is_there(&self, path: &str) -> bool {
+        self.sys_path(path).exists()
+    }
+
+    /// The last part of what a link under `/sys` points to.
+    pub(crate) fn sys_link(&self, path: &str) -> Option<String> {
+        Some(fs::read_link(self.sys_path(path)).ok()?.file_name()?.to_str()?.to_owned())
+    }
+
+    /// The names in a directory under `/sys`; none when it cannot be read.
+    pub(crate) fn sys_names(&self, path: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.sys_path(path)) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
     /// The numbered directories in a directory under `/proc`, such as those of processes; none when it cannot be read.
     pub(crate) fn proc_numbers(&self, path: &str) -> Vec<u32> {
         let Ok(entries) = fs::read_dir(self.proc.join(path)) else { return Vec::new() };

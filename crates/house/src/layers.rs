@@ -18,7 +18,8 @@ traffic: packet units
 flow: failure net packet units
 dataplane: flow packet units
 lab: control failure host units
-dpdk: dpdk-sys failure packet units
+guest: failure host lab units
+dpdk: dpdk-sys failure host packet units
 report: measure units
 rig: control dataplane dpdk failure flow host lab measure net packet traffic units
 campaign: control dataplane dpdk failure flow host lab measure net packet report rig traffic units

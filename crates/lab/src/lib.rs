@@ -20,6 +20,7 @@ pub mod script;
 pub mod step;
 pub mod topology;
 pub mod view;
+pub mod vm;
 
 pub use build::Build;
 pub use options::LabOptions;

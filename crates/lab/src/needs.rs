@@ -2,12 +2,15 @@
 
 use std::{fs, path::Path};
 
-use crate::{build::VSWITCHD, options::LabOptions, topology::Topology};
+use crate::{build::VSWITCHD, options::LabOptions, topology::Topology, vm::kernel::Kernel};
 
 /// MiB of hugepages: the switch, and each guest of dpdk-testpmd or Linerate. The tester does with ordinary memory, too.
 const SWITCH_MIB: u64 = 256;
 const TESTPMD_MIB: u64 = 128;
 const LINERATE_MIB: u64 = 256;
+
+/// What runs virtual machines.
+const QEMU: &str = "qemu-system-x86_64";
 
 /// One thing that a topology needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +32,15 @@ pub struct Machine {
     pub free_hugepages: u64,
     /// Whether this user is root.
     pub root: bool,
+    /// The kernel that guests would boot.
+    pub guest_kernel: Option<String>,
     /// Whether an ordinary user may make user namespaces.
     pub user_namespaces: bool,
 }
 
 /// Programs that a topology may need, and their Debian packages.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
+    (QEMU, "qemu-system-x86"),
     (VSWITCHD, "openvswitch-switch-dpdk"),
     ("ovsdb-server", "openvswitch-switch-dpdk"),
     ("ovs-vsctl", "openvswitch-switch-dpdk"),
@@ -63,6 +69,7 @@ impl Machine {
                 .map(|(program, _)| (*program).to_owned())
                 .collect(),
             free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
+            guest_kernel: Kernel::find().map(|kernel| kernel.release),
             root: rustix::process::getuid().is_root(),
             user_namespaces: number("/proc/sys/user/max_user_namespaces").unwrap_or(0) > 0
                 && number("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1) > 0,
@@ -80,6 +87,10 @@ impl Machine {
         if testpmd > 0 {
             programs.push("dpdk-testpmd");
         }
+        let machines = options.guests.accelerator().filter(|_| !topology.guest.is_empty());
+        if machines.is_some() {
+            programs.push(QEMU);
+        }
         if !topology.kernel.is_empty() {
             programs.extend(["ip", "ethtool", "sysctl"]);
         }
@@ -96,6 +107,14 @@ impl Machine {
                 remedy: format!("sudo apt-get install -y {package}"),
             });
         }
+        if machines.is_some() {
+            let found = self.guest_kernel.as_ref().map(|release| format!(" ({release})")).unwrap_or_default();
+            needs.push(Need {
+                what: format!("a kernel for guests{found}"),
+                met: self.guest_kernel.is_some(),
+                remedy: "sudo apt-get install -y linux-image-cloud-amd64".to_owned(),
+            });
+        }
         if !topology.switch.is_empty() {
             needs.push(Need {
                 what: "root, for Open vSwitch with hugepages".to_owned(),
@@ -104,7 +123,12 @@ impl Machine {
             });
         }
         // Open vSwitch takes nothing but hugepages.
-        let guests = if options.hugepages { testpmd * TESTPMD_MIB + own * LINERATE_MIB } else { 0 };
+        let guests = match machines {
+            _ if !options.hugepages => 0,
+            None => testpmd * TESTPMD_MIB + own * LINERATE_MIB,
+            Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),
+            Some(_) => 0,
+        };
         let switch = if topology.switch.is_empty() { 0 } else { SWITCH_MIB };
         let pages = (switch + guests) / 2;
         if pages > 0 {
@@ -131,11 +155,18 @@ mod tests {
 
     #[test]
     fn what_is_missing_comes_with_its_remedy() {
-        let bare = Machine { programs: Vec::new(), free_hugepages: 3, root: false, user_namespaces: false };
+        let bare = Machine {
+            programs: Vec::new(),
+            free_hugepages: 3,
+            root: false,
+            guest_kernel: None,
+            user_namespaces: false,
+        };
         insta::assert_snapshot!(unmet(&bare, "phy-vm-vm-phy").join("\n"));
         insta::assert_snapshot!(unmet(&bare, "kernel-bridge").join("\n"));
         let programs = PROGRAMS.iter().map(|(program, _)| (*program).to_owned()).collect();
-        let full = Machine { programs, free_hugepages: 256, root: true, user_namespaces: false };
+        let guest_kernel = Some("6.1".to_owned());
+        let full = Machine { programs, free_hugepages: 256, root: true, guest_kernel, user_namespaces: false };
         for name in topology::names() {
             assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");
         }

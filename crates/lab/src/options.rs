@@ -9,6 +9,8 @@ use crate::topology::{Application, Topology};
 const MAX_QUEUES: u32 = 16;
 /// The rings that virtio has: powers of two.
 const RINGS: std::ops::RangeInclusive<u32> = 64..=1024;
+/// Memory of a virtual machine, MiB: its image and its hugepages must fit.
+const GUEST_MIB: std::ops::RangeInclusive<u32> = 768..=65_536;
 /// Most poll-mode threads.
 const MAX_PMDS: u32 = 64;
 
@@ -34,6 +36,34 @@ pub struct LabOptions {
     pub ring: u32,
     /// Whether memory comes from hugepages.
     pub hugepages: bool,
+    /// What guests are.
+    pub guests: GuestKind,
+    /// MiB of memory of each virtual machine.
+    pub guest_mib: u32,
+}
+
+/// What guests are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuestKind {
+    /// Processes at the guest's end of vhost-user.
+    #[default]
+    Process,
+    /// Virtual machines that the CPU runs itself.
+    Kvm,
+    /// Virtual machines that QEMU emulates: their rates mean nothing and are compared with nothing.
+    Tcg,
+}
+
+impl GuestKind {
+    /// The accelerator of QEMU; `None` if guests are processes.
+    pub fn accelerator(self) -> Option<&'static str> {
+        match self {
+            Self::Process => None,
+            Self::Kvm => Some("kvm"),
+            Self::Tcg => Some("tcg"),
+        }
+    }
 }
 
 impl Default for LabOptions {
@@ -48,6 +78,8 @@ impl Default for LabOptions {
             smc: false,
             ring: 1024,
             hugepages: true,
+            guests: GuestKind::Process,
+            guest_mib: 1024,
         }
     }
 }
@@ -69,6 +101,10 @@ impl LabOptions {
         if !RINGS.contains(&self.ring) || !self.ring.is_power_of_two() {
             let (least, most) = (RINGS.start(), RINGS.end());
             return usage(format!("--ring {}: must be a power of two from {least} to {most}", self.ring));
+        }
+        if !GUEST_MIB.contains(&self.guest_mib) {
+            let (least, most) = (GUEST_MIB.start(), GUEST_MIB.end());
+            return usage(format!("--guest-memory {}: must be {least} to {most} MiB", self.guest_mib));
         }
         Ok(())
     }
@@ -97,6 +133,7 @@ mod tests {
             LabOptions { ring: 63, ..LabOptions::default() },
             LabOptions { ring: 100, ..LabOptions::default() },
             LabOptions { ring: 2048, ..LabOptions::default() },
+            LabOptions { guest_mib: 767, ..LabOptions::default() },
         ];
         let lines: Vec<String> = wrong.iter().map(|options| options.check().unwrap_err().text).collect();
         insta::assert_snapshot!(lines.join("\n"));

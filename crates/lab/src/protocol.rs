@@ -1,5 +1,7 @@
 //! What is said between a lab and its clients: one line of JSON each way, one question a connection.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,6 +22,9 @@ pub struct Spec {
     pub cpus: Vec<u32>,
     /// The path of the program itself.
     pub linerate: String,
+    /// Where the logs of its programs are kept when it ends, or does not come up.
+    #[serde(default)]
+    pub logs: Option<PathBuf>,
 }
 
 /// What a lab tells while it comes up, a line of JSON each.
@@ -56,6 +61,8 @@ pub enum Ask {
     Check,
     /// The same with the tester's ports up: what may still become right is waited for.
     CheckConnected,
+    /// The versions of its parts.
+    Versions,
     /// It is to end.
     Down,
 }
@@ -130,6 +137,8 @@ pub enum Answer {
     Counters(Counts),
     /// To [`Ask::Check`].
     Checked(Vec<Checked>),
+    /// To [`Ask::Versions`]: in words.
+    Versions(Vec<String>),
     /// To [`Ask::Down`]: it ends now. The process that holds it.
     Ending(u32),
     /// It is not a question.

@@ -36,6 +36,7 @@ pub fn render(build: &Build) -> String {
     out.push_str(HELPERS);
     for step in &build.steps {
         out.push_str(&match step {
+            Step::Write { path, text } => format!("cat >{path} <<'EOF'\n{text}\nEOF\n"),
             Step::Run(line) => format!("{}\n", in_namespace(line)),
             Step::Start(program) => start(program),
             Step::Await(question) => format!("# {}\nawait {}\n", question.what, test(question)),

@@ -7,8 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::line::CommandLine;
 
 /// One step. A lab runs it; a script prints it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Step {
+    /// A file with this text.
+    Write {
+        /// Its path.
+        path: String,
+        /// What is in it.
+        text: String,
+    },
     /// A command that must succeed.
     Run(CommandLine),
     /// A program that goes on running.
@@ -18,7 +26,7 @@ pub enum Step {
 }
 
 /// A program that goes on running.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// Its name in the lab: of its log, too.
     pub name: String,
@@ -29,7 +37,7 @@ pub struct Program {
     /// Its standard input stays open: it ends with its input.
     pub wants_input: bool,
     /// A word to write to its input for a clean end.
-    pub quits_by: Option<&'static str>,
+    pub quits_by: Option<String>,
 }
 
 /// A question, its right answer, and how long that may take.

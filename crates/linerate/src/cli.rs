@@ -11,6 +11,7 @@ pub mod groups;
 pub mod lab;
 pub mod layout;
 pub mod parsing;
+pub mod ports;
 pub mod renamed;
 pub mod replay;
 pub mod score;
@@ -67,6 +68,8 @@ pub enum Command {
     Flows(flows::FlowsArgs),
     /// Show results stored with --json again, in the layout of a document, or compare them.
     Runs(layout::RunsArgs),
+    /// List the NICs of this machine and how to use each; give them to drivers for user space, and back.
+    Ports(ports::PortsArgs),
     /// Bring up a real system under test (Open vSwitch with DPDK, guests, the kernel), verify it, measure it hop by hop, and
     /// end it without a trace.
     Lab(Box<lab::LabArgs>),

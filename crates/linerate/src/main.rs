@@ -13,6 +13,10 @@ use cli::Command;
 use failure::{Exit, Failure};
 
 fn main() -> ExitCode {
+    if guest::init::is_first_process() {
+        guest::init::run();
+        return ExitCode::FAILURE;
+    }
     if let Err(failure) = cli::renamed::check(std::env::args_os()) {
         return fail(&failure);
     }
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
         Command::Forward(args) => cmd::forward::run(&args),
         Command::Flowlog(args) => cmd::flowlog::run(&args),
         Command::Flows(args) => cmd::flows::run(&args),
+        Command::Ports(args) => cmd::ports::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
         Command::LabHold { spec } => cmd::lab::hold(&spec),
         Command::RunJob => cmd::job::run(),

@@ -8,6 +8,7 @@ use std::{
 };
 
 use dpdk_sys as sys;
+use host::Roots;
 
 use super::{
     config::{check_config, PortConfig},
@@ -242,7 +243,7 @@ fn pci(
     options: &Options,
     config: &PortConfig,
 ) -> Result<Started, DpdkError> {
-    check_pci(address)?;
+    check_pci(address, &Roots::default())?;
     check_config(text, config)?;
     let c_address = CString::new(address).unwrap_or_default();
     // SAFETY: the name is NUL-terminated.

@@ -6,6 +6,7 @@ use super::context::{await_file, Context, Part};
 use crate::{
     counters::{Place, Source},
     line::CommandLine,
+    options::LabOptions,
     step::{Program, Step},
     topology::{End, Guest},
 };
@@ -23,12 +24,12 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
     for guest in guests {
         let name = guest.name.clone();
         let cpus = context.cpus.guests.get(&guest.name).copied().into_iter().collect();
-        let ends: Vec<End> = (0..2).map(|port| End::new(&guest.name, port)).collect();
+        let ends = (0..2).map(|port| End::new(&guest.name, port).into()).collect();
         let (line, place, wants_input) = match guest.application.testpmd_mode() {
             Some(mode) => (testpmd(context, guest, mode), Place::Testpmd { program: name.clone() }, true),
             None => (linerate(context, guest), Place::Linerate { socket: control_socket(context, guest) }, false),
         };
-        let quits_by = wants_input.then_some("quit");
+        let quits_by = wants_input.then(|| "quit".to_owned());
         part.steps.push(Step::Start(Program { name, line, cpus, wants_input, quits_by }));
         part.counters.push(Source { node: guest.name.clone(), place, ends });
     }
@@ -58,6 +59,25 @@ fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
         );
         line = line.with(["--vdev".to_owned(), device]);
     }
+    forwarding(line, options, mode)
+}
+
+/// The same in a virtual machine: ports are on its PCI bus, and its CPUs are its own.
+pub(super) fn testpmd_on_pci(context: &Context<'_>, ports: &[String], mode: &str) -> CommandLine {
+    let lcores: Vec<String> = (0..=context.options.queues).map(|vcpu| format!("{vcpu}@{vcpu}")).collect();
+    let mut line = CommandLine::words("stdbuf -oL dpdk-testpmd --no-telemetry --in-memory --lcores").with([lcores.join(",")]);
+    line = line.with(["-m".to_owned(), MEMORY_MIB.to_string()]);
+    for port in ports {
+        line = line.with(["-a", port]);
+    }
+    let line = forwarding(line, context.options, mode);
+    match context.options.queues {
+        1 => line,
+        queues => line.with([format!("--nb-cores={queues}")]),
+    }
+}
+
+fn forwarding(line: CommandLine, options: &LabOptions, mode: &str) -> CommandLine {
     let (queues, ring) = (options.queues, options.ring);
     line.with(
         format!(

@@ -56,7 +56,7 @@ pub(super) fn nodes(context: &Context<'_>) -> Part {
             )));
         }
         let line = CommandLine::words(&format!("ip -n {ns} -s -j link show"));
-        let ends = (0..2).map(|port| End::new(ns, port)).collect();
+        let ends = (0..2).map(|port| End::new(ns, port).into()).collect();
         part.counters.push(Source { node: ns.clone(), place: Place::Kernel { line }, ends });
     }
     if !context.topology.kernel.is_empty() {

@@ -2,7 +2,9 @@
 
 mod context;
 mod guest;
+mod inside;
 mod kernel;
+mod machine;
 mod ovs;
 
 use failure::Failure;
@@ -70,7 +72,20 @@ impl Build {
         check_links(&topology)?;
         let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
         let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
-        let parts = [ovs::daemons(&context), guest::processes(&context), ovs::ports(&context), kernel::nodes(&context)];
+        check_guests(&topology, &options)?;
+        let guests = match options.guests.accelerator() {
+            None => guest::processes(&context),
+            Some(accelerator) => machine::start(&context, accelerator),
+        };
+        // A virtual machine boots when the switch has taken its ports, and its driver makes the rings that the switch waits for.
+        let parts = [
+            ovs::daemons(&context),
+            guests,
+            ovs::ports(&context),
+            machine::booted(&context),
+            ovs::connected(&context),
+            kernel::nodes(&context),
+        ];
         let mut all = Part::default();
         for part in parts {
             all.steps.extend(part.steps);
@@ -80,6 +95,19 @@ impl Build {
         let tester = tester(&context);
         let (dir, Part { steps, checks, counters }) = (dir.to_owned(), all);
         Ok(Self { topology, options, cpus, dir, steps, checks, counters, tester })
+    }
+}
+
+/// What a process cannot be.
+fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    let wrong = topology.guest.iter().find(|guest| guest.application.needs_a_machine());
+    match wrong.filter(|_| options.guests.accelerator().is_none()) {
+        None => Ok(()),
+        Some(guest) => Err(Failure::usage(format!(
+            "{}: {} needs a kernel of its own, which a process has not: --guests vm",
+            guest.name,
+            guest.application.name()
+        ))),
     }
 }
 

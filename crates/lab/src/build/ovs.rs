@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::context::{await_file, port_name, Context, Part};
 use crate::{
-    counters::{Place, Source},
+    counters::{Counted, Place, Source},
     line::CommandLine,
     step::{Program, Question, Step, Want},
     topology::{End, Switch},
@@ -19,6 +19,8 @@ const DATABASE: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(30);
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
 const PORTS: Duration = Duration::from_secs(10);
+/// How long the driver of an emulated guest may take to make its rings.
+const DRIVER: Duration = Duration::from_secs(60);
 
 /// MiB of hugepages for its buffers.
 const MEMORY_MIB: u32 = 256;
@@ -98,12 +100,7 @@ pub(super) fn ports(context: &Context<'_>) -> Part {
 
 fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
     let bridge = &switch.name;
-    let ends: Vec<(&End, &End)> = context
-        .topology
-        .ports_of(bridge)
-        .into_iter()
-        .filter_map(|end| Some((end, context.topology.peer(end)?)))
-        .collect();
+    let ends = ends_of(context, bridge);
     let mut add =
         vsctl(context, &format!("add-br {bridge} -- set Bridge {bridge} datapath_type=netdev fail-mode=secure"));
     for (end, peer) in &ends {
@@ -131,23 +128,37 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
     let accepted = accepted(context, bridge, &names);
     part.steps.push(Step::Await(accepted.clone()));
     part.checks.push(accepted);
-    // Guests are waited for here; the tester's ports are up only while it measures.
-    let of = |tester: bool| {
-        ends.iter().zip(&names).filter(move |((_, peer), _)| peer.is_tester() == tester).map(|(_, name)| name)
-    };
-    let (guests, phys): (Vec<_>, Vec<_>) = (of(false).collect(), of(true).collect());
-    if !guests.is_empty() {
-        let question = connected(context, bridge, &guests);
-        part.steps.push(Step::Await(question.clone()));
-        part.checks.push(question);
-    }
-    if !phys.is_empty() {
-        part.checks.push(Question { only_while_measured: true, ..connected(context, bridge, &phys) });
-    }
-    part.checks.push(Question { only_while_measured: true, ..queue_map(context, bridge, &ends) });
     let place = Place::OpenFlow { line: ofctl(context, bridge, "dump-ports") };
-    let ends = ends.iter().map(|(end, _)| (*end).clone()).collect();
+    let ends = ends.iter().map(|(end, peer)| Counted { end: (*end).clone(), name: port_name(peer) }).collect();
     part.counters.push(Source { node: bridge.clone(), place, ends });
+}
+
+/// The guests' ends are connected; the tester's are only while it measures.
+pub(super) fn connected(context: &Context<'_>) -> Part {
+    let mut part = Part::default();
+    for switch in &context.topology.switch {
+        let ends = ends_of(context, &switch.name);
+        let of = |tester: bool| -> Vec<String> {
+            ends.iter().filter(|(_, peer)| peer.is_tester() == tester).map(|(_, peer)| port_name(peer)).collect()
+        };
+        let (guests, phys) = (of(false), of(true));
+        if !guests.is_empty() {
+            let question = rings(context, &switch.name, &guests);
+            part.steps.push(Step::Await(question.clone()));
+            part.checks.push(question);
+        }
+        if !phys.is_empty() {
+            part.checks.push(Question { only_while_measured: true, ..rings(context, &switch.name, &phys) });
+        }
+        part.checks.push(Question { only_while_measured: true, ..queue_map(context, &switch.name, &ends) });
+    }
+    part
+}
+
+/// The ports of a bridge, and what each is joined to.
+fn ends_of<'a>(context: &Context<'a>, bridge: &str) -> Vec<(&'a End, &'a End)> {
+    let ends = context.topology.ports_of(bridge).into_iter();
+    ends.filter_map(|end| Some((end, context.topology.peer(end)?))).collect()
 }
 
 /// Every interface without an error, with the number that was asked for.
@@ -165,15 +176,15 @@ fn accepted(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
 }
 
 /// The vhost-user ports are connected, with the rings that were asked for.
-fn connected(context: &Context<'_>, bridge: &str, names: &[&String]) -> Question {
+fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
     let rings = context.options.queues * 2;
-    let line = vsctl(context, "--columns=name,status list Interface").with(names.iter().map(|name| name.as_str()));
-    let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+    let line = vsctl(context, "--columns=name,status list Interface").with(names.iter().cloned());
+    let listed = names.join(", ");
     Question {
         what: format!("{bridge}: {listed} connected, {rings} rings each"),
         line,
         want: Want::Times(names.len(), format!("num_of_vrings={rings},")),
-        within: PORTS,
+        within: if context.options.guests.accelerator().is_some() { DRIVER } else { PORTS },
         remedy: format!("see the logs in {}: the other side did not connect with these queues", context.dir),
         only_while_measured: false,
     }

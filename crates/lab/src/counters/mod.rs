@@ -16,18 +16,34 @@ pub use self::{
 };
 
 /// Where the counters of a node are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// The node.
     pub node: String,
     /// Where.
     pub place: Place,
     /// The ports that are counted.
-    pub ends: Vec<End>,
+    pub ends: Vec<Counted>,
+}
+
+/// A port that is counted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// The port.
+    pub end: End,
+    /// Its name in its node, where that is not its number.
+    pub name: String,
+}
+
+impl From<End> for Counted {
+    fn from(end: End) -> Self {
+        Self { end, name: String::new() }
+    }
 }
 
 /// Where counters are read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Place {
     /// `ovs-ofctl dump-ports`: read from the datapath when asked for, unlike the column `statistics` of the database, which
     /// is up to 5 s old.
@@ -42,6 +58,11 @@ pub enum Place {
     },
     /// The control socket of a `linerate forward`.
     Linerate {
+        /// Its path.
+        socket: String,
+    },
+    /// A virtual machine counts itself: the socket of its virtio-serial port.
+    Guest {
         /// Its path.
         socket: String,
     },

@@ -27,7 +27,7 @@ impl Held {
         let Spec { name, topology, options, .. } = self.spec.clone();
         let commands = self.build.steps.iter().filter_map(|step| match step {
             Step::Run(line) | Step::Start(Program { line, .. }) => Some(line.to_string()),
-            Step::Await(_) => None,
+            Step::Await(_) | Step::Write { .. } => None,
         });
         Status {
             name,

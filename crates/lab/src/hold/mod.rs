@@ -2,15 +2,18 @@
 //! happens, the kernel ends every process in them and removes what they made.
 
 mod held;
+mod observe;
+mod perform;
 mod programs;
 mod serve;
 mod setup;
 
 use std::{
+    fs,
     io::{self, Write},
     os::unix::net::UnixListener,
     path::Path,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use failure::{Exit, Failure, Stop};
@@ -18,18 +21,16 @@ use failure::{Exit, Failure, Stop};
 use crate::{
     build::Build,
     protocol::{Progress, Spec},
-    step::{Program, Question, Step},
 };
 
 pub use held::DIR;
 use held::{millis, Held};
-use programs::Programs;
+pub use observe::Observed;
+pub use perform::one_step;
+pub use programs::{Output, Programs, GUEST_SAYS};
 
 /// The socket in it, for clients inside the lab.
 pub const SOCKET: &str = "/run/lab/control.sock";
-
-/// How often a question is asked until it is answered right.
-const AGAIN: Duration = Duration::from_millis(20);
 
 /// Brings a lab up, answers on `listener` until it is told to end, and ends. Progress goes to standard output, a line of
 /// JSON each, until the lab is up.
@@ -39,6 +40,19 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// What could not be brought up. The caller ends the process, and with it everything that was started.
 pub fn run(spec: Spec, listener: UnixListener, stop: &Stop) -> Result<Exit, Failure> {
     let started = Instant::now();
+    let logs = spec.logs.clone();
+    let ended = hold(spec, listener, started, stop);
+    if let Some(to) = logs {
+        keep_logs(&to);
+    }
+    // Told last: the process that started it ends the lab then.
+    if let Err(Failure { text, exit }) = &ended {
+        tell(&Progress::Failed { text: text.clone(), exit: *exit });
+    }
+    ended
+}
+
+fn hold(spec: Spec, listener: UnixListener, started: Instant, stop: &Stop) -> Result<Exit, Failure> {
     match bring_up(spec, started, stop) {
         Ok(mut held) => {
             let inside = UnixListener::bind(SOCKET).map_err(|e| Failure::machine(format!("{SOCKET}: {e}")))?;
@@ -48,8 +62,17 @@ pub fn run(spec: Spec, listener: UnixListener, stop: &Stop) -> Result<Exit, Fail
             Ok(Exit::Passed)
         }
         Err(failure) => {
-            tell(&Progress::Failed { text: failure.text.clone(), exit: failure.exit });
             Err(failure)
+        }
+    }
+}
+
+/// Copies the logs out of the lab. What cannot be copied is gone with it.
+fn keep_logs(to: &Path) {
+    let Ok(entries) = fs::read_dir(DIR) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if let (Some(name), Some("log")) = (path.file_name(), path.extension().and_then(|end| end.to_str())) {
+            let _ = fs::create_dir_all(to).and_then(|()| fs::copy(&path, to.join(name)));
         }
     }
 }
@@ -70,55 +93,6 @@ fn bring_up(spec: Spec, started: Instant, stop: &Stop) -> Result<Held, Failure> 
     }
     let versions = setup::versions(&build);
     Ok(Held { spec, build, programs, started, up: Instant::now(), versions })
-}
-
-/// Runs a step. What it was in words, where a user wants to read it.
-fn one_step(step: &Step, programs: &mut Programs, stop: &Stop) -> Result<Option<String>, Failure> {
-    match step {
-        Step::Run(line) => {
-            let out = programs.output(line)?;
-            match out.succeeded {
-                true => Ok(None),
-                false => Err(Failure::machine(format!("{line}: {}", out.last_line()))),
-            }
-        }
-        Step::Start(Program { name, .. }) => {
-            let Step::Start(program) = step else { return Ok(None) };
-            programs.start(program)?;
-            Ok(Some(format!("{name} started")))
-        }
-        Step::Await(question) => {
-            wait_for(question, programs, stop)?;
-            Ok(Some(question.what.clone()))
-        }
-    }
-}
-
-fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result<(), Failure> {
-    let until = Instant::now() + question.within;
-    loop {
-        let out = programs.output(&question.line)?;
-        if question.want.is_met(out.succeeded, &out.printed) {
-            return Ok(());
-        }
-        if let Some(dead) = programs.dead() {
-            return Err(Failure::machine(format!("{dead} before this held: {}", question.what)));
-        }
-        if stop.requested() {
-            return Err(Failure::stopped("stopped before the lab was up"));
-        }
-        if Instant::now() >= until {
-            return Err(Failure::machine(format!(
-                "not within {} s: {}; {} answers: {}; {}",
-                question.within.as_secs(),
-                question.what,
-                question.line,
-                out.last_line(),
-                question.remedy
-            )));
-        }
-        std::thread::sleep(AGAIN);
-    }
 }
 
 /// A line for who started the lab; nobody may read it any more.

@@ -23,11 +23,17 @@ const COMMAND: Duration = Duration::from_secs(20);
 const ANSWER: Duration = Duration::from_secs(3);
 const QUIT: Duration = Duration::from_millis(700);
 
+/// The PATH of a process that has none, such as the first one of a guest.
+const BIN: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What the first process of a guest writes before a line.
+pub const GUEST_SAYS: &str = "linerate: guest: ";
+
 /// Directories of administrators' programs, which a user's PATH lacks.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
 /// The programs that a lab has started.
-pub(super) struct Programs {
+pub struct Programs {
     dir: String,
     all: Vec<Running>,
 }
@@ -42,15 +48,18 @@ struct Running {
 }
 
 /// What a command printed, and whether it succeeded.
-pub(super) struct Output {
-    pub(super) succeeded: bool,
-    pub(super) printed: String,
-    pub(super) errors: String,
+pub struct Output {
+    /// Whether it ended with 0.
+    pub succeeded: bool,
+    /// Standard output.
+    pub printed: String,
+    /// Standard error.
+    pub errors: String,
 }
 
 impl Output {
     /// The line that says most.
-    pub(super) fn last_line(&self) -> String {
+    pub fn last_line(&self) -> String {
         let text = if self.errors.trim().is_empty() { &self.printed } else { &self.errors };
         let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
         line.trim().chars().take(300).collect()
@@ -58,7 +67,8 @@ impl Output {
 }
 
 impl Programs {
-    pub(super) fn new(dir: &str) -> Self {
+    /// No programs yet; logs go to this directory.
+    pub fn new(dir: &str) -> Self {
         Self { dir: dir.to_owned(), all: Vec::new() }
     }
 
@@ -71,7 +81,7 @@ impl Programs {
         {
             command.env(name, &self.dir);
         }
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = std::env::var("PATH").unwrap_or_else(|_| BIN.to_owned());
         command.env("PATH", format!("{path}:{SBIN}")).env("LC_ALL", "C");
         Ok(command)
     }
@@ -81,7 +91,7 @@ impl Programs {
     /// # Errors
     ///
     /// (machine) when it is not there, or does not end.
-    pub(super) fn output(&self, line: &CommandLine) -> Result<Output, Failure> {
+    pub fn output(&self, line: &CommandLine) -> Result<Output, Failure> {
         let mut command = self.command(line)?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|e| missing(line, &e))?;
@@ -118,8 +128,8 @@ impl Programs {
     /// # Errors
     ///
     /// (machine) when it is not there.
-    pub(super) fn start(&mut self, program: &Program) -> Result<(), Failure> {
-        let log = PathBuf::from(format!("{}/{}.log", self.dir, program.name));
+    pub fn start(&mut self, program: &Program) -> Result<(), Failure> {
+        let log = PathBuf::from(self.log_of(&program.name));
         let fail = |e: std::io::Error| Failure::machine(format!("{}: {e}", log.display()));
         let out = File::create(&log).map_err(fail)?;
         let errors = out.try_clone().map_err(fail)?;
@@ -133,7 +143,7 @@ impl Programs {
     }
 
     /// The first program that has ended, in words.
-    pub(super) fn dead(&mut self) -> Option<String> {
+    pub fn dead(&mut self) -> Option<String> {
         self.all.iter_mut().find_map(|running| {
             running.look();
             let how = running.ended.as_ref()?;
@@ -141,20 +151,25 @@ impl Programs {
         })
     }
 
+    /// Where a program's output goes.
+    pub fn log_of(&self, name: &str) -> String {
+        format!("{}/{name}.log", self.dir)
+    }
+
     /// How each program is.
-    pub(super) fn status(&mut self) -> Vec<ProgramStatus> {
+    pub fn status(&mut self) -> Vec<ProgramStatus> {
         self.all.iter_mut().map(Running::status).collect()
     }
 
     /// Writes a line to the input of dpdk-testpmd and returns what it printed.
-    pub(super) fn ask(&mut self, name: &str, line: &str) -> Option<String> {
+    pub fn ask(&mut self, name: &str, line: &str) -> Option<String> {
         self.all.iter_mut().find(|running| running.program.name == name)?.ask(line)
     }
 
     /// Tells the programs to end, and gives them a moment: what is left ends with the lab.
-    pub(super) fn quit(&mut self) {
+    pub fn quit(&mut self) {
         for running in &mut self.all {
-            if let (Some(word), Some(input)) = (running.program.quits_by, &mut running.input) {
+            if let (Some(word), Some(input)) = (&running.program.quits_by, &mut running.input) {
                 let _ = writeln!(input, "{word}").and_then(|()| input.flush());
             }
         }
@@ -187,8 +202,10 @@ impl Running {
     /// The last line of its log.
     fn last_words(&self) -> String {
         let text = tail(&self.log, 0);
-        let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing");
-        line.trim().chars().take(300).collect()
+        let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+        // A guest's kernel has the last word on its console, but not the one that says why.
+        let of_guest = lines.clone().find(|line| line.contains(GUEST_SAYS));
+        of_guest.or_else(|| lines.next()).unwrap_or("it printed nothing").chars().take(300).collect()
     }
 
     fn ask(&mut self, line: &str) -> Option<String> {

@@ -1,14 +1,20 @@
 //! What a lab's holder does before anything is started, and what it knows of itself.
 
-use std::{fs, os::unix::fs::DirBuilderExt, path::Path, process::Command};
+use std::{fs, os::unix::fs::DirBuilderExt, path::Path, process::Command, time::Duration};
 
 use failure::Failure;
 use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
 
 use crate::{
     build::{Build, VSWITCHD},
+    counters::Place,
+    protocol::{Answer, Ask},
     topology::Application,
+    vm,
 };
+
+/// How long a guest may take to say its versions.
+const GUEST: Duration = Duration::from_secs(10);
 
 /// Directories that get a file system of their own: sockets and run-time files of everything that runs in a lab are there.
 const PRIVATE: [&str; 2] = ["/run", "/dev/shm"];
@@ -48,11 +54,21 @@ pub(super) fn versions(build: &Build) -> Vec<String> {
         ask(VSWITCHD, "--version", 2);
     }
     let testpmd = |application: Application| application.testpmd_mode().is_some();
-    if build.topology.guest.iter().any(|guest| testpmd(guest.application)) {
+    let processes = build.options.guests.accelerator().is_none();
+    if processes && build.topology.guest.iter().any(|guest| testpmd(guest.application)) {
         ask("dpdk-testpmd", "--version", 1);
     }
     if !build.topology.kernel.is_empty() {
         ask("uname", "-sr", 1);
+    }
+    if build.options.guests.accelerator().is_some() && !build.topology.guest.is_empty() {
+        ask("qemu-system-x86_64", "--version", 1);
+    }
+    for source in &build.counters {
+        let Place::Guest { socket } = &source.place else { continue };
+        if let Ok(Answer::Versions(all)) = vm::ask(Path::new(socket), &Ask::Versions, GUEST) {
+            versions.extend(all);
+        }
     }
     versions
 }

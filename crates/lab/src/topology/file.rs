@@ -76,11 +76,23 @@ pub enum Application {
     L2,
     /// `linerate forward l2:macswap`.
     L2Macswap,
+    /// The bridge of the guest's kernel: virtual machines only.
+    KernelBridge,
+    /// Open vSwitch in the guest's kernel, without DPDK: virtual machines only.
+    OvsKernel,
 }
 
 impl Application {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::TestpmdMac, Self::TestpmdIo, Self::TestpmdMacswap, Self::L2, Self::L2Macswap];
+    pub const ALL: [Self; 7] = [
+        Self::TestpmdMac,
+        Self::TestpmdIo,
+        Self::TestpmdMacswap,
+        Self::L2,
+        Self::L2Macswap,
+        Self::KernelBridge,
+        Self::OvsKernel,
+    ];
 
     /// As topologies and flags write it.
     pub fn name(self) -> &'static str {
@@ -90,6 +102,8 @@ impl Application {
             Self::TestpmdMacswap => "testpmd-macswap",
             Self::L2 => "l2",
             Self::L2Macswap => "l2-macswap",
+            Self::KernelBridge => "kernel-bridge",
+            Self::OvsKernel => "ovs-kernel",
         }
     }
 
@@ -104,14 +118,19 @@ impl Application {
             Self::TestpmdMac => Some("mac"),
             Self::TestpmdIo => Some("io"),
             Self::TestpmdMacswap => Some("macswap"),
-            Self::L2 | Self::L2Macswap => None,
+            Self::L2 | Self::L2Macswap | Self::KernelBridge | Self::OvsKernel => None,
         }
+    }
+
+    /// Whether it is a kernel that forwards: a process has none of its own.
+    pub fn needs_a_machine(self) -> bool {
+        matches!(self, Self::KernelBridge | Self::OvsKernel)
     }
 
     /// The function of `linerate forward`; `None` if dpdk-testpmd forwards.
     pub fn linerate_function(self) -> Option<&'static str> {
         match self {
-            Self::TestpmdMac | Self::TestpmdIo | Self::TestpmdMacswap => None,
+            Self::TestpmdMac | Self::TestpmdIo | Self::TestpmdMacswap | Self::KernelBridge | Self::OvsKernel => None,
             Self::L2 => Some("l2"),
             Self::L2Macswap => Some("l2:macswap"),
         }

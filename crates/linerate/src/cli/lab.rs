@@ -4,7 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use failure::Failure;
-use lab::{topology::Application, LabOptions};
+use lab::{
+    options::GuestKind,
+    topology::{Application, Topology},
+    LabOptions,
+};
+
+use crate::cmd::lab::guests;
 
 /// `linerate lab`
 #[derive(Debug, Args)]
@@ -34,6 +40,60 @@ pub enum LabCommand {
     Down(DownArgs),
     /// Bring a topology up, run `linerate bench` with the flags that follow, and end it.
     Run(RunArgs),
+    /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
+    #[command(subcommand)]
+    Guest(GuestCommand),
+}
+
+/// `linerate lab guest`
+#[derive(Debug, Subcommand)]
+pub enum GuestCommand {
+    /// Make the image that a guest boots: this program, what the guest's programs need of this machine, and modules of its
+    /// kernel.
+    Image {
+        /// What the guest is told, as JSON.
+        #[arg(long, value_name = "FILE")]
+        spec: PathBuf,
+        /// Where the image goes.
+        #[arg(long, value_name = "FILE")]
+        initrd: PathBuf,
+        /// Where a link to its kernel goes.
+        #[arg(long, value_name = "FILE")]
+        kernel: PathBuf,
+    },
+    /// Ask a guest whether it is up.
+    Check {
+        /// The socket of its virtio-serial port.
+        socket: PathBuf,
+    },
+    /// Let each virtual CPU run on one CPU only.
+    Pin {
+        /// The socket of its QEMU (QMP).
+        socket: PathBuf,
+        /// Virtual CPU and CPU, such as 1:3.
+        #[arg(value_name = "VCPU:CPU", required = true)]
+        pins: Vec<String>,
+    },
+    /// Print the CPUs on which each virtual CPU may run.
+    Vcpus {
+        /// The socket of its QEMU (QMP).
+        socket: PathBuf,
+    },
+}
+
+/// What guests are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum GuestsArg {
+    /// Virtual machines where KVM runs them, else processes.
+    Auto,
+    /// Processes at the guest's end of vhost-user.
+    Process,
+    /// Virtual machines: by KVM where it runs them, else emulated.
+    Vm,
+    /// Virtual machines by KVM.
+    Kvm,
+    /// Emulated virtual machines: their rates mean nothing.
+    Tcg,
 }
 
 /// A topology and its variables.
@@ -54,8 +114,15 @@ pub struct TopologyArgs {
     /// CPU of the tester. Default: the last one allowed.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub tester_cpu: Option<u32>,
+    /// What guests are. auto: virtual machines where KVM runs them, or where the application needs a kernel of its own; else
+    /// processes.
+    #[arg(long, value_name = "KIND", value_enum, default_value = "auto")]
+    pub guests: GuestsArg,
+    /// Memory of each virtual machine, MiB.
+    #[arg(long, value_name = "MIB", allow_hyphen_values = true, default_value = "1024")]
+    pub guest_memory: u32,
     /// What every guest runs, in place of what the topology says: testpmd-mac, testpmd-io, testpmd-macswap, l2 or l2-macswap
-    /// (linerate forward).
+    /// (linerate forward), kernel-bridge or ovs-kernel (virtual machines only).
     #[arg(long, value_name = "APPLICATION", value_parser = application)]
     pub application: Option<Application>,
     /// Switch off the exact-match cache of Open vSwitch.
@@ -80,10 +147,12 @@ fn application(text: &str) -> Result<Application, String> {
 impl TopologyArgs {
     /// The variables.
     ///
+    /// `topology` and the machine decide what guests are, where the user leaves it open.
+    ///
     /// # Errors
     ///
-    /// (usage) for a value that is not legal.
-    pub fn options(&self) -> Result<LabOptions, Failure> {
+    /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
+    pub fn options(&self, topology: &Topology) -> Result<LabOptions, Failure> {
         let options = LabOptions {
             queues: self.queues,
             pmds: self.pmds,
@@ -94,9 +163,12 @@ impl TopologyArgs {
             smc: self.smc,
             ring: self.ring,
             hugepages: !self.no_huge,
+            guests: GuestKind::Process,
+            guest_mib: self.guest_memory,
         };
         options.check()?;
-        Ok(options)
+        let guests = guests::kind(self.guests, &options.applied_to(topology.clone()))?;
+        Ok(LabOptions { guests, ..options })
     }
 }
 
@@ -124,6 +196,9 @@ pub struct UpArgs {
     /// The lab's name. Default: the topology's.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
+    /// Keep the logs of its programs in this directory when it ends or does not come up. Else they are gone with it.
+    #[arg(long, value_name = "DIR")]
+    pub logs: Option<PathBuf>,
 }
 
 /// The lab that is meant.

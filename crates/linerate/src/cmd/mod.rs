@@ -11,6 +11,7 @@ pub mod lab;
 mod live;
 pub mod output;
 pub mod plan;
+pub mod ports;
 pub mod progress;
 pub mod replay;
 pub mod runs;

@@ -1,5 +1,7 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
+mod guest;
+pub mod guests;
 mod join;
 mod start;
 
@@ -38,6 +40,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Counters(args) => counters(args)?,
         LabCommand::Down(args) => down(args)?,
         LabCommand::Run(args) => return whole_run(args),
+        LabCommand::Guest(command) => return guest::run(command),
     }
     Ok(Exit::Passed)
 }
@@ -53,7 +56,7 @@ pub fn hold(spec: &str) -> Result<Exit, Failure> {
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let topology = topology::load(&args.topology.topology)?;
-    let options = args.topology.options()?;
+    let options = args.topology.options(&topology)?;
     if args.toml {
         let text = toml::to_string_pretty(&options.applied_to(topology)).map_err(Failure::failed)?;
         out::print(&text);
@@ -73,9 +76,10 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
 fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
-    let options = args.topology.options()?;
+    let options = args.topology.options(&topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
-    spec_of(name, topology, options)
+    let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
+    Ok(Spec { logs, ..spec_of(name, topology, options)? })
 }
 
 fn up_line(status: &lab::protocol::Status) -> String {

@@ -32,7 +32,7 @@ pub fn spec_of(name: String, topology: topology::Topology, options: lab::LabOpti
     if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }
-    Ok(Spec { name, topology, options, cpus, linerate })
+    Ok(Spec { name, topology, options, cpus, linerate, logs: None })
 }
 
 /// Starts a lab and waits until it is up; each step is a line on a terminal.

@@ -1,0 +1,75 @@
+//! What a kernel leaves to its first process.
+
+use std::{ffi::CStr, fs, os::unix::fs::PermissionsExt, process::Command};
+
+use failure::Failure;
+use lab::vm::GuestSpec;
+use nix::kmod::{finit_module, ModuleInitFlags};
+use rustix::{io::Errno, mount::{mount, MountFlags}};
+
+use crate::image::MODULES;
+
+/// File systems that programs expect: what, where, and how.
+const FILE_SYSTEMS: [(&str, &str, &CStr); 7] = [
+    ("proc", "/proc", c""),
+    ("sysfs", "/sys", c""),
+    ("devtmpfs", "/dev", c""),
+    ("tmpfs", "/run", c"mode=0755"),
+    ("tmpfs", "/tmp", c"mode=1777"),
+    ("tmpfs", "/dev/shm", c"mode=1777"),
+    ("hugetlbfs", "/dev/hugepages", c"pagesize=2M"),
+];
+
+/// Mounts them.
+///
+/// # Errors
+///
+/// What the kernel refuses; only hugepages may be missing.
+pub(super) fn file_systems() -> Result<(), Failure> {
+    // The kernel leaves it open to all; DPDK loads no driver then.
+    fs::set_permissions("/", fs::Permissions::from_mode(0o755)).map_err(|e| Failure::failed(format!("/: {e}")))?;
+    for (kind, place, options) in FILE_SYSTEMS {
+        let _ = fs::create_dir_all(place);
+        match mount(kind, place, kind, MountFlags::empty(), Some(options)) {
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(_) if kind == "hugetlbfs" => {}
+            Err(e) => return Err(Failure::failed(format!("{place}: {kind}: {e}"))),
+        }
+    }
+    Ok(())
+}
+
+/// Loads the modules of the image in their order.
+///
+/// # Errors
+///
+/// A module that the kernel refuses.
+pub(super) fn modules() -> Result<(), Failure> {
+    let Ok(entries) = fs::read_dir(MODULES) else { return Ok(()) };
+    let mut files: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    for path in files {
+        let fail = |e: String| Failure::failed(format!("module {}: {e}", path.display()));
+        let file = fs::File::open(&path).map_err(|e| fail(e.to_string()))?;
+        match finit_module(&file, c"", ModuleInitFlags::empty()) {
+            Ok(()) | Err(nix::errno::Errno::EEXIST) => {}
+            Err(e) => return Err(fail(e.to_string())),
+        }
+    }
+    Ok(())
+}
+
+/// The guest's kernel, and the versions of its programs as they say them.
+pub(super) fn versions(spec: &GuestSpec) -> Vec<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut versions = vec![format!("{}: Linux {}", spec.name, release.trim())];
+    for (program, argument) in [("dpdk-testpmd", "--version"), ("ovs-vsctl", "--version")] {
+        if !spec.programs.iter().any(|name| name == program) {
+            continue;
+        }
+        let Ok(out) = Command::new(program).arg(argument).output() else { continue };
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        versions.extend(text.lines().find(|line| !line.trim().is_empty()).map(|line| format!("{}: {line}", spec.name)));
+    }
+    versions
+}

@@ -1,0 +1,123 @@
+//! Counters of ports, and answers to the questions about a lab, or about a guest from inside it.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use control::{Client, Request};
+
+use super::programs::Programs;
+use crate::{
+    counters::{self, Counts, Place, Source},
+    protocol::{Answer, Ask, Checked},
+    step::{Question, Want},
+    vm,
+};
+
+/// Most further readings of counters that still move.
+const READINGS: usize = 8;
+/// Time between two of them: in it every polling thread has had its turn, also where several share a CPU.
+const TURN: Duration = Duration::from_millis(2);
+const TURN_SHARED: Duration = Duration::from_millis(30);
+
+/// How long a guest may take to count.
+const GUEST: Duration = Duration::from_secs(5);
+
+/// What is counted and checked.
+pub struct Observed<'a> {
+    /// The programs that run.
+    pub programs: &'a mut Programs,
+    /// Where counters are.
+    pub counters: &'a [Source],
+    /// What is to hold.
+    pub checks: &'a [Question],
+    /// Whether polling threads share CPUs.
+    pub shared: bool,
+}
+
+impl Observed<'_> {
+    /// The counters of all ports, as of one moment: nodes are read one after the other, so frames that are still on the way
+    /// would be counted at one and not yet at the other. Read until two readings agree; traffic that goes on ends the tries.
+    pub fn counters(&mut self) -> Counts {
+        let turn = if self.shared { TURN_SHARED } else { TURN };
+        let mut counts = self.read_once();
+        for _ in 0..READINGS {
+            std::thread::sleep(turn);
+            let again = self.read_once();
+            if again == counts {
+                break;
+            }
+            counts = again;
+        }
+        counts
+    }
+
+    /// The counters of all ports. A port whose counters cannot be read has none.
+    fn read_once(&mut self) -> Counts {
+        let mut all = Counts::new();
+        for source in self.counters {
+            let read = match &source.place {
+                Place::OpenFlow { line } => self.programs.output(line).ok().map(|out| counters::openflow(&out.printed)),
+                Place::Kernel { line } => self.programs.output(line).ok().map(|out| counters::kernel(&out.printed)),
+                Place::Testpmd { program } => {
+                    self.programs.ask(program, "show port stats all").map(|text| counters::testpmd(&text))
+                }
+                Place::Linerate { socket } => ask_linerate(Path::new(socket)).map(|answer| counters::linerate(&answer)),
+                Place::Guest { socket } => match vm::ask(Path::new(socket), &Ask::Counters, GUEST) {
+                    Ok(Answer::Counters(counts)) => {
+                        all.extend(counts);
+                        continue;
+                    }
+                    _ => None,
+                },
+            };
+            let read = read.unwrap_or_default();
+            for counted in &source.ends {
+                // A switch may list a port by its name.
+                let found = read.get(&counted.end.port.to_string()).or_else(|| read.get(&counted.name));
+                all.insert(counted.end.to_string(), found.copied().unwrap_or_default());
+            }
+        }
+        all
+    }
+
+    /// The answers to all questions; those that may still become right are waited for if `wait`.
+    pub fn check(&mut self, wait: bool) -> Vec<Checked> {
+        let mut all: Vec<Checked> = Vec::new();
+        for question in self.checks {
+            let patience = if wait { question.within } else { Duration::ZERO };
+            let until = Instant::now() + patience;
+            let out = loop {
+                let out = self.programs.output(&question.line);
+                let met = out.as_ref().is_ok_and(|out| question.want.is_met(out.succeeded, &out.printed));
+                if met || Instant::now() > until {
+                    break out;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            };
+            let (met, printed) = match out {
+                Ok(out) => (question.want.is_met(out.succeeded, &out.printed), out.printed + &out.errors),
+                Err(e) => (false, e.text),
+            };
+            let command = question.line.to_string();
+            let Question { what, want, remedy, only_while_measured, .. } = question.clone();
+            all.push(Checked { what, command, want, met, printed, remedy, only_while_measured });
+        }
+        for program in self.programs.status() {
+            let what = format!("{} runs", program.name);
+            let printed = program.ended.clone().unwrap_or_default();
+            let (met, want) = (program.ended.is_none(), Want::Success);
+            let remedy = format!("see {}", self.programs.log_of(&program.name));
+            let only_while_measured = false;
+            all.push(Checked { what, command: String::new(), want, met, printed, remedy, only_while_measured });
+        }
+        all
+    }
+}
+
+/// The table `ports` of a `linerate forward`; `None` if it does not answer.
+fn ask_linerate(socket: &Path) -> Option<serde_json::Value> {
+    let ports = Request::Show { what: "ports".to_owned(), json: true, limit: None, interval_s: None };
+    Client::connect("forward", None, Some(socket)).ok()?.ask(&ports, &[]).ok()
+}

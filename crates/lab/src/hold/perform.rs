@@ -1,0 +1,71 @@
+//! Carrying out steps.
+
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
+
+use failure::{Failure, Stop};
+
+use super::programs::Programs;
+use crate::step::{Program, Question, Step};
+
+/// How often a question is asked until it is answered right.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Runs a step. What it was in words, where a user wants to read it.
+///
+/// # Errors
+///
+/// What could not be done, in one line, with what mends it.
+pub fn one_step(step: &Step, programs: &mut Programs, stop: &Stop) -> Result<Option<String>, Failure> {
+    match step {
+        Step::Write { path, text } => {
+            fs::write(path, text).map_err(|e| Failure::machine(format!("{path}: {e}")))?;
+            Ok(None)
+        }
+        Step::Run(line) => {
+            let out = programs.output(line)?;
+            match out.succeeded {
+                true => Ok(None),
+                false => Err(Failure::machine(format!("{line}: {}", out.last_line()))),
+            }
+        }
+        Step::Start(Program { name, .. }) => {
+            let Step::Start(program) = step else { return Ok(None) };
+            programs.start(program)?;
+            Ok(Some(format!("{name} started")))
+        }
+        Step::Await(question) => {
+            wait_for(question, programs, stop)?;
+            Ok(Some(question.what.clone()))
+        }
+    }
+}
+
+fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result<(), Failure> {
+    let until = Instant::now() + question.within;
+    loop {
+        let out = programs.output(&question.line)?;
+        if question.want.is_met(out.succeeded, &out.printed) {
+            return Ok(());
+        }
+        if let Some(dead) = programs.dead() {
+            return Err(Failure::machine(format!("{dead} before this held: {}", question.what)));
+        }
+        if stop.requested() {
+            return Err(Failure::stopped("stopped before the lab was up"));
+        }
+        if Instant::now() >= until {
+            return Err(Failure::machine(format!(
+                "not within {} s: {}; {} answers: {}; {}",
+                question.within.as_secs(),
+                question.what,
+                question.line,
+                out.last_line(),
+                question.remedy
+            )));
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
