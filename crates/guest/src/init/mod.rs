@@ -56,6 +56,7 @@ fn guest() -> Result<(), Failure> {
     let text = fs::read(SPEC).map_err(|e| Failure::failed(format!("{SPEC}: {e}")))?;
     let spec: GuestSpec = serde_json::from_slice(&text).map_err(|e| Failure::failed(format!("{SPEC}: {e}")))?;
     start::modules()?;
+    start::all_cpus();
     fs::create_dir_all(DIR).map_err(|e| Failure::failed(format!("{DIR}: {e}")))?;
     let mut port = Port::open()?;
     let mut programs = Programs::new(DIR);

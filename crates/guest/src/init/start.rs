@@ -5,7 +5,11 @@ use std::{ffi::CStr, fs, os::unix::fs::PermissionsExt, process::Command};
 use failure::Failure;
 use lab::vm::GuestSpec;
 use nix::kmod::{finit_module, ModuleInitFlags};
-use rustix::{io::Errno, mount::{mount, MountFlags}};
+use rustix::{
+    io::Errno,
+    mount::{mount, MountFlags},
+    thread::{sched_setaffinity, CpuSet},
+};
 
 use crate::image::MODULES;
 
@@ -37,6 +41,14 @@ pub(super) fn file_systems() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Lets this process and all that it starts run on every CPU: those kept from the scheduler (`isolcpus`) are for the
+/// programs that poll, and a program takes only CPUs that it may run on.
+pub(super) fn all_cpus() {
+    let mut set = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
+    let _ = sched_setaffinity(None, &set);
 }
 
 /// Loads the modules of the image in their order.
