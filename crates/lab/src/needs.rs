@@ -87,7 +87,9 @@ impl Machine {
         if testpmd > 0 {
             programs.push("dpdk-testpmd");
         }
-        let machines = options.guests.accelerator().filter(|_| !topology.guest.is_empty());
+        let guests = options.guests.accelerator().filter(|_| !topology.guest.is_empty());
+        let kernels = options.kernels.accelerator().filter(|_| !topology.kernel.is_empty());
+        let machines = guests.or(kernels);
         if machines.is_some() {
             programs.push(QEMU);
         }
@@ -123,7 +125,7 @@ impl Machine {
             });
         }
         // Open vSwitch takes nothing but hugepages.
-        let guests = match machines {
+        let guests = match guests {
             _ if !options.hugepages => 0,
             None => testpmd * TESTPMD_MIB + own * LINERATE_MIB,
             Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),

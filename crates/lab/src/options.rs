@@ -38,6 +38,8 @@ pub struct LabOptions {
     pub hugepages: bool,
     /// What guests are.
     pub guests: GuestKind,
+    /// Where kernels between two ports are: on this machine, or in a virtual machine of their own.
+    pub kernels: GuestKind,
     /// MiB of memory of each virtual machine.
     pub guest_mib: u32,
 }
@@ -79,6 +81,7 @@ impl Default for LabOptions {
             ring: 1024,
             hugepages: true,
             guests: GuestKind::Process,
+            kernels: GuestKind::Process,
             guest_mib: 1024,
         }
     }

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    build::TesterSide, counters::Counts, cpus::CpuLayout, options::LabOptions, step::Want, topology::Topology,
+    build::TesterSide, counters::Counts, cpus::CpuLayout, line::CommandLine, options::LabOptions, step::Want,
+    topology::Topology,
 };
 
 /// What a lab is started with.
@@ -63,6 +64,13 @@ pub enum Ask {
     CheckConnected,
     /// The versions of its parts.
     Versions,
+    /// Run this command at a node: in a guest, in a kernel's namespace, else among the lab's own programs.
+    Run {
+        /// The node.
+        node: String,
+        /// The command.
+        line: CommandLine,
+    },
     /// It is to end.
     Down,
 }
@@ -139,6 +147,15 @@ pub enum Answer {
     Checked(Vec<Checked>),
     /// To [`Ask::Versions`]: in words.
     Versions(Vec<String>),
+    /// To [`Ask::Run`].
+    Ran {
+        /// Whether it ended with 0.
+        succeeded: bool,
+        /// Standard output.
+        printed: String,
+        /// Standard error.
+        errors: String,
+    },
     /// To [`Ask::Down`]: it ends now. The process that holds it.
     Ending(u32),
     /// It is not a question.

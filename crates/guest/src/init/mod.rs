@@ -80,6 +80,7 @@ fn guest() -> Result<(), Failure> {
             Ask::CheckConnected => Answer::Checked(observed.check(true)),
             Ask::Versions => Answer::Versions(start::versions(&spec)),
             Ask::Down => Answer::Ending(std::process::id()),
+            Ask::Run { ref line, .. } => observed.run(line),
             Ask::Status => Answer::Refused("a guest has no status of a lab".to_owned()),
         };
         let mut text = serde_json::to_vec(&Answered { id, answer }).map_err(Failure::failed)?;

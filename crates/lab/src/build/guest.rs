@@ -20,6 +20,9 @@ const MEMORY_MIB: u32 = 128;
 /// All guests. Each serves the socket of its first port, and that of its second when the switch has taken the first.
 pub(super) fn processes(context: &Context<'_>) -> Part {
     let mut part = Part::default();
+    if context.options.guests.accelerator().is_some() {
+        return part;
+    }
     let guests = &context.topology.guest;
     for guest in guests {
         let name = guest.name.clone();

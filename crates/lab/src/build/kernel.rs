@@ -9,7 +9,10 @@
 
 use std::time::Duration;
 
-use super::context::{run, Context, Part};
+use super::{
+    context::{run, Context, Part},
+    role,
+};
 use crate::{
     counters::{Place, Source},
     line::CommandLine,
@@ -33,7 +36,7 @@ fn tester_mac(port: u32) -> String {
     format!("02:4c:52:00:00:0{port}")
 }
 
-fn node_mac(port: u32) -> String {
+pub(super) fn node_mac(port: u32) -> String {
     format!("02:4c:52:00:01:0{port}")
 }
 
@@ -43,21 +46,34 @@ pub(super) fn next_mac(topology: &Topology, end: &End) -> Option<String> {
     router.then(|| node_mac(end.port))
 }
 
-/// All kernel nodes.
+/// The tester's ports behind the two ports of a node, with their addresses.
+pub(super) fn testers(topology: &Topology, node: &Kernel) -> Vec<(u32, String)> {
+    let of = |port| topology.peer(&End::new(&node.name, port)).map_or(port, |end| end.port);
+    [0, 1].map(of).map(|port| (port, tester_mac(port))).into()
+}
+
+/// The interfaces of kernels in virtual machines: QEMU joins the other ends.
+pub(super) fn taps(context: &Context<'_>) -> Part {
+    let mut part = Part::default();
+    if context.options.kernels.accelerator().is_none() || context.topology.kernel.is_empty() {
+        return part;
+    }
+    part.steps.push(run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"));
+    for port in 0..2 {
+        let (name, mac) = (tester_interface(port), tester_mac(port));
+        part.steps.push(run(&format!("ip tuntap add {name} mode tap")));
+        part.steps.push(run(&format!("ip link set {name} address {mac} up")));
+    }
+    part
+}
+
+/// All kernel nodes on this machine, and what the tester waits for.
 pub(super) fn nodes(context: &Context<'_>) -> Part {
     let mut part = Part::default();
-    for node in &context.topology.kernel {
-        part.steps.extend(steps(context.topology, node));
-        let ns = &node.name;
-        for port in 0..2 {
-            part.steps.push(Step::Await(carrier(
-                &format!("ip -n {ns} link show dev d{port}"),
-                &format!("{ns}: carrier of d{port}"),
-            )));
+    if context.options.kernels.accelerator().is_none() {
+        for node in &context.topology.kernel {
+            on_this_machine(context, node, &mut part);
         }
-        let line = CommandLine::words(&format!("ip -n {ns} -s -j link show"));
-        let ends = (0..2).map(|port| End::new(ns, port).into()).collect();
-        part.counters.push(Source { node: ns.clone(), place: Place::Kernel { line }, ends });
     }
     if !context.topology.kernel.is_empty() {
         for port in 0..2 {
@@ -71,45 +87,36 @@ pub(super) fn nodes(context: &Context<'_>) -> Part {
     part
 }
 
-fn steps(topology: &Topology, node: &Kernel) -> Vec<Step> {
-    let ns = &node.name;
-    let mut steps = vec![run(&format!("ip netns add {ns}"))];
-    steps.push(inside(ns, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"));
-    steps.push(run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1"));
+fn on_this_machine(context: &Context<'_>, node: &Kernel, part: &mut Part) {
+    let (topology, ns) = (context.topology, &node.name);
+    let place = role::Place::Namespace { name: ns, dir: context.dir };
+    let no_ipv6 = "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1";
+    if node.role == KernelRole::Ovs {
+        part.steps.push(run("modprobe openvswitch"));
+    }
+    part.steps.extend([run(&format!("ip netns add {ns}")), Step::Run(place.exec(no_ipv6)), run(no_ipv6)]);
+    let testers = testers(topology, node);
+    for (port, (tester, mac)) in testers.iter().enumerate() {
+        let (name, own) = (tester_interface(*tester), node_mac(u32::try_from(port).unwrap_or(0)));
+        let veth = format!("ip link add {name} address {mac} type veth peer name d{port} address {own} netns {ns}");
+        part.steps.extend([
+            run(&veth),
+            run(&format!("ethtool -K {name} {OFFLOADS}")),
+            Step::Run(place.exec(&format!("ethtool -K d{port} {OFFLOADS}"))),
+            run(&format!("ip link set {name} up")),
+            Step::Run(place.ip(&format!("link set d{port} up"))),
+        ]);
+    }
+    part.steps.extend(role::steps(&place, node.role, &testers));
     for port in 0..2 {
-        let Some(tester) = topology.peer(&End::new(ns, port)).map(|end| end.port) else { continue };
-        let (name, mac, own) = (tester_interface(tester), tester_mac(tester), node_mac(port));
-        steps.push(run(&format!(
-            "ip link add {name} address {mac} type veth peer name d{port} address {own} netns {ns}"
-        )));
-        steps.push(run(&format!("ethtool -K {name} {OFFLOADS}")));
-        steps.push(inside(ns, &format!("ethtool -K d{port} {OFFLOADS}")));
-        steps.push(run(&format!("ip link set {name} up")));
-        steps.push(run(&format!("ip -n {ns} link set d{port} up")));
+        let line = place.ip(&format!("link show dev d{port}")).to_string();
+        part.steps.push(Step::Await(carrier(&line, &format!("{ns}: carrier of d{port}"))));
     }
-    match node.role {
-        KernelRole::Bridge => {
-            let text = "link add br0 type bridge stp_state 0 mcast_snooping 0;link set d0 master br0;link set d1 master br0;link set br0 up";
-            steps.extend(text.split(';').map(|line| run(&format!("ip -n {ns} {line}"))));
-        }
-        KernelRole::Router => {
-            steps.push(inside(
-                ns,
-                "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.send_redirects=0 \
-                 net.ipv4.conf.d0.rp_filter=0 net.ipv4.conf.d1.rp_filter=0 net.ipv4.conf.d0.send_redirects=0 \
-                 net.ipv4.conf.d1.send_redirects=0",
-            ));
-            for port in 0..2 {
-                let tester = topology.peer(&End::new(ns, port)).map_or(port, |end| end.port);
-                let (mac, net) = (tester_mac(tester), 18 + tester);
-                steps.push(run(&format!("ip -n {ns} addr add 10.255.{port}.1/30 dev d{port}")));
-                steps
-                    .push(run(&format!("ip -n {ns} neigh add 10.255.{port}.2 lladdr {mac} dev d{port} nud permanent")));
-                steps.push(run(&format!("ip -n {ns} route add 198.{net}.0.0/16 via 10.255.{port}.2")));
-            }
-        }
-    }
-    steps
+    let checks = role::checks(&place, node.role);
+    part.steps.extend(checks.iter().cloned().map(Step::Await));
+    part.checks.extend(checks);
+    let ends = (0..2).map(|port| End::new(ns, port).into()).collect();
+    part.counters.push(Source { node: ns.clone(), place: Place::Kernel { line: place.ip("-s -j link show") }, ends });
 }
 
 fn carrier(line: &str, what: &str) -> Question {
@@ -121,8 +128,4 @@ fn carrier(line: &str, what: &str) -> Question {
         remedy: "the kernel did not report the link of a veth pair as up".to_owned(),
         only_while_measured: false,
     }
-}
-
-fn inside(ns: &str, line: &str) -> Step {
-    run(&format!("ip netns exec {ns} {line}"))
 }

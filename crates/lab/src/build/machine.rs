@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::{
     context::{await_file, Context, Part},
-    inside,
+    inside, kernel,
 };
 use crate::{
     counters::{Place, Source},
     line::CommandLine,
     step::{Program, Question, Step, Want},
-    topology::{End, Guest},
-    vm::{qmp, PORT},
+    topology::{End, Guest, Kernel, Topology},
+    vm::{qmp, GuestSpec, PORT},
 };
 
 /// How long QEMU may take to make its sockets, and a guest to boot and start its application. Emulated guests share few CPUs.
@@ -36,13 +36,53 @@ pub(super) fn vcpus(context: &Context<'_>) -> u32 {
     1 + context.options.queues
 }
 
-/// All guests are started. QEMU waits for the switch before it lets a guest boot.
-pub(super) fn start(context: &Context<'_>, accelerator: &str) -> Part {
+/// A virtual machine before it is a command line.
+struct Machine<'a> {
+    name: &'a str,
+    accelerator: &'a str,
+    spec: GuestSpec,
+    /// Its two ports: what QEMU joins each to (`-netdev`, with `-chardev` before it), and the port's address.
+    ports: [(Vec<String>, String); 2],
+    /// Whether a program polls its ports, rather than its kernel forwarding.
+    polls: bool,
+    /// Where each virtual CPU is to run; none: anywhere.
+    pins: Vec<(u32, u32)>,
+}
+
+/// All machines of a lab: its guests, and those that stand in for this machine's kernel.
+fn machines<'a>(context: &Context<'a>) -> Vec<Machine<'a>> {
+    let Context { topology, options, .. } = context;
+    let guests = options.guests.accelerator().into_iter().flat_map(|accelerator| {
+        topology.guest.iter().map(move |guest| Machine {
+            name: &guest.name,
+            accelerator,
+            spec: inside::spec(context, guest),
+            ports: [0, 1].map(|port| (vhost_user(context, guest, port), mac(context, guest, port))),
+            polls: !guest.application.needs_a_machine(),
+            pins: pins(context, guest),
+        })
+    });
+    let kernels = options.kernels.accelerator().into_iter().flat_map(|accelerator| {
+        topology.kernel.iter().map(move |node| Machine {
+            name: &node.name,
+            accelerator,
+            spec: inside::kernel_spec(node, &kernel::testers(topology, node)),
+            ports: [0, 1].map(|port| (tap(topology, node, port), kernel::node_mac(port))),
+            polls: false,
+            pins: Vec::new(),
+        })
+    });
+    guests.chain(kernels).collect()
+}
+
+/// All machines are started. QEMU waits for the switch before it lets a guest boot.
+pub(super) fn start(context: &Context<'_>) -> Part {
     let mut part = Part::default();
-    for guest in &context.topology.guest {
-        let name = &guest.name;
+    let machines = machines(context);
+    for machine in &machines {
+        let name = machine.name;
         let file = |end: &str| context.file(&format!("{name}.{end}"));
-        let spec = serde_json::to_string(&inside::spec(context, guest)).unwrap_or_default();
+        let spec = serde_json::to_string(&machine.spec).unwrap_or_default();
         part.steps.push(Step::Write { path: file("json"), text: spec });
         let image = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", "image", "--spec"]);
         part.steps.push(Step::Run(image.with([
@@ -52,26 +92,31 @@ pub(super) fn start(context: &Context<'_>, accelerator: &str) -> Part {
             "--initrd".into(),
             file("cpio"),
         ])));
-        let line = qemu(context, guest, accelerator);
-        part.steps.push(Step::Start(Program { name: name.clone(), line, cpus: Vec::new(), wants_input: false, quits_by: None }));
+        let line = qemu(context, machine);
+        let program = Program { name: name.to_owned(), line, cpus: Vec::new(), wants_input: false, quits_by: None };
+        part.steps.push(Step::Start(program));
         let ends = (0..2).map(|port| End::new(name, port).into()).collect();
-        part.counters.push(Source { node: name.clone(), place: Place::Guest { socket: file("ctl") }, ends });
+        part.counters.push(Source { node: name.to_owned(), place: Place::Guest { socket: file("ctl") }, ends });
     }
-    for guest in &context.topology.guest {
+    for machine in &machines {
+        // Made before it waits for the switch, in the order of its flags: the last one it needs no switch for.
+        let socket = context.file(&format!("{}.qmp", machine.name));
+        let what = format!("{}: its control socket", machine.name);
+        part.steps.push(await_file(&what, "-S", socket, START, log_of(context, machine.name)));
+    }
+    for guest in context.topology.guest.iter().filter(|_| context.options.guests.accelerator().is_some()) {
         let socket = context.socket(&End::new(&guest.name, 0));
-        part.steps.push(await_file(&format!("{}: its socket", guest.name), "-S", socket, START, log_of(context, guest)));
+        let what = format!("{}: its socket", guest.name);
+        part.steps.push(await_file(&what, "-S", socket, START, log_of(context, &guest.name)));
     }
     part
 }
 
-/// Each guest has booted and its application runs; its virtual CPUs are pinned.
+/// Each machine has booted and its application runs; its virtual CPUs are pinned.
 pub(super) fn booted(context: &Context<'_>) -> Part {
     let mut part = Part::default();
-    if context.options.guests.accelerator().is_none() {
-        return part;
-    }
-    for guest in &context.topology.guest {
-        let name = &guest.name;
+    for machine in machines(context) {
+        let Machine { name, pins, .. } = &machine;
         let of_guest = |command: &str| {
             let line = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", command]);
             line.with([context.file(&format!("{name}.{}", if command == "check" { "ctl" } else { "qmp" }))])
@@ -81,13 +126,15 @@ pub(super) fn booted(context: &Context<'_>) -> Part {
             line,
             want,
             within: BOOT,
-            remedy: log_of(context, guest),
+            remedy: log_of(context, name),
             only_while_measured: false,
         };
         let up = question("has booted, its application runs", of_guest("check"), Want::Success);
         part.steps.push(Step::Await(up.clone()));
         part.checks.push(up);
-        let pins = pins(context, guest);
+        if pins.is_empty() {
+            continue;
+        }
         let words = pins.iter().map(|(vcpu, cpu)| format!("{vcpu}:{cpu}"));
         part.steps.push(Step::Run(of_guest("pin").with(words)));
         let holds = pins.iter().map(|(vcpu, cpu)| format!("vCPU {vcpu} on {cpu};")).collect();
@@ -104,18 +151,36 @@ fn pins(context: &Context<'_>, guest: &Guest) -> Vec<(u32, u32)> {
     (0..vcpus(context)).map(|vcpu| (vcpu, if vcpu == 0 { context.cpus.control } else { polling })).collect()
 }
 
-fn log_of(context: &Context<'_>, guest: &Guest) -> String {
-    format!("see {} (its console)", context.file(&format!("{}.log", guest.name)))
+fn log_of(context: &Context<'_>, name: &str) -> String {
+    format!("see {} (its console; --logs DIR keeps it)", context.file(&format!("{name}.log")))
 }
 
-fn qemu(context: &Context<'_>, guest: &Guest, accelerator: &str) -> CommandLine {
+/// A port that a switch takes: QEMU serves the socket, and waits for the switch.
+fn vhost_user(context: &Context<'_>, guest: &Guest, port: u32) -> Vec<String> {
+    let (socket, queues) = (context.socket(&End::new(&guest.name, port)), context.options.queues);
+    vec![
+        "-chardev".to_owned(),
+        format!("socket,id=c{port},path={socket},server=on"),
+        "-netdev".into(),
+        format!("vhost-user,id=n{port},chardev=c{port},queues={queues}"),
+    ]
+}
+
+/// A port that is joined to an interface of the lab.
+fn tap(topology: &Topology, node: &Kernel, port: u32) -> Vec<String> {
+    let tester = topology.peer(&End::new(&node.name, port)).map_or(port, |end| end.port);
+    let interface = kernel::tester_interface(tester);
+    vec!["-netdev".to_owned(), format!("tap,id=n{port},ifname={interface},script=no,downscript=no")]
+}
+
+fn qemu(context: &Context<'_>, machine: &Machine<'_>) -> CommandLine {
     let Context { options, .. } = context;
-    let name = &guest.name;
+    let Machine { name, accelerator, .. } = machine;
     let file = |end: &str| context.file(&format!("{name}.{end}"));
     let (mib, queues, ring) = (options.guest_mib, options.queues, options.ring);
-    let cpu = if accelerator == "kvm" { "host,migratable=off" } else { "max" };
+    let cpu = if *accelerator == "kvm" { "host,migratable=off" } else { "max" };
     // The switch maps the guest's memory: hugepages where they decide the rate.
-    let huge = if accelerator == "kvm" && options.hugepages { ",hugetlb=on,hugetlbsize=2M,prealloc=on" } else { "" };
+    let huge = if *accelerator == "kvm" && options.hugepages { ",hugetlb=on,hugetlbsize=2M,prealloc=on" } else { "" };
     let mut line = CommandLine::words(
         "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -sandbox on -serial stdio",
     )
@@ -143,23 +208,19 @@ fn qemu(context: &Context<'_>, guest: &Guest, accelerator: &str) -> CommandLine 
         "-qmp".into(),
         format!("unix:{},server=on,wait=off", file("qmp")),
     ]);
-    for port in 0..2 {
-        let socket = context.socket(&End::new(name, port));
+    for (port, (joined, mac)) in (0..).zip(&machine.ports) {
         let many = if queues > 1 { ",mq=on" } else { "" };
         // An interrupt for each ring and two more. Emulated, QEMU 7.2 crashes on them: its kernel part has none then.
-        let vectors = if accelerator == "tcg" { 0 } else { 2 * queues + 2 };
-        line = line.with([
-            "-chardev".to_owned(),
-            format!("socket,id=c{port},path={socket},server=on"),
-            "-netdev".into(),
-            format!("vhost-user,id=n{port},chardev=c{port},queues={queues}"),
-            "-device".into(),
+        let vectors = if *accelerator == "tcg" { 0 } else { 2 * queues + 2 };
+        // QEMU takes longer rings to the guest only where another process has them.
+        let tx_ring = if joined.iter().any(|word| word.starts_with("vhost-user")) { ring } else { ring.min(256) };
+        line = line.with(joined.iter().cloned()).with([
+            "-device".to_owned(),
             format!(
-                "virtio-net-pci,id={},netdev=n{port},addr={:x},mac={},disable-legacy=on,romfile=,rx_queue_size={ring},\
-                 tx_queue_size={ring}{many},vectors={vectors},{VIRTIO}",
+                "virtio-net-pci,id={},netdev=n{port},addr={:x},mac={mac},disable-legacy=on,romfile=,rx_queue_size={ring},\
+                 tx_queue_size={tx_ring}{many},vectors={vectors},{VIRTIO}",
                 qmp::device(port),
                 FIRST_SLOT + port,
-                mac(context, guest, port)
             ),
         ]);
     }
@@ -169,7 +230,7 @@ fn qemu(context: &Context<'_>, guest: &Guest, accelerator: &str) -> CommandLine 
         "-initrd".into(),
         file("cpio"),
         "-append".into(),
-        kernel_line(context),
+        kernel_line(context, machine.polls),
     ])
 }
 
@@ -179,15 +240,19 @@ fn mac(context: &Context<'_>, guest: &Guest, port: u32) -> String {
     format!("02:4c:52:01:{place:02x}:{port:02x}")
 }
 
-/// The guest's boot line: the documents' settings for polling CPUs.
-fn kernel_line(context: &Context<'_>) -> String {
+/// The guest's boot line. Where a program polls: the documents' settings for its CPUs, and hugepages for it. A kernel that
+/// forwards does so on all CPUs.
+fn kernel_line(context: &Context<'_>, polls: bool) -> String {
+    let line = "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init nowatchdog";
+    if !polls {
+        return line.to_owned();
+    }
     let polling = match context.options.queues {
         1 => "1".to_owned(),
         queues => format!("1-{queues}"),
     };
     format!(
-        "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={} isolcpus={polling} \
-         nohz_full={polling} rcu_nocbs={polling} nowatchdog",
+        "{line} default_hugepagesz=2M hugepages={} isolcpus={polling} nohz_full={polling} rcu_nocbs={polling}",
         inside::hugepages(context.options.guest_mib)
     )
 }

@@ -6,6 +6,7 @@ mod inside;
 mod kernel;
 mod machine;
 mod ovs;
+mod role;
 
 use failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -73,14 +74,12 @@ impl Build {
         let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
         let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
         check_guests(&topology, &options)?;
-        let guests = match options.guests.accelerator() {
-            None => guest::processes(&context),
-            Some(accelerator) => machine::start(&context, accelerator),
-        };
         // A virtual machine boots when the switch has taken its ports, and its driver makes the rings that the switch waits for.
         let parts = [
             ovs::daemons(&context),
-            guests,
+            kernel::taps(&context),
+            guest::processes(&context),
+            machine::start(&context),
             ovs::ports(&context),
             machine::booted(&context),
             ovs::connected(&context),

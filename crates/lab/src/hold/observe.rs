@@ -7,9 +7,10 @@ use std::{
 
 use control::{Client, Request};
 
-use super::programs::Programs;
+use super::programs::{Output, Programs};
 use crate::{
     counters::{self, Counts, Place, Source},
+    line::CommandLine,
     protocol::{Answer, Ask, Checked},
     step::{Question, Want},
     vm,
@@ -80,6 +81,14 @@ impl Observed<'_> {
             }
         }
         all
+    }
+
+    /// Runs a command here.
+    pub fn run(&self, line: &CommandLine) -> Answer {
+        match self.programs.output(line) {
+            Ok(Output { succeeded, printed, errors }) => Answer::Ran { succeeded, printed, errors },
+            Err(failure) => Answer::Refused(failure.text),
+        }
     }
 
     /// The answers to all questions; those that may still become right are waited for if `wait`.

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     os::unix::net::{UnixListener, UnixStream},
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -14,7 +15,15 @@ use rustix::{
 };
 
 use super::{held::Held, observe::Observed, setup};
-use crate::protocol::{Answer, Ask};
+use crate::{
+    counters::Place,
+    line::CommandLine,
+    protocol::{Answer, Ask},
+    vm,
+};
+
+/// How long a command in a guest may take.
+const GUEST: Duration = Duration::from_secs(15);
 
 /// Longest question, and how long a client may take to put it.
 const MAX_LINE: u64 = 4096;
@@ -62,6 +71,7 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
         Ok(Ask::Check) => Answer::Checked(observed(held).check(false)),
         Ok(Ask::CheckConnected) => Answer::Checked(observed(held).check(true)),
         Ok(Ask::Versions) => Answer::Versions(held.versions.clone()),
+        Ok(Ask::Run { node, line }) => run_at(held, &node, line),
         Ok(Ask::Down) => Answer::Ending(setup::own_host_pid()),
         Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
     };
@@ -70,6 +80,28 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
         let _ = out.write_all(format!("{text}\n").as_bytes());
     }
     matches!(answer, Answer::Ending(_))
+}
+
+/// Runs a command at a node.
+fn run_at(held: &mut Held, node: &str, line: CommandLine) -> Answer {
+    let topology = &held.build.topology;
+    if !topology.nodes().contains(&node) {
+        return Answer::Refused(format!("no node {node}: the nodes are {}", topology.nodes().join(", ")));
+    }
+    let guest = held.build.counters.iter().find_map(|source| match &source.place {
+        Place::Guest { socket } if source.node == node => Some(socket.clone()),
+        _ => None,
+    });
+    if let Some(socket) = guest {
+        return vm::ask(Path::new(&socket), &Ask::Run { node: node.to_owned(), line }, GUEST)
+            .unwrap_or_else(|failure| Answer::Refused(failure.text));
+    }
+    let in_namespace = topology.kernel.iter().any(|kernel| kernel.name == node);
+    let line = match in_namespace {
+        true => CommandLine::words("ip netns exec").with([node.to_owned()]).with(line.0),
+        false => line,
+    };
+    observed(held).run(&line)
 }
 
 /// What of the lab is counted and checked.

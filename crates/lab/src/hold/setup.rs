@@ -61,7 +61,7 @@ pub(super) fn versions(build: &Build) -> Vec<String> {
     if !build.topology.kernel.is_empty() {
         ask("uname", "-sr", 1);
     }
-    if build.options.guests.accelerator().is_some() && !build.topology.guest.is_empty() {
+    if build.counters.iter().any(|source| matches!(source.place, Place::Guest { .. })) {
         ask("qemu-system-x86_64", "--version", 1);
     }
     for source in &build.counters {

@@ -156,6 +156,8 @@ pub enum KernelRole {
     /// A router between the benchmark's networks, 198.18.0.0/16 behind port 0 and 198.19.0.0/16 behind port 1 (RFC 2544,
     /// appendix C.2.2).
     Router,
+    /// Open vSwitch with the kernel's datapath, without DPDK ("native").
+    Ovs,
 }
 
 /// A cable between two ports.

@@ -11,6 +11,7 @@ const TOPOLOGIES: &[(&str, &str)] = &[
     ("phy-ovs-phy", include_str!("../../../../labs/phy-ovs-phy.toml")),
     ("phy-vm-phy", include_str!("../../../../labs/phy-vm-phy.toml")),
     ("phy-vm-vm-phy", include_str!("../../../../labs/phy-vm-vm-phy.toml")),
+    ("ovs-kernel", include_str!("../../../../labs/ovs-kernel.toml")),
     ("kernel-bridge", include_str!("../../../../labs/kernel-bridge.toml")),
     ("kernel-router", include_str!("../../../../labs/kernel-router.toml")),
 ];

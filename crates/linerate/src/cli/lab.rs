@@ -40,6 +40,8 @@ pub enum LabCommand {
     Down(DownArgs),
     /// Bring a topology up, run `linerate bench` with the flags that follow, and end it.
     Run(RunArgs),
+    /// Run a command at a node of a lab: in a virtual machine, in a kernel's namespace, or among the lab's own programs.
+    Exec(ExecArgs),
     /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
     #[command(subcommand)]
     Guest(GuestCommand),
@@ -96,6 +98,17 @@ pub enum GuestsArg {
     Tcg,
 }
 
+/// Where kernels that forward are to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum KernelInArg {
+    /// On this machine where its kernel can, else in a virtual machine.
+    Auto,
+    /// On this machine.
+    Host,
+    /// In a virtual machine.
+    Vm,
+}
+
 /// A topology and its variables.
 #[derive(Debug, Args)]
 pub struct TopologyArgs {
@@ -118,6 +131,10 @@ pub struct TopologyArgs {
     /// processes.
     #[arg(long, value_name = "KIND", value_enum, default_value = "auto")]
     pub guests: GuestsArg,
+    /// Where kernels that forward are. auto: on this machine where its kernel can (native Open vSwitch needs its module), else in
+    /// a virtual machine.
+    #[arg(long, value_name = "WHERE", value_enum, default_value = "auto")]
+    pub kernel_in: KernelInArg,
     /// Memory of each virtual machine, MiB.
     #[arg(long, value_name = "MIB", allow_hyphen_values = true, default_value = "1024")]
     pub guest_memory: u32,
@@ -164,11 +181,13 @@ impl TopologyArgs {
             ring: self.ring,
             hugepages: !self.no_huge,
             guests: GuestKind::Process,
+            kernels: GuestKind::Process,
             guest_mib: self.guest_memory,
         };
         options.check()?;
         let guests = guests::kind(self.guests, &options.applied_to(topology.clone()))?;
-        Ok(LabOptions { guests, ..options })
+        let kernels = guests::kernels(self.kernel_in, topology)?;
+        Ok(LabOptions { guests, kernels, ..options })
     }
 }
 
@@ -210,6 +229,20 @@ pub struct NameArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `linerate lab exec`
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// The lab's name. Default: the only one that is up.
+    #[arg(long, value_name = "NAME")]
+    pub lab: Option<String>,
+    /// The node, such as vm1 or br0 (linerate lab status).
+    #[arg(value_name = "NODE")]
+    pub node: String,
+    /// The command and its arguments.
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
 }
 
 /// `linerate lab status`

@@ -1,10 +1,18 @@
 //! What guests are, where the user leaves it open.
 
+use std::{path::Path, process::Command};
+
 use failure::Failure;
 use guest::probe::{kvm, Kvm};
-use lab::{options::GuestKind, topology::Topology};
+use lab::{
+    options::GuestKind,
+    topology::{KernelRole, Topology},
+};
 
-use crate::{cli::lab::GuestsArg, out};
+use crate::{
+    cli::lab::{GuestsArg, KernelInArg},
+    out,
+};
 
 /// What the guests of a topology are.
 ///
@@ -16,21 +24,56 @@ pub fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure>
     if topology.guest.is_empty() {
         return Ok(GuestKind::Process);
     }
-    let here = || kvm(control::private_directory().ok().as_deref());
     match asked {
         GuestsArg::Process => Ok(GuestKind::Process),
         GuestsArg::Tcg => Ok(GuestKind::Tcg),
         GuestsArg::Kvm => match here() {
             Kvm::Runs => Ok(GuestKind::Kvm),
-            Kvm::Not(why) => Err(Failure::machine(format!("--guests kvm: {why}: --guests vm emulates where KVM does not run"))),
-        },
-        GuestsArg::Auto | GuestsArg::Vm => match here() {
-            Kvm::Runs => Ok(GuestKind::Kvm),
-            Kvm::Not(_) if asked == GuestsArg::Auto && !needs_machine => Ok(GuestKind::Process),
             Kvm::Not(why) => {
-                out::note(&format!("linerate: guests are emulated, so their rates mean nothing: {why}"));
-                Ok(GuestKind::Tcg)
+                Err(Failure::machine(format!("--guests kvm: {why}: --guests vm emulates where KVM does not run")))
             }
         },
+        GuestsArg::Auto if !needs_machine && here() != Kvm::Runs => Ok(GuestKind::Process),
+        GuestsArg::Auto | GuestsArg::Vm => Ok(machine()),
     }
+}
+
+/// Where the kernels of a topology are.
+///
+/// # Errors
+///
+/// (machine) where this machine's kernel was asked for and cannot do it.
+pub fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure> {
+    if topology.kernel.is_empty() {
+        return Ok(GuestKind::Process);
+    }
+    let lacks = topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch");
+    match (asked, lacks) {
+        (KernelInArg::Host, true) => Err(Failure::machine(
+            "--kernel-in host: this machine's kernel has no module openvswitch: --kernel-in vm boots one that has it",
+        )),
+        (KernelInArg::Host | KernelInArg::Auto, false) => Ok(GuestKind::Process),
+        (KernelInArg::Vm, _) | (KernelInArg::Auto, true) => Ok(machine()),
+    }
+}
+
+/// Whether KVM runs guests here. It is tried once a boot.
+fn here() -> Kvm {
+    kvm(control::private_directory().ok().as_deref())
+}
+
+/// A virtual machine, as fast as this machine has it.
+fn machine() -> GuestKind {
+    match here() {
+        Kvm::Runs => GuestKind::Kvm,
+        Kvm::Not(why) => {
+            out::note(&format!("linerate: virtual machines are emulated, so their rates mean nothing: {why}"));
+            GuestKind::Tcg
+        }
+    }
+}
+
+fn has_module(name: &str) -> bool {
+    let known = || Command::new("modprobe").args(["--quiet", "--dry-run", name]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+    Path::new("/sys/module").join(name).exists() || known().is_ok_and(|status| status.success())
 }

@@ -12,14 +12,14 @@ use lab::{
     client,
     cpus::allowed_cpus,
     diagram, hold,
-    line::SCRIPT_DIR,
+    line::{CommandLine, SCRIPT_DIR},
     needs::Machine,
     protocol::{Answer, Ask, Spec},
     script, topology, view, Build,
 };
 
 use crate::{
-    cli::lab::{DownArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
+    cli::lab::{DownArgs, ExecArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
     out,
 };
 
@@ -40,6 +40,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Counters(args) => counters(args)?,
         LabCommand::Down(args) => down(args)?,
         LabCommand::Run(args) => return whole_run(args),
+        LabCommand::Exec(args) => return exec(args),
         LabCommand::Guest(command) => return guest::run(command),
     }
     Ok(Exit::Passed)
@@ -132,6 +133,21 @@ fn counters(args: &NameArgs) -> Result<(), Failure> {
         out::print(&view::counters(&all));
     }
     Ok(())
+}
+
+fn exec(args: &ExecArgs) -> Result<Exit, Failure> {
+    let name = client::named(args.lab.as_deref())?;
+    let ask = Ask::Run { node: args.node.clone(), line: CommandLine(args.command.clone()) };
+    match client::ask(&name, &ask)? {
+        Answer::Ran { succeeded, printed, errors } => {
+            out::print(printed.trim_end());
+            if !errors.is_empty() {
+                out::note(errors.trim_end());
+            }
+            Ok(if succeeded { Exit::Passed } else { Exit::Failed })
+        }
+        _ => Err(Failure::failed(format!("lab {name}: another answer than that of the command"))),
+    }
 }
 
 fn down(args: &DownArgs) -> Result<(), Failure> {
