@@ -8,11 +8,13 @@ set -euo pipefail
 build=(libdpdk-dev libclang-dev pkg-config gcc libc6-dev make)
 # util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout; libfaketime: a wall clock of one program's own.
 test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3
-    netcat-openbsd nfdump pmacct tshark softflowd python3-scapy python3-pip libfaketime stress-ng)
+    qemu-system-x86 libvirt-clients netcat-openbsd nfdump pmacct tshark softflowd python3-scapy python3-pip libfaketime stress-ng)
 # valgrind: callgrind counts instructions.
 bench=(valgrind)
 # Out of packages that are not installed: real traffic, whose package's dependencies are of no use here, and promtool, whose
 # package would start a server.
+# The kernel that virtual machines boot: unpacked, so that this machine goes on booting its own.
+kernel=/var/lib/linerate/kernel
 promtool=/var/lib/linerate-tests/bin/promtool
 captures=/var/lib/linerate-tests/captures
 netflow=/var/lib/linerate-tests/netflow
@@ -48,15 +50,17 @@ fi
 no_promtool=
 no_netflow=
 no_captures=()
+no_kernel=
 if [ "$1" != --build ]; then
     for file in "${capture_files[@]}"; do
         [ -s "$captures/$file" ] || no_captures+=("$file")
     done
     [ -x "$promtool" ] || no_promtool=yes
+    [ -d "$kernel/lib/modules" ] || no_kernel=yes
     [ -d "$netflow/netflow-$netflow_version.dist-info" ] || no_netflow=yes
 fi
 
-if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ] && [ -z "$no_promtool$no_netflow" ]; then
+if [ ${#missing[@]} -eq 0 ] && [ ${#no_captures[@]} -eq 0 ] && [ -z "$no_promtool$no_netflow$no_kernel" ]; then
     echo "setup: all packages are installed"
     exit 0
 fi
@@ -134,6 +138,26 @@ if [ -n "$no_promtool" ]; then
     else
         tail -n 20 "$log" >&2
         echo "setup: without promtool: apt-get download prometheus failed (above)" >&2
+    fi
+fi
+
+if [ -n "$no_kernel" ]; then
+    echo "setup: unpacking a kernel for virtual machines (of the package linux-image-cloud-amd64) to $kernel"
+    if (
+        cd "$work" &&
+            package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[^ ]*\).*/\1/p' | head -n 1) &&
+            apt-get download -qq "$package" && dpkg -x "$package"_*.deb kernel && mkdir -p kernel/lib &&
+            { [ -d kernel/lib/modules ] || mv kernel/usr/lib/modules kernel/lib/; }
+    ) </dev/null >>"$log" 2>&1; then
+        "${as_root[@]}" rm -rf "$kernel" "$kernel.$$"
+        "${as_root[@]}" mkdir -p "$kernel.$$/lib"
+        "${as_root[@]}" cp -r "$work/kernel/boot" "$kernel.$$/"
+        "${as_root[@]}" cp -r "$work/kernel/lib/modules" "$kernel.$$/lib/"
+        "${as_root[@]}" mv "$kernel.$$" "$kernel"
+        echo "setup: unpacked"
+    else
+        tail -n 20 "$log" >&2
+        echo "setup: without a kernel for virtual machines: apt-get download failed (above)" >&2
     fi
 fi
 

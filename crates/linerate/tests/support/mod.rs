@@ -52,6 +52,8 @@ pub enum Needs {
     OvsDpdk,
     /// `ip`, `tc` and `ethtool`.
     Network,
+    /// QEMU, and a kernel for guests.
+    Machines,
 }
 
 /// Fails the test, naming the command that mends it, unless the machine has all of `needs`.
@@ -72,6 +74,10 @@ pub fn require(needs: &[Needs]) {
                 Path::new(ovs::VSWITCHD).exists()
                     && ["ovsdb-server", "ovs-vsctl", "ovs-ofctl"].iter().all(|p| on_path(p)),
                 apt("openvswitch-switch-dpdk"),
+            ),
+            Needs::Machines => (
+                on_path("qemu-system-x86_64") && lab::vm::kernel::Kernel::find().is_some(),
+                apt("qemu-system-x86 linux-image-cloud-amd64"),
             ),
             Needs::Network => (["ip", "tc", "ethtool"].iter().all(|p| on_path(p)), apt("iproute2 ethtool")),
         };

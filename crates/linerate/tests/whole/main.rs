@@ -13,6 +13,8 @@ mod flow_score;
 mod imix;
 mod lab;
 mod lcores;
+mod machines;
+mod pci;
 mod procedures;
 mod repeat;
 mod replay;

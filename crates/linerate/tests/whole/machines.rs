@@ -1,0 +1,95 @@
+//! Labs with virtual machines: each boots a real kernel under QEMU, emulated where KVM does not run.
+
+use serde_json::Value;
+
+use crate::support::{
+    self, exclusive, require,
+    tester::{linerate, Ended},
+    Needs,
+};
+
+const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(160), Needs::OvsDpdk, Needs::Network, Needs::Machines];
+
+/// Ends every lab when a test ends, also when it fails.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = linerate(&["lab", "down", "--all"]);
+    }
+}
+
+#[track_caller]
+fn does(args: &[&str]) -> Ended {
+    let done = linerate(args);
+    assert_eq!(done.code, 0, "{args:?}: {}{}", done.stdout, done.stderr);
+    done
+}
+
+/// Sends a few frames through a lab and returns the frames of each hop of the first direction.
+fn hops(name: &str) -> (Value, Vec<(String, u64)>) {
+    let trial = linerate(&["trial", "--lab", name, "--load", "1kpps", "--duration", "500ms", "--json", "-", "-q"]);
+    // An emulated guest beside other tests may lose frames, and the tester may be late.
+    assert!(matches!(trial.code, 0 | 3), "{}{}", trial.stdout, trial.stderr);
+    let result = trial.json();
+    let hops = result["trials"][0]["directions"][0]["hops"].as_array().cloned().unwrap_or_default();
+    let one = |hop: &Value| {
+        let frames = hop["frames"].as_u64().unwrap_or_else(|| panic!("unknown: {hop}"));
+        (hop["at"].as_str().unwrap_or_default().to_owned(), frames)
+    };
+    let hops = hops.iter().map(one).collect();
+    (result, hops)
+}
+
+#[test]
+fn guests_boot_forward_and_count_to_the_frame() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    // The program in the guest, the passages of a frame, and what shows in the guest that it is what was asked.
+    let labs: [(&[&str], usize, &[&str], &str); 5] = [
+        (&["phy-vm-phy", "--guests", "vm"], 8, &["cat", "/run/lab/vm1.log"], "testpmd>"),
+        (&["phy-vm-vm-phy", "--guests", "vm", "--application", "l2"], 12, &["/init", "ports"], "uio_pci_generic"),
+        (&["phy-vm-phy", "--application", "kernel-bridge"], 8, &["ip", "link", "show", "master", "br0"], "d1"),
+        (&["ovs-kernel"], 4, &["ovs-appctl", "-t", "/run/lab/vswitchd.ctl", "dpif/show"], "system@ovs-system"),
+        (&["kernel-router", "--kernel-in", "vm"], 4, &["ip", "route"], "198.19.0.0/16 via"),
+    ];
+    for (flags, passages, command, shows) in labs {
+        let name = support::unique("lab");
+        does(&[&["lab", "up"], flags, &["--name", &name]].concat());
+        let (result, hops) = hops(&name);
+        assert_eq!(hops.len(), passages, "{flags:?}: {hops:?}");
+        let direction = &result["trials"][0]["directions"][0];
+        assert_eq!(hops[0].1, direction["sent"], "{flags:?}: {hops:?}");
+        assert_eq!(hops.last().map(|hop| hop.1), direction["received"].as_u64(), "{flags:?}: {hops:?}");
+        assert!(hops.windows(2).all(|pair| pair[0].1 >= pair[1].1), "{flags:?}: {hops:?}");
+        assert!(hops.last().is_some_and(|hop| hop.1 > 0), "{flags:?}: nothing came through: {hops:?}");
+        let versions = result["lab"]["versions"].to_string();
+        assert!(versions.contains("QEMU") && versions.contains("Linux"), "{versions}");
+        let node = if hops.len() > 4 { "vm1" } else { "dut" };
+        let looked = does(&[&["lab", "exec", "--lab", &name, node], command].concat());
+        assert!(looked.stdout.contains(shows), "{flags:?}: {}", looked.stdout);
+        assert_eq!(linerate(&["lab", "exec", "--lab", &name, node, "cat", "/nothing"]).code, 1);
+        does(&["lab", "check", &name]);
+        does(&["lab", "down", &name]);
+    }
+    assert_eq!(linerate(&["lab", "up", "phy-vm-phy", "--guests", "process", "--application", "ovs-kernel"]).code, 2);
+}
+
+#[test]
+fn a_guest_that_does_not_come_up_says_why() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    // Too many queues for the memory of its program.
+    let logs = tempfile::tempdir().unwrap();
+    let flags = ["--guests", "vm", "--guest-memory", "768", "--queues", "16", "--logs", logs.path().to_str().unwrap()];
+    let name = support::unique("lab");
+    let up = linerate(&[&["lab", "up", "phy-vm-phy", "--name", &name][..], &flags].concat());
+    assert_eq!(up.code, 4, "{}{}", up.stdout, up.stderr);
+    let said = up.stderr.lines().last().unwrap_or_default();
+    assert!(said.contains("vm1 has ended"), "{}", up.stderr);
+    let console = std::fs::read_to_string(logs.path().join("vm1.log")).unwrap();
+    assert!(console.contains("linerate: guest: "), "{console}");
+    assert_eq!(linerate(&["lab", "check", &name]).code, 4, "nothing is up");
+}

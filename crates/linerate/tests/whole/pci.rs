@@ -1,0 +1,124 @@
+//! NICs on a PCI bus: the drivers of DPDK for QEMU's NICs, in a guest that this program is the first process of. Two NICs hang
+//! on one hub, so that what one sends the other receives.
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use lab::{
+    line::CommandLine,
+    protocol::{Answer, Ask},
+    vm::{self, GuestSpec, INIT},
+};
+use serde_json::Value;
+
+use crate::support::{
+    require,
+    tester::{linerate, start},
+    Needs, Process,
+};
+
+/// Where QEMU puts the two NICs.
+const NICS: [&str; 2] = ["0000:00:03.0", "0000:00:04.0"];
+
+/// How long an emulated guest may take to boot, and a command in it.
+const BOOT: Duration = Duration::from_secs(120);
+const COMMAND: Duration = Duration::from_secs(60);
+
+/// A guest with two NICs of one kind on a hub.
+struct Guest {
+    qemu: Process,
+    dir: tempfile::TempDir,
+}
+
+impl Guest {
+    fn boot(nic: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+        let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
+        let programs = ["cat", "ip"].map(str::to_owned);
+        let spec =
+            GuestSpec { name: "nic".into(), modules: modules.into(), programs: programs.into(), ..GuestSpec::default() };
+        fs::write(file("spec"), serde_json::to_string(&spec).unwrap()).unwrap();
+        let made = linerate(&["lab", "guest", "image", "--spec", &file("spec"), "--initrd", &file("initrd"), "--kernel", &file("kernel")]);
+        assert_eq!(made.code, 0, "{}", made.stderr);
+        let append = "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages=200";
+        let mut argv: Vec<String> = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio -machine \
+                                     q35,accel=tcg -cpu max -smp 2 -m 1100M -device virtio-serial-pci,addr=2,disable-legacy=on -device \
+                                     virtserialport,chardev=ctl,name=linerate"
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect();
+        argv.extend(["-chardev".into(), format!("socket,id=ctl,path={},server=on,wait=off", file("ctl"))]);
+        argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);
+        for (port, slot) in [(0, 3), (1, 4)] {
+            argv.extend(["-netdev".into(), format!("hubport,id=n{port},hubid=0")]);
+            argv.extend(["-device".into(), format!("{nic},id=port{port},netdev=n{port},addr={slot},mac=02:4c:52:00:00:0{port},romfile=")]);
+        }
+        argv.extend(["-kernel".into(), file("kernel"), "-initrd".into(), file("initrd"), "-append".into(), append.into()]);
+        let qemu = Process::spawn(&argv, None, &[], &dir.path().join("console"));
+        let mut guest = Self { qemu, dir };
+        let until = Instant::now() + BOOT;
+        while vm::ask(&guest.file("ctl"), &Ask::Check, Duration::from_secs(1)).is_err() {
+            assert!(guest.qemu.alive() && Instant::now() < until, "{nic}: {}", guest.qemu.tail());
+        }
+        guest
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Runs a command: whether it succeeded, and what it printed on both outputs.
+    fn run(&self, line: &str) -> (bool, String) {
+        let ask = Ask::Run { node: "nic".into(), line: CommandLine::words(line) };
+        match vm::ask(&self.file("ctl"), &ask, COMMAND).unwrap() {
+            Answer::Ran { succeeded, printed, errors } => (succeeded, printed + &errors),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn does(&self, line: &str) -> String {
+        let (succeeded, printed) = self.run(line);
+        assert!(succeeded, "{line}: {printed}");
+        printed
+    }
+}
+
+#[test]
+fn every_nic_of_qemu_carries_frames_and_counts_them() {
+    require(&[Needs::Machines]);
+    for nic in ["e1000", "e1000e", "vmxnet3", "virtio-net-pci,disable-legacy=on,vectors=0"] {
+        let guest = Guest::boot(nic);
+        let [a, b] = NICS;
+        let listed = guest.does(&format!("{INIT} ports"));
+        assert!(listed.contains(a) && listed.contains(&format!("linerate ports --bind uio_pci_generic {b}")), "{listed}");
+        // A NIC that the kernel has, or nobody, is refused with the command that binds it.
+        let (taken, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps"));
+        assert!(!taken && said.contains("linerate ports --bind"), "{nic}: {said}");
+        guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b}"));
+        let listed = guest.does(&format!("{INIT} ports --json"));
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        assert!(listed.as_array().unwrap().iter().all(|nic| nic["driver"] == "uio_pci_generic" && nic["free"] == true), "{listed}");
+        // Without hugepages nothing knows where frames are.
+        let (done, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps --memory no-hugepages"));
+        assert!(!done && said.contains("hugepages"), "{nic}: {said}");
+        let trial = "trial --load 500pps --frame-size 128 --duration 1s --memory-mib 128 --json /run/result -q";
+        let (_, said) = guest.run(&format!("{INIT} {trial} --port {a} --port {b}"));
+        let result = guest.does("cat /run/result");
+        let result: Value = serde_json::from_str(&result).unwrap_or_else(|e| panic!("{nic}: {e}: {said}{result}"));
+        let direction = &result["trials"][0]["directions"][0];
+        let sent = direction["sent"].as_u64().unwrap();
+        assert!(sent > 0, "{nic}: {direction}");
+        assert_eq!(direction["received"], sent, "{nic}: {direction}");
+        for count in ["port_tx", "port_rx"] {
+            assert!(direction[count].is_null() || direction[count] == sent, "{nic}: {count}: {direction}");
+        }
+        // And back: virtio's own driver takes it again, the others have none in this kernel.
+        let back = guest.does(&format!("{INIT} ports --give-back {a} {b}"));
+        assert!(back.contains(if nic.starts_with("virtio") { "virtio-pci has it" } else { "no driver" }), "{nic}: {back}");
+    }
+}
