@@ -17,6 +17,7 @@ use crate::{
     options::LabOptions,
     step::{Question, Step},
     topology::{End, Topology, TESTER},
+    vm::Definition,
 };
 
 use context::{Context, Part};
@@ -41,6 +42,8 @@ pub struct Build {
     pub checks: Vec<Question>,
     /// Where the counters of its ports are read.
     pub counters: Vec<Source>,
+    /// Its virtual machines.
+    pub machines: Vec<Definition>,
     /// How the tester is joined to it.
     pub tester: TesterSide,
 }
@@ -74,14 +77,15 @@ impl Build {
         let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
         let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
         check_guests(&topology, &options)?;
+        let machines = machine::definitions(&context);
         // A virtual machine boots when the switch has taken its ports, and its driver makes the rings that the switch waits for.
         let parts = [
             ovs::daemons(&context),
             kernel::taps(&context),
             guest::processes(&context),
-            machine::start(&context),
+            machine::start(&context, &machines),
             ovs::ports(&context),
-            machine::booted(&context),
+            machine::booted(&context, &machines),
             ovs::connected(&context),
             kernel::nodes(&context),
         ];
@@ -93,7 +97,7 @@ impl Build {
         }
         let tester = tester(&context);
         let (dir, Part { steps, checks, counters }) = (dir.to_owned(), all);
-        Ok(Self { topology, options, cpus, dir, steps, checks, counters, tester })
+        Ok(Self { topology, options, cpus, dir, steps, checks, counters, machines, tester })
     }
 }
 

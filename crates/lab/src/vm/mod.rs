@@ -4,11 +4,15 @@
 //! That process carries out [`GuestSpec::steps`] as a lab's holder does, and then answers over a virtio-serial port.
 
 mod ask;
+mod definition;
 pub mod kernel;
+pub mod libvirt;
+pub mod qemu;
 pub mod qmp;
 mod spec;
 
 pub use ask::{ask, Answered, Asked};
+pub use definition::{Definition, Joined, MachinePort, FIRST_SLOT};
 pub use spec::GuestSpec;
 
 /// The name of the virtio-serial port.

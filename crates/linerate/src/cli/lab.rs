@@ -199,6 +199,9 @@ pub struct ShowArgs {
     /// Print a shell script that builds the same testbed.
     #[arg(long, conflicts_with_all = ["diagram", "toml"])]
     pub script: bool,
+    /// Print a virtual machine of it as an XML of libvirt: the guest's name.
+    #[arg(long, value_name = "GUEST", conflicts_with_all = ["script", "diagram", "toml"])]
+    pub libvirt: Option<String>,
     /// Print the picture only.
     #[arg(long, conflicts_with = "toml")]
     pub diagram: bool,

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub use kernel::{IfCounters, KernelDut, Tbf};
 pub use netns::Netns;
 pub use ovs::{OvsCounters, OvsDpdk};
-pub use process::{run, wait_until, Process};
+pub use process::{run, send_signal, wait_until, Process};
 pub use testpmd::{Forward, Memory, PortCounters, Testpmd, TestpmdSetup};
 pub use words::Words;
 

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    path::Path,
     time::{Duration, Instant},
 };
 
@@ -16,7 +15,7 @@ use serde_json::Value;
 
 use crate::support::{
     require,
-    tester::{linerate, start},
+    tester::linerate,
     Needs, Process,
 };
 

@@ -15,7 +15,9 @@ use lab::{
     line::{CommandLine, SCRIPT_DIR},
     needs::Machine,
     protocol::{Answer, Ask, Spec},
-    script, topology, view, Build,
+    script, topology, view,
+    vm::libvirt,
+    Build,
 };
 
 use crate::{
@@ -65,6 +67,15 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     }
     let dir = if args.script { SCRIPT_DIR } else { hold::DIR };
     let build = Build::new(topology, options, &allowed_cpus(), "linerate", dir)?;
+    if let Some(guest) = &args.libvirt {
+        let machine = build.machines.iter().find(|machine| machine.name == *guest).ok_or_else(|| {
+            let names: Vec<&str> = build.machines.iter().map(|machine| machine.name.as_str()).collect();
+            let names = if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
+            Failure::usage(format!("--libvirt {guest}: no such virtual machine: there is {names}"))
+        })?;
+        out::print(&libvirt::xml(machine).map_err(Failure::failed)?);
+        return Ok(());
+    }
     out::print(&match (args.script, args.diagram) {
         (true, _) => script::render(&build),
         (_, true) => diagram::render(&build.topology),
