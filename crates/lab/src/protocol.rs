@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    build::TesterSide, counters::Counts, cpus::CpuLayout, line::CommandLine, options::LabOptions, step::Want,
+    build::TesterSide, counters::{Counts, Threads}, cpus::CpuLayout, line::CommandLine, options::LabOptions, step::Want,
     topology::Topology,
 };
 
@@ -58,12 +58,19 @@ pub enum Ask {
     Status,
     /// The counters of all its ports.
     Counters,
+    /// What the polling threads of its switch have done.
+    Threads,
     /// Whether it is what was asked for.
     Check,
     /// The same with the tester's ports up: what may still become right is waited for.
     CheckConnected,
     /// The versions of its parts.
     Versions,
+    /// Make this fail.
+    Fault {
+        /// Its name; none: the answer lists those there are.
+        name: Option<String>,
+    },
     /// Run this command at a node: in a guest, in a kernel's namespace, else among the lab's own programs.
     Run {
         /// The node.
@@ -143,10 +150,19 @@ pub enum Answer {
     Status(Box<Status>),
     /// To [`Ask::Counters`]: by node and port, `br0:1`.
     Counters(Counts),
+    /// To [`Ask::Threads`].
+    Threads(Threads),
     /// To [`Ask::Check`].
     Checked(Vec<Checked>),
     /// To [`Ask::Versions`]: in words.
     Versions(Vec<String>),
+    /// To [`Ask::Fault`]: what was done and how long it took, ms; or every fault, as its name and what it is.
+    Faults {
+        /// In words.
+        done: Vec<(String, String)>,
+        /// Milliseconds.
+        took_ms: u64,
+    },
     /// To [`Ask::Run`].
     Ran {
         /// Whether it ended with 0.

@@ -71,6 +71,8 @@ pub enum Topic {
     DataPlaneByLoad,
     /// Frames at each hop of a lab.
     Hops,
+    /// What the polling threads of a lab's switch did.
+    SwitchThreads,
     /// What a lab was made of.
     Lab,
     /// A single trial.

@@ -28,6 +28,7 @@ pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -
         sections.extend(trial::sections(result, one));
     }
     sections.push(lab::hops_section(result));
+    sections.push(lab::threads_section(result));
     sections.extend(tests::sections(result));
     let before = sections.len();
     sections.extend(sheets);

@@ -57,7 +57,7 @@ impl Rig {
         let probe_before = self.probe_cores()?;
         let kernel_before = self.kernel_counters();
         let watched_before = self.watched.as_ref().map(Watched::count).transpose()?;
-        let lab_before = self.in_lab.as_ref().map(InLab::count).transpose()?;
+        let lab_before = self.in_lab.as_ref().map(InLab::read).transpose()?;
         let ports_before: Vec<_> = self.ports.iter().map(|e| e.port.stats().ok()).collect();
         let threshold = self.gap_threshold(request.spec.shape.peak(request.spec.load_fps), streams.directions);
 
@@ -143,8 +143,11 @@ impl Rig {
             d.port_rx = delta(1 - i, |s| s.ipackets);
             d.port_missed = delta(1 - i, |s| s.imissed);
         }
+        let mut switch_threads = Vec::new();
         if let (Some(lab), Some(before)) = (&self.in_lab, &lab_before) {
-            lab.add(before, &lab.count()?, &mut directions);
+            let now = lab.read()?;
+            lab.add(before, &now, &mut directions);
+            switch_threads = now.threads_since(before);
         }
         // With few frames, the last is due well before the end of the trial.
         let due = if stopped { 0 } else { counters.started.saturating_add(duration) };
@@ -167,6 +170,7 @@ impl Rig {
                 clock_drift_ppm: drift_ppm,
             },
             dut: dut_report,
+            switch_threads,
             evidence: evidence::of(&timeline, request.spec.duration_s, self.watch(), cut.usual),
             violations: Vec::new(),
         };

@@ -81,6 +81,8 @@ fn guest() -> Result<(), Failure> {
             Ask::Versions => Answer::Versions(start::versions(&spec)),
             Ask::Down => Answer::Ending(std::process::id()),
             Ask::Run { ref line, .. } => observed.run(line),
+            Ask::Threads => Answer::Refused("a guest has no threads of a lab's switch".to_owned()),
+            Ask::Fault { .. } => Answer::Refused("faults are the lab's".to_owned()),
             Ask::Status => Answer::Refused("a guest has no status of a lab".to_owned()),
         };
         let mut text = serde_json::to_vec(&Answered { id, answer }).map_err(Failure::failed)?;

@@ -1,6 +1,7 @@
 //! From a topology to the steps that build it.
 
 mod context;
+mod faults;
 mod guest;
 mod inside;
 mod kernel;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     counters::Source,
     cpus::CpuLayout,
+    line::CommandLine,
     options::LabOptions,
     step::{Question, Step},
     topology::{End, Topology, TESTER},
@@ -23,6 +25,7 @@ use crate::{
 use context::{Context, Part};
 
 pub use context::port_name;
+pub use faults::{Act, Fault};
 pub use ovs::VSWITCHD;
 
 /// All that is known of a lab before it is started.
@@ -42,6 +45,10 @@ pub struct Build {
     pub checks: Vec<Question>,
     /// Where the counters of its ports are read.
     pub counters: Vec<Source>,
+    /// The commands that say what the polling threads of its switch have done.
+    pub threads: Option<[CommandLine; 2]>,
+    /// What can be made to fail in it.
+    pub faults: Vec<Fault>,
     /// Its virtual machines.
     pub machines: Vec<Definition>,
     /// How the tester is joined to it.
@@ -95,9 +102,10 @@ impl Build {
             all.checks.extend(part.checks);
             all.counters.extend(part.counters);
         }
-        let tester = tester(&context);
+        let (tester, threads) = (tester(&context), ovs::thread_counters(&context));
+        let faults = faults::all(&context, &machines);
         let (dir, Part { steps, checks, counters }) = (dir.to_owned(), all);
-        Ok(Self { topology, options, cpus, dir, steps, checks, counters, machines, tester })
+        Ok(Self { topology, options, cpus, dir, steps, checks, counters, threads, faults, machines, tester })
     }
 }
 

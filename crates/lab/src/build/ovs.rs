@@ -73,19 +73,24 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         await_file("ovsdb: its socket", "-S", file("db.sock"), DATABASE, log_of(context, "ovsdb")),
         Step::Run(vsctl(context, "--no-wait init -- set Open_vSwitch .").with(settings)),
         start("vswitchd", vswitchd),
-        Step::Await(Question {
-            what: "vswitchd: DPDK is up".to_owned(),
-            line: vsctl(context, "--no-wait get Open_vSwitch . dpdk_initialized"),
-            want: Want::Prints("true".to_owned()),
-            within: START,
-            remedy: format!(
-                "see {}; with too few hugepages: scripts/hugepages.sh 512 (OVS takes {MEMORY_MIB} MiB)",
-                file("vswitchd.log")
-            ),
-            only_while_measured: false,
-        }),
+        Step::Await(dpdk_is_up(context)),
     ];
     Part { steps, ..Part::default() }
+}
+
+/// The switch's DPDK is up.
+fn dpdk_is_up(context: &Context<'_>) -> Question {
+    Question {
+        what: "vswitchd: DPDK is up".to_owned(),
+        line: vsctl(context, "--no-wait get Open_vSwitch . dpdk_initialized"),
+        want: Want::Prints("true".to_owned()),
+        within: START,
+        remedy: format!(
+            "see {}; with too few hugepages: scripts/hugepages.sh 512 (OVS takes {MEMORY_MIB} MiB)",
+            context.file("vswitchd.log")
+        ),
+        only_while_measured: false,
+    }
 }
 
 /// Bridges, ports and flows; after the sockets of the guests are there, since a port that finds none looks again only after a
@@ -115,15 +120,8 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
             ]);
     }
     part.steps.push(Step::Run(add));
-    let management = context.file(&format!("{bridge}.mgmt"));
-    let remedy = log_of(context, "vswitchd");
-    part.steps.push(await_file(&format!("{bridge}: its OpenFlow socket"), "-S", management.clone(), PORTS, remedy));
-    for [a, b] in &switch.flows {
-        for (from, to) in [(a, b), (b, a)] {
-            let flow = format!("in_port={from},actions=output:{to}");
-            part.steps.push(Step::Run(ofctl(context, bridge, "add-flow").with([flow])));
-        }
-    }
+    part.steps.push(management(context, bridge));
+    part.steps.extend(flows(context, switch));
     let names: Vec<String> = ends.iter().map(|(_, peer)| port_name(peer)).collect();
     let accepted = accepted(context, bridge, &names);
     part.steps.push(Step::Await(accepted.clone()));
@@ -131,6 +129,41 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
     let place = Place::OpenFlow { line: ofctl(context, bridge, "dump-ports") };
     let ends = ends.iter().map(|(end, peer)| Counted { end: (*end).clone(), name: port_name(peer) }).collect();
     part.counters.push(Source { node: bridge.clone(), place, ends });
+}
+
+/// A bridge's OpenFlow socket is there.
+fn management(context: &Context<'_>, bridge: &str) -> Step {
+    let file = context.file(&format!("{bridge}.mgmt"));
+    await_file(&format!("{bridge}: its OpenFlow socket"), "-S", file, PORTS, log_of(context, "vswitchd"))
+}
+
+/// The flows of a bridge, both ways.
+fn flows(context: &Context<'_>, switch: &Switch) -> Vec<Step> {
+    let pairs = switch.flows.iter().flat_map(|&[a, b]| [(a, b), (b, a)]);
+    let one = |(from, to): (u32, u32)| {
+        let flow = format!("in_port={from},actions=output:{to}");
+        Step::Run(ofctl(context, &switch.name, "add-flow").with([flow]))
+    };
+    pairs.map(one).collect()
+}
+
+/// What a switch has lost that was started again: its database still has the ports, but flows are in the switch only.
+pub(super) fn flows_again(context: &Context<'_>) -> Part {
+    let mut steps = vec![Step::Await(dpdk_is_up(context))];
+    for switch in &context.topology.switch {
+        let show = ofctl(context, &switch.name, "show");
+        let ports = context.topology.ports_of(&switch.name).len();
+        steps.push(Step::Await(Question {
+            what: format!("{}: its ports are back", switch.name),
+            line: show,
+            want: Want::Times(ports, "addr:".to_owned()),
+            within: START,
+            remedy: log_of(context, "vswitchd"),
+            only_while_measured: false,
+        }));
+        steps.extend(flows(context, switch));
+    }
+    Part { steps, ..Part::default() }
 }
 
 /// The guests' ends are connected; the tester's are only while it measures.
@@ -153,6 +186,14 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
         part.checks.push(Question { only_while_measured: true, ..queue_map(context, &switch.name, &ends) });
     }
     part
+}
+
+/// The commands that say what the polling threads have done: their cycles, and the rest.
+pub(super) fn thread_counters(context: &Context<'_>) -> Option<[CommandLine; 2]> {
+    let ask = |what: &str| {
+        CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl"), format!("dpif-netdev/{what}")])
+    };
+    (!context.topology.switch.is_empty()).then(|| [ask("pmd-stats-show"), ask("pmd-perf-show").with(["-nh"])])
 }
 
 /// The ports of a bridge, and what each is joined to.

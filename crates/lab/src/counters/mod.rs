@@ -3,6 +3,7 @@
 mod kernel;
 mod linerate;
 mod openflow;
+mod pmd;
 mod testpmd;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::{line::CommandLine, topology::End};
 
 pub use self::{
-    kernel::parse as kernel, linerate::parse as linerate, openflow::parse as openflow, testpmd::parse as testpmd,
+    kernel::parse as kernel, linerate::parse as linerate, openflow::parse as openflow, pmd::parse as pmd,
+    pmd::ThreadCounts, testpmd::parse as testpmd,
 };
 
 /// Where the counters of a node are read.
@@ -102,6 +104,9 @@ impl PortCounts {
 
 /// Counters by port.
 pub type Counts = BTreeMap<String, PortCounts>;
+
+/// Counters of the switch's polling threads, by CPU.
+pub type Threads = BTreeMap<u32, ThreadCounts>;
 
 #[cfg(test)]
 mod tests {

@@ -156,6 +156,36 @@ impl Programs {
         format!("{}/{name}.log", self.dir)
     }
 
+    /// Kills a program and waits for its end.
+    ///
+    /// # Errors
+    ///
+    /// (usage) when no such program was started.
+    pub fn kill(&mut self, name: &str) -> Result<(), Failure> {
+        let running = self.named(name)?;
+        let _ = running.child.kill();
+        let ended = running.child.wait().map_err(Failure::failed)?;
+        running.ended = Some(ended.to_string());
+        Ok(())
+    }
+
+    /// Starts a program again that has ended, as it was started first. Its log is begun anew.
+    ///
+    /// # Errors
+    ///
+    /// (usage) when no such program was started; (machine) when it cannot be run any more.
+    pub fn start_again(&mut self, name: &str) -> Result<(), Failure> {
+        self.kill(name)?;
+        let program = self.named(name)?.program.clone();
+        self.all.retain(|running| running.program.name != name);
+        self.start(&program)
+    }
+
+    fn named(&mut self, name: &str) -> Result<&mut Running, Failure> {
+        let wrong = || Failure::usage(format!("no program {name} was started here"));
+        self.all.iter_mut().find(|running| running.program.name == name).ok_or_else(wrong)
+    }
+
     /// How each program is.
     pub fn status(&mut self) -> Vec<ProgramStatus> {
         self.all.iter_mut().map(Running::status).collect()

@@ -14,9 +14,15 @@ use rustix::{
     process::getuid,
 };
 
-use super::{held::Held, observe::Observed, setup};
+use super::{
+    held::{millis, Held},
+    observe::Observed,
+    perform::one_step,
+    setup,
+};
 use crate::{
-    counters::Place,
+    build::Act,
+    counters::{self, Place, Threads},
     line::CommandLine,
     protocol::{Answer, Ask},
     vm,
@@ -42,7 +48,7 @@ pub(super) fn until_down(held: &mut Held, listeners: &[UnixListener], stop: &Sto
         let _ = poll(&mut ready, Some(&LOOK));
         for listener in listeners {
             let Ok((stream, _)) = listener.accept() else { continue };
-            if is_friend(&stream) && serve(held, &stream) {
+            if is_friend(&stream) && serve(held, &stream, stop) {
                 return;
             }
         }
@@ -57,7 +63,7 @@ fn is_friend(stream: &UnixStream) -> bool {
 }
 
 /// Answers one question. Whether the lab is to end.
-fn serve(held: &mut Held, stream: &UnixStream) -> bool {
+fn serve(held: &mut Held, stream: &UnixStream, stop: &Stop) -> bool {
     let _ = stream.set_nonblocking(false);
     let (_, _) = (stream.set_read_timeout(Some(CLIENT)), stream.set_write_timeout(Some(CLIENT)));
     let mut line = String::new();
@@ -68,9 +74,11 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
     let answer = match serde_json::from_str(&line) {
         Ok(Ask::Status) => Answer::Status(Box::new(held.status())),
         Ok(Ask::Counters) => Answer::Counters(observed(held).counters()),
+        Ok(Ask::Threads) => Answer::Threads(threads(held)),
         Ok(Ask::Check) => Answer::Checked(observed(held).check(false)),
         Ok(Ask::CheckConnected) => Answer::Checked(observed(held).check(true)),
         Ok(Ask::Versions) => Answer::Versions(held.versions.clone()),
+        Ok(Ask::Fault { name }) => fault(held, name.as_deref(), stop),
         Ok(Ask::Run { node, line }) => run_at(held, &node, line),
         Ok(Ask::Down) => Answer::Ending(setup::own_host_pid()),
         Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
@@ -80,6 +88,38 @@ fn serve(held: &mut Held, stream: &UnixStream) -> bool {
         let _ = out.write_all(format!("{text}\n").as_bytes());
     }
     matches!(answer, Answer::Ending(_))
+}
+
+/// Makes something fail, or lists what can be made to.
+fn fault(held: &mut Held, name: Option<&str>, stop: &Stop) -> Answer {
+    let all: Vec<(String, String)> = held.build.faults.iter().map(|f| (f.name.clone(), f.what.clone())).collect();
+    let Some(name) = name else { return Answer::Faults { done: all, took_ms: 0 } };
+    let Some(fault) = held.build.faults.iter().find(|fault| fault.name == name).cloned() else {
+        let names: Vec<String> = all.into_iter().map(|(name, _)| name).collect();
+        let names = if names.is_empty() { "none in this lab".to_owned() } else { names.join(", ") };
+        return Answer::Refused(format!("no fault {name}: faults are {names}"));
+    };
+    let began = Instant::now();
+    for act in &fault.acts {
+        let done = match act {
+            Act::Kill(program) => held.programs.kill(program),
+            Act::Start(program) => held.programs.start_again(program),
+            Act::Do(step) => one_step(step, &mut held.programs, stop).map(drop),
+        };
+        if let Err(failure) = done {
+            return Answer::Refused(format!("{name}: {}", failure.text));
+        }
+    }
+    Answer::Faults { done: vec![(fault.name, fault.what)], took_ms: millis(began.elapsed()) }
+}
+
+/// What the switch's polling threads have done; none where there is no switch, or it does not answer.
+fn threads(held: &Held) -> Threads {
+    let ask = |line: &CommandLine| held.programs.output(line).map(|out| out.printed).unwrap_or_default();
+    match &held.build.threads {
+        Some([stats, perf]) => counters::pmd(&ask(stats), &ask(perf)),
+        None => Threads::new(),
+    }
 }
 
 /// Runs a command at a node.

@@ -40,6 +40,9 @@ pub enum LabCommand {
     Down(DownArgs),
     /// Bring a topology up, run `linerate bench` with the flags that follow, and end it.
     Run(RunArgs),
+    /// Make something fail in a lab: kill or restart the switch, restart or reboot a guest, take a link down. Without a name: what
+    /// there is.
+    Fault(FaultArgs),
     /// Run a command at a node of a lab: in a virtual machine, in a kernel's namespace, or among the lab's own programs.
     Exec(ExecArgs),
     /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
@@ -75,6 +78,21 @@ pub enum GuestCommand {
         /// Virtual CPU and CPU, such as 1:3.
         #[arg(value_name = "VCPU:CPU", required = true)]
         pins: Vec<String>,
+    },
+    /// Reset a virtual machine, as its button does.
+    Reset {
+        /// The socket of its QEMU (QMP).
+        socket: PathBuf,
+    },
+    /// Take the carrier of a port away, or give it back.
+    Link {
+        /// The socket of its QEMU (QMP).
+        socket: PathBuf,
+        /// The port, from 0.
+        port: u32,
+        /// up or down.
+        #[arg(value_parser = ["up", "down"])]
+        state: String,
     },
     /// Print the CPUs on which each virtual CPU may run.
     Vcpus {
@@ -232,6 +250,17 @@ pub struct NameArgs {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `linerate lab fault`
+#[derive(Debug, Args)]
+pub struct FaultArgs {
+    /// The lab's name. Default: the only one that is up, or the one that this command runs inside of.
+    #[arg(long, value_name = "NAME")]
+    pub lab: Option<String>,
+    /// The fault, such as restart-switch or reboot:vm1. Default: list them.
+    #[arg(value_name = "FAULT")]
+    pub fault: Option<String>,
 }
 
 /// `linerate lab exec`

@@ -23,6 +23,7 @@ fn trial(change: impl FnOnce(&mut DirectionCounts)) -> TrialRecord {
         directions: vec![d],
         interference: Interference::default(),
         dut: None,
+        switch_threads: Vec::new(),
         evidence: None,
         violations: Vec::new(),
     }

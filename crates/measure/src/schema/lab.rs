@@ -68,6 +68,56 @@ pub struct Hop {
     pub frames: Option<u64>,
 }
 
+/// What a polling thread of the switch did over a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SwitchThread {
+    /// Its CPU.
+    pub cpu: u32,
+    /// Packets received.
+    pub packets: u64,
+    /// Clocks in rounds that found packets.
+    pub busy_cycles: u64,
+    /// Clocks in rounds that found none.
+    pub idle_cycles: u64,
+    /// Packets whose flow was found in the exact-match cache.
+    pub emc_hits: u64,
+    /// Packets whose flow was found in the signature-match cache.
+    pub smc_hits: u64,
+    /// Packets of rules that only look at the port.
+    pub simple_hits: u64,
+    /// Packets whose flow was found by the classifier.
+    pub megaflow_hits: u64,
+    /// Packets whose flow was not known.
+    pub upcalls: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bursts sent.
+    pub tx_batches: u64,
+}
+
+/// The threads of several trials by CPU, added up.
+pub fn sum_threads<'a>(trials: impl IntoIterator<Item = &'a [SwitchThread]>) -> Vec<SwitchThread> {
+    let mut all: Vec<SwitchThread> = Vec::new();
+    for thread in trials.into_iter().flatten() {
+        match all.iter_mut().find(|sum| sum.cpu == thread.cpu) {
+            Some(sum) => {
+                sum.packets += thread.packets;
+                sum.busy_cycles += thread.busy_cycles;
+                sum.idle_cycles += thread.idle_cycles;
+                sum.emc_hits += thread.emc_hits;
+                sum.smc_hits += thread.smc_hits;
+                sum.simple_hits += thread.simple_hits;
+                sum.megaflow_hits += thread.megaflow_hits;
+                sum.upcalls += thread.upcalls;
+                sum.tx_packets += thread.tx_packets;
+                sum.tx_batches += thread.tx_batches;
+            }
+            None => all.push(*thread),
+        }
+    }
+    all
+}
+
 /// Where frames of a direction were lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HopLoss {
@@ -120,6 +170,14 @@ mod tests {
         let lost: Vec<_> = losses(&hops).into_iter().map(|l| l.lost).collect();
         assert_eq!(lost, [None, Some(10), None, Some(20), Some(-1)]);
         assert_eq!(lost.iter().flatten().sum::<i64>(), 29, "what the first sent and the last did not get");
+    }
+
+    #[test]
+    fn threads_are_added_up_by_cpu() {
+        let thread = |cpu, packets| SwitchThread { cpu, packets, tx_batches: 1, ..SwitchThread::default() };
+        let (one, two) = ([thread(2, 5), thread(3, 1)], [thread(3, 7)]);
+        let sums = sum_threads([&one[..], &two[..]]);
+        assert_eq!(sums.iter().map(|t| (t.cpu, t.packets, t.tx_batches)).collect::<Vec<_>>(), [(2, 5, 1), (3, 8, 2)]);
     }
 
     #[test]

@@ -10,7 +10,10 @@ pub use super::{
     delay::{IpdvSummary, LatencySummary},
     interference::{Interference, LcoreInterference, LcoreRole, Scheduling},
 };
-use super::{evidence::SliceEvidence, lab::Hop};
+use super::{
+    evidence::SliceEvidence,
+    lab::{Hop, SwitchThread},
+};
 
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -114,6 +117,9 @@ pub struct TrialRecord {
     /// What the built-in DUT counted over the trial; `None` for an outside one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dut: Option<DutReport>,
+    /// What the polling threads of a lab's switch did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switch_threads: Vec<SwitchThread>,
     /// What its slices show; `None` of a trial without slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<SliceEvidence>,

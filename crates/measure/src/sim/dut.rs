@@ -114,6 +114,7 @@ impl SimDut {
                 clock_drift_ppm: 0.5,
             },
             dut: None,
+            switch_threads: Vec::new(),
             evidence: None,
             violations: Vec::new(),
         };

@@ -30,6 +30,7 @@ fn clean() -> TrialRecord {
             clock_drift_ppm: 1.0,
         },
         dut: None,
+        switch_threads: Vec::new(),
         evidence: None,
         violations: Vec::new(),
     }

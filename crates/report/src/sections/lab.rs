@@ -2,7 +2,7 @@
 
 use measure::{
     result::RunResult,
-    schema::lab::{losses, sum, HopLoss, HopWay, LabRecord},
+    schema::lab::{losses, sum, sum_threads, HopLoss, HopWay, LabRecord, SwitchThread},
 };
 
 use crate::{
@@ -21,6 +21,50 @@ pub(crate) fn hops_section(result: &RunResult) -> Section {
     Section::new(Topic::Hops, title)
         .with(Audience::READERS, Block::Table(table(&all)))
         .with(Audience::READERS, Block::Notes(all.iter().map(|hops| Note::plain(where_lost(hops))).collect()))
+}
+
+/// What the switch's polling threads did, of all trials together.
+pub(crate) fn threads_section(result: &RunResult) -> Section {
+    let threads = sum_threads(result.trials.iter().map(|trial| trial.switch_threads.as_slice()));
+    let section = Section::new(Topic::SwitchThreads, "Polling threads of the switch, all trials together");
+    match threads.is_empty() {
+        true => section,
+        false => section.with(Audience::READERS, Block::Table(threads_table(&threads))),
+    }
+}
+
+fn threads_table(threads: &[SwitchThread]) -> Table {
+    let mut t = Table::default();
+    t.right(1, "CPU", "");
+    t.right(1, "packets", "");
+    t.right(1, "clocks", "a packet");
+    t.right(1, "busy", "%");
+    t.right(1, "by port", "%");
+    t.right(1, "EMC", "%");
+    t.right(1, "SMC", "%");
+    t.right(1, "megaflow", "%");
+    t.right(1, "upcalls", "");
+    t.right(1, "packets", "a burst sent");
+    let ratio = |part: u64, whole: u64, digits: usize, unit: f64| match whole {
+        0 => "-".to_owned(),
+        _ => format!("{:.digits$}", part as f64 / whole as f64 * unit),
+    };
+    for thread in threads {
+        let share = |part: u64| ratio(part, thread.packets, 1, 100.0);
+        t.row(vec![
+            thread.cpu.to_string().into(),
+            num::thousands(thread.packets).into(),
+            ratio(thread.busy_cycles, thread.packets, 0, 1.0).into(),
+            ratio(thread.busy_cycles, thread.busy_cycles.saturating_add(thread.idle_cycles), 1, 100.0).into(),
+            share(thread.simple_hits).into(),
+            share(thread.emc_hits).into(),
+            share(thread.smc_hits).into(),
+            share(thread.megaflow_hits).into(),
+            num::thousands(thread.upcalls).into(),
+            ratio(thread.tx_packets, thread.tx_batches, 1, 1.0).into(),
+        ]);
+    }
+    t
 }
 
 /// The lab's picture and its parts.

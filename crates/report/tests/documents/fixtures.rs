@@ -153,6 +153,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
             nodes: vec![NodeReport { name: "l3-lookup".into(), calls: 9, vectors: 300, clocks: 4_000 }],
             ..DutReport::default()
         }),
+        switch_threads: Vec::new(),
         evidence: None,
         violations: vec![],
     }

@@ -3,13 +3,13 @@
 use failure::Failure;
 use lab::{
     client::ask_inside,
-    counters::{Counts, PortCounts},
+    counters::{Counts, PortCounts, ThreadCounts, Threads},
     diagram,
     protocol::{Answer, Ask, Checked, Status},
     topology::{Passage, Way},
 };
 use measure::{
-    schema::lab::{Hop, HopWay, LabCheck, LabProgram, LabRecord},
+    schema::lab::{Hop, HopWay, LabCheck, LabProgram, LabRecord, SwitchThread},
     trial::DirectionCounts,
 };
 
@@ -43,23 +43,52 @@ impl InLab {
         &self.record
     }
 
-    /// What the ports have counted until now.
+    /// What the ports and the switch's threads have counted until now.
     ///
     /// # Errors
     ///
     /// (machine) when the lab does not answer.
-    pub fn count(&self) -> Result<Counts, Failure> {
-        match ask_inside(&Ask::Counters)? {
-            Answer::Counters(counts) => Ok(counts),
-            _ => Err(other("counters")),
-        }
+    pub fn read(&self) -> Result<Reading, Failure> {
+        let Answer::Counters(ports) = ask_inside(&Ask::Counters)? else { return Err(other("counters")) };
+        let Answer::Threads(threads) = ask_inside(&Ask::Threads)? else { return Err(other("threads")) };
+        Ok(Reading { ports, threads })
     }
 
     /// Adds to each direction what the ports on its way have counted between two readings.
-    pub fn add(&self, before: &Counts, now: &Counts, directions: &mut [DirectionCounts]) {
+    pub fn add(&self, before: &Reading, now: &Reading, directions: &mut [DirectionCounts]) {
+        let (before, now) = (&before.ports, &now.ports);
         for (path, direction) in self.paths.iter().zip(directions) {
             direction.hops = hops(path, before, now, (direction.sent, direction.received + direction.duplicates));
         }
+    }
+}
+
+/// What a lab has counted at one moment.
+pub struct Reading {
+    ports: Counts,
+    threads: Threads,
+}
+
+impl Reading {
+    /// What the switch's threads did since an earlier reading. A thread that was started again meanwhile is left out.
+    pub fn threads_since(&self, before: &Self) -> Vec<SwitchThread> {
+        let one = |(cpu, now): (&u32, &ThreadCounts)| {
+            let counts = now.since(before.threads.get(cpu)?)?;
+            Some(SwitchThread {
+                cpu: *cpu,
+                packets: counts.packets,
+                busy_cycles: counts.busy_cycles,
+                idle_cycles: counts.idle_cycles,
+                emc_hits: counts.emc_hits,
+                smc_hits: counts.smc_hits,
+                simple_hits: counts.simple_hits,
+                megaflow_hits: counts.megaflow_hits,
+                upcalls: counts.upcalls,
+                tx_packets: counts.tx_packets,
+                tx_batches: counts.tx_batches,
+            })
+        };
+        self.threads.iter().filter_map(one).collect()
     }
 }
 

@@ -39,6 +39,8 @@ pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
                 qmp::pin(*thread, &[number(cpu)?])?;
             }
         }
+        GuestCommand::Reset { socket } => qmp::Machine::connect(socket)?.reset()?,
+        GuestCommand::Link { socket, port, state } => qmp::Machine::connect(socket)?.set_link(*port, state == "up")?,
         GuestCommand::Vcpus { socket } => {
             let threads = qmp::Machine::connect(socket)?.vcpu_threads()?;
             for (n, thread) in threads.into_iter().enumerate() {

@@ -21,7 +21,7 @@ use lab::{
 };
 
 use crate::{
-    cli::lab::{DownArgs, ExecArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
+    cli::lab::{DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
     out,
 };
 
@@ -42,6 +42,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Counters(args) => counters(args)?,
         LabCommand::Down(args) => down(args)?,
         LabCommand::Run(args) => return whole_run(args),
+        LabCommand::Fault(args) => fault(args)?,
         LabCommand::Exec(args) => return exec(args),
         LabCommand::Guest(command) => return guest::run(command),
     }
@@ -142,6 +143,24 @@ fn counters(args: &NameArgs) -> Result<(), Failure> {
         out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
     } else {
         out::print(&view::counters(&all));
+    }
+    Ok(())
+}
+
+fn fault(args: &FaultArgs) -> Result<(), Failure> {
+    let ask = Ask::Fault { name: args.fault.clone() };
+    // A plan's command runs inside the lab that it measures.
+    let answer = match std::env::var_os(client::INSIDE).filter(|_| args.lab.is_none()) {
+        Some(_) => client::ask_inside(&ask)?,
+        None => client::ask(&client::named(args.lab.as_deref())?, &ask)?,
+    };
+    let Answer::Faults { done, took_ms } = answer else {
+        return Err(Failure::failed("the lab gave another answer than that of a fault"));
+    };
+    match &args.fault {
+        Some(name) => out::print(&format!("{name}: done in {:.2} s", took_ms as f64 / 1e3)),
+        None if done.is_empty() => out::print("nothing can be made to fail in this lab"),
+        None => out::print(&done.iter().map(|(name, what)| format!("{name:<20} {what}")).collect::<Vec<_>>().join("\n")),
     }
     Ok(())
 }

@@ -1,0 +1,86 @@
+//! What can be made to fail in a lab, by name: for the tests of recovery and reset.
+
+use std::time::Duration;
+
+use super::{
+    context::{Context, Part},
+    ovs,
+};
+use crate::{
+    line::CommandLine,
+    step::{Question, Step, Want},
+    vm::Definition,
+};
+
+/// How long a machine may take to come back.
+const BOOT: Duration = Duration::from_secs(120);
+
+/// The programs of a switch.
+pub(super) const VSWITCHD: &str = "vswitchd";
+
+/// Something that fails, and comes back or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Its name: `restart-switch`, `reboot:vm1`.
+    pub name: String,
+    /// What happens, in words.
+    pub what: String,
+    /// What is done, in order.
+    pub acts: Vec<Act>,
+}
+
+/// One act of a fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Act {
+    /// This program is killed.
+    Kill(String),
+    /// This program is started again, as it was.
+    Start(String),
+    /// A step.
+    Do(Box<Step>),
+}
+
+/// Every fault of a lab.
+pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> {
+    let mut all = Vec::new();
+    let mut add = |name: String, what: &str, acts: Vec<Act>| all.push(Fault { name, what: what.to_owned(), acts });
+    let kill = |name: &str| Act::Kill(name.to_owned());
+    let start = |name: &str| Act::Start(name.to_owned());
+    if !context.topology.switch.is_empty() {
+        add("kill-switch".to_owned(), "the switch is killed", vec![kill(VSWITCHD)]);
+        let Part { steps, .. } = ovs::flows_again(context);
+        let again = steps.into_iter().map(|step| Act::Do(Box::new(step)));
+        let acts = [kill(VSWITCHD), start(VSWITCHD)].into_iter().chain(again).collect();
+        add("restart-switch".to_owned(), "the switch is killed and started again, and gets its flows", acts);
+    }
+    if context.options.guests.accelerator().is_none() {
+        for guest in &context.topology.guest {
+            let acts = vec![kill(&guest.name), start(&guest.name)];
+            add(format!("restart:{}", guest.name), "the guest is killed and started again", acts);
+        }
+    }
+    for machine in machines {
+        let guest = |command: &str, more: &[&str]| {
+            let line = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", command]);
+            line.with([machine.file("qmp")]).with(more.iter().copied())
+        };
+        let up = Question {
+            what: format!("{}: has booted, its application runs", machine.name),
+            line: CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", "check"]).with([machine.file("ctl")]),
+            want: Want::Success,
+            within: BOOT,
+            remedy: format!("see {}", machine.file("log")),
+            only_while_measured: false,
+        };
+        let reboot = vec![Act::Do(Box::new(Step::Run(guest("reset", &[])))), Act::Do(Box::new(Step::Await(up)))];
+        add(format!("reboot:{}", machine.name), "the machine is reset and boots again", reboot);
+        for port in 0..machine.ports.len() {
+            let port = port.to_string();
+            for (word, what) in [("down", "the port loses its carrier"), ("up", "the port has its carrier again")] {
+                let act = Act::Do(Box::new(Step::Run(guest("link", &[&port, word]))));
+                add(format!("link-{word}:{}:{port}", machine.name), what, vec![act]);
+            }
+        }
+    }
+    all
+}
