@@ -39,6 +39,10 @@ pub const INSIDE: &str = "LINERATE_IN_LAB";
 
 /// How long a lab may take to answer: it reads counters of programs.
 const ANSWER: Duration = Duration::from_secs(20);
+/// How long the lab may take to become what was asked for: each check has its own limit.
+const CHECK: Duration = Duration::from_secs(150);
+/// How long something may take to fail and to come back: a machine boots meanwhile.
+const FAULT: Duration = Duration::from_secs(300);
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(5);
 /// Longest answer.
@@ -249,7 +253,12 @@ pub fn ask_inside(question: &Ask) -> Result<Answer, Failure> {
 }
 
 fn exchange(stream: &UnixStream, question: &Ask) -> std::io::Result<Answer> {
-    stream.set_read_timeout(Some(ANSWER))?;
+    let wait = match question {
+        Ask::Fault { .. } => FAULT,
+        Ask::CheckConnected => CHECK,
+        _ => ANSWER,
+    };
+    stream.set_read_timeout(Some(wait))?;
     stream.set_write_timeout(Some(ANSWER))?;
     let text = serde_json::to_string(question)?;
     let mut out = stream;

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     line::CommandLine,
     step::{Question, Step, Want},
+    topology::End,
     vm::Definition,
 };
 
@@ -55,7 +56,10 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
     }
     if context.options.guests.accelerator().is_none() {
         for guest in &context.topology.guest {
-            let acts = vec![kill(&guest.name), start(&guest.name)];
+            // A dead program leaves the sockets that it served.
+            let sockets = [0, 1].map(|port| context.socket(&End::new(&guest.name, port)));
+            let clear = Step::Run(CommandLine::words("rm -f").with(sockets));
+            let acts = vec![kill(&guest.name), Act::Do(Box::new(clear)), start(&guest.name)];
             add(format!("restart:{}", guest.name), "the guest is killed and started again", acts);
         }
     }

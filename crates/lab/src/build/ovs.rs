@@ -156,7 +156,8 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
         steps.push(Step::Await(Question {
             what: format!("{}: its ports are back", switch.name),
             line: show,
-            want: Want::Times(ports, "addr:".to_owned()),
+            // With the bridge's own.
+            want: Want::Times(ports + 1, "addr:".to_owned()),
             within: START,
             remedy: log_of(context, "vswitchd"),
             only_while_measured: false,
