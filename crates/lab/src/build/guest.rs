@@ -8,7 +8,7 @@ use crate::{
     line::CommandLine,
     options::LabOptions,
     step::{Program, Step},
-    topology::{End, Guest},
+    topology::{Application, End, Guest},
 };
 
 /// How long a guest may take to serve its first socket on a busy machine.
@@ -37,7 +37,7 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
         part.counters.push(Source { node: guest.name.clone(), place, ends });
     }
     for guest in guests {
-        let socket = context.socket(&End::new(&guest.name, 0));
+        let Joined::Switch(socket) = joined(context, guest, 0) else { continue };
         let log = format!("see {}", context.file(&format!("{}.log", guest.name)));
         part.steps.push(await_file(&format!("{}: its socket", guest.name), "-S", socket, START, log));
     }
@@ -55,11 +55,13 @@ fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
     ]);
     line = line.with(memory(options.hugepages).split(' '));
     for port in 0..2 {
-        let socket = context.socket(&End::new(&guest.name, port));
-        let device = format!(
-            "net_virtio_user{port},path={socket},server=1,queues={},queue_size={},mrg_rxbuf=0",
-            options.queues, options.ring
-        );
+        let (queues, ring) = (options.queues, options.ring);
+        let device = match joined(context, guest, port) {
+            Joined::Switch(socket) => {
+                format!("net_virtio_user{port},path={socket},server=1,queues={queues},queue_size={ring},mrg_rxbuf=0")
+            }
+            Joined::Tester(socket) => format!("eth_vhost{port},iface={socket},client=1,queues={queues}"),
+        };
         line = line.with(["--vdev".to_owned(), device]);
     }
     forwarding(line, options, mode)
@@ -106,12 +108,40 @@ fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
     let mut line = CommandLine(vec![context.linerate.to_owned()]).with(["forward", function, "--quiet", "--name"]);
     line = line.with([guest.name.clone(), "--cpus".to_owned(), cpu.to_string()]);
     for port in 0..2 {
-        let socket = context.socket(&End::new(&guest.name, port));
         let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
-        line =
-            line.with(["--port".to_owned(), format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring)]);
+        let port = match joined(context, guest, port) {
+            Joined::Switch(socket) => format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring),
+            Joined::Tester(socket) => format!("vhost:{socket},client=1{queues}"),
+        };
+        line = line.with(["--port".to_owned(), port]);
     }
-    line
+    line.with(routes(guest.application))
+}
+
+/// What a port of a process is joined to, by its socket.
+enum Joined {
+    /// A switch: the process serves the socket and is at the guest's end.
+    Switch(String),
+    /// The tester, which serves the socket and is at the guest's end: the process is at the switch's.
+    Tester(String),
+}
+
+fn joined(context: &Context<'_>, guest: &Guest, port: u32) -> Joined {
+    let end = End::new(&guest.name, port);
+    match context.topology.peer(&end).filter(|peer| peer.is_tester()) {
+        Some(tester) => Joined::Tester(context.socket(tester)),
+        None => Joined::Switch(context.socket(&end)),
+    }
+}
+
+/// The routes of a router: the networks of RFC 2544, appendix C.2.2, each behind its port. The switch sends frames on by
+/// port, so that the next address matters to nobody.
+pub(super) fn routes(application: Application) -> Vec<String> {
+    if application != Application::L3 {
+        return Vec::new();
+    }
+    let route = |port: u32| format!("198.{}.0.0/16 port {port} mac 02:4c:52:00:00:0{port}", 18 + port);
+    (0..2).flat_map(|port| ["--route".to_owned(), route(port)]).collect()
 }
 
 fn control_socket(context: &Context<'_>, guest: &Guest) -> String {

@@ -83,6 +83,7 @@ fn polling(context: &Context<'_>, guest: &Guest, spec: &mut GuestSpec) -> Part {
             for port in &ports {
                 line = line.with(["--port", port]);
             }
+            line = line.with(guest::routes(guest.application));
             (line, Place::Linerate { socket: format!("{DIR}/linerate/{name}.sock") }, None)
         }
     };

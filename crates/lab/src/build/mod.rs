@@ -111,6 +111,16 @@ impl Build {
 
 /// What a process cannot be.
 fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    let at_tester = |guest: &&crate::topology::Guest| {
+        (0..2).any(|port| topology.peer(&End::new(&guest.name, port)).is_some_and(End::is_tester))
+    };
+    if let Some(guest) = topology.guest.iter().find(at_tester).filter(|_| options.guests.accelerator().is_some()) {
+        return Err(Failure::usage(format!(
+            "{}: is joined to the tester itself, which a virtual machine cannot be: it would wait for the tester before it \
+             boots; --guests process",
+            guest.name
+        )));
+    }
     let wrong = topology.guest.iter().find(|guest| guest.application.needs_a_machine());
     match wrong.filter(|_| options.guests.accelerator().is_none()) {
         None => Ok(()),
@@ -130,10 +140,10 @@ fn check_links(topology: &Topology) -> Result<(), Failure> {
         let [a, b] = &link.ends;
         let switched = is_switch(a) != is_switch(b) && [a, b].iter().any(|end| end.is_tester() || is_guest(end));
         let is_kernel = |end: &End| !is_switch(end) && !is_guest(end) && !end.is_tester();
-        let kernel = [(a, b), (b, a)].iter().any(|(a, b)| a.is_tester() && is_kernel(b));
-        if !switched && !kernel {
+        let with_tester = [(a, b), (b, a)].iter().any(|(a, b)| a.is_tester() && (is_kernel(b) || is_guest(b)));
+        if !switched && !with_tester {
             return Err(Failure::usage(format!(
-                "topology {}: link {a} - {b}: a link joins a switch with the tester or a guest, or the kernel with the tester",
+                "topology {}: link {a} - {b}: a link joins the tester with a switch, a guest or the kernel, or a switch with a guest",
                 topology.name
             )));
         }
@@ -147,7 +157,8 @@ fn tester(context: &Context<'_>) -> TesterSide {
     for port in [0, 1] {
         let end = End::new(TESTER, port);
         let Some(peer) = topology.peer(&end) else { continue };
-        if topology.switch_named(&peer.node).is_some() {
+        let is_kernel = topology.kernel.iter().any(|kernel| kernel.name == peer.node);
+        if !is_kernel {
             let socket = context.socket(&end);
             let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
             side.ports.push(format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring));
@@ -205,7 +216,7 @@ mod tests {
     #[test]
     fn a_cable_that_nothing_makes_is_refused() {
         let mut own = topology::load("phy-vm-phy").unwrap();
-        own.link[2].ends = [End::new("vm1", 0), End::new(TESTER, 0)];
+        own.link[2].ends = [End::new("vm1", 0), End::new("vm1", 1)];
         let refused = Build::new(own, LabOptions::default(), &[0, 1], "linerate", "$d").unwrap_err();
         assert_eq!(refused.exit, failure::Exit::Usage);
     }

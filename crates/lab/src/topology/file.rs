@@ -76,6 +76,9 @@ pub enum Application {
     L2,
     /// `linerate forward l2:macswap`.
     L2Macswap,
+    /// `linerate forward l3`: routes between the benchmark's networks, 198.18.0.0/16 behind port 0 and 198.19.0.0/16 behind
+    /// port 1 (the two-VM document's Routing).
+    L3,
     /// The bridge of the guest's kernel: virtual machines only.
     KernelBridge,
     /// Open vSwitch in the guest's kernel, without DPDK: virtual machines only.
@@ -84,12 +87,13 @@ pub enum Application {
 
 impl Application {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TestpmdMac,
         Self::TestpmdIo,
         Self::TestpmdMacswap,
         Self::L2,
         Self::L2Macswap,
+        Self::L3,
         Self::KernelBridge,
         Self::OvsKernel,
     ];
@@ -102,6 +106,7 @@ impl Application {
             Self::TestpmdMacswap => "testpmd-macswap",
             Self::L2 => "l2",
             Self::L2Macswap => "l2-macswap",
+            Self::L3 => "l3",
             Self::KernelBridge => "kernel-bridge",
             Self::OvsKernel => "ovs-kernel",
         }
@@ -118,7 +123,7 @@ impl Application {
             Self::TestpmdMac => Some("mac"),
             Self::TestpmdIo => Some("io"),
             Self::TestpmdMacswap => Some("macswap"),
-            Self::L2 | Self::L2Macswap | Self::KernelBridge | Self::OvsKernel => None,
+            Self::L2 | Self::L2Macswap | Self::L3 | Self::KernelBridge | Self::OvsKernel => None,
         }
     }
 
@@ -133,6 +138,7 @@ impl Application {
             Self::TestpmdMac | Self::TestpmdIo | Self::TestpmdMacswap | Self::KernelBridge | Self::OvsKernel => None,
             Self::L2 => Some("l2"),
             Self::L2Macswap => Some("l2:macswap"),
+            Self::L3 => Some("l3"),
         }
     }
 }

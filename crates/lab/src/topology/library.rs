@@ -8,6 +8,7 @@ use super::Topology;
 
 /// Every topology: its name and its text.
 const TOPOLOGIES: &[(&str, &str)] = &[
+    ("phy-phy", include_str!("../../../../labs/phy-phy.toml")),
     ("phy-ovs-phy", include_str!("../../../../labs/phy-ovs-phy.toml")),
     ("phy-vm-phy", include_str!("../../../../labs/phy-vm-phy.toml")),
     ("phy-vm-vm-phy", include_str!("../../../../labs/phy-vm-vm-phy.toml")),
@@ -18,7 +19,7 @@ const TOPOLOGIES: &[(&str, &str)] = &[
 
 /// What plans call a topology in `[needs]`, and the topology here.
 pub const NEEDED_BY: &[(&str, &str)] =
-    &[("PHY-OVS-PHY", "phy-ovs-phy"), ("PHY-VM-PHY", "phy-vm-phy"), ("PHY-VM-VM-PHY", "phy-vm-vm-phy")];
+    &[("PHY-PHY", "phy-phy"), ("PHY-OVS-PHY", "phy-ovs-phy"), ("PHY-VM-PHY", "phy-vm-phy"), ("PHY-VM-VM-PHY", "phy-vm-vm-phy")];
 
 /// Largest topology file read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -84,7 +85,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("own.toml");
         let file = path.to_str().unwrap();
-        let text = TOPOLOGIES[1].1;
+        let text = TOPOLOGIES[2].1;
         fs::write(&path, text).unwrap();
         assert_eq!(load(file).unwrap(), load("phy-vm-phy").unwrap());
         let wrong = [text.replace("ends", "end"), text.replace("br0:4", "br9:4"), "x".to_owned(), String::new()];

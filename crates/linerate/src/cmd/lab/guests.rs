@@ -6,7 +6,7 @@ use failure::Failure;
 use guest::probe::{kvm, Kvm};
 use lab::{
     options::GuestKind,
-    topology::{KernelRole, Topology},
+    topology::{End, KernelRole, Topology},
 };
 
 use crate::{
@@ -21,7 +21,12 @@ use crate::{
 /// (machine) where KVM was asked for and does not run guests.
 pub fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
     let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine());
-    if topology.guest.is_empty() {
+    let at_tester = topology.link.iter().any(|link| {
+        let [a, b] = &link.ends;
+        let is_guest = |end: &End| topology.guest.iter().any(|guest| guest.name == end.node);
+        a.is_tester() && is_guest(b) || b.is_tester() && is_guest(a)
+    });
+    if topology.guest.is_empty() || at_tester && asked == GuestsArg::Auto {
         return Ok(GuestKind::Process);
     }
     match asked {
