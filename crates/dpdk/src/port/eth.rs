@@ -14,7 +14,9 @@
 //!   taken to the end of the process. The socket is found and closed here; the pool's memory is left.
 //! * Both drivers say "up, 10 Gbit/s" whatever the link does, so the kernel is asked instead. Neither tells about
 //!   frames that the kernel drops later: verify what was sent by what arrives.
-//! * AF_PACKET accepts frames that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
+//! * AF_PACKET accepts frames to send that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
+//! * AF_PACKET receives the beginning of a frame that is longer than a slot of its ring, without a mark: the driver does not
+//!   hand on `tp_len`. GRO here and TSO at the other end of a veth pair make such frames. See [`crate::Port::cut_length`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -35,6 +37,8 @@ use crate::{
 const OVERHEAD: u32 = 22;
 /// What the kernel keeps in front of a frame for the XDP program.
 const XDP_HEADROOM: u32 = 256;
+/// Where the packet begins in a slot of AF_PACKET: the kernel's header and address (52), and the link layer's header, aligned.
+const PACKET_HEAD: u32 = 80;
 /// Page less the headers of pool object (64), mbuf and headroom (128 each) and a line, as a pool may pad an object.
 const XDP_MOST_ROOM: u32 = 4096 - 64 - 128 - 128 - 64;
 
@@ -167,7 +171,12 @@ fn af_packet(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> R
         // Past the queueing discipline: what it would drop silently is refused instead.
         ("qdisc_bypass", 1),
     ];
-    let traits = Traits { iface: Some(request.iface.to_string()), clamp_mtu: true, ..Traits::default() };
+    let traits = Traits {
+        iface: Some(request.iface.to_string()),
+        clamp_mtu: true,
+        cut_length: Some(framesz.saturating_sub(PACKET_HEAD)),
+        ..Traits::default()
+    };
     let config = PortConfig { rx_queues: queues as u16, tx_queues: queues as u16, ..config.with_pool(&pool) };
     vdev(eal, request.text, "net_af_packet", &args(request, PACKET_KEYS, &defaults), &config, traits)
 }

@@ -88,6 +88,22 @@ impl Decoder {
         (decoded, frame.get(from..).unwrap_or_default())
     }
 
+    /// Bytes without FCS of a frame that may be only the beginning of a longer one, by the length in its first IP header.
+    /// `None` when that says no more than what is here, and when it says nothing.
+    pub fn claimed_length(frame: &[u8]) -> Option<u32> {
+        const LONGEST: u32 = 1 << 17;
+        let outermost = Self::new(DecodeSpec::default());
+        let (decoded, packet) = outermost.decode_with_packet(frame, frame.len() as u32 + LONGEST, 0);
+        let facts = match decoded {
+            Decoded::Ip4(packet) => Facts::from(packet.facts),
+            Decoded::Ip6(packet) => Facts::from(packet.facts),
+            Decoded::NotIp(_) | Decoded::Malformed => return None,
+        };
+        let claimed = (frame.len() - packet.len()) as u32 + facts.ip_bytes;
+        // Without a length (larger segments than a header can tell), the packet would go to the end of the longest frame.
+        (claimed > frame.len() as u32 && facts.ip_bytes < LONGEST).then_some(claimed)
+    }
+
     /// Reads an untagged IPv4 packet of TCP or UDP without options, fragments and tunnels. After `None`, use
     /// [`Decoder::layered`], which reads every kind.
     #[inline(always)]

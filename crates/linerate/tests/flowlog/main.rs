@@ -15,6 +15,7 @@ mod link_layer;
 mod live;
 mod logger;
 mod made;
+mod offloads;
 mod peer;
 mod refused;
 mod softflowd;

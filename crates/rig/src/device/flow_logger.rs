@@ -104,6 +104,9 @@ impl Logger {
             if let Some((port, times)) = &captured {
                 function = function.captured(*port, Arc::clone(times));
             }
+            for (port, length) in ports.iter().enumerate().filter_map(|(n, port)| Some((n, port.cut_length()?))) {
+                function = function.cut_length(port, length);
+            }
             counters.push(function.ports());
             ended.push(Box::new(Ended::new(records, reader.clone(), Arc::clone(&timebase))));
             readers.push(reader);
@@ -183,7 +186,14 @@ struct PortSeen {
     missed: u64,
     tx_dropped: u64,
     up: bool,
+    /// Whether it has cut frames.
+    cuts: bool,
 }
+
+/// What is said once of a port that cuts frames.
+const CUT: &str =
+    "frames longer than its buffers arrive, and are cut. Each counts as one packet, with the bytes of its IP header. \
+                   Offloads make such frames: turn off gro at this interface, tso and gso at the sender (ethtool -K)";
 
 /// Everything counted, for any thread.
 pub struct Logged {
@@ -250,7 +260,8 @@ impl Logged {
         sinks
     }
 
-    /// Reads the ports and the clocks; to be called each second. Returns a line for each link that has changed.
+    /// Reads the ports and the clocks; to be called each second. Returns a line for each link that has changed, and
+    /// for each port that has begun to cut frames.
     pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
         let seen = |(n, port): (usize, &Port)| {
             // Frames that found the queue of their egress port full.
@@ -260,12 +271,18 @@ impl Logged {
                 missed: port.stats().map_or(0, |stats| stats.imissed + stats.rx_nombuf),
                 tx_dropped: lcores.iter().map(refused).sum(),
                 up: port.link().up,
+                cuts: self.counts(n).cut > 0,
             }
         };
         let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
         let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
-        let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
-        let lines = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let changed = self.names.iter().zip(before.iter().zip(&now));
+        let lines = changed.flat_map(|(name, (before, now))| {
+            let link =
+                (before.up != now.up).then(|| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+            let cut = (!before.cuts && now.cuts).then(|| format!("port {name}: {CUT}"));
+            [link, cut].into_iter().flatten()
+        });
         let timebase = {
             let mut timebase = lock(&self.timebase);
             if !self.is_captured {
@@ -282,9 +299,15 @@ impl Logged {
         &self.interfaces
     }
 
-    fn interface(&self, port: usize, name: &str) -> Interface {
+    /// What all lcores counted on a port.
+    fn counts(&self, port: usize) -> PortCounts {
         let mut counts = PortCounts::default();
         self.counters.iter().filter_map(|lcore| lcore.get(port)).for_each(|c| counts += c.read());
+        counts
+    }
+
+    fn interface(&self, port: usize, name: &str) -> Interface {
+        let counts = self.counts(port);
         let seen = lock(&self.seen).get(port).copied().unwrap_or_default();
         Interface {
             port: port as u8,
@@ -295,6 +318,7 @@ impl Logged {
             not_ip: counts.not_ip.iter().sum(),
             not_ip_kinds: kinds(&counts.not_ip),
             malformed: counts.malformed,
+            cut: counts.cut,
             missed: seen.missed,
             tx_dropped: seen.tx_dropped,
             up: seen.up,

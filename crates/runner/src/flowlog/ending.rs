@@ -73,6 +73,12 @@ pub fn table_totals(totals: &Totals) -> String {
             port.port, port.name, port.not_ip, port.malformed, port.missed, port.tx_dropped
         ));
     }
+    for port in totals.interfaces.iter().filter(|port| port.cut > 0) {
+        text.push_str(&format!(
+            "port {} ({}): {} frames cut, as they are longer than the port's buffers: one packet each, bytes from the IP header\n",
+            port.port, port.name, port.cut
+        ));
+    }
     text
 }
 

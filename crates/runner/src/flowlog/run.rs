@@ -16,7 +16,7 @@ use crate::{
     output::Output,
     poll::poll,
     pools::check_all_returned,
-    ports::{are_sockets, note_fallbacks, note_long_frames, PortOptions},
+    ports::{are_sockets, note_fallbacks, note_long_frames, LongFrames, PortOptions},
     run_info::RunInfo,
     supervisor::{Parts, Supervisor},
 };
@@ -62,7 +62,7 @@ fn log(
     };
     let ports = port_options.open(eal, &spec.ports, stop, pools)?;
     note_fallbacks(&config.ports, &ports, &note);
-    note_long_frames(&spec.ports, &ports, &note);
+    note_long_frames(&spec.ports, &ports, LongFrames::Counted, &note);
     if spec.may_split_biflows() && ports.iter().any(|port| !port.rss().symmetric) {
         note(
             "several receive queues with --biflow on: not every device reports that both directions of a conversation \
