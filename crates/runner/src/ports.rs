@@ -39,13 +39,19 @@ impl PortOptions<'_> {
         let (d, lcores) = (self.descriptors, self.lcores as u32);
         let mut open = |(spec, &mtu): (&PortSpec, &u16)| {
             let rings = u32::from(self.rx_queues) + lcores;
-            let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
+            // An interface has a pool of its own.
+            let interface = spec.interface_mtu();
+            let count = match interface {
+                Some(_) => 1023,
+                None => ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383),
+            };
             let pool = Mempool::new(eal, "ports", count, (mtu + ETHERNET).max(2048), 512)?;
             pools.push(pool.clone());
             let mut config = PortConfig::new(&pool);
             (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
             (config.rx_queues, config.tx_queues) = (self.rx_queues, lcores as u16);
-            config.mtu = mtu.max(1500);
+            let least = interface.and_then(|mtu| u16::try_from(mtu).ok()).unwrap_or(1500).min(1500);
+            config.mtu = mtu.max(least);
             config.read_once = self.once;
             config.peer_timeout = PEER_TIMEOUT;
             config.cancel = Some(stop.shared());

@@ -6,7 +6,7 @@
 //!   piece without gaps between objects of at most a page, and takes 2048 mbufs out of it at once. AF_PACKET copies up
 //!   to its frame size into an mbuf without looking at the room. Frames from other pools are copied by the driver while
 //!   sending, so a caller's mbufs come back at once and none is stranded in a ring.
-//! * The kernel keeps 256 bytes of each AF_XDP buffer for the program, so a 4 KiB page carries an MTU of 3438 at most.
+//! * The kernel keeps 256 bytes of each AF_XDP buffer for the program, so a 4 KiB page carries an MTU of 3434 at most.
 //! * `busy_budget=0`: with the default of 64 the driver makes a system call for every empty poll, which serves drivers
 //!   with NAPI contexts of their own; veth has none to be polled. It can be given as an option.
 //! * Sending only queues; the kernel goes on when it is kicked. [`crate::TxQueue::tx_done_cleanup`] kicks.
@@ -29,7 +29,7 @@ use super::{
     vdev::vdev,
 };
 use crate::{
-    spec::{EthDriver, Options, PACKET_KEYS, XDP_KEYS},
+    spec::{EthDriver, Options, PortSpec, PACKET_KEYS, XDP_KEYS},
     DpdkError, Eal, Mempool,
 };
 
@@ -41,6 +41,16 @@ const XDP_HEADROOM: u32 = 256;
 const PACKET_HEAD: u32 = 80;
 /// Page less the headers of pool object (64), mbuf and headroom (128 each) and a line, as a pool may pad an object.
 const XDP_MOST_ROOM: u32 = 4096 - 64 - 128 - 128 - 64;
+/// The largest MTU that AF_XDP carries here.
+pub const AF_XDP_MOST_MTU: u32 = XDP_MOST_ROOM - OVERHEAD - XDP_HEADROOM;
+
+impl PortSpec {
+    /// The MTU of the kernel interface behind the port; `None` where there is none.
+    pub fn interface_mtu(&self) -> Option<u32> {
+        let Self::Eth { iface, .. } = self else { return None };
+        Some(interface(iface)?.mtu)
+    }
+}
 
 pub(super) struct Request<'a> {
     pub(super) text: &'a str,
@@ -118,8 +128,7 @@ fn af_xdp(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> Resu
     let refuse = |reason: String| DpdkError::Driver { port: text.to_string(), step: "opening".into(), reason };
     let room = (u32::from(config.mtu) + OVERHEAD + XDP_HEADROOM).max(2048);
     if room > XDP_MOST_ROOM {
-        let most = XDP_MOST_ROOM - OVERHEAD - XDP_HEADROOM;
-        return Err(refuse(format!("AF_XDP carries an MTU of {most} at most, {} is needed", config.mtu)));
+        return Err(refuse(format!("AF_XDP carries an MTU of {AF_XDP_MOST_MTU} at most, {} is needed", config.mtu)));
     }
     let queues = u32::from(config.rx_queues.max(config.tx_queues).max(1));
     // Fill and completion rings (2048 each), receive and transmit rings, caches and bursts.

@@ -124,7 +124,7 @@ pub struct FlowlogArgs {
     pub metrics: Option<String>,
     #[command(flatten)]
     pub queues: QueueArgs,
-    /// Largest IP packet of all ports in bytes, 576 to 9600. Default: 1500.
+    /// Largest IP packet of all ports in bytes, 576 to 9600. Default: the MTU of each interface; 1500 for other ports.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,
     /// Count calls and vectors of nodes only, without reading the clock.

@@ -9,6 +9,7 @@ mod capture;
 mod collectors;
 mod details;
 mod elsewhere;
+mod jumbo;
 mod lcores;
 mod link;
 mod link_layer;

@@ -17,6 +17,8 @@ pub const LINK_DOWN: &str = ": link down";
 pub const LINK_UP: &str = ": link up";
 /// On standard error, behind `port NAME`, when offloads of its interface are on; which follows.
 pub const OFFLOADS_ON: &str = ": offloads are on";
+/// The same, when its MTU is below that of its interface; which follows.
+pub const SHORTER_MTU: &str = ": the MTU of the interface is ";
 /// The same, when it has cut a frame.
 pub const FRAMES_CUT: &str = ": frames longer than its buffers arrive";
 /// In a logger's last lines, behind the number of these frames.

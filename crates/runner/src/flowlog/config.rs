@@ -93,8 +93,9 @@ pub struct Config {
     pub queue_map: Vec<String>,
     /// When frames leave.
     pub tx: String,
-    /// Largest IP packet in bytes.
-    pub mtu: u16,
+    /// Largest IP packet in bytes; absent: of each interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u16>,
     /// Where packets live.
     pub memory: MemoryChoice,
     /// Memory for packets in MiB.
@@ -142,7 +143,7 @@ impl Default for Config {
             rx_queues: 1,
             queue_map: Vec::new(),
             tx: TxPolicy::default().to_string(),
-            mtu: 1500,
+            mtu: None,
             memory: MemoryChoice::Auto,
             memory_mib: 256,
             descriptors: 2048,

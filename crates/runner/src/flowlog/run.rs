@@ -11,7 +11,12 @@ use rig::{
     Claim, PollingCpus,
 };
 
-use super::{ending, serving::Serving, spec::FlowlogSpec};
+use super::{
+    ending,
+    mtu::{mtus, note_shorter},
+    serving::Serving,
+    spec::FlowlogSpec,
+};
 use crate::{
     output::Output,
     poll::poll,
@@ -52,7 +57,7 @@ fn log(
 ) -> Result<(), Failure> {
     let Output { note, draw, mut report } = output;
     let config = &spec.config;
-    let mtu = vec![config.mtu; spec.ports.len()];
+    let mtu = mtus(config.mtu, &spec.ports);
     let port_options = PortOptions {
         descriptors: config.descriptors,
         rx_queues: config.rx_queues,
@@ -63,6 +68,7 @@ fn log(
     let ports = port_options.open(eal, &spec.ports, stop, pools)?;
     note_fallbacks(&config.ports, &ports, &note);
     note_long_frames(&spec.ports, &ports, LongFrames::Counted, &note);
+    note_shorter(&spec.ports, &ports, &mtu, config.mtu.is_some(), &note);
     if spec.may_split_biflows() && ports.iter().any(|port| !port.rss().symmetric) {
         note(
             "several receive queues with --biflow on: not every device reports that both directions of a conversation \

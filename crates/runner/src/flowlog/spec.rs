@@ -80,8 +80,8 @@ impl FlowlogSpec {
                 count(ports)
             )));
         }
-        if !(576..=9600).contains(&config.mtu) {
-            return Err(Failure::usage(format!("mtu {}: must be 576 to 9600 bytes of IP packet", config.mtu)));
+        if let Some(mtu) = config.mtu.filter(|mtu| !(576..=9600).contains(mtu)) {
+            return Err(Failure::usage(format!("mtu {mtu}: must be 576 to 9600 bytes of IP packet")));
         }
         if !(1..=64).contains(&config.rx_queues) {
             return Err(Failure::usage(format!("rx_queues {}: must be 1 to 64", config.rx_queues)));

@@ -34,8 +34,9 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     }
     over!(args: duration, name, flows, idle, active, table_full, biflow, mpls, vxlan, vxlan_port, distinguish, listen);
     over!(args: gre, ipip, gtpu, sample);
-    over!(args: token_file, tls_cert, tls_key, metrics, mtu);
+    over!(args: token_file, tls_cert, tls_key, metrics);
     config.domain = args.domain.or(config.domain);
+    config.mtu = args.mtu.or(config.mtu);
     let memory = &args.memory;
     if let Some(kind) = memory.memory {
         config.memory = kind.choice();
