@@ -129,6 +129,13 @@ where
         Self { captured: Some((port, captured)), ..self }
     }
 
+    /// No frame passes: each port only receives, also one of a pair.
+    #[must_use]
+    pub fn receive_only(mut self) -> Self {
+        self.egress.fill(None);
+        self
+    }
+
     /// A port cuts longer frames, and does not say which: those of this length or more are of the length in their IP header.
     #[must_use]
     pub fn cut_length(mut self, port: usize, length: u32) -> Self {

@@ -55,6 +55,10 @@ struct Bench {
 impl Bench {
     fn new(ports: usize, reflect: bool, full: TableFull) -> Self {
         let (function, reader, ended) = logger(ports, reflect, full);
+        Self::with(ports, function, reader, ended)
+    }
+
+    fn with(ports: usize, function: Log, reader: Reader<Heap>, ended: EndedReader) -> Self {
         let counters = function.ports();
         let (ends, inner): (Vec<_>, Vec<_>) = (0..ports).map(|_| HeapWire::pair(10_000)).unzip();
         let clock = FakeClock::new(HZ);
@@ -169,6 +173,23 @@ fn a_port_alone_counts_and_drops_or_sends_back() {
         bench.conserves();
         assert_eq!(bench.pool.in_use(), 0);
     }
+}
+
+#[test]
+fn ports_that_only_receive_are_apart() {
+    let spec = TableSpec::new(1024);
+    let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 4096).unwrap();
+    let decode = DecodeSpec { biflow: true, ports_apart: true, ..DecodeSpec::default() };
+    let mut bench = Bench::with(2, FlowLog::new(2, false, decode, worker, NoPrefetch).receive_only(), reader, ended);
+    bench.send(0, &[udp(1, 2, 53), udp(2, 1, 53)]);
+    bench.send(1, &[udp(1, 2, 53)]);
+    bench.run();
+    assert_eq!((bench.received(0).len(), bench.received(1).len()), (0, 0));
+    let mut flows: Vec<_> =
+        bench.flows().iter().map(|f| (f.key.port, f.ingress, f.forward.packets, f.back.packets)).collect();
+    flows.sort_unstable();
+    assert_eq!(flows, [(0, 0, 1, 1), (1, 1, 1, 0)]);
+    bench.conserves();
 }
 
 #[test]

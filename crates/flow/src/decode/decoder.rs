@@ -36,7 +36,7 @@ impl Decoder {
         Self {
             vxlan: udp(spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni, spec.vxlan_port),
             gtpu: udp(spec.gtpu == Layer::Inner, GTPU_PORT),
-            port_mask: if spec.biflow { !1 } else { !0 },
+            port_mask: if spec.biflow && !spec.ports_apart { !1 } else { !0 },
             spec,
         }
     }
@@ -48,7 +48,7 @@ impl Decoder {
 
     /// The flow of a frame that arrived on `port`, and the other fields that are counted.
     ///
-    /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...).
+    /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...) if it has one.
     #[inline(always)]
     pub fn decode(&self, frame: &[u8], port: u8) -> Decoded {
         self.decode_cut(frame, frame.len() as u32, port)

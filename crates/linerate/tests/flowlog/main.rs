@@ -13,6 +13,7 @@ mod jumbo;
 mod lcores;
 mod link;
 mod link_layer;
+mod listening;
 mod live;
 mod logger;
 mod made;

@@ -19,6 +19,8 @@ pub const LINK_UP: &str = ": link up";
 pub const OFFLOADS_ON: &str = ": offloads are on";
 /// The same, when its MTU is below that of its interface; which follows.
 pub const SHORTER_MTU: &str = ": the MTU of the interface is ";
+/// The same, when the kernel of a host that only listens gets no frames any more.
+pub const TAKES_FRAMES: &str = ": AF_XDP takes each frame from the kernel";
 /// The same, when it has cut a frame.
 pub const FRAMES_CUT: &str = ": frames longer than its buffers arrive";
 /// In a logger's last lines, behind the number of these frames.

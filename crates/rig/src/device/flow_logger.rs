@@ -52,6 +52,8 @@ pub struct LogSpec {
     pub decode: DecodeSpec,
     /// Whether a port without a second sends back what it receives.
     pub reflect: bool,
+    /// Whether no frame passes from port to port.
+    pub receive_only: bool,
     /// How the loops behave.
     pub settings: Settings,
 }
@@ -101,6 +103,9 @@ impl Logger {
             let memory = SharedWords::new(eal, spec.table.words())?;
             let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
             let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            if spec.receive_only {
+                function = function.receive_only();
+            }
             if let Some((port, times)) = &captured {
                 function = function.captured(*port, Arc::clone(times));
             }

@@ -28,6 +28,8 @@ pub struct Config {
     pub ports: Vec<String>,
     /// Whether a port without a second sends back what it receives.
     pub reflect: bool,
+    /// Whether no frame passes from port to port.
+    pub receive_only: bool,
     /// Whether the run ends when every capture has been read.
     pub once: bool,
     /// How long to run; empty: until stopped.
@@ -113,6 +115,7 @@ impl Default for Config {
         Self {
             ports: Vec::new(),
             reflect: false,
+            receive_only: false,
             once: false,
             duration: String::new(),
             name: String::new(),

@@ -91,7 +91,7 @@ fn log(
     let serving = Serving::start(spec, &name, &logged, ended, &note)?;
     note(&format!(
         "{name}: logging flows {}; {}{}; Ctrl-C ends it",
-        paths(&config.ports, config.reflect),
+        paths(&config.ports, |port| spec.egress(port)),
         serving.describe(),
         server.path().display()
     ));
@@ -147,12 +147,25 @@ fn log(
 }
 
 /// Between which ports frames pass.
-fn paths(ports: &[String], reflect: bool) -> String {
-    let path = |pair: &[String]| match pair {
-        [a, b] => format!("between {a} and {b}"),
-        [a, ..] if reflect => format!("reflected by {a}"),
-        [a, ..] => format!("received by {a}"),
-        [] => String::new(),
+fn paths(ports: &[String], egress: impl Fn(usize) -> Option<usize>) -> String {
+    let path = |(n, port): (usize, &String)| match egress(n) {
+        None => Some(format!("received by {port}")),
+        Some(to) if to == n => Some(format!("reflected by {port}")),
+        Some(to) => ports.get(to).filter(|_| n < to).map(|to| format!("between {port} and {to}")),
     };
-    ports.chunks(2).map(path).collect::<Vec<_>>().join(", ")
+    ports.iter().enumerate().filter_map(path).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_ports_are_told() {
+        let ports = ["a", "b", "c"].map(str::to_owned);
+        let by = |reflect| move |port| dataplane::flowlog::egress(port, 3, reflect);
+        assert_eq!(paths(&ports, by(false)), "between a and b, received by c");
+        assert_eq!(paths(&ports, by(true)), "between a and b, reflected by c");
+        assert_eq!(paths(&ports, |_| None), "received by a, received by b, received by c");
+    }
 }

@@ -23,6 +23,7 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     config.netflow9.extend_from_slice(&args.netflow9);
     config.json.extend_from_slice(&args.json);
     config.reflect |= args.reflect;
+    config.receive_only |= args.receive_only;
     config.once |= args.once;
     config.details |= args.details;
     config.no_clocks |= args.no_clocks;
