@@ -47,6 +47,23 @@ fn two_interfaces_are_logged_and_not_joined() {
 }
 
 #[test]
+fn an_interface_that_is_taken_from_the_kernel_is_told() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Between::new(), directory());
+    let said = |ports: &[&str]| {
+        let args = [ports, &["--flows", "1k"]].concat();
+        let (status, said) = Logger::start(Some(&bench.middle), dir.path(), &args).end_by("TERM");
+        assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+        said
+    };
+    let alone = said(&["--port", "eth:d0,driver=af_xdp"]);
+    assert!(alone.contains(&format!("port eth:d0,driver=af_xdp{TAKES_FRAMES}")), "{alone}");
+    let pair = said(&["--port", "eth:d0,driver=af_xdp", "--port", "eth:d1,driver=af_xdp"]);
+    assert!(!pair.contains(TAKES_FRAMES), "{pair}");
+}
+
+#[test]
 fn receiving_only_does_not_reflect() {
     let args = ["--port", "null,no-rx=1", "--receive-only", "--reflect"];
     let mut words = Words::new();

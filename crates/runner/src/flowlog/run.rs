@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::Server;
-use dpdk::{Eal, Mempool, Tsc};
+use dpdk::{Eal, Mempool, Port, PortSpec, Tsc};
 use failure::{Failure, Stop};
 use flow::Source;
 use rig::{
@@ -18,7 +18,7 @@ use super::{
     spec::FlowlogSpec,
 };
 use crate::{
-    output::Output,
+    output::{Note, Output},
     poll::poll,
     pools::check_all_returned,
     ports::{are_sockets, note_fallbacks, note_long_frames, LongFrames, PortOptions},
@@ -68,6 +68,7 @@ fn log(
     let ports = port_options.open(eal, &spec.ports, stop, pools)?;
     note_fallbacks(&config.ports, &ports, &note);
     note_long_frames(&spec.ports, &ports, LongFrames::Counted, &note);
+    note_taken(spec, &ports, &note);
     note_shorter(&spec.ports, &ports, &mtu, config.mtu.is_some(), &note);
     if spec.may_split_biflows() && ports.iter().any(|port| !port.rss().symmetric) {
         note(
@@ -156,6 +157,23 @@ fn paths(ports: &[String], egress: impl Fn(usize) -> Option<usize>) -> String {
     ports.iter().enumerate().filter_map(path).collect::<Vec<_>>().join(", ")
 }
 
+/// Says of which interfaces the kernel gets no frames any more, although only their frames are wanted.
+fn note_taken(spec: &FlowlogSpec, ports: &[Port], note: &Note) {
+    for (n, (port, of)) in ports.iter().zip(&spec.ports).enumerate() {
+        let PortSpec::Eth { iface, .. } = of else { continue };
+        if port.driver() == "net_af_xdp" && spec.egress(n).is_none() {
+            note(&taken(port.name(), iface));
+        }
+    }
+}
+
+fn taken(port: &str, iface: &str) -> String {
+    format!(
+        "port {port}: AF_XDP takes each frame from the kernel: this host receives nothing by {iface} while the logger runs. To \
+         listen only: --port eth:{iface},driver=af_packet"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +185,10 @@ mod tests {
         assert_eq!(paths(&ports, by(false)), "between a and b, received by c");
         assert_eq!(paths(&ports, by(true)), "between a and b, reflected by c");
         assert_eq!(paths(&ports, |_| None), "received by a, received by b, received by c");
+    }
+
+    #[test]
+    fn an_interface_that_is_taken_is_told_with_what_leaves_it() {
+        insta::assert_snapshot!(taken("eth:eth0", "eth0"), @"port eth:eth0: AF_XDP takes each frame from the kernel: this host receives nothing by eth0 while the logger runs. To listen only: --port eth:eth0,driver=af_packet");
     }
 }
