@@ -71,8 +71,9 @@ fn nfcapd_has_what_was_sent() {
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     assert_eq!(Ending::of(&said).exports["udp:127.0.0.1:4739"], [200, 200, 0], "{said}");
-    let rows = nfcapd.rows("fmt:%sa %pkt %byt");
+    let rows = nfcapd.rows("fmt:%sa %pkt %byt %inam %onam");
     let sum = |column: usize| rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum::<u64>();
+    assert!(rows.iter().all(|row| row[3..] == ["eth:d0", "eth:d1"]), "{rows:?}");
     // Of IP, without the Ethernet headers.
     assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes - 200 * 14), "{rows:?}");
 }
