@@ -12,7 +12,12 @@ use serde_json::Value;
 use crate::between::{Between, PATIENCE};
 use crate::logger::{directory, records, Logger};
 use crate::support::{
-    ending::Ending, exclusive, raw::inside, require, run, wait_until, words::DISK_FULL, Needs, Netns, Process,
+    ending::Ending,
+    exclusive,
+    raw::inside,
+    require, run, wait_until,
+    words::{DISK_FULL, WAITING_FOR},
+    Needs, Netns, Process,
 };
 
 const IDLE: [&str; 2] = ["--idle", "1s"];
@@ -137,6 +142,7 @@ fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     assert!(begun.elapsed() < PATIENCE, "{said}");
     assert_eq!(Ending::of(&said).exports["tcp:127.0.0.1:4741"], [100, 0, 100], "{said}");
+    assert!(said.contains(&format!("{WAITING_FOR}tcp:127.0.0.1:4741;")), "{said}");
 }
 
 /// A file system of its own, as small as it may be.

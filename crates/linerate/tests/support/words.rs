@@ -25,6 +25,8 @@ pub const TAKES_FRAMES: &str = ": AF_XDP takes each frame from the kernel";
 pub const FRAMES_CUT: &str = ": frames longer than its buffers arrive";
 /// In a logger's last lines, behind the number of these frames.
 pub const CUT_FRAMES: &str = " frames cut";
+/// On standard error, before the names of collectors for which the end of a logger waits; `;` ends them.
+pub const WAITING_FOR: &str = "waiting up to 10 s for ";
 /// Behind the name of a port whose link went down in a trial.
 pub const LINK_WENT_DOWN: &str = ": its link went down";
 /// What is said of a device that was away in the middle of a run.

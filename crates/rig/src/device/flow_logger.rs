@@ -232,22 +232,31 @@ impl Logged {
         waiting.max().unwrap_or_default()
     }
 
-    /// Names of the sinks that are down with records waiting.
-    pub fn waited_for(&self) -> Vec<String> {
+    /// Names of the sinks that have not sent all their records, or may have to send some again; and whether each of them is up.
+    /// `None`: not all records are with the sinks yet.
+    pub fn waited_for(&self) -> Option<Vec<(String, bool)>> {
+        let ended = self.ended();
         let exporter = lock(&self.exporter);
-        let down = exporter
-            .iter()
-            .flat_map(Exporter::stats)
-            .filter(|sink| !sink.up && sink.queued + sink.totals.uncertain > 0);
-        down.map(|sink| sink.name).collect()
+        let sinks: Vec<_> = exporter.iter().flat_map(Exporter::stats).collect();
+        let whole = sinks.iter().all(|sink| sink.totals.records >= ended);
+        let waits = |sink: &SinkStats| {
+            let ExportTotals { records, sent, dropped, uncertain, .. } = sink.totals;
+            records.saturating_sub(sent + dropped) > 0 || uncertain > 0 && !sink.up
+        };
+        whole.then(|| sinks.into_iter().filter(waits).map(|sink| (sink.name, sink.up)).collect())
+    }
+
+    /// Records made so far that had room on their way to the exporter.
+    fn ended(&self) -> u64 {
+        let counts: Vec<_> = lock(&self.readers).iter().map(|reader| reader.counts()).collect();
+        let ended: u64 = counts.iter().flat_map(|counts| counts.ended).sum();
+        ended.saturating_sub(counts.iter().map(|counts| counts.dropped_records).sum())
     }
 
     /// To be called before the tables are flushed: makes all records leave within about this time, whatever the paces of the
     /// collectors. Returns a line for each collector that gets records faster than its pace.
     pub fn hasten(&self, within: Duration) -> Vec<ExportEvent> {
-        let totals = self.totals();
-        let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
-        let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);
+        let in_all = self.totals().table.flows + self.ended();
         lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
     }
 

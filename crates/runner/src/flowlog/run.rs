@@ -131,10 +131,10 @@ fn log(
     // At their usual pace, UDP collectors would not get all records in time.
     logged.hasten(ending::LAST_EXPORT).iter().for_each(|event| note(&event.to_string()));
     let whole = ending::flush(&mut loops, &logged);
-    let down = logged.waited_for();
-    if !down.is_empty() {
+    let late = ending::waited_for(&logged);
+    if !late.is_empty() {
         let most = ending::LAST_EXPORT.as_secs();
-        note(&format!("waiting up to {most} s for {}; a second signal gives up", down.join(", ")));
+        note(&format!("waiting up to {most} s for {}; a second signal gives up", late.join(", ")));
     }
     let sinks = logged.finish_export(ending::LAST_EXPORT);
     drop((serving, server));
