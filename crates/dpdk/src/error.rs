@@ -1,6 +1,6 @@
 //! What can go wrong with DPDK.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use failure::Failure;
 
@@ -165,7 +165,7 @@ pub enum DpdkError {
         after: String,
     },
     /// A file that is not there or cannot be used.
-    #[error("port {port}: {path}: {why}")]
+    #[error("port {port}: {}{why}", unless_named(.port, .path))]
     File {
         /// The port's text.
         port: String,
@@ -214,6 +214,16 @@ pub enum DpdkError {
         /// Why.
         reason: String,
     },
+}
+
+/// The path before what is wrong with it, if the port's text does not end with the path.
+fn unless_named(port: &str, path: &Path) -> String {
+    let path = path.display().to_string();
+    if port.strip_suffix(&path).is_some_and(|before| before.ends_with([':', '='])) {
+        String::new()
+    } else {
+        path + ": "
+    }
 }
 
 impl DpdkError {
@@ -265,5 +275,21 @@ pub(crate) fn reason(line: &str, err: i32) -> String {
         log::errno_text(err)
     } else {
         format!("{line} ({})", log::errno_text(err))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_a_file_is_said_once() {
+        let said = |port: &str, path: &str| {
+            DpdkError::File { port: port.into(), path: path.into(), why: "gone".into() }.to_string()
+        };
+        assert_eq!(said("pcap:a.pcap", "a.pcap"), "port pcap:a.pcap: gone");
+        assert_eq!(said("pcap:rx=a.pcap", "a.pcap"), "port pcap:rx=a.pcap: gone");
+        assert_eq!(said("pcap:rx=a.pcap,tx=b.pcap", "a.pcap"), "port pcap:rx=a.pcap,tx=b.pcap: a.pcap: gone");
+        assert_eq!(said("memif:x.sock", "/tmp/x.sock"), "port memif:x.sock: /tmp/x.sock: gone");
     }
 }

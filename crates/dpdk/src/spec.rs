@@ -1,6 +1,10 @@
 //! Text forms of ports.
 
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use host::{PciDevice, Roots};
 
@@ -152,10 +156,28 @@ impl FromStr for PortSpec {
             "pcap" => pcap(text.strip_prefix("pcap:").unwrap_or_default()),
             "raw" => raw(text.strip_prefix("raw:").unwrap_or_default()),
             _ if is_vdev(head) => raw(text),
-            _ => Err(format!("not a port: {LEGAL}")),
+            _ => Err(unknown(text)),
         };
         parsed.map_err(fail)
     }
+}
+
+/// What a text may have meant that has no kind of port.
+fn unknown(text: &str) -> String {
+    let (name, rest) = text.split_once(',').map_or((text, ""), |(name, _)| (name, &text[name.len()..]));
+    if has_interface(name) {
+        return format!("not a port: for the interface {name}, write eth:{name}{rest}");
+    }
+    if Path::new(text).is_file() {
+        return format!("not a port: for the capture {text}, write pcap:rx={text}");
+    }
+    format!("not a port: {LEGAL}")
+}
+
+/// Whether this network namespace has such an interface.
+fn has_interface(name: &str) -> bool {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    text.lines().any(|line| line.split_once(':').is_some_and(|(found, _)| found.trim() == name))
 }
 
 fn is_vdev(name: &str) -> bool {
@@ -338,6 +360,16 @@ mod tests {
 
     fn parse(text: &str) -> PortSpec {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_interface_and_a_capture_without_their_kind_are_recognised() {
+        let said = |text: &str| text.parse::<PortSpec>().unwrap_err().to_string();
+        insta::assert_snapshot!(said("lo"), @r#"port "lo": not a port: for the interface lo, write eth:lo"#);
+        insta::assert_snapshot!(said("lo,driver=af_packet"), @r#"port "lo,driver=af_packet": not a port: for the interface lo, write eth:lo,driver=af_packet"#);
+        // The tests of a package run in its directory.
+        insta::assert_snapshot!(said("Cargo.toml"), @r#"port "Cargo.toml": not a port: for the capture Cargo.toml, write pcap:rx=Cargo.toml"#);
+        assert!(said("nosuch0").contains("legal are"), "{}", said("nosuch0"));
     }
 
     #[test]

@@ -224,6 +224,9 @@ pub struct Interface {
     pub not_ip_kinds: BTreeMap<String, u64>,
     /// Frames with an IP EtherType that cannot be read.
     pub malformed: u64,
+    /// Frames of which the port gave only the beginning. Their bytes are those that their IP header says.
+    #[serde(default)]
+    pub cut: u64,
     /// Frames that the port dropped because its receive queue was full.
     pub missed: u64,
     /// Frames received that could not be transmitted.

@@ -14,7 +14,7 @@ use std::{
 
 use flow::{
     export::{ExportSpec, Exporter, SinkSpec, UdpSpec},
-    ipfix::{EncodeSpec, Encoder, Statistics, Version},
+    ipfix::{EncodeSpec, Encoder, Port, Statistics, Version},
     Distinguish, Record,
 };
 use ipfix_support::{have, record, wait_for, Given};
@@ -202,7 +202,14 @@ fn tshark_has_no_complaint() {
     for (domain, biflow) in [(0, false), (10, true)] {
         let kinds = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label];
         for (n, distinguish) in (0..).zip(kinds) {
-            let spec = EncodeSpec { domain: domain + n, biflow, distinguish, ..EncodeSpec::default() };
+            let names = ["d0", "d1"].map(|name| Port {
+                index: 7,
+                egress: 8,
+                name: name.into(),
+                description: format!("eth:{name}"),
+            });
+            let spec =
+                EncodeSpec { domain: domain + n, biflow, distinguish, ports: names.into(), ..EncodeSpec::default() };
             let mut encoder = Encoder::new(spec);
             let all: Vec<_> = (0..100).map(|n| record(n, n % 3 == 0, biflow)).collect();
             let statistics = Statistics { messages: 1, flows: 2, octets: 3, ..Statistics::default() };
@@ -234,6 +241,11 @@ fn tshark_has_no_complaint() {
     };
     assert_eq!(numbers(1).len(), records);
     assert_eq!(numbers(0).iter().sum::<u64>(), packets);
+    let names = output(
+        "tshark",
+        &[&read[..], &["-c", "1", "-T", "fields", "-e", "cflow.if_name", "-e", "cflow.if_descr"]].concat(),
+    );
+    assert_eq!(names.trim_end(), "d0,d1\teth:d0,eth:d1");
     let all = output("tshark", &[&read[..], &["-c", "1", "-V"]].concat());
     assert!(all.contains("18:26:40.123456789"), "{all}");
     assert!(!all.contains("Unknown") && !all.contains("Enterprise Private entry"), "{all}");

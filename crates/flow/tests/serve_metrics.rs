@@ -91,8 +91,8 @@ fn metrics_are_what_was_counted() {
     assert_eq!(value("collector_up{collector=\"json:/tmp/flows\"}"), 0.0);
     assert_eq!(value("collector_uncertain_records{collector=\"udp:192.0.2.1:4739\"}"), 3.0);
     assert_eq!(value("collector_resent_total{collector=\"udp:192.0.2.1:4739\"}"), 2.0);
-    // Seven of each of two interfaces, five reasons, seven of each of two collectors, twelve more.
-    assert_eq!(samples.len(), 47);
+    // Eight of each of two interfaces, five reasons, seven of each of two collectors, twelve more.
+    assert_eq!(samples.len(), 49);
     // The program that reads it in earnest: where scripts/setup.sh puts it, or installed (Debian: prometheus).
     let programs = ["/var/lib/linerate-tests/bin/promtool", "promtool"];
     let spawned = programs.into_iter().find_map(|program| {

@@ -39,13 +39,19 @@ impl PortOptions<'_> {
         let (d, lcores) = (self.descriptors, self.lcores as u32);
         let mut open = |(spec, &mtu): (&PortSpec, &u16)| {
             let rings = u32::from(self.rx_queues) + lcores;
-            let count = ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383);
+            // An interface has a pool of its own.
+            let interface = spec.interface_mtu();
+            let count = match interface {
+                Some(_) => 1023,
+                None => ((2 * rings * d + 8192).next_power_of_two() - 1).max(16383),
+            };
             let pool = Mempool::new(eal, "ports", count, (mtu + ETHERNET).max(2048), 512)?;
             pools.push(pool.clone());
             let mut config = PortConfig::new(&pool);
             (config.rx_desc, config.tx_desc) = (d as u16, d as u16);
             (config.rx_queues, config.tx_queues) = (self.rx_queues, lcores as u16);
-            config.mtu = mtu.max(1500);
+            let least = interface.and_then(|mtu| u16::try_from(mtu).ok()).unwrap_or(1500).min(1500);
+            config.mtu = mtu.max(least);
             config.read_once = self.once;
             config.peer_timeout = PEER_TIMEOUT;
             config.cancel = Some(stop.shared());
@@ -64,19 +70,34 @@ pub(crate) fn note_fallbacks(names: &[String], ports: &[Port], note: &Note) {
     }
 }
 
-/// Says which ports lose or cut frames, since offloads of the kernel make them longer than the port carries.
-pub(crate) fn note_long_frames(specs: &[PortSpec], ports: &[Port], note: &Note) {
+/// What becomes of frames that are longer than the MTU.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LongFrames {
+    /// They cannot be sent.
+    Lost,
+    /// They are counted, and cannot be sent.
+    Counted,
+}
+
+/// Says which ports cut frames, since offloads of the kernel make them longer than the port carries.
+pub(crate) fn note_long_frames(specs: &[PortSpec], ports: &[Port], fate: LongFrames, note: &Note) {
     for (spec, port) in specs.iter().zip(ports) {
         if let (PortSpec::Eth { iface, .. }, offloads @ [_, ..]) = (spec, port.long_frame_offloads()) {
-            note(&long_frames(port.name(), iface, offloads));
+            note(&long_frames(port.name(), iface, offloads, fate));
         }
     }
 }
 
-fn long_frames(port: &str, iface: &str, offloads: &[&str]) -> String {
+fn long_frames(port: &str, iface: &str, offloads: &[&str], fate: LongFrames) -> String {
     let off: Vec<String> = offloads.iter().map(|offload| format!("{offload} off")).collect();
+    let fate = match fate {
+        LongFrames::Lost => "are lost here",
+        LongFrames::Counted => {
+            "count as one packet each, with the bytes of their IP header, and are not passed to another port"
+        }
+    };
     format!(
-        "port {port}: offloads are on ({}): frames longer than the MTU, which they make, are lost here. Turn them off: \
+        "port {port}: offloads are on ({}): frames longer than the MTU, which they make, {fate}. Turn them off: \
          ethtool -K {iface} {}",
         offloads.join(", "),
         off.join(" ")
@@ -101,7 +122,11 @@ mod tests {
     #[test]
     fn offloads_are_named_with_the_command_that_turns_them_off() {
         insta::assert_snapshot!(
-            long_frames("eth:d0,driver=af_packet", "d0", &["gro", "tso"]),
+            long_frames("eth:d0,driver=af_packet", "d0", &["tso"], LongFrames::Counted),
+            @"port eth:d0,driver=af_packet: offloads are on (tso): frames longer than the MTU, which they make, count as one packet each, with the bytes of their IP header, and are not passed to another port. Turn them off: ethtool -K d0 tso off"
+        );
+        insta::assert_snapshot!(
+            long_frames("eth:d0,driver=af_packet", "d0", &["gro", "tso"], LongFrames::Lost),
             @"port eth:d0,driver=af_packet: offloads are on (gro, tso): frames longer than the MTU, which they make, are lost here. Turn them off: ethtool -K d0 gro off tso off"
         );
     }

@@ -12,6 +12,7 @@ pub struct PortCounters {
     bytes: AtomicU64,
     not_ip: [AtomicU64; NotIp::KINDS],
     malformed: AtomicU64,
+    cut: AtomicU64,
 }
 
 /// Counts of a port.
@@ -25,6 +26,8 @@ pub struct PortCounts {
     pub not_ip: [u64; NotIp::KINDS],
     /// Frames that claim to be IP but cannot be read.
     pub malformed: u64,
+    /// Frames of which the port gave only the beginning. Their length is that of their IP header.
+    pub cut: u64,
 }
 
 impl std::ops::AddAssign for PortCounts {
@@ -33,6 +36,7 @@ impl std::ops::AddAssign for PortCounts {
         self.bytes += more.bytes;
         self.not_ip.iter_mut().zip(more.not_ip).for_each(|(sum, n)| *sum += n);
         self.malformed += more.malformed;
+        self.cut += more.cut;
     }
 }
 
@@ -54,9 +58,10 @@ impl PortCounters {
         add(&self.packets, burst.packets);
         add(&self.bytes, burst.bytes);
         let not_ip: u64 = burst.not_ip.iter().sum();
-        if not_ip + burst.malformed > 0 {
+        if not_ip + burst.malformed + burst.cut > 0 {
             self.not_ip.iter().zip(burst.not_ip).for_each(|(counter, n)| add(counter, n));
             add(&self.malformed, burst.malformed);
+            add(&self.cut, burst.cut);
         }
     }
 
@@ -67,6 +72,7 @@ impl PortCounters {
             bytes: self.bytes.load(Relaxed),
             not_ip: std::array::from_fn(|kind| self.not_ip.get(kind).map_or(0, |count| count.load(Relaxed))),
             malformed: self.malformed.load(Relaxed),
+            cut: self.cut.load(Relaxed),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct FlowLog<M, P> {
     ports: Vec<Arc<PortCounters>>,
     /// The port that reads a capture, if flows have the times of that.
     captured: Option<(usize, Arc<Captured>)>,
+    /// By port: the length from which on a frame may have been cut.
+    cut_lengths: Vec<u32>,
     polls: u32,
     decode: NodeStats,
     table: NodeStats,
@@ -111,6 +113,7 @@ where
             packets: Box::default(),
             ports: (0..ports).map(|_| Arc::default()).collect(),
             captured: None,
+            cut_lengths: vec![u32::MAX; ports],
             polls: 0,
             decode: NodeStats::new("flow-decode"),
             table: NodeStats::new("flow-table"),
@@ -124,6 +127,22 @@ where
     #[must_use]
     pub fn captured(self, port: usize, captured: Arc<Captured>) -> Self {
         Self { captured: Some((port, captured)), ..self }
+    }
+
+    /// No frame passes: each port only receives, also one of a pair.
+    #[must_use]
+    pub fn receive_only(mut self) -> Self {
+        self.egress.fill(None);
+        self
+    }
+
+    /// A port cuts longer frames, and does not say which: those of this length or more are of the length in their IP header.
+    #[must_use]
+    pub fn cut_length(mut self, port: usize, length: u32) -> Self {
+        if let Some(at) = self.cut_lengths.get_mut(port) {
+            *at = length;
+        }
+        self
     }
 
     /// The counters of each port, to be read by other threads.
@@ -177,7 +196,7 @@ where
                 None => self.other::<TIMES>(frame, on_wire, time, ingress, &mut counts),
             }
         }
-        counts.bytes = bytes;
+        counts.bytes += bytes;
         counts
     }
 
@@ -202,7 +221,10 @@ where
         let plain = self.decoder.decode_plain(frame, on_wire, ingress as u8);
         let (decoded, packet) = match plain {
             Some(packet) => (Decoded::Ip4(packet), frame.get(PLAIN..).unwrap_or_default()),
-            None => self.decoder.decode_with_packet(frame, on_wire, ingress as u8),
+            None => {
+                let on_wire = self.uncut(frame, on_wire, ingress, counts);
+                self.decoder.decode_with_packet(frame, on_wire, ingress as u8)
+            }
         };
         match decoded {
             Decoded::Ip4(ip4) => {
@@ -225,6 +247,17 @@ where
         let _ = TIMES.then(|| self.packets.times6.try_push(time));
     }
 
+    /// Bytes on the wire of a frame that is not a whole plain one: more than it has if the port has cut it.
+    #[inline(always)]
+    fn uncut(&self, frame: &[u8], on_wire: u32, ingress: usize, counts: &mut PortCounts) -> u32 {
+        let at = self.cut_lengths.get(ingress).copied().unwrap_or(u32::MAX);
+        if (frame.len() as u32) < at {
+            on_wire
+        } else {
+            claimed(frame, on_wire, counts)
+        }
+    }
+
     /// A frame other than plain IPv4.
     #[inline(never)]
     fn other<const TIMES: bool>(
@@ -235,6 +268,7 @@ where
         ingress: usize,
         counts: &mut PortCounts,
     ) {
+        let on_wire = self.uncut(frame, on_wire, ingress, counts);
         match self.decoder.decode_other(frame, on_wire, ingress as u8) {
             Decoded::Ip4(packet) => self.expect4::<TIMES>(packet, time),
             Decoded::Ip6(packet) => self.expect6::<TIMES>(packet, time),
@@ -242,6 +276,15 @@ where
             Decoded::Malformed => counts.malformed += 1,
         }
     }
+}
+
+/// Bytes on the wire of a frame that the port may have cut; counts it if so.
+#[cold]
+fn claimed(frame: &[u8], on_wire: u32, counts: &mut PortCounts) -> u32 {
+    let Some(claimed) = Decoder::claimed_length(frame).filter(|claimed| *claimed > on_wire) else { return on_wire };
+    counts.cut += 1;
+    counts.bytes += u64::from(claimed - on_wire);
+    claimed
 }
 
 impl<B, M, P> Function<B> for FlowLog<M, P>
@@ -333,6 +376,7 @@ where
         let counts = self.worker.counts();
         visit("flow: not IP", all.not_ip.iter().sum());
         visit("flow: malformed", all.malformed);
+        visit("flow: cut frames", all.cut);
         visit("flow: packets refused", counts.refused_packets);
         visit("flow: flows evicted", counts.evicted);
         visit("flow: records dropped", counts.dropped_records);

@@ -55,6 +55,10 @@ struct Bench {
 impl Bench {
     fn new(ports: usize, reflect: bool, full: TableFull) -> Self {
         let (function, reader, ended) = logger(ports, reflect, full);
+        Self::with(ports, function, reader, ended)
+    }
+
+    fn with(ports: usize, function: Log, reader: Reader<Heap>, ended: EndedReader) -> Self {
         let counters = function.ports();
         let (ends, inner): (Vec<_>, Vec<_>) = (0..ports).map(|_| HeapWire::pair(10_000)).unzip();
         let clock = FakeClock::new(HZ);
@@ -122,7 +126,7 @@ fn pairs_pass_both_ways_and_are_one_flow() {
     assert_eq!((first.forward, first.back), (way(70), way(3)));
     assert_eq!((second.forward.packets, second.end), (1, None));
     assert!(first.last > first.first && first.first < 1_000_000_000);
-    assert_eq!(bench.counters[0].read(), PortCounts { packets: 70, bytes: 4200, not_ip: [0; 10], malformed: 0 });
+    assert_eq!(bench.counters[0].read(), PortCounts { packets: 70, bytes: 4200, ..PortCounts::default() });
     bench.conserves();
 }
 
@@ -172,6 +176,57 @@ fn a_port_alone_counts_and_drops_or_sends_back() {
 }
 
 #[test]
+fn ports_that_only_receive_are_apart() {
+    let spec = TableSpec::new(1024);
+    let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 4096).unwrap();
+    let decode = DecodeSpec { biflow: true, ports_apart: true, ..DecodeSpec::default() };
+    let mut bench = Bench::with(2, FlowLog::new(2, false, decode, worker, NoPrefetch).receive_only(), reader, ended);
+    bench.send(0, &[udp(1, 2, 53), udp(2, 1, 53)]);
+    bench.send(1, &[udp(1, 2, 53)]);
+    bench.run();
+    assert_eq!((bench.received(0).len(), bench.received(1).len()), (0, 0));
+    let mut flows: Vec<_> =
+        bench.flows().iter().map(|f| (f.key.port, f.ingress, f.forward.packets, f.back.packets)).collect();
+    flows.sort_unstable();
+    assert_eq!(flows, [(0, 0, 1, 1), (1, 1, 1, 0)]);
+    bench.conserves();
+}
+
+#[test]
+fn a_frame_that_the_port_has_cut_counts_with_the_length_of_its_packet() {
+    const CUT: usize = 400;
+    // A packet of 20,000 bytes, of which a frame has the beginning.
+    let beginning = |len: usize| {
+        let mut frame = udp(1, 2, 53);
+        frame[16..18].copy_from_slice(&20_000_u16.to_be_bytes());
+        frame.resize(len, 1);
+        frame
+    };
+    for details in [false, true] {
+        let spec = TableSpec { details, ..TableSpec::new(1024) };
+        let (worker, _reader, _ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 4096).unwrap();
+        let mut function = FlowLog::new(1, false, DecodeSpec::default(), worker, NoPrefetch).cut_length(0, CUT as u32);
+        let counters = function.ports();
+        let pool = HeapPool::new(8, 2048);
+        let frames = [beginning(CUT), beginning(CUT - 1), udp(1, 2, 53)];
+        let burst: Burst<HeapBuf> = frames.iter().filter_map(|frame| pool.frame(frame)).collect();
+        let mut decode = |burst: &Burst<HeapBuf>| match details {
+            false => function.decode::<_, false, false, false>(0, burst),
+            true => function.decode::<_, false, true, true>(0, burst),
+        };
+        let counts = decode(&burst);
+        // A shorter one is a frame that does not say the truth.
+        let bytes = 14 + 20_000 + (CUT as u64 - 1) + 60;
+        assert_eq!(counts, PortCounts { packets: 3, bytes, cut: 1, ..PortCounts::default() });
+        counters[0].add(counts);
+        assert_eq!(counters[0].read(), counts);
+        let lengths: Vec<_> = function.packets.v4.iter().map(|p| flow::Facts::from(p.facts)).collect();
+        let lengths: Vec<_> = lengths.iter().map(|facts| (facts.ip_bytes, facts.frame_bytes)).collect();
+        assert_eq!(lengths, [(20_000, 20_014), (CUT as u32 - 15, CUT as u32 - 1), (46, 60)]);
+    }
+}
+
+#[test]
 fn what_is_no_flow_is_counted_and_passed() {
     let mut bench = Bench::new(2, false, TableFull::DropNew);
     let mut arp = udp(1, 2, 1);
@@ -187,7 +242,7 @@ fn what_is_no_flow_is_counted_and_passed() {
     for (kind, n) in [(NotIp::Arp, 1), (NotIp::Short, 2), (NotIp::Other, 1)] {
         kinds[kind as usize] = n;
     }
-    assert_eq!(bench.counters[1].read(), PortCounts { packets: 5, bytes, not_ip: kinds, malformed: 1 });
+    assert_eq!(bench.counters[1].read(), PortCounts { packets: 5, bytes, not_ip: kinds, malformed: 1, cut: 0 });
     assert!(bench.flows().is_empty());
     bench.conserves();
 }

@@ -6,7 +6,7 @@
 //!   piece without gaps between objects of at most a page, and takes 2048 mbufs out of it at once. AF_PACKET copies up
 //!   to its frame size into an mbuf without looking at the room. Frames from other pools are copied by the driver while
 //!   sending, so a caller's mbufs come back at once and none is stranded in a ring.
-//! * The kernel keeps 256 bytes of each AF_XDP buffer for the program, so a 4 KiB page carries an MTU of 3438 at most.
+//! * The kernel keeps 256 bytes of each AF_XDP buffer for the program, so a 4 KiB page carries an MTU of 3434 at most.
 //! * `busy_budget=0`: with the default of 64 the driver makes a system call for every empty poll, which serves drivers
 //!   with NAPI contexts of their own; veth has none to be polled. It can be given as an option.
 //! * Sending only queues; the kernel goes on when it is kicked. [`crate::TxQueue::tx_done_cleanup`] kicks.
@@ -14,7 +14,9 @@
 //!   taken to the end of the process. The socket is found and closed here; the pool's memory is left.
 //! * Both drivers say "up, 10 Gbit/s" whatever the link does, so the kernel is asked instead. Neither tells about
 //!   frames that the kernel drops later: verify what was sent by what arrives.
-//! * AF_PACKET accepts frames that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
+//! * AF_PACKET accepts frames to send that are longer than its ring's frames, and frees them. Its frame size follows the MTU.
+//! * AF_PACKET receives the beginning of a frame that is longer than a slot of its ring, without a mark: the driver does not
+//!   hand on `tp_len`. GRO here and TSO at the other end of a veth pair make such frames. See [`crate::Port::cut_length`].
 
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +29,7 @@ use super::{
     vdev::vdev,
 };
 use crate::{
-    spec::{EthDriver, Options, PACKET_KEYS, XDP_KEYS},
+    spec::{EthDriver, Options, PortSpec, PACKET_KEYS, XDP_KEYS},
     DpdkError, Eal, Mempool,
 };
 
@@ -35,8 +37,20 @@ use crate::{
 const OVERHEAD: u32 = 22;
 /// What the kernel keeps in front of a frame for the XDP program.
 const XDP_HEADROOM: u32 = 256;
+/// Where the packet begins in a slot of AF_PACKET: the kernel's header and address (52), and the link layer's header, aligned.
+const PACKET_HEAD: u32 = 80;
 /// Page less the headers of pool object (64), mbuf and headroom (128 each) and a line, as a pool may pad an object.
 const XDP_MOST_ROOM: u32 = 4096 - 64 - 128 - 128 - 64;
+/// The largest MTU that AF_XDP carries here.
+pub const AF_XDP_MOST_MTU: u32 = XDP_MOST_ROOM - OVERHEAD - XDP_HEADROOM;
+
+impl PortSpec {
+    /// The MTU of the kernel interface behind the port; `None` where there is none.
+    pub fn interface_mtu(&self) -> Option<u32> {
+        let Self::Eth { iface, .. } = self else { return None };
+        Some(interface(iface)?.mtu)
+    }
+}
 
 pub(super) struct Request<'a> {
     pub(super) text: &'a str,
@@ -114,8 +128,7 @@ fn af_xdp(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> Resu
     let refuse = |reason: String| DpdkError::Driver { port: text.to_string(), step: "opening".into(), reason };
     let room = (u32::from(config.mtu) + OVERHEAD + XDP_HEADROOM).max(2048);
     if room > XDP_MOST_ROOM {
-        let most = XDP_MOST_ROOM - OVERHEAD - XDP_HEADROOM;
-        return Err(refuse(format!("AF_XDP carries an MTU of {most} at most, {} is needed", config.mtu)));
+        return Err(refuse(format!("AF_XDP carries an MTU of {AF_XDP_MOST_MTU} at most, {} is needed", config.mtu)));
     }
     let queues = u32::from(config.rx_queues.max(config.tx_queues).max(1));
     // Fill and completion rings (2048 each), receive and transmit rings, caches and bursts.
@@ -167,7 +180,12 @@ fn af_packet(eal: &'static Eal, request: &Request<'_>, config: &PortConfig) -> R
         // Past the queueing discipline: what it would drop silently is refused instead.
         ("qdisc_bypass", 1),
     ];
-    let traits = Traits { iface: Some(request.iface.to_string()), clamp_mtu: true, ..Traits::default() };
+    let traits = Traits {
+        iface: Some(request.iface.to_string()),
+        clamp_mtu: true,
+        cut_length: Some(framesz.saturating_sub(PACKET_HEAD)),
+        ..Traits::default()
+    };
     let config = PortConfig { rx_queues: queues as u16, tx_queues: queues as u16, ..config.with_pool(&pool) };
     vdev(eal, request.text, "net_af_packet", &args(request, PACKET_KEYS, &defaults), &config, traits)
 }

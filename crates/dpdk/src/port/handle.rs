@@ -74,6 +74,12 @@ impl Port {
         &self.offloads
     }
 
+    /// The port cuts frames that are longer than its buffers, and does not say which: a received frame of this length or more
+    /// may be the beginning of a longer one. `None` when the port gives whole frames only.
+    pub fn cut_length(&self) -> Option<u32> {
+        self.started.cut_length
+    }
+
     /// Progress of the capture that this port reads once; `None` when it reads none, or when the driver reads it.
     pub fn progress(&self) -> Option<&Arc<Progress>> {
         self.progress.as_ref()

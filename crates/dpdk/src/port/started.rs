@@ -20,6 +20,8 @@ pub(super) struct Traits {
     pub(super) serves: Option<PathBuf>,
     /// The driver's largest MTU is only nominal.
     pub(super) clamp_mtu: bool,
+    /// See [`Port::cut_length`](super::handle::Port::cut_length).
+    pub(super) cut_length: Option<u32>,
     /// Follow the link by interrupt. virtio-user registers one anyway when its peer goes, takes it back only if it was
     /// asked for, and DPDK aborts the process over the stale descriptor otherwise.
     pub(super) link_interrupt: bool,
@@ -37,6 +39,7 @@ pub(super) struct Started {
     /// The virtual device's name; a PCI device stays.
     pub(super) vdev: Option<CString>,
     pub(super) iface: Option<String>,
+    pub(super) cut_length: Option<u32>,
     pub(super) serves: Option<PathBuf>,
     pub(super) was_promiscuous: bool,
     pub(super) promiscuous: bool,
@@ -142,6 +145,7 @@ impl Started {
             driver: String::new(),
             vdev: device.vdev.take(),
             iface: traits.iface,
+            cut_length: traits.cut_length,
             serves: device.serves.take(),
             was_promiscuous,
             promiscuous: config.promiscuous,

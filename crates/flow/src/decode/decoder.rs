@@ -36,7 +36,7 @@ impl Decoder {
         Self {
             vxlan: udp(spec.vxlan == Layer::Inner || spec.distinguish == Distinguish::Vni, spec.vxlan_port),
             gtpu: udp(spec.gtpu == Layer::Inner, GTPU_PORT),
-            port_mask: if spec.biflow { !1 } else { !0 },
+            port_mask: if spec.biflow && !spec.ports_apart { !1 } else { !0 },
             spec,
         }
     }
@@ -48,7 +48,7 @@ impl Decoder {
 
     /// The flow of a frame that arrived on `port`, and the other fields that are counted.
     ///
-    /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...).
+    /// The key has the port's own number, or for a biflow the lower of its pair (0 and 1, 2 and 3, ...) if it has one.
     #[inline(always)]
     pub fn decode(&self, frame: &[u8], port: u8) -> Decoded {
         self.decode_cut(frame, frame.len() as u32, port)
@@ -86,6 +86,22 @@ impl Decoder {
         let decoded = self.layered(frame, Seen::new(frame, on_wire, port).with_packet(&packet));
         let from = packet.get().wrapping_sub(frame.as_ptr() as usize);
         (decoded, frame.get(from..).unwrap_or_default())
+    }
+
+    /// Bytes without FCS of a frame that may be only the beginning of a longer one, by the length in its first IP header.
+    /// `None` when that says no more than what is here, and when it says nothing.
+    pub fn claimed_length(frame: &[u8]) -> Option<u32> {
+        const LONGEST: u32 = 1 << 17;
+        let outermost = Self::new(DecodeSpec::default());
+        let (decoded, packet) = outermost.decode_with_packet(frame, frame.len() as u32 + LONGEST, 0);
+        let facts = match decoded {
+            Decoded::Ip4(packet) => Facts::from(packet.facts),
+            Decoded::Ip6(packet) => Facts::from(packet.facts),
+            Decoded::NotIp(_) | Decoded::Malformed => return None,
+        };
+        let claimed = (frame.len() - packet.len()) as u32 + facts.ip_bytes;
+        // Without a length (larger segments than a header can tell), the packet would go to the end of the longest frame.
+        (claimed > frame.len() as u32 && facts.ip_bytes < LONGEST).then_some(claimed)
     }
 
     /// Reads an untagged IPv4 packet of TCP or UDP without options, fragments and tunnels. After `None`, use

@@ -46,6 +46,8 @@ pub struct DecodeSpec {
     pub sampling: Option<Sampling>,
     /// Whether both directions are one flow, a biflow (RFC 5103).
     pub biflow: bool,
+    /// Whether both directions of a biflow come by one port, instead of by the two of a pair.
+    pub ports_apart: bool,
 }
 
 impl Default for DecodeSpec {
@@ -60,6 +62,7 @@ impl Default for DecodeSpec {
             distinguish: Distinguish::None,
             sampling: None,
             biflow: false,
+            ports_apart: false,
         }
     }
 }

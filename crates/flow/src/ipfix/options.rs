@@ -22,9 +22,8 @@ pub(super) const AGAIN: u16 = 64;
 /// Set IDs of options templates: RFC 7011 3.3.2, RFC 3954 6.1.
 const TEMPLATES: u16 = 3;
 const TEMPLATES9: u16 = 1;
-/// Scopes of NetFlow v9 (RFC 3954 6.1).
+/// Scope of NetFlow v9 (RFC 3954 6.1).
 const SYSTEM: u16 = 1;
-const INTERFACE: u16 = 2;
 
 /// Totals of an exporter, as its options data reports them (RFC 7011 4.1 and 4.3). The caller of
 /// [`Encoder::message`](super::Encoder::message) keeps them.
@@ -70,10 +69,10 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Lengths of the names and descriptions: collectors expect fixed ones.
+    /// Lengths of the names and descriptions: collectors expect fixed ones, and nfcapd a zero at the end.
     fn lengths(&self) -> [u16; 2] {
         let longest = |text: fn(&Port) -> &str| self.ports.iter().map(|port| cut(text(port)).len()).max().unwrap_or(0);
-        [longest(|port| &port.name), longest(|port| &port.description)].map(|bytes| bytes.max(1) as u16)
+        [longest(|port| &port.name), longest(|port| &port.description)].map(|bytes| bytes as u16 + 1)
     }
 
     fn forms(&self) -> Vec<Form> {
@@ -88,8 +87,9 @@ impl Options {
         }
         if !self.ports.is_empty() {
             let [name, description] = self.lengths();
-            let fields = vec![(e::INTERFACE_NAME, name), (e::INTERFACE_DESCRIPTION, description)];
-            forms.push(Form { id: INTERFACES, scope: (e::INGRESS, INTERFACE), scope_bytes: 4, fields });
+            // nfcapd reads the number as a field only, not as the scope. Routers send the same.
+            let fields = vec![(e::INGRESS, 4), (e::INTERFACE_NAME, name), (e::INTERFACE_DESCRIPTION, description)];
+            forms.push(Form { id: INTERFACES, scope: (e::DOMAIN, SYSTEM), scope_bytes: 4, fields });
         }
         if let Some(sampling) = self.sampling {
             let fields =
@@ -192,28 +192,24 @@ impl Options {
     /// The names of the interfaces from port `from` on, as many as fit a message of `most` bytes; returns how many.
     pub fn interfaces(&self, from: usize, most: usize, out: &mut Vec<u8>) -> usize {
         let ports = self.ports.get(from..).unwrap_or_default();
-        if ports.is_empty() {
-            return 0;
-        }
         let [name, description] = self.lengths();
-        let bytes = 4 + usize::from(name) + usize::from(description);
-        // Beside the header of the set and its padding.
-        let room = most.saturating_sub(out.len() + 4 + 3) / bytes;
+        // With the header of a set and its padding.
+        let bytes = 4 + 8 + usize::from(name) + usize::from(description) + 3;
+        let room = most.saturating_sub(out.len()) / bytes;
         let ports = ports.get(..room.min(ports.len())).unwrap_or_default();
-        if ports.is_empty() {
-            return 0;
-        }
-        set(INTERFACES, out, |out| {
-            for port in ports {
+        for port in ports {
+            // One set per record: nfcapd reads only the first name of a set.
+            set(INTERFACES, out, |out| {
+                out.extend(self.domain.to_be_bytes());
                 out.extend(port.index.to_be_bytes());
                 for (text, length) in [(&port.name, name), (&port.description, description)] {
                     let from = out.len();
                     out.extend(cut(text).bytes());
                     out.resize(from + usize::from(length), 0);
                 }
-            }
-            self.end(out);
-        });
+                self.end(out);
+            });
+        }
         ports.len()
     }
 

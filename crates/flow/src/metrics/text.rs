@@ -25,6 +25,13 @@ pub fn text(totals: &Totals) -> String {
         interfaces,
         |i| i.malformed,
     );
+    out.each(
+        "receive_cut_total",
+        "counter",
+        "Frames received longer than the port's buffers; their bytes are those of their IP header.",
+        interfaces,
+        |i| i.cut,
+    );
     out.each("receive_missed_total", "counter", "Frames the port had no room for.", interfaces, |i| i.missed);
     out.each("transmit_dropped_total", "counter", "Frames received that could not be passed on.", interfaces, |i| {
         i.tx_dropped

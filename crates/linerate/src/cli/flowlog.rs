@@ -30,6 +30,9 @@ pub struct FlowlogArgs {
     /// Send received frames back on a port without a partner, instead of dropping them.
     #[arg(long)]
     pub reflect: bool,
+    /// Log each port by itself and forward nothing. `eth:` ports without a driver use AF_PACKET: the host still receives.
+    #[arg(long, conflicts_with = "reflect")]
+    pub receive_only: bool,
     /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) has been read to its end.
     #[arg(long)]
     pub once: bool,
@@ -124,7 +127,7 @@ pub struct FlowlogArgs {
     pub metrics: Option<String>,
     #[command(flatten)]
     pub queues: QueueArgs,
-    /// Largest IP packet of all ports in bytes, 576 to 9600. Default: 1500.
+    /// Largest IP packet of all ports in bytes, 576 to 9600. Default: the MTU of each interface; 1500 for other ports.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,
     /// Count calls and vectors of nodes only, without reading the clock.
@@ -161,6 +164,8 @@ const EXAMPLES: &str = "Examples:
   linerate flowlog --port 0000:37:00.0 --port 0000:37:00.1 \\
                    --flows 4M --ipfix udp://127.0.0.1:4739
   linerate flowlog --port pcap:in.pcap --once --json flows.jsonl
+  linerate flowlog --receive-only --port eth:eth0 --port eth:eth1
+                                           listen on two interfaces
   linerate flowlog show runtime            what each node costs
 
 Exit codes:

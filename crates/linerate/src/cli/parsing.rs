@@ -40,12 +40,21 @@ pub fn one_line(error: &clap::Error) -> String {
         let between = if line.ends_with(':') { " " } else { ": " };
         line = if line.is_empty() { part } else { line + between + &part };
     }
+    if let Some(word) = flowlog_filter(&text) {
+        return format!("no filters: flowlog counts every frame; leave out \"{word}\"");
+    }
     match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument | ErrorKind::InvalidSubcommand => {
             line + "; see --help"
         }
         _ => line,
     }
+}
+
+/// The first word behind the flags of `flowlog`, where other flow loggers have a filter.
+fn flowlog_filter(text: &str) -> Option<&str> {
+    let (word, _) = text.strip_prefix("error: the subcommand '")?.split_once("' cannot be used with")?;
+    (text.contains("linerate flowlog") && !matches!(word, "show" | "score" | "stop")).then_some(word)
 }
 
 #[cfg(test)]
@@ -60,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_fault_is_said_in_one_line() {
-        let faults: [(&[&str], ErrorKind); 8] = [
+        let faults: [(&[&str], ErrorKind); 10] = [
             (&["trial", "--dut", "l2", "--load", "fast"], ErrorKind::ValueValidation),
             (&["trial", "--memory", "x"], ErrorKind::InvalidValue),
             (&["bench", "--nosuch"], ErrorKind::UnknownArgument),
@@ -69,6 +78,8 @@ mod tests {
             (&["trial", "--frame-size"], ErrorKind::InvalidValue),
             (&["trial", "--json", "a", "--json", "b"], ErrorKind::ArgumentConflict),
             (&["runs", "show"], ErrorKind::MissingRequiredArgument),
+            (&["flowlog", "--port", "eth:eth0", "tcp port 80"], ErrorKind::ArgumentConflict),
+            (&["flowlog", "--port", "eth:eth0", "show", "ports"], ErrorKind::ArgumentConflict),
         ];
         let mut lines = String::new();
         for (words, kind) in faults {

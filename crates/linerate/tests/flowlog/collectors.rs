@@ -12,7 +12,12 @@ use serde_json::Value;
 use crate::between::{Between, PATIENCE};
 use crate::logger::{directory, records, Logger};
 use crate::support::{
-    ending::Ending, exclusive, raw::inside, require, run, wait_until, words::DISK_FULL, Needs, Netns, Process,
+    ending::Ending,
+    exclusive,
+    raw::inside,
+    require, run, wait_until,
+    words::{DISK_FULL, WAITING_FOR},
+    Needs, Netns, Process,
 };
 
 const IDLE: [&str; 2] = ["--idle", "1s"];
@@ -71,8 +76,9 @@ fn nfcapd_has_what_was_sent() {
     let (status, said) = logger.end_by("TERM");
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     assert_eq!(Ending::of(&said).exports["udp:127.0.0.1:4739"], [200, 200, 0], "{said}");
-    let rows = nfcapd.rows("fmt:%sa %pkt %byt");
+    let rows = nfcapd.rows("fmt:%sa %pkt %byt %inam %onam");
     let sum = |column: usize| rows.iter().map(|row| row[column].parse::<u64>().unwrap()).sum::<u64>();
+    assert!(rows.iter().all(|row| row[3..] == ["eth:d0", "eth:d1"]), "{rows:?}");
     // Of IP, without the Ethernet headers.
     assert_eq!((rows.len(), sum(1), sum(2)), (200, 200, bytes - 200 * 14), "{rows:?}");
 }
@@ -136,6 +142,7 @@ fn a_collector_that_is_down_loses_records_and_holds_up_nothing() {
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
     assert!(begun.elapsed() < PATIENCE, "{said}");
     assert_eq!(Ending::of(&said).exports["tcp:127.0.0.1:4741"], [100, 0, 100], "{said}");
+    assert!(said.contains(&format!("{WAITING_FOR}tcp:127.0.0.1:4741;")), "{said}");
 }
 
 /// A file system of its own, as small as it may be.

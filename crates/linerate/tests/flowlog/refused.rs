@@ -18,10 +18,13 @@ fn wrong_values_name_what_is_legal() {
     refused(&mut words, 2, &["--port", "what"]);
     refused(&mut words, 2, &["--port", "null", "--once"]);
     refused(&mut words, 2, &["--port", "pcap:/nowhere.pcap", "--once"]);
+    refused(&mut words, 2, &["--port", "lo"]);
+    refused(&mut words, 2, &["--port", "null", "tcp port 80"]);
     let dir = tempfile::tempdir().unwrap();
     let text = dir.path().join("text");
     std::fs::write(&text, "root:x:0:0:root:/root:/bin/sh\n").unwrap();
     refused(&mut words, 2, &["--port", &format!("pcap:{}", text.display()), "--once"]);
+    refused(&mut words, 2, &["--port", text.to_str().unwrap()]);
     let mut with = |more: &[&'static str]| {
         refused(&mut words, 2, &[&["--port", "null,no-rx=1", "--port", "null,no-rx=1"], more].concat());
     };

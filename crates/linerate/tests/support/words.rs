@@ -15,6 +15,18 @@ pub const METRICS_AT: &str = "metrics at ";
 pub const LINK_DOWN: &str = ": link down";
 /// The same when the link is back.
 pub const LINK_UP: &str = ": link up";
+/// On standard error, behind `port NAME`, when offloads of its interface are on; which follows.
+pub const OFFLOADS_ON: &str = ": offloads are on";
+/// The same, when its MTU is below that of its interface; which follows.
+pub const SHORTER_MTU: &str = ": the MTU of the interface is ";
+/// The same, when the kernel of a host that only listens gets no frames any more.
+pub const TAKES_FRAMES: &str = ": AF_XDP takes each frame from the kernel";
+/// The same, when it has cut a frame.
+pub const FRAMES_CUT: &str = ": frames longer than its buffers arrive";
+/// In a logger's last lines, behind the number of these frames.
+pub const CUT_FRAMES: &str = " frames cut";
+/// On standard error, before the names of collectors for which the end of a logger waits; `;` ends them.
+pub const WAITING_FOR: &str = "waiting up to 10 s for ";
 /// Behind the name of a port whose link went down in a trial.
 pub const LINK_WENT_DOWN: &str = ": its link went down";
 /// What is said of a device that was away in the middle of a run.

@@ -67,7 +67,7 @@ fn log_spec(options: &LoopOptions) -> LogSpec {
     let table =
         TableSpec { idle: seconds(30), active: seconds(300), full: TableFull::DropNew, ..TableSpec::new(FLOWS) };
     let decode = DecodeSpec { biflow: table.biflow, ..DecodeSpec::default() };
-    LogSpec { table, decode, reflect: false, settings: watched(options.settings) }
+    LogSpec { table, decode, reflect: false, receive_only: false, settings: watched(options.settings) }
 }
 
 /// A loop whose absences a trial is to know.

@@ -52,6 +52,8 @@ pub struct LogSpec {
     pub decode: DecodeSpec,
     /// Whether a port without a second sends back what it receives.
     pub reflect: bool,
+    /// Whether no frame passes from port to port.
+    pub receive_only: bool,
     /// How the loops behave.
     pub settings: Settings,
 }
@@ -101,8 +103,14 @@ impl Logger {
             let memory = SharedWords::new(eal, spec.table.words())?;
             let (worker, reader, records) = table(&spec.table, memory, *lock(&timebase), ENDED)?;
             let mut function = FlowLog::new(ports.len(), spec.reflect, spec.decode, worker, Fetch);
+            if spec.receive_only {
+                function = function.receive_only();
+            }
             if let Some((port, times)) = &captured {
                 function = function.captured(*port, Arc::clone(times));
+            }
+            for (port, length) in ports.iter().enumerate().filter_map(|(n, port)| Some((n, port.cut_length()?))) {
+                function = function.cut_length(port, length);
             }
             counters.push(function.ports());
             ended.push(Box::new(Ended::new(records, reader.clone(), Arc::clone(&timebase))));
@@ -183,7 +191,14 @@ struct PortSeen {
     missed: u64,
     tx_dropped: u64,
     up: bool,
+    /// Whether it has cut frames.
+    cuts: bool,
 }
+
+/// What is said once of a port that cuts frames.
+const CUT: &str =
+    "frames longer than its buffers arrive, and are cut. Each counts as one packet, with the bytes of its IP header. \
+                   Offloads make such frames: turn off gro at this interface, tso and gso at the sender (ethtool -K)";
 
 /// Everything counted, for any thread.
 pub struct Logged {
@@ -217,22 +232,31 @@ impl Logged {
         waiting.max().unwrap_or_default()
     }
 
-    /// Names of the sinks that are down with records waiting.
-    pub fn waited_for(&self) -> Vec<String> {
+    /// Names of the sinks that have not sent all their records, or may have to send some again; and whether each of them is up.
+    /// `None`: not all records are with the sinks yet.
+    pub fn waited_for(&self) -> Option<Vec<(String, bool)>> {
+        let ended = self.ended();
         let exporter = lock(&self.exporter);
-        let down = exporter
-            .iter()
-            .flat_map(Exporter::stats)
-            .filter(|sink| !sink.up && sink.queued + sink.totals.uncertain > 0);
-        down.map(|sink| sink.name).collect()
+        let sinks: Vec<_> = exporter.iter().flat_map(Exporter::stats).collect();
+        let whole = sinks.iter().all(|sink| sink.totals.records >= ended);
+        let waits = |sink: &SinkStats| {
+            let ExportTotals { records, sent, dropped, uncertain, .. } = sink.totals;
+            records.saturating_sub(sent + dropped) > 0 || uncertain > 0 && !sink.up
+        };
+        whole.then(|| sinks.into_iter().filter(waits).map(|sink| (sink.name, sink.up)).collect())
+    }
+
+    /// Records made so far that had room on their way to the exporter.
+    fn ended(&self) -> u64 {
+        let counts: Vec<_> = lock(&self.readers).iter().map(|reader| reader.counts()).collect();
+        let ended: u64 = counts.iter().flat_map(|counts| counts.ended).sum();
+        ended.saturating_sub(counts.iter().map(|counts| counts.dropped_records).sum())
     }
 
     /// To be called before the tables are flushed: makes all records leave within about this time, whatever the paces of the
     /// collectors. Returns a line for each collector that gets records faster than its pace.
     pub fn hasten(&self, within: Duration) -> Vec<ExportEvent> {
-        let totals = self.totals();
-        let lost: u64 = lock(&self.readers).iter().map(|reader| reader.counts().dropped_records).sum();
-        let in_all = (totals.table.flows + totals.table.ended.iter().sum::<u64>()).saturating_sub(lost);
+        let in_all = self.totals().table.flows + self.ended();
         lock(&self.exporter).as_ref().map(|exporter| exporter.hasten(in_all, within)).unwrap_or_default()
     }
 
@@ -250,7 +274,8 @@ impl Logged {
         sinks
     }
 
-    /// Reads the ports and the clocks; to be called each second. Returns a line for each link that has changed.
+    /// Reads the ports and the clocks; to be called each second. Returns a line for each link that has changed, and
+    /// for each port that has begun to cut frames.
     pub fn look(&self, ports: &[Port], lcores: &[Snapshot]) -> Vec<String> {
         let seen = |(n, port): (usize, &Port)| {
             // Frames that found the queue of their egress port full.
@@ -260,12 +285,18 @@ impl Logged {
                 missed: port.stats().map_or(0, |stats| stats.imissed + stats.rx_nombuf),
                 tx_dropped: lcores.iter().map(refused).sum(),
                 up: port.link().up,
+                cuts: self.counts(n).cut > 0,
             }
         };
         let now: Vec<_> = ports.iter().enumerate().map(seen).collect();
         let before = std::mem::replace(&mut *lock(&self.seen), now.clone());
-        let changed = self.names.iter().zip(before.iter().zip(&now)).filter(|(_, (before, now))| before.up != now.up);
-        let lines = changed.map(|(name, (_, now))| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+        let changed = self.names.iter().zip(before.iter().zip(&now));
+        let lines = changed.flat_map(|(name, (before, now))| {
+            let link =
+                (before.up != now.up).then(|| format!("port {name}: link {}", if now.up { "up" } else { "down" }));
+            let cut = (!before.cuts && now.cuts).then(|| format!("port {name}: {CUT}"));
+            [link, cut].into_iter().flatten()
+        });
         let timebase = {
             let mut timebase = lock(&self.timebase);
             if !self.is_captured {
@@ -282,9 +313,15 @@ impl Logged {
         &self.interfaces
     }
 
-    fn interface(&self, port: usize, name: &str) -> Interface {
+    /// What all lcores counted on a port.
+    fn counts(&self, port: usize) -> PortCounts {
         let mut counts = PortCounts::default();
         self.counters.iter().filter_map(|lcore| lcore.get(port)).for_each(|c| counts += c.read());
+        counts
+    }
+
+    fn interface(&self, port: usize, name: &str) -> Interface {
+        let counts = self.counts(port);
         let seen = lock(&self.seen).get(port).copied().unwrap_or_default();
         Interface {
             port: port as u8,
@@ -295,6 +332,7 @@ impl Logged {
             not_ip: counts.not_ip.iter().sum(),
             not_ip_kinds: kinds(&counts.not_ip),
             malformed: counts.malformed,
+            cut: counts.cut,
             missed: seen.missed,
             tx_dropped: seen.tx_dropped,
             up: seen.up,

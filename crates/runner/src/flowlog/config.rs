@@ -28,6 +28,8 @@ pub struct Config {
     pub ports: Vec<String>,
     /// Whether a port without a second sends back what it receives.
     pub reflect: bool,
+    /// Whether no frame passes from port to port.
+    pub receive_only: bool,
     /// Whether the run ends when every capture has been read.
     pub once: bool,
     /// How long to run; empty: until stopped.
@@ -93,8 +95,9 @@ pub struct Config {
     pub queue_map: Vec<String>,
     /// When frames leave.
     pub tx: String,
-    /// Largest IP packet in bytes.
-    pub mtu: u16,
+    /// Largest IP packet in bytes; absent: of each interface.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u16>,
     /// Where packets live.
     pub memory: MemoryChoice,
     /// Memory for packets in MiB.
@@ -112,6 +115,7 @@ impl Default for Config {
         Self {
             ports: Vec::new(),
             reflect: false,
+            receive_only: false,
             once: false,
             duration: String::new(),
             name: String::new(),
@@ -142,7 +146,7 @@ impl Default for Config {
             rx_queues: 1,
             queue_map: Vec::new(),
             tx: TxPolicy::default().to_string(),
-            mtu: 1500,
+            mtu: None,
             memory: MemoryChoice::Auto,
             memory_mib: 256,
             descriptors: 2048,

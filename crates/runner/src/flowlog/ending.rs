@@ -13,6 +13,8 @@ const FLUSH: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_secs(3);
 /// How long the collectors then have for the rest of the records.
 pub const LAST_EXPORT: Duration = Duration::from_secs(10);
+/// A collector that is up and has not got all records by then is named as one that is waited for.
+const SLOW: Duration = Duration::from_secs(1);
 /// Places of a table flushed at once, and how many records may wait for a collector meanwhile.
 const STEP: usize = 4096;
 const WAITING: u64 = 1 << 16;
@@ -45,6 +47,21 @@ pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
     true
 }
 
+/// Names of the collectors for which the end waits: those that are down at once, slow ones after a second.
+pub fn waited_for(logged: &Logged) -> Vec<String> {
+    let begun = Instant::now();
+    loop {
+        let waits = logged.waited_for();
+        let known = waits.is_some();
+        let waits = waits.unwrap_or_default();
+        let is_down = waits.iter().any(|(_, up)| !up);
+        if is_down || known && waits.is_empty() || begun.elapsed() > SLOW {
+            return waits.into_iter().map(|(name, _)| name).collect();
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
+
 /// The totals of the tables, in a few lines.
 pub fn table_totals(totals: &Totals) -> String {
     let table = &totals.table;
@@ -71,6 +88,12 @@ pub fn table_totals(totals: &Totals) -> String {
         text.push_str(&format!(
             "port {} ({}): {} not IP{kinds}, {} malformed, {} missed, {} not passed on\n",
             port.port, port.name, port.not_ip, port.malformed, port.missed, port.tx_dropped
+        ));
+    }
+    for port in totals.interfaces.iter().filter(|port| port.cut > 0) {
+        text.push_str(&format!(
+            "port {} ({}): {} frames cut, as they are longer than the port's buffers: one packet each, bytes from the IP header\n",
+            port.port, port.name, port.cut
         ));
     }
     text

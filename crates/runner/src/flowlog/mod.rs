@@ -4,6 +4,7 @@ mod choices;
 mod config;
 mod ending;
 mod interfaces;
+mod mtu;
 mod run;
 mod serving;
 mod sinks;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::Server;
-use dpdk::{Eal, Mempool, Tsc};
+use dpdk::{Eal, Mempool, Port, PortSpec, Tsc};
 use failure::{Failure, Stop};
 use flow::Source;
 use rig::{
@@ -11,12 +11,17 @@ use rig::{
     Claim, PollingCpus,
 };
 
-use super::{ending, serving::Serving, spec::FlowlogSpec};
+use super::{
+    ending,
+    mtu::{mtus, note_shorter},
+    serving::Serving,
+    spec::FlowlogSpec,
+};
 use crate::{
-    output::Output,
+    output::{Note, Output},
     poll::poll,
     pools::check_all_returned,
-    ports::{are_sockets, note_fallbacks, note_long_frames, PortOptions},
+    ports::{are_sockets, note_fallbacks, note_long_frames, LongFrames, PortOptions},
     run_info::RunInfo,
     supervisor::{Parts, Supervisor},
 };
@@ -52,7 +57,7 @@ fn log(
 ) -> Result<(), Failure> {
     let Output { note, draw, mut report } = output;
     let config = &spec.config;
-    let mtu = vec![config.mtu; spec.ports.len()];
+    let mtu = mtus(config.mtu, &spec.ports);
     let port_options = PortOptions {
         descriptors: config.descriptors,
         rx_queues: config.rx_queues,
@@ -62,7 +67,9 @@ fn log(
     };
     let ports = port_options.open(eal, &spec.ports, stop, pools)?;
     note_fallbacks(&config.ports, &ports, &note);
-    note_long_frames(&spec.ports, &ports, &note);
+    note_long_frames(&spec.ports, &ports, LongFrames::Counted, &note);
+    note_taken(spec, &ports, &note);
+    note_shorter(&spec.ports, &ports, &mtu, config.mtu.is_some(), &note);
     if spec.may_split_biflows() && ports.iter().any(|port| !port.rss().symmetric) {
         note(
             "several receive queues with --biflow on: not every device reports that both directions of a conversation \
@@ -85,7 +92,7 @@ fn log(
     let serving = Serving::start(spec, &name, &logged, ended, &note)?;
     note(&format!(
         "{name}: logging flows {}; {}{}; Ctrl-C ends it",
-        paths(&config.ports, config.reflect),
+        paths(&config.ports, |port| spec.egress(port)),
         serving.describe(),
         server.path().display()
     ));
@@ -124,10 +131,10 @@ fn log(
     // At their usual pace, UDP collectors would not get all records in time.
     logged.hasten(ending::LAST_EXPORT).iter().for_each(|event| note(&event.to_string()));
     let whole = ending::flush(&mut loops, &logged);
-    let down = logged.waited_for();
-    if !down.is_empty() {
+    let late = ending::waited_for(&logged);
+    if !late.is_empty() {
         let most = ending::LAST_EXPORT.as_secs();
-        note(&format!("waiting up to {most} s for {}; a second signal gives up", down.join(", ")));
+        note(&format!("waiting up to {most} s for {}; a second signal gives up", late.join(", ")));
     }
     let sinks = logged.finish_export(ending::LAST_EXPORT);
     drop((serving, server));
@@ -141,12 +148,47 @@ fn log(
 }
 
 /// Between which ports frames pass.
-fn paths(ports: &[String], reflect: bool) -> String {
-    let path = |pair: &[String]| match pair {
-        [a, b] => format!("between {a} and {b}"),
-        [a, ..] if reflect => format!("reflected by {a}"),
-        [a, ..] => format!("received by {a}"),
-        [] => String::new(),
+fn paths(ports: &[String], egress: impl Fn(usize) -> Option<usize>) -> String {
+    let path = |(n, port): (usize, &String)| match egress(n) {
+        None => Some(format!("received by {port}")),
+        Some(to) if to == n => Some(format!("reflected by {port}")),
+        Some(to) => ports.get(to).filter(|_| n < to).map(|to| format!("between {port} and {to}")),
     };
-    ports.chunks(2).map(path).collect::<Vec<_>>().join(", ")
+    ports.iter().enumerate().filter_map(path).collect::<Vec<_>>().join(", ")
+}
+
+/// Says of which interfaces the kernel gets no frames any more, although only their frames are wanted.
+fn note_taken(spec: &FlowlogSpec, ports: &[Port], note: &Note) {
+    for (n, (port, of)) in ports.iter().zip(&spec.ports).enumerate() {
+        let PortSpec::Eth { iface, .. } = of else { continue };
+        if port.driver() == "net_af_xdp" && spec.egress(n).is_none() {
+            note(&taken(port.name(), iface));
+        }
+    }
+}
+
+fn taken(port: &str, iface: &str) -> String {
+    format!(
+        "port {port}: AF_XDP takes each frame from the kernel: this host receives nothing by {iface} while the logger runs. To \
+         listen only: --port eth:{iface},driver=af_packet"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_ports_are_told() {
+        let ports = ["a", "b", "c"].map(str::to_owned);
+        let by = |reflect| move |port| dataplane::flowlog::egress(port, 3, reflect);
+        assert_eq!(paths(&ports, by(false)), "between a and b, received by c");
+        assert_eq!(paths(&ports, by(true)), "between a and b, reflected by c");
+        assert_eq!(paths(&ports, |_| None), "received by a, received by b, received by c");
+    }
+
+    #[test]
+    fn an_interface_that_is_taken_is_told_with_what_leaves_it() {
+        insta::assert_snapshot!(taken("eth:eth0", "eth0"), @"port eth:eth0: AF_XDP takes each frame from the kernel: this host receives nothing by eth0 while the logger runs. To listen only: --port eth:eth0,driver=af_packet");
+    }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use dataplane::TxPolicy;
-use dpdk::PortSpec;
+use dpdk::{EthDriver, PortSpec};
 use failure::Failure;
 use flow::{decode::DecodeSpec, export::SinkSpec, ipfix, serve::token_from_file, table::TableSpec, Sampling};
 use rig::{
@@ -80,8 +80,11 @@ impl FlowlogSpec {
                 count(ports)
             )));
         }
-        if !(576..=9600).contains(&config.mtu) {
-            return Err(Failure::usage(format!("mtu {}: must be 576 to 9600 bytes of IP packet", config.mtu)));
+        if let Some(mtu) = config.mtu.filter(|mtu| !(576..=9600).contains(mtu)) {
+            return Err(Failure::usage(format!("mtu {mtu}: must be 576 to 9600 bytes of IP packet")));
+        }
+        if config.receive_only && config.reflect {
+            return Err(Failure::usage("--receive-only sends nothing, and --reflect sends back: give one of them"));
         }
         if !(1..=64).contains(&config.rx_queues) {
             return Err(Failure::usage(format!("rx_queues {}: must be 1 to 64", config.rx_queues)));
@@ -151,7 +154,7 @@ impl FlowlogSpec {
             tx: config.tx.parse().map_err(Failure::usage)?,
             duration: duration.transpose().map_err(Failure::usage)?,
             check_pools,
-            ports: port_specs(&config.ports, config.once)?,
+            ports: port_specs(&config)?,
             config,
         })
     }
@@ -177,8 +180,10 @@ impl FlowlogSpec {
                 sampling: self.sampling,
                 distinguish: self.config.distinguish.into(),
                 biflow: self.is_biflow(),
+                ports_apart: self.config.receive_only,
             },
             reflect: self.config.reflect,
+            receive_only: self.config.receive_only,
             settings: dataplane::Settings {
                 tx_policy: self.tx,
                 node_clocks: !self.config.no_clocks,
@@ -209,10 +214,15 @@ impl FlowlogSpec {
         self.config.biflow == Biflow::Auto && !self.is_biflow()
     }
 
+    /// The port at which frames leave that came in at this one.
+    pub fn egress(&self, port: usize) -> Option<usize> {
+        let Config { receive_only, reflect, .. } = self.config;
+        dataplane::flowlog::egress(port, self.ports.len(), reflect).filter(|_| !receive_only)
+    }
+
     /// The ports as collectors see them.
     pub fn interfaces(&self) -> Vec<ipfix::Port> {
-        let count = self.ports.len();
-        interfaces(&self.config.ports, &self.ports, |port| dataplane::flowlog::egress(port, count, self.config.reflect))
+        interfaces(&self.config.ports, &self.ports, |port| self.egress(port))
     }
 
     /// Whether the directions of a biflow may be polled by different lcores.
@@ -273,10 +283,18 @@ fn token(file: &Path) -> Result<Option<String>, Failure> {
     Ok(asked.then(|| token_from_file(file)).transpose()?)
 }
 
-/// The ports. With `once`, one of them must read a capture.
-fn port_specs(names: &[String], once: bool) -> Result<Vec<PortSpec>, Failure> {
-    let specs = parse_ports(names)?;
-    if once && !specs.iter().any(reads_capture) {
+/// The ports. With `once`, one of them must read a capture. With `receive_only`, interfaces keep their frames where the user
+/// names no driver.
+fn port_specs(config: &Config) -> Result<Vec<PortSpec>, Failure> {
+    let mut specs = parse_ports(&config.ports)?;
+    if config.receive_only {
+        for spec in &mut specs {
+            if let PortSpec::Eth { driver: driver @ EthDriver::Auto, .. } = spec {
+                *driver = EthDriver::AfPacket;
+            }
+        }
+    }
+    if config.once && !specs.iter().any(reads_capture) {
         return Err(Failure::usage("--once: no port reads a file; pcap:FILE and pcap:rx=FILE,tx=FILE do"));
     }
     Ok(specs)

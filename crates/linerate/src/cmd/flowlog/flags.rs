@@ -23,6 +23,7 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     config.netflow9.extend_from_slice(&args.netflow9);
     config.json.extend_from_slice(&args.json);
     config.reflect |= args.reflect;
+    config.receive_only |= args.receive_only;
     config.once |= args.once;
     config.details |= args.details;
     config.no_clocks |= args.no_clocks;
@@ -34,8 +35,9 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     }
     over!(args: duration, name, flows, idle, active, table_full, biflow, mpls, vxlan, vxlan_port, distinguish, listen);
     over!(args: gre, ipip, gtpu, sample);
-    over!(args: token_file, tls_cert, tls_key, metrics, mtu);
+    over!(args: token_file, tls_cert, tls_key, metrics);
     config.domain = args.domain.or(config.domain);
+    config.mtu = args.mtu.or(config.mtu);
     let memory = &args.memory;
     if let Some(kind) = memory.memory {
         config.memory = kind.choice();

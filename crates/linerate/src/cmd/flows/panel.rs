@@ -229,12 +229,17 @@ fn rates(i: &Interface, width: usize) -> String {
 
 /// Exact counts if they fit. Errors replace less urgent counts. Figures are never cut.
 fn counts(i: &Interface, width: usize) -> String {
-    let wrong: String =
-        [("missed", i.missed), ("tx dropped", i.tx_dropped), ("malformed", i.malformed), ("not IP", i.not_ip)]
-            .iter()
-            .filter(|(_, n)| *n > 0)
-            .map(|(what, n)| format!("  {what} {}", five(*n as f64)))
-            .collect();
+    let wrong: String = [
+        ("missed", i.missed),
+        ("tx dropped", i.tx_dropped),
+        ("cut", i.cut),
+        ("malformed", i.malformed),
+        ("not IP", i.not_ip),
+    ]
+    .iter()
+    .filter(|(_, n)| *n > 0)
+    .map(|(what, n)| format!("  {what} {}", five(*n as f64)))
+    .collect();
     let exact = format!("   {} packets  {} bytes", i.packets, i.bytes);
     let short = format!("   {} packets  {}B", five(i.packets as f64), five(i.bytes as f64));
     let packets = format!("   {} packets", five(i.packets as f64));

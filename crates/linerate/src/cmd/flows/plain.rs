@@ -70,16 +70,19 @@ fn of_look(address: &str, look: &Look) -> String {
         "bytes",
         "not IP",
         "malformed",
+        "cut",
         "missed",
         "tx dropped",
     ]);
     for i in &totals.interfaces {
-        let counts = [i.packets, i.bytes, i.not_ip, i.malformed, i.missed, i.tx_dropped].map(|n| n.to_string());
-        let [packets, bytes, not_ip, malformed, missed, tx_dropped] = &counts;
+        let counts = [i.packets, i.bytes, i.not_ip, i.malformed, i.cut, i.missed, i.tx_dropped].map(|n| n.to_string());
+        let [packets, bytes, not_ip, malformed, cut, missed, tx_dropped] = &counts;
         let link = if i.up { "up" } else { "down" };
         let [port, index] = [i.port.to_string(), i.index.to_string()];
         let [pps, bps] = [i.packet_rate, i.bit_rate].map(five);
-        ports.row(&[&port, &i.name, &index, link, &pps, &bps, packets, bytes, not_ip, malformed, missed, tx_dropped]);
+        ports.row(&[
+            &port, &i.name, &index, link, &pps, &bps, packets, bytes, not_ip, malformed, cut, missed, tx_dropped,
+        ]);
     }
     out += &ports.text();
     let (t, e) = (&totals.table, &totals.export);
