@@ -53,10 +53,9 @@ impl Iova {
         match (self, asked) {
             (Self::Virtual, asked) => Ok(asked),
             (Self::Physical { .. }, Memory::Auto { mib } | Memory::Huge { mib }) => Ok(Memory::Huge { mib }),
-            (Self::Physical { address, driver }, Memory::NoHuge { .. }) => Err(DpdkError::PciNeedsHugepages {
-                address: address.clone(),
-                driver: driver.clone(),
-            }),
+            (Self::Physical { address, driver }, Memory::NoHuge { .. }) => {
+                Err(DpdkError::PciNeedsHugepages { address: address.clone(), driver: driver.clone() })
+            }
         }
     }
 }
@@ -71,7 +70,9 @@ mod tests {
     fn the_mode_follows_the_nics() {
         let root = tempfile::tempdir().unwrap();
         let roots = Roots::at(root.path());
-        for (address, driver) in [("0000:00:03.0", "uio_pci_generic"), ("0000:00:04.0", "mlx5_core"), ("0000:00:05.0", "e1000")] {
+        for (address, driver) in
+            [("0000:00:03.0", "uio_pci_generic"), ("0000:00:04.0", "mlx5_core"), ("0000:00:05.0", "e1000")]
+        {
             let dir = root.path().join("sys/bus/pci/devices").join(address);
             fs::create_dir_all(&dir).unwrap();
             fs::write(dir.join("class"), "0x020000\n").unwrap();

@@ -21,6 +21,7 @@ mod source;
 pub mod table;
 pub mod truth;
 mod unix_time;
+pub mod watch;
 
 pub use details::{Details, PacketDetails, WayDetails};
 pub use facts::{Facts, PackedFacts};

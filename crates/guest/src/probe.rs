@@ -33,7 +33,9 @@ pub fn kvm(kept: Option<&Path>) -> Kvm {
     }
     let Some(kernel) = Kernel::find() else { return Kvm::Not("no kernel to boot".to_owned()) };
     let key = key(&kernel);
-    if let Some(found) = kept.and_then(|dir| fs::read_to_string(dir.join("kvm")).ok()).as_deref().and_then(|text| recall(text, &key)) {
+    if let Some(found) =
+        kept.and_then(|dir| fs::read_to_string(dir.join("kvm")).ok()).as_deref().and_then(|text| recall(text, &key))
+    {
         return found;
     }
     let found = boot(&kernel);
@@ -59,13 +61,15 @@ fn recall(text: &str, key: &str) -> Option<Kvm> {
 /// What the answer depends on.
 fn key(kernel: &Kernel) -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let version = Command::new("qemu-system-x86_64").arg("--version").output().map(|out| out.stdout).unwrap_or_default();
+    let version =
+        Command::new("qemu-system-x86_64").arg("--version").output().map(|out| out.stdout).unwrap_or_default();
     let version = String::from_utf8_lossy(&version).lines().next().unwrap_or_default().to_owned();
     format!("{} {} {version}", boot.trim(), kernel.release)
 }
 
 fn boot(kernel: &Kernel) -> Kvm {
-    let line = "-nodefaults -no-user-config -nographic -no-reboot -machine q35,accel=kvm -cpu host,migratable=off -m 256M \
+    let line =
+        "-nodefaults -no-user-config -nographic -no-reboot -machine q35,accel=kvm -cpu host,migratable=off -m 256M \
                 -serial stdio -append";
     let started = Command::new("qemu-system-x86_64")
         .args(line.split_ascii_whitespace())

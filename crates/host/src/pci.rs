@@ -67,7 +67,7 @@ impl PciDevice {
         all
     }
 
-    /// The network device at this address; `None` if it is not there or is no network device.
+    /// The network device at this address; `None` if it is not there or is not a network device.
     pub fn read(roots: &Roots, address: &str) -> Option<Self> {
         let at = |file: &str| format!("{DEVICES}/{address}/{file}");
         let text = |file: &str| roots.sys::<String>(&at(file)).unwrap_or_default();
@@ -278,7 +278,10 @@ mod tests {
         assert_eq!(file("drivers/e1000/unbind"), "", "nothing was taken");
         // The fixture's kernel gives it to nobody.
         assert_eq!(bind("vfio-pci", true), Err(BindError::Refused(Some("e1000".to_owned()))));
-        assert_eq!((file("drivers/e1000/unbind").as_str(), file("drivers_probe").as_str()), ("0000:00:03.0", "0000:00:03.0"));
+        assert_eq!(
+            (file("drivers/e1000/unbind").as_str(), file("drivers_probe").as_str()),
+            ("0000:00:03.0", "0000:00:03.0")
+        );
         assert!(file("devices/0000:00:03.0/driver_override").starts_with('\n'), "and may be anybody's again");
         assert_eq!(give_back(&roots, "0000:00:03.0"), Ok(Some("e1000".to_owned())), "the kernel has it");
     }

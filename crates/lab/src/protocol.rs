@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    build::TesterSide, counters::{Counts, Threads}, cpus::CpuLayout, line::CommandLine, options::LabOptions, step::Want,
+    build::TesterSide,
+    counters::{Counts, Threads},
+    cpus::CpuLayout,
+    line::CommandLine,
+    options::LabOptions,
+    step::Want,
     topology::Topology,
 };
 

@@ -102,7 +102,13 @@ mod tests {
             found.push((name, mode, text));
             rest = reader.finish().unwrap();
         }
-        let wanted = [("lib", LINK, "usr/lib"), ("usr", DIRECTORY, ""), ("usr/lib", DIRECTORY, ""), ("usr/lib/a", FILE, "one"), ("dev", DIRECTORY, "")];
+        let wanted = [
+            ("lib", LINK, "usr/lib"),
+            ("usr", DIRECTORY, ""),
+            ("usr/lib", DIRECTORY, ""),
+            ("usr/lib/a", FILE, "one"),
+            ("dev", DIRECTORY, ""),
+        ];
         let found: Vec<_> = found.iter().map(|(n, m, t)| (n.as_str(), *m, t.as_str())).collect();
         assert_eq!(found, wanted);
     }

@@ -10,7 +10,7 @@ use std::{
 use failure::Failure;
 use lab::vm::GuestSpec;
 
-use super::{on_path, same_in_image};
+use super::paths::{on_path, same_in_image};
 
 /// Where libraries are that programs look for at run time: Debian's multiarch directory, and where others have them.
 const LIBRARY_DIRS: [&str; 6] = [
@@ -75,7 +75,10 @@ fn file_of(line: &str) -> Option<PathBuf> {
 
 /// The files whose path below a directory of libraries begins like this; `*` stands for anything in a directory's name.
 fn matching(beginning: &str) -> BTreeSet<PathBuf> {
-    LIBRARY_DIRS.iter().find_map(|dir| Some(below(Path::new(dir), beginning)).filter(|found| !found.is_empty())).unwrap_or_default()
+    LIBRARY_DIRS
+        .iter()
+        .find_map(|dir| Some(below(Path::new(dir), beginning)).filter(|found| !found.is_empty()))
+        .unwrap_or_default()
 }
 
 fn below(dir: &Path, beginning: &str) -> BTreeSet<PathBuf> {

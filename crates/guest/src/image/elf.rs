@@ -11,7 +11,7 @@ const SECTION_COUNT: usize = 60;
 const OFFSET: usize = 8;
 const FILE_SIZE: usize = 32;
 
-/// The file up to the last byte that is loaded; unchanged if it is no program, or already as short.
+/// The file up to the last byte that is loaded; unchanged if it is not a program, or already as short.
 pub(super) fn without_symbols(mut bytes: Vec<u8>) -> Vec<u8> {
     let Some(end) = end_of_loaded(&bytes) else { return bytes };
     bytes.truncate(end);

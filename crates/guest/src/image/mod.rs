@@ -4,25 +4,24 @@ mod archive;
 mod closure;
 mod elf;
 mod modules;
+mod paths;
 
 use std::{
     fs,
     io::{self, BufWriter, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use failure::Failure;
 use lab::vm::{kernel::Kernel, GuestSpec, INIT};
 
 use archive::Archive;
+use paths::{in_image, KERNEL_REMEDY};
 
 /// Where a guest finds what it is told, and its modules, in the order in which they are loaded.
 pub const SPEC: &str = "/linerate/guest.json";
 /// The directory of its modules.
 pub const MODULES: &str = "/linerate/modules";
-
-/// The command that mends a missing kernel.
-pub const KERNEL_REMEDY: &str = "sudo apt-get install -y linux-image-cloud-amd64";
 
 /// Longer than any chain of links.
 const MOST_LINKS: usize = 8;
@@ -38,7 +37,9 @@ const DIRECTORIES: [&str; 10] =
 /// (machine) for a kernel, a module or a program that is missing, with the command that mends it, and for a full disk.
 pub fn make(spec: &GuestSpec, initrd: &Path, kernel: &Path) -> Result<(), Failure> {
     let found = Kernel::find().ok_or_else(|| {
-        Failure::machine(format!("no kernel with virtio modules below /boot or /var/lib/linerate/kernel: {KERNEL_REMEDY}"))
+        Failure::machine(format!(
+            "no kernel with virtio modules below /boot or /var/lib/linerate/kernel: {KERNEL_REMEDY}"
+        ))
     })?;
     let full = |e: std::io::Error| Failure::machine(format!("{}: {e}", initrd.display()));
     let mut archive = Archive::new(BufWriter::new(fs::File::create(initrd).map_err(full)?));
@@ -61,8 +62,7 @@ pub fn make(spec: &GuestSpec, initrd: &Path, kernel: &Path) -> Result<(), Failur
     archive.file(SPEC, &text).map_err(full)?;
     archive.end().map_err(full)?;
     let _ = fs::remove_file(kernel);
-    std::os::unix::fs::symlink(&found.image, kernel)
-        .map_err(|e| Failure::machine(format!("{}: {e}", kernel.display())))
+    std::os::unix::fs::symlink(&found.image, kernel).map_err(|e| Failure::machine(format!("{}: {e}", kernel.display())))
 }
 
 /// Adds a file, and the links that lead to it as links: a library under two names must stay one file, or a loader has it
@@ -83,25 +83,4 @@ fn add<W: Write>(archive: &mut Archive<W>, path: &Path, full: impl Fn(io::Error)
     let file = dir.join(path.file_name().unwrap_or_default());
     let bytes = fs::read(&file).map_err(|e| fail(&file, e))?;
     archive.file(&in_image(&file), &elf::without_symbols(bytes)).map_err(full)
-}
-
-/// Where a file of this machine is in an image: everything is below `/usr`, to which the old directories are links.
-fn in_image(path: &Path) -> String {
-    let text = path.to_string_lossy().into_owned();
-    let old = ["/bin/", "/sbin/", "/lib/", "/lib64/"].iter().any(|dir| text.starts_with(dir));
-    if old { format!("/usr{text}") } else { text }
-}
-
-/// Whether two paths are one file in an image.
-fn same_in_image(a: &Path, b: &Path) -> bool {
-    in_image(a) == in_image(b)
-}
-
-/// The first directory of PATH with this program.
-fn on_path(name: &str) -> Option<PathBuf> {
-    if name.starts_with('/') {
-        return Some(PathBuf::from(name)).filter(|path| path.is_file());
-    }
-    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-    path.split(':').map(|dir| Path::new(dir).join(name)).find(|path| path.is_file())
 }

@@ -42,7 +42,11 @@ impl Order<'_> {
             return Ok(());
         }
         let file = self.files.get(&name).ok_or_else(|| {
-            Failure::machine(format!("kernel {}: has no module {name}: {}", self.kernel.release, super::KERNEL_REMEDY))
+            Failure::machine(format!(
+                "kernel {}: has no module {name}: {}",
+                self.kernel.release,
+                super::paths::KERNEL_REMEDY
+            ))
         })?;
         let bytes = read(file)?;
         for needed in depends(&bytes) {
@@ -68,7 +72,11 @@ fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         .map_err(|e| Failure::machine(format!("cannot run {unpack}, for {}: {e}", file.display())))?;
     match out.status.success() {
         true => Ok(out.stdout),
-        false => Err(Failure::machine(format!("{}: {unpack}: {}", file.display(), String::from_utf8_lossy(&out.stderr).trim()))),
+        false => Err(Failure::machine(format!(
+            "{}: {unpack}: {}",
+            file.display(),
+            String::from_utf8_lossy(&out.stderr).trim()
+        ))),
     }
 }
 
@@ -89,7 +97,8 @@ mod tests {
         let dir = root.join("kernel");
         fs::create_dir_all(&dir).unwrap();
         for (name, depends) in modules {
-            fs::write(dir.join(format!("{name}.ko")), format!("license=GPL\0depends={depends}\0name={name}\0")).unwrap();
+            fs::write(dir.join(format!("{name}.ko")), format!("license=GPL\0depends={depends}\0name={name}\0"))
+                .unwrap();
         }
         fs::write(root.join("modules.builtin"), "kernel/lib/crc32c.ko\n").unwrap();
         Kernel { release: "6.1".into(), image: root.into(), modules: root.into() }
@@ -98,7 +107,8 @@ mod tests {
     #[test]
     fn what_a_module_needs_is_loaded_before_it_once() {
         let root = tempfile::tempdir().unwrap();
-        let modules = [("bridge", "stp,llc,crc32c"), ("stp", "llc"), ("llc", ""), ("virtio-net", "llc"), ("a", "b"), ("b", "a")];
+        let modules =
+            [("bridge", "stp,llc,crc32c"), ("stp", "llc"), ("llc", ""), ("virtio-net", "llc"), ("a", "b"), ("b", "a")];
         let kernel = kernel(root.path(), &modules);
         let names = |wanted: &[&str]| -> Vec<String> {
             let wanted: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();

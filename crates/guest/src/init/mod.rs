@@ -9,15 +9,12 @@ use failure::{Failure, Stop};
 use lab::{
     hold::{one_step, Observed, Programs, GUEST_SAYS},
     protocol::{Answer, Ask},
-    vm::{Answered, Asked, GuestSpec, INIT},
+    vm::{Answered, Asked, GuestSpec, GUEST_DIR, INIT},
 };
 use nix::sys::reboot::{reboot, RebootMode};
 
 use crate::image::SPEC;
 use port::Port;
-
-/// Where its files are; in a file system of its own, as in a lab.
-const DIR: &str = "/run/lab";
 
 /// Lines of a log that are printed when a guest fails.
 const LAST_LINES: usize = 20;
@@ -42,8 +39,10 @@ pub fn run() {
 
 /// Prints the ends of the programs' logs: they are gone with the guest.
 fn logs() {
-    let Ok(entries) = fs::read_dir(DIR) else { return };
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "log")) {
+    let Ok(entries) = fs::read_dir(GUEST_DIR) else { return };
+    for path in
+        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|end| end == "log"))
+    {
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
         let lines: Vec<&str> = text.lines().collect();
         println!("{}:", path.display());
@@ -57,9 +56,9 @@ fn guest() -> Result<(), Failure> {
     let spec: GuestSpec = serde_json::from_slice(&text).map_err(|e| Failure::failed(format!("{SPEC}: {e}")))?;
     start::modules()?;
     start::all_cpus();
-    fs::create_dir_all(DIR).map_err(|e| Failure::failed(format!("{DIR}: {e}")))?;
+    fs::create_dir_all(GUEST_DIR).map_err(|e| Failure::failed(format!("{GUEST_DIR}: {e}")))?;
     let mut port = Port::open()?;
-    let mut programs = Programs::new(DIR);
+    let mut programs = Programs::new(GUEST_DIR);
     let stop = Stop::on_signals()?;
     for step in &spec.steps {
         let done = one_step(step, &mut programs, &stop)?;
@@ -70,7 +69,7 @@ fn guest() -> Result<(), Failure> {
     println!("{GUEST_SAYS}{} is up", spec.name);
     loop {
         let line = port.line(|| programs.dead().map_or(Ok(()), |dead| Err(Failure::failed(dead))))?;
-        // What is no question is what was left of one that nobody waits for.
+        // What is not a question is what was left of one that nobody waits for.
         let Ok(Asked { id, ask }) = serde_json::from_slice(&line) else { continue };
         let mut observed =
             Observed { programs: &mut programs, counters: &spec.counters, checks: &spec.checks, shared: false };

@@ -70,7 +70,9 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
         };
         let up = Question {
             what: format!("{}: has booted, its application runs", machine.name),
-            line: CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", "check"]).with([machine.file("ctl")]),
+            line: CommandLine(vec![context.linerate.to_owned()])
+                .with(["lab", "guest", "check"])
+                .with([machine.file("ctl")]),
             want: Want::Success,
             within: BOOT,
             remedy: format!("see {}", machine.file("log")),

@@ -70,7 +70,8 @@ fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
 /// The same in a virtual machine: ports are on its PCI bus, and its CPUs are its own.
 pub(super) fn testpmd_on_pci(context: &Context<'_>, ports: &[String], mode: &str) -> CommandLine {
     let lcores: Vec<String> = (0..=context.options.queues).map(|vcpu| format!("{vcpu}@{vcpu}")).collect();
-    let mut line = CommandLine::words("stdbuf -oL dpdk-testpmd --no-telemetry --in-memory --lcores").with([lcores.join(",")]);
+    let mut line =
+        CommandLine::words("stdbuf -oL dpdk-testpmd --no-telemetry --in-memory --lcores").with([lcores.join(",")]);
     line = line.with(["-m".to_owned(), MEMORY_MIB.to_string()]);
     for port in ports {
         line = line.with(["-a", port]);

@@ -2,18 +2,15 @@
 
 use super::{
     context::{Context, Part},
-    guest, machine, role,
+    guest, role,
 };
 use crate::{
     counters::{Place, Source},
     line::CommandLine,
     step::{Program, Step},
     topology::{Application, End, Guest, Kernel, KernelRole},
-    vm::{GuestSpec, INIT},
+    vm::{pci_address, GuestSpec, GUEST_DIR, INIT},
 };
-
-/// Where a guest's files are.
-pub(super) const DIR: &str = "/run/lab";
 
 /// Modules for every guest, and those for programs that poll a port themselves.
 const MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
@@ -61,7 +58,7 @@ fn program(name: &str, line: CommandLine, quits_by: Option<&str>) -> Step {
 /// A program that takes the ports from the guest's kernel.
 fn polling(context: &Context<'_>, guest: &Guest, spec: &mut GuestSpec) -> Part {
     spec.modules.extend(POLLING.map(str::to_owned));
-    let ports: Vec<String> = (0..2).map(machine::pci_address).collect();
+    let ports: Vec<String> = (0..2).map(pci_address).collect();
     let bind = CommandLine::words(&format!("{INIT} ports --bind uio_pci_generic")).with(ports.iter().cloned());
     let polling: Vec<u32> = (1..=context.options.queues).collect();
     let name = &guest.name;
@@ -78,13 +75,14 @@ fn polling(context: &Context<'_>, guest: &Guest, spec: &mut GuestSpec) -> Part {
         None => {
             let function = guest.application.linerate_function().unwrap_or("l2");
             let cpus = polling.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-            let mut line = CommandLine::words(&format!("{INIT} forward {function} --quiet --name {name} --cpus {cpus}"));
+            let mut line =
+                CommandLine::words(&format!("{INIT} forward {function} --quiet --name {name} --cpus {cpus}"));
             line = line.with(["--memory-mib", "128"]);
             for port in &ports {
                 line = line.with(["--port", port]);
             }
             line = line.with(guest::routes(guest.application));
-            (line, Place::Linerate { socket: format!("{DIR}/linerate/{name}.sock") }, None)
+            (line, Place::Linerate { socket: format!("{GUEST_DIR}/linerate/{name}.sock") }, None)
         }
     };
     let ends = (0..2).map(|port| End::new(name, port).into()).collect();
@@ -107,7 +105,8 @@ pub(super) fn kernel(name: &str, role: KernelRole, testers: &[(u32, String)], sp
     }
     steps.extend(role::steps(&place, role, testers));
     let ends = (0..2).map(|port| End::new(name, port).into()).collect();
-    let counters = vec![Source { node: name.to_owned(), place: Place::Kernel { line: place.ip("-s -j link show") }, ends }];
+    let counters =
+        vec![Source { node: name.to_owned(), place: Place::Kernel { line: place.ip("-s -j link show") }, ends }];
     Part { steps, checks: role::checks(&place, role), counters }
 }
 

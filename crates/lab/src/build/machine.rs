@@ -12,17 +12,12 @@ use crate::{
     line::CommandLine,
     step::{Program, Question, Step, Want},
     topology::{End, Guest},
-    vm::{qemu, Definition, GuestSpec, Joined, MachinePort, FIRST_SLOT},
+    vm::{qemu, Definition, GuestSpec, Joined, MachinePort},
 };
 
 /// How long QEMU may take to make its sockets, and a guest to boot and start its application. Emulated guests share few CPUs.
 const START: Duration = Duration::from_secs(20);
 const BOOT: Duration = Duration::from_secs(120);
-
-/// The PCI address of a guest's port, as the guest sees it.
-pub(super) fn pci_address(port: u32) -> String {
-    format!("0000:00:{:02x}.0", FIRST_SLOT + port)
-}
 
 /// Virtual CPUs of a guest: one for control, one that polls for each queue.
 pub(super) fn vcpus(context: &Context<'_>) -> u32 {
@@ -32,19 +27,20 @@ pub(super) fn vcpus(context: &Context<'_>) -> u32 {
 /// All machines of a lab: its guests, and those that stand in for this machine's kernel.
 pub(super) fn definitions(context: &Context<'_>) -> Vec<Definition> {
     let Context { topology, options, cpus, .. } = context;
-    let machine = |name: &str, accelerator: &'static str, spec: GuestSpec, polls: bool, ports: Vec<MachinePort>| Definition {
-        name: name.to_owned(),
-        accelerator,
-        spec,
-        mib: options.guest_mib,
-        hugepages: accelerator == "kvm" && options.hugepages,
-        vcpus: vcpus(context),
-        pins: Vec::new(),
-        emulator_cpu: cpus.control,
-        ports,
-        kernel_line: kernel_line(context, polls),
-        files: context.file(name),
-    };
+    let machine =
+        |name: &str, accelerator: &'static str, spec: GuestSpec, polls: bool, ports: Vec<MachinePort>| Definition {
+            name: name.to_owned(),
+            accelerator,
+            spec,
+            mib: options.guest_mib,
+            hugepages: accelerator == "kvm" && options.hugepages,
+            vcpus: vcpus(context),
+            pins: Vec::new(),
+            emulator_cpu: cpus.control,
+            ports,
+            kernel_line: kernel_line(context, polls),
+            files: context.file(name),
+        };
     let guests = options.guests.accelerator().into_iter().flat_map(|accelerator| {
         topology.guest.iter().map(move |guest| {
             let polls = !guest.application.needs_a_machine();

@@ -6,6 +6,7 @@ use crate::{
     line::CommandLine,
     step::{Program, Question, Step, Want},
     topology::KernelRole,
+    vm::GUEST_DIR,
 };
 
 /// Where a kernel's commands run.
@@ -41,7 +42,7 @@ impl Place<'_> {
     fn file(&self, file: &str) -> String {
         match self {
             Self::Namespace { name, dir } => format!("{dir}/{name}-{file}"),
-            Self::Guest { .. } => format!("{}/{file}", super::inside::DIR),
+            Self::Guest { .. } => format!("{}/{file}", GUEST_DIR),
         }
     }
 
@@ -76,9 +77,18 @@ pub(super) fn programs(role: KernelRole) -> &'static [&'static str] {
     match role {
         KernelRole::Bridge => &["ip", "sysctl"],
         KernelRole::Router => &["ip", "sysctl"],
-        KernelRole::Ovs => {
-            &["ip", "sysctl", "test", "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl", "ovs-appctl", VSWITCHD, SCHEMA]
-        }
+        KernelRole::Ovs => &[
+            "ip",
+            "sysctl",
+            "test",
+            "ovsdb-server",
+            "ovsdb-tool",
+            "ovs-vsctl",
+            "ovs-ofctl",
+            "ovs-appctl",
+            VSWITCHD,
+            SCHEMA,
+        ],
     }
 }
 
@@ -122,8 +132,9 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
     let start = |name: &str, line: CommandLine| {
         Step::Start(Program { name: named(name), line, cpus: Vec::new(), wants_input: false, quits_by: None })
     };
-    let vsctl =
-        |arguments: &str| Step::Run(CommandLine::words(&format!("ovs-vsctl --db=unix:{} --timeout=60 {arguments}", file("db.sock"))));
+    let vsctl = |arguments: &str| {
+        Step::Run(CommandLine::words(&format!("ovs-vsctl --db=unix:{} --timeout=60 {arguments}", file("db.sock"))))
+    };
     let mut steps = vec![
         Step::Run(CommandLine::words(&format!("ovsdb-tool create {} {SCHEMA}", file("conf.db")))),
         start(
@@ -171,7 +182,7 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
 fn directory<'a>(place: &'a Place<'_>) -> &'a str {
     match place {
         Place::Namespace { dir, .. } => dir,
-        Place::Guest { .. } => super::inside::DIR,
+        Place::Guest { .. } => GUEST_DIR,
     }
 }
 

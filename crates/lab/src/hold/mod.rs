@@ -61,9 +61,7 @@ fn hold(spec: Spec, listener: UnixListener, started: Instant, stop: &Stop) -> Re
             held.programs.quit();
             Ok(Exit::Passed)
         }
-        Err(failure) => {
-            Err(failure)
-        }
+        Err(failure) => Err(failure),
     }
 }
 

@@ -18,8 +18,12 @@ const TOPOLOGIES: &[(&str, &str)] = &[
 ];
 
 /// What plans call a topology in `[needs]`, and the topology here.
-pub const NEEDED_BY: &[(&str, &str)] =
-    &[("PHY-PHY", "phy-phy"), ("PHY-OVS-PHY", "phy-ovs-phy"), ("PHY-VM-PHY", "phy-vm-phy"), ("PHY-VM-VM-PHY", "phy-vm-vm-phy")];
+pub const NEEDED_BY: &[(&str, &str)] = &[
+    ("PHY-PHY", "phy-phy"),
+    ("PHY-OVS-PHY", "phy-ovs-phy"),
+    ("PHY-VM-PHY", "phy-vm-phy"),
+    ("PHY-VM-VM-PHY", "phy-vm-vm-phy"),
+];
 
 /// Largest topology file read.
 const MAX_BYTES: u64 = 1 << 20;

@@ -106,7 +106,11 @@ mod tests {
 
     #[test]
     fn the_answer_with_the_questions_number_counts() {
-        let lines = &["rest of a line\n", "{\"id\":1,\"answer\":{\"versions\":[]}}\n", "{\"id\":ID,\"answer\":{\"versions\":[\"6.1\"]}}\n"];
+        let lines = &[
+            "rest of a line\n",
+            "{\"id\":1,\"answer\":{\"versions\":[]}}\n",
+            "{\"id\":ID,\"answer\":{\"versions\":[\"6.1\"]}}\n",
+        ];
         let (_dir, path) = guest(lines);
         let answer = ask(&path, &Ask::Versions, Duration::from_secs(5)).unwrap();
         assert_eq!(answer, Answer::Versions(vec!["6.1".to_owned()]));
@@ -115,7 +119,11 @@ mod tests {
     #[test]
     fn a_guest_that_is_silent_or_refuses_is_a_failure_of_the_machine() {
         let within = Duration::from_millis(100);
-        for lines in [&[][..], &["{\"id\":ID,\"answer\":{\"refused\":\"no\"}}\n"], &["{\"id\":7,\"answer\":{\"refused\":\"no\"}}\n"]] {
+        for lines in [
+            &[][..],
+            &["{\"id\":ID,\"answer\":{\"refused\":\"no\"}}\n"],
+            &["{\"id\":7,\"answer\":{\"refused\":\"no\"}}\n"],
+        ] {
             let (_dir, path) = guest(lines);
             assert_eq!(ask(&path, &Ask::Check, within).unwrap_err().exit, failure::Exit::Machine);
         }

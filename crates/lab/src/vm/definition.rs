@@ -5,10 +5,26 @@ use super::GuestSpec;
 /// The place of a machine's first network port on its PCI bus.
 pub const FIRST_SLOT: u32 = 3;
 
+/// The PCI address of a machine's network port, as the machine sees it.
+pub fn pci_address(port: u32) -> String {
+    format!("0000:00:{:02x}.0", FIRST_SLOT + port)
+}
+
 /// Virtio without offloads and merged buffers, as in both documents: frames pass as they came. Names are those of QEMU.
 pub const OFF: [&str; 13] = [
-    "mrg_rxbuf", "csum", "gso", "guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo", "host_tso4", "host_tso6",
-    "host_ecn", "host_ufo", "guest_announce",
+    "mrg_rxbuf",
+    "csum",
+    "gso",
+    "guest_csum",
+    "guest_tso4",
+    "guest_tso6",
+    "guest_ecn",
+    "guest_ufo",
+    "host_tso4",
+    "host_tso6",
+    "host_ecn",
+    "host_ufo",
+    "guest_announce",
 ];
 
 /// A virtual machine.

@@ -47,7 +47,9 @@ impl Kernel {
     fn has_what_guests_need(&self) -> bool {
         let files = module_files(&self.modules);
         let built_in = self.built_in();
-        NEEDED.iter().all(|name| built_in.contains(&(*name).to_owned()) || files.iter().any(|f| module_name(f) == *name))
+        NEEDED
+            .iter()
+            .all(|name| built_in.contains(&(*name).to_owned()) || files.iter().any(|f| module_name(f) == *name))
     }
 
     /// The names of modules that are built in.
@@ -71,7 +73,9 @@ pub fn module_files(dir: &Path) -> Vec<PathBuf> {
             let path = entry.path();
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => dirs.push(path),
-                Ok(_) if path.file_name().is_some_and(|name| name.to_string_lossy().contains(".ko")) => found.push(path),
+                Ok(_) if path.file_name().is_some_and(|name| name.to_string_lossy().contains(".ko")) => {
+                    found.push(path)
+                }
                 _ => {}
             }
         }

@@ -3,10 +3,7 @@
 
 use std::io;
 
-use quick_xml::{
-    events::BytesText,
-    writer::Writer,
-};
+use quick_xml::{events::BytesText, writer::Writer};
 
 use super::{
     definition::{Definition, Joined, MachinePort, FIRST_SLOT},
@@ -29,7 +26,9 @@ pub fn xml(machine: &Definition) -> io::Result<String> {
 
 fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
     text(out, "name", &machine.name)?;
-    out.create_element("memory").with_attribute(("unit", "MiB")).write_text_content(BytesText::new(&machine.mib.to_string()))?;
+    out.create_element("memory")
+        .with_attribute(("unit", "MiB"))
+        .write_text_content(BytesText::new(&machine.mib.to_string()))?;
     out.create_element("memoryBacking").write_inner_content(|out| {
         if machine.hugepages {
             out.create_element("hugepages").write_inner_content(|out| {
@@ -43,7 +42,9 @@ fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
         out.create_element("source").with_attribute(("type", "memfd")).write_empty()?;
         out.create_element("access").with_attribute(("mode", "shared")).write_empty().map(drop)
     })?;
-    out.create_element("vcpu").with_attribute(("placement", "static")).write_text_content(BytesText::new(&machine.vcpus.to_string()))?;
+    out.create_element("vcpu")
+        .with_attribute(("placement", "static"))
+        .write_text_content(BytesText::new(&machine.vcpus.to_string()))?;
     if !machine.pins.is_empty() {
         out.create_element("cputune").write_inner_content(|out| {
             for (vcpu, cpu) in &machine.pins {
@@ -55,16 +56,18 @@ fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
         })?;
     }
     out.create_element("os").write_inner_content(|out| {
-        out.create_element("type").with_attributes([("arch", "x86_64"), ("machine", "q35")]).write_text_content(BytesText::new("hvm"))?;
+        out.create_element("type")
+            .with_attributes([("arch", "x86_64"), ("machine", "q35")])
+            .write_text_content(BytesText::new("hvm"))?;
         text(out, "kernel", &machine.file("kernel"))?;
         text(out, "initrd", &machine.file("cpio"))?;
         text(out, "cmdline", &machine.kernel_line)
     })?;
     out.create_element("features").write_inner_content(|out| out.create_element("acpi").write_empty().map(drop))?;
     cpu(out, machine)?;
-    out.create_element("clock").with_attribute(("offset", "utc")).write_inner_content(|out| {
-        empty(out, "timer", &[("name", "hpet".to_owned()), ("present", "no".to_owned())])
-    })?;
+    out.create_element("clock")
+        .with_attribute(("offset", "utc"))
+        .write_inner_content(|out| empty(out, "timer", &[("name", "hpet".to_owned()), ("present", "no".to_owned())]))?;
     for (event, action) in [("on_poweroff", "destroy"), ("on_reboot", "restart"), ("on_crash", "destroy")] {
         text(out, event, action)?;
     }
@@ -101,7 +104,9 @@ fn devices(out: &mut Xml, machine: &Definition) -> io::Result<()> {
         empty(out, "source", &[("mode", "bind".to_owned()), ("path", machine.file("ctl"))])?;
         empty(out, "target", &[("type", "virtio".to_owned()), ("name", PORT.to_owned())])
     })?;
-    out.create_element("serial").with_attribute(("type", "pty")).write_inner_content(|out| empty(out, "target", &[("port", "0".to_owned())]))?;
+    out.create_element("serial")
+        .with_attribute(("type", "pty"))
+        .write_inner_content(|out| empty(out, "target", &[("port", "0".to_owned())]))?;
     // No balloon takes memory away while it is measured.
     empty(out, "memballoon", &[("model", "none".to_owned())])
 }
@@ -120,7 +125,9 @@ fn interface(out: &mut Xml, n: u32, port: &MachinePort) -> io::Result<()> {
                 "source",
                 &[("type", "unix".to_owned()), ("path", socket.clone()), ("mode", "server".to_owned())],
             )?,
-            Joined::Tap(interface) => empty(out, "target", &[("dev", interface.clone()), ("managed", "no".to_owned())])?,
+            Joined::Tap(interface) => {
+                empty(out, "target", &[("dev", interface.clone()), ("managed", "no".to_owned())])?
+            }
         }
         empty(out, "model", &[("type", "virtio".to_owned())])?;
         let mut driver = vec![("name", "vhost".to_owned()), ("queues", port.queues.to_string())];
@@ -133,7 +140,8 @@ fn interface(out: &mut Xml, n: u32, port: &MachinePort) -> io::Result<()> {
             empty(out, "guest", &off(&["csum", "tso4", "tso6", "ecn", "ufo"]))
         })?;
         let slot = format!("{:#04x}", FIRST_SLOT + n);
-        let address = [("type", "pci"), ("domain", "0x0000"), ("bus", "0x00"), ("slot", slot.as_str()), ("function", "0x0")];
+        let address =
+            [("type", "pci"), ("domain", "0x0000"), ("bus", "0x00"), ("slot", slot.as_str()), ("function", "0x0")];
         out.create_element("address").with_attributes(address).write_empty().map(drop)
     })?;
     Ok(())

@@ -12,11 +12,14 @@ pub mod qmp;
 mod spec;
 
 pub use ask::{ask, Answered, Asked};
-pub use definition::{Definition, Joined, MachinePort, FIRST_SLOT};
+pub use definition::{pci_address, Definition, Joined, MachinePort, FIRST_SLOT};
 pub use spec::GuestSpec;
 
 /// The name of the virtio-serial port.
 pub const PORT: &str = "linerate";
+
+/// Where a guest's files are, in a file system of its own.
+pub const GUEST_DIR: &str = "/run/lab";
 
 /// The program in the guest: the first process, and every later call of Linerate.
 pub const INIT: &str = "/init";

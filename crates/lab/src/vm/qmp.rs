@@ -73,7 +73,8 @@ impl Machine {
     /// (machine) when QEMU refuses.
     pub fn reset(&mut self) -> Result<(), Failure> {
         // It was started to end instead of booting again by itself, so that a kernel that fails is seen.
-        let action = qmp::set_action { reboot: Some(qmp::RebootAction::reset), shutdown: None, panic: None, watchdog: None };
+        let action =
+            qmp::set_action { reboot: Some(qmp::RebootAction::reset), shutdown: None, panic: None, watchdog: None };
         self.run(action)?;
         self.run(qmp::system_reset {}).map(drop)
     }

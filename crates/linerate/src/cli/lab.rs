@@ -4,13 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use failure::Failure;
-use lab::{
-    options::GuestKind,
-    topology::{Application, Topology},
-    LabOptions,
-};
-
-use crate::cmd::lab::guests;
+use lab::{options::GuestKind, topology::Application, LabOptions};
 
 /// `linerate lab`
 #[derive(Debug, Args)]
@@ -182,12 +176,10 @@ fn application(text: &str) -> Result<Application, String> {
 impl TopologyArgs {
     /// The variables.
     ///
-    /// `topology` and the machine decide what guests are, where the user leaves it open.
-    ///
     /// # Errors
     ///
-    /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
-    pub fn options(&self, topology: &Topology) -> Result<LabOptions, Failure> {
+    /// (usage) for a value that is not legal.
+    pub fn options(&self) -> Result<LabOptions, Failure> {
         let options = LabOptions {
             queues: self.queues,
             pmds: self.pmds,
@@ -203,9 +195,7 @@ impl TopologyArgs {
             guest_mib: self.guest_memory,
         };
         options.check()?;
-        let guests = guests::kind(self.guests, &options.applied_to(topology.clone()))?;
-        let kernels = guests::kernels(self.kernel_in, topology)?;
-        Ok(LabOptions { guests, kernels, ..options })
+        Ok(options)
     }
 }
 

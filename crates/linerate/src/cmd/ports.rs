@@ -87,7 +87,8 @@ fn usage(device: &PciDevice) -> String {
         Some(driver) if USER_SPACE.contains(&driver) || is_bifurcated(driver) => format!("--port {address}"),
         _ => {
             let driver = if device.iommu { "vfio-pci" } else { "uio_pci_generic" };
-            let interface = device.interfaces.first().map(|i| format!("--port eth:{}, or ", i.name)).unwrap_or_default();
+            let interface =
+                device.interfaces.first().map(|i| format!("--port eth:{}, or ", i.name)).unwrap_or_default();
             format!("{interface}linerate ports --bind {driver} {address}")
         }
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{
     self, exclusive, require,
-    tester::{linerate, Ended, BINARY},
+    tester::{ended, linerate, Ended, BINARY},
     wait_until, Needs,
 };
 
@@ -90,7 +90,8 @@ fn a_guest_that_does_not_come_up_says_why() {
     let name = support::unique("lab");
     let flags = ["phy-vm-phy", "--name", &name, "--guests", "vm", "--logs", logs.path().to_str().unwrap()];
     let mut up = Command::new(BINARY);
-    let up = up.args([&["lab", "up"][..], &flags].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let up =
+        up.args([&["lab", "up"][..], &flags].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut qemu = None;
     wait_until("its virtual machine", Duration::from_secs(30), || {
         let all = support::run(&["ps", "-eo", "pid,args"]);
@@ -99,7 +100,7 @@ fn a_guest_that_does_not_come_up_says_why() {
         qemu.is_some()
     });
     support::send_signal(qemu.unwrap(), "KILL");
-    let up = Ended::of(&up.wait_with_output().unwrap());
+    let up = ended(&up.wait_with_output().unwrap());
     assert_eq!(up.code, 4, "{}{}", up.stdout, up.stderr);
     let said = up.stderr.lines().last().unwrap_or_default();
     assert!(said.contains("vm1 has ended"), "{}", up.stderr);

@@ -13,11 +13,7 @@ use lab::{
 };
 use serde_json::Value;
 
-use crate::support::{
-    require,
-    tester::linerate,
-    Needs, Process,
-};
+use crate::support::{require, tester::linerate, Needs, Process};
 
 /// Where QEMU puts the two NICs.
 const NICS: [&str; 2] = ["0000:00:03.0", "0000:00:04.0"];
@@ -38,10 +34,24 @@ impl Guest {
         let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
         let programs = ["cat", "ip"].map(str::to_owned);
-        let spec =
-            GuestSpec { name: "nic".into(), modules: modules.into(), programs: programs.into(), ..GuestSpec::default() };
+        let spec = GuestSpec {
+            name: "nic".into(),
+            modules: modules.into(),
+            programs: programs.into(),
+            ..GuestSpec::default()
+        };
         fs::write(file("spec"), serde_json::to_string(&spec).unwrap()).unwrap();
-        let made = linerate(&["lab", "guest", "image", "--spec", &file("spec"), "--initrd", &file("initrd"), "--kernel", &file("kernel")]);
+        let made = linerate(&[
+            "lab",
+            "guest",
+            "image",
+            "--spec",
+            &file("spec"),
+            "--initrd",
+            &file("initrd"),
+            "--kernel",
+            &file("kernel"),
+        ]);
         assert_eq!(made.code, 0, "{}", made.stderr);
         let append = "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages=200";
         let mut argv: Vec<String> = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio -machine \
@@ -54,9 +64,19 @@ impl Guest {
         argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);
         for (port, slot) in [(0, 3), (1, 4)] {
             argv.extend(["-netdev".into(), format!("hubport,id=n{port},hubid=0")]);
-            argv.extend(["-device".into(), format!("{nic},id=port{port},netdev=n{port},addr={slot},mac=02:4c:52:00:00:0{port},romfile=")]);
+            argv.extend([
+                "-device".into(),
+                format!("{nic},id=port{port},netdev=n{port},addr={slot},mac=02:4c:52:00:00:0{port},romfile="),
+            ]);
         }
-        argv.extend(["-kernel".into(), file("kernel"), "-initrd".into(), file("initrd"), "-append".into(), append.into()]);
+        argv.extend([
+            "-kernel".into(),
+            file("kernel"),
+            "-initrd".into(),
+            file("initrd"),
+            "-append".into(),
+            append.into(),
+        ]);
         let qemu = Process::spawn(&argv, None, &[], &dir.path().join("console"));
         let mut guest = Self { qemu, dir };
         let until = Instant::now() + BOOT;
@@ -94,14 +114,20 @@ fn every_nic_of_qemu_carries_frames_and_counts_them() {
         let guest = Guest::boot(nic);
         let [a, b] = NICS;
         let listed = guest.does(&format!("{INIT} ports"));
-        assert!(listed.contains(a) && listed.contains(&format!("linerate ports --bind uio_pci_generic {b}")), "{listed}");
+        assert!(
+            listed.contains(a) && listed.contains(&format!("linerate ports --bind uio_pci_generic {b}")),
+            "{listed}"
+        );
         // A NIC that the kernel has, or nobody, is refused with the command that binds it.
         let (taken, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps"));
         assert!(!taken && said.contains("linerate ports --bind"), "{nic}: {said}");
         guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b}"));
         let listed = guest.does(&format!("{INIT} ports --json"));
         let listed: Value = serde_json::from_str(&listed).unwrap();
-        assert!(listed.as_array().unwrap().iter().all(|nic| nic["driver"] == "uio_pci_generic" && nic["free"] == true), "{listed}");
+        assert!(
+            listed.as_array().unwrap().iter().all(|nic| nic["driver"] == "uio_pci_generic" && nic["free"] == true),
+            "{listed}"
+        );
         // Without hugepages nothing knows where frames are.
         let (done, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps --memory no-hugepages"));
         assert!(!done && said.contains("hugepages"), "{nic}: {said}");
@@ -118,6 +144,9 @@ fn every_nic_of_qemu_carries_frames_and_counts_them() {
         }
         // And back: virtio's own driver takes it again, the others have none in this kernel.
         let back = guest.does(&format!("{INIT} ports --give-back {a} {b}"));
-        assert!(back.contains(if nic.starts_with("virtio") { "virtio-pci has it" } else { "no driver" }), "{nic}: {back}");
+        assert!(
+            back.contains(if nic.starts_with("virtio") { "virtio-pci has it" } else { "no driver" }),
+            "{nic}: {back}"
+        );
     }
 }

@@ -5,7 +5,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::{
+use flow::watch::{
     board::{Board, Flow, Sort},
     text::{endpoint, fit, five, protocol, span, tcp_flags},
 };

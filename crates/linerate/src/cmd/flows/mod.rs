@@ -1,16 +1,11 @@
 //! `linerate flows`: flows and counters of flow loggers, on a terminal or as lines.
 
 mod area;
-mod board;
 mod columns;
-mod filter;
-mod link;
 mod panel;
 mod plain;
 mod screen;
-mod text;
 mod view;
-mod watch;
 
 use std::{
     io::{stdout, IsTerminal, Write},
@@ -20,15 +15,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use board::{Board, State};
 use flow::{
     client::{ClientSpec, TlsTrust},
     protocol::Filter,
     serve::token_from_file,
+    watch::{
+        board::{self, Board, State},
+        filter,
+        link::Trouble,
+        poll::{News, Want, Watcher},
+    },
 };
-use link::Trouble;
 use screen::{Keys, Pressed, Quit, Screen};
-use watch::{News, Want, Watcher};
 
 use crate::{cli::flows::FlowsArgs, out};
 use failure::{Exit, Failure};

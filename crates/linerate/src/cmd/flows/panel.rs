@@ -10,12 +10,12 @@ use ratatui::{
     Frame,
 };
 
-use super::{
-    area::{draw_line, split_top},
+use super::area::{draw_line, split_top};
+use failure::Exit;
+use flow::watch::{
     board::{seconds_until, Logger, State},
     text::{fit, five, five_of, span},
 };
-use failure::Exit;
 use runner::text::clip;
 
 /// Pairs of interfaces a panel shows at most.

@@ -5,11 +5,11 @@ use std::time::Instant;
 use flow::protocol::Row;
 use serde_json::{json, Value};
 
-use super::{
+use super::columns::{destination, source};
+use flow::watch::{
     board::{Board, State},
-    columns::{destination, source},
+    poll::{Look, News},
     text::{five, protocol, span},
-    watch::{Look, News},
 };
 use runner::text::Columns;
 
@@ -117,7 +117,7 @@ fn flows(rows: &[Row], at: u64) -> String {
     let mut table =
         Columns::new(&["<source", "<destination", "<proto", "in", "packets", "bytes", "packets/s", "bits/s", "age"]);
     for row in rows {
-        let flow = super::board::Flow { logger: 0, row, age: at.saturating_sub(row.record.first) };
+        let flow = flow::watch::board::Flow { logger: 0, row, age: at.saturating_sub(row.record.first) };
         let (packets, bytes) = (flow.packets().to_string(), flow.bytes().to_string());
         let (ingress, proto) = (row.record.ingress.to_string(), protocol(row.record.key.protocol));
         let (pps, bps, age) = (five(row.packet_rate), five(row.bit_rate), span(flow.age));

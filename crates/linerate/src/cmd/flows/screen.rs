@@ -28,9 +28,9 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use super::board::Act;
 use crate::out;
 use failure::{Exit, Failure};
+use flow::watch::board::Act;
 
 /// How long the display may take to end after a signal. A terminal that takes no output (Ctrl-S) would block it for ever.
 const GRACE: Duration = Duration::from_secs(2);

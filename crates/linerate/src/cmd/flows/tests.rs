@@ -6,13 +6,13 @@ use flow::protocol::{By, ExportTotals, Filter, Interface, Page, Row, TableTotals
 use flow::{Addresses, Key, Record, Way};
 use ratatui::{backend::TestBackend, Terminal};
 
-use super::{
+use super::view;
+use failure::Exit;
+use flow::watch::{
     board::{Act, Board, Sort},
     link::Trouble,
-    view,
-    watch::{Look, News},
+    poll::{Look, News},
 };
-use failure::Exit;
 
 const AT: u64 = 1_700_000_000_000_000_000;
 

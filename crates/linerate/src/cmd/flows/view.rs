@@ -12,9 +12,11 @@ use runner::text::clip;
 
 use super::{
     area::{draw_line, split_bottom, split_top},
-    board::{Board, Sort, State},
     columns,
     panel::{self, Size},
+};
+use flow::watch::{
+    board::{Board, Sort, State},
     text::{fit, five, five_of},
 };
 
@@ -151,7 +153,7 @@ fn flows_title(board: &Board, count: usize, width: usize) -> Line<'static> {
     let of_all = of_all.map(|m| format!(" largest of {}", five(m as f64))).unwrap_or_default();
     let from = (board.offset + 1).min(count);
     let order = if board.sort == Sort::Age && !of_all.is_empty() { "bytes, then by age" } else { board.sort.name() };
-    let filter = super::filter::show(&board.filter);
+    let filter = flow::watch::filter::show(&board.filter);
     let filter = if filter.is_empty() { String::new() } else { format!(", only {filter}") };
     let mut text = format!(
         "Flows of {of}: {from}-{} of {count}{of_all} by {order}{filter}",

@@ -32,7 +32,8 @@ pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
         GuestCommand::Pin { socket, pins } => {
             let threads = qmp::Machine::connect(socket)?.vcpu_threads()?;
             for pin in pins {
-                let wrong = || Failure::usage(format!("{pin:?}: must be VCPU:CPU, with a VCPU below {}", threads.len()));
+                let wrong =
+                    || Failure::usage(format!("{pin:?}: must be VCPU:CPU, with a VCPU below {}", threads.len()));
                 let (vcpu, cpu) = pin.split_once(':').ok_or_else(wrong)?;
                 let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
                 let thread = threads.get(number(vcpu)? as usize).ok_or_else(wrong)?;

@@ -7,19 +7,31 @@ use guest::probe::{kvm, Kvm};
 use lab::{
     options::GuestKind,
     topology::{End, KernelRole, Topology},
+    LabOptions,
 };
 
 use crate::{
-    cli::lab::{GuestsArg, KernelInArg},
+    cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
     out,
 };
+
+/// The variables of a topology; what guests and kernels are is decided here.
+///
+/// # Errors
+///
+/// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
+pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, Failure> {
+    let options = args.options()?;
+    let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
+    Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
+}
 
 /// What the guests of a topology are.
 ///
 /// # Errors
 ///
 /// (machine) where KVM was asked for and does not run guests.
-pub fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
+fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
     let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine());
     let at_tester = topology.link.iter().any(|link| {
         let [a, b] = &link.ends;
@@ -48,7 +60,7 @@ pub fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure>
 /// # Errors
 ///
 /// (machine) where this machine's kernel was asked for and cannot do it.
-pub fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure> {
+fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure> {
     if topology.kernel.is_empty() {
         return Ok(GuestKind::Process);
     }
@@ -79,6 +91,11 @@ fn machine() -> GuestKind {
 }
 
 fn has_module(name: &str) -> bool {
-    let known = || Command::new("modprobe").args(["--quiet", "--dry-run", name]).env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").status();
+    let known = || {
+        Command::new("modprobe")
+            .args(["--quiet", "--dry-run", name])
+            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+            .status()
+    };
     Path::new("/sys/module").join(name).exists() || known().is_ok_and(|status| status.success())
 }

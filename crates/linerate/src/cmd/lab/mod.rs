@@ -1,7 +1,7 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
 mod guest;
-pub mod guests;
+mod guests;
 mod join;
 mod start;
 
@@ -21,7 +21,10 @@ use lab::{
 };
 
 use crate::{
-    cli::lab::{DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs, UpArgs},
+    cli::lab::{
+        DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs,
+        UpArgs,
+    },
     out,
 };
 
@@ -60,7 +63,7 @@ pub fn hold(spec: &str) -> Result<Exit, Failure> {
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let topology = topology::load(&args.topology.topology)?;
-    let options = args.topology.options(&topology)?;
+    let options = guests::options(&args.topology, &topology)?;
     if args.toml {
         let text = toml::to_string_pretty(&options.applied_to(topology)).map_err(Failure::failed)?;
         out::print(&text);
@@ -71,7 +74,8 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     if let Some(guest) = &args.libvirt {
         let machine = build.machines.iter().find(|machine| machine.name == *guest).ok_or_else(|| {
             let names: Vec<&str> = build.machines.iter().map(|machine| machine.name.as_str()).collect();
-            let names = if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
+            let names =
+                if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
             Failure::usage(format!("--libvirt {guest}: no such virtual machine: there is {names}"))
         })?;
         out::print(&libvirt::xml(machine).map_err(Failure::failed)?);
@@ -89,7 +93,7 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
 fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
-    let options = args.topology.options(&topology)?;
+    let options = guests::options(&args.topology, &topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
     Ok(Spec { logs, ..spec_of(name, topology, options)? })
@@ -160,7 +164,9 @@ fn fault(args: &FaultArgs) -> Result<(), Failure> {
     match &args.fault {
         Some(name) => out::print(&format!("{name}: done in {:.2} s", took_ms as f64 / 1e3)),
         None if done.is_empty() => out::print("nothing can be made to fail in this lab"),
-        None => out::print(&done.iter().map(|(name, what)| format!("{name:<20} {what}")).collect::<Vec<_>>().join("\n")),
+        None => {
+            out::print(&done.iter().map(|(name, what)| format!("{name:<20} {what}")).collect::<Vec<_>>().join("\n"))
+        }
     }
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flow::protocol::{By, Filter, Row};
+use crate::protocol::{By, Filter, Row};
 
 use super::{
     filter,
     link::Trouble,
-    watch::{Look, News, Want},
+    poll::{Look, News, Want},
 };
 
 /// Flows requested from all loggers together when all are shown.
@@ -53,10 +53,15 @@ impl Logger {
 /// The column flows are sorted by, largest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sort {
+    /// Packets.
     Packets,
+    /// Bytes of frames.
     Bytes,
+    /// Packets a second.
     PacketRate,
+    /// Bits a second.
     BitRate,
+    /// Time since the first packet.
     Age,
 }
 
@@ -138,35 +143,54 @@ impl Flow<'_> {
 /// What a key does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
+    /// Scrolls by lines.
     Lines(isize),
+    /// Scrolls by pages.
     Pages(isize),
+    /// To the first flow.
     Home,
+    /// To the last flow.
     End,
+    /// Sorts by the next column.
     NextSort,
+    /// Sorts by the column before.
     PreviousSort,
+    /// Selects the next logger.
     NextLogger,
+    /// Selects the logger before.
     PreviousLogger,
+    /// Flows of all loggers, or of the selected one.
     AllOrOne,
+    /// Stops the picture, or lets it go on.
     Pause,
+    /// Begins to type a filter.
     EnterFilter,
+    /// A character of it.
     Type(char),
+    /// Takes the last character away.
     Erase,
+    /// The filter holds.
     Apply,
+    /// The filter stays as it was.
     Cancel,
 }
 
 /// The whole picture.
 #[derive(Debug, Clone)]
 pub struct Board {
+    /// Every logger.
     pub loggers: Vec<Logger>,
     /// The logger whose flows are shown.
     pub selected: usize,
     /// Flows of all loggers.
     pub all: bool,
+    /// The column flows are sorted by.
     pub sort: Sort,
+    /// Which flows are shown.
     pub filter: Filter,
     /// The filter being typed, and what is wrong with it.
     pub entry: Option<(String, String)>,
+    /// Whether the picture stands still.
     pub paused: bool,
     /// First flow shown, from 0.
     pub offset: usize,

@@ -1,6 +1,6 @@
 //! A connection to one logger, and its errors.
 
-use flow::{
+use crate::{
     client::{Client, ClientError, ClientSpec},
     protocol::{Ask, What},
 };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use flow::protocol::Filter;
+use crate::protocol::Filter;
 
 use super::text;
 

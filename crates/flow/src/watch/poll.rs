@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flow::protocol::{Ask, By, Filter, Page, Totals, What};
+use crate::protocol::{Ask, By, Filter, Page, Totals, What};
 
 use super::{
     link::{Talk, Trouble},
@@ -178,7 +178,7 @@ pub fn run(
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use flow::protocol::Interface;
+    use crate::protocol::Interface;
 
     use super::*;
 
