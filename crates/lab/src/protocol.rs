@@ -98,6 +98,9 @@ pub struct Status {
     pub options: LabOptions,
     /// Who polls where.
     pub cpus: CpuLayout,
+    /// What its virtual machines are run by, `kvm` or `tcg`; `None` if it has none.
+    #[serde(default)]
+    pub accelerator: Option<String>,
     /// How the tester is joined to it.
     pub tester: TesterSide,
     /// The process that holds it, as the machine counts processes.

@@ -224,6 +224,7 @@ impl Rig {
         }
         self.watched = outside.control.as_deref().map(Watched::connect).transpose()?;
         self.in_lab = if outside.lab { Some(InLab::connect()?) } else { None };
+        self.warnings.extend(self.in_lab.as_ref().and_then(InLab::warning));
         Ok(())
     }
 

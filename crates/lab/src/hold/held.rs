@@ -34,6 +34,7 @@ impl Held {
             topology: self.build.options.applied_to(topology),
             options,
             cpus: self.build.cpus.clone(),
+            accelerator: self.build.machines.first().map(|machine| machine.accelerator.to_owned()),
             tester: self.build.tester.clone(),
             holder: setup::own_host_pid(),
             up_s: self.up.elapsed().as_secs(),

@@ -74,17 +74,20 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
     let _end = End;
     require(&ALL);
     let before = traces();
-    let topologies: [(&str, &[&str], usize); 6] = [
+    let topologies: [(&str, &[&str], usize); 8] = [
+        ("phy-phy", &[], 4),
         ("phy-ovs-phy", &[], 4),
         ("phy-vm-phy", &[], 8),
         ("phy-vm-phy", &["--application", "l2-macswap"], 8),
         ("phy-vm-vm-phy", &["--application", "testpmd-io"], 12),
+        ("phy-vm-vm-phy", &["--application", "l3"], 12),
         ("kernel-bridge", &[], 4),
         ("kernel-router", &[], 4),
     ];
     for (topology, flags, passages) in topologies {
         let name = support::unique("lab");
-        does(&[&["lab", "up", topology, "--name", &name], flags].concat());
+        let guests = ["--guests", "process"];
+        does(&[&["lab", "up", topology, "--name", &name], flags, &guests].concat());
         let again = linerate(&["lab", "up", topology, "--name", &name]);
         assert_eq!(again.code, 2, "{}", again.stderr);
         let load = if passages > 8 { "5kpps" } else { "20kpps" };
@@ -120,7 +123,9 @@ fn a_killed_lab_leaves_nothing() {
     for wait_ms in [0, 40, 150, 400, 900, 1_500] {
         let name = support::unique("lab");
         let mut up = Command::new(BINARY);
-        up.args(["lab", "up", "phy-vm-phy", "--name", &name]).stdout(Stdio::null()).stderr(Stdio::null());
+        up.args(["lab", "up", "phy-vm-phy", "--guests", "process", "--name", &name])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut up = up.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(wait_ms));
         let holder = || {
@@ -241,4 +246,42 @@ fn a_run_that_is_killed_takes_its_lab_and_its_bench_with_it() {
     run.kill().unwrap();
     run.wait().unwrap();
     wait_until("the end of both", Duration::from_secs(20), || traces() == before && !measures());
+}
+
+#[test]
+fn what_is_made_to_fail_comes_back() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    let name = support::unique("lab");
+    does(&["lab", "up", "phy-vm-phy", "--name", &name, "--guests", "process"]);
+    let through = || {
+        let trial = linerate(&["trial", "--lab", &name, "--load", "5kpps", "--duration", "300ms", "--json", "-", "-q"]);
+        assert!(matches!(trial.code, 0 | 3), "{}{}", trial.stdout, trial.stderr);
+        let result = trial.json();
+        let thread = &result["trials"][0]["switch_threads"][0];
+        let received = hops(&result).last().and_then(|hop| hop.2).unwrap();
+        // The switch has them twice: to the guest and back.
+        assert!(
+            thread["packets"].as_u64() >= Some(2 * received) && thread["busy_cycles"].as_u64() > Some(0),
+            "{thread}"
+        );
+        received
+    };
+    let listed = does(&["lab", "fault", "--lab", &name]).stdout;
+    assert!(through() > 0);
+    for fault in ["restart-switch", "restart:vm1"] {
+        assert!(listed.contains(fault), "{listed}");
+        does(&["lab", "fault", "--lab", &name, fault]);
+        wait_until("its guest is connected again", Duration::from_secs(20), || {
+            linerate(&["lab", "check", &name]).code == 0
+        });
+        assert!(through() > 0, "{fault}");
+    }
+    assert_eq!(linerate(&["lab", "fault", "--lab", &name, "earthquake"]).code, 4);
+    does(&["lab", "fault", "--lab", &name, "kill-switch"]);
+    assert_eq!(linerate(&["lab", "check", &name]).code, 1);
+    // A lab that is not what was asked for is not measured.
+    let refused = linerate(&["trial", "--lab", &name, "--load", "5kpps", "--duration", "300ms"]);
+    assert_eq!(refused.code, 4, "{}{}", refused.stdout, refused.stderr);
 }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use lab::{options::GuestKind, topology, vm::libvirt, Build, LabOptions};
 use serde_json::Value;
 
 use crate::support::{
@@ -107,4 +108,32 @@ fn a_guest_that_does_not_come_up_says_why() {
     let console = std::fs::read_to_string(logs.path().join("vm1.log")).unwrap();
     assert!(console.contains("QEMU"), "{console}");
     assert_eq!(linerate(&["lab", "check", &name]).code, 4, "nothing is up");
+}
+
+#[test]
+fn a_machine_as_xml_of_libvirt_is_valid() {
+    require(&[Needs::Machines]);
+    let dir = tempfile::tempdir().unwrap();
+    for (topology, guests, kernels, queues) in [
+        ("phy-vm-vm-phy", GuestKind::Kvm, GuestKind::Process, 2),
+        ("phy-vm-phy", GuestKind::Tcg, GuestKind::Process, 1),
+        ("ovs-kernel", GuestKind::Process, GuestKind::Kvm, 1),
+    ] {
+        let options = LabOptions { guests, kernels, queues, ..LabOptions::default() };
+        let build =
+            Build::new(topology::load(topology).unwrap(), options, &[0, 1, 2, 3], "linerate", "/run/lab").unwrap();
+        assert!(!build.machines.is_empty(), "{topology}");
+        for machine in &build.machines {
+            let file = dir.path().join("machine.xml");
+            std::fs::write(&file, libvirt::xml(machine).unwrap()).unwrap();
+            let valid = Command::new("virt-xml-validate").arg(&file).arg("domain").output().unwrap();
+            let said = [valid.stdout, valid.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            assert!(valid.status.success(), "{topology} {}: {said}", machine.name);
+        }
+    }
+    // And as a user has it; a guest that is a process has none.
+    let shown = does(&["lab", "show", "phy-vm-phy", "--guests", "tcg", "--libvirt", "vm1"]);
+    assert!(shown.stdout.contains("<name>vm1</name>") && shown.stdout.contains("mode=\"server\""), "{}", shown.stdout);
+    assert_eq!(linerate(&["lab", "show", "phy-vm-phy", "--guests", "process", "--libvirt", "vm1"]).code, 2);
+    assert_eq!(linerate(&["lab", "show", "phy-vm-phy", "--guests", "tcg", "--libvirt", "vm9"]).code, 2);
 }

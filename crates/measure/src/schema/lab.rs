@@ -11,6 +11,9 @@ pub struct LabRecord {
     pub description: String,
     /// The topology as a picture of text.
     pub diagram: String,
+    /// What its virtual machines are run by, `kvm` or `tcg`; `None` if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerator: Option<String>,
     /// Receive queues of each port.
     pub queues: u32,
     /// CPUs of the switch's poll-mode threads.

@@ -39,6 +39,8 @@ pub enum WarningKind {
     CpuShared,
     /// The kernel limits real-time priority.
     Realtime,
+    /// Virtual machines of a lab are emulated: their rates mean nothing.
+    Emulated,
     /// The run was stopped before its end.
     Stopped,
     /// The device was simulated: nothing was measured.

@@ -38,6 +38,11 @@ pub(super) fn differences(new: &RunResult, old: &RunResult) -> Vec<String> {
         (false, true) => reasons.push("the old one was simulated, the new one measured".to_owned()),
         _ => {}
     }
+    for (which, result) in [("new", new), ("old", old)] {
+        if result.warnings.iter().any(|w| w.kind == WarningKind::Emulated) {
+            reasons.push(format!("the {which} one is of emulated virtual machines, whose rates mean nothing"));
+        }
+    }
     if new.plan_name != old.plan_name {
         let name = |r: &RunResult| text::clip(&text::clean(&r.plan_name), 60);
         reasons.push(format!("plan {} against {}", name(new), name(old)));

@@ -100,6 +100,7 @@ fn warning_word(kind: WarningKind) -> &'static str {
         WarningKind::Host => "virtual or shared machine",
         WarningKind::CpuShared => "CPU polled by another process",
         WarningKind::Realtime => "real-time priority limited",
+        WarningKind::Emulated => "emulated machines: rates mean nothing",
         WarningKind::Stopped => "stopped",
         WarningKind::Simulated => "simulated device",
         WarningKind::Needs => "unmet requirements",

@@ -162,6 +162,9 @@ fn results_that_do_not_compare_say_why() {
     let mut virtually = old();
     virtually.warnings.push(Warning { kind: WarningKind::Simulated, text: String::new() });
     why_not.push(why(virtually.clone()));
+    let mut emulated = old();
+    emulated.warnings.push(Warning { kind: WarningKind::Emulated, text: String::new() });
+    why_not.push(why(emulated));
     let plan =
         json!({ "search": { "precision": 0.01, "max_trials": 7 }, "traffic": { "flows": 9 }, "description": "x" });
     let text = why(RunResult { effective_plan: plan, ..old() });

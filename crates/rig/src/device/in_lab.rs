@@ -9,6 +9,7 @@ use lab::{
     topology::{Passage, Way},
 };
 use measure::{
+    result::{Warning, WarningKind},
     schema::lab::{Hop, HopWay, LabCheck, LabProgram, LabRecord, SwitchThread},
     trial::DirectionCounts,
 };
@@ -41,6 +42,16 @@ impl InLab {
     /// As a result keeps it.
     pub fn record(&self) -> &LabRecord {
         &self.record
+    }
+
+    /// What makes its figures worthless, if anything does.
+    pub fn warning(&self) -> Option<Warning> {
+        (self.record.accelerator.as_deref() == Some("tcg")).then(|| Warning {
+            kind: WarningKind::Emulated,
+            text: "virtual machines of this lab are emulated (QEMU's TCG): rates and delays say nothing of real ones and are \
+                   compared with nothing; the way of the frames and the counters of each hop are real"
+                .to_owned(),
+        })
     }
 
     /// What the ports and the switch's threads have counted until now.
@@ -117,6 +128,7 @@ fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
         diagram: diagram::render(&status.topology),
         topology: status.topology.name,
         description: status.topology.description,
+        accelerator: status.accelerator,
         queues: status.options.queues,
         pmd_cpus: status.cpus.pmds,
         shared_cpus: status.cpus.shared,

@@ -75,7 +75,7 @@ impl Settings {
     fn watcher(&self, logger: usize) -> Watcher {
         let address = self.loggers.get(logger).cloned().unwrap_or_default();
         let spec = ClientSpec { token: self.token.clone(), tls: self.tls.clone(), ..ClientSpec::new(address) };
-        Watcher::new(Box::new(move || Ok(Box::new(link::connect(&spec)?))))
+        Watcher::new(Box::new(move || Ok(Box::new(flow::watch::link::connect(&spec)?))))
     }
 }
 
@@ -136,7 +136,7 @@ fn watch(settings: &Settings, want: impl Fn(usize) -> Want) -> Result<Watched, F
         let (watcher, tell, every, want) = (settings.watcher(logger), tell.clone(), settings.every, want(logger));
         thread::Builder::new()
             .name(format!("logger {logger}"))
-            .spawn(move || watch::run(watcher, logger, every, want, &requested, &tell))
+            .spawn(move || flow::watch::poll::run(watcher, logger, every, want, &requested, &tell))
             .map_err(|e| Failure::machine(format!("cannot start a thread for each logger: {e}")))?;
         wants.push(request);
     }
