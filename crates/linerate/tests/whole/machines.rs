@@ -1,5 +1,8 @@
 //! Labs with virtual machines: each boots a real kernel under QEMU, emulated where KVM does not run.
 
+// Fixtures report by panicking.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 use std::{
     process::{Command, Stdio},
     time::Duration,

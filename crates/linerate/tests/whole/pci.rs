@@ -1,6 +1,9 @@
 //! NICs on a PCI bus: the drivers of DPDK for QEMU's NICs, in a guest that this program is the first process of. Two NICs hang
 //! on one hub, so that what one sends the other receives.
 
+// Fixtures report by panicking.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 use std::{
     fs,
     time::{Duration, Instant},

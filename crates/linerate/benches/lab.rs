@@ -1,0 +1,154 @@
+//! Labs: how long each takes to come up and go, what each forwards, and the chain of two guests against the same chain wired
+//! by hand.
+//!
+//! `cargo bench -p linerate --bench lab -- [topologies] [chain] [rounds=N] [emulated]`; without a name, both run. `emulated` adds
+//! the labs with virtual machines. Real ports, Open vSwitch and kernels: root, hugepages.
+
+// A bench reports by panicking.
+#![allow(missing_docs, clippy::panic, clippy::expect_used, clippy::unwrap_used)]
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_linerate");
+
+/// The lab that is up while this lives.
+struct Up(String);
+
+impl Up {
+    fn new(flags: &[&str]) -> (Self, Duration) {
+        let name = format!("bench{}", std::process::id());
+        let begun = Instant::now();
+        linerate(&[&["lab", "up"], flags, &["--name", &name]].concat());
+        (Self(name), begun.elapsed())
+    }
+
+    fn down(self) -> Duration {
+        let begun = Instant::now();
+        drop(self);
+        begun.elapsed()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = Command::new(BINARY).args(["lab", "down", &self.0]).stdout(Stdio::null()).status();
+    }
+}
+
+fn linerate(args: &[&str]) -> String {
+    let out = Command::new(BINARY).args(args).output().expect("linerate runs");
+    assert!(
+        matches!(out.status.code(), Some(0 | 1 | 3)),
+        "{args:?}: {}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Frames a second that come through when more is sent than that.
+fn forwarded(result: &Value) -> f64 {
+    let trial = &result["trials"][0];
+    let seconds = trial["real_duration_s"].as_f64().unwrap_or(f64::NAN);
+    let received = trial["directions"].as_array().into_iter().flatten().filter_map(|d| d["received"].as_f64());
+    received.sum::<f64>() / seconds
+}
+
+const OVERLOAD: [&str; 8] = ["--load", "20Mpps", "--duration", "1s", "--frame-size", "64", "--json", "-"];
+
+fn overload(lab: &Up) -> f64 {
+    let text = linerate(&[&["trial", "--lab", &lab.0, "-q"], &OVERLOAD[..]].concat());
+    forwarded(&serde_json::from_str(&text).expect("a result"))
+}
+
+/// The same chain, wired by the commands that `lab show --script` prints, as a user would paste them.
+fn by_hand(topology: &str) -> f64 {
+    let script = linerate(&["lab", "show", topology, "--guests", "process", "--script"]);
+    let measure = script.lines().find(|line| line.contains("linerate bench")).expect("how to measure");
+    let ports = measure.split("--quick").nth(1).expect("ports").to_owned();
+    let end = script.lines().last().expect("how to end").trim_start_matches("# ").to_owned();
+    let trial =
+        format!("{BINARY} trial -q {} {ports} >$d/result", OVERLOAD[..7].join(" ").replace("--json", "--json -"));
+    let text = format!("{script}\nsleep 1\n{trial}\ncat $d/result\n{end}\n");
+    let out = Command::new("bash").args(["-c", &text]).output().expect("bash runs");
+    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+    let json = printed.find('{').and_then(|at| serde_json::from_str::<Value>(&printed[at..]).ok());
+    forwarded(&json.unwrap_or_else(|| panic!("no result: {printed}{}", String::from_utf8_lossy(&out.stderr))))
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn topologies(rounds: usize, emulated: bool) {
+    let mut labs: Vec<&[&str]> = vec![
+        &["phy-phy"],
+        &["phy-ovs-phy"],
+        &["phy-ovs-phy", "--queues", "2", "--pmds", "2"],
+        &["phy-vm-phy", "--guests", "process"],
+        &["phy-vm-phy", "--guests", "process", "--application", "l2"],
+        &["phy-vm-vm-phy", "--guests", "process"],
+        &["phy-vm-vm-phy", "--guests", "process", "--application", "l3"],
+        &["kernel-bridge"],
+        &["kernel-router"],
+    ];
+    if emulated {
+        labs.push(&["phy-vm-phy", "--guests", "tcg"]);
+        labs.push(&["phy-vm-vm-phy", "--guests", "tcg", "--application", "l3"]);
+        labs.push(&["ovs-kernel", "--kernel-in", "vm"]);
+    }
+    println!("{:<58} {:>7} {:>7} {:>24}", "lab", "up s", "down s", "forwards, Mpps (range)");
+    for flags in labs {
+        let (mut up, mut down, mut rates) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let (lab, took) = Up::new(flags);
+            up.push(took.as_secs_f64());
+            rates.push(overload(&lab) / 1e6);
+            down.push(lab.down().as_secs_f64());
+        }
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        println!(
+            "{:<58} {:>7.2} {:>7.2} {:>10.3} ({least:.3} to {most:.3})",
+            flags.join(" "),
+            median(up),
+            median(down),
+            median(rates)
+        );
+    }
+}
+
+fn chain(rounds: usize) {
+    println!(
+        "\nphy-vm-vm-phy, guests as processes, 64 B, overload: the lab against the same chain wired by hand, in turn"
+    );
+    let mut ratios = Vec::new();
+    for _ in 0..rounds {
+        let (lab, _) = Up::new(&["phy-vm-vm-phy", "--guests", "process"]);
+        let ours = overload(&lab);
+        drop(lab);
+        let theirs = by_hand("phy-vm-vm-phy");
+        println!("  {:.3} Mpps, by hand {:.3} Mpps: {:.3}", ours / 1e6, theirs / 1e6, ours / theirs);
+        ratios.push(ours / theirs);
+    }
+    println!("  median {:.3} (wanted: 0.9 or more)", median(ratios));
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let asked = |name: &str| args.iter().any(|arg| arg == name);
+    let rounds = args.iter().find_map(|arg| arg.strip_prefix("rounds=")?.parse().ok()).unwrap_or(5);
+    let all = !asked("topologies") && !asked("chain");
+    if all || asked("topologies") {
+        topologies(rounds, asked("emulated"));
+    }
+    if all || asked("chain") {
+        chain(rounds);
+    }
+}
