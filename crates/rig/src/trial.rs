@@ -190,6 +190,10 @@ impl Rig {
 
     /// What is known of the time in which the device was away.
     fn watch(&self) -> Watch {
+        // Parts of a lab that take turns on a CPU are silent by themselves: that is the device, not somebody else's doing.
+        if self.in_lab.as_ref().is_some_and(InLab::takes_turns) {
+            return Watch::Known;
+        }
         match (&self.built_in, &self.facts.hypervisor) {
             (Some(_), _) => Watch::Known,
             (None, None) => Watch::Silence,

@@ -44,11 +44,16 @@ impl InLab {
         &self.record
     }
 
+    /// Whether polling threads of its parts share CPUs.
+    pub fn takes_turns(&self) -> bool {
+        !self.record.shared_cpus.is_empty()
+    }
+
     /// What makes its figures worthless, if anything does.
     pub fn warning(&self) -> Option<Warning> {
         (self.record.accelerator.as_deref() == Some("tcg")).then(|| Warning {
             kind: WarningKind::Emulated,
-            text: "virtual machines of this lab are emulated (QEMU's TCG): rates and delays say nothing of real ones and are \
+            text: "virtual machines of this lab are emulated (QEMU's TCG): rates and delays do not describe real ones and are \
                    compared with nothing; the way of the frames and the counters of each hop are real"
                 .to_owned(),
         })
