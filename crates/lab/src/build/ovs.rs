@@ -28,6 +28,10 @@ const MEMORY_MIB: u32 = 256;
 /// Idle flows stay this long, ms: the two-VM document, 5.1.
 const MAX_IDLE_MS: u32 = 50_000;
 
+/// How long a polling thread that shares its CPU sleeps when it finds nothing, microseconds. Measured on two CPUs, one guest,
+/// 200 kpps offered: 62 % came through without it, all with it.
+const SHARED_SLEEP_US: u32 = 20;
+
 /// The daemons, up to their DPDK.
 pub(super) fn daemons(context: &Context<'_>) -> Part {
     let Context { topology, cpus, options, .. } = context;
@@ -48,6 +52,10 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
     ];
     if !options.emc {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
+    }
+    if !cpus.shared.is_empty() {
+        // A thread that found nothing leaves the CPU to the one that it shares it with. Versions before 3.1 do not know it.
+        settings.push(format!("other_config:pmd-maxsleep={SHARED_SLEEP_US}"));
     }
     if options.smc {
         settings.push("other_config:smc-enable=true".to_owned());

@@ -178,6 +178,27 @@ fn a_whole_run_brings_up_measures_and_ends() {
 }
 
 #[test]
+fn parts_that_take_turns_on_a_cpu_have_a_figure() {
+    let _alone = exclusive();
+    let _end = End;
+    require(&ALL);
+    // Two CPUs: the switch and the guest share the one that is not the tester's.
+    let name = support::unique("lab");
+    let mut up = Command::new("taskset");
+    let up = up.args(["-c", "0,1", BINARY, "lab", "up", "phy-vm-phy", "--guests", "process", "--application", "l2"]);
+    let up = up.args(["--name", &name]).output().unwrap();
+    assert!(up.status.success(), "{}", String::from_utf8_lossy(&up.stderr));
+    let flags = ["--quick", "--frame-sizes", "64", "--no-latency", "--upper", "1Mpps", "--json", "-", "-q"];
+    let run = linerate(&[&["bench", "--lab", &name][..], &flags].concat());
+    assert!(matches!(run.code, 0 | 3), "{}{}", run.stdout, run.stderr);
+    let result = run.json();
+    assert_eq!(result["lab"]["shared_cpus"], serde_json::json!([0]));
+    assert_eq!(result["effective_plan"]["trust"]["evidence"], "whole-trial");
+    let highest = result["sizes"][0]["throughput_fps"].as_f64();
+    assert!(run.code == 3 || highest > Some(1_000.0), "{}", result["sizes"][0]);
+}
+
+#[test]
 fn the_script_builds_the_same_testbed() {
     let _alone = exclusive();
     let _end = End;

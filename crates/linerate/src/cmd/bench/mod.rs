@@ -26,7 +26,9 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
     }
     let plan = args.plan_name().to_owned();
     let topology = || topology_of(&plan);
-    if let Some(exit) = lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &topology)? {
+    if let Some(exit) =
+        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &mut args.search.evidence, &topology)?
+    {
         return Ok(exit);
     }
     let args = &*args;

@@ -11,7 +11,10 @@ use lab::{
 };
 
 use super::start::{bring_up, spec_of};
-use crate::cli::{MachineArgs, PortArgs, TrafficArgs};
+use crate::{
+    cli::{EvidenceArg, MachineArgs, PortArgs, TrafficArgs},
+    out,
+};
 
 /// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `topology` is what the
 /// plan names, for a lab that is brought up for this run. The exit code if such a run is over.
@@ -23,6 +26,7 @@ pub fn join(
     ports: &mut PortArgs,
     traffic: &mut TrafficArgs,
     machine: &mut MachineArgs,
+    evidence: &mut Option<EvidenceArg>,
     topology: &dyn Fn() -> Result<Option<String>, Failure>,
 ) -> Result<Option<Exit>, Failure> {
     let Some(name) = ports.lab.lab.clone() else { return Ok(None) };
@@ -30,6 +34,14 @@ pub fn join(
         let Answer::Status(status) = client::ask_inside(&Ask::Status)? else {
             return Err(Failure::failed("the lab gave another answer than its status"));
         };
+        if !status.cpus.shared.is_empty() && evidence.is_none() {
+            // In a slice only one of those that take turns has had its turn.
+            *evidence = Some(EvidenceArg::WholeTrial);
+            out::note(
+                "linerate: polling threads of this lab take turns on a CPU, so a search goes by whole trials \
+                 (--evidence whole-trial)",
+            );
+        }
         fill(*status, ports, traffic, machine);
         return Ok(None);
     }
