@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fs,
+    os::unix::fs::PermissionsExt,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::{
     self, exclusive, require,
-    tester::{linerate, Ended, BINARY},
+    tester::{ended, linerate, Ended, BINARY},
     wait_until, Needs,
 };
 
@@ -175,6 +176,37 @@ fn a_whole_run_brings_up_measures_and_ends() {
     let wrong = linerate(&["lab", "run", "kernel-bridge", "--name", &support::unique("lab"), "--frame-sizes", "1"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     assert_eq!(traces(), before);
+}
+
+#[test]
+fn an_ordinary_user_has_labs_without_hugepages() {
+    let _alone = exclusive();
+    require(&ALL);
+    let before = traces();
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("linerate");
+    fs::copy(BINARY, &program).unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    // The user and the group of nobody, who owns nothing.
+    let user = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
+        ended(&command.env("HOME", "/tmp").current_dir("/tmp").output().unwrap())
+    };
+    for flags in [&["phy-phy"][..], &["phy-phy", "--application", "testpmd-io", "--no-huge"], &["kernel-bridge"]] {
+        let name = support::unique("lab");
+        let up = user(&[&["lab", "up"], flags, &["--name", &name]].concat());
+        assert_eq!(up.code, 0, "{flags:?}: {}", up.stderr);
+        let trial = user(&["trial", "--lab", &name, "--load", "5kpps", "--duration", "300ms", "--json", "-", "-q"]);
+        assert!(matches!(trial.code, 0 | 3), "{flags:?}: {}{}", trial.stdout, trial.stderr);
+        let hops = hops(&trial.json());
+        assert!(hops.len() == 4 && hops.iter().all(|hop| hop.2 == hops[0].2 && hop.2 > Some(0)), "{flags:?}: {hops:?}");
+        assert_eq!(user(&["lab", "down", &name]).code, 0);
+        assert_eq!(traces(), before, "{flags:?}");
+    }
+    // Open vSwitch with hugepages is root's.
+    let refused = user(&["lab", "up", "phy-ovs-phy", "--name", &support::unique("lab")]);
+    assert_eq!((refused.code, refused.stderr.lines().count()), (4, 1), "{}", refused.stderr);
 }
 
 #[test]
