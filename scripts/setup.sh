@@ -13,12 +13,12 @@ test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procp
 bench=(valgrind)
 # Out of packages that are not installed: real traffic, whose package's dependencies are of no use here, and promtool, whose
 # package would start a server.
-# The kernel that virtual machines boot: unpacked, so that this machine goes on booting its own.
-kernel=/var/lib/linerate/kernel
 promtool=/var/lib/linerate-tests/bin/promtool
 captures=/var/lib/linerate-tests/captures
 netflow=/var/lib/linerate-tests/netflow
 netflow_version=0.12.2
+# The kernel that virtual machines boot: unpacked, so that this machine goes on booting its own.
+kernel=/var/lib/linerate/kernel
 capture_package=pathspider
 capture_files=(real.pcap tcp_ecn.pcap mss_ipv6.pcap tcp_http.pcap)
 

@@ -10,6 +10,8 @@ use std::{
 
 use lab::vm::kernel::Kernel;
 
+const QEMU: &str = "qemu-system-x86_64";
+
 /// How long a kernel may take to its first line: well below a second where it runs.
 const FIRST_LINE: Duration = Duration::from_secs(5);
 
@@ -32,7 +34,9 @@ pub fn kvm(kept: Option<&Path>) -> Kvm {
         return Kvm::Not("/dev/kvm is not there, or may not be opened".to_owned());
     }
     let Some(kernel) = Kernel::find() else { return Kvm::Not("no kernel to boot".to_owned()) };
-    let key = key(&kernel);
+    let Some(key) = key(&kernel) else {
+        return Kvm::Not("qemu-system-x86_64 is missing: sudo apt-get install -y qemu-system-x86".to_owned());
+    };
     if let Some(found) =
         kept.and_then(|dir| fs::read_to_string(dir.join("kvm")).ok()).as_deref().and_then(|text| recall(text, &key))
     {
@@ -58,20 +62,21 @@ fn recall(text: &str, key: &str) -> Option<Kvm> {
     })
 }
 
-/// What the answer depends on.
-fn key(kernel: &Kernel) -> String {
+/// What the answer depends on; `None` without QEMU.
+fn key(kernel: &Kernel) -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let version =
-        Command::new("qemu-system-x86_64").arg("--version").output().map(|out| out.stdout).unwrap_or_default();
+    let version = Command::new(QEMU).arg("--version").output().ok()?.stdout;
     let version = String::from_utf8_lossy(&version).lines().next().unwrap_or_default().to_owned();
-    format!("{} {} {version}", boot.trim(), kernel.release)
+    Some(format!("{} {} {version}", boot.trim(), kernel.release))
 }
 
 fn boot(kernel: &Kernel) -> Kvm {
     let line =
         "-nodefaults -no-user-config -nographic -no-reboot -machine q35,accel=kvm -cpu host,migratable=off -m 256M \
                 -serial stdio -append";
-    let started = Command::new("qemu-system-x86_64")
+    // A guest that hangs ends with this process, also when that is killed.
+    let started = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "--", QEMU])
         .args(line.split_ascii_whitespace())
         .args(["console=ttyS0 earlyprintk=serial panic=-1", "-kernel"])
         .arg(&kernel.image)
@@ -81,7 +86,7 @@ fn boot(kernel: &Kernel) -> Kvm {
         .spawn();
     match started {
         Ok(child) => watch(child),
-        Err(e) => Kvm::Not(format!("cannot run qemu-system-x86_64: {e}: sudo apt-get install -y qemu-system-x86")),
+        Err(e) => Kvm::Not(format!("cannot run setpriv: {e}: sudo apt-get install -y util-linux")),
     }
 }
 

@@ -142,9 +142,14 @@ pub fn bind(roots: &Roots, address: &str, driver: &str, force: bool) -> Result<O
     if !roots.sys_is_there(&format!("bus/pci/drivers/{driver}")) {
         return Err(BindError::NoDriver);
     }
-    leave(roots, &device, force)?;
+    in_use(&device, force)?;
+    // First: where this is refused, the device is still whose it was.
     let override_file = format!("{DEVICES}/{address}/driver_override");
     write(roots, &override_file, driver)?;
+    if let Err(e) = leave(roots, &device) {
+        let _ = write(roots, &override_file, "\n");
+        return Err(e);
+    }
     let probed = write(roots, "bus/pci/drivers_probe", address);
     let has = PciDevice::read(roots, address).and_then(|device| device.driver);
     match (probed, has.as_deref() == Some(driver)) {
@@ -167,17 +172,22 @@ pub fn give_back(roots: &Roots, address: &str) -> Result<Option<String>, BindErr
     if device.driver.as_deref().is_some_and(|driver| !USER_SPACE.contains(&driver)) {
         return Ok(device.driver);
     }
-    leave(roots, &device, true)?;
+    leave(roots, &device)?;
     write(roots, &format!("{DEVICES}/{address}/driver_override"), "\n")?;
     write(roots, "bus/pci/drivers_probe", address)?;
     Ok(PciDevice::read(roots, address).and_then(|device| device.driver))
 }
 
-/// Takes a device from its driver.
-fn leave(roots: &Roots, device: &PciDevice, force: bool) -> Result<(), BindError> {
-    if let Some(interface) = device.interfaces.iter().find(|interface| interface.up && !force) {
-        return Err(BindError::InUse(interface.name.clone()));
+/// Refuses a device whose interface is up.
+fn in_use(device: &PciDevice, force: bool) -> Result<(), BindError> {
+    match device.interfaces.iter().find(|interface| interface.up && !force) {
+        Some(interface) => Err(BindError::InUse(interface.name.clone())),
+        None => Ok(()),
     }
+}
+
+/// Takes a device from its driver.
+fn leave(roots: &Roots, device: &PciDevice) -> Result<(), BindError> {
     match &device.driver {
         Some(_) => write(roots, &format!("{DEVICES}/{}/driver/unbind", device.address), &device.address),
         None => Ok(()),

@@ -231,7 +231,11 @@ pub fn named(name: Option<&str>) -> Result<String, Failure> {
 ///
 /// (machine) when it does not answer.
 pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
-    let fail = |e: std::io::Error| Failure::machine(format!("lab {name} does not answer: {e}"));
+    let fail = |e: std::io::Error| match e.kind() {
+        // It answers, and says why not.
+        ErrorKind::Other => Failure::machine(format!("lab {name}: {e}")),
+        _ => Failure::machine(format!("lab {name} does not answer: {e}")),
+    };
     let stream = UnixStream::connect_addr(&address(name)?).map_err(fail)?;
     // A name of this form may be anybody's: only what this user or root started is believed.
     let peer = getsockopt(&stream, PeerCredentials).map_err(|e| fail(e.into()))?;

@@ -2,7 +2,12 @@
 
 use std::{fs, path::Path};
 
-use crate::{build::VSWITCHD, options::LabOptions, topology::Topology, vm::kernel::Kernel};
+use crate::{
+    build::VSWITCHD,
+    options::LabOptions,
+    topology::Topology,
+    vm::kernel::{self, Kernel},
+};
 
 /// MiB of hugepages: the switch, and each guest of dpdk-testpmd or Linerate. The tester does with ordinary memory, too.
 const SWITCH_MIB: u64 = 256;
@@ -114,7 +119,7 @@ impl Machine {
             needs.push(Need {
                 what: format!("a kernel for guests{found}"),
                 met: self.guest_kernel.is_some(),
-                remedy: "sudo apt-get install -y linux-image-cloud-amd64".to_owned(),
+                remedy: kernel::REMEDY.to_owned(),
             });
         }
         if !topology.switch.is_empty() {

@@ -13,10 +13,13 @@ use std::{
 };
 
 use failure::Failure;
-use lab::vm::{kernel::Kernel, GuestSpec, INIT};
+use lab::vm::{
+    kernel::{Kernel, REMEDY},
+    GuestSpec, INIT,
+};
 
 use archive::Archive;
-use paths::{in_image, KERNEL_REMEDY};
+use paths::in_image;
 
 /// Where a guest finds what it is told, and its modules, in the order in which they are loaded.
 pub const SPEC: &str = "/linerate/guest.json";
@@ -37,9 +40,7 @@ const DIRECTORIES: [&str; 10] =
 /// (machine) for a kernel, a module or a program that is missing, with the command that mends it, and for a full disk.
 pub fn make(spec: &GuestSpec, initrd: &Path, kernel: &Path) -> Result<(), Failure> {
     let found = Kernel::find().ok_or_else(|| {
-        Failure::machine(format!(
-            "no kernel with virtio modules below /boot or /var/lib/linerate/kernel: {KERNEL_REMEDY}"
-        ))
+        Failure::machine(format!("no kernel with virtio modules below /boot or /var/lib/linerate/kernel: {REMEDY}"))
     })?;
     let full = |e: std::io::Error| Failure::machine(format!("{}: {e}", initrd.display()));
     let mut archive = Archive::new(BufWriter::new(fs::File::create(initrd).map_err(full)?));

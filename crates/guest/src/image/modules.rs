@@ -8,7 +8,7 @@ use std::{
 };
 
 use failure::Failure;
-use lab::vm::kernel::{module_files, module_name, Kernel};
+use lab::vm::kernel::{module_files, module_name, Kernel, REMEDY};
 
 /// Reads these modules and all that they depend on. What is built into the kernel needs no module.
 ///
@@ -42,11 +42,7 @@ impl Order<'_> {
             return Ok(());
         }
         let file = self.files.get(&name).ok_or_else(|| {
-            Failure::machine(format!(
-                "kernel {}: has no module {name}: {}",
-                self.kernel.release,
-                super::paths::KERNEL_REMEDY
-            ))
+            Failure::machine(format!("kernel {}: has no module {name}: {}", self.kernel.release, REMEDY))
         })?;
         let bytes = read(file)?;
         for needed in depends(&bytes) {

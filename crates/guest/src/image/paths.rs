@@ -2,9 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-/// The command that mends a missing kernel.
-pub(super) const KERNEL_REMEDY: &str = "sudo apt-get install -y linux-image-cloud-amd64";
-
 /// Where a file of this machine is in an image: everything is below `/usr`, to which the old directories are links.
 pub(super) fn in_image(path: &Path) -> String {
     let text = path.to_string_lossy().into_owned();

@@ -1,20 +1,10 @@
 //! What can be made to fail in a lab, by name: for the tests of recovery and reset.
 
-use std::time::Duration;
-
 use super::{
     context::{Context, Part},
-    ovs,
+    machine, ovs,
 };
-use crate::{
-    line::CommandLine,
-    step::{Question, Step, Want},
-    topology::End,
-    vm::Definition,
-};
-
-/// How long a machine may take to come back.
-const BOOT: Duration = Duration::from_secs(120);
+use crate::{line::CommandLine, step::Step, topology::End, vm::Definition};
 
 /// The programs of a switch.
 pub(super) const VSWITCHD: &str = "vswitchd";
@@ -68,17 +58,10 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
             let line = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", command]);
             line.with([machine.file("qmp")]).with(more.iter().copied())
         };
-        let up = Question {
-            what: format!("{}: has booted, its application runs", machine.name),
-            line: CommandLine(vec![context.linerate.to_owned()])
-                .with(["lab", "guest", "check"])
-                .with([machine.file("ctl")]),
-            want: Want::Success,
-            within: BOOT,
-            remedy: format!("see {}", machine.file("log")),
-            only_while_measured: false,
-        };
-        let reboot = vec![Act::Do(Box::new(Step::Run(guest("reset", &[])))), Act::Do(Box::new(Step::Await(up)))];
+        let reboot = vec![
+            Act::Do(Box::new(Step::Run(guest("reset", &[])))),
+            Act::Do(Box::new(Step::Await(machine::up(context, machine)))),
+        ];
         add(format!("reboot:{}", machine.name), "the machine is reset and boots again", reboot);
         for port in 0..machine.ports.len() {
             let port = port.to_string();

@@ -108,6 +108,20 @@ pub(super) fn start(context: &Context<'_>, machines: &[Definition]) -> Part {
     part
 }
 
+/// A machine has booted and its application runs.
+pub(super) fn up(context: &Context<'_>, machine: &Definition) -> Question {
+    Question {
+        what: format!("{}: has booted, its application runs", machine.name),
+        line: CommandLine(vec![context.linerate.to_owned()])
+            .with(["lab", "guest", "check"])
+            .with([machine.file("ctl")]),
+        want: Want::Success,
+        within: BOOT,
+        remedy: log_of(context, &machine.name),
+        only_while_measured: false,
+    }
+}
+
 /// Each machine has booted and its application runs; its virtual CPUs are pinned.
 pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
     let mut part = Part::default();
@@ -115,7 +129,7 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
         let Definition { name, pins, .. } = machine;
         let of_guest = |command: &str| {
             let line = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", command]);
-            line.with([context.file(&format!("{name}.{}", if command == "check" { "ctl" } else { "qmp" }))])
+            line.with([machine.file("qmp")])
         };
         let question = |what: &str, line: CommandLine, want: Want| Question {
             what: format!("{name}: {what}"),
@@ -125,7 +139,7 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
             remedy: log_of(context, name),
             only_while_measured: false,
         };
-        let up = question("has booted, its application runs", of_guest("check"), Want::Success);
+        let up = up(context, machine);
         part.steps.push(Step::Await(up.clone()));
         part.checks.push(up);
         if pins.is_empty() {

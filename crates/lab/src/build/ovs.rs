@@ -54,7 +54,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
     }
     if !cpus.shared.is_empty() {
-        // A thread that found nothing leaves the CPU to the one that it shares it with. Versions before 3.1 do not know it.
+        // A thread that found nothing sleeps, so that another one can have the CPU. Versions before 3.1 ignore the setting.
         settings.push(format!("other_config:pmd-maxsleep={SHARED_SLEEP_US}"));
     }
     if options.smc {

@@ -66,7 +66,7 @@ pub fn parse(stats: &str, perf: &str) -> BTreeMap<u32, ThreadCounts> {
                 smc_hits: of("smc hits").unwrap_or(0),
                 simple_hits: of("simple match hits").unwrap_or(0),
                 megaflow_hits: of("megaflow hits")?,
-                upcalls: of("miss with success upcall")? + of("miss with failed upcall")?,
+                upcalls: of("miss with success upcall")?.saturating_add(of("miss with failed upcall")?),
                 tx_packets: number(more, "Tx packets")?,
                 tx_batches: number(more, "Tx batches")?,
             },

@@ -113,7 +113,7 @@ fn fault(held: &mut Held, name: Option<&str>, stop: &Stop) -> Answer {
     Answer::Faults { done: vec![(fault.name, fault.what)], took_ms: millis(began.elapsed()) }
 }
 
-/// What the switch's polling threads have done; none where there is no switch, or it does not answer.
+/// What the polling threads of the switch have done. Empty without a switch, and when it does not answer.
 fn threads(held: &Held) -> Threads {
     let ask = |line: &CommandLine| held.programs.output(line).map(|out| out.printed).unwrap_or_default();
     match &held.build.threads {

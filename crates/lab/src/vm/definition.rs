@@ -36,7 +36,7 @@ pub struct Definition {
     pub accelerator: &'static str,
     /// What is run in it.
     pub spec: GuestSpec,
-    /// Its memory, MiB, and whether that is hugepages of this machine.
+    /// Its memory, MiB.
     pub mib: u32,
     /// Whether its memory is hugepages of this machine.
     pub hugepages: bool,
@@ -74,6 +74,19 @@ pub enum Joined {
     VhostUser(String),
     /// An interface of the lab.
     Tap(String),
+}
+
+/// The longest transmit ring that QEMU takes to a machine where it serves the ring itself.
+const OWN_RING: u32 = 256;
+
+impl MachinePort {
+    /// Descriptors of each transmit ring.
+    pub fn tx_ring(&self) -> u32 {
+        match self.joined {
+            Joined::VhostUser(_) => self.ring,
+            Joined::Tap(_) => self.ring.min(OWN_RING),
+        }
+    }
 }
 
 impl Definition {

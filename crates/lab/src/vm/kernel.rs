@@ -5,6 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// The command that mends a missing kernel.
+pub const REMEDY: &str = "sudo apt-get install -y linux-image-cloud-amd64";
+
 /// Where kernels are looked for: one unpacked for guests first, then those installed.
 const ROOTS: [&str; 2] = ["/var/lib/linerate/kernel", "/"];
 

@@ -132,7 +132,7 @@ fn interface(out: &mut Xml, n: u32, port: &MachinePort) -> io::Result<()> {
         empty(out, "model", &[("type", "virtio".to_owned())])?;
         let mut driver = vec![("name", "vhost".to_owned()), ("queues", port.queues.to_string())];
         driver.push(("rx_queue_size", port.ring.to_string()));
-        driver.push(("tx_queue_size", port.ring.to_string()));
+        driver.push(("tx_queue_size", port.tx_ring().to_string()));
         let element = driver.iter().fold(out.create_element("driver"), |e, (k, v)| e.with_attribute((*k, v.as_str())));
         element.write_inner_content(|out| {
             let off = |names: &[&'static str]| names.iter().map(|name| (*name, "off".to_owned())).collect::<Vec<_>>();

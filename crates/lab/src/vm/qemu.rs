@@ -6,9 +6,6 @@ use super::{
 };
 use crate::line::CommandLine;
 
-/// The longest transmit ring that QEMU takes to the guest where it serves the ring itself.
-const OWN_RING: u32 = 256;
-
 /// The command that runs a machine. QEMU waits for the switch before the machine boots.
 pub fn command(machine: &Definition) -> CommandLine {
     let Definition { name, accelerator, mib, vcpus, .. } = machine;
@@ -70,8 +67,8 @@ fn network(n: u32, port: &MachinePort) -> Vec<String> {
 }
 
 fn device(machine: &Definition, n: u32, port: &MachinePort) -> String {
-    let MachinePort { mac, queues, ring, joined } = port;
-    let tx_ring = if matches!(joined, Joined::VhostUser(_)) { *ring } else { (*ring).min(OWN_RING) };
+    let MachinePort { mac, queues, ring, .. } = port;
+    let tx_ring = port.tx_ring();
     let many = if *queues > 1 { ",mq=on" } else { "" };
     // An interrupt for each ring and two more. Emulated, QEMU 7.2 crashes on them: its kernel part has none then.
     let vectors = if machine.accelerator == "tcg" { 0 } else { 2 * queues + 2 };

@@ -14,17 +14,13 @@ use report::{progress::Line, write};
 use units::{Fps, LinkSpeed, Load};
 
 use super::{blame::as_flags, lab, output, plan, progress::Progress, replay, times::time};
-use crate::cli::{EvidenceArg, TrialArgs};
+use crate::cli::TrialArgs;
 use failure::{Exit, Failure, Stop};
 use rig::{Device, Streams};
 
 /// Runs the command.
 pub fn run(args: &mut TrialArgs) -> Result<Exit, Failure> {
-    if let Some(exit) =
-        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &mut Some(EvidenceArg::WholeTrial), &|| {
-            Ok(None)
-        })?
-    {
+    if let Some(exit) = lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, None, &|| Ok(None))? {
         return Ok(exit);
     }
     let args = &*args;

@@ -14,6 +14,7 @@ pub mod ending;
 pub mod forwarder;
 pub mod frames;
 mod kernel;
+pub mod labs;
 mod netns;
 mod ovs;
 mod process;

@@ -11,8 +11,10 @@ use std::{
 use serde_json::Value;
 
 use crate::support::{
-    self, exclusive, require,
-    tester::{ended, linerate, Ended, BINARY},
+    self, exclusive,
+    labs::{does, EndOfLabs},
+    require,
+    tester::{ended, linerate, BINARY},
     wait_until, Needs,
 };
 
@@ -46,22 +48,6 @@ fn traces() -> BTreeSet<String> {
     all
 }
 
-/// Ends every lab when a test ends, also when it fails: tests of labs run one at a time.
-struct End;
-
-impl Drop for End {
-    fn drop(&mut self) {
-        let _ = linerate(&["lab", "down", "--all"]);
-    }
-}
-
-#[track_caller]
-fn does(args: &[&str]) -> Ended {
-    let done = linerate(args);
-    assert_eq!(done.code, 0, "{args:?}: {}{}", done.stdout, done.stderr);
-    done
-}
-
 /// Hops of the first direction of the only trial: place, way and frames.
 fn hops(result: &Value) -> Vec<(String, String, Option<u64>)> {
     let hops = result["trials"][0]["directions"][0]["hops"].as_array().cloned().unwrap_or_default();
@@ -72,7 +58,7 @@ fn hops(result: &Value) -> Vec<(String, String, Option<u64>)> {
 #[test]
 fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
     let topologies: [(&str, &[&str], usize); 8] = [
@@ -118,7 +104,7 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
 #[test]
 fn a_killed_lab_leaves_nothing() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
     for wait_ms in [0, 40, 150, 400, 900, 1_500] {
@@ -159,7 +145,7 @@ fn a_killed_lab_leaves_nothing() {
 #[test]
 fn a_whole_run_brings_up_measures_and_ends() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
     let flags = ["--quick", "--frame-sizes", "64", "--no-latency", "--upper", "50kpps", "--json", "-", "-q"];
@@ -212,7 +198,7 @@ fn an_ordinary_user_has_labs_without_hugepages() {
 #[test]
 fn parts_that_take_turns_on_a_cpu_have_a_figure() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     // Two CPUs: the switch and the guest share the one that is not the tester's.
     let name = support::unique("lab");
@@ -233,7 +219,7 @@ fn parts_that_take_turns_on_a_cpu_have_a_figure() {
 #[test]
 fn the_script_builds_the_same_testbed() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
     let script = does(&["lab", "show", "phy-ovs-phy", "--script"]).stdout;
@@ -284,7 +270,7 @@ fn what_cannot_be_is_refused_in_one_line() {
 #[test]
 fn a_run_that_is_killed_takes_its_lab_and_its_bench_with_it() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
     let name = support::unique("lab");
@@ -304,7 +290,7 @@ fn a_run_that_is_killed_takes_its_lab_and_its_bench_with_it() {
 #[test]
 fn what_is_made_to_fail_comes_back() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let name = support::unique("lab");
     does(&["lab", "up", "phy-vm-phy", "--name", &name, "--guests", "process"]);

@@ -12,28 +12,14 @@ use lab::{options::GuestKind, topology, vm::libvirt, Build, LabOptions};
 use serde_json::Value;
 
 use crate::support::{
-    self, exclusive, require,
-    tester::{ended, linerate, Ended, BINARY},
+    self, exclusive,
+    labs::{does, EndOfLabs},
+    require,
+    tester::{ended, linerate, BINARY},
     wait_until, Needs,
 };
 
 const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(160), Needs::OvsDpdk, Needs::Network, Needs::Machines];
-
-/// Ends every lab when a test ends, also when it fails.
-struct End;
-
-impl Drop for End {
-    fn drop(&mut self) {
-        let _ = linerate(&["lab", "down", "--all"]);
-    }
-}
-
-#[track_caller]
-fn does(args: &[&str]) -> Ended {
-    let done = linerate(args);
-    assert_eq!(done.code, 0, "{args:?}: {}{}", done.stdout, done.stderr);
-    done
-}
 
 /// Sends a few frames through a lab and returns the frames of each hop of the first direction.
 fn hops(name: &str) -> (Value, Vec<(String, u64)>) {
@@ -53,7 +39,7 @@ fn hops(name: &str) -> (Value, Vec<(String, u64)>) {
 #[test]
 fn guests_boot_forward_and_count_to_the_frame() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     // The program in the guest, the passages of a frame, and what shows in the guest that it is what was asked.
     let labs: [(&[&str], usize, &[&str], &str); 5] = [
@@ -88,7 +74,7 @@ fn guests_boot_forward_and_count_to_the_frame() {
 #[test]
 fn a_guest_that_does_not_come_up_says_why() {
     let _alone = exclusive();
-    let _end = End;
+    let _end = EndOfLabs;
     require(&ALL);
     let logs = tempfile::tempdir().unwrap();
     let name = support::unique("lab");
@@ -100,8 +86,10 @@ fn a_guest_that_does_not_come_up_says_why() {
     wait_until("its virtual machine", Duration::from_secs(30), || {
         let all = support::run(&["ps", "-eo", "pid,args"]);
         let line = all.lines().find(|line| line.contains("qemu-system") && line.contains("/run/lab/vm1.ctl"));
-        qemu = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-        qemu.is_some()
+        qemu = line.and_then(|line| line.split_whitespace().next()?.parse::<u32>().ok());
+        // It has said something: the log that is kept has to have it.
+        let said = |id: u32| std::fs::read_to_string(format!("/proc/{id}/root/run/lab/vm1.log")).unwrap_or_default();
+        qemu.is_some_and(|id| said(id).contains("QEMU waiting"))
     });
     support::send_signal(qemu.unwrap(), "KILL");
     let up = ended(&up.wait_with_output().unwrap());

@@ -104,16 +104,16 @@ pub fn sum_threads<'a>(trials: impl IntoIterator<Item = &'a [SwitchThread]>) -> 
     for thread in trials.into_iter().flatten() {
         match all.iter_mut().find(|sum| sum.cpu == thread.cpu) {
             Some(sum) => {
-                sum.packets += thread.packets;
-                sum.busy_cycles += thread.busy_cycles;
-                sum.idle_cycles += thread.idle_cycles;
-                sum.emc_hits += thread.emc_hits;
-                sum.smc_hits += thread.smc_hits;
-                sum.simple_hits += thread.simple_hits;
-                sum.megaflow_hits += thread.megaflow_hits;
-                sum.upcalls += thread.upcalls;
-                sum.tx_packets += thread.tx_packets;
-                sum.tx_batches += thread.tx_batches;
+                sum.packets = sum.packets.saturating_add(thread.packets);
+                sum.busy_cycles = sum.busy_cycles.saturating_add(thread.busy_cycles);
+                sum.idle_cycles = sum.idle_cycles.saturating_add(thread.idle_cycles);
+                sum.emc_hits = sum.emc_hits.saturating_add(thread.emc_hits);
+                sum.smc_hits = sum.smc_hits.saturating_add(thread.smc_hits);
+                sum.simple_hits = sum.simple_hits.saturating_add(thread.simple_hits);
+                sum.megaflow_hits = sum.megaflow_hits.saturating_add(thread.megaflow_hits);
+                sum.upcalls = sum.upcalls.saturating_add(thread.upcalls);
+                sum.tx_packets = sum.tx_packets.saturating_add(thread.tx_packets);
+                sum.tx_batches = sum.tx_batches.saturating_add(thread.tx_batches);
             }
             None => all.push(*thread),
         }

@@ -27,7 +27,7 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
     let plan = args.plan_name().to_owned();
     let topology = || topology_of(&plan);
     if let Some(exit) =
-        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, &mut args.search.evidence, &topology)?
+        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, Some(&mut args.search.evidence), &topology)?
     {
         return Ok(exit);
     }

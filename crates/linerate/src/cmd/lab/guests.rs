@@ -26,6 +26,16 @@ pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, F
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
 }
 
+/// The same where the user chose nothing.
+///
+/// # Errors
+///
+/// None but those of [`options`].
+pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
+    let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
+    Ok(LabOptions { guests, kernels: kernels(KernelInArg::Auto, topology)?, ..options })
+}
+
 /// What the guests of a topology are.
 ///
 /// # Errors

@@ -10,7 +10,10 @@ use lab::{
     topology,
 };
 
-use super::start::{bring_up, spec_of};
+use super::{
+    guests,
+    start::{bring_up, spec_of},
+};
 use crate::{
     cli::{EvidenceArg, MachineArgs, PortArgs, TrafficArgs},
     out,
@@ -26,7 +29,7 @@ pub fn join(
     ports: &mut PortArgs,
     traffic: &mut TrafficArgs,
     machine: &mut MachineArgs,
-    evidence: &mut Option<EvidenceArg>,
+    evidence: Option<&mut Option<EvidenceArg>>,
     topology: &dyn Fn() -> Result<Option<String>, Failure>,
 ) -> Result<Option<Exit>, Failure> {
     let Some(name) = ports.lab.lab.clone() else { return Ok(None) };
@@ -34,7 +37,8 @@ pub fn join(
         let Answer::Status(status) = client::ask_inside(&Ask::Status)? else {
             return Err(Failure::failed("the lab gave another answer than its status"));
         };
-        if !status.cpus.shared.is_empty() && evidence.is_none() {
+        let open = evidence.filter(|evidence| evidence.is_none() && !status.cpus.shared.is_empty());
+        if let Some(evidence) = open {
             // In a slice only one of those that take turns has had its turn.
             *evidence = Some(EvidenceArg::WholeTrial);
             out::note(
@@ -63,7 +67,9 @@ pub fn join(
             all.join(", ")
         ))
     })?;
-    let spec = spec_of(known.to_owned(), topology::load(known)?, lab::LabOptions::default())?;
+    let topology = topology::load(known)?;
+    let options = guests::chosen(lab::LabOptions::default(), &topology)?;
+    let spec = spec_of(known.to_owned(), topology, options)?;
     let stop = Stop::on_signals()?;
     let mut up = bring_up(&spec, true, &stop)?;
     let exit = in_lab(&up.status, arguments, &stop);
