@@ -5,7 +5,8 @@ use std::{
     io::Read,
     path::Path,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    sync::mpsc::{self, RecvTimeoutError},
+    time::Duration,
 };
 
 use lab::vm::kernel::Kernel;
@@ -92,7 +93,7 @@ fn boot(kernel: &Kernel) -> Kvm {
 
 /// Waits for the first line, the end, or the deadline, and ends the guest.
 fn watch(mut child: Child) -> Kvm {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, told) = mpsc::channel();
     if let Some(mut out) = child.stdout.take() {
         std::thread::spawn(move || {
             let (mut all, mut bytes) = (Vec::new(), [0; 1024]);
@@ -105,12 +106,10 @@ fn watch(mut child: Child) -> Kvm {
             }
         });
     }
-    let until = Instant::now() + FIRST_LINE;
-    let runs = told.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok();
-    let ended = child.try_wait().ok().flatten();
+    let heard = told.recv_timeout(FIRST_LINE);
     let _ = child.kill();
     let _ = child.wait();
-    if runs {
+    if heard.is_ok() {
         return Kvm::Runs;
     }
     let mut errors = String::new();
@@ -118,9 +117,10 @@ fn watch(mut child: Child) -> Kvm {
         let _ = pipe.take(1 << 16).read_to_string(&mut errors);
     }
     let said = errors.lines().find(|line| !line.trim().is_empty()).unwrap_or("it ended").trim().to_owned();
-    Kvm::Not(match ended {
-        Some(_) => format!("QEMU ends under KVM: {said}"),
-        None => format!("KVM is there, but a kernel does not come to its first line within {} s", FIRST_LINE.as_secs()),
+    Kvm::Not(match heard {
+        // Its output is closed: it ended, whether or not the kernel has it as a zombie yet.
+        Err(RecvTimeoutError::Disconnected) => format!("QEMU ends under KVM: {said}"),
+        _ => format!("KVM is there, but a kernel does not come to its first line within {} s", FIRST_LINE.as_secs()),
     })
 }
 
