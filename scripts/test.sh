@@ -16,7 +16,12 @@ stage() { # NAME COMMAND...
     if [ ${#only[@]} -gt 0 ] && [[ " ${only[*]} " != *" $name "* ]]; then return; fi
     printf '\n==== %s: %s\n' "$name" "$*"
     "$@" </dev/null 2>&1 | tee "$log.now" || status=$?
-    grep -E '^test .* \.\.\. FAILED' "$log.now" | sed "s/^/$name: /" >>"$log"
+    # Each failed test with what it said, for a reader who sees the end of the log only.
+    awk -v stage="$name" '
+        /^---- .* stdout ----$/ { print stage ": " $2 " FAILED"; left = 8; next }
+        /^stack backtrace:|^note: / { left = 0 }
+        /^error/ && errors < 5 { print stage ": " substr($0, 1, 1000); errors++ }
+        left > 0 && NF { print "    " substr($0, 1, 1000); left-- }' "$log.now" >>"$log"
     names+=("$name") seconds+=($((SECONDS - start)))
     if [ $status -eq 0 ]; then results+=(ok); else results+=("FAILED ($status)"); fi
     printf '==== %s: %s after %d s\n' "$name" "${results[-1]}" "${seconds[-1]}"

@@ -21,6 +21,9 @@ use crate::support::{require, tester::linerate, Needs, Process};
 /// Where QEMU puts the two NICs.
 const NICS: [&str; 2] = ["0000:00:03.0", "0000:00:04.0"];
 
+/// Frames that teach the network where the tester is, before a trial, each way.
+const LEARNING_FRAMES: u64 = 8;
+
 /// How long an emulated guest may take to boot, and a command in it.
 const BOOT: Duration = Duration::from_secs(120);
 const COMMAND: Duration = Duration::from_secs(60);
@@ -142,8 +145,11 @@ fn every_nic_of_qemu_carries_frames_and_counts_them() {
         let sent = direction["sent"].as_u64().unwrap();
         assert!(sent > 0, "{nic}: {direction}");
         assert_eq!(direction["received"], sent, "{nic}: {direction}");
+        // A NIC may count a frame of before the trial a little later, as an emulated one does on a busy machine.
         for count in ["port_tx", "port_rx"] {
-            assert!(direction[count].is_null() || direction[count] == sent, "{nic}: {count}: {direction}");
+            let counted = direction[count].as_u64().unwrap_or(sent);
+            let beside = direction["foreign"].as_u64().unwrap() + LEARNING_FRAMES;
+            assert!((sent..=sent + beside).contains(&counted), "{nic}: {count}: {counted} of {sent}: {direction}");
         }
         // And back: virtio's own driver takes it again, the others have none in this kernel.
         let back = guest.does(&format!("{INIT} ports --give-back {a} {b}"));
