@@ -65,7 +65,7 @@ impl Job {
             }
         };
         if let Some(result) = &mut answer.result {
-            result.warnings.extend(unmet(&plan, &device, &result.ports));
+            result.warnings.extend(unmet(&plan, &device, &result.ports, result.lab.as_ref()));
         }
         Ok(answer)
     }

@@ -3,8 +3,9 @@
 use measure::{
     plan::{Direction, Needs, Plan},
     result::{PortFacts, Warning, WarningKind},
+    schema::lab::LabRecord,
 };
-use rig::Device;
+use rig::{device::InLab, Device};
 use units::Load;
 
 /// What a plan needs of the testbed, in words.
@@ -39,7 +40,7 @@ pub fn describe(plan: &Plan) -> String {
 }
 
 /// What of it this testbed lacks, and what cannot be seen from the tester.
-pub fn unmet(plan: &Plan, device: &Device, tester: &[PortFacts]) -> Vec<Warning> {
+pub fn unmet(plan: &Plan, device: &Device, tester: &[PortFacts], lab: Option<&LabRecord>) -> Vec<Warning> {
     let needs = &plan.needs;
     let mut unmet = Vec::new();
     let stands_in = |name: String| {
@@ -62,7 +63,9 @@ pub fn unmet(plan: &Plan, device: &Device, tester: &[PortFacts]) -> Vec<Warning>
             }
             unmet.extend(more_ports(needs));
             let unseen = needs.words();
-            if !unseen.is_empty() {
+            if let Some(lab) = lab {
+                unmet.extend(in_lab(needs, lab));
+            } else if !unseen.is_empty() {
                 unmet.push(format!("the tester cannot see these requirements, so check them: {}", unseen.join(", ")));
             }
         }
@@ -79,6 +82,28 @@ pub fn unmet(plan: &Plan, device: &Device, tester: &[PortFacts]) -> Vec<Warning>
     }
     let warning = |text| Warning { kind: WarningKind::Needs, text };
     unmet.into_iter().map(warning).collect()
+}
+
+/// What the lab has that is behind the tester's ports, and what the plan needs.
+fn in_lab(needs: &Needs, lab: &LabRecord) -> Vec<String> {
+    let mut unmet = Vec::new();
+    let needed = needs.topology.as_ref().filter(|needed| !InLab::is_needed(lab, needed));
+    unmet.extend(needed.map(|needed| {
+        format!("this plan expects {needed} but ran in lab {}: the figures do not describe that topology", lab.topology)
+    }));
+    let has = u32::try_from(lab.pmd_cpus.len()).unwrap_or(u32::MAX);
+    if has > 0 && !needs.cores.is_empty() && !needs.cores.contains(&has) {
+        let cores: Vec<_> = needs.cores.iter().map(u32::to_string).collect();
+        unmet.push(format!(
+            "the plan is for {} polling threads of the switch, and the lab has {has} (--pmds)",
+            cores.join(", ")
+        ));
+    }
+    if !lab.shared_cpus.is_empty() {
+        let shared: Vec<_> = lab.shared_cpus.iter().map(u32::to_string).collect();
+        unmet.push(format!("polling threads of the lab take turns on CPU {}: it has too few CPUs", shared.join(", ")));
+    }
+    unmet
 }
 
 /// A plan whose document has more than two ports.
@@ -104,7 +129,7 @@ mod tests {
         };
         let texts = |options: DeviceOptions, plan: &Plan, link: Option<&str>| -> Vec<String> {
             let device = Device::parse(&options, plan).unwrap();
-            unmet(plan, &device, &[port(link)]).into_iter().map(|w| w.text).collect()
+            unmet(plan, &device, &[port(link)], None).into_iter().map(|w| w.text).collect()
         };
         let dut = |name: &str| DeviceOptions { dut: Some(name.to_owned()), ..DeviceOptions::default() };
         let outside = DeviceOptions { ports: vec!["null".into(); 2], ..DeviceOptions::default() };
@@ -137,6 +162,24 @@ mod tests {
         }
         let two_ports = Plan::from_toml("needs = { ports = 2 }").unwrap();
         assert!(texts(dut("l3"), &two_ports, None).is_empty());
+    }
+
+    #[test]
+    fn a_lab_is_compared_with_what_the_plan_needs() {
+        let plan = Plan::from_toml("needs = { topology = 'PHY-VM-PHY', vms = 1, cores = [1, 2] }").unwrap();
+        let options = DeviceOptions { ports: vec!["null".into(); 2], ..DeviceOptions::default() };
+        let device = Device::parse(&options, &plan).unwrap();
+        let lab = |topology: &str, pmds: u32, shared: &[u32]| LabRecord {
+            topology: topology.to_owned(),
+            pmd_cpus: (0..pmds).collect(),
+            shared_cpus: shared.to_vec(),
+            ..LabRecord::default()
+        };
+        let unmet = |lab: LabRecord| unmet(&plan, &device, &[], Some(&lab)).len();
+        assert_eq!(unmet(lab("phy-vm-phy", 2, &[])), 0);
+        assert_eq!(unmet(lab("phy-ovs-phy", 1, &[])), 1);
+        assert_eq!(unmet(lab("phy-vm-phy", 3, &[])), 1);
+        assert_eq!(unmet(lab("vxlan", 3, &[0])), 3);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A topology as a picture of text.
 
-use crate::topology::{End, Topology, TESTER};
+use crate::topology::{End, Link, Spread, Topology, TESTER};
 
 /// Width of a column of nodes, and of the cables between two.
 const NODE: usize = 22;
@@ -9,19 +9,7 @@ const CABLE: usize = 10;
 /// The picture: the tester at the left, switches and the kernel in the middle, guests at the right; a cable on each line, in
 /// the order in which frames from the tester's port 0 pass.
 pub fn render(topology: &Topology) -> String {
-    let mut cables: Vec<[&End; 2]> = Vec::new();
-    let mut ends: Vec<&End> = Vec::new();
-    let path = topology.path(0).unwrap_or_default();
-    for passage in &path {
-        let known = topology.link.iter().flat_map(|link| &link.ends).find(|end| **end == passage.end);
-        ends.extend(known);
-    }
-    for pair in ends.chunks(2) {
-        if let [a, b] = pair {
-            // The end nearer to the tester stands at the left.
-            cables.push(if column(topology, &a.node) <= column(topology, &b.node) { [a, b] } else { [b, a] });
-        }
-    }
+    let cables = cables(topology);
     let width = 3 * NODE + 2 * CABLE;
     let mut out = String::new();
     let mut shown: Vec<&str> = Vec::new();
@@ -47,9 +35,41 @@ pub fn render(topology: &Topology) -> String {
     }
     for switch in &topology.switch {
         let flows: Vec<String> = switch.flows.iter().map(|[a, b]| format!("{a} <-> {b}")).collect();
-        out.push_str(&format!("{} joins its ports {}\n", switch.name, flows.join(", ")));
+        if !flows.is_empty() {
+            out.push_str(&format!("{} joins its ports {}\n", switch.name, flows.join(", ")));
+        }
+        for Spread { port, over } in &switch.spread {
+            let over: Vec<String> = over.iter().map(u32::to_string).collect();
+            let name = &switch.name;
+            out.push_str(&format!(
+                "{name} spreads port {port} over {} by the UDP or TCP source port\n",
+                over.join(", ")
+            ));
+        }
     }
     out
+}
+
+/// Each cable, the end nearer to the tester first: as frames pass them, but one way after another where they are spread.
+fn cables(topology: &Topology) -> Vec<[&End; 2]> {
+    let path = topology.path(0).unwrap_or_default();
+    let mut cables: Vec<(usize, [&End; 2])> = Vec::new();
+    for passage in &path {
+        for (way, passed) in passage.ports.iter().enumerate() {
+            let Some(Link { ends: [a, b] }) = topology.link.iter().find(|link| link.ends.contains(&passed.end)) else {
+                continue;
+            };
+            let cable = if column(topology, &a.node) <= column(topology, &b.node) { [a, b] } else { [b, a] };
+            if cables.iter().all(|(_, known)| *known != cable) {
+                cables.push((way, cable));
+            }
+        }
+    }
+    // The tester's own stay first and last.
+    if let [_, between @ .., _] = cables.as_mut_slice() {
+        between.sort_by_key(|(way, _)| *way);
+    }
+    cables.into_iter().map(|(_, cable)| cable).collect()
 }
 
 fn column(topology: &Topology, node: &str) -> usize {

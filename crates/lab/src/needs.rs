@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use crate::{
     build::VSWITCHD,
     options::LabOptions,
-    topology::Topology,
+    topology::{Application, Guest, Topology},
     vm::kernel::{self, Kernel},
 };
 
@@ -13,6 +13,7 @@ use crate::{
 const SWITCH_MIB: u64 = 256;
 const TESTPMD_MIB: u64 = 128;
 const LINERATE_MIB: u64 = 256;
+const LOGGER_MIB: u64 = 144;
 
 /// What runs virtual machines.
 const QEMU: &str = "qemu-system-x86_64";
@@ -83,8 +84,12 @@ impl Machine {
 
     /// What this topology needs, in the order in which it is best mended.
     pub fn needs(&self, topology: &Topology, options: &LabOptions) -> Vec<Need> {
-        let testpmd = topology.guest.iter().filter(|guest| guest.application.testpmd_mode().is_some()).count() as u64;
-        let own = topology.guest.len() as u64 - testpmd;
+        let testpmd = topology.guest.iter().filter(|guest| guest.application.testpmd_mode().is_some()).count();
+        let guest_mib = |guest: &Guest| match guest.application {
+            application if application.testpmd_mode().is_some() => TESTPMD_MIB,
+            Application::Flowlog => LOGGER_MIB,
+            _ => LINERATE_MIB,
+        };
         let mut programs = vec!["unshare", "nsenter"];
         if !topology.switch.is_empty() {
             programs.extend([VSWITCHD, "ovsdb-server", "ovs-vsctl"]);
@@ -100,6 +105,9 @@ impl Machine {
         }
         if !topology.kernel.is_empty() {
             programs.extend(["ip", "ethtool", "sysctl"]);
+        }
+        if topology.switch.iter().any(|switch| !switch.tunnel.is_empty()) {
+            programs.push("ip");
         }
         let mut needs = vec![Need {
             what: "root, or user namespaces".to_owned(),
@@ -132,7 +140,7 @@ impl Machine {
         // Open vSwitch takes nothing but hugepages.
         let guests = match guests {
             _ if !options.hugepages => 0,
-            None => testpmd * TESTPMD_MIB + own * LINERATE_MIB,
+            None => topology.guest.iter().map(guest_mib).sum(),
             Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),
             Some(_) => 0,
         };
@@ -173,7 +181,7 @@ mod tests {
         insta::assert_snapshot!(unmet(&bare, "kernel-bridge").join("\n"));
         let programs = PROGRAMS.iter().map(|(program, _)| (*program).to_owned()).collect();
         let guest_kernel = Some("6.1".to_owned());
-        let full = Machine { programs, free_hugepages: 256, root: true, guest_kernel, user_namespaces: false };
+        let full = Machine { programs, free_hugepages: 2048, root: true, guest_kernel, user_namespaces: false };
         for name in topology::names() {
             assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");
         }

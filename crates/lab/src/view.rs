@@ -13,10 +13,11 @@ use crate::{
 /// Every built-in topology: what it is, where it comes from, and whether this machine can run it.
 pub fn list(machine: &Machine) -> String {
     let mut out = String::new();
+    let width = topology::names().map(str::len).max().unwrap_or(0);
     for name in topology::names() {
         let Ok(topology) = topology::load(name) else { continue };
         let source = if topology.source.is_empty() { String::new() } else { format!(" ({})", topology.source) };
-        out.push_str(&format!("{name:<15} {}{source}\n", topology.description));
+        out.push_str(&format!("{name:<width$}  {}{source}\n", topology.description));
         let needs = machine.needs(&topology, &LabOptions::default());
         let (met, missing): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| need.met);
         let met: Vec<_> = met.into_iter().map(|need| need.what).collect();

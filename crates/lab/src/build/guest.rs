@@ -17,6 +17,13 @@ const START: Duration = Duration::from_secs(20);
 /// MiB of memory of dpdk-testpmd.
 const MEMORY_MIB: u32 = 128;
 
+/// VXLAN network of a tunnel between two guests: the ONP report's, 13.
+const VNI: u32 = 1000;
+
+/// Flows that a logger keeps, and MiB of memory for its packets: twelve of them are on one machine.
+const FLOWS: &str = "64k";
+const LOGGER_MIB: u32 = 128;
+
 /// All guests. Each serves the socket of its first port, and that of its second when the switch has taken the first.
 pub(super) fn processes(context: &Context<'_>) -> Part {
     let mut part = Part::default();
@@ -104,10 +111,8 @@ fn memory(hugepages: bool) -> String {
 
 fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
     let options = context.options;
-    let function = guest.application.linerate_function().unwrap_or("l2");
     let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
-    let mut line = CommandLine(vec![context.linerate.to_owned()]).with(["forward", function, "--quiet", "--name"]);
-    line = line.with([guest.name.clone(), "--cpus".to_owned(), cpu.to_string()]);
+    let mut line = own_command(context.linerate, guest, &cpu.to_string());
     for port in 0..2 {
         let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
         let port = match joined(context, guest, port) {
@@ -116,7 +121,22 @@ fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
         };
         line = line.with(["--port".to_owned(), port]);
     }
-    line.with(routes(guest.application))
+    if guest.application == Application::Flowlog {
+        line = line.with(["--memory-mib".to_owned(), LOGGER_MIB.to_string()]);
+    }
+    if options.hugepages {
+        line
+    } else {
+        line.with(["--memory", "no-hugepages"])
+    }
+}
+
+/// Linerate in a guest, all but its ports and its memory.
+pub(super) fn own_command(linerate: &str, guest: &Guest, cpus: &str) -> CommandLine {
+    let command = guest.application.linerate_command().unwrap_or("forward l2");
+    let line = CommandLine(vec![linerate.to_owned()]).with(command.split(' ').map(str::to_owned));
+    let line = line.with(["--quiet", "--name", &guest.name, "--cpus", cpus]);
+    line.with(settings(guest.application))
 }
 
 /// What a port of a process is joined to, by its socket.
@@ -135,14 +155,27 @@ fn joined(context: &Context<'_>, guest: &Guest, port: u32) -> Joined {
     }
 }
 
-/// The routes of a router: the networks of RFC 2544, appendix C.2.2, each behind its port. The switch sends frames on by
-/// port, so that the next address matters to nobody.
-pub(super) fn routes(application: Application) -> Vec<String> {
-    if application != Application::L3 {
-        return Vec::new();
-    }
+/// What an application is told. A router has the networks of RFC 2544, appendix C.2.2, each behind its port: the switch sends
+/// frames on by port, so that the next address matters to nobody. The two ends of a tunnel know each other's address.
+fn settings(application: Application) -> Vec<String> {
     let route = |port: u32| format!("198.{}.0.0/16 port {port} mac 02:4c:52:00:00:0{port}", 18 + port);
-    (0..2).flat_map(|port| ["--route".to_owned(), route(port)]).collect()
+    let tunnel = |inside: u32| {
+        let (outside, own, other) = (1 - inside, 1 + inside, 2 - inside);
+        [
+            ("--address", format!("{outside} 192.0.2.{own}/24")),
+            ("--network", format!("{VNI} local 192.0.2.{own} access {inside}")),
+            ("--remote", format!("{VNI} 192.0.2.{other}")),
+        ]
+    };
+    let words: Vec<(&str, String)> = match application {
+        Application::L3 => (0..2).map(|port| ("--route", route(port))).collect(),
+        Application::Vxlan => tunnel(0).into(),
+        Application::VxlanFar => tunnel(1).into(),
+        // It is asked for its counters over its socket: nobody reads its flows from outside.
+        Application::Flowlog => vec![("--listen", "off".to_owned()), ("--flows", FLOWS.to_owned())],
+        _ => Vec::new(),
+    };
+    words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
 }
 
 fn control_socket(context: &Context<'_>, guest: &Guest) -> String {

@@ -73,15 +73,11 @@ fn polling(context: &Context<'_>, guest: &Guest, spec: &mut GuestSpec) -> Part {
             (guest::testpmd_on_pci(context, &ports, mode), Place::Testpmd { program: name.clone() }, Some("quit"))
         }
         None => {
-            let function = guest.application.linerate_function().unwrap_or("l2");
             let cpus = polling.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-            let mut line =
-                CommandLine::words(&format!("{INIT} forward {function} --quiet --name {name} --cpus {cpus}"));
-            line = line.with(["--memory-mib", "128"]);
+            let mut line = guest::own_command(INIT, guest, &cpus).with(["--memory-mib", "128"]);
             for port in &ports {
                 line = line.with(["--port", port]);
             }
-            line = line.with(guest::routes(guest.application));
             (line, Place::Linerate { socket: format!("{GUEST_DIR}/linerate/{name}.sock") }, None)
         }
     };

@@ -32,7 +32,7 @@ pub(super) fn tester_interface(port: u32) -> String {
 }
 
 /// Locally administered addresses: `02:4c:52` and the end of the link.
-fn tester_mac(port: u32) -> String {
+pub(super) fn tester_mac(port: u32) -> String {
     format!("02:4c:52:00:00:0{port}")
 }
 

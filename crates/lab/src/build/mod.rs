@@ -8,6 +8,7 @@ mod kernel;
 mod machine;
 mod ovs;
 mod role;
+mod tunnel;
 
 use failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,7 @@ fn check_links(topology: &Topology) -> Result<(), Failure> {
 fn tester(context: &Context<'_>) -> TesterSide {
     let Context { topology, options, .. } = context;
     let mut side = TesterSide::default();
+    let tunnelled = topology.switch.iter().any(|switch| !switch.tunnel.is_empty());
     for port in [0, 1] {
         let end = End::new(TESTER, port);
         let Some(peer) = topology.peer(&end) else { continue };
@@ -162,6 +164,10 @@ fn tester(context: &Context<'_>) -> TesterSide {
             let socket = context.socket(&end);
             let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
             side.ports.push(format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring));
+            if tunnelled {
+                // A port without a tunnel takes any address.
+                side.dst_mac.push(tunnel::next_mac(topology, peer).unwrap_or_else(|| kernel::tester_mac(1 - port)));
+            }
         } else {
             side.ports.push(format!("eth:{}", kernel::tester_interface(port)));
             side.dst_mac.extend(kernel::next_mac(topology, peer));

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
-use super::context::{await_file, port_name, Context, Part};
+use super::{
+    context::{await_file, port_name, Context, Part},
+    tunnel,
+};
 use crate::{
     counters::{Counted, Place, Source},
     line::CommandLine,
     step::{Program, Question, Step, Want},
-    topology::{End, Switch},
+    topology::{End, Spread, Switch},
 };
 
 /// Debian's `ovs-vswitchd` built with DPDK; the one on the PATH may be the other build.
@@ -18,7 +21,7 @@ const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const DATABASE: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(30);
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
-const PORTS: Duration = Duration::from_secs(10);
+pub(super) const PORTS: Duration = Duration::from_secs(10);
 /// How long the driver of an emulated guest may take to make its rings.
 const DRIVER: Duration = Duration::from_secs(60);
 
@@ -116,27 +119,59 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
     let ends = ends_of(context, bridge);
     let mut add =
         vsctl(context, &format!("add-br {bridge} -- set Bridge {bridge} datapath_type=netdev fail-mode=secure"));
+    let mut own = Vec::new();
+    let mut tunnels = Vec::new();
     for (end, peer) in &ends {
-        let name = port_name(peer);
-        let number = end.port;
-        add = add
-            .with(format!("-- add-port {bridge} {name} -- set Interface {name} type=dpdkvhostuserclient").split(' '))
-            .with([
-                format!("options:vhost-server-path={}", context.socket(peer)),
-                format!("ofport_request={number}"),
-                format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
-            ]);
+        match switch.tunnel_at(end.port) {
+            Some(tunnel) => tunnels.push((tunnel, *end, *peer)),
+            None => {
+                add = vhost_port(context, add, bridge, end.port, peer);
+                own.push((*end, *peer));
+            }
+        }
     }
     part.steps.push(Step::Run(add));
     part.steps.push(management(context, bridge));
+    if !own.is_empty() {
+        counted(context, bridge, bridge, &own, part);
+    }
+    for (tunnel, end, peer) in tunnels {
+        let under = tunnel::underlay(switch, tunnel);
+        part.steps.push(tunnel::add(context, switch, tunnel, peer));
+        part.steps.push(management(context, &under));
+        counted(context, bridge, &under, &[(end, peer)], part);
+    }
+    part.steps.extend(tunnel::addresses(context, switch));
+    part.checks.extend(tunnel::checks(context, switch));
     part.steps.extend(flows(context, switch));
+}
+
+/// Adds a vhost-user port to the command that makes a bridge.
+pub(super) fn vhost_port(
+    context: &Context<'_>,
+    add: CommandLine,
+    bridge: &str,
+    number: u32,
+    peer: &End,
+) -> CommandLine {
+    let name = port_name(peer);
+    add.with(format!("-- add-port {bridge} {name} -- set Interface {name} type=dpdkvhostuserclient").split(' ')).with([
+        format!("options:vhost-server-path={}", context.socket(peer)),
+        format!("ofport_request={number}"),
+        format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
+    ])
+}
+
+/// Ports of a switch's node, in this bridge: accepted before anything else, and counted.
+fn counted(context: &Context<'_>, node: &str, bridge: &str, ends: &[(&End, &End)], part: &mut Part) {
     let names: Vec<String> = ends.iter().map(|(_, peer)| port_name(peer)).collect();
-    let accepted = accepted(context, bridge, &names);
+    let numbers: Vec<u32> = ends.iter().map(|(end, _)| end.port).collect();
+    let accepted = accepted(context, bridge, &names, &numbers);
     part.steps.push(Step::Await(accepted.clone()));
     part.checks.push(accepted);
     let place = Place::OpenFlow { line: ofctl(context, bridge, "dump-ports") };
     let ends = ends.iter().map(|(end, peer)| Counted { end: (*end).clone(), name: port_name(peer) }).collect();
-    part.counters.push(Source { node: bridge.clone(), place, ends });
+    part.counters.push(Source { node: node.to_owned(), place, ends });
 }
 
 /// A bridge's OpenFlow socket is there.
@@ -152,7 +187,30 @@ fn flows(context: &Context<'_>, switch: &Switch) -> Vec<Step> {
         let flow = format!("in_port={from},actions=output:{to}");
         Step::Run(ofctl(context, &switch.name, "add-flow").with([flow]))
     };
-    pairs.map(one).collect()
+    let mut steps: Vec<Step> = pairs.map(one).collect();
+    if !switch.spread.is_empty() {
+        let path = context.file(&format!("{}.flows", switch.name));
+        let text = switch.spread.iter().flat_map(spread).collect::<Vec<_>>().join("\n");
+        steps.push(Step::Write { path: path.clone(), text });
+        steps.push(Step::Run(ofctl(context, &switch.name, "add-flows").with([path])));
+    }
+    steps
+}
+
+/// The flows of a port that is spread over others: the low bits of the source port choose. What has none takes the first.
+fn spread(spread: &Spread) -> Vec<String> {
+    let Spread { port, over } = spread;
+    let mask = spread.buckets() - 1;
+    let mut flows: Vec<String> = over.iter().map(|from| format!("in_port={from},actions=output:{port}")).collect();
+    flows.extend(over.first().map(|to| format!("priority=10,in_port={port},actions=output:{to}")));
+    for (bucket, to) in (0..=mask).zip(over.iter().cycle()) {
+        for (protocol, field) in [("udp", "udp"), ("tcp", "tcp"), ("udp6", "udp"), ("tcp6", "tcp")] {
+            flows.push(format!(
+                "priority=20,{protocol},in_port={port},{field}_src={bucket:#x}/{mask:#x},actions=output:{to}"
+            ));
+        }
+    }
+    flows
 }
 
 /// What a switch has lost that was started again: its database still has the ports, but flows are in the switch only.
@@ -170,6 +228,7 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
             remedy: log_of(context, "vswitchd"),
             only_while_measured: false,
         }));
+        steps.extend(tunnel::addresses(context, switch));
         steps.extend(flows(context, switch));
     }
     Part { steps, ..Part::default() }
@@ -199,10 +258,8 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
 
 /// The commands that say what the polling threads have done: their cycles, and the rest.
 pub(super) fn thread_counters(context: &Context<'_>) -> Option<[CommandLine; 2]> {
-    let ask = |what: &str| {
-        CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl"), format!("dpif-netdev/{what}")])
-    };
-    (!context.topology.switch.is_empty()).then(|| [ask("pmd-stats-show"), ask("pmd-perf-show").with(["-nh"])])
+    let ask = |what: &str| appctl(context, &format!("dpif-netdev/{what}"));
+    (!context.topology.switch.is_empty()).then(|| [ask("pmd-stats-show"), ask("pmd-perf-show -nh")])
 }
 
 /// The ports of a bridge, and what each is joined to.
@@ -212,9 +269,9 @@ fn ends_of<'a>(context: &Context<'a>, bridge: &str) -> Vec<(&'a End, &'a End)> {
 }
 
 /// Every interface without an error, with the number that was asked for.
-fn accepted(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
+fn accepted(context: &Context<'_>, bridge: &str, names: &[String], numbers: &[u32]) -> Question {
     let line = vsctl(context, "--columns=error,ofport list Interface").with(names.iter().cloned());
-    let numbers = context.topology.ports_of(bridge).iter().map(|end| format!("error:[]ofport:{}", end.port)).collect();
+    let numbers = numbers.iter().map(|number| format!("error:[]ofport:{number}")).collect();
     Question {
         what: format!("{bridge}: ports without an error, with the numbers asked for"),
         line,
@@ -242,8 +299,7 @@ fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
 
 /// Each queue of each port is polled by the thread that was asked for, and by no other.
 fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Question {
-    let line =
-        CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl"), "dpif-netdev/pmd-rxq-show".to_owned()]);
+    let line = appctl(context, "dpif-netdev/pmd-rxq-show");
     let queues = |(end, peer): &(&End, &End)| {
         let name = port_name(peer);
         threads(context, end.port).into_iter().map(move |(queue, cpu)| (name.clone(), queue, cpu)).collect::<Vec<_>>()
@@ -275,9 +331,13 @@ fn affinity(context: &Context<'_>, port: u32) -> String {
     threads(context, port).iter().map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
 }
 
-fn vsctl(context: &Context<'_>, arguments: &str) -> CommandLine {
+pub(super) fn vsctl(context: &Context<'_>, arguments: &str) -> CommandLine {
     let to = format!("--db=unix:{}", context.file("db.sock"));
     CommandLine::words("ovs-vsctl").with([to, "--timeout=15".to_owned()]).with(arguments.split(' '))
+}
+
+pub(super) fn appctl(context: &Context<'_>, command: &str) -> CommandLine {
+    CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl")]).with(command.split(' ').map(str::to_owned))
 }
 
 fn ofctl(context: &Context<'_>, bridge: &str, command: &str) -> CommandLine {

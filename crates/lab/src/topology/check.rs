@@ -1,12 +1,15 @@
 //! What a topology must be before anything is started.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use super::{end::is_name, End, Topology, TESTER};
+use super::{end::is_name, End, Topology, Tunnel, TESTER};
 
 /// Most nodes, and most links: a machine that runs more is not one machine.
 const MAX_NODES: usize = 32;
 const MAX_LINKS: usize = 64;
+
+/// Highest VXLAN network identifier (RFC 7348, 5).
+const MAX_VNI: u32 = (1 << 24) - 1;
 
 /// Names of what a lab has besides its nodes: logs, programs and namespaces are named after nodes.
 const RESERVED: [&str; 5] = ["ovsdb", "vswitchd", "control", "linerate", "lab"];
@@ -39,6 +42,7 @@ impl Topology {
         }
         self.check_links(&nodes)?;
         self.check_flows()?;
+        self.check_tunnels()?;
         self.check_two_ports()?;
         match self.ports_of(TESTER).as_slice() {
             [a, b] if (a.port, b.port) == (0, 1) => self.check_ways(),
@@ -50,7 +54,7 @@ impl Topology {
     fn check_ways(&self) -> Result<(), String> {
         let mut passed = BTreeSet::new();
         for port in [0, 1] {
-            passed.extend(self.path(port)?.into_iter().map(|passage| passage.end));
+            passed.extend(self.path(port)?.into_iter().flat_map(|passage| passage.ports).map(|port| port.end));
         }
         match self.link.iter().flat_map(|link| &link.ends).find(|end| !passed.contains(end)) {
             None => Ok(()),
@@ -81,13 +85,40 @@ impl Topology {
                 return Err(format!("link {name}:0: ports of a switch are numbered from 1"));
             }
             let mut used = BTreeSet::new();
-            for port in switch.flows.iter().flatten() {
+            if let Some(spread) = switch.spread.iter().find(|spread| spread.over.len() < 2) {
+                return Err(format!("switch {name}: port {} must be spread over two ports at least", spread.port));
+            }
+            let spread = switch.spread.iter().flat_map(|spread| spread.over.iter().chain([&spread.port]));
+            for port in switch.flows.iter().flatten().chain(spread) {
                 if !ports.contains(port) {
                     return Err(format!("switch {name}: a flow names port {port}, which has no link"));
                 }
                 if !used.insert(port) {
                     return Err(format!("switch {name}: port {port} is in two flows"));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_tunnels(&self) -> Result<(), String> {
+        let mut networks = BTreeSet::new();
+        for (switch, tunnel) in self.switch.iter().flat_map(|s| s.tunnel.iter().map(move |tunnel| (&s.name, tunnel))) {
+            let Tunnel { port, vni, local, remote } = tunnel;
+            let refuse = |why: &str| Err(format!("switch {switch}: tunnel at port {port}: {why}"));
+            let network = |address: &Ipv4Addr| u32::from(*address) >> 8;
+            if !self.peer(&End::new(switch, *port)).is_some_and(End::is_tester) {
+                return refuse("must be at a port that is joined to the tester");
+            }
+            if *vni > MAX_VNI {
+                return refuse(&format!("vni {vni} must be 0 to {MAX_VNI}"));
+            }
+            let usable = |address: &Ipv4Addr| (1..224).contains(&address.octets()[0]) && !address.is_loopback();
+            if network(local) != network(remote) || local == remote || !usable(local) {
+                return refuse("local and remote must be two addresses of one network of 24 bits");
+            }
+            if !networks.insert(network(local)) {
+                return refuse("another tunnel has this network, or this port");
             }
         }
         Ok(())
@@ -135,10 +166,78 @@ link = [
     fn a_chain_is_followed_both_ways() {
         let chain: Topology = toml::from_str(CHAIN).unwrap();
         chain.check().unwrap();
-        let way = |port| chain.path(port).unwrap().iter().map(|p| p.end.to_string()).collect::<Vec<_>>();
+        let way = |port| chain.path(port).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
         let there = ["tester:0", "br0:1", "br0:3", "vm1:0", "vm1:1", "br0:4", "br0:2", "tester:1"];
         assert_eq!(way(0), there);
         assert_eq!(way(1), there.into_iter().rev().collect::<Vec<_>>());
+    }
+
+    /// Three ways: two guests side by side, and two in a chain.
+    const SPREAD: &str = r#"
+name = "own"
+description = "two guests beside a chain of two"
+switch = [{ name = "br0", flows = [[8, 9]], spread = [{ port = 1, over = [3, 5, 7] }, { port = 2, over = [4, 6, 10] }] }]
+guest = [{ name = "vm1" }, { name = "vm2" }, { name = "vm3" }, { name = "vm4" }]
+link = [
+    { ends = ["tester:0", "br0:1"] },
+    { ends = ["tester:1", "br0:2"] },
+    { ends = ["vm1:0", "br0:3"] },
+    { ends = ["vm1:1", "br0:4"] },
+    { ends = ["vm2:0", "br0:5"] },
+    { ends = ["vm2:1", "br0:6"] },
+    { ends = ["vm3:0", "br0:7"] },
+    { ends = ["vm3:1", "br0:8"] },
+    { ends = ["vm4:0", "br0:9"] },
+    { ends = ["vm4:1", "br0:10"] },
+]
+"#;
+
+    #[test]
+    fn a_shorter_way_waits_where_it_joins_the_others() {
+        let spread: Topology = toml::from_str(SPREAD).unwrap();
+        spread.check().unwrap();
+        let way = |port| spread.path(port).unwrap().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let there = [
+            "tester:0",
+            "br0:1",
+            "br0:3+br0:5+br0:7",
+            "vm1:0+vm2:0+vm3:0",
+            "vm1:1+vm2:1+vm3:1",
+            "br0:4+br0:6+br0:8",
+            "br0:4+br0:6+br0:9",
+            "br0:4+br0:6+vm4:0",
+            "br0:4+br0:6+vm4:1",
+            "br0:4+br0:6+br0:10",
+            "br0:2",
+            "tester:1",
+        ];
+        assert_eq!(way(0), there);
+        let back = way(1);
+        assert_eq!((back.len(), back[2].as_str(), back[9].as_str()), (12, "br0:4+br0:6+br0:10", "br0:3+br0:5+br0:7"));
+        let buckets = |ways: u32| super::super::Spread { port: 1, over: (0..ways).collect() }.buckets();
+        assert_eq!([1, 2, 3, 4, 12].map(buckets), [1, 2, 32, 4, 128]);
+    }
+
+    #[test]
+    fn ways_that_do_not_join_are_refused() {
+        for (from, to) in [
+            ("over = [3, 5, 7]", "over = [3]"),
+            ("over = [3, 5, 7]", "over = [3, 5, 11]"),
+            ("over = [3, 5, 7]", "over = [3, 5, 9]"),
+            ("over = [4, 6, 10]", "over = [4, 10]"),
+            ("{ port = 2, over = [4, 6, 10] }", "{ port = 7, over = [4, 6, 10] }"),
+            ("flows = [[8, 9]]", "flows = [[8, 10]]"),
+            ("{ port = 1, over = [3, 5, 7] }", "{ port = 1, over = [3, 5, 7], by = 2 }"),
+        ] {
+            let text = SPREAD.replacen(from, to, 1);
+            assert_ne!(text, SPREAD, "{from}");
+            let topology = toml::from_str::<Topology>(&text).map_err(|e| e.message().to_owned());
+            assert!(topology.and_then(|topology| topology.check()).is_err(), "{to}");
+        }
+        // A way back to where it came from.
+        let back =
+            SPREAD.replace("over = [3, 5, 7]", "over = [3, 4, 5, 6, 7]").replace("over = [4, 6, 10]", "over = [9, 8]");
+        assert!(toml::from_str::<Topology>(&back).unwrap().check().is_err());
     }
 
     #[test]

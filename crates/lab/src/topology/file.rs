@@ -1,5 +1,7 @@
 //! A topology as its file has it.
 
+use std::net::Ipv4Addr;
+
 use serde::{Deserialize, Serialize};
 
 use super::End;
@@ -15,6 +17,9 @@ pub struct Topology {
     /// Where it comes from: a document and its section.
     #[serde(default)]
     pub source: String,
+    /// The plan that measures it, where another one would not do or be another document's.
+    #[serde(default)]
+    pub plan: Option<String>,
     /// Virtual switches.
     #[serde(default)]
     pub switch: Vec<Switch>,
@@ -38,7 +43,60 @@ pub struct Switch {
     #[serde(default)]
     pub kind: SwitchKind,
     /// Pairs of its ports: what comes in by one leaves by the other.
+    #[serde(default)]
     pub flows: Vec<[u32; 2]>,
+    /// Ports whose frames are spread over others.
+    #[serde(default)]
+    pub spread: Vec<Spread>,
+    /// Ports that are tunnel end points.
+    #[serde(default)]
+    pub tunnel: Vec<Tunnel>,
+}
+
+/// A port of a switch as a VXLAN tunnel end point (RFC 7348): frames from the tester are taken out of their tunnel there, and
+/// frames to it put into one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tunnel {
+    /// The port.
+    pub port: u32,
+    /// VXLAN network identifier.
+    pub vni: u32,
+    /// The address of the switch, in a network of 24 bits.
+    pub local: Ipv4Addr,
+    /// The address of the other end: of the tester.
+    pub remote: Ipv4Addr,
+}
+
+/// What comes in by one port leaves by one of several, chosen by its UDP or TCP source port; what comes in by any of these
+/// leaves by the one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// The one.
+    pub port: u32,
+    /// The several.
+    pub over: Vec<u32>,
+}
+
+impl Switch {
+    /// The tunnel at a port.
+    pub fn tunnel_at(&self, port: u32) -> Option<&Tunnel> {
+        self.tunnel.iter().find(|tunnel| tunnel.port == port)
+    }
+}
+
+impl Spread {
+    /// The low bits of the source port that choose, as a number of values: each of the several has as many as another, or one
+    /// more. Consecutive source ports go to consecutive ports.
+    pub fn buckets(&self) -> u32 {
+        let ways = u32::try_from(self.over.len()).unwrap_or(u32::MAX).max(1);
+        if ways.is_power_of_two() {
+            ways
+        } else {
+            ways.saturating_mul(8).checked_next_power_of_two().unwrap_or(ways)
+        }
+    }
 }
 
 /// What switches.
@@ -79,6 +137,12 @@ pub enum Application {
     /// `linerate forward l3`: routes between the benchmark's networks, 198.18.0.0/16 behind port 0 and 198.19.0.0/16 behind
     /// port 1 (the two-VM document's Routing).
     L3,
+    /// `linerate forward vxlan`: a tunnel end point, inside at port 0, its tunnel at port 1.
+    Vxlan,
+    /// The other end of that tunnel: its tunnel at port 0, inside at port 1.
+    VxlanFar,
+    /// `linerate flowlog`: logs the flows and sends every frame on.
+    Flowlog,
     /// The bridge of the guest's kernel: virtual machines only.
     KernelBridge,
     /// Open vSwitch in the guest's kernel, without DPDK: virtual machines only.
@@ -87,13 +151,16 @@ pub enum Application {
 
 impl Application {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::TestpmdMac,
         Self::TestpmdIo,
         Self::TestpmdMacswap,
         Self::L2,
         Self::L2Macswap,
         Self::L3,
+        Self::Vxlan,
+        Self::VxlanFar,
+        Self::Flowlog,
         Self::KernelBridge,
         Self::OvsKernel,
     ];
@@ -107,6 +174,9 @@ impl Application {
             Self::L2 => "l2",
             Self::L2Macswap => "l2-macswap",
             Self::L3 => "l3",
+            Self::Vxlan => "vxlan",
+            Self::VxlanFar => "vxlan-far",
+            Self::Flowlog => "flowlog",
             Self::KernelBridge => "kernel-bridge",
             Self::OvsKernel => "ovs-kernel",
         }
@@ -123,7 +193,7 @@ impl Application {
             Self::TestpmdMac => Some("mac"),
             Self::TestpmdIo => Some("io"),
             Self::TestpmdMacswap => Some("macswap"),
-            Self::L2 | Self::L2Macswap | Self::L3 | Self::KernelBridge | Self::OvsKernel => None,
+            _ => None,
         }
     }
 
@@ -132,13 +202,15 @@ impl Application {
         matches!(self, Self::KernelBridge | Self::OvsKernel)
     }
 
-    /// The function of `linerate forward`; `None` if dpdk-testpmd forwards.
-    pub fn linerate_function(self) -> Option<&'static str> {
+    /// The command of Linerate, with its function; `None` if something else forwards.
+    pub fn linerate_command(self) -> Option<&'static str> {
         match self {
             Self::TestpmdMac | Self::TestpmdIo | Self::TestpmdMacswap | Self::KernelBridge | Self::OvsKernel => None,
-            Self::L2 => Some("l2"),
-            Self::L2Macswap => Some("l2:macswap"),
-            Self::L3 => Some("l3"),
+            Self::L2 => Some("forward l2"),
+            Self::L2Macswap => Some("forward l2:macswap"),
+            Self::L3 => Some("forward l3"),
+            Self::Vxlan | Self::VxlanFar => Some("forward vxlan"),
+            Self::Flowlog => Some("flowlog"),
         }
     }
 }

@@ -12,21 +12,37 @@ const TOPOLOGIES: &[(&str, &str)] = &[
     ("phy-ovs-phy", include_str!("../../../../labs/phy-ovs-phy.toml")),
     ("phy-vm-phy", include_str!("../../../../labs/phy-vm-phy.toml")),
     ("phy-vm-vm-phy", include_str!("../../../../labs/phy-vm-vm-phy.toml")),
+    ("vxlan", include_str!("../../../../labs/vxlan.toml")),
+    ("vxlan-forward", include_str!("../../../../labs/vxlan-forward.toml")),
+    ("onp-40g-scenario-1", include_str!("../../../../labs/onp-40g-scenario-1.toml")),
+    ("onp-40g-scenario-2", include_str!("../../../../labs/onp-40g-scenario-2.toml")),
+    ("onp-40g-scenario-3", include_str!("../../../../labs/onp-40g-scenario-3.toml")),
+    ("flow-loggers-12", include_str!("../../../../labs/flow-loggers-12.toml")),
     ("ovs-kernel", include_str!("../../../../labs/ovs-kernel.toml")),
     ("kernel-bridge", include_str!("../../../../labs/kernel-bridge.toml")),
     ("kernel-router", include_str!("../../../../labs/kernel-router.toml")),
 ];
 
 /// What plans call a topology in `[needs]`, and the topology here.
-pub const NEEDED_BY: &[(&str, &str)] = &[
+const NEEDED_BY: &[(&str, &str)] = &[
     ("PHY-PHY", "phy-phy"),
     ("PHY-OVS-PHY", "phy-ovs-phy"),
     ("PHY-VM-PHY", "phy-vm-phy"),
     ("PHY-VM-VM-PHY", "phy-vm-vm-phy"),
+    ("PHY-OVS-VM-OVS-PHY", "vxlan"),
+    ("PHY-VTEP-VTEP-PHY", "vxlan-forward"),
+    ("4 x PHY-VM", "onp-40g-scenario-1"),
+    ("2 x PHY-VM, PHY-VM-VM-PHY", "onp-40g-scenario-2"),
+    ("12 x PHY-LOGGER", "flow-loggers-12"),
 ];
 
 /// Largest topology file read.
 const MAX_BYTES: u64 = 1 << 20;
+
+/// The topology that plans call by this name in `[needs]`.
+pub fn needed(by_plans: &str) -> Option<&'static str> {
+    NEEDED_BY.iter().find(|(plans, _)| *plans == by_plans).map(|(_, name)| *name)
+}
 
 /// The names of the built-in topologies.
 pub fn names() -> impl Iterator<Item = &'static str> {

@@ -9,6 +9,6 @@ mod library;
 mod path;
 
 pub use end::{End, TESTER};
-pub use file::{Application, Guest, Kernel, KernelRole, Link, Switch, SwitchKind, Topology};
-pub use library::{load, names, NEEDED_BY};
-pub use path::{Passage, Way};
+pub use file::{Application, Guest, Kernel, KernelRole, Link, Spread, Switch, SwitchKind, Topology, Tunnel};
+pub use library::{load, names, needed};
+pub use path::{Passage, Passed, Way};

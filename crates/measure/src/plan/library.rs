@@ -29,6 +29,8 @@ pub const PLANS: &[(&str, &str)] = &[
     ("rfc2889-addresses", include_str!("../../../../plans/rfc2889-addresses.toml")),
     ("soak", include_str!("../../../../plans/soak.toml")),
     ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
+    ("flow-loggers-12", include_str!("../../../../plans/flow-loggers-12.toml")),
+    ("vxlan-forward", include_str!("../../../../plans/vxlan-forward.toml")),
 ];
 
 /// What plans were called before: the start of a name, and what stands for it now.

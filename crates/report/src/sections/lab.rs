@@ -50,7 +50,10 @@ fn threads_table(threads: &[SwitchThread]) -> Table {
         _ => format!("{:.digits$}", part as f64 / whole as f64 * unit),
     };
     for thread in threads {
-        let share = |part: u64| ratio(part, thread.packets, 1, 100.0);
+        // A packet of a tunnel is looked up twice.
+        let found = [thread.simple_hits, thread.emc_hits, thread.smc_hits, thread.megaflow_hits, thread.upcalls];
+        let lookups = found.into_iter().fold(0, u64::saturating_add).max(thread.packets);
+        let share = |part: u64| ratio(part, lookups, 1, 100.0);
         t.row(vec![
             thread.cpu.to_string().into(),
             num::thousands(thread.packets).into(),
@@ -129,6 +132,25 @@ fn table(all: &[Vec<HopLoss>]) -> Table {
     t
 }
 
+/// The place between two hops. Where frames are spread, ways that wait are left out.
+fn between(from: &str, to: &str) -> String {
+    let left: Vec<&str> =
+        from.split('+').filter(|end| from == to || !to.split('+').any(|other| other == *end)).collect();
+    let right: Vec<&str> =
+        to.split('+').filter(|end| from == to || !from.split('+').any(|other| other == *end)).collect();
+    let node = |end: &&str| end.split_once(':').map(|(node, _)| node.to_owned());
+    let one =
+        left.first().and_then(node).filter(|one| left.iter().chain(&right).all(|end| node(end).as_ref() == Some(one)));
+    let ports = |ends: &[&str]| {
+        let ports: Vec<&str> = ends.iter().filter_map(|end| end.split_once(':')).map(|(_, port)| port).collect();
+        ports.join(", ")
+    };
+    match one {
+        Some(node) => format!("in {node} from port {} to {}", ports(&left), ports(&right)),
+        None => format!("between {} and {}", left.join(", "), right.join(", ")),
+    }
+}
+
 /// Where the frames of a direction were lost, in a sentence.
 fn where_lost(hops: &[HopLoss]) -> String {
     let ends = hops.first().zip(hops.last());
@@ -142,11 +164,7 @@ fn where_lost(hops: &[HopLoss]) -> String {
     let mut before = first;
     for hop in hops.iter().skip(1) {
         let Some(lost) = hop.lost else { continue };
-        let parts = |at: &str| at.split_once(':').map(|(node, port)| (node.to_owned(), port.to_owned()));
-        let name = match (parts(&before.hop.at), parts(&hop.hop.at)) {
-            (Some((node, from)), Some((same, to))) if node == same => format!("in {node} from port {from} to {to}"),
-            _ => format!("between {} and {}", before.hop.at, hop.hop.at),
-        };
+        let name = between(&before.hop.at, &hop.hop.at);
         if lost > 0 {
             places.push((lost, name));
         }
@@ -163,6 +181,20 @@ mod tests {
     use measure::schema::lab::Hop;
 
     use super::*;
+
+    #[test]
+    fn a_place_is_named_without_the_ways_that_wait() {
+        for (from, to, place) in [
+            ("tester:0", "br0:1", "between tester:0 and br0:1"),
+            ("br0:1", "br0:3", "in br0 from port 1 to 3"),
+            ("br0:1", "br0:3+br0:5", "in br0 from port 1 to 3, 5"),
+            ("br0:4+br0:6", "br0:4+br0:7", "in br0 from port 6 to 7"),
+            ("br0:4+br0:7", "br0:4+vm3:0", "between br0:7 and vm3:0"),
+            ("vm1:0+vm2:0", "vm1:1+vm2:1", "between vm1:0, vm2:0 and vm1:1, vm2:1"),
+        ] {
+            assert_eq!(between(from, to), place);
+        }
+    }
 
     #[test]
     fn the_place_of_a_loss_is_named() {

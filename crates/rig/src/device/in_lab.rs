@@ -6,7 +6,7 @@ use lab::{
     counters::{Counts, PortCounts, ThreadCounts, Threads},
     diagram,
     protocol::{Answer, Ask, Checked, Status},
-    topology::{Passage, Way},
+    topology::{self, Passage, Passed, Way},
 };
 use measure::{
     result::{Warning, WarningKind},
@@ -42,6 +42,11 @@ impl InLab {
     /// As a result keeps it.
     pub fn record(&self) -> &LabRecord {
         &self.record
+    }
+
+    /// Whether a lab is the topology that a plan needs.
+    pub fn is_needed(lab: &LabRecord, needed: &str) -> bool {
+        topology::needed(needed) == Some(lab.topology.as_str())
     }
 
     /// Whether polling threads of its parts share CPUs.
@@ -114,15 +119,20 @@ fn hops(path: &[Passage], before: &Counts, now: &Counts, (sent, received): (u64,
         let (before, now) = (before.get(end).copied().unwrap_or_default(), now.get(end).copied().unwrap_or_default());
         now.since(&before)
     };
-    let one = |passage: &Passage| {
-        let at = passage.end.to_string();
-        let (way, frames) = match (passage.end.is_tester(), passage.way) {
-            (true, Way::Out) => (HopWay::Out, Some(sent)),
-            (true, Way::In) => (HopWay::In, Some(received)),
-            (false, Way::In) => (HopWay::In, moved(&at).rx),
-            (false, Way::Out) => (HopWay::Out, moved(&at).tx),
-        };
-        Hop { at, way, frames }
+    let of = |port: &Passed| match (port.end.is_tester(), port.way) {
+        (true, Way::Out) => Some(sent),
+        (true, Way::In) => Some(received),
+        (false, Way::In) => moved(&port.end.to_string()).rx,
+        (false, Way::Out) => moved(&port.end.to_string()).tx,
+    };
+    let one = |passage: &Passage| Hop {
+        at: passage.to_string(),
+        way: match passage.way {
+            Way::In => HopWay::In,
+            Way::Out => HopWay::Out,
+        },
+        // Unknown if one of its ports is.
+        frames: passage.ports.iter().map(of).sum(),
     };
     path.iter().map(one).collect()
 }

@@ -59,8 +59,7 @@ pub fn join(
             "--lab: no lab is up, and the plan names no topology: bring one up with linerate lab up TOPOLOGY",
         )
     })?;
-    let known = topology::NEEDED_BY.iter().find(|(plans, _)| *plans == needed).map(|(_, name)| *name);
-    let known = known.ok_or_else(|| {
+    let known = topology::needed(&needed).ok_or_else(|| {
         let all: Vec<_> = topology::names().collect();
         Failure::usage(format!(
             "--lab: the plan needs {needed}, which no lab builds yet (these are: {})",

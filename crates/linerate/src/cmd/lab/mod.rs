@@ -101,8 +101,9 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
 
 fn up_line(status: &lab::protocol::Status) -> String {
     let name = &status.name;
+    let plan = status.topology.plan.as_ref().map(|plan| format!(" --plan {plan}")).unwrap_or_default();
     format!(
-        "lab {name} is up after {:.1} s\nmeasure    linerate bench --lab {name} --quick\nlook       linerate lab status {name}; \
+        "lab {name} is up after {:.1} s\nmeasure    linerate bench --lab {name}{plan} --quick\nlook       linerate lab status {name}; \
          linerate lab check {name}\nend        linerate lab down {name}",
         status.ready_ms as f64 / 1e3
     )
@@ -203,9 +204,15 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
 
 fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
-    let mut up = bring_up(&spec(&args.up)?, true, &stop)?;
-    let bench = ["bench".to_owned(), "--lab".to_owned()].into_iter().chain(args.bench.iter().cloned());
-    let exit = join::in_lab(&up.status, bench.map(Into::into).collect(), &stop);
+    let spec = spec(&args.up)?;
+    let mut bench = vec!["bench".to_owned(), "--lab".to_owned()];
+    let names_plan = |word: &String| word == "--plan" || word.starts_with("--plan=");
+    if let Some(plan) = spec.topology.plan.as_ref().filter(|_| !args.bench.iter().any(names_plan)) {
+        bench.extend(["--plan".to_owned(), plan.clone()]);
+    }
+    bench.extend(args.bench.iter().cloned());
+    let mut up = bring_up(&spec, true, &stop)?;
+    let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
     exit
 }
