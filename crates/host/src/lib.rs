@@ -9,6 +9,7 @@ mod core_facts;
 mod core_to_core;
 mod facts;
 mod interference;
+pub mod journal;
 pub mod pci;
 mod processes;
 mod realtime;

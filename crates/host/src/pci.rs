@@ -162,6 +162,18 @@ pub fn bind(roots: &Roots, address: &str, driver: &str, force: bool) -> Result<O
     }
 }
 
+/// Gives a device back to the driver that had it, whichever the kernel would find for it. Returns the driver that has it then.
+///
+/// # Errors
+///
+/// Why it could not be given back.
+pub fn return_to(roots: &Roots, address: &str, driver: &str) -> Result<Option<String>, BindError> {
+    bind(roots, address, driver, true)?;
+    // Nobody else's any more: the next bus scan may choose again.
+    write(roots, &format!("{DEVICES}/{address}/driver_override"), "\n")?;
+    Ok(PciDevice::read(roots, address).and_then(|device| device.driver))
+}
+
 /// Gives a device back to the driver that the kernel finds for it. Returns that driver; `None` if there is none.
 ///
 /// # Errors

@@ -1,6 +1,11 @@
 //! Where `/proc` and `/sys` are.
 
-use std::{fs, path::PathBuf, str::FromStr};
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 /// Where `/proc` and `/sys` are: the machine's own, or a fixture tree.
 #[derive(Debug, Clone)]
@@ -56,6 +61,34 @@ impl Roots {
     pub(crate) fn sys_names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.sys_path(path)) else { return Vec::new() };
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
+    }
+
+    /// A file of the machine by its whole path, which begins with `/proc` or `/sys`.
+    fn of_machine(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("/proc"), path.strip_prefix("/sys")) {
+            (Ok(rest), _) => self.proc.join(rest),
+            (_, Ok(rest)) => self.sys.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
+    /// Reads a file of the kernel by its whole path.
+    ///
+    /// # Errors
+    ///
+    /// As of the system.
+    pub(crate) fn read(&self, path: &Path) -> io::Result<String> {
+        fs::read_to_string(self.of_machine(path))
+    }
+
+    /// Writes a file of the kernel by its whole path. It is never made: one that is not there is not the kernel's.
+    ///
+    /// # Errors
+    ///
+    /// As of the system.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).truncate(true).open(self.of_machine(path))?;
+        file.write_all(text.as_bytes())
     }
 
     /// The numbered directories in a directory under `/proc`, such as those of processes; none when it cannot be read.

@@ -13,6 +13,7 @@ pub mod diagram;
 pub mod hold;
 pub mod line;
 pub mod needs;
+pub mod nics;
 pub mod options;
 pub mod protocol;
 mod rxq;
@@ -20,6 +21,7 @@ pub mod script;
 pub mod step;
 pub mod topology;
 pub mod view;
+pub mod virtio;
 pub mod vm;
 
 pub use build::Build;

@@ -42,6 +42,10 @@ pub struct LabOptions {
     pub kernels: GuestKind,
     /// MiB of memory of each virtual machine.
     pub guest_mib: u32,
+    /// NICs of the device under test behind the tester's ports 0 and 1, by PCI address; none: the lab makes these ports.
+    pub phy: Vec<String>,
+    /// The tester's own ports, cabled to these NICs, as `--port` takes them.
+    pub tester_ports: Vec<String>,
 }
 
 /// What guests are.
@@ -83,6 +87,8 @@ impl Default for LabOptions {
             guests: GuestKind::Process,
             kernels: GuestKind::Process,
             guest_mib: 1024,
+            phy: Vec::new(),
+            tester_ports: Vec::new(),
         }
     }
 }
@@ -109,7 +115,20 @@ impl LabOptions {
             let (least, most) = (GUEST_MIB.start(), GUEST_MIB.end());
             return usage(format!("--guest-memory {}: must be {least} to {most} MiB", self.guest_mib));
         }
-        Ok(())
+        if self.phy.windows(2).any(|pair| pair[0] > pair[1]) {
+            return usage(
+                "--phy: must be in the order of the bus, as DPDK numbers them; order --tester-ports instead".to_owned(),
+            );
+        }
+        match (self.phy.as_slice(), self.tester_ports.as_slice()) {
+            ([], []) => Ok(()),
+            ([a, b], [c, d]) if [a, b, c, d].iter().all(|one| [a, b, c, d].iter().filter(|all| *all == one).count() == 1) => Ok(()),
+            _ => usage(
+                "--phy and --tester-ports: must be two ports each, all different: the NICs of the device, and the tester's \
+                 own that are cabled to them"
+                    .to_owned(),
+            ),
+        }
     }
 
     /// The topology with these choices in it.
@@ -137,6 +156,12 @@ mod tests {
             LabOptions { ring: 100, ..LabOptions::default() },
             LabOptions { ring: 2048, ..LabOptions::default() },
             LabOptions { guest_mib: 767, ..LabOptions::default() },
+            LabOptions { phy: vec!["a".into(), "b".into()], ..LabOptions::default() },
+            LabOptions {
+                phy: vec!["a".into(), "b".into()],
+                tester_ports: vec!["c".into(), "b".into()],
+                ..LabOptions::default()
+            },
         ];
         let lines: Vec<String> = wrong.iter().map(|options| options.check().unwrap_err().text).collect();
         insta::assert_snapshot!(lines.join("\n"));

@@ -34,6 +34,9 @@ pub fn render(build: &Build) -> String {
         "export OVS_RUNDIR=$d OVS_LOGDIR=$d OVS_DBDIR=$d OVS_SYSCONFDIR=$d RUNTIME_DIRECTORY=$d XDG_RUNTIME_DIR=$d\n",
     );
     out.push_str(HELPERS);
+    for nic in &build.options.phy {
+        out.push_str(&format!("linerate ports --bind vfio-pci {nic}    # uio_pci_generic where there is no IOMMU\n"));
+    }
     for step in &build.steps {
         out.push_str(&match step {
             Step::Write { path, text } => format!("cat >{path} <<'EOF'\n{text}\nEOF\n"),
@@ -43,7 +46,14 @@ pub fn render(build: &Build) -> String {
         });
     }
     out.push_str(&format!("\n# Measure:\n# {}\n", measure(build)));
-    out.push_str(&format!("# End:\n# kill $pids; sleep 1; {}ip netns del {NAMESPACE}; rm -r $d\n", namespaces(build)));
+    let nics = match build.options.phy.as_slice() {
+        [] => String::new(),
+        nics => format!("linerate ports --give-back {}; ", nics.join(" ")),
+    };
+    out.push_str(&format!(
+        "# End:\n# kill $pids; sleep 1; {nics}{}ip netns del {NAMESPACE}; rm -r $d\n",
+        namespaces(build)
+    ));
     out
 }
 
@@ -102,6 +112,9 @@ fn test(question: &Question) -> String {
             format!("has {command} {}", parts.iter().map(|part| bare(part)).collect::<Vec<_>>().join(" "))
         }
         Want::Times(times, part) => format!("times {times} {command} {}", bare(part)),
+        Want::Rings { ports, rings, .. } => {
+            format!("times {} {command} {}", ports.len(), bare(&format!("num_of_vrings={rings},")))
+        }
         Want::Queues(queues) => {
             let part = |(port, queue, _): &(String, u32, u32)| bare(&format!("port:{port}queue-id:{queue}"));
             format!("has {command} {}", queues.iter().map(part).collect::<Vec<_>>().join(" "))

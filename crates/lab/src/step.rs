@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::line::CommandLine;
+use crate::{line::CommandLine, virtio};
 
 /// One step. A lab runs it; a script prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,16 @@ pub enum Want {
     Holds(Vec<String>),
     /// It prints this so many times.
     Times(usize, String),
+    /// It prints (as `ovs-vsctl list Interface` does) that these ports are connected, each with so many rings of this size, by
+    /// virtio 1, and with several queues where there are more than two rings.
+    Rings {
+        /// The ports.
+        ports: Vec<String>,
+        /// Rings of each.
+        rings: u32,
+        /// Descriptors of each ring.
+        size: u32,
+    },
     /// It prints (as `pmd-rxq-show` does) that these queues are polled by these threads, isolated, and no others of these
     /// ports: port, queue, CPU.
     Queues(Vec<(String, u32, u32)>),
@@ -84,6 +94,16 @@ impl Want {
                 Self::Prints(text) => bare(printed) == bare(text),
                 Self::Holds(parts) => parts.iter().all(|part| bare(printed).contains(&bare(part))),
                 Self::Times(times, part) => bare(printed).matches(&bare(part)).count() == *times,
+                Self::Rings { ports, rings, size } => {
+                    let found = virtio::parse(printed);
+                    let right = |port: &virtio::VirtioPort| {
+                        port.rings.len() == *rings as usize
+                            && port.rings.iter().all(|ring| ring == size)
+                            && port.has(virtio::VERSION_1)
+                            && (*rings <= 2 || port.has(virtio::MQ))
+                    };
+                    ports.iter().all(|name| found.iter().any(|port| port.name == *name && right(port)))
+                }
                 Self::Queues(wanted) => {
                     let mut found = crate::rxq::parse(printed);
                     found.retain(|queue| wanted.iter().any(|(port, ..)| *port == queue.port));
@@ -107,6 +127,31 @@ impl Want {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_port_with_other_rings_is_not_what_was_asked_for() {
+        let printed = |features: &str, size: u32, state: &str| {
+            format!(
+                "name : p\nstatus : {{features=\"{features}\", num_of_vrings=\"4\", status={state}, vring_0_size=\"1024\", \
+                 vring_1_size=\"1024\", vring_2_size=\"1024\", vring_3_size=\"{size}\"}}"
+            )
+        };
+        let rings = |rings: u32, port: &str| Want::Rings { ports: vec![port.to_owned()], rings, size: 1024 };
+        let right = printed("0x0000000100400000", 1024, "connected");
+        assert!(rings(4, "p").is_met(true, &right));
+        assert!(!rings(4, "p").is_met(false, &right) && !rings(2, "p").is_met(true, &right));
+        assert!(!rings(4, "q").is_met(true, &right));
+        for wrong in [
+            printed("0x0000000100400000", 256, "connected"),
+            printed("0x0000000100000000", 1024, "connected"),
+            printed("0x0000000000400000", 1024, "connected"),
+            printed("0x0000000100400000", 1024, "disconnected"),
+        ] {
+            assert!(!rings(4, "p").is_met(true, &wrong), "{wrong}");
+        }
+        let two = printed("0x0000000100000000", 1024, "connected").replace("\"4\"", "\"2\"");
+        assert!(rings(2, "p").is_met(true, &two), "one queue needs no MQ");
+    }
 
     #[test]
     fn an_answer_is_compared_without_blanks_and_quotes() {

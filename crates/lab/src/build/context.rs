@@ -35,6 +35,11 @@ impl Context<'_> {
         format!("{}/{name}", self.dir)
     }
 
+    /// The NIC of the device under test at the other end of a tester's cable; `None` where the lab makes that port.
+    pub(super) fn nic(&self, tester: &End) -> Option<&str> {
+        self.options.phy.get(tester.port as usize).filter(|_| tester.is_tester()).map(String::as_str)
+    }
+
     /// The vhost-user socket of a port that is joined to a switch: it belongs to the other end of the cable.
     pub(super) fn socket(&self, end: &End) -> String {
         self.file(&format!("{}.sock", port_name(end)))

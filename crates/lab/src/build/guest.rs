@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::context::{await_file, Context, Part};
+use super::{
+    context::{await_file, Context, Part},
+    ovs,
+};
 use crate::{
     counters::{Place, Source},
     line::CommandLine,
@@ -55,7 +58,8 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
 fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
     let options = context.options;
     let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
-    let mut line = CommandLine::words("stdbuf -oL dpdk-testpmd --no-pci --no-telemetry --lcores").with([
+    let nics = if at_tester(context, guest) { ovs::pci(options) } else { "--no-pci".to_owned() };
+    let mut line = CommandLine::words(&format!("stdbuf -oL dpdk-testpmd {nics} --no-telemetry --lcores")).with([
         // Both lcores on one CPU: the main one only waits for commands.
         format!("0@{cpu},1@{cpu}"),
         format!("--file-prefix={}", guest.name),
@@ -68,6 +72,8 @@ fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
                 format!("net_virtio_user{port},path={socket},server=1,queues={queues},queue_size={ring},mrg_rxbuf=0")
             }
             Joined::Tester(socket) => format!("eth_vhost{port},iface={socket},client=1,queues={queues}"),
+            // Allowed above: the order of the bus is that of its ports.
+            Joined::Nic(_) => continue,
         };
         line = line.with(["--vdev".to_owned(), device]);
     }
@@ -118,6 +124,7 @@ fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
         let port = match joined(context, guest, port) {
             Joined::Switch(socket) => format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring),
             Joined::Tester(socket) => format!("vhost:{socket},client=1{queues}"),
+            Joined::Nic(nic) => nic,
         };
         line = line.with(["--port".to_owned(), port]);
     }
@@ -145,12 +152,22 @@ enum Joined {
     Switch(String),
     /// The tester, which serves the socket and is at the guest's end: the process is at the switch's.
     Tester(String),
+    /// The tester's own port, by a cable: the NIC at this end of it.
+    Nic(String),
+}
+
+/// Whether a guest is joined to the tester itself.
+fn at_tester(context: &Context<'_>, guest: &Guest) -> bool {
+    (0..2).any(|port| !matches!(joined(context, guest, port), Joined::Switch(_)))
 }
 
 fn joined(context: &Context<'_>, guest: &Guest, port: u32) -> Joined {
     let end = End::new(&guest.name, port);
     match context.topology.peer(&end).filter(|peer| peer.is_tester()) {
-        Some(tester) => Joined::Tester(context.socket(tester)),
+        Some(tester) => match context.nic(tester) {
+            Some(nic) => Joined::Nic(nic.to_owned()),
+            None => Joined::Tester(context.socket(tester)),
+        },
         None => Joined::Switch(context.socket(&end)),
     }
 }

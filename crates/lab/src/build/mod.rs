@@ -82,6 +82,7 @@ impl Build {
         options.check()?;
         let topology = options.applied_to(topology);
         check_links(&topology)?;
+        check_nics(&topology, &options)?;
         let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
         let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
         check_guests(&topology, &options)?;
@@ -133,6 +134,17 @@ fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure
     }
 }
 
+/// NICs stand for the tester's cables to switches and processes.
+fn check_nics(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    match topology.kernel.first().filter(|_| !options.phy.is_empty()) {
+        None => Ok(()),
+        Some(node) => Err(Failure::usage(format!(
+            "--phy: {} is a kernel, whose ports are veth pairs of the lab: NICs go to switches and to guests",
+            node.name
+        ))),
+    }
+}
+
 /// Which kinds of nodes a cable can join: all but guests and the kernel go through a switch or to the tester.
 fn check_links(topology: &Topology) -> Result<(), Failure> {
     let is_switch = |end: &End| topology.switch_named(&end.node).is_some();
@@ -160,7 +172,10 @@ fn tester(context: &Context<'_>) -> TesterSide {
         let end = End::new(TESTER, port);
         let Some(peer) = topology.peer(&end) else { continue };
         let is_kernel = topology.kernel.iter().any(|kernel| kernel.name == peer.node);
-        if !is_kernel {
+        if let Some(own) = options.tester_ports.get(port as usize) {
+            side.ports.push(own.clone());
+            side.dst_mac.extend(tunnel::next_mac(topology, peer));
+        } else if !is_kernel {
             let socket = context.socket(&end);
             let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
             side.ports.push(format!("virtio:{socket},server=1,queue_size={}{queues}", options.ring));

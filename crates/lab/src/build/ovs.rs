@@ -9,6 +9,7 @@ use super::{
 use crate::{
     counters::{Counted, Place, Source},
     line::CommandLine,
+    options::LabOptions,
     step::{Program, Question, Step, Want},
     topology::{End, Spread, Switch},
 };
@@ -51,7 +52,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         format!("other_config:pmd-cpu-mask={mask:#x}"),
         format!("other_config:max-idle={MAX_IDLE_MS}"),
         // OVS adds --in-memory itself. It is one value with blanks in it.
-        format!("other_config:dpdk-extra=\"--no-pci --no-telemetry --file-prefix=lab-{}\"", topology.name),
+        format!("other_config:dpdk-extra=\"{} --no-telemetry --file-prefix=lab-{}\"", pci(options), topology.name),
     ];
     if !options.emc {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
@@ -87,6 +88,14 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         Step::Await(dpdk_is_up(context)),
     ];
     Part { steps, ..Part::default() }
+}
+
+/// Which NICs a program of DPDK may look at.
+pub(super) fn pci(options: &LabOptions) -> String {
+    match options.phy.as_slice() {
+        [] => "--no-pci".to_owned(),
+        nics => nics.iter().map(|nic| format!("-a {nic}")).collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// The switch's DPDK is up.
@@ -125,7 +134,7 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
         match switch.tunnel_at(end.port) {
             Some(tunnel) => tunnels.push((tunnel, *end, *peer)),
             None => {
-                add = vhost_port(context, add, bridge, end.port, peer);
+                add = add_port(context, add, bridge, end.port, peer);
                 own.push((*end, *peer));
             }
         }
@@ -146,17 +155,18 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
     part.steps.extend(flows(context, switch));
 }
 
-/// Adds a vhost-user port to the command that makes a bridge.
-pub(super) fn vhost_port(
-    context: &Context<'_>,
-    add: CommandLine,
-    bridge: &str,
-    number: u32,
-    peer: &End,
-) -> CommandLine {
+/// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
+pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {
     let name = port_name(peer);
-    add.with(format!("-- add-port {bridge} {name} -- set Interface {name} type=dpdkvhostuserclient").split(' ')).with([
-        format!("options:vhost-server-path={}", context.socket(peer)),
+    let (kind, own) = match context.nic(peer) {
+        Some(nic) => {
+            let queues = format!("options:n_rxq={}", context.options.queues);
+            ("dpdk", vec![format!("options:dpdk-devargs={nic}"), queues])
+        }
+        None => ("dpdkvhostuserclient", vec![format!("options:vhost-server-path={}", context.socket(peer))]),
+    };
+    let add = add.with(format!("-- add-port {bridge} {name} -- set Interface {name} type={kind}").split(' ')).with(own);
+    add.with([
         format!("ofport_request={number}"),
         format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
     ])
@@ -240,7 +250,8 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
     for switch in &context.topology.switch {
         let ends = ends_of(context, &switch.name);
         let of = |tester: bool| -> Vec<String> {
-            ends.iter().filter(|(_, peer)| peer.is_tester() == tester).map(|(_, peer)| port_name(peer)).collect()
+            let of = |(_, peer): &&(&End, &End)| peer.is_tester() == tester && context.nic(peer).is_none();
+            ends.iter().filter(of).map(|(_, peer)| port_name(peer)).collect()
         };
         let (guests, phys) = (of(false), of(true));
         if !guests.is_empty() {
@@ -288,11 +299,11 @@ fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
     let line = vsctl(context, "--columns=name,status list Interface").with(names.iter().cloned());
     let listed = names.join(", ");
     Question {
-        what: format!("{bridge}: {listed} connected, {rings} rings each"),
+        what: format!("{bridge}: {listed} connected, {rings} rings of {} each, virtio 1", context.options.ring),
         line,
-        want: Want::Times(names.len(), format!("num_of_vrings={rings},")),
+        want: Want::Rings { ports: names.to_vec(), rings, size: context.options.ring },
         within: if context.options.guests.accelerator().is_some() { DRIVER } else { PORTS },
-        remedy: format!("see the logs in {}: the other side did not connect with these queues", context.dir),
+        remedy: format!("see the logs in {}: the other side did not connect with these rings", context.dir),
         only_while_measured: false,
     }
 }
@@ -342,7 +353,8 @@ pub(super) fn appctl(context: &Context<'_>, command: &str) -> CommandLine {
 
 fn ofctl(context: &Context<'_>, bridge: &str, command: &str) -> CommandLine {
     let to = format!("unix:{}", context.file(&format!("{bridge}.mgmt")));
-    CommandLine::words("ovs-ofctl --timeout=10 -O OpenFlow14").with([command.to_owned(), to])
+    // A thousand flows, beside a dozen programs that poll on the switch's CPU.
+    CommandLine::words("ovs-ofctl --timeout=60 -O OpenFlow14").with([command.to_owned(), to])
 }
 
 fn log_of(context: &Context<'_>, program: &str) -> String {

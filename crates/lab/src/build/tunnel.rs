@@ -8,7 +8,7 @@
 use super::{
     context::{run, Context},
     kernel::tester_mac,
-    ovs::{appctl, vhost_port, vsctl},
+    ovs::{add_port, appctl, vsctl},
 };
 use crate::{
     step::{Question, Step, Want},
@@ -40,7 +40,7 @@ pub(super) fn add(context: &Context<'_>, switch: &Switch, tunnel: &Tunnel, peer:
         context,
         &format!("add-br {under} -- set Bridge {under} datapath_type=netdev other_config:hwaddr=\"{}\"", mac(tunnel)),
     );
-    let line = vhost_port(context, line, &under, *port, peer).with(
+    let line = add_port(context, line, &under, *port, peer).with(
         format!(
             "-- add-port {bridge} vxlan{port} -- set Interface vxlan{port} type=vxlan options:key={vni} \
              options:local_ip={local} options:remote_ip={remote} ofport_request={port}"

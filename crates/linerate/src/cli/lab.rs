@@ -163,6 +163,13 @@ pub struct TopologyArgs {
     /// Descriptors of each virtio ring, a power of two from 64 to 1024.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1024")]
     pub ring: u32,
+    /// NICs of the device under test behind the tester's two ports: PCI addresses or interfaces. They are bound to a driver for
+    /// user space while the lab is up.
+    #[arg(long, value_name = "NIC,NIC", value_delimiter = ',', requires = "tester_ports")]
+    pub phy: Vec<String>,
+    /// The tester's own two ports, cabled to these NICs, as --port takes them; its NICs are bound as well.
+    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', requires = "phy")]
+    pub tester_ports: Vec<String>,
     /// Guests take ordinary memory. Open vSwitch always takes hugepages.
     #[arg(long)]
     pub no_huge: bool,
@@ -193,6 +200,8 @@ impl TopologyArgs {
             guests: GuestKind::Process,
             kernels: GuestKind::Process,
             guest_mib: self.guest_memory,
+            phy: self.phy.clone(),
+            tester_ports: self.tester_ports.clone(),
         };
         options.check()?;
         Ok(options)

@@ -5,6 +5,7 @@ use host::{
     pci::{self, is_bifurcated, BindError, PciDevice, PciInterface, USER_SPACE},
     Roots,
 };
+use lab::nics::told;
 use serde::Serialize;
 
 use crate::{cli::ports::PortsArgs, out};
@@ -41,7 +42,7 @@ pub fn run(args: &PortsArgs) -> Result<Exit, Failure> {
 }
 
 /// The address of a NIC that was named by its address or its interface.
-fn address(all: &[PciDevice], nic: &str) -> Result<String, Failure> {
+pub(super) fn address(all: &[PciDevice], nic: &str) -> Result<String, Failure> {
     let full = if nic.matches(':').count() == 1 { format!("0000:{nic}") } else { nic.to_owned() };
     let found = all.iter().find(|device| device.address == full || device.interfaces.iter().any(|i| i.name == nic));
     found.map(|device| device.address.clone()).ok_or_else(|| {
@@ -49,35 +50,6 @@ fn address(all: &[PciDevice], nic: &str) -> Result<String, Failure> {
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
         Failure::usage(format!("{nic:?}: no such NIC on the PCI bus: those of this machine are {known}"))
     })
-}
-
-/// What went wrong, in one line, and what mends it.
-fn told(error: &BindError, nic: &str, driver: &str) -> Failure {
-    match error {
-        BindError::NoDevice => Failure::usage(format!("{nic}: is gone: list them with linerate ports")),
-        BindError::InUse(interface) => Failure::usage(format!(
-            "{nic}: its interface {interface} is up: if nobody needs it, ip link set {interface} down, or add --force"
-        )),
-        BindError::NoDriver if USER_SPACE.contains(&driver) => {
-            Failure::machine(format!("{nic}: the kernel has no driver {driver} loaded: modprobe {driver}"))
-        }
-        BindError::NoDriver => Failure::usage(format!(
-            "{nic}: the kernel has no driver {driver} for PCI: drivers for user space are {}",
-            USER_SPACE.join(", ")
-        )),
-        BindError::Refused(has) => {
-            let has = has.as_deref().unwrap_or("no driver");
-            let remedy = match driver {
-                "vfio-pci" => "it needs an IOMMU (intel_iommu=on or amd_iommu=on in the boot line); without one: --bind uio_pci_generic",
-                _ => "it does not know such a device, or the device has no interrupt line",
-            };
-            Failure::machine(format!("{nic}: {driver} does not take it, {has} has it: {remedy}"))
-        }
-        BindError::Io(path, kind) if *kind == std::io::ErrorKind::PermissionDenied => {
-            Failure::machine(format!("{path}: {kind}: run it as root (sudo linerate ports ...)"))
-        }
-        BindError::Io(path, kind) => Failure::machine(format!("{nic}: {path}: {kind}")),
-    }
 }
 
 /// How a NIC is used as a port.

@@ -18,7 +18,7 @@ use crate::support::{
     wait_until, Needs,
 };
 
-const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(320), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
+const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
 
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
 /// a lab's directory. Other tests run beside: their namespaces begin with `lr`.
@@ -61,13 +61,17 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
     let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
-    let topologies: [(&str, &[&str], usize); 8] = [
+    let topologies: [(&str, &[&str], usize); 12] = [
         ("phy-phy", &[], 4),
         ("phy-ovs-phy", &[], 4),
         ("phy-vm-phy", &[], 8),
         ("phy-vm-phy", &["--application", "l2-macswap"], 8),
         ("phy-vm-vm-phy", &["--application", "testpmd-io"], 12),
         ("phy-vm-vm-phy", &["--application", "l3"], 12),
+        ("vxlan-forward", &[], 12),
+        ("onp-40g-scenario-1", &["--application", "l2"], 8),
+        ("onp-40g-scenario-2", &["--no-huge"], 12),
+        ("onp-40g-scenario-3", &[], 12),
         ("kernel-bridge", &[], 4),
         ("kernel-router", &[], 4),
     ];
@@ -78,7 +82,9 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
         let again = linerate(&["lab", "up", topology, "--name", &name]);
         assert_eq!(again.code, 2, "{}", again.stderr);
         let load = if passages > 8 { "5kpps" } else { "20kpps" };
-        let trial = linerate(&["trial", "--lab", &name, "--load", load, "--duration", "300ms", "--json", "-", "-q"]);
+        // As many flows as the switch spreads over ways, so that each has some.
+        let trial = ["trial", "--lab", &name, "--load", load, "--duration", "300ms", "--flows", "12", "--json", "-", "-q"];
+        let trial = linerate(&trial);
         // Shared CPUs lose frames; the hops have to say where.
         assert!(matches!(trial.code, 0 | 3), "{topology}: {}{}", trial.stdout, trial.stderr);
         let result = trial.json();

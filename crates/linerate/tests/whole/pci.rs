@@ -28,22 +28,27 @@ const LEARNING_FRAMES: u64 = 8;
 const BOOT: Duration = Duration::from_secs(120);
 const COMMAND: Duration = Duration::from_secs(60);
 
-/// A guest with two NICs of one kind on a hub.
+/// A guest with NICs of one kind on hubs.
 struct Guest {
     qemu: Process,
     dir: tempfile::TempDir,
 }
 
 impl Guest {
+    /// Two NICs on one hub.
     fn boot(nic: &str) -> Self {
+        Self::with(nic, &[0, 0], &["cat", "ip"], 200, 1100)
+    }
+
+    /// A NIC on each of these hubs, at slots from 3 on; these programs, hugepages of 2 MiB, and MiB of memory.
+    fn with(nic: &str, hubs: &[u32], programs: &[&str], hugepages: u32, mib: u32) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
-        let programs = ["cat", "ip"].map(str::to_owned);
         let spec = GuestSpec {
             name: "nic".into(),
             modules: modules.into(),
-            programs: programs.into(),
+            programs: programs.iter().map(|program| (*program).to_owned()).collect(),
             ..GuestSpec::default()
         };
         fs::write(file("spec"), serde_json::to_string(&spec).unwrap()).unwrap();
@@ -59,30 +64,26 @@ impl Guest {
             &file("kernel"),
         ]);
         assert_eq!(made.code, 0, "{}", made.stderr);
-        let append = "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages=200";
+        let append =
+            format!("console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={hugepages}");
         let mut argv: Vec<String> = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio -machine \
-                                     q35,accel=tcg -cpu max -smp 2 -m 1100M -device virtio-serial-pci,addr=2,disable-legacy=on -device \
+                                     q35,accel=tcg -cpu max -smp 2 -device virtio-serial-pci,addr=2,disable-legacy=on -device \
                                      virtserialport,chardev=ctl,name=linerate"
             .split_whitespace()
             .map(str::to_owned)
             .collect();
+        argv.extend(["-m".into(), format!("{mib}M")]);
         argv.extend(["-chardev".into(), format!("socket,id=ctl,path={},server=on,wait=off", file("ctl"))]);
         argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);
-        for (port, slot) in [(0, 3), (1, 4)] {
-            argv.extend(["-netdev".into(), format!("hubport,id=n{port},hubid=0")]);
+        for (port, hub) in hubs.iter().enumerate() {
+            let slot = 3 + port;
+            argv.extend(["-netdev".into(), format!("hubport,id=n{port},hubid={hub}")]);
             argv.extend([
                 "-device".into(),
                 format!("{nic},id=port{port},netdev=n{port},addr={slot},mac=02:4c:52:00:00:0{port},romfile="),
             ]);
         }
-        argv.extend([
-            "-kernel".into(),
-            file("kernel"),
-            "-initrd".into(),
-            file("initrd"),
-            "-append".into(),
-            append.into(),
-        ]);
+        argv.extend(["-kernel".into(), file("kernel"), "-initrd".into(), file("initrd"), "-append".into(), append]);
         let qemu = Process::spawn(&argv, None, &[], &dir.path().join("console"));
         let mut guest = Self { qemu, dir };
         let until = Instant::now() + BOOT;
@@ -158,4 +159,52 @@ fn every_nic_of_qemu_carries_frames_and_counts_them() {
             "{nic}: {back}"
         );
     }
+}
+
+/// The driver of each NIC of the guest, in the order of the bus.
+fn drivers(guest: &Guest) -> Vec<String> {
+    let listed: Value = serde_json::from_str(&guest.does(&format!("{INIT} ports --json"))).unwrap();
+    listed.as_array().unwrap().iter().map(|nic| nic["driver"].as_str().unwrap_or("none").to_owned()).collect()
+}
+
+#[test]
+fn a_lab_takes_nics_and_they_come_back_also_after_a_crash() {
+    require(&[Needs::Machines]);
+    // The tester's two NICs, each on a hub with one of the device's.
+    let programs = ["cat", "sh", "ip", "setpriv", "setsid", "unshare", "nsenter", "kill"];
+    let guest = Guest::with("virtio-net-pci,disable-legacy=on,vectors=0", &[0, 1, 0, 1], &programs, 300, 1400);
+    let of_kernel = vec!["virtio-pci".to_owned(); 4];
+    let of_lab = vec!["uio_pci_generic".to_owned(); 4];
+    assert_eq!(drivers(&guest), of_kernel);
+    let nics = "--phy 0000:00:05.0,0000:00:06.0 --tester-ports 0000:00:03.0,0000:00:04.0";
+    let up = format!("{INIT} lab up phy-phy --application l2 {nics} --name nics");
+    guest.does(&up);
+    assert_eq!(drivers(&guest), of_lab);
+    let trial = "trial --lab nics --load 500pps --frame-size 128 --duration 1s --memory-mib 128 --json /result -q";
+    let (_, said) = guest.run(&format!("{INIT} {trial}"));
+    let result = guest.does("cat /result");
+    let result: Value = serde_json::from_str(&result).unwrap_or_else(|e| panic!("{e}: {said}{result}"));
+    let hops = result["trials"][0]["directions"][0]["hops"].as_array().unwrap();
+    let at: Vec<&str> = hops.iter().map(|hop| hop["at"].as_str().unwrap()).collect();
+    assert_eq!(at, ["tester:0", "fwd:0", "fwd:1", "tester:1"]);
+    assert!(hops.iter().all(|hop| hop["frames"].as_u64() > Some(0)), "{hops:?}");
+    let down = guest.does(&format!("{INIT} lab down nics"));
+    assert_eq!(down.matches("given back").count(), 4, "{down}");
+    assert_eq!(drivers(&guest), of_kernel);
+    // Its holder is killed: nobody is left to give anything back, and the next lab says so.
+    guest.does(&up);
+    let status: Value = serde_json::from_str(&guest.does(&format!("{INIT} lab status --json"))).unwrap();
+    guest.does(&format!("kill -9 {}", status[0]["holder"]));
+    assert_eq!(drivers(&guest), of_lab);
+    let (again, said) = guest.run(&up);
+    assert!(!again && said.contains("lab down --all"), "{said}");
+    let mended = guest.does(&format!("{INIT} lab down --all"));
+    assert_eq!(mended.matches("given back").count(), 4, "{mended}");
+    assert_eq!(drivers(&guest), of_kernel);
+    guest.does(&format!("{INIT} lab down --all"));
+    // One that does not come up gives back what it took: somebody uses the last of its NICs.
+    guest.does("ip link set eth3 up");
+    let (up, said) = guest.run(&up);
+    assert!(!up && said.contains("eth3"), "{said}");
+    assert_eq!(drivers(&guest), of_kernel);
 }

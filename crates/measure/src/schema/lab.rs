@@ -16,6 +16,21 @@ pub struct LabRecord {
     pub accelerator: Option<String>,
     /// Receive queues of each port.
     pub queues: u32,
+    /// Descriptors of each virtio ring, as asked for.
+    #[serde(default)]
+    pub ring: u32,
+    /// Whether the switch has its exact-match cache, and its signature-match cache.
+    #[serde(default)]
+    pub emc: bool,
+    /// See `emc`.
+    #[serde(default)]
+    pub smc: bool,
+    /// What each guest runs.
+    #[serde(default)]
+    pub guests: Vec<LabGuest>,
+    /// What was agreed on at each vhost-user port of the switch.
+    #[serde(default)]
+    pub virtio: Vec<LabVirtio>,
     /// CPUs of the switch's poll-mode threads.
     pub pmd_cpus: Vec<u32>,
     /// CPUs that more than one polling thread has.
@@ -28,6 +43,26 @@ pub struct LabRecord {
     pub commands: Vec<String>,
     /// What was checked with the tester's ports up, and what the commands printed.
     pub checks: Vec<LabCheck>,
+}
+
+/// A guest of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabGuest {
+    /// Its name.
+    pub name: String,
+    /// What it runs: `testpmd-mac`.
+    pub application: String,
+}
+
+/// A vhost-user port of the switch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabVirtio {
+    /// Its name.
+    pub port: String,
+    /// The features that both ends have: `VERSION_1` (virtio 1.2, 5.1.3 and 6).
+    pub features: Vec<String>,
+    /// Descriptors of each ring, receive and transmit of the first queue first.
+    pub rings: Vec<u32>,
 }
 
 /// A program of a lab.

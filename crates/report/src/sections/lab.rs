@@ -5,6 +5,7 @@ use measure::{
     schema::lab::{losses, sum, sum_threads, HopLoss, HopWay, LabRecord, SwitchThread},
 };
 
+use super::chain;
 use crate::{
     document::{Audience, Block, Fact, Note, Section, Topic},
     num,
@@ -74,7 +75,10 @@ fn threads_table(threads: &[SwitchThread]) -> Table {
 pub(crate) fn facts_section(result: &RunResult) -> Section {
     let Some(lab) = &result.lab else { return Section::new(Topic::Lab, "") };
     let section = Section::new(Topic::Lab, format!("Lab {}", text::clean(&lab.topology)));
-    let section = section.with(Audience::DETAILS, Block::Picture(lab.diagram.clone()));
+    let chains: Vec<String> = by_direction(result).iter().map(|hops| chain::draw(hops)).collect();
+    let section = section
+        .with(Audience::DETAILS, Block::Picture(lab.diagram.clone()))
+        .with(Audience::DETAILS, Block::Picture(chains.join("\n")));
     section
         .with(Audience::DETAILS, Block::Facts(facts(lab, false)))
         .with(Audience::FILE, Block::Facts(facts(lab, true)))

@@ -1,6 +1,7 @@
 //! The sections of a document, each built from a result. [`crate::run`] puts them in order.
 
 pub(crate) mod appendix;
+mod chain;
 pub(crate) mod delay;
 pub(crate) mod lab;
 pub(crate) mod runtime;

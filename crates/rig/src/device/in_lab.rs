@@ -6,11 +6,13 @@ use lab::{
     counters::{Counts, PortCounts, ThreadCounts, Threads},
     diagram,
     protocol::{Answer, Ask, Checked, Status},
+    step::Want,
     topology::{self, Passage, Passed, Way},
+    virtio,
 };
 use measure::{
     result::{Warning, WarningKind},
-    schema::lab::{Hop, HopWay, LabCheck, LabProgram, LabRecord, SwitchThread},
+    schema::lab::{Hop, HopWay, LabCheck, LabGuest, LabProgram, LabRecord, LabVirtio, SwitchThread},
     trial::DirectionCounts,
 };
 
@@ -138,6 +140,18 @@ fn hops(path: &[Passage], before: &Counts, now: &Counts, (sent, received): (u64,
 }
 
 fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
+    // Each port is in the answers once for the guests, once for the tester.
+    let mut virtio: Vec<LabVirtio> = Vec::new();
+    for port in checks.iter().filter(|c| matches!(c.want, Want::Rings { .. })).flat_map(|c| virtio::parse(&c.printed)) {
+        if virtio.iter().all(|known| known.port != port.name) {
+            virtio.push(LabVirtio { features: port.feature_names(), port: port.name, rings: port.rings });
+        }
+    }
+    let guest = |guest: &topology::Guest| LabGuest {
+        name: guest.name.clone(),
+        application: guest.application.name().to_owned(),
+    };
+    let guests = status.topology.guest.iter().map(guest).collect();
     let check = |c: Checked| LabCheck { what: c.what, command: c.command, printed: c.printed };
     LabRecord {
         diagram: diagram::render(&status.topology),
@@ -145,6 +159,11 @@ fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
         description: status.topology.description,
         accelerator: status.accelerator,
         queues: status.options.queues,
+        ring: status.options.ring,
+        emc: status.options.emc,
+        smc: status.options.smc,
+        guests,
+        virtio,
         pmd_cpus: status.cpus.pmds,
         shared_cpus: status.cpus.shared,
         versions: status.versions,

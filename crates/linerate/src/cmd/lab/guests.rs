@@ -4,6 +4,7 @@ use std::{path::Path, process::Command};
 
 use failure::Failure;
 use guest::probe::{kvm, Kvm};
+use host::{PciDevice, Roots};
 use lab::{
     options::GuestKind,
     topology::{End, KernelRole, Topology},
@@ -12,6 +13,7 @@ use lab::{
 
 use crate::{
     cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
+    cmd::ports,
     out,
 };
 
@@ -21,7 +23,7 @@ use crate::{
 ///
 /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
 pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, Failure> {
-    let options = args.options()?;
+    let options = with_nics(args.options()?)?;
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
 }
@@ -34,6 +36,20 @@ pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, F
 pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
     let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(KernelInArg::Auto, topology)?, ..options })
+}
+
+/// The NICs by their addresses, also where an interface was named.
+fn with_nics(options: LabOptions) -> Result<LabOptions, Failure> {
+    if options.phy.is_empty() {
+        return Ok(options);
+    }
+    let all = PciDevice::all(&Roots::default());
+    let phy = options.phy.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
+    // A tester's port that is not on the bus is of another kind.
+    let tester = options.tester_ports.iter().map(|port| ports::address(&all, port).unwrap_or_else(|_| port.clone()));
+    let options = LabOptions { phy, tester_ports: tester.collect(), ..options };
+    options.check()?;
+    Ok(options)
 }
 
 /// What the guests of a topology are.

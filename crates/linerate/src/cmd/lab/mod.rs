@@ -198,6 +198,11 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
     for name in names {
         client::down(&name)?;
         out::print(&format!("lab {name} is gone"));
+        start::give_nics_back(&name)?;
+    }
+    // What labs took that were killed.
+    if args.all {
+        start::mend()?;
     }
     Ok(())
 }
@@ -214,5 +219,6 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut up = bring_up(&spec, true, &stop)?;
     let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
+    start::give_nics_back(&spec.name)?;
     exit
 }

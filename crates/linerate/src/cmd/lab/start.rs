@@ -1,15 +1,20 @@
 //! Starting a lab.
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+};
 
 use failure::{Failure, Stop};
+use host::{journal, PciDevice, Roots};
 use lab::{
     client::{self, Up},
     cpus::allowed_cpus,
     hold,
     needs::Machine,
+    nics,
     protocol::Spec,
-    topology, Build,
+    topology, Build, LabOptions,
 };
 
 use crate::out;
@@ -42,9 +47,47 @@ pub fn spec_of(name: String, topology: topology::Topology, options: lab::LabOpti
 /// What did not come up.
 pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
     let watched = io::stderr().is_terminal();
-    client::start(spec, bound)?.wait(stop, &mut |what, at_ms| {
-        if watched {
-            out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
-        }
-    })
+    take_nics(spec)?;
+    let up = client::start(spec, bound).and_then(|starting| {
+        starting.wait(stop, &mut |what, at_ms| {
+            if watched {
+                out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
+            }
+        })
+    });
+    if up.is_err() {
+        give_nics_back(&spec.name)?;
+    }
+    up
+}
+
+/// Takes the NICs of a lab from the kernel.
+fn take_nics(spec: &Spec) -> Result<(), Failure> {
+    let LabOptions { phy, tester_ports, .. } = &spec.options;
+    let roots = Roots::default();
+    let on_bus = |port: &&String| PciDevice::read(&roots, port).is_some();
+    let all: Vec<String> = phy.iter().chain(tester_ports.iter().filter(on_bus)).cloned().collect();
+    nics::take(&roots, Path::new(journal::DIR), &spec.name, &all)
+}
+
+/// Gives the NICs of a lab back that has ended, and says so.
+///
+/// # Errors
+///
+/// A NIC that could not be given back.
+pub fn give_nics_back(lab: &str) -> Result<(), Failure> {
+    let lines = nics::give_back(&Roots::default(), Path::new(journal::DIR), lab)?;
+    lines.iter().for_each(|line| out::note(line));
+    Ok(())
+}
+
+/// The same for all labs that ended without it.
+///
+/// # Errors
+///
+/// The first NIC that could not be given back.
+pub fn mend() -> Result<(), Failure> {
+    let running = client::running();
+    let dead = nics::owners(Path::new(journal::DIR)).into_iter().filter(|lab| !running.contains(lab));
+    dead.map(|lab| give_nics_back(&lab)).fold(Ok(()), Result::and)
 }

@@ -1,0 +1,362 @@
+//! What was changed on this machine and how it was before, so that it can be changed back: by who changed it, by somebody else
+//! after a crash, twice, and in the middle.
+//!
+//! A journal is a file of JSON lines: a head, then one [`Change`] a line, written and synced *before* the change is made. So a
+//! line may stand for a change that was never made, and the last line may be cut off; [`undo`] looks at what is there now.
+//! What no longer is what the change made it belongs to somebody else and is left alone.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Component, Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    pci::{self, PciDevice},
+    Roots,
+};
+
+/// Where the journals of root's changes are.
+pub const DIR: &str = "/var/lib/linerate/journal";
+
+/// Largest journal read.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// One thing that is about to be changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A file of the kernel gets other contents.
+    File {
+        /// Its path: below `/sys` or `/proc`.
+        path: PathBuf,
+        /// What is in it, without the end of the line.
+        old: String,
+        /// What will be in it.
+        new: String,
+    },
+    /// A network device on the PCI bus gets another driver.
+    Driver {
+        /// Its address.
+        address: String,
+        /// The driver that has it; `None` if none has.
+        old: Option<String>,
+        /// The driver that it gets.
+        new: String,
+    },
+}
+
+/// The first line.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    /// The boot of the machine: another one has undone everything.
+    boot: String,
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub struct Journal {
+    file: fs::File,
+    path: PathBuf,
+}
+
+/// What became of the changes of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Undone {
+    /// Changed back, in this order.
+    pub back: Vec<Change>,
+    /// Left alone: what is there now is not what the change made it.
+    pub left: Vec<(Change, String)>,
+    /// Could not be changed back, and why. The journal stays.
+    pub failed: Vec<(Change, String)>,
+    /// The machine was booted since: there was nothing to change back.
+    pub rebooted: bool,
+}
+
+impl Journal {
+    /// Begins a journal, `DIR/NAME.journal`.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if there is one of this name: it has to be undone first. Or the file cannot be written.
+    pub fn begin(roots: &Roots, dir: &Path, name: &str) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let path = path_of(dir, name);
+        let file = fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+        let mut journal = Self { file, path };
+        journal.line(&Head { boot: boot(roots) })?;
+        // The name of the file has to survive a crash as well.
+        fs::File::open(dir)?.sync_all()?;
+        Ok(journal)
+    }
+
+    /// Writes down a change that is about to be made. It is on the disk when this returns.
+    ///
+    /// # Errors
+    ///
+    /// It could not be written: the change must not be made.
+    pub fn note(&mut self, change: &Change) -> io::Result<()> {
+        self.line(change)
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn line(&mut self, what: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string(what)?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_data()
+    }
+}
+
+/// The file of the journal of this name.
+pub fn path_of(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!("{name}.journal"))
+}
+
+/// The names of all journals in a directory, in order; none if there is no such directory.
+pub fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let name = |entry: fs::DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".journal")?.to_owned());
+    let mut names: Vec<String> = entries.filter_map(name).collect();
+    names.sort();
+    names
+}
+
+/// Changes everything in a journal back, the last change first, and removes the journal if nothing failed. A journal that is
+/// not there has nothing to undo.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not a journal: nothing was changed.
+pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
+    let text = match read(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
+        other => other?,
+    };
+    let (head, changes) = parse(&text)?;
+    let mut undone = Undone::default();
+    if head.is_some_and(|head| head.boot != boot(roots)) {
+        undone.rebooted = true;
+    } else {
+        for change in changes.into_iter().rev() {
+            one(roots, change, &mut undone);
+        }
+    }
+    if undone.failed.is_empty() {
+        fs::remove_file(path)?;
+    }
+    Ok(undone)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The head and the changes. A last line that was cut off was never acted on.
+fn parse(text: &str) -> io::Result<(Option<Head>, Vec<Change>)> {
+    let wrong = |n: usize| io::Error::new(io::ErrorKind::InvalidData, format!("line {}: not one of a journal", n + 1));
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let mut lines = whole.lines().enumerate();
+    let Some((_, first)) = lines.next() else { return Ok((None, Vec::new())) };
+    let head = serde_json::from_str(first).map_err(|_| wrong(0))?;
+    let change = |(n, line): (usize, &str)| match serde_json::from_str::<Change>(line) {
+        Ok(change) if is_sound(&change) => Ok(change),
+        _ => Err(wrong(n)),
+    };
+    Ok((Some(head), lines.map(change).collect::<io::Result<_>>()?))
+}
+
+/// Whether a change is of what journals are for: no other file is ever written.
+fn is_sound(change: &Change) -> bool {
+    let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ":._-".contains(c));
+    match change {
+        Change::Driver { address, new, .. } => plain(address) && plain(new) && !address.starts_with('.'),
+        Change::File { path, .. } => {
+            let mut parts = path.components();
+            parts.next() == Some(Component::RootDir)
+                && matches!(parts.next(), Some(Component::Normal(top)) if top == "sys" || top == "proc")
+                && parts.all(|part| matches!(part, Component::Normal(_)))
+        }
+    }
+}
+
+fn one(roots: &Roots, change: Change, undone: &mut Undone) {
+    match now(roots, &change) {
+        Err(why) => undone.failed.push((change, why)),
+        Ok(Now::Old) => {}
+        Ok(Now::Other(other)) => undone.left.push((change, other)),
+        Ok(Now::New) => match change_back(roots, &change) {
+            Ok(()) => undone.back.push(change),
+            Err(why) => undone.failed.push((change, why)),
+        },
+    }
+}
+
+/// What is there now.
+enum Now {
+    /// What was there before: the change was never made, or is undone already.
+    Old,
+    /// What the change made it.
+    New,
+    /// Something else.
+    Other(String),
+}
+
+fn now(roots: &Roots, change: &Change) -> Result<Now, String> {
+    match change {
+        Change::File { path, old, new } => {
+            let found = roots.read(path).map_err(|e| e.to_string())?;
+            Ok(match found.trim_end() {
+                found if found == old => Now::Old,
+                found if found == new => Now::New,
+                found => Now::Other(found.to_owned()),
+            })
+        }
+        Change::Driver { address, old, new } => match PciDevice::read(roots, address) {
+            None => Ok(Now::Other("gone".to_owned())),
+            Some(device) if device.driver == *old => Ok(Now::Old),
+            Some(device) if device.driver.as_ref() == Some(new) => Ok(Now::New),
+            // Between two drivers: the change was not finished.
+            Some(PciDevice { driver: None, .. }) => Ok(Now::New),
+            Some(device) => Ok(Now::Other(device.driver.unwrap_or_default())),
+        },
+    }
+}
+
+fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
+    match change {
+        Change::File { path, old, .. } => roots.write(path, old).map_err(|e| e.to_string()),
+        Change::Driver { address, old, .. } => {
+            let has = match old {
+                Some(driver) => pci::return_to(roots, address, driver),
+                None => pci::give_back(roots, address),
+            };
+            match (has, old) {
+                (Err(e), _) => Err(format!("{e:?}")),
+                (Ok(has), Some(old)) if has.as_ref() != Some(old) => {
+                    Err(format!("{old} did not take it: {} has it", has.unwrap_or_else(|| "no driver".to_owned())))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+}
+
+/// The boot of the machine.
+fn boot(roots: &Roots) -> String {
+    roots.proc("sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine with two knobs.
+    fn machine() -> (tempfile::TempDir, Roots) {
+        let root = tempfile::tempdir().unwrap();
+        for (file, text) in [("sys/a", "1\n"), ("sys/b", "2\n"), ("proc/sys/kernel/random/boot_id", "first\n")] {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let roots = Roots::at(root.path());
+        (root, roots)
+    }
+
+    fn file(path: &str, old: &str, new: &str) -> Change {
+        Change::File { path: path.into(), old: old.into(), new: new.into() }
+    }
+
+    #[test]
+    fn changes_are_undone_backwards_and_once() {
+        let (root, roots) = machine();
+        let dir = root.path().join("journals");
+        let mut journal = Journal::begin(&roots, &dir, "x").unwrap();
+        assert_eq!(Journal::begin(&roots, &dir, "x").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        for (path, old, new) in [("/sys/a", "1", "7"), ("/sys/b", "2", "8"), ("/sys/a", "7", "9")] {
+            journal.note(&file(path, old, new)).unwrap();
+            roots.write(Path::new(path), new).unwrap();
+        }
+        assert_eq!((names(&dir), journal.path()), (vec!["x".to_owned()], path_of(&dir, "x").as_path()));
+        let undone = undo(&roots, journal.path()).unwrap();
+        assert_eq!(undone.back.len(), 3);
+        assert_eq!((undone.left.len(), undone.failed.len(), undone.rebooted), (0, 0, false));
+        let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
+        assert_eq!((read("sys/a"), read("sys/b")), ("1".into(), "2".into()));
+        assert_eq!(names(&dir), Vec::<String>::new());
+        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone::default(), "twice is as once");
+    }
+
+    #[test]
+    fn a_crash_before_or_in_the_middle_of_a_change_is_undone() {
+        let (root, roots) = machine();
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        // Written down and never made; and a line that was cut off.
+        journal.note(&file("/sys/a", "1", "7")).unwrap();
+        fs::OpenOptions::new().append(true).open(journal.path()).unwrap().write_all(b"{\"file\":{\"pa").unwrap();
+        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone::default());
+        assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1\n", "not even written again");
+        // Nothing but a head that was cut off.
+        fs::write(path_of(root.path(), "y"), "{\"bo").unwrap();
+        assert_eq!(undo(&roots, &path_of(root.path(), "y")).unwrap(), Undone::default());
+    }
+
+    #[test]
+    fn what_somebody_else_changed_is_left_and_what_fails_keeps_the_journal() {
+        let (root, roots) = machine();
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        for change in [file("/sys/a", "1", "7"), file("/sys/b", "2", "8"), file("/sys/c", "0", "1")] {
+            journal.note(&change).unwrap();
+        }
+        fs::write(root.path().join("sys/a"), "5\n").unwrap();
+        fs::write(root.path().join("sys/b"), "8\n").unwrap();
+        let undone = undo(&roots, journal.path()).unwrap();
+        assert_eq!(undone.left, [(file("/sys/a", "1", "7"), "5".to_owned())]);
+        assert_eq!(undone.back, [file("/sys/b", "2", "8")]);
+        assert_eq!(undone.failed.len(), 1, "there is no such file");
+        assert!(journal.path().exists());
+        fs::write(root.path().join("sys/c"), "1\n").unwrap();
+        assert_eq!(undo(&roots, journal.path()).unwrap().back, [file("/sys/c", "0", "1")]);
+        assert!(!journal.path().exists());
+    }
+
+    #[test]
+    fn another_boot_has_undone_everything() {
+        let (root, roots) = machine();
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        journal.note(&file("/sys/a", "1", "7")).unwrap();
+        fs::write(root.path().join("sys/a"), "7\n").unwrap();
+        fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "second\n").unwrap();
+        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone { rebooted: true, ..Undone::default() });
+        assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "it is of this boot");
+        assert!(!journal.path().exists());
+    }
+
+    #[test]
+    fn a_file_that_is_no_journal_changes_nothing() {
+        let (root, roots) = machine();
+        let path = path_of(root.path(), "x");
+        let head = "{\"boot\":\"first\"}\n";
+        for lines in [
+            "x\n".to_owned(),
+            format!("{head}x\n"),
+            format!("{head}{{\"file\":{{\"path\":\"/etc/passwd\",\"old\":\"x\",\"new\":\"y\"}}}}\n"),
+            format!("{head}{{\"file\":{{\"path\":\"/sys/../etc/passwd\",\"old\":\"x\",\"new\":\"y\"}}}}\n"),
+            format!("{head}{{\"file\":{{\"path\":\"sys/a\",\"old\":\"x\",\"new\":\"1\"}}}}\n"),
+            format!("{head}{{\"driver\":{{\"address\":\"../x\",\"old\":null,\"new\":\"y\"}}}}\n"),
+        ] {
+            fs::write(&path, &lines).unwrap();
+            assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{lines}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), lines, "it is kept");
+        }
+    }
+}
