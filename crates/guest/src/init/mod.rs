@@ -7,6 +7,7 @@ use std::{fs, io::Write};
 
 use failure::{Failure, Stop};
 use lab::{
+    client::HOLD_COMMAND,
     hold::{one_step, Observed, Programs, GUEST_SAYS},
     protocol::{Answer, Ask},
     vm::{Answered, Asked, GuestSpec, GUEST_DIR, INIT},
@@ -21,7 +22,10 @@ const LAST_LINES: usize = 20;
 
 /// Whether this process is the first one of a guest.
 pub fn is_first_process() -> bool {
-    std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == INIT)
+    let mut words = std::env::args_os();
+    let (name, first) = (words.next(), words.next());
+    // A lab in a guest has a first process of its own.
+    std::process::id() == 1 && name.is_some_and(|name| name == INIT) && first.is_none_or(|word| word != HOLD_COMMAND)
 }
 
 /// Runs a guest to its end and switches it off.

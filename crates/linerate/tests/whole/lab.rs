@@ -69,7 +69,7 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
         ("phy-vm-vm-phy", &["--application", "testpmd-io"], 12),
         ("phy-vm-vm-phy", &["--application", "l3"], 12),
         ("vxlan-forward", &[], 12),
-        ("onp-40g-scenario-1", &["--application", "l2"], 8),
+        ("onp-40g-scenario-1", &[], 8),
         ("onp-40g-scenario-2", &["--no-huge"], 12),
         ("onp-40g-scenario-3", &[], 12),
         ("kernel-bridge", &[], 4),
@@ -83,7 +83,8 @@ fn every_topology_comes_up_counts_to_the_frame_and_goes_without_a_trace() {
         assert_eq!(again.code, 2, "{}", again.stderr);
         let load = if passages > 8 { "5kpps" } else { "20kpps" };
         // As many flows as the switch spreads over ways, so that each has some.
-        let trial = ["trial", "--lab", &name, "--load", load, "--duration", "300ms", "--flows", "12", "--json", "-", "-q"];
+        let trial =
+            ["trial", "--lab", &name, "--load", load, "--duration", "300ms", "--flows", "12", "--json", "-", "-q"];
         let trial = linerate(&trial);
         // Shared CPUs lose frames; the hops have to say where.
         assert!(matches!(trial.code, 0 | 3), "{topology}: {}{}", trial.stdout, trial.stderr);
