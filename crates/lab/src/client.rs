@@ -108,11 +108,16 @@ pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
     if bound {
         argv.extend(["setpriv", "--pdeathsig", "KILL", "--"]);
     }
-    argv.extend(["setsid", "unshare", "--net", "--pid", "--mount", "--fork", "--kill-child"]);
-    if !getuid().is_root() {
-        argv.extend(["--user", "--map-root-user"]);
+    argv.push("setsid");
+    // The process here of a lab on another host only speaks with that one, as this user.
+    if spec.on.is_none() {
+        argv.extend(["unshare", "--net", "--pid", "--mount", "--fork", "--kill-child"]);
+        if !getuid().is_root() {
+            argv.extend(["--user", "--map-root-user"]);
+        }
+        argv.push("--");
     }
-    argv.extend(["--", &spec.linerate, HOLD_COMMAND, &text]);
+    argv.extend([&spec.linerate, HOLD_COMMAND, &text]);
     let mut command = Command::new(argv[0]);
     command.args(&argv[1..]).stdin(OwnedFd::from(listener)).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command
@@ -251,9 +256,18 @@ pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
 ///
 /// (machine) when it does not answer.
 pub fn ask_inside(question: &Ask) -> Result<Answer, Failure> {
+    if let Some(name) = far_lab() {
+        return ask(&name, question);
+    }
     let fail = |e: std::io::Error| Failure::machine(format!("the lab does not answer at {SOCKET}: {e}"));
     let stream = UnixStream::connect(SOCKET).map_err(fail)?;
     exchange(&stream, question).map_err(fail)
+}
+
+/// The lab that this process measures, if it runs on another host: it has no directories of its own here.
+fn far_lab() -> Option<String> {
+    let name = std::env::var(INSIDE).ok()?;
+    (!Path::new(SOCKET).exists()).then_some(name)
 }
 
 fn exchange(stream: &UnixStream, question: &Ask) -> std::io::Result<Answer> {
@@ -323,6 +337,14 @@ pub fn down(name: &str) -> Result<(), Failure> {
 pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
+    if status.on.is_some() {
+        let mut command = Command::new(if bound { "setpriv".as_ref() } else { program.as_os_str() });
+        if bound {
+            command.args(["--pdeathsig", "TERM", "--"]).arg(&program);
+        }
+        command.args(arguments).env(INSIDE, &status.name);
+        return Ok(command);
+    }
     let mut command = Command::new(if bound { "setpriv" } else { "nsenter" });
     if bound {
         command.args(["--pdeathsig", "TERM", "--", "nsenter"]);

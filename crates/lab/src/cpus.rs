@@ -43,15 +43,20 @@ impl CpuLayout {
         }
         let free =
             |not: &BTreeSet<u32>| -> Vec<u32> { allowed.iter().copied().filter(|cpu| !not.contains(cpu)).collect() };
-        let tester = options.tester_cpu.or_else(|| free(&taken).last().copied());
-        let Some(tester) = tester.filter(|_| allowed.len() > 1) else {
+        // A tester elsewhere leaves every CPU to the rest; the first one stands for it.
+        let own = if options.tester_elsewhere { None } else { free(&taken).last().copied() };
+        let elsewhere = allowed.first().copied().filter(|_| options.tester_elsewhere);
+        let tester = options.tester_cpu.or(own).or(elsewhere);
+        let Some(tester) = tester.filter(|_| allowed.len() > 1 || options.tester_elsewhere) else {
             return Err(Failure::machine(format!(
                 "a lab needs a CPU besides the tester's, and this process may use only CPU {}: allow two (taskset -c 0,1 \
                  linerate ...)",
                 list()
             )));
         };
-        taken.insert(tester);
+        if !options.tester_elsewhere {
+            taken.insert(tester);
+        }
         let pmds = match (topology.switch.is_empty(), options.pmd_cpus.len()) {
             (true, _) => 0,
             (false, 0) => options.pmds as usize,

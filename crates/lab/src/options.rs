@@ -46,6 +46,8 @@ pub struct LabOptions {
     pub phy: Vec<String>,
     /// The tester's own ports, cabled to these NICs, as `--port` takes them.
     pub tester_ports: Vec<String>,
+    /// The tester is on another host: it takes no CPU here, and its ports are not here.
+    pub tester_elsewhere: bool,
 }
 
 /// What guests are.
@@ -89,6 +91,7 @@ impl Default for LabOptions {
             guest_mib: 1024,
             phy: Vec::new(),
             tester_ports: Vec::new(),
+            tester_elsewhere: false,
         }
     }
 }

@@ -31,6 +31,41 @@ pub struct Spec {
     /// Where the logs of its programs are kept when it ends, or does not come up.
     #[serde(default)]
     pub logs: Option<PathBuf>,
+    /// The other host that it runs on.
+    #[serde(default)]
+    pub on: Option<On>,
+}
+
+/// Another host that a lab runs on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct On {
+    /// Where it is, as `ssh` takes it: `ssh://root@dut:22`.
+    pub url: String,
+    /// The command that reaches it: `ssh` with its flags.
+    pub ssh: Vec<String>,
+    /// The path of this program there; none: it is copied.
+    pub program: Option<String>,
+    /// What guests are to be, as the flag has it: the other host decides.
+    pub guests: String,
+    /// Where kernels that forward are to be.
+    pub kernel_in: String,
+}
+
+/// What the other host is told, a line of JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FarSpec {
+    /// The lab's name.
+    pub name: String,
+    /// What it is made of.
+    pub topology: Topology,
+    /// The user's choices.
+    pub options: LabOptions,
+    /// What guests are to be.
+    pub guests: String,
+    /// Where kernels that forward are to be.
+    pub kernel_in: String,
 }
 
 /// What a lab tells while it comes up, a line of JSON each.
@@ -115,6 +150,9 @@ pub struct Status {
     pub commands: Vec<String>,
     /// Versions of its parts, in words.
     pub versions: Vec<String>,
+    /// The other host that it runs on.
+    #[serde(default)]
+    pub on: Option<String>,
 }
 
 /// A program of a lab.

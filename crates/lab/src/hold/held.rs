@@ -42,6 +42,7 @@ impl Held {
             programs: self.programs.status(),
             commands: commands.collect(),
             versions: self.versions.clone(),
+            on: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The process that holds a lab: the first one in its process, mount and network namespaces. When it ends, however that
 //! happens, the kernel ends every process in them and removes what they made.
 
+mod far;
 mod held;
 mod observe;
 mod perform;
@@ -41,7 +42,10 @@ pub const SOCKET: &str = "/run/lab/control.sock";
 pub fn run(spec: Spec, listener: UnixListener, stop: &Stop) -> Result<Exit, Failure> {
     let started = Instant::now();
     let logs = spec.logs.clone();
-    let ended = hold(spec, listener, started, stop);
+    let ended = match spec.on.clone() {
+        Some(on) => far::run(&spec, &on, listener, stop),
+        None => hold(spec, listener, started, stop),
+    };
     if let Some(to) = logs {
         keep_logs(&to);
     }

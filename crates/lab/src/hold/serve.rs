@@ -38,17 +38,26 @@ const CLIENT: Duration = Duration::from_secs(1);
 /// How often a stop is looked for.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Answers until a client or a signal ends the lab.
-pub(super) fn until_down(held: &mut Held, listeners: &[UnixListener], stop: &Stop) {
+/// Who answers for a lab.
+pub(super) trait Answers {
+    /// The answer to a question.
+    fn answer(&mut self, ask: Ask, stop: &Stop) -> Answer;
+
+    /// Whether the lab has ended by itself.
+    fn is_over(&mut self) -> bool;
+}
+
+/// Answers until a client or a signal ends the lab, or it is over.
+pub(super) fn until_down(lab: &mut impl Answers, listeners: &[UnixListener], stop: &Stop) {
     for listener in listeners {
         let _ = listener.set_nonblocking(true);
     }
-    while !stop.requested() {
+    while !stop.requested() && !lab.is_over() {
         let mut ready: Vec<PollFd<'_>> = listeners.iter().map(|l| PollFd::new(l, PollFlags::IN)).collect();
         let _ = poll(&mut ready, Some(&LOOK));
         for listener in listeners {
             let Ok((stream, _)) = listener.accept() else { continue };
-            if is_friend(&stream) && serve(held, &stream, stop) {
+            if is_friend(&stream) && serve(lab, &stream, stop) {
                 return;
             }
         }
@@ -63,7 +72,7 @@ fn is_friend(stream: &UnixStream) -> bool {
 }
 
 /// Answers one question. Whether the lab is to end.
-fn serve(held: &mut Held, stream: &UnixStream, stop: &Stop) -> bool {
+fn serve(lab: &mut impl Answers, stream: &UnixStream, stop: &Stop) -> bool {
     let _ = stream.set_nonblocking(false);
     let (_, _) = (stream.set_read_timeout(Some(CLIENT)), stream.set_write_timeout(Some(CLIENT)));
     let mut line = String::new();
@@ -72,15 +81,7 @@ fn serve(held: &mut Held, stream: &UnixStream, stop: &Stop) -> bool {
         return false;
     }
     let answer = match serde_json::from_str(&line) {
-        Ok(Ask::Status) => Answer::Status(Box::new(held.status())),
-        Ok(Ask::Counters) => Answer::Counters(observed(held).counters()),
-        Ok(Ask::Threads) => Answer::Threads(threads(held)),
-        Ok(Ask::Check) => Answer::Checked(observed(held).check(false)),
-        Ok(Ask::CheckConnected) => Answer::Checked(observed(held).check(true)),
-        Ok(Ask::Versions) => Answer::Versions(held.versions.clone()),
-        Ok(Ask::Fault { name }) => fault(held, name.as_deref(), stop),
-        Ok(Ask::Run { node, line }) => run_at(held, &node, line),
-        Ok(Ask::Down) => Answer::Ending(setup::own_host_pid()),
+        Ok(ask) => lab.answer(ask, stop),
         Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
     };
     if let Ok(text) = serde_json::to_string(&answer) {
@@ -88,6 +89,26 @@ fn serve(held: &mut Held, stream: &UnixStream, stop: &Stop) -> bool {
         let _ = out.write_all(format!("{text}\n").as_bytes());
     }
     matches!(answer, Answer::Ending(_))
+}
+
+impl Answers for Held {
+    fn answer(&mut self, ask: Ask, stop: &Stop) -> Answer {
+        match ask {
+            Ask::Status => Answer::Status(Box::new(self.status())),
+            Ask::Counters => Answer::Counters(observed(self).counters()),
+            Ask::Threads => Answer::Threads(threads(self)),
+            Ask::Check => Answer::Checked(observed(self).check(false)),
+            Ask::CheckConnected => Answer::Checked(observed(self).check(true)),
+            Ask::Versions => Answer::Versions(self.versions.clone()),
+            Ask::Fault { name } => fault(self, name.as_deref(), stop),
+            Ask::Run { node, line } => run_at(self, &node, line),
+            Ask::Down => Answer::Ending(setup::own_host_pid()),
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        false
+    }
 }
 
 /// Makes something fail, or lists what can be made to.

@@ -42,6 +42,9 @@ pub enum LabCommand {
     /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
     #[command(subcommand)]
     Guest(GuestCommand),
+    /// Speak with a lab's process on another host, over standard input and output.
+    #[command(hide = true)]
+    Serve,
 }
 
 /// `linerate lab guest`
@@ -202,6 +205,7 @@ impl TopologyArgs {
             guest_mib: self.guest_memory,
             phy: self.phy.clone(),
             tester_ports: self.tester_ports.clone(),
+            tester_elsewhere: false,
         };
         options.check()?;
         Ok(options)
@@ -238,6 +242,16 @@ pub struct UpArgs {
     /// Keep the logs of its programs in this directory when it ends or does not come up. Else they are gone with it.
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
+    /// Bring it up on another host, with --phy as that host's NICs and --tester-ports as this one's ports. The system's ssh
+    /// reaches it, with a key that asks nothing; root is needed there.
+    #[arg(long, value_name = "ssh://USER@HOST")]
+    pub on: Option<String>,
+    /// The command that reaches the other host, with its flags.
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "on")]
+    pub ssh: String,
+    /// Where Linerate is there, of the same version. Default: it is copied to ~/.cache/linerate there.
+    #[arg(long, value_name = "PATH", requires = "on")]
+    pub remote_program: Option<String>,
 }
 
 /// The lab that is meant.

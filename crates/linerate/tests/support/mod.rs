@@ -13,6 +13,7 @@
 pub mod ending;
 pub mod forwarder;
 pub mod frames;
+pub mod guest;
 mod kernel;
 pub mod labs;
 mod netns;
@@ -55,6 +56,8 @@ pub enum Needs {
     Network,
     /// QEMU, and a kernel for guests.
     Machines,
+    /// `ssh`, and a server for it that is not the system's.
+    Ssh,
 }
 
 /// Fails the test, naming the command that mends it, unless the machine has all of `needs`.
@@ -80,6 +83,9 @@ pub fn require(needs: &[Needs]) {
                 on_path("qemu-system-x86_64") && lab::vm::kernel::Kernel::find().is_some(),
                 apt("qemu-system-x86 linux-image-cloud-amd64"),
             ),
+            Needs::Ssh => {
+                (["ssh", "ssh-keygen", "dropbear"].iter().all(|p| on_path(p)), apt("openssh-client dropbear-bin"))
+            }
             Needs::Network => (["ip", "tc", "ethtool"].iter().all(|p| on_path(p)), apt("iproute2 ethtool")),
         };
         assert!(met, "this test cannot run here, which is a failure: {need:?} is missing. Remedy: {remedy}");

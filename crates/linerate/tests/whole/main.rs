@@ -9,6 +9,7 @@ mod captures;
 mod check;
 mod cli;
 mod duts;
+mod far;
 mod flow_score;
 mod imix;
 mod lab;

@@ -4,19 +4,13 @@
 // Fixtures report by panicking.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
-
-use lab::{
-    line::CommandLine,
-    protocol::{Answer, Ask},
-    vm::{self, GuestSpec, INIT},
-};
+use lab::vm::INIT;
 use serde_json::Value;
 
-use crate::support::{require, tester::linerate, Needs, Process};
+use crate::support::{
+    guest::{Guest, Parts},
+    require, Needs,
+};
 
 /// Where QEMU puts the two NICs.
 const NICS: [&str; 2] = ["0000:00:03.0", "0000:00:04.0"];
@@ -24,101 +18,16 @@ const NICS: [&str; 2] = ["0000:00:03.0", "0000:00:04.0"];
 /// Frames that teach the network where the tester is, before a trial, each way.
 const LEARNING_FRAMES: u64 = 8;
 
-/// How long an emulated guest may take to boot, and a command in it.
-const BOOT: Duration = Duration::from_secs(120);
-const COMMAND: Duration = Duration::from_secs(60);
-
-/// A guest with NICs of one kind on hubs.
-struct Guest {
-    qemu: Process,
-    dir: tempfile::TempDir,
-}
-
-impl Guest {
-    /// Two NICs on one hub.
-    fn boot(nic: &str) -> Self {
-        Self::with(nic, &[0, 0], &["cat", "ip"], 200, 1100)
-    }
-
-    /// A NIC on each of these hubs, at slots from 3 on; these programs, hugepages of 2 MiB, and MiB of memory.
-    fn with(nic: &str, hubs: &[u32], programs: &[&str], hugepages: u32, mib: u32) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
-        let spec = GuestSpec {
-            name: "nic".into(),
-            modules: modules.into(),
-            programs: programs.iter().map(|program| (*program).to_owned()).collect(),
-            ..GuestSpec::default()
-        };
-        fs::write(file("spec"), serde_json::to_string(&spec).unwrap()).unwrap();
-        let made = linerate(&[
-            "lab",
-            "guest",
-            "image",
-            "--spec",
-            &file("spec"),
-            "--initrd",
-            &file("initrd"),
-            "--kernel",
-            &file("kernel"),
-        ]);
-        assert_eq!(made.code, 0, "{}", made.stderr);
-        let append =
-            format!("console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={hugepages}");
-        let mut argv: Vec<String> = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio -machine \
-                                     q35,accel=tcg -cpu max -smp 2 -device virtio-serial-pci,addr=2,disable-legacy=on -device \
-                                     virtserialport,chardev=ctl,name=linerate"
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect();
-        argv.extend(["-m".into(), format!("{mib}M")]);
-        argv.extend(["-chardev".into(), format!("socket,id=ctl,path={},server=on,wait=off", file("ctl"))]);
-        argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);
-        for (port, hub) in hubs.iter().enumerate() {
-            let slot = 3 + port;
-            argv.extend(["-netdev".into(), format!("hubport,id=n{port},hubid={hub}")]);
-            argv.extend([
-                "-device".into(),
-                format!("{nic},id=port{port},netdev=n{port},addr={slot},mac=02:4c:52:00:00:0{port},romfile="),
-            ]);
-        }
-        argv.extend(["-kernel".into(), file("kernel"), "-initrd".into(), file("initrd"), "-append".into(), append]);
-        let qemu = Process::spawn(&argv, None, &[], &dir.path().join("console"));
-        let mut guest = Self { qemu, dir };
-        let until = Instant::now() + BOOT;
-        while vm::ask(&guest.file("ctl"), &Ask::Check, Duration::from_secs(1)).is_err() {
-            assert!(guest.qemu.alive() && Instant::now() < until, "{nic}: {}", guest.qemu.tail());
-        }
-        guest
-    }
-
-    fn file(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(name)
-    }
-
-    /// Runs a command: whether it succeeded, and what it printed on both outputs.
-    fn run(&self, line: &str) -> (bool, String) {
-        let ask = Ask::Run { node: "nic".into(), line: CommandLine::words(line) };
-        match vm::ask(&self.file("ctl"), &ask, COMMAND).unwrap() {
-            Answer::Ran { succeeded, printed, errors } => (succeeded, printed + &errors),
-            other => panic!("{line}: {other:?}"),
-        }
-    }
-
-    #[track_caller]
-    fn does(&self, line: &str) -> String {
-        let (succeeded, printed) = self.run(line);
-        assert!(succeeded, "{line}: {printed}");
-        printed
-    }
+/// A guest whose NICs hang on hubs in it.
+fn guest(nic: &str, netdevs: &[&str], programs: &[&str], hugepages: u32, mib: u32) -> Guest {
+    Guest::boot(&Parts { nic, netdevs, programs, hugepages, mib, netns: None })
 }
 
 #[test]
 fn every_nic_of_qemu_carries_frames_and_counts_them() {
     require(&[Needs::Machines]);
     for nic in ["e1000", "e1000e", "vmxnet3", "virtio-net-pci,disable-legacy=on,vectors=0"] {
-        let guest = Guest::boot(nic);
+        let guest = guest(nic, &["hubport,hubid=0"; 2], &["cat", "ip"], 200, 1100);
         let [a, b] = NICS;
         let listed = guest.does(&format!("{INIT} ports"));
         assert!(
@@ -172,7 +81,8 @@ fn a_lab_takes_nics_and_they_come_back_also_after_a_crash() {
     require(&[Needs::Machines]);
     // The tester's two NICs, each on a hub with one of the device's.
     let programs = ["cat", "sh", "ip", "setpriv", "setsid", "unshare", "nsenter", "kill"];
-    let guest = Guest::with("virtio-net-pci,disable-legacy=on,vectors=0", &[0, 1, 0, 1], &programs, 300, 1400);
+    let hubs = ["hubport,hubid=0", "hubport,hubid=1", "hubport,hubid=0", "hubport,hubid=1"];
+    let guest = guest("virtio-net-pci,disable-legacy=on,vectors=0", &hubs, &programs, 300, 1400);
     let of_kernel = vec!["virtio-pci".to_owned(); 4];
     let of_lab = vec!["uio_pci_generic".to_owned(); 4];
     assert_eq!(drivers(&guest), of_kernel);

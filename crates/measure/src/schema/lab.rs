@@ -9,6 +9,9 @@ pub struct LabRecord {
     pub topology: String,
     /// What it is, in words.
     pub description: String,
+    /// The other host that it ran on: `ssh://root@dut`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
     /// The topology as a picture of text.
     pub diagram: String,
     /// What its virtual machines are run by, `kvm` or `tcg`; `None` if it has none.

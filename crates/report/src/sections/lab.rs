@@ -91,6 +91,7 @@ fn facts(lab: &LabRecord, commands: bool) -> Vec<Fact> {
         return lab.commands.iter().map(|line| fact("command", line.clone())).collect();
     }
     let mut facts = vec![fact("topology", lab.description.clone()), fact("queues", format!("{} a port", lab.queues))];
+    facts.extend(lab.on.iter().map(|host| fact("on", host.clone())));
     if !lab.pmd_cpus.is_empty() {
         facts.push(fact("switch polls on", format!("CPU {}", list(&lab.pmd_cpus))));
     }

@@ -158,6 +158,7 @@ fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
         topology: status.topology.name,
         description: status.topology.description,
         accelerator: status.accelerator,
+        on: status.on,
         queues: status.options.queues,
         ring: status.options.ring,
         emc: status.options.emc,

@@ -28,6 +28,23 @@ pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, F
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
 }
 
+/// The same of choices that were made elsewhere: the NICs are named as this machine has them.
+///
+/// # Errors
+///
+/// As [`options`].
+pub fn decided(
+    options: LabOptions,
+    topology: &Topology,
+    guests: GuestsArg,
+    kernel_in: KernelInArg,
+) -> Result<LabOptions, Failure> {
+    let all = PciDevice::all(&Roots::default());
+    let phy = options.phy.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
+    let guests = kind(guests, &options.applied_to(topology.clone()))?;
+    Ok(LabOptions { phy, guests, kernels: kernels(kernel_in, topology)?, ..options })
+}
+
 /// The same where the user chose nothing.
 ///
 /// # Errors

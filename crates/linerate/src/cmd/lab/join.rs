@@ -79,10 +79,12 @@ pub fn join(
 fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine: &mut MachineArgs) {
     ports.ports = status.tester.ports;
     ports.lab.inside = Some(PathBuf::from(SOCKET));
+    // The CPUs of a lab on another host are that host's.
+    let own = status.on.is_none().then_some(status.cpus.tester);
     if traffic.dst_mac.is_empty() {
         traffic.dst_mac = status.tester.dst_mac;
     }
-    machine.tester_cpu = machine.tester_cpu.or(Some(status.cpus.tester));
+    machine.tester_cpu = machine.tester_cpu.or(own);
 }
 
 /// Runs Linerate with these arguments inside the lab and waits for its end. A signal to this process goes to that one.

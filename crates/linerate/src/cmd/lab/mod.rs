@@ -1,5 +1,6 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
+mod far;
 mod guest;
 mod guests;
 mod join;
@@ -48,6 +49,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Fault(args) => fault(args)?,
         LabCommand::Exec(args) => return exec(args),
         LabCommand::Guest(command) => return guest::run(command),
+        LabCommand::Serve => return far::serve(),
     }
     Ok(Exit::Passed)
 }
@@ -93,6 +95,10 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
 fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
+    if let Some(on) = far::on(args)? {
+        let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
+        return far::spec(name, topology, args.topology.options()?, on);
+    }
     let options = guests::options(&args.topology, &topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;

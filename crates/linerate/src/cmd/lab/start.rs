@@ -37,7 +37,7 @@ pub fn spec_of(name: String, topology: topology::Topology, options: lab::LabOpti
     if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }
-    Ok(Spec { name, topology, options, cpus, linerate, logs: None })
+    Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None })
 }
 
 /// Starts a lab and waits until it is up; each step is a line on a terminal.
@@ -47,14 +47,21 @@ pub fn spec_of(name: String, topology: topology::Topology, options: lab::LabOpti
 /// What did not come up.
 pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
     let watched = io::stderr().is_terminal();
+    bring_up_telling(spec, bound, stop, &mut |what, at_ms| {
+        if watched {
+            out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
+        }
+    })
+}
+
+/// The same; `done` is called with each step and the milliseconds since the start.
+///
+/// # Errors
+///
+/// What did not come up.
+pub fn bring_up_telling(spec: &Spec, bound: bool, stop: &Stop, done: &mut dyn FnMut(&str, u64)) -> Result<Up, Failure> {
     take_nics(spec)?;
-    let up = client::start(spec, bound).and_then(|starting| {
-        starting.wait(stop, &mut |what, at_ms| {
-            if watched {
-                out::note(&format!("{:>6.2} s  {what}", at_ms as f64 / 1e3));
-            }
-        })
-    });
+    let up = client::start(spec, bound).and_then(|starting| starting.wait(stop, done));
     if up.is_err() {
         give_nics_back(&spec.name)?;
     }
@@ -69,8 +76,10 @@ fn take_nics(spec: &Spec) -> Result<(), Failure> {
     }
     mend()?;
     let roots = Roots::default();
-    let on_bus = |port: &&String| PciDevice::read(&roots, port).is_some();
-    let all: Vec<String> = phy.iter().chain(tester_ports.iter().filter(on_bus)).cloned().collect();
+    // Of a lab on another host each host takes its own.
+    let on_bus = |port: &&String| PciDevice::read(&roots, port).is_some() && !spec.options.tester_elsewhere;
+    let phy = phy.iter().filter(|_| spec.on.is_none());
+    let all: Vec<String> = phy.chain(tester_ports.iter().filter(on_bus)).cloned().collect();
     nics::take(&roots, Path::new(journal::DIR), &spec.name, &all)
 }
 

@@ -1,0 +1,202 @@
+//! A lab on another host: what the flags say of it, and what this program does there.
+
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    sync::mpsc::{self, RecvTimeoutError},
+    time::Duration,
+};
+
+use clap::ValueEnum;
+use failure::{Exit, Failure, Stop};
+use lab::{
+    client,
+    protocol::{Answer, Ask, FarSpec, On, Progress, Spec},
+    topology::Topology,
+    LabOptions,
+};
+
+use super::{
+    guests,
+    start::{bring_up_telling, give_nics_back, spec_of},
+};
+use crate::cli::lab::{GuestsArg, KernelInArg, UpArgs};
+
+/// How often a stop is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The other host of the flags, if they name one.
+///
+/// # Errors
+///
+/// (usage) for an address that is none, and for flags that go only with a lab here.
+pub fn on(args: &UpArgs) -> Result<Option<On>, Failure> {
+    let Some(url) = &args.on else { return Ok(None) };
+    if !is_url(url) {
+        return Err(Failure::usage(format!("--on {url:.80}: must be ssh://[USER@]HOST[:PORT]")));
+    }
+    if args.topology.phy.is_empty() {
+        return Err(Failure::usage(
+            "--on: needs --phy (the NICs of that host) and --tester-ports (the ports here that are cabled to them)",
+        ));
+    }
+    if args.logs.is_some() {
+        return Err(Failure::usage("--logs: not with --on: the logs are on the other host, and go with the lab"));
+    }
+    let ssh: Vec<String> = args.ssh.split_whitespace().map(str::to_owned).collect();
+    if ssh.is_empty() {
+        return Err(Failure::usage("--ssh: must be a command, such as \"ssh -i KEY\""));
+    }
+    let program = args.remote_program.clone();
+    Ok(Some(On {
+        url: url.clone(),
+        ssh,
+        program,
+        guests: name(&args.topology.guests),
+        kernel_in: name(&args.topology.kernel_in),
+    }))
+}
+
+/// As flags have it.
+fn name(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// Whether this is an address that `ssh` takes, and nothing that it would take for a flag.
+fn is_url(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("ssh://") else { return false };
+    let (user, host) = rest.rsplit_once('@').unwrap_or(("root", rest));
+    let (host, port) = match host.strip_prefix('[') {
+        Some(v6) => v6.split_once(']').unwrap_or(("", "")),
+        None => host.split_once(':').map_or((host, ""), |(host, _)| (host, &host_port(rest)[..])),
+    };
+    let port = port.strip_prefix(':').unwrap_or(port);
+    let word = |text: &str, more: &str| {
+        !text.is_empty()
+            && !text.starts_with('-')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    word(user, "._-") && word(host, ".-:_") && (port.is_empty() || port.parse::<u16>().is_ok())
+}
+
+/// The part of an address behind the last colon.
+fn host_port(rest: &str) -> &str {
+    rest.rsplit_once(':').map_or("", |(_, port)| port)
+}
+
+/// What a lab on another host is started with. Whether that host can run it is said there.
+///
+/// # Errors
+///
+/// (usage) for a name or a choice that cannot be.
+pub fn spec(name: String, topology: Topology, options: LabOptions, on: On) -> Result<Spec, Failure> {
+    client::check_name(&name)?;
+    if client::running().contains(&name) {
+        return Err(client::is_up(&name));
+    }
+    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
+    let linerate = program.to_string_lossy().into_owned();
+    Ok(Spec { name, topology, options, cpus: Vec::new(), linerate, logs: None, on: Some(on) })
+}
+
+/// The hidden command of this program on the other host: brings a lab up as its first line of input says, and answers each
+/// further line with one. The lab ends with the input.
+pub fn serve() -> Result<Exit, Failure> {
+    let stop = Stop::on_signals()?;
+    let lines = lines();
+    let ended = served(&lines, &stop);
+    if let Err(Failure { text, exit }) = &ended {
+        tell(&Progress::Failed { text: text.clone(), exit: *exit });
+    }
+    ended
+}
+
+fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> {
+    let first =
+        next(lines, stop).ok_or_else(|| Failure::usage("this command is spoken to by a lab elsewhere (--on)"))?;
+    let asked: FarSpec = serde_json::from_str(&first).map_err(|e| {
+        Failure::usage(format!("not what this version is told ({e}): both hosts need the same version"))
+    })?;
+    let FarSpec { name, topology, options, guests, kernel_in } = asked;
+    options.check()?;
+    let guests = GuestsArg::from_str(&guests, true).map_err(Failure::usage)?;
+    let kernel_in = KernelInArg::from_str(&kernel_in, true).map_err(Failure::usage)?;
+    topology.check().map_err(|why| Failure::usage(format!("topology {}: {why}", topology.name)))?;
+    let options = guests::decided(options, &topology, guests, kernel_in)?;
+    let spec = spec_of(name, topology, options)?;
+    let mut up = bring_up_telling(&spec, true, stop, &mut |what, at_ms| {
+        tell(&Progress::Done { what: what.to_owned(), at_ms });
+    })?;
+    tell(&Progress::Up(Box::new(up.status.clone())));
+    while let Some(line) = next(lines, stop) {
+        let answer = match serde_json::from_str::<Ask>(&line) {
+            Ok(Ask::Down) => break,
+            Ok(ask) => client::ask(&spec.name, &ask).unwrap_or_else(|failure| Answer::Refused(failure.text)),
+            Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
+        };
+        tell(&answer);
+    }
+    up.down();
+    give_nics_back(&spec.name)?;
+    Ok(Exit::Passed)
+}
+
+/// The lines of standard input. It is read by a thread of its own, so that a signal is seen meanwhile.
+fn lines() -> mpsc::Receiver<String> {
+    let (to, from) = mpsc::channel();
+    std::thread::spawn(move || {
+        let input = BufReader::new(io::stdin());
+        for line in input.lines().map_while(Result::ok) {
+            if to.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    from
+}
+
+/// The next line; `None` at the end of the input, and after a signal.
+fn next(lines: &mpsc::Receiver<String>, stop: &Stop) -> Option<String> {
+    while !stop.requested() {
+        match lines.recv_timeout(LOOK) {
+            Ok(line) => return Some(line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    None
+}
+
+fn tell(what: &impl serde::Serialize) {
+    if let Ok(line) = serde_json::to_string(what) {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_that_ssh_takes() {
+        for good in ["ssh://dut", "ssh://root@dut", "ssh://root@10.0.0.2:2222", "ssh://u_x@[fe80::1]:22", "ssh://[::1]"]
+        {
+            assert!(is_url(good), "{good}");
+        }
+        for wrong in [
+            "dut",
+            "ssh://",
+            "ssh://root@",
+            "ssh://-oProxyCommand=x",
+            "ssh://-x@dut",
+            "ssh://dut:port",
+            "ssh://dut:99999",
+            "ssh://a b",
+            "ssh://dut;x",
+            "ssh://[fe80::1",
+            "http://dut",
+        ] {
+            assert!(!is_url(wrong), "{wrong}");
+        }
+    }
+}
