@@ -71,7 +71,9 @@ fn ended(argv: &[String], env: &[(String, String)], timeout: Duration, given_up:
     let (Ok(out), Ok(err)) = (output.try_clone(), output.try_clone()) else {
         return not("not run: too many open files");
     };
-    let mut command = Command::new(program);
+    // This program itself, wherever it is.
+    let own = (program == "linerate").then(std::env::current_exe).and_then(Result::ok);
+    let mut command = Command::new(own.as_deref().unwrap_or(program.as_ref()));
     let env = env.iter().map(|(name, value)| (name, value));
     command.args(args).envs(env).stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
     let begun = Instant::now();

@@ -119,7 +119,7 @@ mod tests {
         insta::assert_snapshot!(errors.map(|error| error.text).join("\n"), @r#"
         plan router-b4: has no runs, so none named "x"
         plan onp-phy-ovs-phy: has no run "x": must be one of 1-flow, 1000-flows
-        plan nope: no such file, nor an embedded plan (these are: rfc2544, ci, nfvi-two-vm-1q2pmd, nfvi-two-vm-2q4pmd, router-u1, router-u2, router-u3, router-u4, router-b1, router-b2, router-b3, router-b4, router-all, onp-phy-phy, onp-phy-ovs-phy, onp-phy-vm-phy, onp-phy-vm-vm-phy, onp-vxlan, onp-core-scaling, onp-40g-scenario-1, onp-40g-scenario-2, onp-40g-scenario-3, rfc2544-all, rfc9004, rfc2889-addresses, soak, flowlog-64b, flow-loggers-12, vxlan-forward)
+        plan nope: no such file, nor an embedded plan (these are: rfc2544, ci, nfvi-two-vm-1q2pmd, nfvi-two-vm-2q4pmd, router-u1, router-u2, router-u3, router-u4, router-b1, router-b2, router-b3, router-b4, router-all, onp-phy-phy, onp-phy-ovs-phy, onp-phy-vm-phy, onp-phy-vm-vm-phy, onp-vxlan, onp-core-scaling, onp-40g-scenario-1, onp-40g-scenario-2, onp-40g-scenario-3, rfc2544-all, rfc9004, rfc2889-addresses, soak, flowlog-64b, flow-loggers-12, reset, recovery, vxlan-forward)
         "#);
     }
 

@@ -53,7 +53,7 @@ pub use mbuf::Mbuf;
 pub use memory::{Memory, MemoryKind};
 pub use mempool::{Mempool, PoolHandle};
 pub use park::Parked;
-pub use port::{Link, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue, Wire, AF_XDP_MOST_MTU};
+pub use port::{Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue, Wire, AF_XDP_MOST_MTU};
 pub use realtime::{check_realtime, is_realtime, Scheduling};
 pub use shared_words::{prefetch, SharedWords};
 pub use spec::{EthDriver, PortSpec, Role};

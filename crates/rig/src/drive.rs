@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dpdk::{Eal, Scheduling, Tsc};
+use dpdk::{Eal, PeerWatch, Scheduling, Tsc};
 use measure::trial::DutReport;
 use packet::{Absence, Clock, Gaps};
 use traffic::{
@@ -31,6 +31,8 @@ pub(crate) const SETTLE: Duration = Duration::from_millis(5);
 /// The longest sleep of the thread that waits for a trial to end, seconds; and where it reads the waits of a device.
 const WAKE_S: f64 = 0.25;
 const READING_S: f64 = 1e-3;
+/// How often ports are looked at whose peers may come back: a reset time is not better than this.
+const PEERS: Duration = Duration::from_millis(20);
 
 /// Runs the worker of a trial, whatever it sends.
 pub struct TrialDriver<'a> {
@@ -43,6 +45,8 @@ pub struct TrialDriver<'a> {
     pub scheduling: Scheduling,
     /// Threads of an outside device, whose waits are read now and then.
     pub device_threads: Option<&'a ThreadWaits>,
+    /// Ports whose peers may come back within the trial.
+    pub peers: &'a [PeerWatch],
 }
 
 /// What the lcores counted.
@@ -108,12 +112,18 @@ impl TrialDriver<'_> {
                 let now = running.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
                 gaps = now.map(|snapshot| snapshot.gaps);
             };
+            let mut looked = Instant::now();
             let mut read = || {
                 if let Some(threads) = self.device_threads {
                     readings.push(Reading { at: clock.now(), times: threads.read() });
                 }
+                if looked.elapsed() >= PEERS {
+                    self.peers.iter().for_each(PeerWatch::look);
+                    looked = Instant::now();
+                }
             };
-            let step = self.device_threads.map_or(WAKE_S, |_| READING_S);
+            let alone = if self.peers.is_empty() { WAKE_S } else { PEERS.as_secs_f64() };
+            let step = self.device_threads.map_or(alone, |_| READING_S);
             wait(done_ref, control, self.stop, self.request, tick, &mut sent, (step, &mut read));
             let tester = job.join();
             dut_stop_ref.store(true, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dpdk::PortStats;
+use dpdk::{PeerWatch, PortStats};
 use failure::{Failure, Stop};
 use measure::{
     evidence::{self, Watch},
@@ -46,9 +46,13 @@ impl Rig {
         self.number += 1;
         let hz = self.clock.hz();
         let epoch = (self.number as u8).wrapping_add(self.epoch_base);
-        // A peer that dies must not take its memory away during a poll. Its link is read when the trial is over.
+        // A peer that dies must not take its memory away during a poll. Its link is read when the trial is over. Where all
+        // memory is the tester's own, a peer that goes may come back within the trial.
         std::thread::sleep(self.realtime.rest());
-        let parked = if self.built_in.is_none() { self.eal.park_interrupts() } else { None };
+        let peers: Vec<PeerWatch> =
+            self.ports.iter().map(|end| end.port.peer_watch()).collect::<Option<_>>().unwrap_or_default();
+        let park = self.built_in.is_none() && peers.is_empty();
+        let parked = if park { self.eal.park_interrupts() } else { None };
         drain(&mut self.ports);
         self.built_in.iter_mut().for_each(BuiltIn::forget_ended);
         if streams.replay.is_none() {
@@ -72,7 +76,8 @@ impl Rig {
         let begun = Instant::now();
         let Self { ports, built_in, frames, eal, clock, device_threads, .. } = self;
         let device_threads = device_threads.as_ref();
-        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads };
+        let peers = peers.as_slice();
+        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads, peers };
         let (capture, tester_absences, counted) = match &streams.replay {
             None => {
                 let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;

@@ -26,6 +26,16 @@ pub struct Port {
     progress: Option<Arc<Progress>>,
 }
 
+/// The link of a port that is in use elsewhere.
+pub struct PeerWatch(Arc<Started>);
+
+impl PeerWatch {
+    /// Looks whether the peer has gone, or has come back: the driver lets it connect again only when it is asked for the link.
+    pub fn look(&self) {
+        let _ = self.0.link();
+    }
+}
+
 /// What opening a port found besides the device.
 #[derive(Default)]
 pub(super) struct Opened {
@@ -66,6 +76,12 @@ impl Port {
     /// Why the port is not what was asked for: AF_PACKET because AF_XDP could not be opened, or a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
+    }
+
+    /// For a port whose peer may go and come back while the port is in use: the guest's side of vhost-user, whose memory is its
+    /// own. `None` for others.
+    pub fn peer_watch(&self) -> Option<PeerWatch> {
+        (self.driver() == "net_virtio_user").then(|| PeerWatch(Arc::clone(&self.started)))
     }
 
     /// Offloads of the kernel that are on, as `ethtool -K` names them, and that make frames which AF_PACKET cannot carry:

@@ -21,7 +21,7 @@ mod wire;
 pub use capture::Progress;
 pub use config::PortConfig;
 pub use eth::AF_XDP_MOST_MTU;
-pub use handle::Port;
+pub use handle::{PeerWatch, Port};
 pub use queue::{RxQueue, TxQueue};
 pub use rss::Rss;
 pub use stats::{Link, PortStats};

@@ -240,6 +240,11 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
         }));
         steps.extend(tunnel::addresses(context, switch));
         steps.extend(flows(context, switch));
+        let guests = vhost_names(context, switch, false);
+        if !guests.is_empty() {
+            let question = rings(context, &switch.name, &guests);
+            steps.push(Step::Await(Question { line: refreshed(&question.line, &guests[0]), ..question }));
+        }
     }
     Part { steps, ..Part::default() }
 }
@@ -249,11 +254,7 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
     let mut part = Part::default();
     for switch in &context.topology.switch {
         let ends = ends_of(context, &switch.name);
-        let of = |tester: bool| -> Vec<String> {
-            let of = |(_, peer): &&(&End, &End)| peer.is_tester() == tester && context.nic(peer).is_none();
-            ends.iter().filter(of).map(|(_, peer)| port_name(peer)).collect()
-        };
-        let (guests, phys) = (of(false), of(true));
+        let (guests, phys) = (vhost_names(context, switch, false), vhost_names(context, switch, true));
         if !guests.is_empty() {
             let question = rings(context, &switch.name, &guests);
             part.steps.push(Step::Await(question.clone()));
@@ -265,6 +266,22 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
         part.checks.push(Question { only_while_measured: true, ..queue_map(context, &switch.name, &ends) });
     }
     part
+}
+
+/// The names of a switch's vhost-user ports: the tester's, or the guests'.
+fn vhost_names(context: &Context<'_>, switch: &Switch, tester: bool) -> Vec<String> {
+    let of = |(_, peer): &(&End, &End)| peer.is_tester() == tester && context.nic(peer).is_none();
+    ends_of(context, &switch.name).into_iter().filter(of).map(|(_, peer)| port_name(peer)).collect()
+}
+
+/// A question about ports, behind a change of the database: a switch that was started again while a guest connected does not
+/// write down that it has, until something else changes.
+fn refreshed(line: &CommandLine, port: &str) -> CommandLine {
+    let words: Vec<String> = line.0.iter().map(|word| crate::line::quoted(word)).collect();
+    let tool = words.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
+    // The number of the shell is another one each time.
+    let script = format!("{tool} set Interface {port} external_ids:asked=$$ && {}", words.join(" "));
+    CommandLine::words("sh -c").with([script])
 }
 
 /// The commands that say what the polling threads have done: their cycles, and the rest.

@@ -18,6 +18,7 @@ pub fn parse(text: &str) -> BTreeMap<String, PortCounts> {
             tx: count("tx", "packets"),
             rx_dropped: count("rx", "dropped"),
             tx_dropped: count("tx", "dropped"),
+            ..PortCounts::default()
         };
         Some((port, counts))
     };
@@ -33,7 +34,10 @@ mod tests {
         let answer = r#"[{"ifname":"lo"},{"ifname":"dummy0"},{"ifname":"d0","stats64":{"rx":{"packets":5,"dropped":1},"tx":{"packets":4}}}]"#;
         let ports = parse(answer);
         assert_eq!(ports.len(), 1);
-        assert_eq!(ports["0"], PortCounts { rx: Some(5), tx: Some(4), rx_dropped: Some(1), tx_dropped: None });
+        assert_eq!(
+            ports["0"],
+            PortCounts { rx: Some(5), tx: Some(4), rx_dropped: Some(1), tx_dropped: None, ..PortCounts::default() }
+        );
         assert!(parse("Cannot find device").is_empty());
     }
 }

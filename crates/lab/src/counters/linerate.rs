@@ -15,6 +15,7 @@ pub fn parse(answer: &Value) -> BTreeMap<String, PortCounts> {
             tx: port["tx_frames"].as_u64(),
             rx_dropped: port["missed_frames"].as_u64(),
             tx_dropped: None,
+            ..PortCounts::default()
         };
         (n.to_string(), counts)
     };

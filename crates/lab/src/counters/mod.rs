@@ -86,18 +86,25 @@ pub struct PortCounts {
     pub rx_dropped: Option<u64>,
     /// Were to go out and were dropped by the port.
     pub tx_dropped: Option<u64>,
+    /// Which run of which program counted: one that was started again counts from 0.
+    #[serde(default)]
+    pub run: Option<u64>,
 }
 
 impl PortCounts {
-    /// What was counted from `before` to `self`. A counter that went back was started again meanwhile: unknown.
+    /// What was counted from `before` to `self`. What was started again meanwhile is unknown.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
+        if self.run != before.run {
+            return Self::default();
+        }
         let minus = |now: Option<u64>, before: Option<u64>| now?.checked_sub(before?);
         Self {
             rx: minus(self.rx, before.rx),
             tx: minus(self.tx, before.tx),
             rx_dropped: minus(self.rx_dropped, before.rx_dropped),
             tx_dropped: minus(self.tx_dropped, before.tx_dropped),
+            run: self.run,
         }
     }
 }
@@ -114,9 +121,11 @@ mod tests {
 
     #[test]
     fn what_is_not_known_stays_unknown() {
-        let before = PortCounts { rx: Some(5), tx: Some(9), rx_dropped: None, tx_dropped: Some(1) };
-        let now = PortCounts { rx: Some(7), tx: Some(3), rx_dropped: Some(4), tx_dropped: Some(1) };
-        let wanted = PortCounts { rx: Some(2), tx: None, rx_dropped: None, tx_dropped: Some(0) };
+        let before = PortCounts { rx: Some(5), tx: Some(9), rx_dropped: None, tx_dropped: Some(1), run: Some(1) };
+        let now = PortCounts { rx: Some(7), tx: Some(3), rx_dropped: Some(4), tx_dropped: Some(1), run: Some(1) };
+        let wanted = PortCounts { rx: Some(2), tx: None, rx_dropped: None, tx_dropped: Some(0), run: Some(1) };
         assert_eq!(now.since(&before), wanted);
+        let again = PortCounts { run: Some(2), ..now };
+        assert_eq!(again.since(&before), PortCounts::default(), "another run has counted from 0");
     }
 }

@@ -52,7 +52,13 @@ mod tests {
         let ports = parse(ANSWER);
         assert_eq!(
             ports["1"],
-            PortCounts { rx: Some(1000), tx: Some(900), rx_dropped: Some(7), tx_dropped: Some(100) }
+            PortCounts {
+                rx: Some(1000),
+                tx: Some(900),
+                rx_dropped: Some(7),
+                tx_dropped: Some(100),
+                ..PortCounts::default()
+            }
         );
         assert_eq!(ports["phy1"], PortCounts { tx: Some(3), ..PortCounts::default() });
         assert_eq!(ports["LOCAL"].tx_dropped, Some(5));

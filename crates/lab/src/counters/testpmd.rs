@@ -19,6 +19,7 @@ pub fn parse(text: &str) -> BTreeMap<String, PortCounts> {
             tx: count("TX-packets"),
             rx_dropped: sum(count("RX-missed"), count("RX-errors")),
             tx_dropped: count("TX-errors"),
+            ..PortCounts::default()
         };
         ports.insert(port.to_owned(), counts);
     }
@@ -44,7 +45,16 @@ mod tests {
   RX-packets: 7
 ";
         let ports = parse(answer);
-        assert_eq!(ports["0"], PortCounts { rx: Some(100), tx: Some(90), rx_dropped: Some(3), tx_dropped: Some(3) });
+        assert_eq!(
+            ports["0"],
+            PortCounts {
+                rx: Some(100),
+                tx: Some(90),
+                rx_dropped: Some(3),
+                tx_dropped: Some(3),
+                ..PortCounts::default()
+            }
+        );
         assert_eq!(ports["1"], PortCounts { rx: Some(7), ..PortCounts::default() });
         assert!(parse("Command not found").is_empty());
     }

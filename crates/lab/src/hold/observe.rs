@@ -9,7 +9,7 @@ use control::{Client, Request};
 
 use super::programs::{Output, Programs};
 use crate::{
-    counters::{self, Counts, Place, Source},
+    counters::{self, Counts, Place, PortCounts, Source},
     line::CommandLine,
     protocol::{Answer, Ask, Checked},
     step::{Question, Want},
@@ -74,10 +74,16 @@ impl Observed<'_> {
                 },
             };
             let read = read.unwrap_or_default();
+            let run = match &source.place {
+                Place::OpenFlow { .. } => self.programs.run_of("vswitchd"),
+                Place::Testpmd { program } => self.programs.run_of(program),
+                Place::Linerate { .. } => self.programs.run_of(&source.node),
+                Place::Guest { .. } | Place::Kernel { .. } => None,
+            };
             for counted in &source.ends {
                 // A switch may list a port by its name.
                 let found = read.get(&counted.end.port.to_string()).or_else(|| read.get(&counted.name));
-                all.insert(counted.end.to_string(), found.copied().unwrap_or_default());
+                all.insert(counted.end.to_string(), PortCounts { run, ..found.copied().unwrap_or_default() });
             }
         }
         all

@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    hash::{DefaultHasher, Hasher},
     io::{Read, Seek, SeekFrom, Write},
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
@@ -184,6 +185,16 @@ impl Programs {
     fn named(&mut self, name: &str) -> Result<&mut Running, Failure> {
         let wrong = || Failure::usage(format!("no program {name} was started here"));
         self.all.iter_mut().find(|running| running.program.name == name).ok_or_else(wrong)
+    }
+
+    /// Which run of a program this is, as a number that another run of it does not have, nor one of another boot; `None` if it
+    /// was not started here.
+    pub fn run_of(&self, name: &str) -> Option<u64> {
+        let running = self.all.iter().find(|running| running.program.name == name)?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u32(running.child.id());
+        hasher.write(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().as_bytes());
+        Some(hasher.finish())
     }
 
     /// How each program is.

@@ -14,7 +14,7 @@ use crate::support::{
     self, exclusive,
     labs::{does, EndOfLabs},
     require,
-    tester::{ended, linerate, BINARY},
+    tester::{ended, linerate, until_trusted, BINARY},
     wait_until, Needs,
 };
 
@@ -324,10 +324,95 @@ fn what_is_made_to_fail_comes_back() {
         });
         assert!(through() > 0, "{fault}");
     }
-    assert_eq!(linerate(&["lab", "fault", "--lab", &name, "earthquake"]).code, 4);
+    assert_eq!(linerate(&["lab", "fault", "--lab", &name, "earthquake"]).code, 2);
     does(&["lab", "fault", "--lab", &name, "kill-switch"]);
     assert_eq!(linerate(&["lab", "check", &name]).code, 1);
     // A lab that is not what was asked for is not measured.
     let refused = linerate(&["trial", "--lab", &name, "--load", "5kpps", "--duration", "300ms"]);
     assert_eq!(refused.code, 4, "{}{}", refused.stdout, refused.stderr);
+}
+
+#[test]
+fn a_switch_that_is_restarted_has_a_reset_time() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    let name = support::unique("lab");
+    let flags = ["--quick", "--throughput", "20kpps", "--json", "-", "-q"];
+    let run = [&["lab", "run", "phy-ovs-phy", "--name", &name, "--plan", "reset"], &flags[..]].concat();
+    let result = until_trusted(3, || linerate(&run)).json();
+    let found = &result["tests"][0]["found"]["reset"]["trials"][0];
+    let by = |way: &str| found[way].as_f64().unwrap_or_else(|| panic!("{way}: {found}"));
+    // It is away, and it comes back: both ways of telling agree on how long that was.
+    let (loss, stamps) = (by("by_loss_s"), by("by_timestamps_s"));
+    assert!((0.02..4.0).contains(&stamps) && (loss - stamps).abs() < 0.1 + 0.3 * stamps, "{loss} {stamps}");
+    // What it had counted went with it.
+    let hops = &result["trials"].as_array().unwrap().last().unwrap()["directions"][0]["hops"];
+    assert!(hops[1]["at"] == "br0:1" && hops[1]["frames"].is_null(), "{hops}");
+}
+
+fn received_by(trial: &Value) -> u64 {
+    trial["directions"].as_array().unwrap().iter().filter_map(|direction| direction["received"].as_u64()).sum()
+}
+
+/// Each hop of each direction of each trial: what one counted, the next did or lost, and the ends are the tester's.
+fn adds_up(topology: &str, result: &Value) {
+    for trial in result["trials"].as_array().unwrap() {
+        // Frames that come after the end of an interrupted trial are counted by it on the way only.
+        if trial["violations"].as_array().is_some_and(|all| !all.is_empty()) {
+            continue;
+        }
+        for direction in trial["directions"].as_array().unwrap() {
+            let hops = direction["hops"].as_array().unwrap();
+            let frames: Vec<u64> = hops
+                .iter()
+                .map(|hop| hop["frames"].as_u64().unwrap_or_else(|| panic!("{topology}: unknown: {hop}")))
+                .collect();
+            assert_eq!(frames[0], direction["sent"], "{topology}: {hops:?}");
+            let received = direction["received"].as_u64().unwrap() + direction["duplicates"].as_u64().unwrap_or(0);
+            assert_eq!(frames.last(), Some(&received), "{topology}: {hops:?}");
+            assert!(frames.windows(2).all(|pair| pair[0] >= pair[1]), "{topology}: {hops:?}");
+        }
+    }
+}
+
+#[test]
+fn every_topology_is_measured_by_its_documents_plan() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    let before = traces();
+    // Shortened: one size, and loads far below what even parts that take turns on one CPU carry.
+    let plans = [
+        ("phy-phy", "onp-phy-phy", "64"),
+        ("phy-ovs-phy", "onp-phy-ovs-phy:1000-flows", "64"),
+        ("phy-vm-phy", "onp-phy-vm-phy:1-flow", "256"),
+        ("phy-vm-vm-phy", "nfvi-two-vm-1q2pmd", "64"),
+        ("vxlan", "onp-vxlan", "178"),
+        ("vxlan-forward", "vxlan-forward", "128"),
+        ("onp-40g-scenario-1", "onp-40g-scenario-1", "256"),
+        ("onp-40g-scenario-2", "onp-40g-scenario-2", "256"),
+        ("onp-40g-scenario-3", "onp-40g-scenario-3", "256"),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    for (topology, plan, size) in plans {
+        let file = dir.path().join(topology);
+        let file = file.to_str().unwrap();
+        let name = support::unique("lab");
+        let lab = ["lab", "run", topology, "--name", &name, "--guests", "process", "--plan", plan];
+        let bench = ["--quick", "--frame-sizes", size, "--no-latency", "--upper", "2kpps", "--json", file, "-q"];
+        let run = linerate(&[&lab, &bench[..]].concat());
+        assert!(matches!(run.code, 0 | 1 | 3), "{topology}: {}{}", run.stdout, run.stderr);
+        let result: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        assert_eq!(result["lab"]["topology"], topology);
+        let cores = result["lab"]["pmd_cpus"].as_array().map_or(0, Vec::len);
+        assert!(cores > 0 || topology == "phy-phy", "{}", result["lab"]);
+        adds_up(topology, &result);
+        let received: u64 = result["trials"].as_array().unwrap().iter().map(|trial| received_by(trial)).sum();
+        assert!(received > 0, "{topology}: nothing came through");
+        assert_eq!(traces(), before, "{topology}");
+    }
+    // The published table of PHY-VM-VM-PHY, out of its run.
+    let table = does(&["runs", "show", dir.path().join("phy-vm-vm-phy").to_str().unwrap(), "--layout", "nfvi"]).stdout;
+    assert!(table.contains("layout of the two-VM document") && table.contains("64"), "{table}");
 }

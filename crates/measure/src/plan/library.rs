@@ -30,6 +30,8 @@ pub const PLANS: &[(&str, &str)] = &[
     ("soak", include_str!("../../../../plans/soak.toml")),
     ("flowlog-64b", include_str!("../../../../plans/flowlog-64b.toml")),
     ("flow-loggers-12", include_str!("../../../../plans/flow-loggers-12.toml")),
+    ("reset", include_str!("../../../../plans/reset.toml")),
+    ("recovery", include_str!("../../../../plans/recovery.toml")),
     ("vxlan-forward", include_str!("../../../../plans/vxlan-forward.toml")),
 ];
 

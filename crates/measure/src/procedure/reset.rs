@@ -55,14 +55,8 @@ impl steps::Steps for Steps {
     }
 
     fn verdict(&mut self, trial: &TrialRecord) {
-        let lost_time = |d: &crate::trial::DirectionCounts| {
-            let rate = d.sent as f64 / trial.real_duration_s;
-            if rate > 0.0 {
-                d.lost as f64 / rate
-            } else {
-                0.0
-            }
-        };
+        // RFC 6201, 3.4.1: lost frames over the offered rate. What a dead peer's ring refused is lost as well.
+        let lost_time = |d: &crate::trial::DirectionCounts| d.loss_ratio() * trial.real_duration_s;
         let outages: Vec<_> = trial.directions.iter().filter_map(|d| d.outage).collect();
         // Frames that were lost at the very end are an outage that nobody saw the end of.
         let recovered = trial.directions.iter().all(|d| d.received > 0 && d.outage.is_none_or(|o| o.to_s.is_some()));

@@ -150,7 +150,7 @@ fn between(from: &str, to: &str) -> String {
         let ports: Vec<&str> = ends.iter().filter_map(|end| end.split_once(':')).map(|(_, port)| port).collect();
         ports.join(", ")
     };
-    match one {
+    match one.filter(|node| node != "tester") {
         Some(node) => format!("in {node} from port {} to {}", ports(&left), ports(&right)),
         None => format!("between {} and {}", left.join(", "), right.join(", ")),
     }
@@ -191,6 +191,7 @@ mod tests {
     fn a_place_is_named_without_the_ways_that_wait() {
         for (from, to, place) in [
             ("tester:0", "br0:1", "between tester:0 and br0:1"),
+            ("tester:0", "tester:1", "between tester:0 and tester:1"),
             ("br0:1", "br0:3", "in br0 from port 1 to 3"),
             ("br0:1", "br0:3+br0:5", "in br0 from port 1 to 3, 5"),
             ("br0:4+br0:6", "br0:4+br0:7", "in br0 from port 6 to 7"),

@@ -159,15 +159,25 @@ fn counters(args: &NameArgs) -> Result<(), Failure> {
 }
 
 fn fault(args: &FaultArgs) -> Result<(), Failure> {
-    let ask = Ask::Fault { name: args.fault.clone() };
     // A plan's command runs inside the lab that it measures.
-    let answer = match std::env::var_os(client::INSIDE).filter(|_| args.lab.is_none()) {
-        Some(_) => client::ask_inside(&ask)?,
-        None => client::ask(&client::named(args.lab.as_deref())?, &ask)?,
+    let inside = std::env::var_os(client::INSIDE).is_some() && args.lab.is_none();
+    let lab = if inside { None } else { Some(client::named(args.lab.as_deref())?) };
+    let ask = |name: Option<String>| {
+        let ask = Ask::Fault { name };
+        match lab.as_ref().map_or_else(|| client::ask_inside(&ask), |lab| client::ask(lab, &ask))? {
+            Answer::Faults { done, took_ms } => Ok((done, took_ms)),
+            _ => Err(Failure::failed("the lab gave another answer than that of a fault")),
+        }
     };
-    let Answer::Faults { done, took_ms } = answer else {
-        return Err(Failure::failed("the lab gave another answer than that of a fault"));
-    };
+    let (mut done, mut took_ms) = ask(None)?;
+    if let Some(name) = &args.fault {
+        if done.iter().all(|(known, _)| known != name) {
+            let known: Vec<String> = done.into_iter().map(|(known, _)| known).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(Failure::usage(format!("no fault {name} in this lab: there is {known}")));
+        }
+        (done, took_ms) = ask(Some(name.clone()))?;
+    }
     match &args.fault {
         Some(name) => out::print(&format!("{name}: done in {:.2} s", took_ms as f64 / 1e3)),
         None if done.is_empty() => out::print("nothing can be made to fail in this lab"),
