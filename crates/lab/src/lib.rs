@@ -18,6 +18,7 @@ pub mod options;
 pub mod protocol;
 mod rxq;
 pub mod script;
+pub mod start;
 pub mod step;
 pub mod topology;
 pub mod view;

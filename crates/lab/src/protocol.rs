@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -222,4 +223,65 @@ pub enum Answer {
     Ending(u32),
     /// It is not a question.
     Refused(String),
+}
+
+/// Checks the address of another host.
+///
+/// # Errors
+///
+/// (usage) for one that `ssh` would not take, or would take for a flag.
+pub fn check_url(url: &str) -> Result<(), Failure> {
+    match is_url(url) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("--on {url:.80}: must be ssh://[USER@]HOST[:PORT]"))),
+    }
+}
+
+fn is_url(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("ssh://") else { return false };
+    let (user, host) = rest.rsplit_once('@').unwrap_or(("root", rest));
+    let (host, port) = match host.strip_prefix('[') {
+        Some(v6) => v6.split_once(']').unwrap_or(("", "")),
+        None => host.split_once(':').map_or((host, ""), |(host, _)| (host, &host_port(rest)[..])),
+    };
+    let port = port.strip_prefix(':').unwrap_or(port);
+    let word = |text: &str, more: &str| {
+        !text.is_empty()
+            && !text.starts_with('-')
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    word(user, "._-") && word(host, ".-:_") && (port.is_empty() || port.parse::<u16>().is_ok())
+}
+
+/// The part of an address behind the last colon.
+fn host_port(rest: &str) -> &str {
+    rest.rsplit_once(':').map_or("", |(_, port)| port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_that_ssh_takes() {
+        for good in ["ssh://dut", "ssh://root@dut", "ssh://root@10.0.0.2:2222", "ssh://u_x@[fe80::1]:22", "ssh://[::1]"]
+        {
+            assert!(is_url(good), "{good}");
+        }
+        for wrong in [
+            "dut",
+            "ssh://",
+            "ssh://root@",
+            "ssh://-oProxyCommand=x",
+            "ssh://-x@dut",
+            "ssh://dut:port",
+            "ssh://dut:99999",
+            "ssh://a b",
+            "ssh://dut;x",
+            "ssh://[fe80::1",
+            "http://dut",
+        ] {
+            assert!(!is_url(wrong), "{wrong}");
+        }
+    }
 }

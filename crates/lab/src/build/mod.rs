@@ -7,6 +7,7 @@ mod inside;
 mod kernel;
 mod machine;
 mod ovs;
+mod ovs_commands;
 mod role;
 mod tunnel;
 

@@ -8,7 +8,7 @@
 use super::{
     context::{run, Context},
     kernel::tester_mac,
-    ovs::{add_port, appctl, vsctl},
+    ovs_commands::{add_port, appctl, vsctl, PORTS},
 };
 use crate::{
     step::{Question, Step, Want},
@@ -90,7 +90,7 @@ fn route(context: &Context<'_>, tunnel: &Tunnel, under: &str) -> Question {
         what: format!("{under}: the switch has the route of the tunnel"),
         line: appctl(context, "ovs/route/show"),
         want: Want::Holds(vec![format!("{a}.{b}.{c}.0/24dev{under}")]),
-        within: super::ovs::PORTS,
+        within: PORTS,
         remedy: format!("see {}, and ip addr show dev {under}", context.file("vswitchd.log")),
         only_while_measured: false,
     }

@@ -16,7 +16,8 @@ use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use super::{
     serve::{self, Answers},
-    setup, tell,
+    setup,
+    told::tell,
 };
 use crate::{
     line::quoted,

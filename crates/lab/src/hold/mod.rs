@@ -8,14 +8,9 @@ mod perform;
 mod programs;
 mod serve;
 mod setup;
+mod told;
 
-use std::{
-    fs,
-    io::{self, Write},
-    os::unix::net::UnixListener,
-    path::Path,
-    time::Instant,
-};
+use std::{fs, os::unix::net::UnixListener, path::Path, time::Instant};
 
 use failure::{Exit, Failure, Stop};
 
@@ -29,6 +24,7 @@ use held::{millis, Held};
 pub use observe::Observed;
 pub use perform::one_step;
 pub use programs::{Output, Programs, GUEST_SAYS};
+use told::tell;
 
 /// The socket in it, for clients inside the lab.
 pub const SOCKET: &str = "/run/lab/control.sock";
@@ -95,12 +91,4 @@ fn bring_up(spec: Spec, started: Instant, stop: &Stop) -> Result<Held, Failure> 
     }
     let versions = setup::versions(&build);
     Ok(Held { spec, build, programs, started, up: Instant::now(), versions })
-}
-
-/// A line for who started the lab; nobody may read it any more.
-fn tell(progress: &Progress) {
-    if let Ok(line) = serde_json::to_string(progress) {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    }
 }

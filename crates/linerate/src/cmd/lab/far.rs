@@ -10,15 +10,11 @@ use clap::ValueEnum;
 use failure::{Exit, Failure, Stop};
 use lab::{
     client,
-    protocol::{Answer, Ask, FarSpec, On, Progress, Spec},
-    topology::Topology,
-    LabOptions,
+    protocol::{check_url, Answer, Ask, FarSpec, On, Progress},
+    start::{bring_up, give_nics_back, spec_of},
 };
 
-use super::{
-    guests,
-    start::{bring_up_telling, give_nics_back, spec_of},
-};
+use super::guests;
 use crate::cli::lab::{GuestsArg, KernelInArg, UpArgs};
 
 /// How often a stop is looked for.
@@ -31,9 +27,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// (usage) for an address that is none, and for flags that go only with a lab here.
 pub fn on(args: &UpArgs) -> Result<Option<On>, Failure> {
     let Some(url) = &args.on else { return Ok(None) };
-    if !is_url(url) {
-        return Err(Failure::usage(format!("--on {url:.80}: must be ssh://[USER@]HOST[:PORT]")));
-    }
+    check_url(url)?;
     if args.topology.phy.is_empty() {
         return Err(Failure::usage(
             "--on: needs --phy (the NICs of that host) and --tester-ports (the ports here that are cabled to them)",
@@ -61,43 +55,6 @@ fn name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// Whether this is an address that `ssh` takes, and nothing that it would take for a flag.
-fn is_url(url: &str) -> bool {
-    let Some(rest) = url.strip_prefix("ssh://") else { return false };
-    let (user, host) = rest.rsplit_once('@').unwrap_or(("root", rest));
-    let (host, port) = match host.strip_prefix('[') {
-        Some(v6) => v6.split_once(']').unwrap_or(("", "")),
-        None => host.split_once(':').map_or((host, ""), |(host, _)| (host, &host_port(rest)[..])),
-    };
-    let port = port.strip_prefix(':').unwrap_or(port);
-    let word = |text: &str, more: &str| {
-        !text.is_empty()
-            && !text.starts_with('-')
-            && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
-    };
-    word(user, "._-") && word(host, ".-:_") && (port.is_empty() || port.parse::<u16>().is_ok())
-}
-
-/// The part of an address behind the last colon.
-fn host_port(rest: &str) -> &str {
-    rest.rsplit_once(':').map_or("", |(_, port)| port)
-}
-
-/// What a lab on another host is started with. Whether that host can run it is said there.
-///
-/// # Errors
-///
-/// (usage) for a name or a choice that cannot be.
-pub fn spec(name: String, topology: Topology, options: LabOptions, on: On) -> Result<Spec, Failure> {
-    client::check_name(&name)?;
-    if client::running().contains(&name) {
-        return Err(client::is_up(&name));
-    }
-    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
-    let linerate = program.to_string_lossy().into_owned();
-    Ok(Spec { name, topology, options, cpus: Vec::new(), linerate, logs: None, on: Some(on) })
-}
-
 /// The hidden command of this program on the other host: brings a lab up as its first line of input says, and answers each
 /// further line with one. The lab ends with the input.
 pub fn serve() -> Result<Exit, Failure> {
@@ -123,7 +80,7 @@ fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> 
     topology.check().map_err(|why| Failure::usage(format!("topology {}: {why}", topology.name)))?;
     let options = guests::decided(options, &topology, guests, kernel_in)?;
     let spec = spec_of(name, topology, options)?;
-    let mut up = bring_up_telling(&spec, true, stop, &mut |what, at_ms| {
+    let mut up = bring_up(&spec, true, stop, &mut |what, at_ms| {
         tell(&Progress::Done { what: what.to_owned(), at_ms });
     })?;
     tell(&Progress::Up(Box::new(up.status.clone())));
@@ -170,33 +127,5 @@ fn tell(what: &impl serde::Serialize) {
     if let Ok(line) = serde_json::to_string(what) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_one_that_ssh_takes() {
-        for good in ["ssh://dut", "ssh://root@dut", "ssh://root@10.0.0.2:2222", "ssh://u_x@[fe80::1]:22", "ssh://[::1]"]
-        {
-            assert!(is_url(good), "{good}");
-        }
-        for wrong in [
-            "dut",
-            "ssh://",
-            "ssh://root@",
-            "ssh://-oProxyCommand=x",
-            "ssh://-x@dut",
-            "ssh://dut:port",
-            "ssh://dut:99999",
-            "ssh://a b",
-            "ssh://dut;x",
-            "ssh://[fe80::1",
-            "http://dut",
-        ] {
-            assert!(!is_url(wrong), "{wrong}");
-        }
     }
 }

@@ -7,13 +7,11 @@ use lab::{
     client::{self, INSIDE},
     hold::SOCKET,
     protocol::{Answer, Ask, Status},
+    start::spec_of,
     topology,
 };
 
-use super::{
-    guests,
-    start::{bring_up, spec_of},
-};
+use super::{guests, start::bring_up};
 use crate::{
     cli::{EvidenceArg, MachineArgs, PortArgs, TrafficArgs},
     out,

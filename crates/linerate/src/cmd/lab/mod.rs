@@ -16,7 +16,9 @@ use lab::{
     line::{CommandLine, SCRIPT_DIR},
     needs::Machine,
     protocol::{Answer, Ask, Spec},
-    script, topology, view,
+    script,
+    start::{far_spec_of, give_nics_back, mend, spec_of},
+    topology, view,
     vm::libvirt,
     Build,
 };
@@ -30,7 +32,7 @@ use crate::{
 };
 
 pub use join::join;
-use start::{bring_up, spec_of};
+use start::{bring_up, told};
 
 /// Runs the command.
 pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
@@ -97,7 +99,7 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let topology = topology::load(topology)?;
     if let Some(on) = far::on(args)? {
         let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
-        return far::spec(name, topology, args.topology.options()?, on);
+        return far_spec_of(name, topology, args.topology.options()?, on);
     }
     let options = guests::options(&args.topology, &topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
@@ -214,11 +216,11 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
     for name in names {
         client::down(&name)?;
         out::print(&format!("lab {name} is gone"));
-        start::give_nics_back(&name)?;
+        told(give_nics_back(&name))?;
     }
     // What labs took that were killed.
     if args.all {
-        start::mend()?;
+        told(mend())?;
     }
     Ok(())
 }
@@ -235,6 +237,6 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut up = bring_up(&spec, true, &stop)?;
     let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
-    start::give_nics_back(&spec.name)?;
+    told(give_nics_back(&spec.name))?;
     exit
 }

@@ -1,0 +1,57 @@
+//! Commands of Open vSwitch.
+
+use std::time::Duration;
+
+use super::context::{port_name, Context};
+use crate::{line::CommandLine, topology::End};
+
+/// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
+pub(super) const PORTS: Duration = Duration::from_secs(10);
+
+/// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
+pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {
+    let name = port_name(peer);
+    let (kind, own) = match context.nic(peer) {
+        Some(nic) => {
+            let queues = format!("options:n_rxq={}", context.options.queues);
+            ("dpdk", vec![format!("options:dpdk-devargs={nic}"), queues])
+        }
+        None => ("dpdkvhostuserclient", vec![format!("options:vhost-server-path={}", context.socket(peer))]),
+    };
+    let add = add.with(format!("-- add-port {bridge} {name} -- set Interface {name} type={kind}").split(' ')).with(own);
+    add.with([
+        format!("ofport_request={number}"),
+        format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
+    ])
+}
+
+/// Which thread polls each queue of a port: even ports begin at the second thread, further queues two threads on, as in the
+/// two-VM document, 4.1.4.
+pub(super) fn threads(context: &Context<'_>, port: u32) -> Vec<(u32, u32)> {
+    let pmds = &context.cpus.pmds;
+    let first = (port as usize + 1) % 2;
+    let of = |queue: u32| {
+        let place = (first + 2 * queue as usize) % pmds.len().max(1);
+        pmds.get(place).map(|cpu| (queue, *cpu))
+    };
+    (0..context.options.queues).filter_map(of).collect()
+}
+
+fn affinity(context: &Context<'_>, port: u32) -> String {
+    threads(context, port).iter().map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
+}
+
+pub(super) fn vsctl(context: &Context<'_>, arguments: &str) -> CommandLine {
+    let to = format!("--db=unix:{}", context.file("db.sock"));
+    CommandLine::words("ovs-vsctl").with([to, "--timeout=15".to_owned()]).with(arguments.split(' '))
+}
+
+pub(super) fn appctl(context: &Context<'_>, command: &str) -> CommandLine {
+    CommandLine::words("ovs-appctl -t").with([context.file("vswitchd.ctl")]).with(command.split(' ').map(str::to_owned))
+}
+
+pub(super) fn ofctl(context: &Context<'_>, bridge: &str, command: &str) -> CommandLine {
+    let to = format!("unix:{}", context.file(&format!("{bridge}.mgmt")));
+    // A thousand flows, beside a dozen programs that poll on the switch's CPU.
+    CommandLine::words("ovs-ofctl --timeout=60 -O OpenFlow14").with([command.to_owned(), to])
+}

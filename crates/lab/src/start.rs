@@ -1,0 +1,105 @@
+//! Bringing a lab up, with the NICs that it takes, and giving these back.
+
+use std::path::Path;
+
+use failure::{Failure, Stop};
+use host::{journal, PciDevice, Roots};
+
+use crate::{
+    client::{self, Up},
+    cpus::allowed_cpus,
+    hold,
+    needs::Machine,
+    nics,
+    options::LabOptions,
+    protocol::{On, Spec},
+    topology::Topology,
+    Build,
+};
+
+/// What a lab is started with, if this machine can run it.
+///
+/// # Errors
+///
+/// (usage) for a name or a choice that cannot be; (machine) for what is missing.
+pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<Spec, Failure> {
+    let linerate = free(&name)?;
+    let cpus = allowed_cpus();
+    // What cannot be built is said before anything is started.
+    let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
+    if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
+        return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
+    }
+    Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None })
+}
+
+/// What a lab on another host is started with. Whether that host can run it is said there.
+///
+/// # Errors
+///
+/// (usage) for a name that cannot be.
+pub fn far_spec_of(name: String, topology: Topology, options: LabOptions, on: On) -> Result<Spec, Failure> {
+    let linerate = free(&name)?;
+    Ok(Spec { name, topology, options, cpus: Vec::new(), linerate, logs: None, on: Some(on) })
+}
+
+/// Checks that no lab has this name. The path of this program.
+fn free(name: &str) -> Result<String, Failure> {
+    client::check_name(name)?;
+    if client::running().iter().any(|lab| lab == name) {
+        return Err(client::is_up(name));
+    }
+    let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
+    Ok(program.to_string_lossy().into_owned())
+}
+
+/// Starts a lab and waits until it is up; `done` is called with each step and the milliseconds since the start. If `bound`, it
+/// ends with the calling thread.
+///
+/// # Errors
+///
+/// What did not come up. Its NICs are given back then.
+pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop, done: &mut dyn FnMut(&str, u64)) -> Result<Up, Failure> {
+    take_nics(spec)?;
+    let up = client::start(spec, bound).and_then(|starting| starting.wait(stop, done));
+    if up.is_err() {
+        give_nics_back(&spec.name)?;
+    }
+    up
+}
+
+/// Takes the NICs of a lab from the kernel; first what a lab that was killed has left is mended, which may be one of them.
+fn take_nics(spec: &Spec) -> Result<(), Failure> {
+    let LabOptions { phy, tester_ports, .. } = &spec.options;
+    if phy.is_empty() {
+        return Ok(());
+    }
+    mend()?;
+    let roots = Roots::default();
+    // Of a lab on another host each host takes its own.
+    let on_bus = |port: &&String| PciDevice::read(&roots, port).is_some() && !spec.options.tester_elsewhere;
+    let phy = phy.iter().filter(|_| spec.on.is_none());
+    let all: Vec<String> = phy.chain(tester_ports.iter().filter(on_bus)).cloned().collect();
+    nics::take(&roots, Path::new(journal::DIR), &spec.name, &all)
+}
+
+/// Gives the NICs of a lab back that has ended. What was done, in a line each.
+///
+/// # Errors
+///
+/// A NIC that could not be given back.
+pub fn give_nics_back(lab: &str) -> Result<Vec<String>, Failure> {
+    nics::give_back(&Roots::default(), Path::new(journal::DIR), lab)
+}
+
+/// The same for all labs that ended without it.
+///
+/// # Errors
+///
+/// The first NIC that could not be given back.
+pub fn mend() -> Result<Vec<String>, Failure> {
+    let running = client::running();
+    let dead = nics::owners(Path::new(journal::DIR)).into_iter().filter(|lab| !running.contains(lab));
+    let lines: Vec<Vec<String>> = dead.map(|lab| give_nics_back(&lab)).collect::<Result<_, _>>()?;
+    Ok(lines.into_iter().flatten().collect())
+}
