@@ -68,6 +68,7 @@ impl CpuLayout {
         if places.len() > wanted {
             places.remove(0);
         }
+        let mut places = by_core(&places, &taken, options);
         if places.is_empty() {
             // Every CPU but the tester's was chosen for the switch.
             places.clone_from(&options.pmd_cpus);
@@ -89,6 +90,35 @@ impl CpuLayout {
         let pmds = if topology.switch.is_empty() { Vec::new() } else { pmd_cpus };
         Ok(Self { tester, control, pmds, guests, shared })
     }
+}
+
+/// CPUs in the order in which they are taken: those first whose core nobody else polls on, since two hardware threads of a core
+/// have half of it each; or in pairs of one core where that is asked for.
+fn by_core(places: &[u32], taken: &BTreeSet<u32>, options: &LabOptions) -> Vec<u32> {
+    let siblings = |cpu: &u32| options.siblings.get(cpu).map_or(&[][..], Vec::as_slice);
+    let (mut alone, mut others): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    for cpu in places {
+        let is_alone = siblings(cpu).iter().all(|other| !taken.contains(other) && !alone.contains(other));
+        if is_alone { &mut alone } else { &mut others }.push(*cpu);
+    }
+    if options.smt {
+        let pair = |cpu: &u32| {
+            let more = siblings(cpu).iter().copied().filter(|other| others.contains(other));
+            std::iter::once(*cpu).chain(more).collect::<Vec<_>>()
+        };
+        let mut paired: Vec<u32> = alone.iter().flat_map(pair).collect();
+        paired.extend(others.iter().filter(|cpu| !paired.contains(cpu)).copied().collect::<Vec<_>>());
+        return paired;
+    }
+    alone.extend(others);
+    alone
+}
+
+/// Hardware threads that share a core with each CPU of this machine; CPUs that are a core are left out.
+pub fn siblings() -> BTreeMap<u32, Vec<u32>> {
+    let facts = host::Facts::read(&host::Roots::default());
+    let of = |cpu: &u32| (*cpu, host::CoreFacts::read(&host::Roots::default(), *cpu).siblings);
+    facts.cpus_allowed.iter().map(of).filter(|(_, siblings)| !siblings.is_empty()).collect()
 }
 
 /// The CPUs this process may run on, in order.
@@ -125,6 +155,24 @@ mod tests {
         let cpus = lay("phy-ovs-phy", &many, &[0, 1, 2]).unwrap();
         assert_eq!(cpus.pmds, [0, 1], "one thread a CPU");
         assert_eq!(lay("phy-ovs-phy", &LabOptions::default(), &[3]).unwrap_err().exit, failure::Exit::Machine);
+    }
+
+    #[test]
+    fn polling_threads_have_cores_of_their_own_or_share_one_when_asked() {
+        // Eight CPUs, four cores: 0 and 4 are one, and so on.
+        let siblings: BTreeMap<u32, Vec<u32>> = (0..8).map(|cpu| (cpu, vec![(cpu + 4) % 8])).collect();
+        let all: Vec<u32> = (0..8).collect();
+        let options = LabOptions { pmds: 2, siblings, ..LabOptions::default() };
+        let cpus = lay("phy-vm-phy", &options, &all).unwrap();
+        // The tester has CPU 7, and its core to itself; nobody polls beside the switch.
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (7, &[1, 2][..], 4));
+        let pairs = lay("phy-vm-phy", &LabOptions { smt: true, ..options.clone() }, &all).unwrap();
+        assert_eq!((pairs.pmds.as_slice(), pairs.guests["vm1"]), (&[1, 5][..], 2));
+        let crowded = lay("phy-vm-vm-phy", &LabOptions { pmds: 4, ..options }, &all).unwrap();
+        assert_eq!((crowded.pmds.as_slice(), crowded.shared.len()), (&[1, 2, 3, 4][..], 0));
+        assert_eq!(crowded.guests.values().copied().collect::<Vec<_>>(), [5, 6]);
+        // Every CPU a core: the order of before.
+        assert_eq!(by_core(&[1, 2, 3], &BTreeSet::new(), &LabOptions::default()), [1, 2, 3]);
     }
 
     #[test]

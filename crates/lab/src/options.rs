@@ -1,5 +1,7 @@
 //! What a user chooses about a topology.
 
+use std::collections::BTreeMap;
+
 use failure::Failure;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,10 @@ pub struct LabOptions {
     pub tester_ports: Vec<String>,
     /// The tester is on another host: it takes no CPU here, and its ports are not here.
     pub tester_elsewhere: bool,
+    /// Poll-mode threads in pairs on the hardware threads of a core.
+    pub smt: bool,
+    /// Hardware threads that share a core with a CPU, of this machine; none: every CPU is a core.
+    pub siblings: BTreeMap<u32, Vec<u32>>,
 }
 
 /// What guests are.
@@ -92,6 +98,8 @@ impl Default for LabOptions {
             phy: Vec::new(),
             tester_ports: Vec::new(),
             tester_elsewhere: false,
+            smt: false,
+            siblings: BTreeMap::new(),
         }
     }
 }

@@ -35,6 +35,9 @@ pub struct Spec {
     /// The other host that it runs on.
     #[serde(default)]
     pub on: Option<On>,
+    /// Fail in place of this step, counted from 0: for tests of what a failure leaves.
+    #[serde(default)]
+    pub fail_at: Option<usize>,
 }
 
 /// Another host that a lab runs on.

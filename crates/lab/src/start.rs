@@ -30,7 +30,7 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
     if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }
-    Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None })
+    Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None, fail_at: None })
 }
 
 /// What a lab on another host is started with. Whether that host can run it is said there.
@@ -40,7 +40,7 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
 /// (usage) for a name that cannot be.
 pub fn far_spec_of(name: String, topology: Topology, options: LabOptions, on: On) -> Result<Spec, Failure> {
     let linerate = free(&name)?;
-    Ok(Spec { name, topology, options, cpus: Vec::new(), linerate, logs: None, on: Some(on) })
+    Ok(Spec { name, topology, options, cpus: Vec::new(), linerate, logs: None, on: Some(on), fail_at: None })
 }
 
 /// Checks that no lab has this name. The path of this program.

@@ -80,7 +80,10 @@ fn bring_up(spec: Spec, started: Instant, stop: &Stop) -> Result<Held, Failure> 
     let Spec { topology, options, cpus, linerate, .. } = spec.clone();
     let build = Build::new(topology, options, &cpus, &linerate, DIR)?;
     let mut programs = Programs::new(DIR);
-    for step in &build.steps {
+    for (number, step) in build.steps.iter().enumerate() {
+        if spec.fail_at == Some(number) {
+            return Err(Failure::machine(format!("step {number} was made to fail")));
+        }
         if stop.requested() {
             return Err(Failure::stopped("stopped before the lab was up"));
         }

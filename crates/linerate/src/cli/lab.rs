@@ -136,6 +136,9 @@ pub struct TopologyArgs {
     /// Poll-mode threads of the switch. Their CPUs are chosen.
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1", conflicts_with = "pmd_cpus")]
     pub pmds: u32,
+    /// Poll-mode threads in pairs on the two hardware threads of a core. Default: a core for each, as long as there are enough.
+    #[arg(long)]
+    pub smt: bool,
     /// CPUs of the switch's poll-mode threads, one thread on each.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
     pub pmd_cpus: Vec<u32>,
@@ -206,6 +209,8 @@ impl TopologyArgs {
             phy: self.phy.clone(),
             tester_ports: self.tester_ports.clone(),
             tester_elsewhere: false,
+            smt: self.smt,
+            siblings: lab::cpus::siblings(),
         };
         options.check()?;
         Ok(options)
@@ -252,6 +257,9 @@ pub struct UpArgs {
     /// Where Linerate is there, of the same version. Default: it is copied to ~/.cache/linerate there.
     #[arg(long, value_name = "PATH", requires = "on")]
     pub remote_program: Option<String>,
+    /// Fail in place of this step.
+    #[arg(long, hide = true)]
+    pub fail_at: Option<usize>,
 }
 
 /// The lab that is meant.

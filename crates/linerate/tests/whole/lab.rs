@@ -114,7 +114,7 @@ fn a_killed_lab_leaves_nothing() {
     let _end = EndOfLabs;
     require(&ALL);
     let before = traces();
-    for wait_ms in [0, 40, 150, 400, 900, 1_500] {
+    for wait_ms in [0, 20, 60, 120, 200, 350, 550, 800, 1_200, 1_700] {
         let name = support::unique("lab");
         let mut up = Command::new(BINARY);
         up.args(["lab", "up", "phy-vm-phy", "--guests", "process", "--name", &name])
@@ -146,6 +146,31 @@ fn a_killed_lab_leaves_nothing() {
         up.wait().unwrap();
         wait_until("nothing is left", Duration::from_secs(5), || traces() == before);
         assert_eq!(linerate(&["lab", "check", &name]).code, 4, "a lab that was killed is not up");
+    }
+}
+
+#[test]
+fn a_lab_that_fails_at_any_step_leaves_nothing() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    let before = traces();
+    for (topology, flags) in [("phy-vm-phy", &["--guests", "process"][..]), ("kernel-router", &[])] {
+        for step in 0.. {
+            assert!(step < 100, "{topology}: its steps have no end");
+            let (name, number) = (support::unique("lab"), step.to_string());
+            let up = linerate(&[&["lab", "up", topology, "--name", &name, "--fail-at", &number], flags].concat());
+            if up.code == 0 {
+                // There is no such step: it is up.
+                assert!(step > 5, "{topology}: only {step} steps");
+                does(&["lab", "down", &name]);
+                assert_eq!(traces(), before, "{topology}");
+                break;
+            }
+            assert_eq!((up.code, up.stderr.lines().count()), (4, 1), "{topology} {step}: {}", up.stderr);
+            assert!(up.stderr.contains("made to fail"), "{topology} {step}: {}", up.stderr);
+            wait_until("nothing is left", Duration::from_secs(5), || traces() == before);
+        }
     }
 }
 

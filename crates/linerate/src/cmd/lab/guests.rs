@@ -42,7 +42,8 @@ pub fn decided(
     let all = PciDevice::all(&Roots::default());
     let phy = options.phy.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
     let guests = kind(guests, &options.applied_to(topology.clone()))?;
-    Ok(LabOptions { phy, guests, kernels: kernels(kernel_in, topology)?, ..options })
+    let siblings = lab::cpus::siblings();
+    Ok(LabOptions { phy, guests, siblings, kernels: kernels(kernel_in, topology)?, ..options })
 }
 
 /// The same where the user chose nothing.
@@ -52,7 +53,8 @@ pub fn decided(
 /// None but those of [`options`].
 pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
     let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
-    Ok(LabOptions { guests, kernels: kernels(KernelInArg::Auto, topology)?, ..options })
+    let siblings = lab::cpus::siblings();
+    Ok(LabOptions { guests, siblings, kernels: kernels(KernelInArg::Auto, topology)?, ..options })
 }
 
 /// The NICs by their addresses, also where an interface was named.

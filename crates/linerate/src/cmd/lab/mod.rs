@@ -104,7 +104,7 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let options = guests::options(&args.topology, &topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
-    Ok(Spec { logs, ..spec_of(name, topology, options)? })
+    Ok(Spec { logs, fail_at: args.fail_at, ..spec_of(name, topology, options)? })
 }
 
 fn up_line(status: &lab::protocol::Status) -> String {
