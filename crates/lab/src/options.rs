@@ -50,6 +50,8 @@ pub struct LabOptions {
     pub tester_ports: Vec<String>,
     /// The tester is on another host: it takes no CPU here, and its ports are not here.
     pub tester_elsewhere: bool,
+    /// Bootable disks of guests, by the guest's name.
+    pub disks: BTreeMap<String, String>,
     /// Poll-mode threads in pairs on the hardware threads of a core.
     pub smt: bool,
     /// Hardware threads that share a core with a CPU, of this machine; none: every CPU is a core.
@@ -98,6 +100,7 @@ impl Default for LabOptions {
             phy: Vec::new(),
             tester_ports: Vec::new(),
             tester_elsewhere: false,
+            disks: BTreeMap::new(),
             smt: false,
             siblings: BTreeMap::new(),
         }
@@ -146,6 +149,9 @@ impl LabOptions {
     pub fn applied_to(&self, mut topology: Topology) -> Topology {
         if let Some(application) = self.application {
             topology.guest.iter_mut().for_each(|guest| guest.application = application);
+        }
+        for guest in &mut topology.guest {
+            guest.disk = self.disks.get(&guest.name).cloned().or(guest.disk.take());
         }
         topology
     }

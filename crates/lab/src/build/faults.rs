@@ -58,10 +58,10 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
             let line = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", command]);
             line.with([machine.file("qmp")]).with(more.iter().copied())
         };
-        let reboot = vec![
-            Act::Do(Box::new(Step::Run(guest("reset", &[])))),
-            Act::Do(Box::new(Step::Await(machine::up(context, machine)))),
-        ];
+        let mut reboot = vec![Act::Do(Box::new(Step::Run(guest("reset", &[]))))];
+        if machine.disk.is_none() {
+            reboot.push(Act::Do(Box::new(Step::Await(machine::up(context, machine)))));
+        }
         add(format!("reboot:{}", machine.name), "the machine is reset and boots again", reboot);
         for port in 0..machine.ports.len() {
             let port = port.to_string();

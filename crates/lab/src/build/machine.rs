@@ -32,6 +32,7 @@ pub(super) fn definitions(context: &Context<'_>) -> Vec<Definition> {
             name: name.to_owned(),
             accelerator,
             spec,
+            disk: None,
             mib: options.guest_mib,
             hugepages: accelerator == "kvm" && options.hugepages,
             vcpus: vcpus(context),
@@ -51,7 +52,7 @@ pub(super) fn definitions(context: &Context<'_>) -> Vec<Definition> {
                 ring: options.ring,
             });
             let definition = machine(&guest.name, accelerator, inside::spec(context, guest), polls, ports.into());
-            Definition { pins: pins(context, guest), ..definition }
+            Definition { pins: pins(context, guest), disk: guest.disk.clone(), ..definition }
         })
     });
     let kernels = options.kernels.accelerator().into_iter().flat_map(|accelerator| {
@@ -78,19 +79,16 @@ pub(super) fn start(context: &Context<'_>, machines: &[Definition]) -> Part {
     for machine in machines {
         let name = &machine.name;
         let file = |end: &str| context.file(&format!("{name}.{end}"));
-        let spec = serde_json::to_string(&machine.spec).unwrap_or_default();
-        part.steps.push(Step::Write { path: file("json"), text: spec });
-        let image = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", "image", "--spec"]);
-        part.steps.push(Step::Run(image.with([
-            file("json"),
-            "--kernel".into(),
-            file("kernel"),
-            "--initrd".into(),
-            file("cpio"),
-        ])));
+        if machine.disk.is_none() {
+            part.steps.extend(image(context, machine, &file));
+        }
         let line = qemu::command(machine);
         let program = Program { name: name.to_owned(), line, cpus: Vec::new(), wants_input: false, quits_by: None };
         part.steps.push(Step::Start(program));
+        if machine.disk.is_some() {
+            // Nobody in it counts for us.
+            continue;
+        }
         let ends = (0..2).map(|port| End::new(name, port).into()).collect();
         part.counters.push(Source { node: name.to_owned(), place: Place::Guest { socket: file("ctl") }, ends });
     }
@@ -106,6 +104,14 @@ pub(super) fn start(context: &Context<'_>, machines: &[Definition]) -> Part {
         part.steps.push(await_file(&what, "-S", socket, START, log_of(context, &guest.name)));
     }
     part
+}
+
+/// The image of a machine, made on the spot.
+fn image(context: &Context<'_>, machine: &Definition, file: &dyn Fn(&str) -> String) -> [Step; 2] {
+    let spec = serde_json::to_string(&machine.spec).unwrap_or_default();
+    let image = CommandLine(vec![context.linerate.to_owned()]).with(["lab", "guest", "image", "--spec"]);
+    let files = [file("json"), "--kernel".into(), file("kernel"), "--initrd".into(), file("cpio")];
+    [Step::Write { path: file("json"), text: spec }, Step::Run(image.with(files))]
 }
 
 /// A machine has booted and its application runs.
@@ -139,9 +145,12 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
             remedy: log_of(context, name),
             only_while_measured: false,
         };
-        let up = up(context, machine);
-        part.steps.push(Step::Await(up.clone()));
-        part.checks.push(up);
+        // Of a disk of the user's the switch says that its driver is there.
+        if machine.disk.is_none() {
+            let up = up(context, machine);
+            part.steps.push(Step::Await(up.clone()));
+            part.checks.push(up);
+        }
         if pins.is_empty() {
             continue;
         }

@@ -124,6 +124,22 @@ fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure
             guest.name
         )));
     }
+    let named = |guest: &String| topology.guest.iter().any(|known| known.name == *guest);
+    if let Some((guest, disk)) = options.disks.iter().find(|(guest, _)| !named(guest)) {
+        let names: Vec<&str> = topology.guest.iter().map(|guest| guest.name.as_str()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::usage(format!("--disk {guest}={disk}: no such guest: there is {names}")));
+    }
+    let disk = topology.guest.iter().find_map(|guest| Some((&guest.name, guest.disk.as_ref()?)));
+    match disk {
+        Some((guest, _)) if options.guests.accelerator().is_none() => {
+            return Err(Failure::usage(format!("{guest}: a disk is booted by a virtual machine: --guests vm")));
+        }
+        Some((guest, disk)) if !std::path::Path::new(disk).is_file() => {
+            return Err(Failure::machine(format!("{guest}: its disk {disk} is not a file here")));
+        }
+        _ => {}
+    }
     let wrong = topology.guest.iter().find(|guest| guest.application.needs_a_machine());
     match wrong.filter(|_| options.guests.accelerator().is_none()) {
         None => Ok(()),

@@ -22,8 +22,9 @@ const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 /// How long its database and its DPDK may take to start on a busy machine.
 const DATABASE: Duration = Duration::from_secs(10);
 const START: Duration = Duration::from_secs(30);
-/// How long the driver of an emulated guest may take to make its rings.
+/// How long the driver of an emulated guest may take to make its rings, and that of a disk of the user's.
 const DRIVER: Duration = Duration::from_secs(60);
+const DISK: Duration = Duration::from_secs(300);
 
 /// MiB of hugepages for its buffers.
 const MEMORY_MIB: u32 = 256;
@@ -301,7 +302,11 @@ fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
         what: format!("{bridge}: {listed} connected, {rings} rings of {} each, virtio 1", context.options.ring),
         line,
         want: Want::Rings { ports: names.to_vec(), rings, size: context.options.ring },
-        within: if context.options.guests.accelerator().is_some() { DRIVER } else { PORTS },
+        within: match context.options.guests.accelerator() {
+            Some(_) if context.topology.guest.iter().any(|guest| guest.disk.is_some()) => DISK,
+            Some(_) => DRIVER,
+            None => PORTS,
+        },
         remedy: format!("see the logs in {}: the other side did not connect with these rings", context.dir),
         only_while_measured: false,
     }

@@ -117,6 +117,10 @@ pub struct Guest {
     /// What runs in it.
     #[serde(default)]
     pub application: Application,
+    /// A bootable disk of the user's, in place of the image that is made on the spot: it is not written to, and nothing in it is
+    /// asked or started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<String>,
 }
 
 /// What a guest runs.

@@ -36,6 +36,8 @@ pub struct Definition {
     pub accelerator: &'static str,
     /// What is run in it.
     pub spec: GuestSpec,
+    /// The disk that it boots in place of an image made on the spot.
+    pub disk: Option<String>,
     /// Its memory, MiB.
     pub mib: u32,
     /// Whether its memory is hugepages of this machine.

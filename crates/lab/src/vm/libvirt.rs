@@ -59,6 +59,9 @@ fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
         out.create_element("type")
             .with_attributes([("arch", "x86_64"), ("machine", "q35")])
             .write_text_content(BytesText::new("hvm"))?;
+        if machine.disk.is_some() {
+            return empty(out, "boot", &[("dev", "hd".to_owned())]);
+        }
         text(out, "kernel", &machine.file("kernel"))?;
         text(out, "initrd", &machine.file("cpio"))?;
         text(out, "cmdline", &machine.kernel_line)
@@ -97,6 +100,16 @@ fn cpu(out: &mut Xml, machine: &Definition) -> io::Result<()> {
 }
 
 fn devices(out: &mut Xml, machine: &Definition) -> io::Result<()> {
+    if let Some(disk) = &machine.disk {
+        out.create_element("disk").with_attributes([("type", "file"), ("device", "disk")]).write_inner_content(
+            |out| {
+                empty(out, "source", &[("file", disk.clone())])?;
+                empty(out, "target", &[("dev", "vda".to_owned()), ("bus", "virtio".to_owned())])?;
+                // What the machine writes is gone with it.
+                empty(out, "transient", &[])
+            },
+        )?;
+    }
     for (n, port) in (0..).zip(&machine.ports) {
         interface(out, n, port)?;
     }

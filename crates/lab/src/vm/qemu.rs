@@ -42,6 +42,15 @@ pub fn command(machine: &Definition) -> CommandLine {
     for (n, port) in (0..).zip(&machine.ports) {
         line = line.with(network(n, port)).with(["-device".to_owned(), device(machine, n, port)]);
     }
+    if let Some(disk) = &machine.disk {
+        // What the machine writes goes to a file that is gone with it.
+        return line.with([
+            "-drive".to_owned(),
+            format!("file={},if=none,id=disk,snapshot=on", disk.replace(',', ",,")),
+            "-device".into(),
+            "virtio-blk-pci,drive=disk,bootindex=0".into(),
+        ]);
+    }
     line.with([
         "-kernel".to_owned(),
         machine.file("kernel"),

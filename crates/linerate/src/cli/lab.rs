@@ -160,6 +160,10 @@ pub struct TopologyArgs {
     /// or l3 (linerate forward), kernel-bridge or ovs-kernel (virtual machines only).
     #[arg(long, value_name = "APPLICATION", value_parser = application)]
     pub application: Option<Application>,
+    /// A bootable disk for a guest, raw or qcow2, in place of the image that is made on the spot. It is not written to. Its
+    /// application is its own, and nothing in it is counted.
+    #[arg(long = "disk", value_name = "GUEST=FILE", value_parser = disk)]
+    pub disks: Vec<(String, String)>,
     /// Switch off the exact-match cache of Open vSwitch.
     #[arg(long)]
     pub no_emc: bool,
@@ -179,6 +183,14 @@ pub struct TopologyArgs {
     /// Guests take ordinary memory. Open vSwitch always takes hugepages.
     #[arg(long)]
     pub no_huge: bool,
+}
+
+/// A guest and its disk.
+fn disk(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(guest, file)| !guest.is_empty() && !file.is_empty());
+    let (guest, file) = parts.ok_or("must be GUEST=FILE, such as vm1=disk.qcow2")?;
+    let file = std::path::absolute(file).map_err(|e| e.to_string())?;
+    Ok((guest.to_owned(), file.to_string_lossy().into_owned()))
 }
 
 fn application(text: &str) -> Result<Application, String> {
@@ -209,6 +221,7 @@ impl TopologyArgs {
             phy: self.phy.clone(),
             tester_ports: self.tester_ports.clone(),
             tester_elsewhere: false,
+            disks: self.disks.iter().cloned().collect(),
             smt: self.smt,
             siblings: lab::cpus::siblings(),
         };

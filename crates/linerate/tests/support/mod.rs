@@ -56,6 +56,8 @@ pub enum Needs {
     Network,
     /// QEMU, and a kernel for guests.
     Machines,
+    /// What makes a disk that boots.
+    BootableDisks,
     /// `ssh`, and a server for it that is not the system's.
     Ssh,
 }
@@ -82,6 +84,10 @@ pub fn require(needs: &[Needs]) {
             Needs::Machines => (
                 on_path("qemu-system-x86_64") && lab::vm::kernel::Kernel::find().is_some(),
                 apt("qemu-system-x86 linux-image-cloud-amd64"),
+            ),
+            Needs::BootableDisks => (
+                ["grub-mkrescue", "xorriso", "mformat"].iter().all(|p| on_path(p)),
+                apt("grub-pc-bin grub-common xorriso mtools"),
             ),
             Needs::Ssh => {
                 (["ssh", "ssh-keygen", "dropbear"].iter().all(|p| on_path(p)), apt("openssh-client dropbear-bin"))

@@ -4,11 +4,17 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 use std::{
+    fs,
     process::{Command, Stdio},
     time::Duration,
 };
 
-use lab::{options::GuestKind, topology, vm::libvirt, Build, LabOptions};
+use lab::{
+    options::GuestKind,
+    topology,
+    vm::{libvirt, Definition},
+    Build, LabOptions,
+};
 use serde_json::Value;
 
 use crate::support::{
@@ -114,7 +120,9 @@ fn a_machine_as_xml_of_libvirt_is_valid() {
         let build =
             Build::new(topology::load(topology).unwrap(), options, &[0, 1, 2, 3], "linerate", "/run/lab").unwrap();
         assert!(!build.machines.is_empty(), "{topology}");
-        for machine in &build.machines {
+        let own = build.machines[..1].iter().cloned().map(|m| Definition { disk: Some("/disk.qcow2".into()), ..m });
+        let own: Vec<Definition> = own.collect();
+        for machine in build.machines.iter().chain(&own) {
             let file = dir.path().join("machine.xml");
             std::fs::write(&file, libvirt::xml(machine).unwrap()).unwrap();
             let valid = Command::new("virt-xml-validate").arg(&file).arg("domain").output().unwrap();
@@ -127,4 +135,56 @@ fn a_machine_as_xml_of_libvirt_is_valid() {
     assert!(shown.stdout.contains("<name>vm1</name>") && shown.stdout.contains("mode=\"server\""), "{}", shown.stdout);
     assert_eq!(linerate(&["lab", "show", "phy-vm-phy", "--guests", "process", "--libvirt", "vm1"]).code, 2);
     assert_eq!(linerate(&["lab", "show", "phy-vm-phy", "--guests", "tcg", "--libvirt", "vm9"]).code, 2);
+}
+
+#[test]
+fn a_disk_of_the_users_boots_in_place_of_the_image() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    require(&[Needs::BootableDisks]);
+    // A disk that boots by itself: GRUB, the kernel and the image that a lab would have made, with a bridge in it.
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let options = LabOptions {
+        guests: GuestKind::Tcg,
+        application: Some(topology::Application::KernelBridge),
+        ..LabOptions::default()
+    };
+    let build = Build::new(topology::load("phy-vm-phy").unwrap(), options, &[0, 1], BINARY, "/run/lab").unwrap();
+    let machine = &build.machines[0];
+    fs::create_dir_all(dir.path().join("disk/boot/grub")).unwrap();
+    fs::write(file("spec"), serde_json::to_string(&machine.spec).unwrap()).unwrap();
+    let (kernel, initrd) = (file("kernel"), file("disk/initrd"));
+    does(&["lab", "guest", "image", "--spec", &file("spec"), "--initrd", &initrd, "--kernel", &kernel]);
+    fs::copy(&kernel, file("disk/kernel")).unwrap();
+    let menu = format!("set timeout=0\nmenuentry x {{ linux /kernel {}; initrd /initrd; }}\n", machine.kernel_line);
+    fs::write(file("disk/boot/grub/grub.cfg"), menu).unwrap();
+    support::run(&["grub-mkrescue", "-o", &file("disk.iso"), &file("disk")]);
+    let before = fs::read(file("disk.iso")).unwrap();
+
+    let name = support::unique("lab");
+    let disk = format!("vm1={}", file("disk.iso"));
+    does(&["lab", "up", "phy-vm-phy", "--guests", "tcg", "--disk", &disk, "--name", &name]);
+    // Its driver has made the rings; when its bridge forwards nobody tells.
+    let mut hops = Vec::new();
+    wait_until("frames through the disk's own application", Duration::from_secs(120), || {
+        let trial = ["trial", "--lab", &name, "--load", "1kpps", "--duration", "300ms", "--json", "-", "-q"];
+        let trial = linerate(&trial);
+        assert!(matches!(trial.code, 0 | 3), "{}{}", trial.stdout, trial.stderr);
+        hops = trial.json()["trials"][0]["directions"][0]["hops"].as_array().unwrap().clone();
+        hops.last().unwrap()["frames"].as_u64() > Some(0)
+    });
+    let unknown: Vec<&str> = hops.iter().filter(|h| h["frames"].is_null()).map(|h| h["at"].as_str().unwrap()).collect();
+    assert_eq!(unknown, ["vm1:0", "vm1:1"], "nobody in it counts: {hops:?}");
+    does(&["lab", "check", &name]);
+    does(&["lab", "down", &name]);
+    assert!(fs::read(file("disk.iso")).unwrap() == before, "the disk is as it was");
+    let up = |disk: &str, guests: &str| linerate(&["lab", "up", "phy-vm-phy", "--guests", guests, "--disk", disk]);
+    for (disk, guests, code) in
+        [("vm9=/dev/null", "tcg", 2), ("vm1=/no/such", "tcg", 4), (&disk, "process", 2), ("vm1", "tcg", 2)]
+    {
+        let refused = up(disk, guests);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (code, 1), "{disk}: {}", refused.stderr);
+    }
 }

@@ -77,7 +77,7 @@ fn with_nics(options: LabOptions) -> Result<LabOptions, Failure> {
 ///
 /// (machine) where KVM was asked for and does not run guests.
 fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
-    let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine());
+    let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine() || guest.disk.is_some());
     let at_tester = topology.link.iter().any(|link| {
         let [a, b] = &link.ends;
         let is_guest = |end: &End| topology.guest.iter().any(|guest| guest.name == end.node);
