@@ -245,7 +245,7 @@ fn is_url(url: &str) -> bool {
     let (user, host) = rest.rsplit_once('@').unwrap_or(("root", rest));
     let (host, port) = match host.strip_prefix('[') {
         Some(v6) => v6.split_once(']').unwrap_or(("", "")),
-        None => host.split_once(':').map_or((host, ""), |(host, _)| (host, &host_port(rest)[..])),
+        None => host.split_once(':').map_or((host, ""), |(host, _)| (host, host_port(rest))),
     };
     let port = port.strip_prefix(':').unwrap_or(port);
     let word = |text: &str, more: &str| {

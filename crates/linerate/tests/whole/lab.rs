@@ -1,5 +1,8 @@
 //! `linerate lab`: real systems under test come up, are measured hop by hop, and go without a trace.
 
+// Fixtures report by panicking.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -433,7 +436,7 @@ fn every_topology_is_measured_by_its_documents_plan() {
         let cores = result["lab"]["pmd_cpus"].as_array().map_or(0, Vec::len);
         assert!(cores > 0 || topology == "phy-phy", "{}", result["lab"]);
         adds_up(topology, &result);
-        let received: u64 = result["trials"].as_array().unwrap().iter().map(|trial| received_by(trial)).sum();
+        let received: u64 = result["trials"].as_array().unwrap().iter().map(received_by).sum();
         assert!(received > 0, "{topology}: nothing came through");
         assert_eq!(traces(), before, "{topology}");
     }
