@@ -8,13 +8,18 @@ use crate::{line::CommandLine, topology::End};
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
 pub(super) const PORTS: Duration = Duration::from_secs(10);
 
+/// Descriptors of each ring of a NIC: the two-VM document, 5.1.
+const NIC_RING: u32 = 2048;
+
 /// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
 pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {
     let name = port_name(peer);
     let (kind, own) = match context.nic(peer) {
         Some(nic) => {
             let queues = format!("options:n_rxq={}", context.options.queues);
-            ("dpdk", vec![format!("options:dpdk-devargs={nic}"), queues])
+            let rings = format!("options:n_rxq_desc={NIC_RING} options:n_txq_desc={NIC_RING}");
+            let rings = rings.split(' ').map(str::to_owned);
+            ("dpdk", [format!("options:dpdk-devargs={nic}"), queues].into_iter().chain(rings).collect())
         }
         None => ("dpdkvhostuserclient", vec![format!("options:vhost-server-path={}", context.socket(peer))]),
     };

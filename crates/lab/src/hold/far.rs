@@ -143,6 +143,8 @@ impl Answers for Far {
 /// The status as this host has it: the lab's holder is the process here, and so are the tester's ports.
 fn local(mut status: Status, spec: &Spec, on: &On) -> Status {
     status.name.clone_from(&spec.name);
+    // Never what the other host says of ports here.
+    status.tester.ports.clone_from(&spec.options.tester_ports);
     status.holder = setup::own_host_pid();
     status.on = Some(on.url.clone());
     status

@@ -2,6 +2,8 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::net::UnixStream,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -20,6 +22,8 @@ const COMMAND: Duration = Duration::from_secs(60);
 
 /// What a guest is made of.
 pub struct Parts<'a> {
+    /// QEMU's machine.
+    pub machine: &'a str,
     /// The kind of its NICs, as QEMU has it.
     pub nic: &'a str,
     /// What each NIC hangs on, as `-netdev` has it without an id; at PCI slots from 3 on.
@@ -46,7 +50,7 @@ impl Guest {
     /// # Panics
     /// If it does not boot.
     pub fn boot(parts: &Parts<'_>) -> Self {
-        let Parts { nic, netdevs, programs, hugepages, mib, netns } = parts;
+        let Parts { machine, nic, netdevs, programs, hugepages, mib, netns } = parts;
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
         let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
@@ -63,11 +67,11 @@ impl Guest {
         assert_eq!(made.code, 0, "{}", made.stderr);
         let append =
             format!("console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={hugepages}");
-        let words = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio -machine \
-                     q35,accel=tcg -cpu max -smp 2 -device virtio-serial-pci,addr=2,disable-legacy=on -device \
+        let words = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio \
+                     -cpu max -smp 2 -device virtio-serial-pci,addr=2,disable-legacy=on -device \
                      virtserialport,chardev=ctl,name=linerate";
         let mut argv: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-        argv.extend(["-m".into(), format!("{mib}M")]);
+        argv.extend(["-machine".into(), format!("{machine},accel=tcg"), "-m".into(), format!("{mib}M")]);
         argv.extend(["-chardev".into(), format!("socket,id=ctl,path={},server=on,wait=off", file("ctl"))]);
         argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);
         for (port, netdev) in netdevs.iter().enumerate() {
@@ -86,6 +90,26 @@ impl Guest {
             assert!(guest.qemu.alive() && Instant::now() < until, "{nic}: {}", guest.qemu.tail());
         }
         guest
+    }
+
+    /// Pulls a device out while the guest runs.
+    ///
+    /// # Panics
+    /// If QEMU refuses.
+    pub fn pull(&self, device: &str) {
+        let socket = UnixStream::connect(self.file("qmp")).unwrap();
+        let mut lines = BufReader::new(socket.try_clone().unwrap()).lines().map_while(Result::ok);
+        let mut ask = |text: &str| {
+            (&socket).write_all(text.as_bytes()).unwrap();
+            lines.find(|line| line.contains("return") || line.contains("error")).unwrap_or_default()
+        };
+        for text in [
+            r#"{"execute":"qmp_capabilities"}"#.to_owned(),
+            format!(r#"{{"execute":"device_del","arguments":{{"id":"{device}"}}}}"#),
+        ] {
+            let answer = ask(&text);
+            assert!(answer.contains("return"), "{text}: {answer}");
+        }
     }
 
     /// A file of the guest here.

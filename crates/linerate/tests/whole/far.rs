@@ -37,6 +37,7 @@ impl TwoHosts {
         let (t0, t1) = (tap("t0"), tap("t1"));
         let programs = "cat sh ip ls ps mkdir chmod mv test setpriv setsid unshare nsenter kill dropbear";
         let guest = Guest::boot(&Parts {
+            machine: "q35",
             nic: "virtio-net-pci,disable-legacy=on,vectors=0",
             netdevs: &[&forward, &t0, &t1],
             programs: &programs.split(' ').collect::<Vec<_>>(),

@@ -4,12 +4,14 @@
 // Fixtures report by panicking.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use lab::vm::INIT;
 use serde_json::Value;
 
 use crate::support::{
     guest::{Guest, Parts},
-    require, Needs,
+    require, wait_until, Needs,
 };
 
 /// Where QEMU puts the two NICs.
@@ -20,7 +22,7 @@ const LEARNING_FRAMES: u64 = 8;
 
 /// A guest whose NICs hang on hubs in it.
 fn guest(nic: &str, netdevs: &[&str], programs: &[&str], hugepages: u32, mib: u32) -> Guest {
-    Guest::boot(&Parts { nic, netdevs, programs, hugepages, mib, netns: None })
+    Guest::boot(&Parts { machine: "q35", nic, netdevs, programs, hugepages, mib, netns: None })
 }
 
 #[test]
@@ -120,4 +122,41 @@ fn a_lab_takes_nics_and_they_come_back_also_after_a_crash() {
     let (up, said) = guest.run(&up);
     assert!(!up && said.contains("eth3"), "{said}");
     assert_eq!(drivers(&guest), of_kernel);
+}
+
+#[test]
+fn a_nic_that_is_pulled_out_is_a_loss_and_not_a_crash() {
+    require(&[Needs::Machines]);
+    // A machine whose slots are hot: those of q35 are not.
+    let guest = Guest::boot(&Parts {
+        machine: "pc",
+        nic: "e1000",
+        netdevs: &["hubport,hubid=0"; 2],
+        programs: &["cat", "sh", "sleep"],
+        hugepages: 200,
+        mib: 1100,
+        netns: None,
+    });
+    let [a, b] = NICS;
+    guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b}"));
+    let trial = "trial --load 300pps --frame-size 128 --duration 8s --memory-mib 128 --json /run/result -q";
+    guest.script(&format!(
+        "( {INIT} {trial} --port {a} --port {b} >/run/said 2>&1; echo $? >/run/code ) </dev/null >/dev/null 2>&1 &"
+    ));
+    // While frames pass.
+    wait_until("a trial that runs", Duration::from_secs(30), || guest.run("cat /run/said").0);
+    std::thread::sleep(Duration::from_secs(4));
+    guest.pull("port1");
+    wait_until("its end", Duration::from_secs(60), || guest.run("cat /run/code").0);
+    let (code, said) = (guest.does("cat /run/code"), guest.does("cat /run/said"));
+    assert!(["0", "1", "3", "4"].contains(&code.trim()) && !said.contains("panicked"), "{code}: {said}");
+    let result: Value = serde_json::from_str(&guest.does("cat /run/result")).unwrap_or_else(|e| panic!("{e}: {said}"));
+    let direction = &result["trials"][0]["directions"][0];
+    let (sent, received) = (direction["sent"].as_u64().unwrap(), direction["received"].as_u64().unwrap());
+    assert!(received > 0 && received < sent, "{direction}");
+    let left: Value = serde_json::from_str(&guest.does(&format!("{INIT} ports --json"))).unwrap();
+    assert_eq!(left.as_array().unwrap().len(), 1, "{left}");
+    // It is named when it is asked for again.
+    let (used, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps"));
+    assert!(!used && said.contains(b), "{said}");
 }
