@@ -68,13 +68,26 @@ pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop, done: &mut dyn FnMut(&str
     up
 }
 
-/// Takes the NICs of a lab from the kernel; first what a lab that was killed has left is mended, which may be one of them.
+/// Before a lab takes NICs: what labs have taken that were killed is given back, since it may be one of them. What was done, in
+/// a line each.
+///
+/// # Errors
+///
+/// As [`mend`].
+pub fn mend_before(spec: &Spec) -> Result<Vec<String>, Failure> {
+    if spec.options.phy.is_empty() {
+        Ok(Vec::new())
+    } else {
+        mend()
+    }
+}
+
+/// Takes the NICs of a lab from the kernel.
 fn take_nics(spec: &Spec) -> Result<(), Failure> {
     let LabOptions { phy, tester_ports, .. } = &spec.options;
     if phy.is_empty() {
         return Ok(());
     }
-    mend()?;
     let roots = Roots::default();
     // Of a lab on another host each host takes its own.
     let on_bus = |port: &&String| PciDevice::read(&roots, port).is_some() && !spec.options.tester_elsewhere;

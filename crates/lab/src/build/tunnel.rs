@@ -8,7 +8,7 @@
 use super::{
     context::{run, Context},
     kernel::tester_mac,
-    ovs_commands::{add_port, appctl, vsctl, PORTS},
+    ovs_commands::{add_port, appctl, ofctl, vsctl, PORTS},
 };
 use crate::{
     step::{Question, Step, Want},
@@ -38,7 +38,10 @@ pub(super) fn add(context: &Context<'_>, switch: &Switch, tunnel: &Tunnel, peer:
     let (bridge, under) = (&switch.name, underlay(switch, tunnel));
     let line = vsctl(
         context,
-        &format!("add-br {under} -- set Bridge {under} datapath_type=netdev other_config:hwaddr=\"{}\"", mac(tunnel)),
+        &format!(
+            "add-br {under} -- set Bridge {under} datapath_type=netdev fail-mode=secure other_config:hwaddr=\"{}\"",
+            mac(tunnel)
+        ),
     );
     let line = add_port(context, line, &under, *port, peer).with(
         format!(
@@ -58,6 +61,10 @@ pub(super) fn addresses(context: &Context<'_>, switch: &Switch) -> Vec<Step> {
         let under = underlay(switch, tunnel);
         let peer = context.topology.peer(&End::new(&switch.name, *port));
         let neighbour = tester_mac(peer.map_or(0, |peer| peer.port));
+        // Tunnelled frames and nothing else: what the kernel sends by itself would be counted on the way.
+        for flow in [format!("in_port={port},actions=LOCAL"), format!("udp,in_port=LOCAL,actions=output:{port}")] {
+            steps.push(Step::Run(ofctl(context, &under, "add-flow").with([flow])));
+        }
         steps.extend([
             run(&format!("ip addr add {local}/24 dev {under}")),
             run(&format!("ip link set {under} up")),

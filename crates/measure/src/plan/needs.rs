@@ -38,9 +38,9 @@ impl Needs {
         }
     }
 
-    /// Whether the topology has more than the device's ports: a switch or virtual machines.
+    /// Whether the topology has more than the device's ports: a switch, virtual machines, other programs.
     pub fn more_than_ports(&self) -> bool {
-        self.topology.as_deref().is_some_and(|t| t.contains("VM") || t.contains("OVS"))
+        self.topology.as_deref().is_some_and(|t| t != "PHY-PHY")
     }
 
     /// Each need in words.

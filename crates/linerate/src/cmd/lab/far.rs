@@ -11,7 +11,7 @@ use failure::{Exit, Failure, Stop};
 use lab::{
     client,
     protocol::{check_url, Answer, Ask, FarSpec, On, Progress},
-    start::{bring_up, give_nics_back, spec_of},
+    start::{bring_up, give_nics_back, mend_before, spec_of},
 };
 
 use super::guests;
@@ -80,6 +80,7 @@ fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> 
     topology.check().map_err(|why| Failure::usage(format!("topology {}: {why}", topology.name)))?;
     let options = guests::decided(options, &topology, guests, kernel_in)?;
     let spec = spec_of(name, topology, options)?;
+    mend_before(&spec)?;
     let mut up = bring_up(&spec, true, stop, &mut |what, at_ms| {
         tell(&Progress::Done { what: what.to_owned(), at_ms });
     })?;

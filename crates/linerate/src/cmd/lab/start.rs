@@ -13,6 +13,7 @@ use crate::out;
 ///
 /// What did not come up.
 pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
+    told(start::mend_before(spec))?;
     let watched = io::stderr().is_terminal();
     start::bring_up(spec, bound, stop, &mut |what, at_ms| {
         if watched {
