@@ -139,15 +139,15 @@ fn a_nic_that_is_pulled_out_is_a_loss_and_not_a_crash() {
     });
     let [a, b] = NICS;
     guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b}"));
-    let trial = "trial --load 300pps --frame-size 128 --duration 8s --memory-mib 128 --json /run/result -q";
+    let trial = "trial --load 300pps --frame-size 128 --duration 30s --memory-mib 128 --json /run/result -q";
     guest.script(&format!(
-        "( {INIT} {trial} --port {a} --port {b} >/run/said 2>&1; echo $? >/run/code ) </dev/null >/dev/null 2>&1 &"
+        "( set +e; {INIT} {trial} --port {a} --port {b} >/run/said 2>&1; echo $? >/run/code ) </dev/null >/dev/null 2>&1 &"
     ));
     // While frames pass.
     wait_until("a trial that runs", Duration::from_secs(30), || guest.run("cat /run/said").0);
-    std::thread::sleep(Duration::from_secs(4));
+    std::thread::sleep(Duration::from_secs(16));
     guest.pull("port1");
-    wait_until("its end", Duration::from_secs(60), || guest.run("cat /run/code").0);
+    wait_until("its end", Duration::from_secs(90), || guest.run("cat /run/code").0);
     let (code, said) = (guest.does("cat /run/code"), guest.does("cat /run/said"));
     assert!(["0", "1", "3", "4"].contains(&code.trim()) && !said.contains("panicked"), "{code}: {said}");
     let result: Value = serde_json::from_str(&guest.does("cat /run/result")).unwrap_or_else(|e| panic!("{e}: {said}"));
