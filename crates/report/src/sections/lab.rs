@@ -132,9 +132,18 @@ fn table(all: &[Vec<HopLoss>]) -> Table {
             Some(lost) if *lost < 0 => format!("-{}", num::thousands(lost.unsigned_abs())),
             Some(lost) => num::thousands(lost.unsigned_abs()),
         };
-        t.row(vec![text::clean(&hop.at).into(), way.into(), frames.into(), lost.into()]);
+        t.row(vec![text::clean(&short(&hop.at)).into(), way.into(), frames.into(), lost.into()]);
     }
     t
+}
+
+/// A place of many ways, with the first of them only.
+fn short(at: &str) -> String {
+    let ends: Vec<&str> = at.split('+').collect();
+    match ends.len() {
+        0..=4 => at.to_owned(),
+        many => format!("{}+{}+{} more", ends[0], ends[1], many - 2),
+    }
 }
 
 /// The place between two hops. Where frames are spread, ways that wait are left out.
@@ -200,6 +209,10 @@ mod tests {
         ] {
             assert_eq!(between(from, to), place);
         }
+        assert_eq!(
+            (short("a:1+a:2+a:3+a:4").as_str(), short("a:1+a:2+a:3+a:4+a:5").as_str()),
+            ("a:1+a:2+a:3+a:4", "a:1+a:2+3 more")
+        );
     }
 
     #[test]
