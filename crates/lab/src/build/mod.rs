@@ -153,6 +153,12 @@ fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure
 
 /// NICs stand for the tester's cables to switches and processes.
 fn check_nics(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    if options.phy.windows(2).any(|pair| pair[0] > pair[1]) {
+        return Err(Failure::usage(format!(
+            "--phy {}: must be in the order of the bus, as DPDK numbers them: order --tester-ports instead",
+            options.phy.join(",")
+        )));
+    }
     match topology.kernel.first().filter(|_| !options.phy.is_empty()) {
         None => Ok(()),
         Some(node) => Err(Failure::usage(format!(
@@ -249,6 +255,30 @@ mod tests {
         assert_eq!(side.ports, ["eth:t0", "eth:t1"]);
         assert_eq!(side.dst_mac.len(), 2);
         assert!(built("kernel-bridge", &LabOptions::default(), &[0, 1]).tester.dst_mac.is_empty());
+    }
+
+    #[test]
+    fn nics_are_taken_in_the_order_of_the_bus_and_by_no_kernel() {
+        let nics = |a: &str, b: &str| LabOptions {
+            phy: vec![a.to_owned(), b.to_owned()],
+            tester_ports: vec!["eth:a".into(), "eth:b".into()],
+            ..LabOptions::default()
+        };
+        let build = |name: &str, options: LabOptions| {
+            Build::new(topology::load(name).unwrap(), options, &[0, 1], "linerate", "$d")
+        };
+        let text = script::render(&build("phy-ovs-phy", nics("0000:05:00.0", "0000:06:00.0")).unwrap());
+        for wanted in [
+            "-a 0000:05:00.0 -a 0000:06:00.0",
+            "type=dpdk options:dpdk-devargs=0000:06:00.0 options:n_rxq=1 options:n_rxq_desc=2048",
+            "linerate ports --give-back 0000:05:00.0 0000:06:00.0",
+            "--port eth:a --port eth:b",
+        ] {
+            assert!(text.contains(wanted), "{wanted} in\n{text}");
+        }
+        let turned = build("phy-ovs-phy", nics("0000:06:00.0", "0000:05:00.0")).unwrap_err();
+        let kernel = build("kernel-bridge", nics("0000:05:00.0", "0000:06:00.0")).unwrap_err();
+        assert_eq!((turned.exit, kernel.exit), (failure::Exit::Usage, failure::Exit::Usage));
     }
 
     #[test]

@@ -274,8 +274,8 @@ fn copied(on: &On, program: &str, stop: &Stop) -> Result<String, Failure> {
         return Ok(place);
     }
     let script = format!(
-        "umask 077 && mkdir -p \"$HOME\"/.cache/linerate && cat >{place}.new && chmod 700 {place}.new && mv {place}.new \
-         {place} && echo done"
+        "umask 077; n={place}.$$; mkdir -p \"$HOME\"/.cache/linerate && cat >\"$n\" && chmod 700 \"$n\" && mv \"$n\" {place} && \
+         echo done || rm -f \"$n\""
     );
     let file = fs::File::open(program).map_err(fail)?;
     match finish(on, &script, Stdio::from(file), COPY, stop)?.trim() {

@@ -23,12 +23,14 @@ const TOPOLOGIES: &[(&str, &str)] = &[
     ("kernel-router", include_str!("../../../../labs/kernel-router.toml")),
 ];
 
-/// What plans call a topology in `[needs]`, and the topology here.
+/// What plans call a topology in `[needs]`, and the topologies here: the first of a name is brought up for a plan.
 const NEEDED_BY: &[(&str, &str)] = &[
     ("PHY-PHY", "phy-phy"),
     ("PHY-OVS-PHY", "phy-ovs-phy"),
     ("PHY-VM-PHY", "phy-vm-phy"),
     ("PHY-VM-VM-PHY", "phy-vm-vm-phy"),
+    ("PHY-VM-VM-PHY", "onp-40g-scenario-3"),
+    ("PHY-OVS-PHY", "ovs-kernel"),
     ("PHY-OVS-VM-OVS-PHY", "vxlan"),
     ("PHY-VTEP-VTEP-PHY", "vxlan-forward"),
     ("4 x PHY-VM", "onp-40g-scenario-1"),
@@ -42,6 +44,11 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The topology that plans call by this name in `[needs]`.
 pub fn needed(by_plans: &str) -> Option<&'static str> {
     NEEDED_BY.iter().find(|(plans, _)| *plans == by_plans).map(|(_, name)| *name)
+}
+
+/// Whether a topology is what plans call so.
+pub fn is_needed(by_plans: &str, topology: &str) -> bool {
+    NEEDED_BY.contains(&(by_plans, topology))
 }
 
 /// The names of the built-in topologies.
@@ -98,6 +105,19 @@ mod tests {
         for (_, name) in NEEDED_BY {
             assert!(names().any(|known| known == *name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_plan_of_a_topology_needs_it() {
+        for name in names() {
+            let Some(plan) = load(name).unwrap().plan else { continue };
+            let path = format!("{}/../../plans/{plan}.toml", env!("CARGO_MANIFEST_DIR"));
+            let plan: toml::Table = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+            let needs = plan["needs"]["topology"].as_str().unwrap();
+            assert!(is_needed(needs, name), "{name}: its plan needs {needs}");
+        }
+        assert_eq!((needed("PHY-VM-VM-PHY"), needed("PHY-OVS-PHY")), (Some("phy-vm-vm-phy"), Some("phy-ovs-phy")));
+        assert!(!is_needed("PHY-PHY", "vxlan") && needed("x").is_none());
     }
 
     #[test]

@@ -10,5 +10,5 @@ mod path;
 
 pub use end::{End, TESTER};
 pub use file::{Application, Guest, Kernel, KernelRole, Link, Spread, Switch, SwitchKind, Topology, Tunnel};
-pub use library::{load, names, needed};
+pub use library::{is_needed, load, names, needed};
 pub use path::{Passage, Passed, Way};

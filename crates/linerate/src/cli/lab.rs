@@ -156,8 +156,8 @@ pub struct TopologyArgs {
     /// Memory of each virtual machine, MiB.
     #[arg(long, value_name = "MIB", allow_hyphen_values = true, default_value = "1024")]
     pub guest_memory: u32,
-    /// What every guest runs, in place of what the topology says: testpmd-mac, testpmd-io, testpmd-macswap, l2, l2-macswap
-    /// or l3 (linerate forward), kernel-bridge or ovs-kernel (virtual machines only).
+    /// What every guest runs, in place of what the topology says: testpmd-mac, testpmd-io, testpmd-macswap, l2, l2-macswap,
+    /// l3, vxlan or vxlan-far (linerate forward), flowlog (linerate flowlog), kernel-bridge or ovs-kernel (virtual machines only).
     #[arg(long, value_name = "APPLICATION", value_parser = application)]
     pub application: Option<Application>,
     /// A bootable disk for a guest, raw or qcow2, in place of the image that is made on the spot. It is not written to. Its

@@ -48,7 +48,7 @@ impl InLab {
 
     /// Whether a lab is the topology that a plan needs.
     pub fn is_needed(lab: &LabRecord, needed: &str) -> bool {
-        topology::needed(needed) == Some(lab.topology.as_str())
+        topology::is_needed(needed, &lab.topology)
     }
 
     /// Whether polling threads of its parts share CPUs.
