@@ -56,7 +56,7 @@ struct Head {
     boot: String,
 }
 
-/// A journal that is being written.
+/// A journal that is being written. Nobody else undoes it as long as this is there.
 #[derive(Debug)]
 pub struct Journal {
     file: fs::File,
@@ -86,6 +86,7 @@ impl Journal {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let path = path_of(dir, name);
         let file = fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
+        file.lock()?;
         let mut journal = Self { file, path };
         journal.line(&Head { boot: boot(roots) })?;
         // The name of the file has to survive a crash as well.
@@ -134,12 +135,14 @@ pub fn names(dir: &Path) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is not a journal: nothing was changed.
+/// The file cannot be read, or is not a journal: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
 pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
-    let text = match read(path) {
+    let file = match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
         other => other?,
     };
+    file.try_lock()?;
+    let text = read(&file)?;
     let (head, changes) = parse(&text)?;
     let mut undone = Undone::default();
     if head.is_some_and(|head| head.boot != boot(roots)) {
@@ -155,10 +158,13 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     Ok(undone)
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read(file: &fs::File) -> io::Result<String> {
     let mut text = String::new();
-    fs::File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    // A part of it would undo a part, and forget the rest.
+    match file.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 {
+        0..=MAX_BYTES => Ok(text),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("is longer than {MAX_BYTES} bytes"))),
+    }
 }
 
 /// The head and the changes. A last line that was cut off was never acted on.
@@ -287,13 +293,16 @@ mod tests {
             roots.write(Path::new(path), new).unwrap();
         }
         assert_eq!((names(&dir), journal.path()), (vec!["x".to_owned()], path_of(&dir, "x").as_path()));
-        let undone = undo(&roots, journal.path()).unwrap();
+        let path = journal.path().to_owned();
+        assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock, "it is still written");
+        drop(journal);
+        let undone = undo(&roots, &path).unwrap();
         assert_eq!(undone.back.len(), 3);
         assert_eq!((undone.left.len(), undone.failed.len(), undone.rebooted), (0, 0, false));
         let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
         assert_eq!((read("sys/a"), read("sys/b")), ("1".into(), "2".into()));
         assert_eq!(names(&dir), Vec::<String>::new());
-        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone::default(), "twice is as once");
+        assert_eq!(undo(&roots, &path).unwrap(), Undone::default(), "twice is as once");
     }
 
     #[test]
@@ -303,7 +312,9 @@ mod tests {
         // Written down and never made; and a line that was cut off.
         journal.note(&file("/sys/a", "1", "7")).unwrap();
         fs::OpenOptions::new().append(true).open(journal.path()).unwrap().write_all(b"{\"file\":{\"pa").unwrap();
-        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone::default());
+        let path = journal.path().to_owned();
+        drop(journal);
+        assert_eq!(undo(&roots, &path).unwrap(), Undone::default());
         assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1\n", "not even written again");
         // Nothing but a head that was cut off.
         fs::write(path_of(root.path(), "y"), "{\"bo").unwrap();
@@ -319,14 +330,16 @@ mod tests {
         }
         fs::write(root.path().join("sys/a"), "5\n").unwrap();
         fs::write(root.path().join("sys/b"), "8\n").unwrap();
-        let undone = undo(&roots, journal.path()).unwrap();
+        let path = journal.path().to_owned();
+        drop(journal);
+        let undone = undo(&roots, &path).unwrap();
         assert_eq!(undone.left, [(file("/sys/a", "1", "7"), "5".to_owned())]);
         assert_eq!(undone.back, [file("/sys/b", "2", "8")]);
         assert_eq!(undone.failed.len(), 1, "there is no such file");
-        assert!(journal.path().exists());
+        assert!(path.exists());
         fs::write(root.path().join("sys/c"), "1\n").unwrap();
-        assert_eq!(undo(&roots, journal.path()).unwrap().back, [file("/sys/c", "0", "1")]);
-        assert!(!journal.path().exists());
+        assert_eq!(undo(&roots, &path).unwrap().back, [file("/sys/c", "0", "1")]);
+        assert!(!path.exists());
     }
 
     #[test]
@@ -336,9 +349,11 @@ mod tests {
         journal.note(&file("/sys/a", "1", "7")).unwrap();
         fs::write(root.path().join("sys/a"), "7\n").unwrap();
         fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "second\n").unwrap();
-        assert_eq!(undo(&roots, journal.path()).unwrap(), Undone { rebooted: true, ..Undone::default() });
+        let path = journal.path().to_owned();
+        drop(journal);
+        assert_eq!(undo(&roots, &path).unwrap(), Undone { rebooted: true, ..Undone::default() });
         assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "it is of this boot");
-        assert!(!journal.path().exists());
+        assert!(!path.exists());
     }
 
     #[test]

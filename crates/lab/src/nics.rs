@@ -14,13 +14,14 @@ fn journal_of(lab: &str) -> String {
     format!("lab-{lab}")
 }
 
-/// Binds these NICs to a driver for user space, those that have none such yet. What was bound before a failure is given back.
+/// Binds these NICs to a driver for user space, those that have none such yet. What was bound before a failure is given back. The
+/// journal, if there was anything to bind: nobody gives it back while it is held, which is until the lab is known to be up.
 ///
 /// # Errors
 ///
 /// (usage) for a NIC that is not there or in use; (machine) for what the machine lacks, or what an earlier lab of this name
 /// left.
-pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<(), Failure> {
+pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<Option<Journal>, Failure> {
     let mut wanted = Vec::new();
     for nic in nics {
         let device = PciDevice::read(roots, nic).ok_or_else(|| told(&BindError::NoDevice, nic, ""))?;
@@ -29,7 +30,7 @@ pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<(),
         }
     }
     if wanted.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut journal = Journal::begin(roots, dir, &journal_of(lab)).map_err(|e| match e.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::machine(format!(
@@ -44,11 +45,12 @@ pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<(),
         let written = journal.note(&change).map_err(|e| Failure::machine(format!("{}: {e}", journal.path().display())));
         let bound = written.and_then(|()| pci::bind(roots, &address, new, false).map_err(|e| told(&e, &address, new)));
         if let Err(failure) = bound {
+            drop(journal);
             let _ = give_back(roots, dir, lab);
             return Err(failure);
         }
     }
-    Ok(())
+    Ok(Some(journal))
 }
 
 /// Gives the NICs of a lab back to the drivers that had them. What was done, in a line each; none if the lab had no NIC.
@@ -58,8 +60,13 @@ pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<(),
 /// (failed) for a NIC that could not be given back: the journal stays, so that it can be tried again.
 pub fn give_back(roots: &Roots, dir: &Path, lab: &str) -> Result<Vec<String>, Failure> {
     let path = journal::path_of(dir, &journal_of(lab));
-    let undone = journal::undo(roots, &path)
-        .map_err(|e| Failure::failed(format!("{}: {e}: what is in it was not undone", path.display())))?;
+    let undone = match journal::undo(roots, &path) {
+        // A lab that is coming up, or is being mended.
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Undone::default(),
+        other => {
+            other.map_err(|e| Failure::failed(format!("{}: {e}: what is in it was not undone", path.display())))?
+        }
+    };
     let Undone { back, left, failed, rebooted } = undone;
     if let Some((change, why)) = failed.first() {
         return Err(Failure::failed(format!("{}: could not be given back: {why}; {}", name(change), path.display())));

@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use failure::{Failure, Stop};
-use host::{journal, PciDevice, Roots};
+use host::{
+    journal::{self, Journal},
+    PciDevice, Roots,
+};
 
 use crate::{
     client::{self, Up},
@@ -60,9 +63,11 @@ fn free(name: &str) -> Result<String, Failure> {
 ///
 /// What did not come up. Its NICs are given back then.
 pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop, done: &mut dyn FnMut(&str, u64)) -> Result<Up, Failure> {
-    take_nics(spec)?;
+    let journal = take_nics(spec)?;
+    let taken = journal.is_some();
     let up = client::start(spec, bound).and_then(|starting| starting.wait(stop, done));
-    if up.is_err() {
+    drop(journal);
+    if up.is_err() && taken {
         give_nics_back(&spec.name)?;
     }
     up
@@ -83,10 +88,10 @@ pub fn mend_before(spec: &Spec) -> Result<Vec<String>, Failure> {
 }
 
 /// Takes the NICs of a lab from the kernel.
-fn take_nics(spec: &Spec) -> Result<(), Failure> {
+fn take_nics(spec: &Spec) -> Result<Option<Journal>, Failure> {
     let LabOptions { phy, tester_ports, .. } = &spec.options;
     if phy.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let roots = Roots::default();
     // Of a lab on another host each host takes its own.

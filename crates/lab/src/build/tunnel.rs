@@ -66,7 +66,7 @@ pub(super) fn addresses(context: &Context<'_>, switch: &Switch) -> Vec<Step> {
             steps.push(Step::Run(ofctl(context, &under, "add-flow").with([flow])));
         }
         steps.extend([
-            run(&format!("ip addr add {local}/24 dev {under}")),
+            run(&format!("ip addr replace {local}/24 dev {under}")),
             run(&format!("ip link set {under} up")),
             Step::Await(route(context, tunnel, &under)),
             Step::Run(appctl(context, &format!("tnl/arp/set {under} {remote} {neighbour}"))),

@@ -55,7 +55,7 @@ impl steps::Steps for Steps {
     }
 
     fn verdict(&mut self, trial: &TrialRecord) {
-        // RFC 6201, 3.4.1: lost frames over the offered rate. What a dead peer's ring refused is lost as well.
+        // RFC 6201, 1.3: lost frames over the offered rate. What a dead peer's ring refused is lost as well.
         let lost_time = |d: &crate::trial::DirectionCounts| d.loss_ratio() * trial.real_duration_s;
         let outages: Vec<_> = trial.directions.iter().filter_map(|d| d.outage).collect();
         // Frames that were lost at the very end are an outage that nobody saw the end of.

@@ -64,11 +64,17 @@ fn with_nics(options: LabOptions) -> Result<LabOptions, Failure> {
     }
     let all = PciDevice::all(&Roots::default());
     let phy = options.phy.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
-    // A tester's port that is not on the bus is of another kind.
-    let tester = options.tester_ports.iter().map(|port| ports::address(&all, port).unwrap_or_else(|_| port.clone()));
-    let options = LabOptions { phy, tester_ports: tester.collect(), ..options };
+    let options = LabOptions { phy, ..with_testers_ports(options) };
     options.check()?;
     Ok(options)
+}
+
+/// The tester's ports by their addresses, where they are on the bus here: others are of another kind.
+pub fn with_testers_ports(options: LabOptions) -> LabOptions {
+    let all = PciDevice::all(&Roots::default());
+    let port = |port: &String| ports::address(&all, port).unwrap_or_else(|_| port.clone());
+    let tester_ports = options.tester_ports.iter().map(port).collect();
+    LabOptions { tester_ports, ..options }
 }
 
 /// What the guests of a topology are.

@@ -99,7 +99,7 @@ fn spec(args: &UpArgs) -> Result<Spec, Failure> {
     let topology = topology::load(topology)?;
     if let Some(on) = far::on(args)? {
         let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
-        return far_spec_of(name, topology, args.topology.options()?, on);
+        return far_spec_of(name, topology, guests::with_testers_ports(args.topology.options()?), on);
     }
     let options = guests::options(&args.topology, &topology)?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
