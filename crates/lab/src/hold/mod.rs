@@ -24,7 +24,7 @@ use held::{millis, Held};
 pub use observe::Observed;
 pub use perform::one_step;
 pub use programs::{Output, Programs, GUEST_SAYS};
-use told::tell;
+pub use told::tell;
 
 /// The socket in it, for clients inside the lab.
 pub const SOCKET: &str = "/run/lab/control.sock";

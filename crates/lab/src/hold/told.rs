@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use crate::protocol::Progress;
+use serde::Serialize;
 
 /// A line for who started the lab; nobody may read it any more.
-pub(super) fn tell(progress: &Progress) {
-    if let Ok(line) = serde_json::to_string(progress) {
+pub fn tell(what: &impl Serialize) {
+    if let Ok(line) = serde_json::to_string(what) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
     }

@@ -459,3 +459,20 @@ fn every_topology_is_measured_by_its_documents_plan() {
     let table = does(&["runs", "show", dir.path().join("phy-vm-vm-phy").to_str().unwrap(), "--layout", "nfvi"]).stdout;
     assert!(table.contains("layout of the two-VM document") && table.contains("64"), "{table}");
 }
+
+#[test]
+fn a_tunnel_comes_back_with_its_switch() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    let name = support::unique("lab");
+    does(&["lab", "up", "vxlan", "--name", &name, "--guests", "process"]);
+    // Its addresses and neighbours were in the switch, and in the kernel behind it.
+    does(&["lab", "fault", "--lab", &name, "restart-switch"]);
+    let flags = ["--quick", "--frame-sizes", "178", "--no-latency", "--upper", "2kpps", "--json", "-", "-q"];
+    let run = linerate(&[&["bench", "--lab", &name, "--plan", "onp-vxlan"][..], &flags].concat());
+    assert!(matches!(run.code, 0 | 1 | 3), "{}{}", run.stdout, run.stderr);
+    let result = run.json();
+    adds_up("vxlan", &result);
+    assert!(result["trials"].as_array().unwrap().iter().map(received_by).sum::<u64>() > 0, "nothing came through");
+}

@@ -72,11 +72,12 @@ fn parts(hops: &[HopLoss]) -> Vec<Part> {
 /// A node with the ports by which frames came and left: `br0 1→3`. Ways that wait at both are left out.
 fn node(came: Option<&Hop>, left: &Hop) -> String {
     let Some(came) = came else { return left.at.clone() };
-    let without = |from: &str, other: &str| -> Vec<(String, String)> {
-        let ends = from.split('+').filter(|end| from == other || !other.split('+').any(|known| known == *end));
-        ends.filter_map(|end| end.split_once(':')).map(|(node, port)| (node.to_owned(), port.to_owned())).collect()
+    let parts = |ends: Vec<&str>| -> Vec<(String, String)> {
+        let parts = ends.into_iter().filter_map(|end| end.split_once(':'));
+        parts.map(|(node, port)| (node.to_owned(), port.to_owned())).collect()
     };
-    let (came, left) = (without(&came.at, &left.at), without(&left.at, &came.at));
+    let (came, left) = moved(&came.at, &left.at);
+    let (came, left) = (parts(came), parts(left));
     let mut nodes: Vec<&str> = Vec::new();
     for (node, _) in came.iter().chain(&left) {
         if !nodes.contains(&node.as_str()) {
@@ -89,6 +90,14 @@ fn node(came: Option<&Hop>, left: &Hop) -> String {
         ports.join(",")
     };
     format!("{} {}→{}", nodes.join("+"), ports(&came), ports(&left))
+}
+
+/// The ends of two places that frames go between. Ways that wait are at both, and are left out.
+pub(super) fn moved<'a>(from: &'a str, to: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
+    let without = |ends: &'a str, others: &str| -> Vec<&'a str> {
+        ends.split('+').filter(|end| ends == others || !others.split('+').any(|other| other == *end)).collect()
+    };
+    (without(from, to), without(to, from))
 }
 
 fn frames(hop: &Hop) -> String {

@@ -148,10 +148,7 @@ fn short(at: &str) -> String {
 
 /// The place between two hops. Where frames are spread, ways that wait are left out.
 fn between(from: &str, to: &str) -> String {
-    let left: Vec<&str> =
-        from.split('+').filter(|end| from == to || !to.split('+').any(|other| other == *end)).collect();
-    let right: Vec<&str> =
-        to.split('+').filter(|end| from == to || !from.split('+').any(|other| other == *end)).collect();
+    let (left, right) = chain::moved(from, to);
     let node = |end: &&str| end.split_once(':').map(|(node, _)| node.to_owned());
     let one =
         left.first().and_then(node).filter(|one| left.iter().chain(&right).all(|end| node(end).as_ref() == Some(one)));

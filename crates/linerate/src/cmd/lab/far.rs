@@ -1,7 +1,7 @@
 //! A lab on another host: what the flags say of it, and what this program does there.
 
 use std::{
-    io::{self, BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader},
     sync::mpsc::{self, RecvTimeoutError},
     time::Duration,
 };
@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use failure::{Exit, Failure, Stop};
 use lab::{
     client,
+    hold::tell,
     protocol::{check_url, Answer, Ask, FarSpec, On, Progress},
     start::{bring_up, give_nics_back, mend_before, spec_of},
 };
@@ -122,11 +123,4 @@ fn next(lines: &mpsc::Receiver<String>, stop: &Stop) -> Option<String> {
         }
     }
     None
-}
-
-fn tell(what: &impl serde::Serialize) {
-    if let Ok(line) = serde_json::to_string(what) {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-    }
 }
