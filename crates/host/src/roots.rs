@@ -1,84 +1,222 @@
-//! Where `/proc` and `/sys` are.
+//! Where the kernel's files are.
 
 use std::{
     fs,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
-/// Where `/proc` and `/sys` are: the machine's own, or a fixture tree.
+use crate::recording::{Entry, Recorder, Recording};
+
+/// Largest file of the kernel that is read whole.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// Where the files of a machine are (`/proc`, `/sys`, `/boot`, `/etc`): its own, or a tree of another one.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    proc: PathBuf,
-    sys: PathBuf,
+    root: PathBuf,
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Self { proc: "/proc".into(), sys: "/sys".into() }
+        Self { root: "/".into(), recorder: None }
+    }
+}
+
+/// What a file says: absent is not wrong, and what cannot be read is not absent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// This.
+    Known(T),
+    /// There is no such file: the machine, or its kernel, does not have it.
+    Absent,
+    /// It is there and cannot be read, and why not.
+    Unreadable(String),
+}
+
+impl<T> Fact<T> {
+    /// What it says; `None` if it is not known.
+    pub fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// The same of something made of what it says.
+    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Self::Known(value) => Fact::Known(f(value)),
+            Self::Absent => Fact::Absent,
+            Self::Unreadable(why) => Fact::Unreadable(why),
+        }
+    }
+}
+
+impl<T> From<io::Result<T>> for Fact<T> {
+    fn from(read: io::Result<T>) -> Self {
+        match read {
+            Ok(value) => Self::Known(value),
+            // ENODEV, ENXIO: the file is there, what it stands for is not.
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Self::Absent,
+            Err(e) if matches!(e.raw_os_error(), Some(6 | 19)) => Self::Absent,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Self::Unreadable("needs root".to_owned()),
+            // A recorded tree has a directory in the place of what could not be read.
+            Err(e) if e.kind() == io::ErrorKind::IsADirectory => Self::Unreadable("could not be read".to_owned()),
+            Err(e) => Self::Unreadable(e.to_string()),
+        }
     }
 }
 
 impl Roots {
-    /// A fixture tree holding `proc/` and `sys/`.
+    /// A tree of another machine: it holds `proc/`, `sys/` and what else is read.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        let root = root.into();
-        Self { proc: root.join("proc"), sys: root.join("sys") }
+        Self { root: root.into(), recorder: None }
+    }
+
+    /// The same, and everything that is read from now on is kept.
+    pub fn recording(self) -> Self {
+        Self { recorder: Some(Arc::default()), ..self }
+    }
+
+    /// What was read since [`Roots::recording`].
+    pub fn recorded(&self) -> Recording {
+        self.recorder.as_ref().map(|recorder| recorder.recording()).unwrap_or_default()
+    }
+
+    /// Whether this is the machine that the program runs on.
+    pub fn is_here(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// Where a file of the machine is, by its whole path.
+    pub fn of_machine(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// The bytes of a file, by its whole path.
+    ///
+    /// # Errors
+    ///
+    /// As of the system; `FileTooLarge` above 16 MiB.
+    pub fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+        let read = read_some(&self.of_machine(&path));
+        if let Some(recorder) = &self.recorder {
+            match &read {
+                Ok(bytes) => recorder.note(path.as_ref(), Entry::Bytes(bytes.clone())),
+                Err(e) => recorder.note_error(path.as_ref(), e),
+            }
+        }
+        read
+    }
+
+    /// A file as text, by its whole path, without the white space around it.
+    pub fn fact(&self, path: impl AsRef<Path>) -> Fact<String> {
+        self.read(path.as_ref()).map(|text| text.trim().to_owned()).into()
+    }
+
+    /// A file as a value, by its whole path; `None` when it cannot be read or is not what it should be.
+    pub fn value<T: FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
+        self.fact(path).known()?.parse().ok()
+    }
+
+    /// The names in a directory, by its whole path, in order; none when it cannot be read.
+    pub fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let read = fs::read_dir(self.of_machine(&path));
+        if let (Some(recorder), Err(e)) = (&self.recorder, &read) {
+            recorder.note_error(path.as_ref(), e);
+        }
+        let Ok(entries) = read else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        if let Some(recorder) = &self.recorder {
+            recorder.note(path.as_ref(), Entry::Directory(names.clone()));
+        }
+        names
+    }
+
+    /// Whether there is such a file or directory, by its whole path.
+    pub fn is_there(&self, path: impl AsRef<Path>) -> bool {
+        let there = self.of_machine(&path).exists();
+        if let (Some(recorder), true) = (&self.recorder, there) {
+            recorder.note(path.as_ref(), Entry::There);
+        }
+        there
+    }
+
+    /// What a link points to, as it stands there.
+    pub fn link(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        let target = fs::read_link(self.of_machine(&path)).ok()?;
+        if let Some(recorder) = &self.recorder {
+            recorder.note(path.as_ref(), Entry::Link(target.clone()));
+        }
+        Some(target)
+    }
+
+    /// Where a path leads when its last part is a link, by names only: no other link is followed.
+    pub fn follow(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        let path = path.as_ref();
+        let target = self.link(path)?;
+        let mut at = if target.is_absolute() { PathBuf::new() } else { path.parent()?.to_owned() };
+        for part in target.components() {
+            match part {
+                Component::ParentDir => {
+                    at.pop();
+                }
+                Component::CurDir => {}
+                other => at.push(other),
+            }
+        }
+        Some(at)
     }
 
     /// A file under `/proc`; `None` when it cannot be read as text.
     pub(crate) fn proc(&self, path: &str) -> Option<String> {
-        fs::read_to_string(self.proc.join(path)).ok()
+        self.read(&Path::new("/proc").join(path)).ok()
     }
 
     /// A file under `/proc`, opened for reading.
     pub(crate) fn open_proc(&self, path: &str) -> Option<fs::File> {
-        fs::File::open(self.proc.join(path)).ok()
+        fs::File::open(self.of_machine(Path::new("/proc").join(path))).ok()
     }
 
     /// A value under `/sys`; `None` when it cannot be read or is not what it should be.
     pub(crate) fn sys<T: FromStr>(&self, path: &str) -> Option<T> {
-        fs::read_to_string(self.sys.join(path)).ok()?.trim().parse().ok()
+        self.value(Path::new("/sys").join(path))
     }
 
     /// A path under `/sys`.
     pub(crate) fn sys_path(&self, path: &str) -> PathBuf {
-        self.sys.join(path)
+        self.of_machine(Path::new("/sys").join(path))
     }
 
     /// Whether there is such a file or directory under `/sys`.
     pub(crate) fn sys_is_there(&self, path: &str) -> bool {
-        self.sys_path(path).exists()
+        self.is_there(Path::new("/sys").join(path))
     }
 
     /// The last part of what a link under `/sys` points to.
     pub(crate) fn sys_link(&self, path: &str) -> Option<String> {
-        Some(fs::read_link(self.sys_path(path)).ok()?.file_name()?.to_str()?.to_owned())
+        Some(self.link(Path::new("/sys").join(path))?.file_name()?.to_str()?.to_owned())
     }
 
     /// The names in a directory under `/sys`; none when it cannot be read.
     pub(crate) fn sys_names(&self, path: &str) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.sys_path(path)) else { return Vec::new() };
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
-    }
-
-    /// A file of the machine by its whole path, which begins with `/proc` or `/sys`.
-    fn of_machine(&self, path: &Path) -> PathBuf {
-        match (path.strip_prefix("/proc"), path.strip_prefix("/sys")) {
-            (Ok(rest), _) => self.proc.join(rest),
-            (_, Ok(rest)) => self.sys.join(rest),
-            _ => path.to_owned(),
-        }
+        self.names(Path::new("/sys").join(path))
     }
 
     /// Reads a file of the kernel by its whole path.
     ///
     /// # Errors
     ///
-    /// As of the system.
+    /// As of the system; `InvalidData` if it is not text.
     pub(crate) fn read(&self, path: &Path) -> io::Result<String> {
-        fs::read_to_string(self.of_machine(path))
+        String::from_utf8(self.bytes(path)?).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
     }
 
     /// Writes a file of the kernel by its whole path. It is never made: one that is not there is not the kernel's.
@@ -93,7 +231,59 @@ impl Roots {
 
     /// The numbered directories in a directory under `/proc`, such as those of processes; none when it cannot be read.
     pub(crate) fn proc_numbers(&self, path: &str) -> Vec<u32> {
-        let Ok(entries) = fs::read_dir(self.proc.join(path)) else { return Vec::new() };
-        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+        let mut numbers: Vec<u32> =
+            self.names(Path::new("/proc").join(path)).iter().filter_map(|name| name.parse().ok()).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+fn read_some(path: &Path) -> io::Result<Vec<u8>> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    match fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 {
+        0..=MAX_BYTES => Ok(bytes),
+        _ => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {MAX_BYTES} bytes"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn absent_unreadable_and_known_are_three_things() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("sys/a")).unwrap();
+        fs::write(dir.path().join("sys/b"), " 7 \n").unwrap();
+        let roots = Roots::at(dir.path());
+        assert_eq!(roots.fact("/sys/b"), Fact::Known("7".to_owned()));
+        assert_eq!(roots.fact("/sys/b").map(|text| text.len()).known(), Some(1));
+        assert_eq!(roots.value::<u32>("/sys/b"), Some(7));
+        assert_eq!(roots.value::<std::net::Ipv4Addr>("/sys/b"), None);
+        assert_eq!(roots.fact("/sys/c"), Fact::Absent);
+        assert_eq!(roots.fact("/sys/b/c"), Fact::Absent);
+        assert!(matches!(roots.fact("/sys/a"), Fact::Unreadable(_)));
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        assert_eq!(Fact::<()>::from(Err(refused)), Fact::Unreadable("needs root".to_owned()));
+        assert_eq!(Fact::<()>::from(Err(io::Error::from_raw_os_error(19))), Fact::Absent);
+        assert!(Fact::<()>::from(Err(io::Error::from_raw_os_error(22))) != Fact::Absent);
+    }
+
+    #[test]
+    fn links_are_followed_by_name_inside_the_tree() {
+        let dir = tempfile::tempdir().unwrap();
+        let bus = dir.path().join("sys/bus/pci/devices");
+        fs::create_dir_all(&bus).unwrap();
+        symlink("../../../devices/pci0000:00/0000:00:01.0/0000:02:00.0", bus.join("0000:02:00.0")).unwrap();
+        symlink("/sys/./x", bus.join("absolute")).unwrap();
+        let roots = Roots::at(dir.path());
+        let at = roots.follow("/sys/bus/pci/devices/0000:02:00.0");
+        assert_eq!(at.unwrap(), Path::new("/sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0"));
+        assert_eq!(roots.follow("/sys/bus/pci/devices/absolute").unwrap(), Path::new("/sys/x"));
+        assert_eq!(roots.follow("/sys/bus/pci"), None);
+        assert!(!roots.is_here() && Roots::default().is_here());
     }
 }

@@ -1,0 +1,401 @@
+//! What was read of a machine, as one text: for a report of a fault, and for tests with machines that are elsewhere.
+//!
+//! One entry a line, by whole path:
+//!
+//! ```text
+//! linerate machine 1
+//! /sys/kernel/mm/ksm/run = 0
+//! /proc/interrupts <<
+//!            CPU0       CPU1
+//! LOC:        100        200   Local timer interrupts
+//! >>
+//! /sys/bus/pci/devices/0000:37:00.0 -> ../../../devices/pci0000:36/0000:36:00.0/0000:37:00.0
+//! /sys/bus/pci/devices/0000:37:00.0/config hex 86801258
+//! /sys/bus/pci/devices/
+//! /sys/kernel/debug/sched/preempt ! needs root
+//! ```
+//!
+//! A tree written by hand may say a line for many CPUs: `/sys/devices/system/cpu/cpu{0-3,8}/online = 1`; `{}` in the value is
+//! the number then.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    os::unix::fs::symlink,
+    path::{Component, Path, PathBuf},
+    sync::{Mutex, PoisonError},
+};
+
+use crate::facts::parse_cpu_list;
+
+/// The first line.
+const HEAD: &str = "linerate machine 1";
+
+/// Most entries of a recording: what braces say counts as what it stands for.
+const MAX_ENTRIES: usize = 200_000;
+
+/// What there is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// A file.
+    Bytes(Vec<u8>),
+    /// A directory with these names.
+    Directory(Vec<String>),
+    /// Something: only whether it is there was asked.
+    There,
+    /// A link.
+    Link(PathBuf),
+    /// Something that could not be read, and why not.
+    Unreadable(String),
+}
+
+/// Keeps what is read.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder(Mutex<BTreeMap<PathBuf, Entry>>);
+
+impl Recorder {
+    /// Keeps an entry. What is known of a path is not replaced by less.
+    pub(crate) fn note(&self, path: &Path, entry: Entry) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entry == Entry::There && entries.contains_key(path) {
+            return;
+        }
+        entries.insert(path.to_owned(), entry);
+    }
+
+    /// Keeps that something could not be read. What is absent is not kept.
+    pub(crate) fn note_error(&self, path: &Path, error: &io::Error) {
+        if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
+            self.note(path, Entry::Unreadable(error.to_string()));
+        }
+    }
+
+    pub(crate) fn recording(&self) -> Recording {
+        let mut recording = Recording(self.0.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        recording.hide();
+        recording
+    }
+}
+
+/// What was read of a machine. Names of the host, of users and of processes, addresses and serial numbers are not in it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Recording(BTreeMap<PathBuf, Entry>);
+
+/// Why a text is not a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotRecording {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Recording {
+    /// The text.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEAD}\n");
+        for (at, entry) in &self.0 {
+            let path = escape(&at.to_string_lossy());
+            match entry {
+                Entry::There => text.push_str(&format!("{path}/\n")),
+                Entry::Directory(names) => {
+                    text.push_str(&format!("{path}/\n"));
+                    // The names only of those that were not read.
+                    for name in names.iter().filter(|name| !self.has_below(&at.join(name))) {
+                        text.push_str(&format!("{path}/{}/\n", escape(name)));
+                    }
+                }
+                Entry::Link(target) => text.push_str(&format!("{path} -> {}\n", target.display())),
+                Entry::Unreadable(why) => text.push_str(&format!("{path} ! {}\n", why.replace('\n', " "))),
+                Entry::Bytes(bytes) => text.push_str(&file(&path, bytes)),
+            }
+        }
+        text
+    }
+
+    /// Reads a text.
+    ///
+    /// # Errors
+    ///
+    /// The line that is not one of a recording, and why.
+    pub fn parse(text: &str) -> Result<Self, NotRecording> {
+        let mut lines = text.lines().enumerate().map(|(n, line)| (n + 1, line));
+        let wrong = |line: usize, why: &str| NotRecording { line, why: why.to_owned() };
+        if lines.next().is_none_or(|(_, line)| line.trim_end() != HEAD) {
+            return Err(wrong(1, &format!("a recording begins with \"{HEAD}\"")));
+        }
+        let mut entries = BTreeMap::new();
+        while let Some((n, line)) = lines.next() {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let (paths, entry) = if let Some(path) = line.strip_suffix(" <<") {
+                let mut body = String::new();
+                loop {
+                    let (_, line) = lines.next().ok_or_else(|| wrong(n, "no line \">>\" ends it"))?;
+                    if line == ">>" {
+                        break;
+                    }
+                    body.push_str(line);
+                    body.push('\n');
+                }
+                (path, Line::Text(body))
+            } else if let Some((path, text)) = line.split_once(" = ") {
+                (path, Line::Text(format!("{text}\n")))
+            } else if let Some(path) = line.strip_suffix(" =") {
+                (path, Line::Text("\n".to_owned()))
+            } else if let Some((path, target)) = line.split_once(" -> ") {
+                (path, Line::Link(target))
+            } else if let Some((path, why)) = line.split_once(" ! ") {
+                (path, Line::Unreadable(why))
+            } else if let Some((path, hex)) = line.split_once(" hex ") {
+                (path, Line::Bytes(from_hex(hex).ok_or_else(|| wrong(n, "not bytes in hexadecimal"))?))
+            } else if let Some(path) = line.strip_suffix('/') {
+                (path, Line::Directory)
+            } else {
+                return Err(wrong(
+                    n,
+                    "must be PATH = TEXT, PATH <<, PATH hex BYTES, PATH -> LINK, PATH ! WHY or PATH/",
+                ));
+            };
+            for (path, number) in expand(paths).ok_or_else(|| wrong(n, "not a list of numbers in braces"))? {
+                let path = PathBuf::from(unescape(&path));
+                if !is_sound(&path) {
+                    return Err(wrong(n, "must be a whole path, without \"..\""));
+                }
+                entries.insert(path, entry.at(number));
+                if entries.len() > MAX_ENTRIES {
+                    return Err(wrong(n, &format!("more than {MAX_ENTRIES} entries")));
+                }
+            }
+        }
+        Ok(Self(entries))
+    }
+
+    /// Makes the tree below a directory.
+    ///
+    /// # Errors
+    ///
+    /// As of the system: two entries may exclude each other.
+    pub fn unpack(&self, root: &Path) -> io::Result<()> {
+        for (path, entry) in &self.0 {
+            let at = root.join(path.strip_prefix("/").unwrap_or(path));
+            if let Some(parent) = at.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            match entry {
+                Entry::Bytes(bytes) => fs::write(&at, bytes)?,
+                Entry::Link(target) => symlink(target, &at)?,
+                Entry::There | Entry::Unreadable(_) | Entry::Directory(_) => fs::create_dir_all(&at)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn has_below(&self, path: &Path) -> bool {
+        self.0.range(path.to_owned()..).next().is_some_and(|(found, _)| found.starts_with(path))
+    }
+
+    /// Takes away what says whose machine it is.
+    fn hide(&mut self) {
+        for (path, entry) in &mut self.0 {
+            if let (Some("/proc/cmdline"), Entry::Bytes(bytes)) = (path.to_str(), &mut *entry) {
+                *bytes = hide_boot_line(&String::from_utf8_lossy(bytes)).into_bytes();
+            }
+        }
+    }
+}
+
+/// What names disks, hosts and users in a boot line: its values go, its words stay.
+fn hide_boot_line(line: &str) -> String {
+    const NAMES: [&str; 12] = [
+        "BOOT_IMAGE",
+        "root",
+        "resume",
+        "ip",
+        "rd.",
+        "ostree",
+        "cryptdevice",
+        "nfsroot",
+        "ds",
+        "systemd.",
+        "inst.",
+        "luks.",
+    ];
+    let word = |word: &str| match word.split_once('=') {
+        Some((key, _)) if NAMES.iter().any(|name| key == *name || (name.ends_with('.') && key.starts_with(name))) => {
+            format!("{key}=-")
+        }
+        _ => word.to_owned(),
+    };
+    format!("{}\n", line.split_ascii_whitespace().map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// A line of a text, before its path is expanded.
+enum Line<'a> {
+    Text(String),
+    Bytes(Vec<u8>),
+    Link(&'a str),
+    Unreadable(&'a str),
+    Directory,
+}
+
+impl Line<'_> {
+    fn at(&self, number: Option<u32>) -> Entry {
+        let filled = |text: &str| number.map_or_else(|| text.to_owned(), |n| text.replace("{}", &n.to_string()));
+        match self {
+            Self::Text(text) => Entry::Bytes(filled(text).into_bytes()),
+            Self::Bytes(bytes) => Entry::Bytes(bytes.clone()),
+            Self::Link(target) => Entry::Link(filled(target).into()),
+            Self::Unreadable(why) => Entry::Unreadable((*why).to_owned()),
+            Self::Directory => Entry::Directory(Vec::new()),
+        }
+    }
+}
+
+/// The paths that a path with braces stands for, each with its number.
+fn expand(path: &str) -> Option<Vec<(String, Option<u32>)>> {
+    let Some((before, rest)) = path.split_once('{') else { return Some(vec![(path.to_owned(), None)]) };
+    let (list, after) = rest.split_once('}')?;
+    let numbers = parse_cpu_list(list);
+    let sound = !numbers.is_empty() && !after.contains('{');
+    sound.then(|| numbers.into_iter().map(|n| (format!("{before}{n}{after}"), Some(n))).collect())
+}
+
+fn is_sound(path: &Path) -> bool {
+    let mut parts = path.components();
+    parts.next() == Some(Component::RootDir)
+        && parts.clone().count() > 0
+        && parts.all(|p| matches!(p, Component::Normal(_)))
+}
+
+/// A file as a line, or as many.
+fn file(path: &str, bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.strip_suffix('\n').is_some_and(|line| !line.contains('\n') && !line.contains('\r')) => {
+            format!("{path} = {text}").replace(" = \n", " =\n")
+        }
+        Ok(text) if text.ends_with('\n') && !text.contains('\r') && text.lines().all(|line| line != ">>") => {
+            format!("{path} <<\n{text}>>\n")
+        }
+        _ => format!("{path} hex {}\n", bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim().as_bytes();
+    let digit = |byte: &u8| (*byte as char).to_digit(16);
+    let pair = |pair: &[u8]| Some((digit(pair.first()?)? << 4 | digit(pair.get(1)?)?) as u8);
+    text.chunks(2).map(pair).collect()
+}
+
+/// Spaces and braces of a path, which mean something in a line.
+fn escape(path: &str) -> String {
+    path.replace('%', "%25").replace(' ', "%20").replace('\n', "%0a").replace('{', "%7b").replace('}', "%7d")
+}
+
+fn unescape(path: &str) -> String {
+    path.replace("%7d", "}").replace("%7b", "{").replace("%0a", "\n").replace("%20", " ").replace("%25", "%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fact, Roots};
+
+    const TREE: &str = "linerate machine 1
+# by hand
+/sys/a = 7
+/sys/empty =
+/sys/cpu{0-1,4}/kind = core {}
+/sys/b <<
+one
+ = two
+>>
+/sys/c -> ../x/y
+/sys/d hex 00ff7
+/sys/e/
+/sys/f ! needs root
+";
+
+    #[test]
+    fn a_tree_by_hand_is_read_unpacked_and_read_again() {
+        let odd = Recording::parse(TREE).unwrap_err();
+        assert_eq!(odd.line, 11, "half a byte");
+        let recording = Recording::parse(&TREE.replace("00ff7", "00ff")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        recording.unpack(dir.path()).unwrap();
+        let roots = Roots::at(dir.path()).recording();
+        let known = |path: &str| roots.fact(path).known();
+        assert_eq!(known("/sys/a").as_deref(), Some("7"));
+        assert_eq!(known("/sys/empty").as_deref(), Some(""));
+        assert_eq!(known("/sys/cpu4/kind").as_deref(), Some("core 4"));
+        assert_eq!(known("/sys/b").as_deref(), Some("one\n = two"));
+        assert_eq!(roots.bytes("/sys/d").unwrap(), [0, 255]);
+        assert_eq!(roots.link("/sys/c").unwrap(), Path::new("../x/y"));
+        assert!(roots.is_there("/sys/e") && !roots.is_there("/sys/g"));
+        assert!(matches!(roots.fact("/sys/f"), Fact::Unreadable(_)));
+        assert_eq!(roots.names("/sys"), ["a", "b", "c", "cpu0", "cpu1", "cpu4", "d", "e", "empty", "f"]);
+        // What was read is a recording from which the same is read.
+        let again = Recording::parse(&roots.recorded().to_text()).unwrap();
+        let other = tempfile::tempdir().unwrap();
+        again.unpack(other.path()).unwrap();
+        let copy = Roots::at(other.path());
+        assert_eq!(copy.names("/sys"), roots.names("/sys"));
+        for path in ["/sys/a", "/sys/b", "/sys/empty", "/sys/cpu4/kind", "/sys/none"] {
+            assert_eq!(copy.fact(path), roots.fact(path), "{path}");
+        }
+        assert!(matches!(copy.fact("/sys/f"), Fact::Unreadable(_)));
+        assert_eq!(copy.fact("/sys/cpu0/kind"), Fact::Absent, "it was not read");
+        assert_eq!(copy.bytes("/sys/d").unwrap(), [0, 255]);
+    }
+
+    #[test]
+    fn what_is_no_recording_says_where() {
+        for (text, line) in [
+            ("", 1),
+            ("hello\n", 1),
+            ("linerate machine 1\n/sys/a\n", 2),
+            ("linerate machine 1\n\nsys/a = 1\n", 3),
+            ("linerate machine 1\n/sys/../etc/passwd = 1\n", 2),
+            ("linerate machine 1\n/ = 1\n", 2),
+            ("linerate machine 1\n/sys/a <<\nx\n", 2),
+            ("linerate machine 1\n/sys/a{x} = 1\n", 2),
+            ("linerate machine 1\n/sys/a{0 = 1\n", 2),
+            ("linerate machine 1\n/sys/a{0-4000}/{0-4000} = 1\n", 2),
+        ] {
+            assert_eq!(Recording::parse(text).unwrap_err().line, line, "{text:?}");
+        }
+        // Two entries that exclude each other are an error of the system, not a tree.
+        let both = Recording::parse("linerate machine 1\n/sys/a = 1\n/sys/a/b = 2\n").unwrap();
+        assert!(both.unpack(tempfile::tempdir().unwrap().path()).is_err());
+    }
+
+    #[test]
+    fn a_recording_does_not_say_whose_machine_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("proc")).unwrap();
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=12 rd.lvm.lv=secret/root isolcpus=2-3 quiet ip=10.0.0.1\n";
+        fs::write(dir.path().join("proc/cmdline"), line).unwrap();
+        let roots = Roots::at(dir.path()).recording();
+        assert!(roots.fact("/proc/cmdline").known().unwrap().contains("secret"));
+        let text = roots.recorded().to_text();
+        assert!(text.contains("BOOT_IMAGE=- root=- rd.lvm.lv=- isolcpus=2-3 quiet ip=-\n"), "{text}");
+    }
+
+    #[test]
+    fn odd_names_and_texts_come_back() {
+        let mut entries = BTreeMap::new();
+        for (path, bytes) in [
+            ("/sys/a b{c}%20", b"x\n".as_slice()),
+            ("/sys/no-end", b"x"),
+            ("/sys/cr", b"x\r\n"),
+            ("/sys/ends", b">>\nx\n"),
+            ("/sys/nothing", b""),
+        ] {
+            entries.insert(PathBuf::from(path), Entry::Bytes(bytes.to_vec()));
+        }
+        let recording = Recording(entries);
+        assert_eq!(Recording::parse(&recording.to_text()), Ok(recording));
+    }
+}
