@@ -5,11 +5,15 @@
 //! the core-to-core probe, which need nothing from the kernel, carry the weight.
 #![forbid(unsafe_code)]
 
+mod boot_line;
 mod core_facts;
+pub mod core_plan;
 mod core_to_core;
+pub mod cpu_set;
 mod facts;
 mod interference;
 pub mod journal;
+pub mod machine;
 pub mod pci;
 mod processes;
 mod realtime;
@@ -18,6 +22,7 @@ mod roots;
 mod thread_waits;
 mod waits;
 
+pub use boot_line::BootLine;
 pub use core_facts::{rt_throttle_share, CoreFacts};
 pub use core_to_core::CoreToCoreProbe;
 pub use facts::Facts;

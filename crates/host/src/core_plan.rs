@@ -1,0 +1,451 @@
+//! Which core does what.
+//!
+//! The order is that of table 6 of the two-VM document: the first core of each NUMA node belongs to the operating system; of
+//! the node that the NIC is at, the switch and its polling threads take the lowest cores, and guests the highest.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cpu_set::{self, CpuSet},
+    machine::Machine,
+};
+
+/// What the machine is to be used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// `linerate bench`: a tester, and the data plane of `--dut` or of `forward`.
+    #[default]
+    Bench,
+    /// A switch with polling threads and two virtual machines (the two-VM document, table 6).
+    NfviTwoVm,
+    /// Applications that spin on a core each (the low-latency guide).
+    LowLatency,
+    /// `linerate flowlog`.
+    Flowlog,
+}
+
+impl Purpose {
+    /// All, in the order of their names in help.
+    pub const ALL: [Self; 4] = [Self::Bench, Self::NfviTwoVm, Self::LowLatency, Self::Flowlog];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bench => "bench",
+            Self::NfviTwoVm => "nfvi-two-vm",
+            Self::LowLatency => "low-latency",
+            Self::Flowlog => "flowlog",
+        }
+    }
+}
+
+/// How many cores of each kind are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    /// What for.
+    pub purpose: Purpose,
+    /// The NUMA node; `None` for the one with most CPUs.
+    pub node: Option<u32>,
+    /// Cores of the switch's own threads.
+    pub switch: usize,
+    /// Cores of the switch's polling threads.
+    pub pmds: usize,
+    /// Virtual machines.
+    pub guests: usize,
+    /// Virtual CPUs of each.
+    pub vcpus: usize,
+    /// Cores of a data plane of ours.
+    pub data_plane: usize,
+    /// Cores of the tester, or of applications that spin.
+    pub tester: usize,
+    /// Whether both threads of a core are used (the ONP report with Hyper-Threading), instead of one with the other idle.
+    pub smt: bool,
+}
+
+impl Shape {
+    /// What a purpose asks for by itself.
+    pub fn of(purpose: Purpose) -> Self {
+        let none =
+            Self { purpose, node: None, switch: 0, pmds: 0, guests: 0, vcpus: 0, data_plane: 0, tester: 0, smt: false };
+        match purpose {
+            Purpose::Bench => Self { data_plane: 1, tester: 1, ..none },
+            Purpose::NfviTwoVm => Self { switch: 1, pmds: 2, guests: 2, vcpus: 3, ..none },
+            Purpose::LowLatency => Self { tester: 2, ..none },
+            Purpose::Flowlog => Self { data_plane: 1, ..none },
+        }
+    }
+
+    /// Cores asked for.
+    fn cores(&self) -> usize {
+        self.switch + self.pmds + self.data_plane + self.tester + self.guests * self.vcpus
+    }
+}
+
+/// Which core does what. Sets are lists such as `2-5` in its text forms.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CorePlan {
+    /// What for.
+    pub purpose: Purpose,
+    /// The NUMA node of all busy cores.
+    pub node: u32,
+    /// Everything else: the operating system, interrupts, control threads.
+    #[serde(with = "as_list")]
+    pub housekeeping: CpuSet,
+    /// The switch's own threads.
+    #[serde(with = "as_list", default)]
+    pub switch: CpuSet,
+    /// The switch's polling threads.
+    #[serde(with = "as_list", default)]
+    pub pmds: CpuSet,
+    /// Each virtual machine's, one CPU for each virtual one.
+    #[serde(with = "as_lists", default)]
+    pub guests: Vec<CpuSet>,
+    /// Lcores of a data plane of ours.
+    #[serde(with = "as_list", default)]
+    pub data_plane: CpuSet,
+    /// Lcores of the tester, or applications that spin.
+    #[serde(with = "as_list", default)]
+    pub tester: CpuSet,
+    /// Other threads of busy cores: nothing runs there.
+    #[serde(with = "as_list", default)]
+    pub idle: CpuSet,
+    /// Kept from the scheduler.
+    #[serde(with = "as_list", default)]
+    pub isolated: CpuSet,
+    /// Whether busy cores are also the operating system's, since there are too few.
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// Too few cores.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shortage {
+    /// The node that was looked at.
+    pub node: u32,
+    /// Cores that it has beside the operating system's.
+    pub has: usize,
+    /// Cores asked for.
+    pub wants: usize,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { node, has, wants } = self;
+        write!(f, "{wants} cores are needed and NUMA node {node} has {has} beside the operating system's")
+    }
+}
+
+impl CorePlan {
+    /// Makes a plan.
+    ///
+    /// # Errors
+    ///
+    /// The node has too few cores, or there is no such node (`has` is 0).
+    pub fn make(machine: &Machine, shape: &Shape) -> Result<Self, Shortage> {
+        let usable = usable(machine);
+        let node = shape.node.unwrap_or_else(|| largest_node(machine, &usable));
+        let housekeeping = housekeeping(machine, &usable);
+        let cores: Vec<CpuSet> =
+            cores(machine, &usable, node).into_iter().filter(|core| core.is_disjoint(&housekeeping)).collect();
+        // What is given away: one thread of each core, or all of them.
+        let mut free: Vec<u32> = if shape.smt {
+            cores.iter().flatten().copied().collect()
+        } else {
+            cores.iter().filter_map(|core| core.first().copied()).collect()
+        };
+        free.sort_unstable();
+        let short = Shortage { node, has: free.len(), wants: shape.cores() };
+        let mut low = |n: usize| -> Option<CpuSet> { (n <= free.len()).then(|| free.drain(..n).collect()) };
+        let switch = low(shape.switch).ok_or_else(|| short.clone())?;
+        let pmds = low(shape.pmds).ok_or_else(|| short.clone())?;
+        let data_plane = low(shape.data_plane).ok_or_else(|| short.clone())?;
+        let tester = low(shape.tester).ok_or_else(|| short.clone())?;
+        let mut guests = Vec::new();
+        for _ in 0..shape.guests {
+            let from = free.len().checked_sub(shape.vcpus).ok_or_else(|| short.clone())?;
+            guests.push(free.split_off(from).into_iter().collect());
+        }
+        let mut plan = Self {
+            purpose: shape.purpose,
+            node,
+            housekeeping,
+            switch,
+            pmds,
+            guests,
+            data_plane,
+            tester,
+            ..Self::default()
+        };
+        plan.idle = plan.idle_threads(machine);
+        plan.isolated = match shape.purpose {
+            // As in the document: everything but the operating system's.
+            Purpose::NfviTwoVm => usable.difference(&plan.housekeeping).copied().collect(),
+            _ => plan.busy().union(&plan.idle).copied().collect(),
+        };
+        Ok(plan)
+    }
+
+    /// The plan of a machine with too few cores: a tester and a data plane that share with the operating system.
+    pub fn squeezed(machine: &Machine) -> Self {
+        let usable = usable(machine);
+        let node = largest_node(machine, &usable);
+        let here = |first: Option<&u32>| first.copied().into_iter().collect::<CpuSet>();
+        let on_node: CpuSet = machine
+            .node(node)
+            .map(|node| node.cpus.intersection(&usable).copied().collect())
+            .filter(|cpus: &CpuSet| !cpus.is_empty())
+            .unwrap_or(usable);
+        Self {
+            node,
+            housekeeping: here(on_node.first()),
+            data_plane: here(on_node.first()),
+            tester: here(on_node.last()),
+            shared: true,
+            ..Self::default()
+        }
+    }
+
+    /// All CPUs on which something polls, or a guest runs.
+    pub fn busy(&self) -> CpuSet {
+        let groups = [&self.switch, &self.pmds, &self.data_plane, &self.tester];
+        groups.into_iter().chain(&self.guests).flatten().copied().collect()
+    }
+
+    /// CPUs on which something polls: busy ones without the switch's own threads.
+    pub fn polling(&self) -> CpuSet {
+        self.busy().difference(&self.switch).copied().collect()
+    }
+
+    /// Each role and its CPUs, in the order in which they are printed; roles without CPUs are left out.
+    pub fn roles(&self) -> Vec<(String, &CpuSet)> {
+        let named = |name: &str, cpus| (name.to_owned(), cpus);
+        let guests = self.guests.iter().enumerate().map(|(n, cpus)| (format!("guest {}", n + 1), cpus));
+        [
+            named("operating system", &self.housekeeping),
+            named("switch", &self.switch),
+            named("polling threads", &self.pmds),
+        ]
+        .into_iter()
+        .chain([named("data plane", &self.data_plane), named("tester", &self.tester)])
+        .chain(guests)
+        .chain([named("idle threads", &self.idle)])
+        .filter(|(_, cpus)| !cpus.is_empty())
+        .collect()
+    }
+
+    /// What is wrong with a plan for a machine, such as one that was made for another; `None` if it fits.
+    pub fn misfit(&self, machine: &Machine) -> Option<String> {
+        let (online, busy) = (machine.online(), self.busy());
+        let named: CpuSet =
+            busy.iter().chain(&self.housekeeping).chain(&self.idle).chain(&self.isolated).copied().collect();
+        let off: CpuSet = named.difference(&online).copied().collect();
+        if !off.is_empty() {
+            return Some(format!(
+                "CPU {} is not here or is off (on: {})",
+                cpu_set::to_list(&off),
+                cpu_set::to_list(&online)
+            ));
+        }
+        if self.housekeeping.is_empty() {
+            return Some("no CPU is left for the operating system".to_owned());
+        }
+        let mut seen: Vec<(String, &CpuSet)> = Vec::new();
+        for (role, cpus) in self.roles() {
+            let twice = seen.iter().find_map(|(other, taken)| {
+                let both: CpuSet = cpus.intersection(taken).copied().collect();
+                (!both.is_empty()).then(|| format!("CPU {} is of both: {other}, {role}", cpu_set::to_list(&both)))
+            });
+            // Too few cores are shared with the operating system, and only with it.
+            match twice {
+                Some(twice) if !(self.shared && twice.contains("operating system")) => return Some(twice),
+                _ => seen.push((role, cpus)),
+            }
+        }
+        None
+    }
+
+    fn idle_threads(&self, machine: &Machine) -> CpuSet {
+        let busy = self.busy();
+        let others = busy.iter().flat_map(|&cpu| machine.siblings(cpu));
+        others.filter(|thread| !busy.contains(thread) && !self.housekeeping.contains(thread)).collect()
+    }
+}
+
+fn usable(machine: &Machine) -> CpuSet {
+    let online = machine.online();
+    let both: CpuSet = online.intersection(&machine.allowed).copied().collect();
+    if both.is_empty() {
+        online
+    } else {
+        both
+    }
+}
+
+fn largest_node(machine: &Machine, usable: &CpuSet) -> u32 {
+    let size = |cpus: &CpuSet| cpus.intersection(usable).count();
+    let largest = machine.nodes.iter().max_by_key(|node| (size(&node.cpus), std::cmp::Reverse(node.number)));
+    largest.map_or(0, |node| node.number)
+}
+
+/// The cores of a node, each with its threads.
+fn cores(machine: &Machine, usable: &CpuSet, node: u32) -> Vec<CpuSet> {
+    let mut cores: Vec<CpuSet> = Vec::new();
+    for cpu in machine.cpus.iter().filter(|cpu| cpu.node == node) {
+        let threads: CpuSet = cpu.threads.intersection(usable).copied().collect();
+        if !threads.is_empty() && !cores.contains(&threads) {
+            cores.push(threads);
+        }
+    }
+    cores
+}
+
+fn housekeeping(machine: &Machine, usable: &CpuSet) -> CpuSet {
+    machine.nodes.iter().filter_map(|node| cores(machine, usable, node.number).into_iter().next()).flatten().collect()
+}
+
+mod as_list {
+    use serde::{de::Error, Deserialize, Deserializer, Serializer};
+
+    use crate::cpu_set::{self, CpuSet};
+
+    pub(super) fn serialize<S: Serializer>(cpus: &CpuSet, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&cpu_set::to_list(cpus))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<CpuSet, D::Error> {
+        read(&String::deserialize(from)?).map_err(D::Error::custom)
+    }
+
+    /// What a person wrote has to be a list, all of it.
+    pub(super) fn read(text: &str) -> Result<CpuSet, String> {
+        let cpus = cpu_set::from_list(text);
+        let parts = text.split(',').filter(|part| !part.trim().is_empty());
+        let number = |text: &str| text.trim().parse::<u32>().is_ok_and(|cpu| cpu <= 4096);
+        let sound = |part: &str| match part.split_once('-') {
+            Some((first, last)) => number(first) && number(last) && !cpu_set::from_list(part).is_empty(),
+            None => number(part),
+        };
+        match parts.into_iter().all(sound) {
+            true => Ok(cpus),
+            false => Err(format!("\"{text}\" must be a list of CPUs, such as 2-5 or 0,22")),
+        }
+    }
+}
+
+mod as_lists {
+    use serde::{de::Error, Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::cpu_set::{self, CpuSet};
+
+    pub(super) fn serialize<S: Serializer>(sets: &[CpuSet], to: S) -> Result<S::Ok, S::Error> {
+        sets.iter().map(cpu_set::to_list).collect::<Vec<_>>().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CpuSet>, D::Error> {
+        let texts = Vec::<String>::deserialize(from)?;
+        texts.iter().map(|text| super::as_list::read(text).map_err(D::Error::custom)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{machine::Node, Recording, Roots};
+
+    /// Cores without threads, or with two: CPU n and CPU n + all.
+    fn machine(nodes: u32, cores: u32, threads: u32) -> Machine {
+        let all = nodes * cores;
+        let mut tree = format!("linerate machine 1\n/sys/devices/system/cpu/online = 0-{}\n", all * threads - 1);
+        for cpu in 0..all * threads {
+            let threads = (0..threads).map(|t| (cpu % all + t * all).to_string()).collect::<Vec<_>>().join(",");
+            tree += &format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list = {threads}\n");
+        }
+        for node in 0..nodes {
+            let lists =
+                (0..threads).map(|t| format!("{}-{}", t * all + node * cores, t * all + (node + 1) * cores - 1));
+            tree += &format!("/sys/devices/system/node/node{node}/cpulist = {}\n", lists.collect::<Vec<_>>().join(","));
+        }
+        let dir = tempfile::tempdir().unwrap();
+        Recording::parse(&tree).unwrap().unpack(dir.path()).unwrap();
+        Machine::read(&Roots::at(dir.path()))
+    }
+
+    fn lists(plan: &CorePlan) -> Vec<String> {
+        plan.roles().iter().map(|(role, cpus)| format!("{role}: {}", cpu_set::to_list(cpus))).collect()
+    }
+
+    #[test]
+    fn the_document_s_table_6() {
+        let machine = machine(2, 22, 1);
+        let shape = Shape { node: Some(0), ..Shape::of(Purpose::NfviTwoVm) };
+        let plan = CorePlan::make(&machine, &shape).unwrap();
+        let wanted =
+            ["operating system: 0,22", "switch: 1", "polling threads: 2-3", "guest 1: 19-21", "guest 2: 16-18"];
+        assert_eq!(lists(&plan), wanted);
+        assert_eq!(cpu_set::to_list(&plan.isolated), "1-21,23-43");
+        let four = CorePlan::make(&machine, &Shape { pmds: 4, ..shape }).unwrap();
+        assert_eq!(cpu_set::to_hex(&four.pmds), "3c");
+        assert_eq!(plan.misfit(&machine), None);
+        assert_eq!(cpu_set::to_list(&plan.polling()), "2-3,16-21");
+    }
+
+    #[test]
+    fn other_threads_of_busy_cores_stay_idle_unless_they_are_asked_for() {
+        let machine = machine(1, 8, 2);
+        let plan = CorePlan::make(&machine, &Shape::of(Purpose::Bench)).unwrap();
+        assert_eq!(lists(&plan), ["operating system: 0,8", "data plane: 1", "tester: 2", "idle threads: 9-10"]);
+        assert_eq!(cpu_set::to_list(&plan.isolated), "1-2,9-10");
+        let both = CorePlan::make(&machine, &Shape { smt: true, pmds: 4, ..Shape::of(Purpose::NfviTwoVm) }).unwrap();
+        assert_eq!(lists(&both)[..3], ["operating system: 0,8", "switch: 1", "polling threads: 2-5"]);
+        assert_eq!(both.guests.len(), 2);
+    }
+
+    #[test]
+    fn too_few_cores_are_said_and_shared_only_when_asked() {
+        let two = machine(1, 2, 1);
+        let short = CorePlan::make(&two, &Shape::of(Purpose::Bench)).unwrap_err();
+        assert_eq!(short, Shortage { node: 0, has: 1, wants: 2 });
+        let plan = CorePlan::squeezed(&two);
+        assert_eq!(lists(&plan), ["operating system: 0", "data plane: 0", "tester: 1"]);
+        assert!(plan.isolated.is_empty() && plan.misfit(&two).is_none());
+        let none = CorePlan::make(&two, &Shape { node: Some(7), ..Shape::of(Purpose::Flowlog) }).unwrap_err();
+        assert_eq!((none.node, none.has), (7, 0));
+        assert!(CorePlan::make(&machine(1, 8, 1), &Shape { vcpus: 9, ..Shape::of(Purpose::NfviTwoVm) }).is_err());
+        assert_eq!(CorePlan::squeezed(&Machine::default()).busy(), CpuSet::new());
+        assert_eq!(machine(1, 4, 1).nodes, [Node { number: 0, cpus: cpu_set::from_list("0-3"), ..Node::default() }]);
+    }
+
+    #[test]
+    fn only_cpus_that_this_process_may_use_are_given_away() {
+        let mut machine = machine(2, 4, 1);
+        machine.allowed = cpu_set::from_list("4-7");
+        let plan = CorePlan::make(&machine, &Shape::of(Purpose::Flowlog)).unwrap();
+        assert_eq!(lists(&plan), ["operating system: 4", "data plane: 5"]);
+        assert_eq!(plan.node, 1);
+    }
+
+    #[test]
+    fn a_plan_that_does_not_fit_is_told() {
+        let machine = machine(1, 4, 1);
+        let plan = CorePlan::make(&machine, &Shape::of(Purpose::Bench)).unwrap();
+        let with = |change: &dyn Fn(&mut CorePlan)| {
+            let mut plan = plan.clone();
+            change(&mut plan);
+            plan.misfit(&machine).unwrap()
+        };
+        assert!(with(&|plan| plan.tester = cpu_set::from_list("9")).contains("CPU 9"));
+        assert!(with(&|plan| plan.tester = plan.data_plane.clone()).contains("data plane, tester"));
+        assert!(with(&|plan| plan.housekeeping.clear()).contains("operating system"));
+        assert!(with(&|plan| plan.tester = plan.housekeeping.clone()).contains("operating system"));
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(serde_json::from_str::<CorePlan>(&text).unwrap(), plan);
+        for wrong in ["x", "3-1", "1,,x", "1-", "9999"] {
+            let text = text.replacen("\"tester\":\"2\"", &format!("\"tester\":\"{wrong}\""), 1);
+            assert!(serde_json::from_str::<CorePlan>(&text).is_err(), "{wrong}");
+        }
+    }
+}
