@@ -5,11 +5,13 @@
 //! the core-to-core probe, which need nothing from the kernel, carry the weight.
 #![forbid(unsafe_code)]
 
+pub mod audit;
 mod boot_line;
 mod core_facts;
 pub mod core_plan;
 mod core_to_core;
 pub mod cpu_set;
+mod fact;
 mod facts;
 mod interference;
 pub mod journal;
@@ -19,18 +21,21 @@ mod processes;
 mod realtime;
 mod recording;
 mod roots;
+pub mod rules;
+mod run;
 mod thread_waits;
 mod waits;
 
 pub use boot_line::BootLine;
 pub use core_facts::{rt_throttle_share, CoreFacts};
 pub use core_to_core::CoreToCoreProbe;
+pub use fact::Fact;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
 pub use pci::PciDevice;
 pub use processes::{ProcessTimes, Ran};
 pub use realtime::RealtimeLimits;
 pub use recording::{NotRecording, Recording};
-pub use roots::{Fact, Roots};
+pub use roots::Roots;
 pub use thread_waits::{ThreadTime, ThreadWaits};
 pub use waits::CoreCounters;

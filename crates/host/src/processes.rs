@@ -1,6 +1,6 @@
 //! Which threads of other processes ran, where, and for how long.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Roots;
 
@@ -38,6 +38,26 @@ pub struct Ran {
     pub seconds: f64,
     /// A thread of the kernel: most of them cannot be moved.
     pub kernel: bool,
+}
+
+/// Which of some programs run, by the names that the kernel keeps (15 characters). Names of other programs are neither kept
+/// nor recorded.
+pub(crate) fn running(roots: &Roots, names: &[&str]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for pid in numbers(&roots.of_machine("/proc")) {
+        let path = format!("/proc/{pid}/comm");
+        let Ok(name) = std::fs::read_to_string(roots.of_machine(&path)) else { continue };
+        if names.contains(&name.trim_end()) {
+            // Once more, for a recording.
+            found.extend(roots.fact(&path).known());
+        }
+    }
+    found
+}
+
+fn numbers(dir: &std::path::Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 impl ProcessTimes {

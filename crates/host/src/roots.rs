@@ -8,7 +8,11 @@ use std::{
     sync::Arc,
 };
 
-use crate::recording::{Entry, Recorder, Recording};
+use crate::{
+    fact::Fact,
+    recording::{Entry, Recorder, Recording},
+    run,
+};
 
 /// Largest file of the kernel that is read whole.
 const MAX_BYTES: u64 = 16 << 20;
@@ -23,51 +27,6 @@ pub struct Roots {
 impl Default for Roots {
     fn default() -> Self {
         Self { root: "/".into(), recorder: None }
-    }
-}
-
-/// What a file says: absent is not wrong, and what cannot be read is not absent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fact<T> {
-    /// This.
-    Known(T),
-    /// There is no such file: the machine, or its kernel, does not have it.
-    Absent,
-    /// It is there and cannot be read, and why not.
-    Unreadable(String),
-}
-
-impl<T> Fact<T> {
-    /// What it says; `None` if it is not known.
-    pub fn known(self) -> Option<T> {
-        match self {
-            Self::Known(value) => Some(value),
-            Self::Absent | Self::Unreadable(_) => None,
-        }
-    }
-
-    /// The same of something made of what it says.
-    pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
-        match self {
-            Self::Known(value) => Fact::Known(f(value)),
-            Self::Absent => Fact::Absent,
-            Self::Unreadable(why) => Fact::Unreadable(why),
-        }
-    }
-}
-
-impl<T> From<io::Result<T>> for Fact<T> {
-    fn from(read: io::Result<T>) -> Self {
-        match read {
-            Ok(value) => Self::Known(value),
-            // ENODEV, ENXIO: the file is there, what it stands for is not.
-            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Self::Absent,
-            Err(e) if matches!(e.raw_os_error(), Some(6 | 19)) => Self::Absent,
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Self::Unreadable("needs root".to_owned()),
-            // A recorded tree has a directory in the place of what could not be read.
-            Err(e) if e.kind() == io::ErrorKind::IsADirectory => Self::Unreadable("could not be read".to_owned()),
-            Err(e) => Self::Unreadable(e.to_string()),
-        }
     }
 }
 
@@ -173,6 +132,21 @@ impl Roots {
             }
         }
         Some(at)
+    }
+
+    /// What a program of the machine prints when it is run with these arguments; absent if there is no such program or it
+    /// fails. In a recorded tree it is a file below `/command`.
+    pub fn command(&self, program: &str, args: &[&str]) -> Fact<String> {
+        let line = [&[program], args].concat().join(" ").replace('/', "-");
+        let path = Path::new("/command").join(line);
+        if !self.is_here() {
+            return self.fact(path);
+        }
+        let printed = run::printed(program, args);
+        if let (Some(recorder), Fact::Known(text)) = (&self.recorder, &printed) {
+            recorder.note(&path, Entry::Bytes(text.clone().into_bytes()));
+        }
+        printed
     }
 
     /// A file under `/proc`; `None` when it cannot be read as text.
