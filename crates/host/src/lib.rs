@@ -11,6 +11,7 @@ mod facts;
 mod interference;
 pub mod journal;
 pub mod pci;
+pub mod pcie;
 mod processes;
 mod realtime;
 mod recording;
