@@ -32,7 +32,8 @@ pub enum NicKind {
     /// Intel with a vector driver: 16 byte descriptors, receive descriptors fetched by 8 and written back by 4, transmit
     /// descriptors fetched by 32 with a completion every 32.
     IntelVector,
-    /// Intel where descriptors are fetched in batches and each is written back alone. It fits what was measured of the i226.
+    /// Intel where descriptors are fetched in batches and each is written back alone. It fits what was
+    /// measured of the i226 both ways (2.53 Mpps); one way it allows 3.8 Mpps where 3.28 were measured.
     IntelScalar,
     /// Intel where in addition each receive descriptor is fetched alone. Transmit descriptors are still fetched by 32.
     Unbatched,
