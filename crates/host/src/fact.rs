@@ -2,8 +2,11 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 /// What a file says: absent is not wrong, and what cannot be read is not absent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
     /// This.
     Known(T),
@@ -16,6 +19,14 @@ pub enum Fact<T> {
 impl<T> Fact<T> {
     /// What it says; `None` if it is not known.
     pub fn known(self) -> Option<T> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// A reference to what it says; `None` if it is not known.
+    pub fn as_known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
             Self::Absent | Self::Unreadable(_) => None,

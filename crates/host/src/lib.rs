@@ -17,6 +17,7 @@ mod interference;
 pub mod journal;
 pub mod machine;
 pub mod pci;
+pub mod pcie;
 mod processes;
 mod realtime;
 mod recording;

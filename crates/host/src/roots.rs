@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Component, Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -64,13 +64,31 @@ impl Roots {
     /// As of the system; `FileTooLarge` above 16 MiB.
     pub fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let read = read_some(&self.of_machine(&path));
+        self.keep(path.as_ref(), &read);
+        read
+    }
+
+    /// At most the first `most` bytes of a file, by its whole path. Only these bytes are recorded.
+    ///
+    /// # Errors
+    ///
+    /// As of the system.
+    pub(crate) fn first_bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = fs::File::open(self.of_machine(path)).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        let read = read.map(|_| bytes);
+        self.keep(path, &read);
+        read
+    }
+
+    /// Records what was read of a file.
+    fn keep(&self, path: &Path, read: &io::Result<Vec<u8>>) {
         if let Some(recorder) = &self.recorder {
-            match &read {
-                Ok(bytes) => recorder.note(path.as_ref(), Entry::Bytes(bytes.clone())),
-                Err(e) => recorder.note_error(path.as_ref(), e),
+            match read {
+                Ok(bytes) => recorder.note(path, Entry::Bytes(bytes.clone())),
+                Err(e) => recorder.note_error(path, e),
             }
         }
-        read
     }
 
     /// A file as text, by its whole path, without the white space around it.
@@ -213,7 +231,6 @@ impl Roots {
 }
 
 fn read_some(path: &Path) -> io::Result<Vec<u8>> {
-    use std::io::Read;
     let mut bytes = Vec::new();
     match fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 {
         0..=MAX_BYTES => Ok(bytes),
