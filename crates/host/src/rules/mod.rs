@@ -7,6 +7,7 @@ mod interrupts;
 mod kernel;
 mod memory;
 mod nic;
+mod pcie;
 mod power;
 mod programs;
 mod smbios;
@@ -33,6 +34,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         memory::RULES,
         programs::RULES,
         nic::RULES,
+        pcie::RULES,
         switch::RULES,
     ];
     files.into_iter().flatten()
