@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     pci::{self, PciDevice},
-    Roots,
+    Fact, Roots,
 };
 
 /// Where the journals of root's changes are.
@@ -47,6 +47,43 @@ pub enum Change {
         /// The driver that it gets.
         new: String,
     },
+    /// A service that runs is stopped.
+    Service {
+        /// Its unit, `irqbalance.service`.
+        unit: String,
+    },
+    /// A file of ours is made. It outlives a boot.
+    Made {
+        /// Its path: one of [`OURS`].
+        path: PathBuf,
+        /// What is in it.
+        text: String,
+    },
+}
+
+/// Files that are made, and removed again. No other file is ever touched.
+pub const OURS: [&str; 4] = [
+    "/etc/default/grub.d/50-linerate.cfg",
+    "/etc/sysctl.d/90-linerate.conf",
+    "/etc/systemd/system/linerate-host.service",
+    "/etc/linerate/host-plan.toml",
+];
+
+/// A line behind the head.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// What the last change came to, as it is read back.
+    Became(String),
+    #[serde(untagged)]
+    Change(Change),
+}
+
+/// A change, and what it came to; `None` if it was not finished.
+#[derive(Debug)]
+struct Noted {
+    change: Change,
+    became: Option<String>,
 }
 
 /// The first line.
@@ -103,16 +140,31 @@ impl Journal {
         self.line(change)
     }
 
+    /// Writes down what the last change came to, as it is read back: the kernel may write a value in another way, or not take
+    /// all of it. Without this line a change counts as unfinished.
+    ///
+    /// # Errors
+    ///
+    /// It could not be written.
+    pub fn became(&mut self, value: &str) -> io::Result<()> {
+        // Not synced: it is for a program that dies, and a machine that dies has forgotten the change itself.
+        self.write(&Line::Became(value.to_owned()))
+    }
+
     /// Its file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     fn line(&mut self, what: &impl Serialize) -> io::Result<()> {
+        self.write(what)?;
+        self.file.sync_data()
+    }
+
+    fn write(&mut self, what: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(what)?;
         text.push('\n');
-        self.file.write_all(text.as_bytes())?;
-        self.file.sync_data()
+        self.file.write_all(text.as_bytes())
     }
 }
 
@@ -144,18 +196,36 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     file.try_lock()?;
     let text = read(&file)?;
     let (head, changes) = parse(&text)?;
-    let mut undone = Undone::default();
-    if head.is_some_and(|head| head.boot != boot(roots)) {
-        undone.rebooted = true;
-    } else {
-        for change in changes.into_iter().rev() {
-            one(roots, change, &mut undone);
+    let rebooted = head.is_some_and(|head| head.boot != boot(roots));
+    let mut undone = Undone { rebooted, ..Undone::default() };
+    for noted in changes.into_iter().rev() {
+        // Only files outlive a boot.
+        if !undone.rebooted || matches!(noted.change, Change::Made { .. }) {
+            one(roots, noted, &mut undone);
         }
     }
     if undone.failed.is_empty() {
         fs::remove_file(path)?;
     }
     Ok(undone)
+}
+
+/// The changes that a journal holds, in order; none if it is not there.
+///
+/// # Errors
+///
+/// The file cannot be read, or is not a journal.
+pub fn changes(path: &Path) -> io::Result<Vec<Change>> {
+    match fs::File::open(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        file => Ok(parse(&read(&file?)?)?.1.into_iter().map(|noted| noted.change).collect()),
+    }
+}
+
+/// Whether a journal was begun before the machine was booted the last time.
+pub fn is_of_earlier_boot(roots: &Roots, path: &Path) -> bool {
+    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).ok()?.0;
+    head().is_some_and(|head| head.boot != boot(roots))
 }
 
 fn read(file: &fs::File) -> io::Result<String> {
@@ -168,24 +238,36 @@ fn read(file: &fs::File) -> io::Result<String> {
 }
 
 /// The head and the changes. A last line that was cut off was never acted on.
-fn parse(text: &str) -> io::Result<(Option<Head>, Vec<Change>)> {
+fn parse(text: &str) -> io::Result<(Option<Head>, Vec<Noted>)> {
     let wrong = |n: usize| io::Error::new(io::ErrorKind::InvalidData, format!("line {}: not one of a journal", n + 1));
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().enumerate();
     let Some((_, first)) = lines.next() else { return Ok((None, Vec::new())) };
     let head = serde_json::from_str(first).map_err(|_| wrong(0))?;
-    let change = |(n, line): (usize, &str)| match serde_json::from_str::<Change>(line) {
-        Ok(change) if is_sound(&change) => Ok(change),
-        _ => Err(wrong(n)),
-    };
-    Ok((Some(head), lines.map(change).collect::<io::Result<_>>()?))
+    let mut changes: Vec<Noted> = Vec::new();
+    for (n, line) in lines {
+        match (serde_json::from_str::<Line>(line), changes.last_mut()) {
+            (Ok(Line::Change(change)), last) if is_sound(&change) => {
+                // Another one follows: it was finished, as it was meant.
+                if let Some(Noted { change: Change::File { new, .. }, became: became @ None }) = last {
+                    *became = Some(new.clone());
+                }
+                changes.push(Noted { change, became: None });
+            }
+            (Ok(Line::Became(value)), Some(last)) => last.became = Some(value),
+            _ => return Err(wrong(n)),
+        }
+    }
+    Ok((Some(head), changes))
 }
 
 /// Whether a change is of what journals are for: no other file is ever written.
-fn is_sound(change: &Change) -> bool {
+pub(crate) fn is_sound(change: &Change) -> bool {
     let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ":._-".contains(c));
     match change {
         Change::Driver { address, new, .. } => plain(address) && plain(new) && !address.starts_with('.'),
+        Change::Service { unit } => plain(unit) && !unit.starts_with(['-', '.']),
+        Change::Made { path, .. } => OURS.iter().any(|ours| path == Path::new(ours)),
         Change::File { path, .. } => {
             let mut parts = path.components();
             parts.next() == Some(Component::RootDir)
@@ -195,8 +277,9 @@ fn is_sound(change: &Change) -> bool {
     }
 }
 
-fn one(roots: &Roots, change: Change, undone: &mut Undone) {
-    match now(roots, &change) {
+fn one(roots: &Roots, noted: Noted, undone: &mut Undone) {
+    let Noted { change, became } = noted;
+    match now(roots, &change, became.as_deref()) {
         Err(why) => undone.failed.push((change, why)),
         Ok(Now::Old) => {}
         Ok(Now::Other(other)) => undone.left.push((change, other)),
@@ -217,16 +300,30 @@ enum Now {
     Other(String),
 }
 
-fn now(roots: &Roots, change: &Change) -> Result<Now, String> {
+fn now(roots: &Roots, change: &Change, became: Option<&str>) -> Result<Now, String> {
     match change {
         Change::File { path, old, new } => {
             let found = roots.read(path).map_err(|e| e.to_string())?;
-            Ok(match found.trim_end() {
-                found if found == old => Now::Old,
-                found if found == new => Now::New,
-                found => Now::Other(found.to_owned()),
+            let found = chosen(found.trim());
+            Ok(match became {
+                _ if found == old => Now::Old,
+                Some(became) if found == became => Now::New,
+                // It was not finished: what is there is neither, and nobody else's.
+                None => Now::New,
+                _ if found == new => Now::New,
+                _ => Now::Other(found.to_owned()),
             })
         }
+        Change::Service { unit } => {
+            Ok(if roots.command("systemctl", &["is-active", unit]).known().is_some() { Now::Old } else { Now::New })
+        }
+        Change::Made { path, text } => match roots.read(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Now::Old),
+            // One that was not finished is a part of it.
+            Ok(found) if found == *text || (became.is_none() && text.starts_with(&found)) => Ok(Now::New),
+            Ok(_) => Ok(Now::Other("it was edited".to_owned())),
+            Err(e) => Err(e.to_string()),
+        },
         Change::Driver { address, old, new } => match PciDevice::read(roots, address) {
             None => Ok(Now::Other("gone".to_owned())),
             Some(device) if device.driver == *old => Ok(Now::Old),
@@ -241,6 +338,11 @@ fn now(roots: &Roots, change: &Change) -> Result<Now, String> {
 fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
     match change {
         Change::File { path, old, .. } => roots.write(path, old).map_err(|e| e.to_string()),
+        Change::Service { unit } => match roots.command("systemctl", &["start", unit]) {
+            Fact::Known(_) => Ok(()),
+            _ => Err(format!("systemctl start {unit} failed")),
+        },
+        Change::Made { path, .. } => fs::remove_file(roots.of_machine(path)).map_err(|e| e.to_string()),
         Change::Driver { address, old, .. } => {
             let has = match old {
                 Some(driver) => pci::return_to(roots, address, driver),
@@ -255,6 +357,12 @@ fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
             }
         }
     }
+}
+
+/// The chosen one of `always [madvise] never`, which is what is written; otherwise the text.
+pub(crate) fn chosen(text: &str) -> &str {
+    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(text, |(chosen, _)| chosen)
 }
 
 /// The boot of the machine.
@@ -340,6 +448,55 @@ mod tests {
         fs::write(root.path().join("sys/c"), "1\n").unwrap();
         assert_eq!(undo(&roots, &path).unwrap().back, [file("/sys/c", "0", "1")]);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_the_kernel_made_of_a_value_counts_and_the_last_change_may_be_half_done() {
+        let (root, roots) = machine();
+        let (a, b) = (root.path().join("sys/a"), root.path().join("sys/b"));
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        journal.note(&file("/sys/a", "1", "7")).unwrap();
+        fs::write(&a, "00000007\n").unwrap();
+        journal.became("00000007").unwrap();
+        journal.note(&file("/sys/b", "2", "8")).unwrap();
+        // Neither: it died between the write and the line that says what came of it.
+        fs::write(&b, "5\n").unwrap();
+        let path = journal.path().to_owned();
+        drop(journal);
+        assert_eq!(undo(&roots, &path).unwrap().back.len(), 2);
+        assert_eq!((fs::read_to_string(&a).unwrap(), fs::read_to_string(&b).unwrap()), ("1".into(), "2".into()));
+        // The same with somebody else's value in the place of what came of it.
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        journal.note(&file("/sys/a", "1", "7")).unwrap();
+        journal.became("00000007").unwrap();
+        fs::write(&a, "5\n").unwrap();
+        drop(journal);
+        assert_eq!(undo(&roots, &path).unwrap().left.len(), 1);
+    }
+
+    #[test]
+    fn files_of_ours_outlive_a_boot_and_are_removed_unless_they_were_edited() {
+        let (root, roots) = machine();
+        let at = |path: &str| root.path().join(path.trim_start_matches('/'));
+        let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+        for path in OURS {
+            journal.note(&Change::Made { path: path.into(), text: "ours\n".into() }).unwrap();
+            fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+            fs::write(at(path), "ours\n").unwrap();
+        }
+        journal.note(&file("/sys/a", "1", "7")).unwrap();
+        fs::write(at(OURS[1]), "edited\n").unwrap();
+        fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "second\n").unwrap();
+        fs::write(root.path().join("sys/a"), "7\n").unwrap();
+        let path = journal.path().to_owned();
+        drop(journal);
+        let undone = undo(&roots, &path).unwrap();
+        assert_eq!((undone.back.len(), undone.left.len(), undone.rebooted), (3, 1, true));
+        assert!(!at(OURS[0]).exists() && at(OURS[1]).exists());
+        assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "of another boot");
+        // No other file is one of ours.
+        fs::write(&path, "{\"boot\":\"second\"}\n{\"made\":{\"path\":\"/etc/passwd\",\"text\":\"\"}}\n").unwrap();
+        assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod roots;
 pub mod rules;
 mod run;
 mod thread_waits;
+pub mod tuning;
 mod waits;
 
 pub use boot_line::BootLine;

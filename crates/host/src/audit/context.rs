@@ -6,6 +6,7 @@ use super::{finding::Verdict, out::Out};
 use crate::{
     core_plan::CorePlan,
     cpu_set::{self, CpuSet},
+    journal::chosen,
     machine::Machine,
     pci::PciInterface,
     processes, Fact, PciDevice, Roots,
@@ -179,12 +180,6 @@ impl<'a> Context<'a> {
 /// The list in `managed_irq,domain,1-3`.
 fn strip_flags(text: &str) -> String {
     text.split(',').filter(|part| part.starts_with(|c: char| c.is_ascii_digit())).collect::<Vec<_>>().join(",")
-}
-
-/// The chosen one of `always [madvise] never`; otherwise the text.
-fn chosen(text: &str) -> &str {
-    let inside = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(text, |(chosen, _)| chosen)
 }
 
 #[cfg(test)]

@@ -1,0 +1,335 @@
+//! Making the changes of a plan, and taking them back.
+
+use std::{
+    fs, io,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use super::{host_plan::HostPlan, persist};
+use crate::{
+    audit::Mend,
+    journal::{self, chosen, Change, Journal, Undone},
+    Fact, Roots,
+};
+
+/// The journal of what lasts until the next boot.
+pub const NAME: &str = "host";
+/// The journal of files that outlive it.
+pub const PERSISTENT: &str = "host-persistent";
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// Changes made, as commands.
+    pub made: Vec<String>,
+    /// Changes that were there already.
+    pub already: Vec<String>,
+    /// Changes that the kernel refused or took in part, and what it said. Interrupts that a driver manages refuse.
+    pub refused: Vec<(String, String)>,
+    /// Files that were made.
+    pub files: Vec<PathBuf>,
+    /// What is left to a person: the boot line's words if they were not made a file, commands, the firmware.
+    pub left: Vec<String>,
+}
+
+/// Why nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApplyError {
+    /// Changes of an earlier plan have not been taken back.
+    Earlier(PathBuf),
+    /// The journal cannot be written: nothing may be changed.
+    Journal(PathBuf, String),
+    /// A change failed. Those before it were taken back, or were not if this says why.
+    Failed {
+        /// The change.
+        change: String,
+        /// What the system said.
+        why: String,
+        /// What could not be taken back.
+        kept: Vec<String>,
+    },
+    /// The plan cannot be kept as a file.
+    Plan(String),
+}
+
+/// What was taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reverted {
+    /// Changes taken back.
+    pub back: Vec<String>,
+    /// Left alone, and what is there now: somebody else changed it since.
+    pub left: Vec<(String, String)>,
+    /// Could not be taken back, and why.
+    pub failed: Vec<(String, String)>,
+    /// Files that were removed.
+    pub files: Vec<PathBuf>,
+    /// The machine was booted since: what lasts until then is gone by itself.
+    pub rebooted: bool,
+    /// There was nothing to take back.
+    pub nothing: bool,
+}
+
+/// What is applied now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// Nothing of ours.
+    Nothing,
+    /// These changes, as commands; and files.
+    Applied {
+        /// Until the next boot.
+        runtime: Vec<String>,
+        /// Beyond it.
+        files: Vec<PathBuf>,
+    },
+}
+
+/// Makes the changes of a plan. `persist` is the path of this program if they are to outlive a boot. `may_go_on` is asked
+/// before each change: where it says no, those before are taken back.
+///
+/// # Errors
+///
+/// Nothing is changed then, but for what [`ApplyError::Failed`] names.
+pub fn apply(
+    roots: &Roots,
+    dir: &Path,
+    plan: &HostPlan,
+    persist: Option<&str>,
+    mut may_go_on: impl FnMut() -> bool,
+) -> Result<Applied, ApplyError> {
+    let files = persist.map(|program| persist::files(plan, program)).transpose().map_err(ApplyError::Plan)?;
+    // What an earlier boot left is gone by itself.
+    if journal::path_of(dir, NAME).exists() && journal::is_of_earlier_boot(roots, &journal::path_of(dir, NAME)) {
+        let _ = journal::undo(roots, &journal::path_of(dir, NAME));
+    }
+    let mut journal = begin(roots, dir, NAME)?;
+    let mut applied = Applied::default();
+    for step in &plan.steps {
+        let done = match may_go_on() {
+            true => one(roots, &mut journal, &step.change, files.is_some(), &mut applied),
+            false => Err("stopped".to_owned()),
+        };
+        if let Err(why) = done {
+            return Err(take_back(roots, dir, journal, &step.change.text(), why));
+        }
+    }
+    if let Some(files) = files {
+        let made = make_files(roots, dir, &files);
+        match made {
+            Ok(paths) => applied.files = paths,
+            Err(error) => {
+                let ApplyError::Failed { change, why, .. } = error else {
+                    return Err(drop_and(roots, dir, journal, error));
+                };
+                let _ = journal::undo(roots, &journal::path_of(dir, PERSISTENT));
+                return Err(take_back(roots, dir, journal, &change, why));
+            }
+        }
+    }
+    Ok(applied)
+}
+
+fn begin(roots: &Roots, dir: &Path, name: &str) -> Result<Journal, ApplyError> {
+    let path = journal::path_of(dir, name);
+    Journal::begin(roots, dir, name).map_err(|e| match e.kind() {
+        io::ErrorKind::AlreadyExists => ApplyError::Earlier(path),
+        _ => ApplyError::Journal(path, e.to_string()),
+    })
+}
+
+fn drop_and(roots: &Roots, dir: &Path, journal: Journal, error: ApplyError) -> ApplyError {
+    drop(journal);
+    let _ = journal::undo(roots, &journal::path_of(dir, NAME));
+    error
+}
+
+/// Ends an application that failed: everything back.
+fn take_back(roots: &Roots, dir: &Path, journal: Journal, change: &str, why: String) -> ApplyError {
+    drop(journal);
+    let kept = match journal::undo(roots, &journal::path_of(dir, NAME)) {
+        Ok(undone) => undone.failed.iter().map(|(change, why)| format!("{}: {why}", text(change))).collect(),
+        Err(e) => vec![e.to_string()],
+    };
+    ApplyError::Failed { change: change.to_owned(), why, kept }
+}
+
+/// Makes one change. What a kernel refuses for good reason is told and does not end the rest.
+fn one(
+    roots: &Roots,
+    journal: &mut Journal,
+    change: &Mend,
+    boot_is_kept: bool,
+    applied: &mut Applied,
+) -> Result<(), String> {
+    match change {
+        Mend::Write { path, value } => write(roots, journal, path, value, change, applied),
+        Mend::Stop { service } => {
+            if roots.command("systemctl", &["is-active", service]).known().is_none() {
+                applied.already.push(change.text());
+                return Ok(());
+            }
+            journal.note(&Change::Service { unit: service.clone() }).map_err(|e| e.to_string())?;
+            match roots.command("systemctl", &["stop", service]) {
+                Fact::Known(_) => {
+                    applied.made.push(change.text());
+                    Ok(())
+                }
+                _ => Err("it does not stop".to_owned()),
+            }
+        }
+        Mend::Boot { .. } if boot_is_kept => Ok(()),
+        Mend::Boot { .. } | Mend::Command { .. } | Mend::Hand { .. } => {
+            applied.left.push(change.text());
+            Ok(())
+        }
+    }
+}
+
+fn write(
+    roots: &Roots,
+    journal: &mut Journal,
+    path: &Path,
+    value: &str,
+    change: &Mend,
+    applied: &mut Applied,
+) -> Result<(), String> {
+    let old = match roots.fact(path) {
+        Fact::Known(old) => chosen(&old).to_owned(),
+        // The plan was made when it was there, or on another machine.
+        Fact::Absent => {
+            applied.refused.push((change.text(), "this machine does not have it".to_owned()));
+            return Ok(());
+        }
+        Fact::Unreadable(why) => return Err(why),
+    };
+    if old == value {
+        applied.already.push(change.text());
+        return Ok(());
+    }
+    let noted = Change::File { path: path.to_owned(), old: old.clone(), new: value.to_owned() };
+    if !journal::is_sound(&noted) {
+        return Err("only files below /sys and /proc are changed".to_owned());
+    }
+    journal.note(&noted).map_err(|e| e.to_string())?;
+    let written = roots.write(path, value);
+    let now = roots.fact(path).known().map(|now| chosen(&now).to_owned());
+    if let Some(now) = &now {
+        journal.became(now).map_err(|e| e.to_string())?;
+    }
+    match written {
+        Ok(()) if now.as_ref() == Some(&old) && value != old => {
+            applied.refused.push((change.text(), format!("it is still {old}")));
+            Ok(())
+        }
+        Ok(()) => {
+            applied.made.push(change.text());
+            Ok(())
+        }
+        // EIO, EINVAL, EBUSY, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages.
+        Err(e) if matches!(e.raw_os_error(), Some(5 | 16 | 22 | 95)) => {
+            applied.refused.push((change.text(), refusal(path, &e)));
+            Ok(())
+        }
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn refusal(path: &Path, error: &io::Error) -> String {
+    match path.starts_with("/proc/irq") {
+        true => format!("{error}: its driver manages it (isolcpus=managed_irq moves it at boot)"),
+        false => error.to_string(),
+    }
+}
+
+fn make_files(roots: &Roots, dir: &Path, files: &[(&'static str, String)]) -> Result<Vec<PathBuf>, ApplyError> {
+    let mut journal = begin(roots, dir, PERSISTENT)?;
+    let mut made = Vec::new();
+    for (path, text) in files {
+        let at = roots.of_machine(path);
+        let write = || -> io::Result<()> {
+            if at.exists() {
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "is there already and not ours"));
+            }
+            if let Some(parent) = at.parent() {
+                fs::DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
+            }
+            Ok(())
+        };
+        let noted = write().and_then(|()| journal.note(&Change::Made { path: path.into(), text: text.clone() }));
+        let written = noted.and_then(|()| {
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&at)?;
+            io::Write::write_all(&mut file, text.as_bytes())?;
+            file.sync_all()
+        });
+        if let Err(e) = written {
+            drop(journal);
+            return Err(ApplyError::Failed { change: (*path).to_owned(), why: e.to_string(), kept: Vec::new() });
+        }
+        made.push(PathBuf::from(path));
+    }
+    Ok(made)
+}
+
+/// Takes back what was applied, the last change first. `runtime_only`: files that outlive a boot stay.
+///
+/// # Errors
+///
+/// A journal cannot be read, or somebody else is at it (`WouldBlock`): nothing was taken back.
+pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Reverted> {
+    let mut reverted = Reverted { nothing: true, ..Reverted::default() };
+    for name in [PERSISTENT, NAME].into_iter().filter(|&name| !(runtime_only && name == PERSISTENT)) {
+        let path = journal::path_of(dir, name);
+        if !path.exists() {
+            continue;
+        }
+        reverted.nothing = false;
+        let Undone { back, left, failed, rebooted } = journal::undo(roots, &path)?;
+        reverted.rebooted |= rebooted && name == NAME;
+        for change in back {
+            match change {
+                Change::Made { path, .. } => reverted.files.push(path),
+                other => reverted.back.push(text(&other)),
+            }
+        }
+        reverted.left.extend(left.into_iter().map(|(change, now)| (text(&change), now)));
+        reverted.failed.extend(failed.into_iter().map(|(change, why)| (text(&change), why)));
+    }
+    Ok(reverted)
+}
+
+/// What is applied.
+///
+/// # Errors
+///
+/// A journal cannot be read.
+pub fn status(roots: &Roots, dir: &Path) -> io::Result<Status> {
+    let mut runtime = Vec::new();
+    let mut files = Vec::new();
+    for name in [NAME, PERSISTENT] {
+        let path = journal::path_of(dir, name);
+        let earlier = journal::is_of_earlier_boot(roots, &path);
+        for change in journal::changes(&path)? {
+            match change {
+                Change::Made { path, .. } => files.push(path),
+                _ if earlier => {}
+                Change::File { path, new, .. } => runtime.push(Mend::Write { path, value: new }.text()),
+                Change::Service { unit } => runtime.push(Mend::Stop { service: unit }.text()),
+                Change::Driver { .. } => {}
+            }
+        }
+    }
+    Ok(match runtime.is_empty() && files.is_empty() {
+        true => Status::Nothing,
+        false => Status::Applied { runtime, files },
+    })
+}
+
+/// A change that is taken back, as a command.
+fn text(change: &Change) -> String {
+    match change {
+        Change::File { path, old, .. } => Mend::Write { path: path.clone(), value: old.clone() }.text(),
+        Change::Service { unit } => format!("systemctl start {unit}"),
+        Change::Made { path, .. } => format!("rm {}", path.display()),
+        Change::Driver { address, .. } => address.clone(),
+    }
+}

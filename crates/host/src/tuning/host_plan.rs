@@ -1,0 +1,149 @@
+//! Cores and changes, as a file that a person reads, edits and applies.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    audit::{Finding, Mend},
+    core_plan::CorePlan,
+};
+
+/// The only version of the file.
+const VERSION: u32 = 1;
+
+/// What is to be changed, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The rule that asks for it.
+    pub id: String,
+    /// What it does to a figure.
+    pub why: String,
+    /// The change.
+    pub change: Mend,
+}
+
+/// Cores and changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPlan {
+    /// 1.
+    pub version: u32,
+    /// Which core does what.
+    pub cores: CorePlan,
+    /// The changes, in this order.
+    #[serde(default, rename = "step", skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<Step>,
+}
+
+impl HostPlan {
+    /// What mends the open findings. A change that two findings ask for is made once.
+    pub fn new(cores: CorePlan, findings: &[Finding]) -> Self {
+        let mut steps: Vec<Step> = Vec::new();
+        for finding in findings.iter().filter(|finding| finding.is_open()) {
+            for change in &finding.mend {
+                if !steps.iter().any(|step| same(&step.change, change)) {
+                    steps.push(Step { id: finding.id.clone(), why: finding.why.clone(), change: change.clone() });
+                }
+            }
+        }
+        Self { version: VERSION, cores, steps }
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in a line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let plan: Self = toml::from_str(text).map_err(|e| one_line(&e))?;
+        match plan.version {
+            VERSION => Ok(plan),
+            other => Err(format!("version {other}: this Linerate reads version {VERSION}")),
+        }
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    ///
+    /// A text in it cannot be written as TOML.
+    pub fn to_text(&self) -> Result<String, String> {
+        toml::to_string(self).map_err(|e| e.to_string())
+    }
+
+    /// The words for the boot line, one of each key.
+    pub fn boot_words(&self) -> Vec<&str> {
+        let of = |step: &'_ Step| matches!(step.change, Mend::Boot { .. });
+        self.steps
+            .iter()
+            .filter(|step| of(step))
+            .filter_map(|step| match &step.change {
+                Mend::Boot { word } => Some(word.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Whether two changes are of the same thing: a file has one value, and a word of the boot line is there once.
+fn same(a: &Mend, b: &Mend) -> bool {
+    let key = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    match (a, b) {
+        (Mend::Write { path: a, .. }, Mend::Write { path: b, .. }) => a == b,
+        // Pages of another size come behind theirs.
+        (Mend::Boot { word: a }, Mend::Boot { word: b }) => key(a) == key(b),
+        (a, b) => a == b,
+    }
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    error
+        .to_string()
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.contains('|'))
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        audit::{Group, Out, Verdict},
+        cpu_set,
+    };
+
+    fn findings() -> Vec<Finding> {
+        let mut out = Out::new("a.b", Group::Kernel, "why", None);
+        out.found(Verdict::Warn, "x", "1", "0").write("/proc/sys/a", "0").boot("a=1");
+        out.found(Verdict::Bad, "y", "1", "0").write("/proc/sys/a", "2").boot("a=2").hand("seat it");
+        out.found(Verdict::Noted, "z", "1", "").write("/proc/sys/z", "0");
+        out.into_findings()
+    }
+
+    #[test]
+    fn open_findings_make_each_change_once() {
+        let cores = CorePlan {
+            housekeeping: cpu_set::from_list("0"),
+            tester: cpu_set::from_list("1-2"),
+            ..CorePlan::default()
+        };
+        let plan = HostPlan::new(cores, &findings());
+        let texts: Vec<String> = plan.steps.iter().map(|step| step.change.text()).collect();
+        assert_eq!(texts, ["sysctl -w a=0", "boot with a=1", "seat it"]);
+        assert_eq!(plan.boot_words(), ["a=1"]);
+        let text = plan.to_text().unwrap();
+        assert!(text.contains("tester = \"1-2\""), "{text}");
+        assert_eq!(HostPlan::parse(&text), Ok(plan));
+        for (from, to) in [
+            ("version = 1", "version = 2"),
+            ("tester = \"1-2\"", "tester = \"x\""),
+            ("[cores]", "[cores]\nx = 1"),
+            ("version = 1", ""),
+        ] {
+            let wrong = HostPlan::parse(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(!wrong.is_empty() && !wrong.contains('\n'), "{wrong}");
+        }
+    }
+}

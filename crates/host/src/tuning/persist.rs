@@ -1,0 +1,80 @@
+//! Files of ours that make changes outlive a boot.
+
+use super::host_plan::{HostPlan, Step};
+use crate::{audit::Mend, journal::OURS};
+
+/// The command that the service runs: it applies the plan of [`OURS`] at each boot.
+pub const EARLY_BOOT: &str = "host apply --plan /etc/linerate/host-plan.toml";
+
+/// Each file and what is in it. `program` is the path of Linerate, for the service. A file that would be empty is not made.
+///
+/// # Errors
+///
+/// The plan cannot be written as a file.
+pub fn files(plan: &HostPlan, program: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let [grub, sysctl, service, saved] = OURS;
+    let mut files = Vec::new();
+    let words = plan.boot_words();
+    if !words.is_empty() {
+        files.push((grub, grub_text(&words)));
+    }
+    let keys = sysctls(&plan.steps);
+    if !keys.is_empty() {
+        files.push((sysctl, sysctl_text(&keys)));
+    }
+    if plan.steps.iter().any(|step| needs_service(&step.change)) {
+        files.push((service, service_text(program)));
+        files.push((saved, plan.to_text()?));
+    }
+    Ok(files)
+}
+
+/// What `sysctl.d` cannot do: other files of the kernel, services.
+fn needs_service(change: &Mend) -> bool {
+    match change {
+        Mend::Write { path, .. } => !path.starts_with("/proc/sys"),
+        Mend::Stop { .. } => true,
+        Mend::Boot { .. } | Mend::Command { .. } | Mend::Hand { .. } => false,
+    }
+}
+
+/// Keys of `sysctl` and their values.
+pub(super) fn sysctls(steps: &[Step]) -> Vec<(String, String)> {
+    let of = |step: &Step| match &step.change {
+        Mend::Write { path, value } => {
+            let key = path.to_str()?.strip_prefix("/proc/sys/")?.replace('/', ".");
+            Some((key, value.clone()))
+        }
+        _ => None,
+    };
+    steps.iter().filter_map(of).collect()
+}
+
+pub(super) fn grub_text(words: &[&str]) -> String {
+    let line = words.join(" ");
+    format!("# Made by linerate host apply --persist; linerate host revert removes it.\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {line}\"\n")
+}
+
+pub(super) fn sysctl_text(keys: &[(String, String)]) -> String {
+    let lines: String = keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+    format!("# Made by linerate host apply --persist; linerate host revert removes it.\n{lines}")
+}
+
+pub(super) fn service_text(program: &str) -> String {
+    format!(
+        "# Made by linerate host apply --persist; linerate host revert removes it.
+[Unit]
+Description=Settings of this machine for packet forwarding (linerate host)
+After=systemd-sysctl.service irqbalance.service
+
+[Service]
+Type=oneshot
+ExecStart={program} {EARLY_BOOT}
+ExecStop={program} host revert --runtime
+RemainAfterExit=yes
+
+[Install]
+WantedBy=multi-user.target
+"
+    )
+}

@@ -1,0 +1,252 @@
+//! Plans are applied to a machine made of files, and taken back: after success, after a failure at each write, after a crash, by
+//! two at once, after somebody else's change, after a reboot.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use host::{
+    audit::Mend,
+    core_plan::CorePlan,
+    cpu_set,
+    journal::{self, OURS},
+    tuning::{apply, revert, status, ApplyError, HostPlan, Status, Step, NAME, PERSISTENT},
+    Roots,
+};
+
+const KNOBS: [(&str, &str, &str); 5] = [
+    ("/proc/sys/kernel/watchdog", "1", "0"),
+    ("/proc/sys/vm/stat_interval", "1", "10"),
+    ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never", "never"),
+    ("/sys/kernel/mm/ksm/run", "1", "0"),
+    ("/sys/devices/system/cpu/cpu1/power/pm_qos_resume_latency_us", "0", "n/a"),
+];
+
+struct Bench {
+    root: tempfile::TempDir,
+    roots: Roots,
+    dir: PathBuf,
+    plan: HostPlan,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let bench = Self { roots: Roots::at(root.path()), dir: root.path().join("journal"), plan: plan(), root };
+        KNOBS.iter().for_each(|(path, old, _)| bench.set(path, old));
+        bench.set("/proc/sys/kernel/random/boot_id", "first");
+        bench
+    }
+
+    fn set(&self, path: &str, text: &str) {
+        let at = self.roots.of_machine(path);
+        fs::create_dir_all(at.parent().unwrap()).unwrap();
+        fs::write(at, format!("{text}\n")).unwrap();
+    }
+
+    fn get(&self, path: &str) -> String {
+        fs::read_to_string(self.roots.of_machine(path)).unwrap().trim_end().to_owned()
+    }
+
+    /// Every file of the machine but the journals, without the ends of lines: the kernel adds them.
+    fn files(&self) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        collect(self.root.path(), &self.dir, &mut found);
+        found
+    }
+
+    fn apply(&self, persist: Option<&str>) -> Result<host::tuning::Applied, ApplyError> {
+        apply(&self.roots, &self.dir, &self.plan, persist, || true)
+    }
+}
+
+fn collect(at: &Path, without: &Path, found: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(at).unwrap().flatten() {
+        let path = entry.path();
+        if path == without {
+            continue;
+        }
+        match path.is_dir() {
+            true => collect(&path, without, found),
+            false => {
+                let text = fs::read_to_string(&path).unwrap().trim_end().to_owned();
+                // What was chosen: that is what is written.
+                let text = text.replace("always [madvise] never", "madvise");
+                found.insert(path, text);
+            }
+        }
+    }
+}
+
+fn plan() -> HostPlan {
+    let step = |change| Step { id: "a.b".into(), why: "why".into(), change };
+    let writes = KNOBS.iter().map(|(path, _, new)| step(Mend::Write { path: path.into(), value: (*new).to_owned() }));
+    let cores =
+        CorePlan { housekeeping: cpu_set::from_list("0"), tester: cpu_set::from_list("1"), ..CorePlan::default() };
+    let boot = step(Mend::Boot { word: "nohz_full=1".into() });
+    HostPlan { version: 1, cores, steps: writes.chain([boot]).collect() }
+}
+
+#[test]
+fn what_was_applied_is_taken_back() {
+    let bench = Bench::new();
+    let before = bench.files();
+    assert_eq!(status(&bench.roots, &bench.dir).unwrap(), Status::Nothing);
+    let applied = bench.apply(None).unwrap();
+    assert_eq!((applied.made.len(), applied.left.len(), applied.refused.len()), (5, 1, 0), "{applied:?}");
+    assert_eq!(applied.left, ["boot with nohz_full=1"]);
+    for (path, _, new) in KNOBS {
+        assert_eq!(bench.get(path), new);
+    }
+    let Status::Applied { runtime, files } = status(&bench.roots, &bench.dir).unwrap() else { panic!("nothing") };
+    assert_eq!((runtime.len(), files.len()), (5, 0));
+    // Two at once, and twice.
+    assert!(matches!(bench.apply(None), Err(ApplyError::Earlier(_))));
+    let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!((reverted.back.len(), reverted.left.len(), reverted.nothing), (5, 0, false));
+    assert_eq!(bench.files(), before);
+    assert!(revert(&bench.roots, &bench.dir, false).unwrap().nothing);
+    // What is so already is not ours to take back.
+    bench.set(KNOBS[0].0, KNOBS[0].2);
+    assert_eq!(bench.apply(None).unwrap().already.len(), 1);
+    assert_eq!(revert(&bench.roots, &bench.dir, false).unwrap().back.len(), 4);
+}
+
+#[test]
+fn a_failure_at_each_write_leaves_the_machine_as_it_was() {
+    for (n, (path, ..)) in KNOBS.iter().enumerate() {
+        let bench = Bench::new();
+        // A directory in the place of a file: it can be neither read nor written.
+        let at = bench.roots.of_machine(path);
+        fs::remove_file(&at).unwrap();
+        fs::create_dir(&at).unwrap();
+        let before = bench.files();
+        let Err(ApplyError::Failed { change, kept, .. }) = bench.apply(Some("/linerate")) else {
+            panic!("{n}: applied")
+        };
+        assert!(!change.is_empty() && kept.is_empty());
+        assert_eq!(bench.files(), before, "{n}");
+        assert_eq!(journal::names(&bench.dir), Vec::<String>::new(), "{n}");
+    }
+}
+
+#[test]
+fn a_stop_before_each_write_leaves_the_machine_as_it_was() {
+    for n in 0..=KNOBS.len() {
+        let bench = Bench::new();
+        let before = bench.files();
+        let calls = Cell::new(0);
+        let stopped = apply(&bench.roots, &bench.dir, &bench.plan, None, || {
+            calls.set(calls.get() + 1);
+            calls.get() <= n
+        });
+        assert!(matches!(stopped, Err(ApplyError::Failed { .. })), "{n}");
+        assert_eq!(bench.files(), before, "{n}");
+    }
+}
+
+#[test]
+fn a_crash_after_each_write_is_taken_back() {
+    for n in 0..=KNOBS.len() {
+        let bench = Bench::new();
+        let before = bench.files();
+        let calls = Cell::new(0);
+        let (journal, changed) = (journal::path_of(&bench.dir, NAME), Cell::new(None));
+        let _ = apply(&bench.roots, &bench.dir, &bench.plan, None, || {
+            calls.set(calls.get() + 1);
+            if calls.get() == n + 1 {
+                // As it stands now: what would be there if the program died.
+                changed.set(Some((fs::read(&journal).unwrap(), bench.files())));
+            }
+            true
+        });
+        let (text, files) = changed.take().unwrap();
+        revert(&bench.roots, &bench.dir, false).unwrap();
+        files.iter().for_each(|(path, text)| fs::write(path, text).unwrap());
+        // A last line that was cut off is none.
+        fs::write(&journal, [text.as_slice(), b"{\"file\":{\"pa"].concat()).unwrap();
+        assert_eq!(revert(&bench.roots, &bench.dir, false).unwrap().back.len(), n);
+        assert_eq!(bench.files(), before, "{n}");
+    }
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_alone_and_named() {
+    let bench = Bench::new();
+    bench.apply(None).unwrap();
+    bench.set(KNOBS[1].0, "60");
+    let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!(reverted.left, [("sysctl -w vm.stat_interval=1".to_owned(), "60".to_owned())]);
+    assert_eq!((reverted.back.len(), bench.get(KNOBS[1].0)), (4, "60".to_owned()));
+}
+
+#[test]
+fn files_of_ours_outlive_a_boot_and_go_with_revert() {
+    let bench = Bench::new();
+    let before = bench.files();
+    let applied = bench.apply(Some("/usr/bin/linerate")).unwrap();
+    assert_eq!(applied.files, OURS.map(PathBuf::from));
+    assert!(applied.left.is_empty());
+    assert!(bench.get(OURS[0]).contains("nohz_full=1") && bench.get(OURS[1]).contains("kernel.watchdog = 0"));
+    assert_eq!(HostPlan::parse(&bench.get(OURS[3])).unwrap(), bench.plan);
+    // The boot: the kernel's files are as they were, ours are there, and the service applies again.
+    bench.set("/proc/sys/kernel/random/boot_id", "second");
+    KNOBS.iter().for_each(|(path, old, _)| bench.set(path, old));
+    let Status::Applied { runtime, files } = status(&bench.roots, &bench.dir).unwrap() else { panic!("nothing") };
+    assert_eq!((runtime.len(), files.len()), (0, 4));
+    assert_eq!(bench.apply(None).unwrap().made.len(), 5);
+    let runtime = revert(&bench.roots, &bench.dir, true).unwrap();
+    assert_eq!((runtime.back.len(), runtime.files.len()), (5, 0));
+    let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!((reverted.files.len(), reverted.back.len()), (4, 0));
+    let after: BTreeMap<_, _> = bench.files().into_iter().filter(|(path, _)| !path.ends_with("boot_id")).collect();
+    let before: BTreeMap<_, _> = before.into_iter().filter(|(path, _)| !path.ends_with("boot_id")).collect();
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_file_that_is_not_ours_ends_it_without_a_change() {
+    let bench = Bench::new();
+    bench.set(OURS[1], "mine");
+    let before = bench.files();
+    let Err(ApplyError::Failed { change, .. }) = bench.apply(Some("/usr/bin/linerate")) else { panic!("applied") };
+    assert_eq!(change, OURS[1]);
+    assert_eq!(bench.files(), before);
+    assert_eq!(journal::names(&bench.dir), Vec::<String>::new());
+    // A directory of the journal that cannot be made: nothing is changed.
+    fs::write(bench.root.path().join("file"), "").unwrap();
+    let nowhere = bench.root.path().join("file/journal");
+    let refused = apply(&bench.roots, &nowhere, &bench.plan, None, || true);
+    assert!(matches!(refused, Err(ApplyError::Journal(..))));
+}
+
+#[test]
+fn a_plan_of_another_machine_does_what_it_can_and_never_more() {
+    let bench = Bench::new();
+    fs::remove_file(bench.roots.of_machine(KNOBS[3].0)).unwrap();
+    let applied = bench.apply(None).unwrap();
+    assert_eq!((applied.made.len(), applied.refused.len()), (4, 1));
+    revert(&bench.roots, &bench.dir, false).unwrap();
+    for path in ["/etc/passwd", "/sys/../etc/passwd"] {
+        bench.set("/etc/passwd", "x");
+        let mut plan = bench.plan.clone();
+        plan.steps.push(Step {
+            id: "x".into(),
+            why: "x".into(),
+            change: Mend::Write { path: path.into(), value: "y".into() },
+        });
+        let refused = apply(&bench.roots, &bench.dir, &plan, None, || true);
+        assert!(matches!(refused, Err(ApplyError::Failed { .. })), "{path}");
+        assert_eq!(bench.get("/etc/passwd"), "x");
+        assert_eq!(bench.get(KNOBS[0].0), KNOBS[0].1, "and the rest was taken back");
+    }
+    // A journal that is cut off in its head, or garbage.
+    fs::write(journal::path_of(&bench.dir, PERSISTENT), "{\"bo").unwrap();
+    assert!(!revert(&bench.roots, &bench.dir, false).unwrap().nothing);
+    fs::write(journal::path_of(&bench.dir, NAME), "garbage\n").unwrap();
+    assert!(revert(&bench.roots, &bench.dir, false).is_err());
+}
