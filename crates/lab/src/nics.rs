@@ -87,7 +87,8 @@ pub fn owners(dir: &Path) -> Vec<String> {
 fn name(change: &Change) -> String {
     match change {
         Change::Driver { address, .. } => address.clone(),
-        Change::File { path, .. } => path.display().to_string(),
+        Change::File { path, .. } | Change::Made { path, .. } => path.display().to_string(),
+        Change::Service { unit } => unit.clone(),
     }
 }
 

@@ -14,6 +14,7 @@ mod document;
 pub mod dry_run;
 mod figures;
 mod goals;
+pub mod host;
 pub mod json;
 pub mod layout;
 pub mod markdown;

@@ -6,7 +6,7 @@ use flow::protocol::{By, ExportTotals, Filter, Interface, Page, Row, TableTotals
 use flow::{Addresses, Key, Record, Way};
 use ratatui::{backend::TestBackend, Terminal};
 
-use super::view;
+use crate::view;
 use failure::Exit;
 use flow::watch::{
     board::{Act, Board, Sort},

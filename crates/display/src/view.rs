@@ -10,7 +10,7 @@ use ratatui::{
 };
 use runner::text::clip;
 
-use super::{
+use crate::{
     area::{draw_line, split_bottom, split_top},
     columns,
     panel::{self, Size},

@@ -28,7 +28,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::out;
+use crate::terminal;
 use failure::{Exit, Failure};
 use flow::watch::board::Act;
 
@@ -167,7 +167,7 @@ impl Keys {
 
     /// Whether the terminal was closed.
     pub fn is_gone(&self) -> bool {
-        out::is_hung_up(stdout()) || self.is_stdin && out::is_hung_up(stdin())
+        terminal::is_hung_up(stdout()) || self.is_stdin && terminal::is_hung_up(stdin())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use flow::protocol::Row;
 use serde_json::{json, Value};
 
-use super::columns::{destination, source};
+use crate::columns::{destination, source};
 use flow::watch::{
     board::{Board, State},
     poll::{Look, News},

@@ -1,12 +1,5 @@
 //! `linerate flows`: flows and counters of flow loggers, on a terminal or as lines.
 
-mod area;
-mod columns;
-mod panel;
-mod plain;
-mod screen;
-mod view;
-
 use std::{
     io::{stdout, IsTerminal, Write},
     path::Path,
@@ -15,6 +8,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use display::{
+    plain,
+    screen::{Keys, Pressed, Quit, Screen},
+    view,
+};
 use flow::{
     client::{ClientSpec, TlsTrust},
     protocol::Filter,
@@ -26,7 +24,6 @@ use flow::{
         poll::{News, Want, Watcher},
     },
 };
-use screen::{Keys, Pressed, Quit, Screen};
 
 use crate::{cli::flows::FlowsArgs, out};
 use failure::{Exit, Failure};
@@ -272,6 +269,3 @@ fn failure(address: &str, why: &Trouble) -> Failure {
     };
     Failure { exit: why.exit, text }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use ratatui::{
     Frame,
 };
 
-use super::area::{draw_line, split_top};
+use crate::area::{draw_line, split_top};
 use failure::Exit;
 use flow::watch::{
     board::{seconds_until, Logger, State},

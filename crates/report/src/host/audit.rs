@@ -1,0 +1,183 @@
+//! Findings as text: the worst first, each with what it costs and what mends it.
+
+use std::collections::BTreeMap;
+
+use host::{
+    audit::{Finding, Verdict},
+    core_plan::CorePlan,
+    machine::Machine,
+};
+use serde::Serialize;
+
+use crate::{
+    style::{Paint, Style},
+    text,
+};
+
+/// Places shown of findings that differ in nothing but where they are.
+const PLACES: usize = 3;
+/// Columns before the text of a line.
+const INDENT: &str = "         ";
+
+/// An audit, as it is written as JSON.
+#[derive(Debug, Serialize)]
+pub struct Audit<'a> {
+    /// 1.
+    pub version: u32,
+    /// The kernel's release.
+    pub kernel: &'a str,
+    /// Model of the CPU.
+    pub cpu_model: &'a str,
+    /// Vendor of the hypervisor or machine, if it is a virtual one.
+    pub virtual_machine: Option<&'a str>,
+    /// Which core does what.
+    pub cores: &'a CorePlan,
+    /// How many findings of each verdict.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// All findings.
+    pub findings: &'a [Finding],
+}
+
+impl<'a> Audit<'a> {
+    /// An audit of a machine.
+    pub fn new(machine: &'a Machine, cores: &'a CorePlan, findings: &'a [Finding]) -> Self {
+        let mut counts = BTreeMap::new();
+        findings.iter().for_each(|finding| *counts.entry(finding.verdict.word()).or_default() += 1);
+        Self {
+            version: 1,
+            kernel: &machine.kernel,
+            cpu_model: &machine.cpu_model,
+            virtual_machine: machine.virtual_machine.as_deref(),
+            cores,
+            counts,
+            findings,
+        }
+    }
+
+    /// As JSON, with a newline at its end.
+    ///
+    /// # Errors
+    /// As the serialiser says.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
+
+/// An audit as text. `all`: also what is as it should be, kept, or not there.
+pub fn render(audit: &Audit<'_>, all: bool, style: &Style) -> String {
+    let mut out = format!("{}\n", title(audit));
+    let mut shown: Vec<&Finding> = audit.findings.iter().filter(|finding| all || finding.is_open()).collect();
+    shown.sort_by_key(|finding| finding.verdict);
+    let mut rest = shown.as_slice();
+    while let Some(first) = rest.first() {
+        let alike = rest.iter().take_while(|finding| is_alike(finding, first)).count();
+        let (now, later) = rest.split_at(alike);
+        out += &one(now, style);
+        rest = later;
+    }
+    out + &conclusion(audit, all)
+}
+
+fn is_alike(a: &Finding, b: &Finding) -> bool {
+    a.id == b.id && a.verdict == b.verdict
+}
+
+fn title(audit: &Audit<'_>) -> String {
+    let virtual_machine = audit.virtual_machine.map(|vendor| format!(", virtual ({})", text::clean(vendor)));
+    let roles: Vec<String> =
+        audit.cores.roles().iter().map(|(role, cpus)| format!("{role} {}", host::cpu_set::to_list(cpus))).collect();
+    let shared = if audit.cores.shared { ", too few to keep one free" } else { "" };
+    format!(
+        "{}{}, Linux {}\nfor {}: CPU {}{shared}\n",
+        text::clean(audit.cpu_model),
+        virtual_machine.unwrap_or_default(),
+        text::clean(audit.kernel),
+        audit.cores.purpose.name(),
+        roles.join("; ")
+    )
+}
+
+fn paint(verdict: Verdict) -> Paint {
+    match verdict {
+        Verdict::Bad => Paint::Bad,
+        Verdict::Warn => Paint::Warn,
+        Verdict::Ok => Paint::Good,
+        Verdict::Unknown | Verdict::Noted | Verdict::NotApplicable => Paint::Plain,
+    }
+}
+
+/// Findings of one rule.
+fn one(findings: &[&Finding], style: &Style) -> String {
+    let Some(first) = findings.first() else { return String::new() };
+    let word = style.paint(paint(first.verdict), &format!("{:<7}", first.verdict.word()));
+    let mut out = format!("{word}  {}\n", first.id);
+    for finding in findings.iter().take(PLACES) {
+        let place = if finding.place.is_empty() { String::new() } else { format!("{}: ", text::clean(&finding.place)) };
+        let want =
+            if finding.want.is_empty() { String::new() } else { format!("; wanted: {}", text::clean(&finding.want)) };
+        out += &wrapped(&format!("{place}{}{want}", text::clean(&finding.got)), style);
+    }
+    if findings.len() > PLACES {
+        out += &format!("{INDENT}and {} more\n", findings.len() - PLACES);
+    }
+    if first.is_open() {
+        let outcome = if first.outcome { "the setting is right and has no effect: " } else { "" };
+        out += &wrapped(
+            &format!(
+                "costs: {outcome}{}{}",
+                first.why,
+                first.effect.as_ref().map(|effect| format!("; {effect}")).unwrap_or_default()
+            ),
+            style,
+        );
+        let mut mends: Vec<String> =
+            findings.iter().flat_map(|finding| finding.mend.iter().map(host::audit::Mend::text)).collect();
+        mends.dedup();
+        let more = mends.len().saturating_sub(PLACES);
+        mends.truncate(PLACES);
+        for mend in mends {
+            out += &wrapped(&format!("mend:  {mend}"), style);
+        }
+        if more > 0 {
+            out += &format!("{INDENT}and {more} more: linerate host plan --format shell\n");
+        }
+    }
+    out
+}
+
+fn wrapped(line: &str, style: &Style) -> String {
+    let width = style.width.saturating_sub(INDENT.len()).max(40);
+    let mut out = String::new();
+    let mut now = String::new();
+    for word in line.split(' ') {
+        if !now.is_empty() && now.chars().count() + 1 + word.chars().count() > width {
+            out += &format!("{INDENT}{now}\n");
+            now = "       ".to_owned();
+        } else if !now.is_empty() {
+            now.push(' ');
+        }
+        now += word;
+    }
+    out + &format!("{INDENT}{now}\n")
+}
+
+fn conclusion(audit: &Audit<'_>, all: bool) -> String {
+    let count = |verdict: Verdict| audit.counts.get(verdict.word()).copied().unwrap_or(0);
+    let parts: Vec<String> =
+        [Verdict::Bad, Verdict::Warn, Verdict::Unknown, Verdict::Ok, Verdict::Noted, Verdict::NotApplicable]
+            .into_iter()
+            .filter(|&verdict| count(verdict) > 0)
+            .map(|verdict| format!("{} {}", count(verdict), verdict.word()))
+            .collect();
+    let hint = if all { "" } else { " (all of them: --all)" };
+    let mends = audit.findings.iter().any(|finding| finding.is_open() && !finding.mend.is_empty());
+    let next = if mends {
+        format!(
+            "\nmend them: linerate host plan --for {} --out plan.toml; sudo linerate host apply --plan plan.toml",
+            audit.cores.purpose.name()
+        )
+    } else {
+        String::new()
+    };
+    format!("\n{}{hint}{next}\n", parts.join(", "))
+}

@@ -1,0 +1,59 @@
+//! What was changed, and what was taken back.
+
+use host::tuning::{Applied, Reverted, Status};
+
+/// What `host apply` did.
+pub fn applied(applied: &Applied) -> String {
+    let mut out = String::new();
+    applied.made.iter().for_each(|change| out += &format!("{change}\n"));
+    applied.files.iter().for_each(|path| out += &format!("made {}\n", path.display()));
+    for (change, why) in &applied.refused {
+        out += &format!("not made: {change}: {why}\n");
+    }
+    if !applied.left.is_empty() {
+        out += "left to you:\n";
+        applied.left.iter().for_each(|change| out += &format!("  {change}\n"));
+    }
+    let already = applied.already.len();
+    out + &format!(
+        "{} changed, {already} were so already; take them back with linerate host revert\n",
+        applied.made.len()
+    )
+}
+
+/// What `host revert` did.
+pub fn reverted(reverted: &Reverted) -> String {
+    if reverted.nothing {
+        return "nothing is applied\n".to_owned();
+    }
+    let mut out = String::new();
+    reverted.back.iter().for_each(|change| out += &format!("{change}\n"));
+    reverted.files.iter().for_each(|path| out += &format!("removed {}\n", path.display()));
+    for (change, now) in &reverted.left {
+        out += &format!("left alone: {change}: somebody changed it since, to {now}\n");
+    }
+    for (change, why) in &reverted.failed {
+        out += &format!("failed: {change}: {why}\n");
+    }
+    if reverted.rebooted {
+        out += "the machine was booted since: the rest is as the kernel started\n";
+    }
+    let failed = match reverted.failed.is_empty() {
+        true => String::new(),
+        false => format!(", {} failed: say linerate host revert again", reverted.failed.len()),
+    };
+    out + &format!("{} taken back{failed}\n", reverted.back.len() + reverted.files.len())
+}
+
+/// What `host status` prints.
+pub fn status(status: &Status) -> String {
+    match status {
+        Status::Nothing => "nothing is applied\n".to_owned(),
+        Status::Applied { runtime, files } => {
+            let mut out = format!("{} changes until the next boot, {} files beyond it\n", runtime.len(), files.len());
+            runtime.iter().for_each(|change| out += &format!("  {change}\n"));
+            files.iter().for_each(|path| out += &format!("  {}\n", path.display()));
+            out
+        }
+    }
+}

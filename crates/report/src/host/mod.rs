@@ -1,0 +1,13 @@
+//! What `linerate host` prints: findings, plans, what was changed, the ceiling of a slot.
+
+mod audit;
+mod changes;
+mod junit;
+mod pcie;
+mod plan;
+
+pub use audit::{render as audit, Audit};
+pub use changes::{applied, reverted, status};
+pub use junit::junit;
+pub use pcie::render as pcie;
+pub use plan::render as plan;

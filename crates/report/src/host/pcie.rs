@@ -1,0 +1,102 @@
+//! The path of a card up to the root of its bus, and what its slot can carry.
+
+use host::{
+    pcie::{Attachment, BoundBy, Link, PcieReport, SlotKind},
+    Fact,
+};
+
+use crate::{style::Style, table::Table};
+
+/// The path hop by hop, the ceiling here, and in other slots.
+pub fn render(report: &PcieReport, style: &Style) -> String {
+    let mut out = String::new();
+    let mut hops = Table::default();
+    hops.left(0, "hop", "");
+    hops.left(0, "link", "");
+    hops.left(0, "could be", "");
+    hops.right(0, "payload", "B");
+    hops.right(0, "read request", "B");
+    hops.right(0, "errors", "");
+    for hop in report.path.hops() {
+        let narrow = if report.narrowest.as_ref() == Some(&hop.address) { " *" } else { "" };
+        let express = hop.express.as_known();
+        let errors =
+            [&hop.errors.correctable, &hop.errors.nonfatal, &hop.errors.fatal].map(|count| count.as_known().copied());
+        let sum: Option<u64> = errors.into_iter().sum();
+        hops.row(vec![
+            format!("{}{narrow}", hop.address).into(),
+            link(&hop.current_link).into(),
+            link(&hop.max_link).into(),
+            express.map_or("-".to_owned(), |express| express.mps.to_string()).into(),
+            express.map_or("-".to_owned(), |express| express.mrrs.to_string()).into(),
+            sum.map_or("-".to_owned(), |sum| sum.to_string()).into(),
+        ]);
+    }
+    out += &hops.text(style);
+    out += &format!("attached to {}\n", attached(&report.attached.to));
+    let Some(present) = &report.present else {
+        return out + "no link of PCI Express is known here: a virtual machine, or a device inside the processor\n";
+    };
+    out += &format!("\nframes of {} B, both received and transmitted through the slot, Mpps:\n", report.frame_size);
+    let mut slots = Table::default();
+    slots.left(0, "slot", "");
+    slots.left(0, "link", "");
+    for mps in [128, 256, 512] {
+        slots.right(1, &format!("MPS {mps}"), "");
+    }
+    slots.left(1, "limited by", "");
+    for slot in [present].into_iter().chain(&report.elsewhere) {
+        let of = |mps: u32| slot.by_payload.iter().find(|payload| payload.mps == mps);
+        let cell = |mps: u32| match of(mps) {
+            Some(payload) if payload.supported != Some(false) => {
+                format!("{:.2}{}", payload.both.fps / 1e6, if payload.in_use { " *" } else { "" })
+            }
+            _ => "-".to_owned(),
+        };
+        let kind = match slot.kind {
+            SlotKind::Present => "here".to_owned(),
+            SlotKind::DeviceMaximum => "the card's best".to_owned(),
+            SlotKind::Other => text(slot.slot),
+        };
+        let bound = of(256).or_else(|| slot.by_payload.first()).map(|payload| match payload.both.bound_by {
+            BoundBy::Up => "card to memory",
+            BoundBy::Down => "memory to card",
+        });
+        slots.row(vec![
+            kind.into(),
+            text(slot.link).into(),
+            cell(128).into(),
+            cell(256).into(),
+            cell(512).into(),
+            bound.unwrap_or("-").into(),
+        ]);
+    }
+    out += &slots.text(style);
+    if let Some(now) = report.now() {
+        out += &format!(
+            "* now: {:.2} Mpps received and forwarded, {:.2} received only, {:.2} transmitted only\n",
+            now.both.fps / 1e6,
+            now.receive.fps / 1e6,
+            now.transmit.fps / 1e6
+        );
+    }
+    out
+}
+
+fn text(link: Link) -> String {
+    format!("{} GT/s x{}", link.gts, link.lanes)
+}
+
+fn link(fact: &Fact<Link>) -> String {
+    fact.as_known().map_or_else(|| "-".to_owned(), |link| text(*link))
+}
+
+fn attached(to: &Attachment) -> String {
+    match to {
+        Attachment::RootPort => "a root port".to_owned(),
+        Attachment::Switches(n) => format!("{n} switches"),
+        Attachment::PciBridge => "a bridge to conventional PCI".to_owned(),
+        Attachment::RootComplex => "the root complex".to_owned(),
+        Attachment::Unknown => "something that only root may see".to_owned(),
+    }
+}
