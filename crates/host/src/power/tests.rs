@@ -210,7 +210,7 @@ fn what_says_nothing_is_not_zero() {
     let odd = meter.between(&before, &meter.snapshot(), TWO_S);
     assert_eq!((odd.watts_package, odd.watts_system), (None, None));
     assert_eq!(meter.over(&[]), None);
-    assert_eq!(meter.over(&[before.clone()]), None);
+    assert_eq!(meter.over(std::slice::from_ref(&before)), None);
     let none = Machine::of("linerate machine 1\n/sys/devices/system/cpu/cpu0/online = 1\n").meter();
     assert!(none.is_empty() && !none.measures_power());
     assert_eq!(none.describe(), None);
