@@ -7,6 +7,7 @@
 
 mod core_facts;
 mod core_to_core;
+mod cpu_list;
 mod facts;
 mod interference;
 pub mod journal;
