@@ -188,13 +188,13 @@ impl Testbed for RigTestbed {
         TestbedFacts {
             device: self.rig.device.clone(),
             lab: self.rig.in_lab.as_ref().map(|lab| lab.record().clone()),
-            host: facts::for_result(
+            host: self.rig.with_power(facts::for_result(
                 &self.rig.facts,
                 dpdk::Eal::version(),
                 self.rig.eal.memory_kind().as_str().to_owned(),
                 packet::Clock::hz(&self.rig.clock),
                 self.rig.realtime_use(),
-            ),
+            )),
             ports: self.rig.port_facts(),
             link: self.link(),
             labels: LabelFacts {

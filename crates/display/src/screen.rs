@@ -28,7 +28,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::terminal;
+use crate::terminal::is_hung_up;
 use failure::{Exit, Failure};
 use flow::watch::board::Act;
 
@@ -167,7 +167,7 @@ impl Keys {
 
     /// Whether the terminal was closed.
     pub fn is_gone(&self) -> bool {
-        terminal::is_hung_up(stdout()) || self.is_stdin && terminal::is_hung_up(stdin())
+        is_hung_up(stdout()) || self.is_stdin && is_hung_up(stdin())
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the kernel says of one CPU: who shares its core, and what it was told to keep away.
 
-use crate::{facts::parse_cpu_list, Roots};
+use crate::{cpu_list::parse_cpu_list, Roots};
 
 /// One CPU as the kernel was told to use it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::facts::parse_cpu_list;
+use crate::cpu_list::parse_cpu_list;
 
 /// Some CPUs, by number.
 pub type CpuSet = BTreeSet<u32>;

@@ -1,6 +1,6 @@
 //! What keeps real-time threads from taking a CPU for themselves.
 
-use crate::{facts::parse_cpu_list, Roots};
+use crate::{cpu_list::parse_cpu_list, Roots};
 
 /// From this version on, the kernel runs ordinary threads for 50 ms in each second on a CPU where real-time threads leave
 /// them nothing (`fair_server`).

@@ -26,7 +26,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::facts::parse_cpu_list;
+use crate::cpu_list::parse_cpu_list;
 
 /// The first line.
 const HEAD: &str = "linerate machine 1";

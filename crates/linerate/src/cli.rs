@@ -8,6 +8,7 @@ pub mod flows;
 pub mod flows_arg;
 pub mod forward;
 pub mod groups;
+pub mod host;
 pub mod lab;
 pub mod layout;
 pub mod parsing;
@@ -68,6 +69,8 @@ pub enum Command {
     Flows(flows::FlowsArgs),
     /// Show results stored with --json again, in the layout of a document, or compare them.
     Runs(layout::RunsArgs),
+    /// Find what spoils figures on this machine, say what it costs, mend it and take the mend back.
+    Host(host::HostArgs),
     /// List the NICs of this machine and how to use each; give them to drivers for user space, and back.
     Ports(ports::PortsArgs),
     /// Bring up a real system under test (Open vSwitch with DPDK, guests, the kernel), verify it, measure it hop by hop, and

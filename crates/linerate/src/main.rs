@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::Forward(args) => cmd::forward::run(&args),
         Command::Flowlog(args) => cmd::flowlog::run(&args),
         Command::Flows(args) => cmd::flows::run(&args),
+        Command::Host(args) => cmd::host::run(&args),
         Command::Ports(args) => cmd::ports::run(&args),
         Command::Lab(args) => cmd::lab::run(&args),
         Command::LabHold { spec } => cmd::lab::hold(&spec),

@@ -14,6 +14,7 @@ pub mod label;
 pub mod metrics;
 pub mod placement;
 pub mod plan;
+pub mod power;
 pub mod procedure;
 pub mod repeat;
 pub mod schema;

@@ -4,6 +4,7 @@ use measure::{result::RunResult, search::mlr::GoalResult};
 
 use crate::{
     figures::{self, Rates},
+    sections::power,
     table::Table,
     text::field,
     words,
@@ -125,7 +126,7 @@ fn leaves(value: &serde_json::Value, path: &str, found: &mut Vec<(String, String
     }
 }
 
-/// One line a trial and direction, counts in frames.
+/// One line a trial and direction, counts in frames; with columns for power if the machine has sensors.
 pub(crate) fn trials(result: &RunResult) -> Table {
     let mut t = Table::default();
     t.data_columns(
@@ -133,6 +134,10 @@ pub(crate) fn trials(result: &RunResult) -> Table {
          skipped,received,duplicates,reordered,lost,foreign,wrong_length,misdirected,latency_min_ns,latency_avg_ns,\
          latency_p99_ns,latency_max_ns,placement,validity",
     );
+    let with_power = result.trials.iter().any(|trial| trial.power.is_some());
+    if with_power {
+        t.data_columns(power::COLUMNS);
+    }
     for trial in &result.trials {
         for d in &trial.directions {
             let latency = d.latency.as_ref();
@@ -169,6 +174,9 @@ pub(crate) fn trials(result: &RunResult) -> Table {
                 trial.interference.placement.map_or_else(String::new, |p| p.to_string()),
                 field(&words::validity(trial)),
             ]);
+            if with_power {
+                fields.extend(power::values(trial.power.as_ref()).into_iter().map(number));
+            }
             t.data_row(fields);
         }
     }

@@ -73,6 +73,8 @@ pub enum Topic {
     Hops,
     /// What the polling threads of a lab's switch did.
     SwitchThreads,
+    /// Power and temperature of the machine.
+    Power,
     /// What a lab was made of.
     Lab,
     /// A single trial.

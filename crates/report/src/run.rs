@@ -7,7 +7,7 @@ use crate::{
     data,
     document::{Audience, Block, Document, Section, Topic},
     figures,
-    sections::{appendix, delay, lab, runtime, setting, tests, throughput, trial, trials, trust},
+    sections::{appendix, delay, lab, power, runtime, setting, tests, throughput, trial, trials, trust},
     standing::standing_line,
 };
 
@@ -30,6 +30,7 @@ pub fn document(result: &RunResult, sheets: impl IntoIterator<Item = Section>) -
     sections.push(lab::hops_section(result));
     sections.push(lab::threads_section(result));
     sections.extend(tests::sections(result));
+    sections.push(power::section(result));
     let before = sections.len();
     sections.extend(sheets);
     // In CSV, tables in other layouts stand alone.

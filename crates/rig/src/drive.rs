@@ -19,6 +19,7 @@ use host::ThreadWaits;
 use crate::{
     device::{BuiltIn, Reading},
     lcores::{SetOnDrop, OTHER_LCORE, TESTER_LCORE},
+    power::MachinePower,
     probe::PROBE_LIMIT,
     record,
     request::TrialRequest,
@@ -47,6 +48,8 @@ pub struct TrialDriver<'a> {
     pub device_threads: Option<&'a ThreadWaits>,
     /// Ports whose peers may come back within the trial.
     pub peers: &'a [PeerWatch],
+    /// Sensors of the machine.
+    pub power: &'a MachinePower,
 }
 
 /// What the lcores counted.
@@ -63,6 +66,8 @@ pub struct TrialCapture {
     pub dut_absences: Vec<Absence>,
     /// What the threads of an outside device waited while frames were sent.
     pub readings: Vec<Reading>,
+    /// What the machine took while frames were sent.
+    pub power: Option<host::Power>,
 }
 
 impl TrialDriver<'_> {
@@ -84,6 +89,7 @@ impl TrialDriver<'_> {
         let (dut_stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
         let (control, done_ref, dut_stop_ref) = (self.control, &done, &dut_stop);
         let (mut tester_realtime, mut dut_realtime) = (false, false);
+        let (measuring, mut power) = (self.power.begin(), None);
         let realtime = (&mut tester_realtime, &mut dut_realtime);
         let (counters, drift_ppm) = eal.scope_as(self.scheduling, |s| -> Result<_, Failure> {
             // The device's loop must end on every way out, or the scope would wait for ever.
@@ -111,9 +117,11 @@ impl TrialDriver<'_> {
             let mut sent = || {
                 let now = running.as_ref().and_then(|(_, _, control)| control.snapshot(PROBE_LIMIT).ok());
                 gaps = now.map(|snapshot| snapshot.gaps);
+                power = measuring.end();
             };
             let mut looked = Instant::now();
             let mut read = || {
+                measuring.look();
                 if let Some(threads) = self.device_threads {
                     readings.push(Reading { at: clock.now(), times: threads.read() });
                 }
@@ -126,6 +134,7 @@ impl TrialDriver<'_> {
             let step = self.device_threads.map_or(alone, |_| READING_S);
             wait(done_ref, control, self.stop, self.request, tick, &mut sent, (step, &mut read));
             let tester = job.join();
+            power = power.take().or_else(|| measuring.end());
             dut_stop_ref.store(true, Ordering::Relaxed);
             if let Some((job, begun, _)) = running {
                 let snapshot = job.join()?;
@@ -137,7 +146,7 @@ impl TrialDriver<'_> {
         })?;
         let dut_absences = dut.as_mut().map(|dut| dut.polling().absences().to_vec()).unwrap_or_default();
         let realtime = [tester_realtime, dut_realtime];
-        Ok(TrialCapture { counters, drift_ppm, realtime, dut_gaps, dut_report, dut_absences, readings })
+        Ok(TrialCapture { counters, drift_ppm, realtime, dut_gaps, dut_report, dut_absences, readings, power })
     }
 }
 

@@ -27,6 +27,7 @@ pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u
         memory,
         tsc_hz,
         tsc_invariant: facts.tsc_invariant,
+        idle_power: None,
         extra: extra.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v.filter(|v| !v.is_empty())?))).collect(),
     }
 }

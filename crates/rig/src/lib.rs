@@ -15,6 +15,7 @@ mod lock_file;
 mod machine;
 mod noise;
 mod polling_cpus;
+mod power;
 mod probe;
 mod ready;
 mod realtime;

@@ -9,7 +9,7 @@ use host::{Facts, RealtimeLimits, Roots, ThreadWaits};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
-    result::{PortFacts, SelfTestKind, Warning, WarningKind},
+    result::{HostFacts, PortFacts, SelfTestKind, Warning, WarningKind},
     schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
@@ -23,6 +23,7 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, frames_mib, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
+    power::MachinePower,
     realtime::{DeviceSite, Realtime},
     selftest_pair::Pair,
     tester_port::{own_mac, parse_ports, TesterPort},
@@ -89,6 +90,8 @@ pub struct Rig {
     pub warnings: Vec<Warning>,
     /// When lcores poll with real-time priority.
     pub(crate) realtime: Realtime,
+    /// Sensors of power and temperature.
+    pub(crate) power: MachinePower,
     /// Thread ids of the polling lcores, for the kernel's counters.
     pub tids: [Option<u32>; 2],
     /// Whether learning frames were sent since frames or addresses changed.
@@ -168,6 +171,7 @@ impl Rig {
             number: 0,
             epoch_base: std::process::id() as u8 ^ clock.now() as u8,
             realtime,
+            power: MachinePower::find(&Roots::default()),
             tids: [None; 2],
             learned: false,
             _claims: claims,
@@ -294,6 +298,11 @@ impl Rig {
             descriptors: (self.descriptors, self.descriptors),
         };
         self.ports.iter().map(fact).collect()
+    }
+
+    /// The facts of the machine with what it takes without frames, and where power is read.
+    pub fn with_power(&self, facts: HostFacts) -> HostFacts {
+        self.power.add_to(facts)
     }
 
     /// When lcores poll with real-time priority, in words.

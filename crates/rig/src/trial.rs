@@ -44,6 +44,7 @@ impl Rig {
         tick: &mut dyn FnMut(f64),
     ) -> Result<TrialEnd, Failure> {
         self.number += 1;
+        self.power.measure_idle(stop);
         let hz = self.clock.hz();
         let epoch = (self.number as u8).wrapping_add(self.epoch_base);
         // A peer that dies must not take its memory away during a poll. Its link is read when the trial is over. Where all
@@ -74,10 +75,11 @@ impl Rig {
         let scheduling = self.realtime.scheduling(stretch);
         let duration = (request.spec.duration_s * hz as f64) as u64;
         let begun = Instant::now();
-        let Self { ports, built_in, frames, eal, clock, device_threads, .. } = self;
+        let Self { ports, built_in, frames, eal, clock, device_threads, power, .. } = self;
         let device_threads = device_threads.as_ref();
         let peers = peers.as_slice();
-        let driver = TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads, peers };
+        let driver =
+            TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads, peers, power };
         let (capture, tester_absences, counted) = match &streams.replay {
             None => {
                 let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
@@ -92,8 +94,8 @@ impl Rig {
             }
         };
         self.realtime.ended(scheduling, begun.elapsed());
-        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, mut dut_report, mut dut_absences, readings } =
-            capture;
+        let TrialCapture { counters, drift_ppm, realtime, dut_gaps, readings, power, .. } = capture;
+        let (mut dut_report, mut dut_absences) = (capture.dut_report, capture.dut_absences);
         if parked.is_some() {
             drop(parked);
             std::thread::sleep(Duration::from_millis(2));
@@ -177,8 +179,10 @@ impl Rig {
             dut: dut_report,
             switch_threads,
             evidence: evidence::of(&timeline, request.spec.duration_s, self.watch(), cut.usual),
+            power: None,
             violations: Vec::new(),
         };
+        record.power = self.power.of_trial(power, &record);
         if stopped {
             record.violations.push(validity::cut_short(&record));
             return Ok(TrialEnd::Stopped(Box::new(Finished { record, samples, timeline, sent_flows })));

@@ -22,7 +22,7 @@ pub fn output(live: bool) -> Output {
 fn draw(view: LiveView) -> io::Result<()> {
     // Moves home, clears the rest of each line, and clears everything below.
     let text = view.fit(size()).join("\x1b[K\n");
-    if out::is_hung_up(stdout()) {
+    if display::terminal::is_hung_up(stdout()) {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
     let mut terminal = stdout().lock();

@@ -6,6 +6,7 @@ pub mod check;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
+pub mod host;
 pub mod job;
 pub mod lab;
 mod live;

@@ -95,6 +95,16 @@ pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
     }
 }
 
+/// Writes one file completely, or prints it.
+pub fn file(path: &Path, text: &str) -> Result<(), Failure> {
+    if to_stdout(path) {
+        out::print(text);
+        return Ok(());
+    }
+    check_file(path)?;
+    write_atomic(path, text.as_bytes()).map_err(Failure::machine)
+}
+
 fn to_stdout(path: &Path) -> bool {
     path == Path::new("-")
 }

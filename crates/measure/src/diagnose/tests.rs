@@ -25,6 +25,7 @@ fn trial(change: impl FnOnce(&mut DirectionCounts)) -> TrialRecord {
         dut: None,
         switch_threads: Vec::new(),
         evidence: None,
+        power: None,
         violations: Vec::new(),
     }
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::{Fps, FrameSize, Frames, LinkSpeed};
 
+use super::power::Power;
+
 /// The machine a run was made on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -26,6 +28,9 @@ pub struct HostFacts {
     pub tsc_hz: u64,
     /// Whether the TSC is invariant.
     pub tsc_invariant: bool,
+    /// What the machine took before the first trial, when no frames were sent; `None` if it has no power sensors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_power: Option<Power>,
     /// Anything else worth keeping.
     #[serde(default)]
     pub extra: BTreeMap<String, String>,

@@ -15,6 +15,7 @@ pub mod interference;
 pub mod lab;
 pub mod outcome;
 pub mod placement;
+pub mod power;
 pub mod repeat;
 pub mod result;
 pub mod shape;

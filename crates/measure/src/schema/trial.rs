@@ -13,6 +13,7 @@ pub use super::{
 use super::{
     evidence::SliceEvidence,
     lab::{Hop, SwitchThread},
+    power::Power,
 };
 
 /// What a trial is asked to be.
@@ -123,6 +124,9 @@ pub struct TrialRecord {
     /// What its slices show; `None` of a trial without slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<SliceEvidence>,
+    /// What the machine took, and how hot it was; `None` if it has no sensors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub power: Option<Power>,
     /// Rules broken; empty when the trial is valid evidence.
     pub violations: Vec<Violation>,
 }

@@ -116,6 +116,7 @@ impl SimDut {
             dut: None,
             switch_threads: Vec::new(),
             evidence: None,
+            power: None,
             violations: Vec::new(),
         };
         let trust = Trust::default();

@@ -32,6 +32,7 @@ fn clean() -> TrialRecord {
         dut: None,
         switch_threads: Vec::new(),
         evidence: None,
+        power: None,
         violations: Vec::new(),
     }
 }

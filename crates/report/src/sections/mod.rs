@@ -4,6 +4,7 @@ pub(crate) mod appendix;
 mod chain;
 pub(crate) mod delay;
 pub(crate) mod lab;
+pub(crate) mod power;
 pub(crate) mod runtime;
 pub(crate) mod setting;
 pub(crate) mod tests;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use measure::{
     plan::Test,
+    power::{self, Power},
     procedure::*,
     result::*,
     schema::device::DeviceRecord,
@@ -155,8 +156,32 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
         }),
         switch_threads: Vec::new(),
         evidence: None,
+        power: None,
         violations: vec![],
     }
+}
+
+/// A server with two processors; the machine itself has a meter.
+pub fn with_power(mut r: RunResult) -> RunResult {
+    let power = |package, dram, system, celsius: [f64; 2], throttled| Power {
+        measured_s: 1.006,
+        package_watts: Some(package),
+        dram_watts: Some(dram),
+        system_watts: Some(system),
+        sensor_watts: [("ina226 12 V".to_owned(), 4.5)].into(),
+        temperatures_celsius: [("Package id 0".to_owned(), celsius[0]), ("enp59s0f0 asic".to_owned(), celsius[1])]
+            .into(),
+        throttle_events: Some(throttled),
+        ..Power::default()
+    };
+    let idle = power(92.125, 11.25, 160.0, [45.0, 52.0], 0);
+    let loaded = [power(164.5, 17.75, 241.0, [71.5, 64.0], 3), power(160.375, 17.5, 236.0, [69.0, 66.0], 0)];
+    for (trial, power) in r.trials.iter_mut().zip(loaded) {
+        trial.power = Some(power::of_trial(power, Some(&idle), trial.received(), trial.real_duration_s));
+    }
+    r.host.idle_power = Some(idle);
+    r.host.extra.insert("power".into(), "package: intel-rapl; dram: intel-rapl; system: power_meter".into());
+    r
 }
 
 pub fn violated(mut trial: TrialRecord, rule: Rule, text: &str) -> TrialRecord {
@@ -259,6 +284,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             memory: "no hugepages".into(),
             tsc_hz: 2_600_000_000,
             tsc_invariant: true,
+            idle_power: None,
             extra: [("governor".to_owned(), "performance".to_owned())].into(),
         },
         dut: "built-in l3 over wire".into(),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 use measure::{
+    power::Power,
     result::{Outcome, RunResult, SizeResult, Standing, Warning, WarningKind},
     timeline::{Absence, Party, Slice, Timeline, TrialTimeline},
     trial::{Purpose, Rule},
@@ -80,6 +81,33 @@ fn markdown_of_a_run() {
 #[test]
 fn markdown_without_figures() {
     assert_snapshot!(page(&every_outcome()));
+}
+
+/// The part of a text from one line to the next empty one, or to its end.
+fn part<'a>(text: &'a str, title: &str) -> &'a str {
+    let from = text.find(title).unwrap_or_else(|| panic!("{title}: {text}"));
+    text[from..].split("\n\n## ").next().unwrap().split("\n\nTrust").next().unwrap()
+}
+
+#[test]
+fn power_of_the_machine() {
+    let size = with_power(result(vec![found(64, 12.3e6, 1)]));
+    assert_snapshot!(part(&verbose(&size, &NARROW), "Power of this machine"));
+    assert_snapshot!("power_of_the_machine_markdown", part(&page(&size), "Power of this machine"));
+    assert!(!short(&size, &WIDE).contains("Power"), "it is a detail");
+    let single = with_power(invalid_trial());
+    assert_snapshot!("power_of_a_trial", part(&verbose(&single, &NARROW), "Power of this machine"));
+    let csv = csv::trials(&single);
+    assert_eq!(csv.lines().next().unwrap().split(',').count(), csv.lines().nth(1).unwrap().split(',').count());
+    assert_snapshot!("power_of_a_trial_csv", csv);
+    // A machine that has thermometers only.
+    let mut hot = with_power(result(vec![found(64, 12.3e6, 1)]));
+    hot.host.idle_power = None;
+    for power in hot.trials.iter_mut().filter_map(|trial| trial.power.as_mut()) {
+        *power = Power { temperatures_celsius: power.temperatures_celsius.clone(), ..Power::default() };
+    }
+    assert_snapshot!("power_of_thermometers", part(&verbose(&hot, &NARROW), "Power of this machine"));
+    assert!(!verbose(&ten_gig(), &WIDE).contains("Power"), "a machine without sensors has no such section");
 }
 
 #[test]

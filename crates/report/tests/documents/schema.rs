@@ -13,7 +13,8 @@ use crate::fixtures::*;
 const PAGE: &str = include_str!("../../../../docs/results-schema.md");
 
 fn example() -> &'static str {
-    let (_, rest) = PAGE.split_once("```json\n").unwrap();
+    let (_, rest) = PAGE.split_once("## An example\n").unwrap();
+    let (_, rest) = rest.split_once("```json\n").unwrap();
     rest.split_once("\n```").unwrap().0
 }
 
@@ -34,8 +35,9 @@ fn names(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             for (key, inner) in map {
-                // The plan, the extra host facts and the DUT's counters are maps with names of their own.
-                if !["extra", "effective_plan", "drops", "counters"].contains(&key.as_str()) {
+                // The plan, the extra host facts, the DUT's counters and sensors are maps with names of their own.
+                let maps = ["extra", "effective_plan", "drops", "counters", "sensor_watts", "temperatures_celsius"];
+                if !maps.contains(&key.as_str()) {
                     names(inner, key, found);
                 }
                 found.push(if path == "extra" { path.to_owned() } else { key.clone() });
@@ -58,7 +60,7 @@ fn every_field_is_described() {
         LoadShape::Replay { frames: 1, capture_frames: 1, capture_bytes: 64, speed: None, max_gap_s: None },
         ReplayCounts::default(),
     );
-    for r in [ten_gig(), every_outcome(), mlrsearch(), tests(), mixed] {
+    for r in [with_power(ten_gig()), every_outcome(), mlrsearch(), tests(), mixed] {
         names(&serde_json::to_value(r).unwrap(), "", &mut found);
     }
     for replay in [

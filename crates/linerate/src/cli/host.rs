@@ -1,0 +1,198 @@
+//! Flags of `linerate host`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use host::{core_plan::Purpose, tuning::Format};
+
+/// `linerate host`
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct HostArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: HostCommand,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum HostCommand {
+    /// Find what spoils figures on this machine: what each finding costs, and what mends it.
+    Audit(AuditArgs),
+    /// Say which core does what, and what is to be changed for it.
+    Plan(PlanArgs),
+    /// Make the changes of a plan. Each is written down before it is made; revert takes them back.
+    Apply {
+        /// The plan, made by `host plan --out FILE`.
+        #[arg(long, value_name = "FILE")]
+        plan: PathBuf,
+        /// Keep the changes beyond a boot, in files of ours only: grub.d, sysctl.d, a systemd unit.
+        #[arg(long)]
+        persist: bool,
+        /// Print the changes as commands and make none.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Say what is applied.
+    Status,
+    /// Take everything back that was applied, after a crash and after a boot too.
+    Revert {
+        /// Only what lasts until the next boot.
+        #[arg(long)]
+        runtime: bool,
+    },
+    /// Say what the slot of a NIC can carry, and what another slot could.
+    Pcie {
+        /// NICs by PCI address or interface. Default: all.
+        nics: Vec<String>,
+        /// Bytes of a frame, FCS included: 64 to 16383.
+        #[arg(long, value_name = "BYTES", default_value = "64", value_parser = clap::value_parser!(u32).range(64..=16383))]
+        frame_size: u32,
+        /// A recorded machine: a file or a directory.
+        #[arg(long, value_name = "FILE|DIR")]
+        root: Option<PathBuf>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What the machine is to be used for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PurposeArg {
+    /// A tester and a data plane.
+    Bench,
+    /// Open vSwitch with DPDK and two virtual machines.
+    NfviTwoVm,
+    /// Applications that spin on a core each.
+    LowLatency,
+    /// The flow logger.
+    Flowlog,
+}
+
+impl From<PurposeArg> for Purpose {
+    fn from(arg: PurposeArg) -> Self {
+        match arg {
+            PurposeArg::Bench => Self::Bench,
+            PurposeArg::NfviTwoVm => Self::NfviTwoVm,
+            PurposeArg::LowLatency => Self::LowLatency,
+            PurposeArg::Flowlog => Self::Flowlog,
+        }
+    }
+}
+
+/// Which core does what.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cores")]
+pub struct CoresArgs {
+    /// What the machine is for.
+    #[arg(long = "for", value_enum, value_name = "PURPOSE", default_value = "bench")]
+    pub purpose: PurposeArg,
+    /// NICs of the test, by PCI address or interface; cores are taken from the first one's NUMA node. Default: all.
+    #[arg(long, value_name = "NIC", value_delimiter = ',')]
+    pub nic: Vec<String>,
+    /// Cores of the switch's polling threads.
+    #[arg(long, value_name = "N")]
+    pub pmds: Option<u8>,
+    /// Virtual machines.
+    #[arg(long, value_name = "N")]
+    pub guests: Option<u8>,
+    /// Virtual CPUs of each.
+    #[arg(long, value_name = "N")]
+    pub vcpus: Option<u8>,
+    /// Lcores of the data plane.
+    #[arg(long, value_name = "N")]
+    pub data_plane: Option<u8>,
+    /// Lcores of the tester, or applications that spin.
+    #[arg(long, value_name = "N")]
+    pub tester: Option<u8>,
+    /// Use both threads of a core, instead of keeping one idle.
+    #[arg(long)]
+    pub smt: bool,
+    /// A plan that was made before, instead of a new one.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pmds", "guests", "vcpus", "data_plane", "tester", "smt"])]
+    pub core_plan: Option<PathBuf>,
+    /// A recorded machine: a file of `host audit --record`, or a directory with proc and sys in it. Default: this machine.
+    #[arg(long, value_name = "FILE|DIR")]
+    pub root: Option<PathBuf>,
+}
+
+/// `linerate host audit`
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// The cores.
+    #[command(flatten)]
+    pub cores: CoresArgs,
+    /// Show also what is as it should be, what is only kept, and what the machine does not have.
+    #[arg(long, short)]
+    pub all: bool,
+    /// Write the findings as JSON (`-` for standard output, without the text).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the findings for a CI server, in the form of JUnit (`-` for standard output).
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    pub junit: Option<PathBuf>,
+    /// Write everything that was read, for a report of a fault: without names, addresses and serial numbers.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+/// `linerate host plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The cores.
+    #[command(flatten)]
+    pub cores: CoresArgs,
+    /// As configuration of others.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FormatArg>,
+    /// Write the plan for `host apply` and `--core-plan`.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// How a plan is printed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum FormatArg {
+    /// What --out writes.
+    Plan,
+    /// A drop-in for /etc/default/grub.d.
+    Grub,
+    /// A file for /etc/sysctl.d.
+    Sysctl,
+    /// A profile of tuned.
+    Tuned,
+    /// A unit of systemd.
+    Systemd,
+    /// Commands for a shell.
+    Shell,
+    /// Settings of Open vSwitch.
+    Ovs,
+    /// Pinning of QEMU's threads.
+    Qemu,
+    /// Elements of libvirt's domains.
+    Libvirt,
+    /// Flags of Linerate.
+    Flags,
+}
+
+impl From<FormatArg> for Format {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Plan => Self::Plan,
+            FormatArg::Grub => Self::Grub,
+            FormatArg::Sysctl => Self::Sysctl,
+            FormatArg::Tuned => Self::Tuned,
+            FormatArg::Systemd => Self::Systemd,
+            FormatArg::Shell => Self::Shell,
+            FormatArg::Ovs => Self::Ovs,
+            FormatArg::Qemu => Self::Qemu,
+            FormatArg::Libvirt => Self::Libvirt,
+            FormatArg::Flags => Self::Flags,
+        }
+    }
+}
+
+const EXIT_CODES: &str =
+    "Exit codes: 0 nothing bad was found, or done; 1 bad findings, or something could not be changed; \
+2 the command or a file is wrong; 4 a right is missing, or nothing could be read. Page: docs/host.md";

@@ -1,0 +1,199 @@
+//! `linerate host`: what spoils figures on this machine, and mending it.
+
+use std::{fs, io, path::Path};
+
+use failure::{Exit, Failure, Stop};
+use host::{
+    audit::Verdict,
+    core_plan::{CorePlan, Shape},
+    journal,
+    machine::Machine,
+    pcie::{PciePath, PcieReport},
+    rules,
+    tuning::{self, ApplyError, Format, HostPlan},
+    Place, Roots,
+};
+
+use super::{output, ports};
+use crate::{
+    cli::host::{AuditArgs, CoresArgs, HostArgs, HostCommand, PlanArgs},
+    out,
+};
+
+/// Runs the command.
+pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        HostCommand::Audit(args) => audit(args),
+        HostCommand::Plan(args) => plan(args),
+        HostCommand::Apply { plan, persist, dry_run } => apply(plan, *persist, *dry_run),
+        HostCommand::Status => {
+            let status = tuning::status(&Roots::default(), Path::new(journal::DIR)).map_err(journal_failed)?;
+            out::print(&report::host::status(&status));
+            Ok(Exit::Passed)
+        }
+        HostCommand::Revert { runtime } => revert(*runtime),
+        HostCommand::Pcie { nics, frame_size, root, json } => pcie(nics, *frame_size, root.as_deref(), *json),
+    }
+}
+
+fn place(root: Option<&Path>) -> Result<Place, Failure> {
+    let Some(root) = root else { return Ok(Place::here()) };
+    Place::at(root).map_err(|why| Failure::usage(format!("--root {}: {why}", root.display())))
+}
+
+/// The NICs that were named, by address, and the plan of the cores.
+fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan), Failure> {
+    let nics: Vec<String> = args.nic.iter().map(|nic| ports::address(&machine.nics, nic)).collect::<Result<_, _>>()?;
+    if let Some(file) = &args.core_plan {
+        let plan = read_plan(file)?;
+        return match plan.cores.misfit(machine) {
+            Some(why) => Err(Failure::usage(format!("{}: {why}", file.display()))),
+            None => Ok((nics, plan.cores)),
+        };
+    }
+    let shape = Shape::of(args.purpose.into());
+    let first = machine.nics.iter().find(|nic| nics.first() == Some(&nic.address));
+    let count = |asked: Option<u8>, usual: usize| asked.map_or(usual, usize::from);
+    let shape = Shape {
+        node: first.and_then(|nic| nic.numa_node),
+        pmds: count(args.pmds, shape.pmds),
+        guests: count(args.guests, shape.guests),
+        vcpus: count(args.vcpus, shape.vcpus),
+        data_plane: count(args.data_plane, shape.data_plane),
+        tester: count(args.tester, shape.tester),
+        smt: args.smt,
+        ..shape
+    };
+    match CorePlan::make(machine, &shape) {
+        Ok(plan) => Ok((nics, plan)),
+        // The usual purpose on a small machine: cores are shared, as bench shares them.
+        Err(_) if shape == Shape::of(Default::default()) => Ok((nics, CorePlan::squeezed(machine))),
+        Err(short) => Err(Failure::machine(format!("{}: {short}", shape.purpose.name()))),
+    }
+}
+
+fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
+    let place = place(args.cores.root.as_deref())?;
+    let roots = if args.record.is_some() { place.roots().clone().recording() } else { place.roots().clone() };
+    let machine = Machine::read(&roots);
+    if machine.cpus.is_empty() {
+        return Err(Failure::machine("neither /sys nor /proc can be read: nothing is known of this machine"));
+    }
+    let (nics, plan) = cores(&args.cores, &machine)?;
+    let findings = rules::audit(&roots, &machine, &plan, &nics);
+    if let Some(file) = &args.record {
+        output::file(file, &roots.recorded().to_text())?;
+    }
+    let audit = report::host::Audit::new(&machine, &plan, &findings);
+    let failed = |e: serde_json::Error| Failure::failed(e);
+    match (&args.json, &args.junit) {
+        (Some(file), _) => output::file(file, &audit.json().map_err(failed)?)?,
+        (_, Some(file)) => output::file(file, &report::host::junit(&findings))?,
+        _ => {}
+    }
+    if ![&args.json, &args.junit].into_iter().flatten().any(|file| file.as_os_str() == "-") {
+        out::print(&report::host::audit(&audit, args.all, &output::style()));
+    }
+    Ok(if findings.iter().any(|finding| finding.verdict == Verdict::Bad) { Exit::Failed } else { Exit::Passed })
+}
+
+fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
+    let place = place(args.cores.root.as_deref())?;
+    let machine = Machine::read(place.roots());
+    let (nics, cores) = cores(&args.cores, &machine)?;
+    let plan = HostPlan::new(cores.clone(), &rules::audit(place.roots(), &machine, &cores, &nics));
+    let format = |format: Format| tuning::render(&plan, format, &program()).map_err(Failure::failed);
+    if let Some(file) = &args.out {
+        output::file(file, &format(Format::Plan)?)?;
+    }
+    out::print(&match args.format {
+        Some(chosen) => format(chosen.into())?,
+        None => report::host::plan(&plan),
+    });
+    Ok(Exit::Passed)
+}
+
+fn read_plan(file: &Path) -> Result<HostPlan, Failure> {
+    let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
+    let text = fs::read_to_string(file).map_err(|e| wrong(failure::unreadable(&e)))?;
+    HostPlan::parse(&text).map_err(wrong)
+}
+
+/// The path of this program, for the unit of systemd.
+fn program() -> String {
+    std::env::current_exe().map_or_else(|_| "linerate".to_owned(), |path| path.display().to_string())
+}
+
+fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
+    let (roots, plan) = (Roots::default(), read_plan(file)?);
+    if let Some(why) = plan.cores.misfit(&Machine::read(&roots)) {
+        return Err(Failure::usage(format!("{}: {why}", file.display())));
+    }
+    let program = persist.then(program);
+    if dry_run {
+        out::print(&tuning::render(&plan, Format::Shell, "").map_err(Failure::failed)?);
+        return Ok(Exit::Passed);
+    }
+    let stop = Stop::on_signals()?;
+    let applied = tuning::apply(&roots, Path::new(journal::DIR), &plan, program.as_deref(), || !stop.requested());
+    let applied = applied.map_err(|e| match e {
+        ApplyError::Failed { kept, .. } if stop.requested() && kept.is_empty() => {
+            Failure::stopped("stopped: everything was taken back")
+        }
+        ApplyError::Earlier(path) => {
+            Failure::machine(format!("{}: a plan is applied already: sudo linerate host revert", path.display()))
+        }
+        ApplyError::Journal(path, why) => Failure::machine(format!("{}: {why}: run it as root", path.display())),
+        ApplyError::Plan(why) => Failure::failed(why),
+        ApplyError::Failed { change, why, kept } if kept.is_empty() => {
+            Failure::failed(format!("{change}: {why}; everything was taken back"))
+        }
+        ApplyError::Failed { change, why, kept } => {
+            Failure::failed(format!("{change}: {why}; could not be taken back: {}", kept.join("; ")))
+        }
+    })?;
+    out::print(&report::host::applied(&applied));
+    if !applied.files.is_empty() {
+        out::print("make the boot loader read them: update-grub, then boot; systemctl enable linerate-host");
+    }
+    Ok(if applied.refused.is_empty() { Exit::Passed } else { Exit::Failed })
+}
+
+fn revert(runtime: bool) -> Result<Exit, Failure> {
+    let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), runtime).map_err(journal_failed)?;
+    out::print(&report::host::reverted(&reverted));
+    Ok(if reverted.failed.is_empty() { Exit::Passed } else { Exit::Failed })
+}
+
+fn journal_failed(e: io::Error) -> Failure {
+    match e.kind() {
+        io::ErrorKind::WouldBlock => Failure::machine(format!("{}: somebody applies or reverts now", journal::DIR)),
+        io::ErrorKind::PermissionDenied => Failure::machine(format!("{}: {e}: run it as root", journal::DIR)),
+        _ => Failure::failed(format!("{}: {e}", journal::DIR)),
+    }
+}
+
+fn pcie(nics: &[String], frame_size: u32, root: Option<&Path>, json: bool) -> Result<Exit, Failure> {
+    let place = place(root)?;
+    let all = Machine::read(place.roots()).nics;
+    let mut named: Vec<String> = nics.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
+    if named.is_empty() {
+        named = all.iter().map(|nic| nic.address.clone()).collect();
+    }
+    let reports = named
+        .iter()
+        .filter_map(|nic| PciePath::read(place.roots(), nic))
+        .map(|path| PcieReport::new(path, frame_size, None));
+    let reports: Vec<PcieReport> = reports.collect();
+    if reports.is_empty() {
+        return Err(Failure::machine("no NIC on a PCI bus: list them with linerate ports"));
+    }
+    if json {
+        out::print(&serde_json::to_string_pretty(&reports).map_err(Failure::failed)?);
+    } else {
+        let style = output::style();
+        let texts: Vec<String> = reports.iter().map(|one| report::host::pcie(one, &style)).collect();
+        out::print(&texts.join("\n"));
+    }
+    Ok(Exit::Passed)
+}
