@@ -51,7 +51,7 @@ impl<T> From<io::Result<T>> for Fact<T> {
             Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Self::Absent,
             Err(e) if matches!(e.raw_os_error(), Some(6 | 19)) => Self::Absent,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Self::Unreadable("needs root".to_owned()),
-            // A recorded tree has a directory in the place of what could not be read.
+            // A tree made by hand may have a directory in the place of what could not be read.
             Err(e) if e.kind() == io::ErrorKind::IsADirectory => Self::Unreadable("could not be read".to_owned()),
             Err(e) => Self::Unreadable(e.to_string()),
         }

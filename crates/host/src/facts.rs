@@ -1,7 +1,6 @@
 //! Facts of the machine.
 
-pub(crate) use crate::cpu_list::parse_cpu_list;
-use crate::Roots;
+use crate::{cpu_list::parse_cpu_list, Roots};
 
 /// What the machine is, as far as it says.
 #[derive(Debug, Clone, PartialEq, Default)]

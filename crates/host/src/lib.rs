@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod audit;
+mod beside;
 mod boot_line;
 mod core_facts;
 pub mod core_plan;

@@ -79,8 +79,7 @@ impl Machine {
             cpuinfo.lines().find_map(value).unwrap_or_default()
         };
         let cpu_flags: Vec<String> = field("flags").split_ascii_whitespace().map(str::to_owned).collect();
-        let status = roots.fact("/proc/self/status").known().unwrap_or_default();
-        let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+        let container = container(roots);
         let nodes = nodes(roots);
         let cpus: Vec<Cpu> = online(roots).into_iter().map(|number| cpu(roots, &nodes, number)).collect();
         Self {
@@ -89,9 +88,9 @@ impl Machine {
             cpu_vendor: field("vendor_id"),
             cpu_model: field("model name"),
             virtual_machine: cpu_flags.iter().any(|flag| flag == "hypervisor").then(|| hypervisor(roots)),
-            container: container(roots),
+            allowed: allowed(roots, container.is_some()),
+            container,
             cpu_flags,
-            allowed: cpu_set::from_list(allowed.trim()),
             quota_cpus: quota(roots),
             nics: PciDevice::all(roots),
             nodes: if nodes.is_empty() { vec![only_node(roots, &cpus)] } else { nodes },
@@ -191,38 +190,73 @@ fn container(roots: &Roots) -> Option<String> {
             return Some(file.to_owned());
         }
     }
-    let group = roots.fact("/proc/1/cgroup").known()?;
-    let sign = ["docker", "kubepods", "libpod", "lxc", "containerd"].into_iter().find(|sign| group.contains(sign))?;
-    Some(format!("/proc/1/cgroup: {sign}"))
+    let sign =
+        |text: &str| ["docker", "kubepods", "libpod", "lxc", "containerd"].into_iter().find(|s| text.contains(s));
+    if let Some(sign) = roots.fact("/proc/1/cgroup").known().as_deref().and_then(sign) {
+        return Some(format!("/proc/1/cgroup: {sign}"));
+    }
+    // With a name space of its own it sees no group above itself, but where the layers of its root are.
+    let mounts = roots.fact("/proc/mounts").known()?;
+    let root = |line: &&str| line.split_ascii_whitespace().skip(1).take(2).eq(["/", "overlay"]);
+    let layers = mounts.lines().rev().find(root)?;
+    let sign = ["docker", "containerd", "containers"].into_iter().find(|sign| layers.contains(&format!("/{sign}/")))?;
+    Some(format!("/proc/mounts: {sign}"))
+}
+
+/// CPUs that this process may use.
+fn allowed(roots: &Roots, container: bool) -> CpuSet {
+    let status = roots.fact("/proc/self/status").known().unwrap_or_default();
+    let listed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
+    let mut allowed = cpu_set::from_list(listed.trim());
+    if allowed.is_empty() {
+        return allowed;
+    }
+    // No process begins on a CPU of isolcpus, and each may go there: what holds it is its control group.
+    let isolated = roots.fact("/sys/devices/system/cpu/isolated").known().unwrap_or_default();
+    let files = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+    let of_group = |at: &String| {
+        let cpus = |file: &&str| Some(cpu_set::from_list(&roots.fact(format!("{at}/{file}")).known()?));
+        files.iter().find_map(cpus).filter(|cpus| !cpus.is_empty())
+    };
+    let group = groups(roots, "cpuset").iter().find_map(|(_, at)| of_group(at));
+    let may = |cpu: &u32| group.as_ref().map_or(!container, |group| group.contains(cpu));
+    allowed.extend(cpu_set::from_list(&isolated).into_iter().filter(may));
+    allowed
+}
+
+/// The directories of the control groups of this process that have a controller, each before those above it, and whether
+/// they are of the second kind.
+fn groups(roots: &Roots, controller: &str) -> Vec<(bool, String)> {
+    let mut found = Vec::new();
+    for line in roots.fact("/proc/self/cgroup").known().unwrap_or_default().lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let second = controllers.is_empty();
+        if !second && !controllers.split(',').any(|one| one == controller) {
+            continue;
+        }
+        // Of the first kind: the kernel writes cpuacct,cpu where the directory is cpu,cpuacct; a link has the name alone.
+        let tops = match second {
+            true => vec!["/sys/fs/cgroup".to_owned()],
+            false if controllers == controller => vec![format!("/sys/fs/cgroup/{controller}")],
+            false => vec![format!("/sys/fs/cgroup/{controllers}"), format!("/sys/fs/cgroup/{controller}")],
+        };
+        for top in tops {
+            let mut path = path.trim_matches('/');
+            while !path.is_empty() {
+                found.push((second, format!("{top}/{path}")));
+                path = path.rsplit_once('/').map_or("", |(above, _)| above);
+            }
+            found.push((second, top));
+        }
+    }
+    found
 }
 
 /// The CPU time that the control group of this process may use, in CPUs; the least of it and of the groups above.
 fn quota(roots: &Roots) -> Option<f64> {
-    let groups = roots.fact("/proc/self/cgroup").known()?;
-    let mut least: Option<f64> = None;
-    let mut take = |cpus: f64| least = Some(least.map_or(cpus, |least| least.min(cpus)));
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let second = controllers.is_empty();
-        if !second && !controllers.split(',').any(|controller| controller == "cpu") {
-            continue;
-        }
-        let top = if second { "/sys/fs/cgroup".to_owned() } else { format!("/sys/fs/cgroup/{controllers}") };
-        let mut path = path.trim_matches('/');
-        loop {
-            let at = if path.is_empty() { top.clone() } else { format!("{top}/{path}") };
-            if let Some(cpus) = if second { quota_v2(roots, &at) } else { quota_v1(roots, &at) } {
-                take(cpus);
-            }
-            match path.rsplit_once('/') {
-                Some((above, _)) => path = above,
-                None if path.is_empty() => break,
-                None => path = "",
-            }
-        }
-    }
-    least
+    let one = |(second, at): (bool, String)| if second { quota_v2(roots, &at) } else { quota_v1(roots, &at) };
+    groups(roots, "cpu").into_iter().filter_map(one).reduce(f64::min)
 }
 
 fn quota_v2(roots: &Roots, at: &str) -> Option<f64> {
@@ -304,6 +338,21 @@ cpu3 1 2
     }
 
     #[test]
+    fn isolated_cpus_may_be_used_unless_the_group_forbids_it() {
+        let tree = "/proc/self/status = Cpus_allowed_list:\t0\n/sys/devices/system/cpu/isolated = 1-3\n";
+        let allowed = |more: &str| cpu_set::to_list(&machine(&format!("{tree}{more}")).allowed);
+        assert_eq!(allowed(""), "0-3");
+        let group = "/proc/self/cgroup = 0::/a/b\n/sys/fs/cgroup/a/cpuset.cpus.effective = 0-2\n";
+        assert_eq!(allowed(&format!("{group}/sys/fs/cgroup/cpuset.cpus.effective = 0-3\n")), "0-2");
+        assert_eq!(allowed("/.dockerenv =\n"), "0", "what the group says is not known");
+        assert_eq!(
+            allowed("/.dockerenv =\n/proc/self/cgroup = 0::/\n/sys/fs/cgroup/cpuset.cpus.effective = 0,3\n"),
+            "0,3"
+        );
+        assert_eq!(allowed("/proc/self/cgroup = 3:cpuset:/\n/sys/fs/cgroup/cpuset/cpuset.cpus = 0-1\n"), "0-1");
+    }
+
+    #[test]
     fn control_groups_of_the_first_kind_and_odd_ones() {
         let first = machine(
             "/proc/self/cgroup <<
@@ -318,7 +367,13 @@ odd
 ",
         );
         assert_eq!(first.quota_cpus, Some(0.5));
+        let swapped = "/proc/self/cgroup = 4:cpuacct,cpu:/\n/sys/fs/cgroup/cpu/cpu.cfs_quota_us = 150000\n/sys/fs/cgroup/cpu/cpu.cfs_period_us = 100000\n";
+        assert_eq!(machine(swapped).quota_cpus, Some(1.5));
         assert_eq!(first.container.as_deref(), Some("/proc/1/cgroup: kubepods"));
+        let layers =
+            "/proc/1/cgroup = 0::/\n/proc/mounts = overlay / overlay rw,lowerdir=/var/lib/containerd/x/fs 0 0\n";
+        assert_eq!(machine(layers).container.as_deref(), Some("/proc/mounts: containerd"));
+        assert_eq!(machine(&layers.replace("/var/lib/containerd", "/run/live")).container, None);
         assert_eq!(machine("/proc/self/cgroup = 0::/\n/sys/fs/cgroup/cpu.max = 1 0\n").quota_cpus, None);
         assert_eq!(machine("/sys/nothing = 1\n").cpus.len(), 0);
     }

@@ -26,10 +26,16 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::cpu_list::parse_cpu_list;
+use crate::{beside::beside, cpu_list::parse_cpu_list};
 
 /// The first line.
 const HEAD: &str = "linerate machine 1";
+
+/// Most links behind each other.
+const MOST_LINKS: usize = 8;
+
+/// The file that says, in the directory that an unpacked tree has in the place of what could not be read, why not.
+pub(crate) const WHY_UNREADABLE: &str = ".unreadable";
 
 /// Most entries of a recording: what braces say counts as what it stands for.
 const MAX_ENTRIES: usize = 200_000;
@@ -57,7 +63,13 @@ impl Recorder {
     /// Keeps an entry. What is known of a path is not replaced by less.
     pub(crate) fn note(&self, path: &Path, entry: Entry) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entry == Entry::There && entries.contains_key(path) {
+        // A link to a directory whose names were read is a link all the same.
+        let less = match (&entry, entries.get(path)) {
+            (Entry::There, known) => known.is_some(),
+            (Entry::Directory(_), Some(Entry::Link(_))) => true,
+            _ => false,
+        };
+        if less {
             return;
         }
         entries.insert(path.to_owned(), entry);
@@ -179,17 +191,42 @@ impl Recording {
     /// As of the system: two entries may exclude each other.
     pub fn unpack(&self, root: &Path) -> io::Result<()> {
         for (path, entry) in &self.0 {
-            let at = root.join(path.strip_prefix("/").unwrap_or(path));
+            let path = self.behind_links(path);
+            let at = root.join(path.strip_prefix("/").unwrap_or(&path));
             if let Some(parent) = at.parent() {
                 fs::create_dir_all(parent)?;
             }
             match entry {
                 Entry::Bytes(bytes) => fs::write(&at, bytes)?,
+                // Read by two paths, one of them through a link.
+                Entry::Link(target) if fs::read_link(&at).is_ok_and(|there| there == *target) => {}
                 Entry::Link(target) => symlink(target, &at)?,
-                Entry::There | Entry::Unreadable(_) | Entry::Directory(_) => fs::create_dir_all(&at)?,
+                Entry::There | Entry::Directory(_) => fs::create_dir_all(&at)?,
+                Entry::Unreadable(why) => {
+                    fs::create_dir_all(&at)?;
+                    fs::write(at.join(WHY_UNREADABLE), why)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Where a path leads by the links that are recorded above it. A link may itself be recorded by a way through another.
+    fn behind_links(&self, path: &Path) -> PathBuf {
+        let Some((above, name)) = path.parent().zip(path.file_name()) else { return path.to_owned() };
+        let mut at = self.behind_links(above);
+        let mut entry = self.0.get(above);
+        // A loop of links ends.
+        for _ in 0..MOST_LINKS {
+            let Some(Entry::Link(target)) =
+                entry.filter(|entry| matches!(entry, Entry::Link(_))).or_else(|| self.0.get(&at))
+            else {
+                break;
+            };
+            at = beside(&at, target);
+            entry = None;
+        }
+        at.join(name)
     }
 
     fn has_below(&self, path: &Path) -> bool {
@@ -334,7 +371,8 @@ one
         assert_eq!(roots.bytes("/sys/d").unwrap(), [0, 255]);
         assert_eq!(roots.link("/sys/c").unwrap(), Path::new("../x/y"));
         assert!(roots.is_there("/sys/e") && !roots.is_there("/sys/g"));
-        assert!(matches!(roots.fact("/sys/f"), Fact::Unreadable(_)));
+        assert_eq!(roots.fact("/sys/f"), Fact::Unreadable("needs root".to_owned()));
+        assert_eq!(roots.names("/sys/f"), [""; 0]);
         assert_eq!(roots.names("/sys"), ["a", "b", "c", "cpu0", "cpu1", "cpu4", "d", "e", "empty", "f"]);
         // What was read is a recording from which the same is read.
         let again = Recording::parse(&roots.recorded().to_text()).unwrap();
@@ -345,7 +383,7 @@ one
         for path in ["/sys/a", "/sys/b", "/sys/empty", "/sys/cpu4/kind", "/sys/none"] {
             assert_eq!(copy.fact(path), roots.fact(path), "{path}");
         }
-        assert!(matches!(copy.fact("/sys/f"), Fact::Unreadable(_)));
+        assert_eq!(copy.fact("/sys/f"), roots.fact("/sys/f"));
         assert_eq!(copy.fact("/sys/cpu0/kind"), Fact::Absent, "it was not read");
         assert_eq!(copy.bytes("/sys/d").unwrap(), [0, 255]);
     }
@@ -369,6 +407,34 @@ one
         // Two entries that exclude each other are an error of the system, not a tree.
         let both = Recording::parse("linerate machine 1\n/sys/a = 1\n/sys/a/b = 2\n").unwrap();
         assert!(both.unpack(tempfile::tempdir().unwrap().path()).is_err());
+    }
+
+    #[test]
+    fn what_was_read_through_a_link_is_where_the_link_leads() {
+        let text = "linerate machine 1
+/sys/bus/devices/x -> ../../devices/pci/x
+/sys/bus/devices/x/class = 2
+/sys/bus/devices/x/net/eth0/flags = 1
+/sys/bus/devices/x/driver -> ../../../bus/drivers/y
+/sys/bus/devices/x/group -> ../../../groups/7
+/sys/bus/devices/x/group/type = DMA
+/sys/devices/pci/x/driver -> ../../../bus/drivers/y
+/sys/devices/pci/x/vendor = 3
+/sys/loop -> loop
+/sys/loop/a = 4
+";
+        let recording = Recording::parse(text).unwrap();
+        assert!(recording.unpack(tempfile::tempdir().unwrap().path()).is_err(), "nothing is below a loop");
+        let recording = Recording::parse(text.split("/sys/loop").next().unwrap()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        recording.unpack(dir.path()).unwrap();
+        let roots = Roots::at(dir.path()).recording();
+        assert_eq!(roots.names("/sys/bus/devices/x"), ["class", "driver", "group", "net", "vendor"]);
+        assert_eq!(roots.link("/sys/bus/devices/x").unwrap(), Path::new("../../devices/pci/x"));
+        assert_eq!(roots.names("/sys/bus/devices/x"), ["class", "driver", "group", "net", "vendor"]);
+        assert_eq!(roots.fact("/sys/devices/pci/x/class").known().as_deref(), Some("2"));
+        assert_eq!(roots.fact("/sys/groups/7/type").known().as_deref(), Some("DMA"));
+        assert!(roots.recorded().to_text().contains("/sys/bus/devices/x -> ../../devices/pci/x\n"));
     }
 
     #[test]

@@ -3,14 +3,15 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
 };
 
 use crate::{
+    beside::beside,
     fact::Fact,
-    recording::{Entry, Recorder, Recording},
+    recording::{Entry, Recorder, Recording, WHY_UNREADABLE},
     run,
 };
 
@@ -63,7 +64,7 @@ impl Roots {
     ///
     /// As of the system; `FileTooLarge` above 16 MiB.
     pub fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-        let read = read_some(&self.of_machine(&path));
+        let read = read_some(&self.of_machine(&path)).map_err(|e| self.as_recorded(path.as_ref(), e));
         self.keep(path.as_ref(), &read);
         read
     }
@@ -76,9 +77,23 @@ impl Roots {
     pub(crate) fn first_bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = fs::File::open(self.of_machine(path)).and_then(|file| file.take(most).read_to_end(&mut bytes));
-        let read = read.map(|_| bytes);
+        let read = read.map(|_| bytes).map_err(|e| self.as_recorded(path, e));
         self.keep(path, &read);
         read
+    }
+
+    /// The error of the machine that a tree is of, where it was recorded.
+    fn as_recorded(&self, path: &Path, error: io::Error) -> io::Error {
+        if self.is_here() || error.kind() != io::ErrorKind::IsADirectory {
+            return error;
+        }
+        match fs::read_to_string(self.of_machine(path).join(WHY_UNREADABLE)) {
+            Ok(why) if why == "needs root" || why.starts_with("Permission denied") => {
+                io::Error::new(io::ErrorKind::PermissionDenied, why)
+            }
+            Ok(why) => io::Error::other(why),
+            Err(_) => error,
+        }
     }
 
     /// Records what was read of a file.
@@ -110,6 +125,14 @@ impl Roots {
         let Ok(entries) = read else { return Vec::new() };
         let mut names: Vec<String> =
             entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        if !self.is_here() && names == [WHY_UNREADABLE] {
+            if let (Some(recorder), Ok(why)) =
+                (&self.recorder, fs::read_to_string(self.of_machine(&path).join(WHY_UNREADABLE)))
+            {
+                recorder.note(path.as_ref(), Entry::Unreadable(why));
+            }
+            return Vec::new();
+        }
         names.sort();
         if let Some(recorder) = &self.recorder {
             recorder.note(path.as_ref(), Entry::Directory(names.clone()));
@@ -139,17 +162,7 @@ impl Roots {
     pub fn follow(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
         let path = path.as_ref();
         let target = self.link(path)?;
-        let mut at = if target.is_absolute() { PathBuf::new() } else { path.parent()?.to_owned() };
-        for part in target.components() {
-            match part {
-                Component::ParentDir => {
-                    at.pop();
-                }
-                Component::CurDir => {}
-                other => at.push(other),
-            }
-        }
-        Some(at)
+        Some(beside(path, &target))
     }
 
     /// What a program of the machine prints when it is run with these arguments; absent if there is no such program or it

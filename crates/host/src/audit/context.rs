@@ -28,14 +28,13 @@ pub struct Context<'a> {
 }
 
 /// Programs that rules ask for.
-const PROGRAMS: [&str; 16] = [
+const PROGRAMS: [&str; 15] = [
     "irqbalance",
     "firewalld",
     "NetworkManager",
     "dhclient",
     "dhcpcd",
     "tuned",
-    "tlp",
     "power-profiles-",
     "thermald",
     "ksmtuned",
@@ -152,8 +151,9 @@ impl<'a> Context<'a> {
             return;
         }
         let list = cpu_set::to_list(wanted);
-        let boot = self.machine.boot.value(word).map(|text| cpu_set::from_list(&strip_flags(text)));
-        let asked = boot.clone().unwrap_or_default();
+        let last = self.machine.online().last().copied().unwrap_or(0);
+        let boot = self.machine.boot.value(word).map(|text| cpu_set::from_list(&plain_list(text, last)));
+        let asked = boot.unwrap_or_default();
         let got = match effective {
             Some(Fact::Known(text)) => cpu_set::from_list(&text),
             // The kernel was not built for it.
@@ -177,9 +177,15 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The list in `managed_irq,domain,1-3`.
-fn strip_flags(text: &str) -> String {
-    text.split(',').filter(|part| part.starts_with(|c: char| c.is_ascii_digit())).collect::<Vec<_>>().join(",")
+/// The list in `managed_irq,domain,1-3`. `N` is the last CPU, and `all` is all of them.
+fn plain_list(text: &str, last: u32) -> String {
+    let part = |part: &str| match part {
+        "all" => Some(format!("0-{last}")),
+        "N" => Some(last.to_string()),
+        _ if part.starts_with(|c: char| c.is_ascii_digit()) => Some(part.replace("-N", &format!("-{last}"))),
+        _ => None,
+    };
+    text.split(',').filter_map(part).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -191,7 +197,11 @@ mod tests {
         assert_eq!(chosen("always [madvise] never"), "madvise");
         assert_eq!(chosen("0"), "0");
         assert_eq!(chosen("a [b"), "a [b");
-        assert_eq!(strip_flags("managed_irq,domain,1-3,5"), "1-3,5");
-        assert_eq!(strip_flags("nohz"), "");
+        assert_eq!(plain_list("managed_irq,domain,1-3,5", 7), "1-3,5");
+        assert_eq!(plain_list("nohz", 7), "");
+        assert_eq!(
+            (plain_list("2-N", 7), plain_list("all", 7), plain_list("1,N", 7)),
+            ("2-7".into(), "0-7".into(), "1,7".into())
+        );
     }
 }

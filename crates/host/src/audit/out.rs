@@ -47,6 +47,16 @@ impl Out {
         &mut self.findings[last]
     }
 
+    /// Whether something was found in this place.
+    pub fn has(&self, place: &str) -> bool {
+        self.findings.iter().any(|finding| finding.place == place)
+    }
+
+    /// Whether nothing was found yet.
+    pub fn is_empty(&self) -> bool {
+        self.findings.is_empty()
+    }
+
     /// The finding that was put here last, if it is open.
     pub fn last_open(&mut self) -> Option<&mut Finding> {
         self.findings.last_mut().filter(|finding| finding.is_open())

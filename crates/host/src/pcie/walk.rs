@@ -112,6 +112,11 @@ impl PciePath {
         }
     }
 
+    /// Whether this is a root port of the processor itself.
+    pub fn is_processor_port(&self) -> bool {
+        matches!(&self.hops[..], [port] if port.is_bridge() && root_place(port) == Some(RootPlace::Processor))
+    }
+
     /// Largest payload on the path, bytes: the least of the hops that say it. `None` if the device does not say it.
     pub fn mps(&self) -> Option<u32> {
         let mps = |hop: &Hop| Some(hop.express.as_known()?.mps);

@@ -5,6 +5,10 @@ use crate::{
     Fact,
 };
 
+/// From this version on, the kernel leaves a TSC alone that is invariant and has a register for adjustments, on machines of
+/// at most two nodes (commit b50db7095fe0).
+const TSC_TRUSTED_SINCE: (u32, u32) = (5, 17);
+
 pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "boot.tsc_reliable",
@@ -19,6 +23,14 @@ pub(super) const RULES: &[Rule] = &[
                 (true, _) => out.ok("/proc/cmdline", "tsc=reliable"),
                 (_, true) => out.ok("/proc/cpuinfo", "tsc_reliable"),
                 _ if !cx.machine.has_flag("nonstop_tsc") => out.not_applicable("", "the TSC is not invariant"),
+                _ if cx.machine.has_flag("constant_tsc")
+                    && cx.machine.has_flag("tsc_adjust")
+                    && cx.machine.nodes.len() <= 2
+                    && cx.machine.kernel_version() >= TSC_TRUSTED_SINCE
+                    && !cx.machine.boot.has("tsc=watchdog") =>
+                {
+                    out.ok("/proc/cpuinfo", "tsc_adjust: this kernel trusts it");
+                }
                 _ => {
                     out.found(Verdict::Warn, "/proc/cmdline", "absent", "tsc=reliable").boot("tsc=reliable");
                 }
@@ -197,9 +209,6 @@ fn iommu(cx: &Context<'_>, out: &mut Out) {
         return out.ok("/sys/class/iommu", "identity");
     }
     let got = kinds.first().cloned().unwrap_or_else(|| "on".to_owned());
-    let found = out.found(Verdict::Warn, "/sys/class/iommu", got, "off, or pass-through (iommu=pt)");
-    found.boot("iommu=pt");
-    if cx.machine.cpu_vendor == "GenuineIntel" && !boot.has("intel_iommu=on") {
-        found.boot("intel_iommu=on");
-    }
+    // The kernel shows units only of an IOMMU that is on.
+    out.found(Verdict::Warn, "/sys/class/iommu", got, "off, or pass-through (iommu=pt)").boot("iommu=pt");
 }

@@ -104,6 +104,10 @@ pub(super) const RULES: &[Rule] = &[
                     continue;
                 };
                 any = true;
+                if cx.machine.node(at).is_none_or(|node| node.cpus.is_empty()) {
+                    out.noted(&nic.address, format!("node {at} has no cores: each core is far from it"));
+                    continue;
+                }
                 let far: CpuSet = cx.busy().iter().copied().filter(|&cpu| node(cpu) != Some(at)).collect();
                 if far.is_empty() {
                     out.ok(&nic.address, format!("node {at}"));
@@ -129,7 +133,11 @@ pub(super) const RULES: &[Rule] = &[
             for node in &cx.machine.nodes {
                 let at = format!("/sys/devices/system/node/node{}/distance", node.number);
                 let distance = cx.roots.fact(at).known().unwrap_or_else(|| "distance unknown".to_owned());
-                out.noted(&format!("node {}", node.number), format!("CPU {}; {distance}", cpu_set::to_list(&node.cpus)));
+                let cpus = match node.cpus.is_empty() {
+                    true => "no CPU".to_owned(),
+                    false => format!("CPU {}", cpu_set::to_list(&node.cpus)),
+                };
+                out.noted(&format!("node {}", node.number), format!("{cpus}; {distance}"));
             }
         },
     },
@@ -163,7 +171,13 @@ fn threads(cx: &Context<'_>, out: &mut Out) {
                 out.ok(&place, format!("the other thread of CPU {cpu}, isolated"));
             } else {
                 let got = format!("the other thread of CPU {cpu}, used by anything");
-                out.found(Verdict::Warn, &place, got, "isolated, or off").write(file, "0");
+                let there = cx.roots.is_there(&file);
+                let found = out.found(Verdict::Warn, &place, got, "isolated, or off");
+                match there {
+                    true => found.write(file, "0"),
+                    // One that cannot be switched off.
+                    false => found.boot(format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&cx.plan.isolated))),
+                };
             }
         }
     }

@@ -198,12 +198,16 @@ pub(super) const RULES: &[Rule] = &[
             }
             match cx.roots.fact(path) {
                 Fact::Known(source) if source == "tsc" => out.ok(path, source),
+                // It follows from the above.
+                Fact::Known(source) if !invariant => out.noted(path, source),
                 Fact::Known(source) => {
                     let found = out.found(Verdict::Warn, path, source, "tsc");
                     let others =
                         cx.roots.fact("/sys/devices/system/clocksource/clocksource0/available_clocksource").known();
                     if others.is_some_and(|all| all.split_ascii_whitespace().any(|one| one == "tsc")) {
                         found.write(path, "tsc");
+                    } else {
+                        found.hand("look why the kernel gave it up: dmesg | grep -i tsc (firmware, or tsc=reliable)");
                     }
                 }
                 Fact::Absent => out.not_applicable(path, "absent"),
@@ -222,11 +226,14 @@ fn settings(cx: &Context<'_>, out: &mut Out) {
         for attribute in cx.roots.names(&all) {
             let file = |file: &str| cx.roots.fact(format!("{all}/{attribute}/{file}"));
             let shown = file("display_name").known().unwrap_or_else(|| attribute.clone());
-            let Some(setting) = SETTINGS.iter().find(|setting| plain(setting.name) == plain(&shown)) else { continue };
+            // Vendors leave out whose technology it is.
+            let name = |name: &str| plain(name).replace("intel", "");
+            let Some(setting) = SETTINGS.iter().find(|setting| name(setting.name) == name(&shown)) else { continue };
             seen += 1;
             let wanted: Vec<&str> = [setting.gen10, setting.gen9, setting.onp].into_iter().flatten().collect();
             match file("current_value") {
-                Fact::Known(value) if wanted.iter().any(|want| plain(want) == plain(&value)) => out.ok(&shown, value),
+                // Some say Enable, others Enabled.
+                Fact::Known(value) if wanted.iter().any(|want| same(want, &value)) => out.ok(&shown, value),
                 Fact::Known(value) => {
                     out.found(Verdict::Noted, &shown, value, wanted[0])
                         .hand(format!("{shown} in the firmware's menus"));
@@ -250,6 +257,10 @@ fn plain(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase()
 }
 
+fn same(a: &str, b: &str) -> bool {
+    plain(a).trim_end_matches('d') == plain(b).trim_end_matches('d')
+}
+
 fn memory(cx: &Context<'_>, out: &mut Out) {
     const PATH: &str = "/sys/firmware/dmi/tables/DMI";
     match Fact::from(cx.roots.bytes(PATH)) {
@@ -267,7 +278,7 @@ fn memory(cx: &Context<'_>, out: &mut Out) {
                 Some(slow) => {
                     let want = format!("{} MT/s", slow.fastest_mts);
                     out.found(Verdict::Warn, &slow.place, format!("{got}; {} MT/s", slow.configured_mts), want)
-                        .hand("memory of one kind, on every channel, at its full speed");
+                        .hand("memory of one kind, on every channel, at its full speed where the processor has it");
                 }
                 None => out.noted("", format!("{got}, {} MT/s", used[0].configured_mts)),
             }

@@ -47,9 +47,7 @@ pub(super) const RULES: &[Rule] = &[
             if own.is_empty() {
                 return out.not_applicable("irqbalance", "the plan leaves no core to itself");
             }
-            let told = cx.roots.fact("/etc/default/irqbalance").known().unwrap_or_default();
-            let banned = told.lines().find_map(|line| line.trim().strip_prefix("IRQBALANCE_BANNED_CPULIST="));
-            let banned = cpu_set::from_list(banned.unwrap_or_default().trim_matches('"'));
+            let banned = banned(cx);
             if own.is_subset(&banned) {
                 return out.ok("irqbalance", format!("keeps away from {}", cpu_set::to_list(&banned)));
             }
@@ -80,6 +78,26 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// CPUs that irqbalance keeps away from: those that it was told, otherwise those that are isolated or tickless.
+fn banned(cx: &Context<'_>) -> CpuSet {
+    // Debian's file, and that of Red Hat.
+    let files = ["/etc/default/irqbalance", "/etc/sysconfig/irqbalance"];
+    let told: String = files.iter().filter_map(|file| cx.roots.fact(file).known()).map(|text| text + "\n").collect();
+    let value = |key: &str| {
+        let of =
+            |line: &str| Some(line.trim().strip_prefix(key)?.strip_prefix('=')?.trim_matches(['"', '\'']).to_owned());
+        told.lines().filter_map(of).next_back().filter(|value| !value.is_empty())
+    };
+    if let Some(list) = value("IRQBALANCE_BANNED_CPULIST") {
+        return cpu_set::from_list(&list);
+    }
+    if let Some(mask) = value("IRQBALANCE_BANNED_CPUS") {
+        return cpu_set::from_mask(&mask).unwrap_or_default();
+    }
+    let kernel = |file: &str| cx.roots.fact(format!("/sys/devices/system/cpu/{file}")).known().unwrap_or_default();
+    cpu_set::from_list(&kernel("isolated")).union(&cpu_set::from_list(&kernel("nohz_full"))).copied().collect()
+}
+
 /// A mask that should hold no busy core.
 fn mask(cx: &Context<'_>, out: &mut Out, path: &str, word: &str) {
     let text = match cx.roots.fact(path) {
@@ -101,10 +119,11 @@ fn mask(cx: &Context<'_>, out: &mut Out, path: &str, word: &str) {
     }
 }
 
-/// CPUs that interrupts may go to: all that are not a plan's own.
+/// CPUs that interrupts may go to: all that are not a plan's own, and that it does not keep from the scheduler.
 fn rest(cx: &Context<'_>) -> CpuSet {
-    let own: CpuSet = cx.own().union(&cx.plan.idle).copied().collect();
-    let rest: CpuSet = cx.machine.online().difference(&own).copied().collect();
+    let own = cx.own();
+    let kept = |cpu: &u32| own.contains(cpu) || cx.plan.idle.contains(cpu) || cx.plan.isolated.contains(cpu);
+    let rest: CpuSet = cx.machine.online().into_iter().filter(|cpu| !kept(cpu)).collect();
     if rest.is_empty() {
         cx.plan.housekeeping.clone()
     } else {
@@ -114,7 +133,15 @@ fn rest(cx: &Context<'_>) -> CpuSet {
 
 /// Each interrupt that may come to a busy core. The table names what raises it.
 fn each(cx: &Context<'_>, out: &mut Out) {
-    let names = names(&cx.roots.fact("/proc/interrupts").known().unwrap_or_default());
+    const TABLE: &str = "/proc/interrupts";
+    let names = match cx.roots.fact(TABLE) {
+        Fact::Known(table) => names(&table),
+        Fact::Absent => return out.not_applicable(TABLE, "absent"),
+        Fact::Unreadable(why) => return out.unknown(TABLE, why),
+    };
+    if names.is_empty() {
+        return out.unknown(TABLE, "has no interrupts: a container may hide them");
+    }
     let mut numbers: Vec<u32> = cx.roots.names("/proc/irq").iter().filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     let online = cx.machine.online();
@@ -125,7 +152,14 @@ fn each(cx: &Context<'_>, out: &mut Out) {
         // may be another.
         let effective =
             cx.roots.fact(format!("/proc/irq/{number}/effective_affinity_list")).known().unwrap_or_default();
-        let allowed = cx.roots.fact(&path).known().unwrap_or_default();
+        let allowed = match cx.roots.fact(&path) {
+            Fact::Known(allowed) => allowed,
+            Fact::Absent => continue,
+            Fact::Unreadable(why) => {
+                out.unknown(&path, why);
+                continue;
+            }
+        };
         let goes = if effective.is_empty() { &allowed } else { &effective };
         // An interrupt that nothing raises is in no table.
         let Some((name, counts)) = names.iter().find(|(n, ..)| *n == number).map(|(_, name, counts)| (name, counts))
@@ -137,16 +171,39 @@ fn each(cx: &Context<'_>, out: &mut Out) {
             away += 1;
             continue;
         };
-        let came: u64 = goes.iter().filter_map(|&cpu| counts.get(&cpu)).sum();
+        // What came to other cores that it may go to is no matter.
+        let came: u64 = goes.intersection(&cx.own()).filter_map(|cpu| counts.get(cpu)).sum();
         // One that has never come may come.
         let verdict = if came > 0 { Verdict::Warn } else { Verdict::Noted };
+        let place = format!("{path} ({name})");
+        let got = format!("CPU {busy}, {came} times since boot");
         let rest = cpu_set::to_list(&rest(cx));
-        out.found(verdict, &format!("{path} ({name})"), format!("CPU {busy}, {came} times since boot"), rest.clone())
-            .write(path, rest);
+        if is_managed(name) {
+            // It comes where somebody asked the disk for something.
+            out.found(verdict, &place, format!("{got}; its driver places it"), rest)
+                .boot(format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&cx.plan.isolated)));
+        } else if name == "timer" {
+            out.noted(&place, format!("{got}; the kernel places it"));
+        } else {
+            out.found(verdict, &place, got, rest.clone()).write(path, rest);
+        }
     }
-    if away > 0 {
+    if away > 0 || out.is_empty() {
         out.ok("/proc/irq", format!("{away} interrupts stay away from busy cores"));
     }
+}
+
+/// Whether the driver has the kernel place an interrupt, so that nobody else may (a write fails): queues of disks, each of
+/// which belongs to some CPUs.
+fn is_managed(name: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // nvme0q1; the first queue is for administration, and is placed as others are.
+    let nvme = name.strip_prefix("nvme").and_then(|rest| rest.split_once('q'));
+    let nvme = nvme.is_some_and(|(disk, queue)| number(disk) && number(queue) && queue != "0");
+    let virtio = name.strip_prefix("virtio").and_then(|rest| rest.split_once("-req."));
+    let virtio = virtio.is_some_and(|(disk, queue)| number(disk) && number(queue));
+    let adapters = ["megasas", "mpt3sas", "mpt2sas", "smartpqi"];
+    nvme || virtio || adapters.iter().any(|adapter| name.starts_with(adapter))
 }
 
 type Row = (u32, String, std::collections::BTreeMap<u32, u64>);
@@ -179,5 +236,14 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[1].0, rows[1].1.as_str(), rows[1].2[&2]), (26, "eth0-rx-0", 3));
         assert!(names("").is_empty());
+        for (name, managed) in [
+            ("nvme0q0", false),
+            ("nvme0q12", true),
+            ("nvme", false),
+            ("virtio1-req.0", true),
+            ("virtio0-input.0", false),
+        ] {
+            assert_eq!(is_managed(name), managed, "{name}");
+        }
     }
 }

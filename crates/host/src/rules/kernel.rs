@@ -2,6 +2,7 @@
 
 use crate::{
     audit::{Asked, Context, Group, Out, Rule, Verdict},
+    core_plan::Purpose,
     cpu_set::{self, CpuSet},
     Fact,
 };
@@ -18,8 +19,10 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::LowLatency("Software Settings")],
         bare_metal: false,
         check: |cx, out| {
-            // Newer kernels throttle only where somebody waits, and then by the fair server.
-            let wrong = if cx.machine.kernel_version() >= FAIR_SERVER_SINCE { Verdict::Warn } else { Verdict::Bad };
+            // Newer kernels throttle only where somebody waits, and then by the fair server. Polling threads of a switch, and
+            // guests, are not real-time threads unless somebody makes them so.
+            let rare = cx.machine.kernel_version() >= FAIR_SERVER_SINCE || cx.plan.purpose == Purpose::NfviTwoVm;
+            let wrong = if rare { Verdict::Warn } else { Verdict::Bad };
             let period = cx.roots.value::<i64>("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
             let path = "/proc/sys/kernel/sched_rt_runtime_us";
             match cx.roots.value::<i64>(path) {
@@ -38,6 +41,9 @@ pub(super) const RULES: &[Rule] = &[
         check: |cx, out| {
             if cx.machine.kernel_version() < FAIR_SERVER_SINCE {
                 return out.not_applicable("", "kernels before 6.12 do not have it");
+            }
+            if cx.own().is_empty() {
+                return out.not_applicable("", "the plan leaves no core to itself");
             }
             for cpu in cx.own() {
                 cx.file(out, Verdict::Warn, &format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), &["0"]);

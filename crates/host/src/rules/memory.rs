@@ -76,7 +76,11 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::Tuned, Asked::Csit],
         bare_metal: false,
         check: |cx, out| {
-            cx.file(out, Verdict::Warn, "/sys/kernel/mm/transparent_hugepage/enabled", &["never", "madvise"]);
+            const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+            cx.file(out, Verdict::Warn, ENABLED, &["never", "madvise"]);
+            if cx.roots.fact(ENABLED).known().is_some_and(|text| text.contains("[never]")) {
+                return;
+            }
             cx.file(out, Verdict::Warn, "/sys/kernel/mm/transparent_hugepage/defrag", &["never", "madvise", "defer", "defer+madvise"]);
         },
     },
@@ -106,11 +110,13 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::Tuned, Asked::Csit],
         bare_metal: false,
         check: |cx, out| {
-            let swaps = cx.roots.fact("/proc/swaps").known().unwrap_or_default();
-            if swaps.lines().count() <= 1 {
-                return out.ok("/proc/swaps", "none");
+            match cx.roots.fact("/proc/swaps") {
+                Fact::Unreadable(why) => out.unknown("/proc/swaps", why),
+                Fact::Absent => out.not_applicable("/proc/swaps", "this kernel does not swap"),
+                // Its first line is a head.
+                Fact::Known(swaps) if swaps.lines().count() <= 1 => out.ok("/proc/swaps", "none"),
+                Fact::Known(_) => cx.number(out, Verdict::Warn, "/proc/sys/vm/swappiness", 0..=10, "10"),
             }
-            cx.number(out, Verdict::Warn, "/proc/sys/vm/swappiness", 0..=10, "10");
         },
     },
     Rule {
@@ -143,8 +149,9 @@ fn hugepages(cx: &Context<'_>, out: &mut Out) {
     if free >= NEEDED_MIB {
         return out.ok(&place, got);
     }
-    // Not all of it is ours: what others hold has to be added.
-    let pages = (NEEDED_MIB + total - free) / 2;
+    // Not all of it is ours: what is missing is added to what is there of this size, whoever has it.
+    let small = here.hugepages.get(&2048).copied().unwrap_or_default();
+    let pages = small.total + (NEEDED_MIB - free).div_ceil(2);
     let path = match cx.machine.nodes.len() {
         1 => "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages".to_owned(),
         _ => format!("/sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages"),

@@ -2,8 +2,11 @@
 
 use crate::{
     audit::{Asked, Context, Group, Out, Rule, Verdict},
-    Fact,
+    pci, Fact,
 };
+
+/// Entries of a ring as the documents set them.
+const RING: u32 = 2048;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -33,6 +36,9 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::LowLatency("ExaNIC Configuration")],
         bare_metal: false,
         check: |cx, out| {
+            if no_interface(cx, out) {
+                return;
+            }
             for (nic, interface) in cx.plan_interfaces() {
                 let place = format!("{} ({})", nic.address, interface.name);
                 match (interface.carrier, interface.speed_mbps) {
@@ -54,6 +60,9 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::TwoVm("4.1.3"), Asked::TwoVm("4.2.2")],
         bare_metal: false,
         check: |cx, out| {
+            if no_interface(cx, out) {
+                return;
+            }
             for (nic, interface) in cx.plan_interfaces() {
                 let queues = cx.roots.names(format!("/sys/class/net/{}/queues", interface.name));
                 let count = |kind: &str| queues.iter().filter(|queue| queue.starts_with(kind)).count();
@@ -147,6 +156,9 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::LowLatency("Software Settings")],
         bare_metal: false,
         check: |cx, out| {
+            if no_interface(cx, out) {
+                return;
+            }
             for (nic, interface) in cx.plan_interfaces() {
                 let file = |file: &str| {
                     cx.roots
@@ -188,6 +200,9 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::TwoVm("Appendix A")],
         bare_metal: false,
         check: |cx, out| {
+            if cx.plan_nics().next().is_none() {
+                return out.not_applicable("", "no NIC on a PCI bus");
+            }
             for nic in cx.plan_nics() {
                 match cx.roots.fact(format!("/sys/bus/pci/devices/{}/sriov_numvfs", nic.address)) {
                     Fact::Known(count) => out.noted(&nic.address, format!("{count} virtual functions")),
@@ -199,8 +214,25 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
+/// Says so where the kernel has no interface of any NIC of the plan, and so nothing to look at.
+fn no_interface(cx: &Context<'_>, out: &mut Out) -> bool {
+    let none = cx.plan_interfaces().next().is_none();
+    match cx.plan_nics().next() {
+        None => out.not_applicable("", "no NIC on a PCI bus"),
+        Some(nic) if none && nic.driver.as_deref().is_some_and(|driver| pci::USER_SPACE.contains(&driver)) => {
+            out.not_applicable("", "the kernel has no interface of it: it is a program's");
+        }
+        Some(_) if none => out.not_applicable("", "no interface of it here: another network name space may have it"),
+        Some(_) => {}
+    }
+    none
+}
+
 /// What `ethtool` says of each interface of the plan.
 fn ethtool(cx: &Context<'_>, out: &mut Out, flag: &str, judge: impl Fn(&str) -> (Verdict, String, String)) {
+    if no_interface(cx, out) {
+        return;
+    }
     for (nic, interface) in cx.plan_interfaces() {
         let place = format!("{} ({})", nic.address, interface.name);
         match cx.roots.command("ethtool", &[flag, &interface.name]) {
@@ -211,7 +243,10 @@ fn ethtool(cx: &Context<'_>, out: &mut Out, flag: &str, judge: impl Fn(&str) -> 
                 let found = out.found(verdict, &place, got, want);
                 if verdict == Verdict::Warn {
                     let mend = match flag {
-                        "-g" => format!("ethtool -G {0} rx 2048 tx 2048", interface.name),
+                        "-g" => {
+                            let most = |side| most(&text, side).unwrap_or(RING).min(RING);
+                            format!("ethtool -G {} rx {} tx {}", interface.name, most("RX"), most("TX"))
+                        }
                         _ => format!("ethtool -A {0} rx off tx off", interface.name),
                     };
                     found.mended_by(crate::audit::Mend::Command { command: mend });
@@ -227,8 +262,16 @@ fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().filter_map(of).next_back()
 }
 
+/// The first one, which `ethtool -g` prints for what is possible.
+fn most(text: &str, key: &str) -> Option<u32> {
+    value(text.split("Current").next()?, key)?.parse().ok()
+}
+
 fn rings(text: &str) -> (Verdict, String, String) {
     match value(text, "RX").and_then(|entries| entries.parse::<u32>().ok()) {
+        Some(entries) if entries < 1024 && most(text, "RX") == Some(entries) => {
+            (Verdict::Noted, format!("{entries} entries, and no more are possible"), String::new())
+        }
         Some(entries) if entries >= 1024 => (Verdict::Ok, format!("{entries} entries"), String::new()),
         Some(entries) => (Verdict::Warn, format!("{entries} entries"), "at least 1024".to_owned()),
         None => (Verdict::Noted, "does not say".to_owned(), String::new()),
@@ -245,6 +288,8 @@ mod tests {
         assert_eq!(rings(text).0, Verdict::Warn);
         assert_eq!(rings(&text.replace("512", "1024")).0, Verdict::Ok);
         assert_eq!(rings("").0, Verdict::Noted);
+        assert_eq!((most(text, "RX"), most(text, "TX"), most("RX:\tn/a\n", "RX")), (Some(4096), Some(4096), None));
+        assert_eq!(rings(&text.replace("4096", "512")).0, Verdict::Noted, "a virtual one has no more");
         assert_eq!(value("rx-usecs: 3\n", "rx-usecs"), Some("3"));
         assert_eq!(value("rx-usecs-irq: 3\n", "rx-usecs"), None);
     }

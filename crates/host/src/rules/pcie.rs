@@ -88,6 +88,10 @@ fn link(cx: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     let line = speed.map(|mbps| f64::from(mbps) * 1e6 / f64::from((FRAME_SIZE + AROUND) * 8));
     let device = path.device().and_then(|hop| hop.max_link.as_known()).copied();
     match (line, ceiling, path.fit().below_device) {
+        (Some(line), Some(fps), Some(false)) if fps < line && device == Some(now) => {
+            let want = format!("{} of the wire", mpps(line));
+            out.found(Verdict::Warn, address, got, want).hand(format!("another card: {address} has no more lanes"));
+        }
         (Some(line), Some(fps), _) if fps < line => {
             let want = format!("{} of the wire", mpps(line));
             let best = device.map(|link| format!("{address} into a slot of {}", text(link)));
@@ -102,11 +106,14 @@ fn link(cx: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     }
 }
 
-fn root_port(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
+fn root_port(cx: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     let attached = path.attached();
     let place = path.root_place();
     match (attached.to, place) {
         (Attachment::RootComplex, _) => out.not_applicable(address, "in the root complex itself"),
+        (Attachment::RootPort, Some(RootPlace::Chipset)) if !has_processor_ports(cx) => {
+            out.noted(address, "a root port of the chipset, as all are here: a system on one chip");
+        }
         (Attachment::RootPort, Some(RootPlace::Chipset)) => {
             out.found(Verdict::Warn, address, "a root port of the chipset", "one of the processor")
                 .hand(format!("{address} into another slot"));
@@ -125,12 +132,21 @@ fn root_port(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     }
 }
 
+/// Whether the machine has a root port of the processor, be it empty.
+fn has_processor_ports(cx: &Context<'_>) -> bool {
+    let all = cx.roots.names("/sys/bus/pci/devices");
+    all.iter().any(|address| PciePath::read(cx.roots, address).is_some_and(|path| path.is_processor_port()))
+}
+
 fn payload(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     let express = match path.device().map(|hop| &hop.express) {
         Some(Fact::Known(express)) => express,
         Some(Fact::Unreadable(why)) => return out.unknown(address, why.clone()),
         _ => return out.not_applicable(address, "no PCI Express"),
     };
+    if path.attached().to == Attachment::RootComplex {
+        return out.not_applicable(address, "in the root complex itself");
+    }
     let (mps, supported) = (path.mps(), path.mps_supported());
     let got = format!("payload {} B, read requests {} B", mps.unwrap_or(express.mps), express.mrrs);
     match (mps, supported) {
@@ -149,19 +165,24 @@ fn payload(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
 
 fn errors(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     let count = |fact: &Fact<u64>| fact.as_known().copied();
-    let mut known = false;
+    let (mut known, mut any) = (false, false);
     for hop in path.hops() {
         let (corrected, fatal) =
             (count(&hop.errors.correctable), count(&hop.errors.nonfatal).zip(count(&hop.errors.fatal)));
         known |= corrected.is_some() || fatal.is_some();
         let others = fatal.map_or(0, |(nonfatal, fatal)| nonfatal + fatal);
         if corrected.unwrap_or(0) + others > 0 {
+            any = true;
+            // A bridge may be above two NICs.
+            if out.has(&hop.address) {
+                continue;
+            }
             let got = format!("{} corrected, {others} others since boot", corrected.unwrap_or(0));
             out.found(Verdict::Warn, &hop.address, got, "0")
                 .hand(format!("seat {address} again, or look after its riser"));
         }
     }
-    match (known, out.last_open().is_some()) {
+    match (known, any) {
         (false, _) => out.not_applicable(address, "the kernel does not count them here"),
         (true, false) => out.ok(address, "none since boot"),
         (true, true) => {}

@@ -2,6 +2,9 @@
 
 use crate::audit::{Asked, Context, Group, Mend, Out, Rule, Verdict};
 
+/// TLP sets values at boot and when the plug is pulled, and no process of it stays: it leaves this file.
+const TLP: &str = "/run/tlp/last_pwr";
+
 pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "programs.quota",
@@ -73,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
                 cx,
                 out,
                 Verdict::Warn,
-                &[("tlp", "tlp"), ("power-profiles-", "power-profiles-daemon"), ("thermald", "thermald")],
+                &[(TLP, "tlp"), ("power-profiles-", "power-profiles-daemon"), ("thermald", "thermald")],
             )
         },
     },
@@ -138,7 +141,8 @@ fn tuned(cx: &Context<'_>, out: &mut Out) {
 }
 
 fn service(cx: &Context<'_>, out: &mut Out, wrong: Verdict, programs: &[(&str, &str)]) {
-    let running = programs.iter().filter(|(name, _)| cx.runs(name));
+    let runs = |name: &str| if name.starts_with('/') { cx.roots.is_there(name) } else { cx.runs(name) };
+    let running = programs.iter().filter(|(name, _)| runs(name));
     let mut any = false;
     for (_, service) in running {
         any = true;
