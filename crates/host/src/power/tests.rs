@@ -156,7 +156,7 @@ fn a_server_adds_up_its_processors_and_their_counters_start_again() {
 fn amd_has_the_same_counters_and_its_own() {
     let machine = Machine::of(AMD);
     let meter = machine.meter();
-    assert_eq!(meter.describe().unwrap(), "package: amd_energy Esocket0; package-0 of intel-rapl: could not be read");
+    assert_eq!(meter.describe().unwrap(), "package: amd_energy Esocket0; package-0 of intel-rapl: needs root");
     let before = meter.begin();
     machine.set("class/hwmon/hwmon2/energy2_input", 240_000_000);
     machine.set("class/hwmon/hwmon2/energy3_input", 230_000_000);
