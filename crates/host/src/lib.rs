@@ -31,6 +31,7 @@ mod run;
 mod thread_waits;
 pub mod tuning;
 mod waits;
+pub mod watch;
 
 pub use boot_line::BootLine;
 pub use core_facts::{rt_throttle_share, CoreFacts};

@@ -41,6 +41,24 @@ pub enum HostCommand {
         #[arg(long)]
         runtime: bool,
     },
+    /// Show who interrupts which core, how often, for how long and by what, until Ctrl-C.
+    Watch {
+        /// The cores.
+        #[command(flatten)]
+        cores: CoresArgs,
+        /// CPUs to watch. Default: the busy ones of the plan.
+        #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+        cpus: Vec<u32>,
+        /// Time between two looks: 100ms to 1h.
+        #[arg(long, value_name = "TIME", default_value = "1s")]
+        interval: String,
+        /// Looks. Default: until Ctrl-C.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+        count: Option<u64>,
+        /// Print a line of JSON for each look.
+        #[arg(long)]
+        json: bool,
+    },
     /// Say what the slot of a NIC can carry, and what another slot could.
     Pcie {
         /// NICs by PCI address or interface. Default: all.

@@ -1,20 +1,27 @@
 //! `linerate host`: what spoils figures on this machine, and mending it.
 
-use std::{fs, io, path::Path};
+use std::{
+    fs, io,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use failure::{Exit, Failure, Stop};
 use host::{
     audit::Verdict,
     core_plan::{CorePlan, Shape},
+    cpu_set::{self, CpuSet},
     journal,
     machine::Machine,
     pcie::{PciePath, PcieReport},
     rules,
     tuning::{self, ApplyError, Format, HostPlan},
+    watch::Watch,
     Place, Roots,
 };
 
-use super::{output, ports};
+use super::{output, ports, times::time};
 use crate::{
     cli::host::{AuditArgs, CoresArgs, HostArgs, HostCommand, PlanArgs},
     out,
@@ -32,6 +39,7 @@ pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
             Ok(Exit::Passed)
         }
         HostCommand::Revert { runtime } => revert(*runtime),
+        HostCommand::Watch { cores, cpus, interval, count, json } => watch(cores, cpus, interval, *count, *json),
         HostCommand::Pcie { nics, frame_size, root, json } => pcie(nics, *frame_size, root.as_deref(), *json),
     }
 }
@@ -171,6 +179,42 @@ fn journal_failed(e: io::Error) -> Failure {
         io::ErrorKind::PermissionDenied => Failure::machine(format!("{}: {e}: run it as root", journal::DIR)),
         _ => Failure::failed(format!("{}: {e}", journal::DIR)),
     }
+}
+
+fn watch(args: &CoresArgs, cpus: &[u32], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
+    let machine = Machine::read(&Roots::default());
+    let interval = time("--interval", interval)?;
+    if !(Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
+        return Err(Failure::usage("--interval: must be 100ms to 1h"));
+    }
+    let cpus: CpuSet = match cpus.iter().find(|cpu| machine.cpu(**cpu).is_none()) {
+        Some(cpu) => {
+            return Err(Failure::usage(format!(
+                "--cpus {cpu}: not here or off (on: {})",
+                cpu_set::to_list(&machine.online())
+            )))
+        }
+        None if cpus.is_empty() => cores(args, &machine)?.1.busy(),
+        None => cpus.iter().copied().collect(),
+    };
+    let stop = Stop::on_signals()?;
+    let mut watch = Watch::begin(&Roots::default(), &cpus);
+    let mut due = Instant::now();
+    for _ in 0..count.unwrap_or(u64::MAX) {
+        due += interval;
+        while !stop.requested() && Instant::now() < due {
+            thread::sleep(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)));
+        }
+        if stop.requested() {
+            break;
+        }
+        let cores = watch.look();
+        out::print(&match json {
+            true => serde_json::to_string(&cores).map_err(Failure::failed)?,
+            false => report::host::watch(&cores, &output::style()),
+        });
+    }
+    Ok(Exit::Passed)
 }
 
 fn pcie(nics: &[String], frame_size: u32, root: Option<&Path>, json: bool) -> Result<Exit, Failure> {

@@ -5,9 +5,11 @@ mod changes;
 mod junit;
 mod pcie;
 mod plan;
+mod watch;
 
 pub use audit::{render as audit, Audit};
 pub use changes::{applied, reverted, status};
 pub use junit::junit;
 pub use pcie::render as pcie;
 pub use plan::render as plan;
+pub use watch::render as watch;
