@@ -23,6 +23,12 @@ pub struct CpuLayout {
 }
 
 impl CpuLayout {
+    /// Whether polling threads take turns on a CPU. A search goes by whole trials then: in a slice only one of them has had its
+    /// turn.
+    pub fn takes_turns(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
     /// Lays the polling threads of a topology over the CPUs that this process may use: the tester on the last, control on the
     /// first, switch and guests between. Where there are too few, switch and guests share all but the tester's.
     ///

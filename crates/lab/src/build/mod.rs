@@ -271,7 +271,8 @@ mod tests {
         for wanted in [
             "-a 0000:05:00.0 -a 0000:06:00.0",
             "type=dpdk options:dpdk-devargs=0000:06:00.0 options:n_rxq=1 options:n_rxq_desc=2048",
-            "linerate ports --give-back 0000:05:00.0 0000:06:00.0",
+            "linerate ports --give-back 0000:05:00.0 >>",
+            "linerate ports --give-back 0000:06:00.0 >>",
             "--port eth:a --port eth:b",
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");

@@ -258,18 +258,24 @@ fn the_script_builds_the_same_testbed() {
     require(&ALL);
     let before = traces();
     let script = does(&["lab", "show", "phy-ovs-phy", "--script"]).stdout;
-    let measure = "trial --load 20kpps --duration 300ms -q --json $d/result --tester-cpu 1";
-    let ports =
-        "--port virtio:$d/phy0.sock,server=1,queue_size=1024 --port virtio:$d/phy1.sock,server=1,queue_size=1024";
-    let end = script.lines().last().unwrap().trim_start_matches("# ").to_owned();
-    let text = format!("{script}\n{BINARY} {measure} {ports} >/dev/null\ncat $d/result\n{end}\n");
-    let out = Command::new("bash").args(["-c", &text]).output().unwrap();
-    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
-    let json: Value = printed
-        .find('{')
-        .and_then(|at| serde_json::from_str(&printed[at..]).ok())
-        .unwrap_or_else(|| panic!("no result: {printed}{}", String::from_utf8_lossy(&out.stderr)));
+    let dir = tempfile::tempdir().unwrap();
+    let (file, result) = (dir.path().join("lab.sh"), dir.path().join("result"));
+    fs::write(&file, script).unwrap();
+    let run = |shell: &str, what: &str| {
+        let out = Command::new(shell).args(["-c", what]).stdin(Stdio::null()).output().unwrap();
+        let printed = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert!(out.status.success(), "{what}: {printed}{}", String::from_utf8_lossy(&out.stderr));
+        printed
+    };
+    let printed = run("dash", &format!("dash {}", file.display()));
+    let said = |after: &str| printed.lines().skip_while(|line| *line != after).nth(1).unwrap().to_owned();
+    // As it says, but a single trial.
+    let ports = said("# Measure:").split_once(" --port").unwrap().1.replace(" --evidence whole-trial", "");
+    let trial = "trial --load 20kpps --duration 300ms -q --json";
+    run("dash", &format!("{BINARY} {trial} {} --port{ports} >/dev/null || [ $? = 3 ]", result.display()));
+    let json: Value = serde_json::from_slice(&fs::read(result).unwrap()).unwrap();
     assert!(json["trials"][0]["directions"][0]["received"].as_u64() > Some(0), "{json}");
+    run("dash", &said("# End:"));
     wait_until("nothing is left of the script", Duration::from_secs(5), || traces() == before);
 }
 
