@@ -6,6 +6,7 @@ use crate::{
     build::Build,
     line::{quoted, CommandLine, SCRIPT_DIR},
     step::{Program, Question, Step, Want},
+    view,
 };
 
 /// The network namespace of the script.
@@ -62,6 +63,7 @@ pub fn render(build: &Build) -> String {
         comment(&build.topology.name),
         comment(&build.topology.description)
     );
+    view::cpus(build).lines().for_each(|line| out.push_str(&format!("# {line}\n")));
     out.push_str("d=$(mktemp -d /tmp/lab.XXXXXX) && (\nset -eu\n");
     out.push_str("trap 'rm -r \"$d\"' EXIT\ntrap 'exit 130' INT\ntrap 'exit 143' TERM HUP\n");
     out.push_str(&FIRST.replace("CHECKED", &programs(build).join(" ")).replace("NAMESPACE", NAMESPACE));

@@ -115,8 +115,7 @@ fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure
     if topology.kernel.is_empty() {
         return Ok(GuestKind::Process);
     }
-    let lacks = topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch");
-    match (asked, lacks) {
+    match (asked, lacks_module(topology)) {
         (KernelInArg::Host, true) => Err(Failure::machine(
             "--kernel-in host: this machine's kernel has no module openvswitch: --kernel-in vm boots one that has it",
         )),
@@ -125,9 +124,24 @@ fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure
     }
 }
 
+/// Where the kernels of a topology would be, for the list of topologies.
+pub fn kernels_here(topology: &Topology) -> LabOptions {
+    let kernels = match lacks_module(topology) {
+        true if here() == Kvm::Runs => GuestKind::Kvm,
+        true => GuestKind::Tcg,
+        false => GuestKind::Process,
+    };
+    LabOptions { kernels, ..LabOptions::default() }
+}
+
+/// Whether this machine's kernel cannot be a topology's.
+fn lacks_module(topology: &Topology) -> bool {
+    topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch")
+}
+
 /// Whether KVM runs guests here. It is tried once a boot.
 fn here() -> Kvm {
-    kvm(control::private_directory().ok().as_deref())
+    kvm(|| control::private_directory().ok())
 }
 
 /// A virtual machine, as fast as this machine has it.
