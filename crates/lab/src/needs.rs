@@ -1,12 +1,12 @@
 //! What a topology needs from the machine, and what of it is missing.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     build::VSWITCHD,
     memory,
     options::LabOptions,
-    topology::Topology,
+    topology::{KernelRole, Topology},
     vm::kernel::{self, Kernel},
 };
 
@@ -149,6 +149,21 @@ impl Machine {
             remedy: format!("sudo sysctl vm.nr_hugepages={}", used + pages + tester),
         })
     }
+}
+
+/// Whether this machine's kernel cannot be what a topology has as one: native Open vSwitch needs its module.
+pub fn lacks_kernel(topology: &Topology) -> bool {
+    topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch")
+}
+
+fn has_module(name: &str) -> bool {
+    let known = || {
+        Command::new("modprobe")
+            .args(["--quiet", "--dry-run", name])
+            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+            .status()
+    };
+    Path::new("/sys/module").join(name).exists() || known().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]

@@ -156,10 +156,7 @@ impl Build {
 
 /// What a process cannot be.
 fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
-    let at_tester = |guest: &&crate::topology::Guest| {
-        (0..2).any(|port| topology.peer(&End::new(&guest.name, port)).is_some_and(End::is_tester))
-    };
-    if let Some(guest) = topology.guest.iter().find(at_tester).filter(|_| options.guests.accelerator().is_some()) {
+    if let Some(guest) = topology.guest_at_tester().filter(|_| options.guests.accelerator().is_some()) {
         return Err(Failure::usage(format!(
             "{}: is joined to the tester itself, which a virtual machine cannot be: it would wait for the tester before it \
              boots; --guests process",
