@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Read,
-    path::Path,
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError},
     time::Duration,
@@ -28,9 +28,9 @@ pub enum Kvm {
     Not(String),
 }
 
-/// Boots a kernel under KVM to its first line. What was found is kept in `kept`, if given, for this boot of the machine, this
-/// kernel and this QEMU.
-pub fn kvm(kept: Option<&Path>) -> Kvm {
+/// Boots a kernel under KVM to its first line. What was found is kept in the directory that `kept` makes, if it does, for this boot
+/// of the machine, this kernel and this QEMU. It is made only where there is something to keep.
+pub fn kvm(kept: impl FnOnce() -> Option<PathBuf>) -> Kvm {
     if fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").is_err() {
         return Kvm::Not("/dev/kvm is not there, or may not be opened".to_owned());
     }
@@ -38,8 +38,12 @@ pub fn kvm(kept: Option<&Path>) -> Kvm {
     let Some(key) = key(&kernel) else {
         return Kvm::Not("qemu-system-x86_64 is missing: sudo apt-get install -y qemu-system-x86".to_owned());
     };
-    if let Some(found) =
-        kept.and_then(|dir| fs::read_to_string(dir.join("kvm")).ok()).as_deref().and_then(|text| recall(text, &key))
+    let kept = kept();
+    if let Some(found) = kept
+        .as_ref()
+        .and_then(|dir| fs::read_to_string(dir.join("kvm")).ok())
+        .as_deref()
+        .and_then(|text| recall(text, &key))
     {
         return found;
     }

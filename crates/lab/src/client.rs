@@ -29,6 +29,7 @@ use rustix::{
 use crate::{
     hold::SOCKET,
     protocol::{Answer, Ask, Progress, Spec, Status},
+    topology,
 };
 
 /// The hidden command of the process that holds a lab.
@@ -62,10 +63,9 @@ fn address(name: &str) -> Result<SocketAddr, Failure> {
 ///
 /// (usage) for a name that is not a short word.
 pub fn check_name(name: &str) -> Result<(), Failure> {
-    let letters = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    match !name.is_empty() && name.len() <= 40 && name.chars().all(letters) {
+    match topology::is_name(name) {
         true => Ok(()),
-        false => Err(Failure::usage(format!("--name {name:?}: must be 1 to 40 letters, digits, `-`, `_` or `.`"))),
+        false => Err(Failure::usage(format!("--name {name:?}: must be {}", topology::NAME_RULE))),
     }
 }
 
@@ -328,8 +328,27 @@ pub fn down(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The command that runs this program with these arguments inside a lab's network and mounts. If `bound`, it is told to end
-/// when the thread that starts it ends.
+/// Checks that all programs of a lab run, before anything waits for them.
+///
+/// # Errors
+///
+/// (machine) the first that has ended, and what starts it again.
+pub fn check_running(status: &Status) -> Result<(), Failure> {
+    let Some((program, how)) = status.programs.iter().find_map(|p| Some((p, p.ended.as_ref()?))) else { return Ok(()) };
+    let (lab, name) = (&status.name, &program.name);
+    let guest = status.topology.guest.iter().any(|guest| guest.name == *name);
+    let again = match name.as_str() {
+        "vswitchd" if !status.topology.switch.is_empty() => format!("linerate lab fault --lab {lab} restart-switch"),
+        _ if guest && status.options.guests.accelerator().is_none() => {
+            format!("linerate lab fault --lab {lab} restart:{name}")
+        }
+        _ => format!("linerate lab down {lab}, then bring it up again"),
+    };
+    Err(Failure::machine(format!("lab {lab}: {name} has ended ({how}), so nothing can be measured: {again}")))
+}
+
+/// The command that runs this program with these arguments inside a lab's network and mounts. If `bound`, it ends at once with
+/// the thread that starts it: nobody reads its result then.
 ///
 /// # Errors
 ///
@@ -340,14 +359,14 @@ pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool
     if status.on.is_some() {
         let mut command = Command::new(if bound { "setpriv".as_ref() } else { program.as_os_str() });
         if bound {
-            command.args(["--pdeathsig", "TERM", "--"]).arg(&program);
+            command.args(["--pdeathsig", "KILL", "--"]).arg(&program);
         }
         command.args(arguments).env(INSIDE, &status.name);
         return Ok(command);
     }
     let mut command = Command::new(if bound { "setpriv" } else { "nsenter" });
     if bound {
-        command.args(["--pdeathsig", "TERM", "--", "nsenter"]);
+        command.args(["--pdeathsig", "KILL", "--", "nsenter"]);
     }
     command.args(["--target", &status.holder.to_string(), "--mount", "--net"]);
     if !getuid().is_root() {
@@ -368,5 +387,45 @@ pub fn enter(status: &Status, arguments: &[std::ffi::OsString]) -> Failure {
             Failure::machine(format!("cannot run nsenter (Debian package util-linux): {}", command.exec()))
         }
         Err(failure) => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{build::TesterSide, cpus::CpuLayout, protocol::ProgramStatus, LabOptions};
+
+    #[test]
+    fn a_lab_without_its_switch_is_not_measured() {
+        let topology = topology::load("phy-vm-phy").unwrap();
+        let cpus = CpuLayout::choose(&topology, &LabOptions::default(), &[0, 1]).unwrap();
+        let program = |name: &str, ended: Option<&str>| ProgramStatus {
+            name: name.to_owned(),
+            pid: None,
+            threads: Vec::new(),
+            ended: ended.map(str::to_owned),
+        };
+        let said = |programs: Vec<ProgramStatus>| {
+            let status = Status {
+                name: "own".into(),
+                topology: topology.clone(),
+                options: LabOptions::default(),
+                cpus: cpus.clone(),
+                accelerator: None,
+                tester: TesterSide::default(),
+                holder: 1,
+                up_s: 0,
+                ready_ms: 0,
+                programs,
+                commands: Vec::new(),
+                versions: Vec::new(),
+                on: None,
+            };
+            check_running(&status).map_err(|failure| failure.text)
+        };
+        assert_eq!(said(vec![program("vswitchd", None), program("vm1", None)]), Ok(()));
+        let ended = Some("signal: 9 (SIGKILL)");
+        let all = ["ovsdb", "vswitchd", "vm1"].map(|name| said(vec![program(name, ended)]).unwrap_err());
+        insta::assert_snapshot!(all.join("\n"));
     }
 }

@@ -23,12 +23,19 @@ pub struct CpuLayout {
 }
 
 impl CpuLayout {
+    /// Whether polling threads take turns on a CPU. A search goes by whole trials then: in a slice only one of them has had its
+    /// turn.
+    pub fn takes_turns(&self) -> bool {
+        !self.shared.is_empty()
+    }
+
     /// Lays the polling threads of a topology over the CPUs that this process may use: the tester on the last, control on the
     /// first, switch and guests between. Where there are too few, switch and guests share all but the tester's.
     ///
     /// # Errors
     ///
-    /// (usage) for a chosen CPU that cannot be used, or that is used twice; (machine) for a single CPU.
+    /// (usage) for a chosen CPU that cannot be used or that is used twice, and for more poll-mode threads than CPUs; (machine) for
+    /// a single CPU.
     pub fn choose(topology: &Topology, options: &LabOptions, allowed: &[u32]) -> Result<Self, Failure> {
         let list = || allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let chosen = options.tester_cpu.iter().map(|&cpu| ("--tester-cpu", cpu));
@@ -73,10 +80,18 @@ impl CpuLayout {
             // Every CPU but the tester's was chosen for the switch.
             places.clone_from(&options.pmd_cpus);
         }
+        if pmds > places.len() {
+            return Err(Failure::usage(format!(
+                "--pmds {pmds}: the switch needs {pmds} CPUs, and of CPUs {} it can have {}: at most --pmds {}, or allow more CPUs \
+                 (taskset -c)",
+                list(),
+                places.len(),
+                places.len()
+            )));
+        }
         let mut next = places.iter().copied().cycle();
         let mut pmd_cpus = options.pmd_cpus.clone();
-        // No more poll-mode threads than CPUs: a second one on a CPU is not started by the switch.
-        pmd_cpus.extend(next.by_ref().take(pmds.min(places.len())));
+        pmd_cpus.extend(next.by_ref().take(pmds));
         let guests: BTreeMap<String, u32> = topology.guest.iter().map(|guest| guest.name.clone()).zip(next).collect();
         let mut shared: Vec<u32> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -112,6 +127,27 @@ fn by_core(places: &[u32], taken: &BTreeSet<u32>, options: &LabOptions) -> Vec<u
     }
     alone.extend(others);
     alone
+}
+
+/// CPUs as a mask in hexadecimal digits, `0x3c`.
+pub(crate) fn mask(cpus: &[u32]) -> String {
+    let digits = cpus.iter().max().map_or(1, |most| most / 4 + 1);
+    let digit = |n: u32| cpus.iter().filter(|&&cpu| cpu / 4 == n).fold(0, |digit, cpu| digit | 1 << (cpu % 4));
+    (0..digits).rev().fold("0x".to_owned(), |text, n| format!("{text}{:x}", digit(n)))
+}
+
+/// CPUs of another machine, for what is only printed: `None` if these choices fit this one. It has the CPUs that were chosen, and
+/// one for everything that polls.
+pub fn of_another_machine(topology: &Topology, options: &LabOptions, allowed: &[u32]) -> Option<Vec<u32>> {
+    if CpuLayout::choose(topology, options, allowed).is_ok() {
+        return None;
+    }
+    let chosen = options.pmd_cpus.iter().chain(&options.tester_cpu).max().map_or(0, |most| most + 1);
+    let number = |len: usize| u32::try_from(len).unwrap_or(u32::MAX / 4);
+    let pmds = if options.pmd_cpus.is_empty() { options.pmds } else { number(options.pmd_cpus.len()) };
+    // The tester, and one for what does not poll.
+    let polling = pmds + number(topology.guest.len()) + 2;
+    Some((0..chosen.max(polling)).collect())
 }
 
 /// Hardware threads that share a core with each CPU of this machine; CPUs that are a core are left out.
@@ -151,9 +187,10 @@ mod tests {
         let cpus = lay("phy-vm-vm-phy", &LabOptions::default(), &[0, 1]).unwrap();
         assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.shared.as_slice()), (1, &[0][..], &[0][..]));
         assert!(cpus.guests.values().all(|&cpu| cpu == 0));
-        let many = LabOptions { pmds: 4, ..LabOptions::default() };
-        let cpus = lay("phy-ovs-phy", &many, &[0, 1, 2]).unwrap();
-        assert_eq!(cpus.pmds, [0, 1], "one thread a CPU");
+        let many = |pmds| LabOptions { pmds, ..LabOptions::default() };
+        assert_eq!(lay("phy-ovs-phy", &many(2), &[0, 1, 2]).unwrap().pmds, [0, 1]);
+        let refused = [lay("phy-ovs-phy", &many(4), &[0, 1, 2]), lay("phy-vm-phy", &many(2), &[0, 1])];
+        insta::assert_snapshot!(refused.map(|refused| refused.unwrap_err().text).join("\n"));
         assert_eq!(lay("phy-ovs-phy", &LabOptions::default(), &[3]).unwrap_err().exit, failure::Exit::Machine);
     }
 
@@ -173,6 +210,26 @@ mod tests {
         assert_eq!(crowded.guests.values().copied().collect::<Vec<_>>(), [5, 6]);
         // Every CPU a core: the order of before.
         assert_eq!(by_core(&[1, 2, 3], &BTreeSet::new(), &LabOptions::default()), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_this_machine_has_not_is_printed_for_one_that_has() {
+        let other = |options: &LabOptions| {
+            let topology = topology::load("phy-vm-vm-phy").unwrap();
+            let cpus = of_another_machine(&topology, options, &[0, 1])?;
+            Some((cpus.len(), CpuLayout::choose(&topology, options, &cpus).unwrap()))
+        };
+        assert_eq!(other(&LabOptions::default()), None);
+        let (cpus, layout) = other(&LabOptions { pmd_cpus: vec![2, 3, 4, 5], ..LabOptions::default() }).unwrap();
+        assert_eq!((cpus, layout.pmds.as_slice(), layout.shared.len()), (8, &[2, 3, 4, 5][..], 0));
+        let (cpus, layout) = other(&LabOptions { pmds: 2, ..LabOptions::default() }).unwrap();
+        assert_eq!((cpus, layout.pmds.as_slice(), layout.tester), (6, &[1, 2][..], 5));
+    }
+
+    #[test]
+    fn a_mask_has_every_cpu() {
+        assert_eq!(mask(&[2, 3, 4, 5]), "0x3c");
+        assert_eq!((mask(&[0]).as_str(), mask(&[70, 1]).as_str()), ("0x1", "0x400000000000000002"));
     }
 
     #[test]

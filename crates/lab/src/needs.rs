@@ -1,19 +1,14 @@
 //! What a topology needs from the machine, and what of it is missing.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Command};
 
 use crate::{
     build::VSWITCHD,
+    memory,
     options::LabOptions,
-    topology::{Application, Guest, Topology},
+    topology::{KernelRole, Topology},
     vm::kernel::{self, Kernel},
 };
-
-/// MiB of hugepages: the switch, and each guest of dpdk-testpmd or Linerate. The tester does with ordinary memory, too.
-const SWITCH_MIB: u64 = 256;
-const TESTPMD_MIB: u64 = 128;
-const LINERATE_MIB: u64 = 256;
-const LOGGER_MIB: u64 = 144;
 
 /// What runs virtual machines.
 const QEMU: &str = "qemu-system-x86_64";
@@ -34,7 +29,9 @@ pub struct Need {
 pub struct Machine {
     /// Programs that were found.
     pub programs: Vec<String>,
-    /// Free hugepages of 2 MiB.
+    /// Hugepages of 2 MiB, and how many of them are free.
+    pub hugepages: u64,
+    /// Free ones.
     pub free_hugepages: u64,
     /// Whether this user is root.
     pub root: bool,
@@ -74,6 +71,7 @@ impl Machine {
                 .filter(|(program, _)| found(program))
                 .map(|(program, _)| (*program).to_owned())
                 .collect(),
+            hugepages: pages("nr_hugepages"),
             free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
             guest_kernel: Kernel::find().map(|kernel| kernel.release),
             root: rustix::process::getuid().is_root(),
@@ -85,11 +83,6 @@ impl Machine {
     /// What this topology needs, in the order in which it is best mended.
     pub fn needs(&self, topology: &Topology, options: &LabOptions) -> Vec<Need> {
         let testpmd = topology.guest.iter().filter(|guest| guest.application.testpmd_mode().is_some()).count();
-        let guest_mib = |guest: &Guest| match guest.application {
-            application if application.testpmd_mode().is_some() => TESTPMD_MIB,
-            Application::Flowlog => LOGGER_MIB,
-            _ => LINERATE_MIB,
-        };
         let mut programs = vec!["unshare", "nsenter"];
         if !topology.switch.is_empty() {
             programs.extend([VSWITCHD, "ovsdb-server", "ovs-vsctl"]);
@@ -137,24 +130,40 @@ impl Machine {
                 remedy: "run it as root".to_owned(),
             });
         }
-        // Open vSwitch takes nothing but hugepages.
-        let guests = match guests {
-            _ if !options.hugepages => 0,
-            None => topology.guest.iter().map(guest_mib).sum(),
-            Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),
-            Some(_) => 0,
-        };
-        let switch = if topology.switch.is_empty() { 0 } else { SWITCH_MIB };
-        let pages = (switch + guests) / 2;
-        if pages > 0 {
-            needs.push(Need {
-                what: format!("{pages} free hugepages of 2 MiB ({} are)", self.free_hugepages),
-                met: self.free_hugepages >= pages,
-                remedy: format!("sudo sysctl vm.nr_hugepages={}", pages + 128),
-            });
-        }
+        needs.extend(self.hugepages(topology, options));
         needs
     }
+
+    /// The hugepages of a lab, and those of its tester: it does with ordinary memory, but the remedy is for both.
+    fn hugepages(&self, topology: &Topology, options: &LabOptions) -> Option<Need> {
+        let pages = memory::needed_mib(topology, options) / 2;
+        let tester = if options.tester_elsewhere { 0 } else { memory::TESTER_MIB / 2 };
+        let more = if tester == 0 { String::new() } else { format!(", {tester} more for the tester") };
+        let used = self.hugepages.saturating_sub(self.free_hugepages);
+        (pages > 0).then(|| Need {
+            what: format!(
+                "{pages} free hugepages of 2 MiB{more} ({} of {} are free)",
+                self.free_hugepages, self.hugepages
+            ),
+            met: self.free_hugepages >= pages,
+            remedy: format!("sudo sysctl vm.nr_hugepages={}", used + pages + tester),
+        })
+    }
+}
+
+/// Whether this machine's kernel cannot be what a topology has as one: native Open vSwitch needs its module.
+pub fn lacks_kernel(topology: &Topology) -> bool {
+    topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch")
+}
+
+fn has_module(name: &str) -> bool {
+    let known = || {
+        Command::new("modprobe")
+            .args(["--quiet", "--dry-run", name])
+            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+            .status()
+    };
+    Path::new("/sys/module").join(name).exists() || known().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]
@@ -172,7 +181,8 @@ mod tests {
     fn what_is_missing_comes_with_its_remedy() {
         let bare = Machine {
             programs: Vec::new(),
-            free_hugepages: 3,
+            hugepages: 512,
+            free_hugepages: 36,
             root: false,
             guest_kernel: None,
             user_namespaces: false,
@@ -181,7 +191,14 @@ mod tests {
         insta::assert_snapshot!(unmet(&bare, "kernel-bridge").join("\n"));
         let programs = PROGRAMS.iter().map(|(program, _)| (*program).to_owned()).collect();
         let guest_kernel = Some("6.1".to_owned());
-        let full = Machine { programs, free_hugepages: 2048, root: true, guest_kernel, user_namespaces: false };
+        let full = Machine {
+            programs,
+            hugepages: 2048,
+            free_hugepages: 2048,
+            root: true,
+            guest_kernel,
+            user_namespaces: false,
+        };
         for name in topology::names() {
             assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");
         }

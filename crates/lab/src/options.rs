@@ -13,6 +13,8 @@ const MAX_QUEUES: u32 = 16;
 const RINGS: std::ops::RangeInclusive<u32> = 64..=1024;
 /// Memory of a virtual machine, MiB: its image and its hugepages must fit.
 const GUEST_MIB: std::ops::RangeInclusive<u32> = 768..=65_536;
+/// Highest number of a CPU.
+const MAX_CPU: u32 = 1023;
 /// Most poll-mode threads.
 const MAX_PMDS: u32 = 64;
 
@@ -129,6 +131,16 @@ impl LabOptions {
             let (least, most) = (GUEST_MIB.start(), GUEST_MIB.end());
             return usage(format!("--guest-memory {}: must be {least} to {most} MiB", self.guest_mib));
         }
+        if let Some(cpu) = self.pmd_cpus.iter().chain(&self.tester_cpu).find(|&&cpu| cpu > MAX_CPU) {
+            return usage(format!("--pmd-cpus, --tester-cpu {cpu}: must be 0 to {MAX_CPU}"));
+        }
+        // They go into scripts, where `$` stands for something.
+        let texts = self.disks.values().map(|text| ("--disk", text));
+        let texts = texts.chain(self.phy.iter().map(|text| ("--phy", text)));
+        let mut texts = texts.chain(self.tester_ports.iter().map(|text| ("--tester-ports", text)));
+        if let Some((flag, text)) = texts.find(|(_, text)| text.contains(|c: char| c.is_control() || c == '$')) {
+            return usage(format!("{flag} {text:?}: must be without `$` and control characters"));
+        }
         match (self.phy.as_slice(), self.tester_ports.as_slice()) {
             ([], []) => Ok(()),
             ([a, b], [c, d]) if [a, b, c, d].iter().all(|one| [a, b, c, d].iter().filter(|all| *all == one).count() == 1) => Ok(()),
@@ -168,7 +180,9 @@ mod tests {
             LabOptions { ring: 100, ..LabOptions::default() },
             LabOptions { ring: 2048, ..LabOptions::default() },
             LabOptions { guest_mib: 767, ..LabOptions::default() },
+            LabOptions { pmd_cpus: vec![3, 1024], ..LabOptions::default() },
             LabOptions { phy: vec!["a".into(), "b".into()], ..LabOptions::default() },
+            LabOptions { disks: [("vm1".into(), "/x/$d".into())].into(), ..LabOptions::default() },
             LabOptions {
                 phy: vec!["a".into(), "b".into()],
                 tester_ports: vec!["c".into(), "b".into()],

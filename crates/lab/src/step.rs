@@ -51,8 +51,11 @@ pub struct Question {
     pub want: Want,
     /// How long it may take.
     pub within: Duration,
-    /// What to do when the answer stays wrong.
+    /// What to do when the answer stays wrong; none: the logs say it.
     pub remedy: String,
+    /// The programs whose logs say why it is wrong.
+    #[serde(default)]
+    pub logs: Vec<String>,
     /// It is about the tester's ports, which are up only while the tester measures.
     pub only_while_measured: bool,
 }

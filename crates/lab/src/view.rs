@@ -10,20 +10,28 @@ use crate::{
     topology::{self, Topology},
 };
 
-/// Every built-in topology: what it is, where it comes from, and whether this machine can run it.
-pub fn list(machine: &Machine) -> String {
+/// Every built-in topology: what it is, where it comes from, and whether this machine can run it. `options` says what its guests
+/// and kernels would be here.
+pub fn list(machine: &Machine, options: &dyn Fn(&Topology) -> LabOptions) -> String {
     let mut out = String::new();
     let width = topology::names().map(str::len).max().unwrap_or(0);
     for name in topology::names() {
         let Ok(topology) = topology::load(name) else { continue };
         let source = if topology.source.is_empty() { String::new() } else { format!(" ({})", topology.source) };
         out.push_str(&format!("{name:<width$}  {}{source}\n", topology.description));
-        let needs = machine.needs(&topology, &LabOptions::default());
+        let options = options(&topology);
+        let needs = machine.needs(&topology, &options);
         let (met, missing): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| need.met);
         let met: Vec<_> = met.into_iter().map(|need| need.what).collect();
         out.push_str(&format!("    needs    {}\n", met.join(", ")));
         if missing.is_empty() {
-            out.push_str("    here     can run\n");
+            let kernel = options.kernels.accelerator().filter(|_| !topology.kernel.is_empty());
+            let how = match kernel {
+                None => "",
+                Some("kvm") => ", in a virtual machine: this machine's kernel cannot",
+                Some(_) => ", emulated: this machine's kernel cannot, and rates of an emulated one mean nothing",
+            };
+            out.push_str(&format!("    here     can run{how}\n"));
         }
         for need in missing {
             out.push_str(&format!("    missing  {}: {}\n", need.what, need.remedy));
@@ -43,7 +51,8 @@ pub fn show(build: &Build) -> String {
     out
 }
 
-fn cpus(build: &Build) -> String {
+/// Who polls where.
+pub(crate) fn cpus(build: &Build) -> String {
     let cpus = &build.cpus;
     let list = |cpus: &[u32]| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let mut out = format!("CPUs      tester {}, control {}", cpus.tester, cpus.control);
@@ -136,4 +145,27 @@ pub fn checked(all: &[Checked]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::GuestKind;
+
+    #[test]
+    fn the_list_says_what_would_be_emulated() {
+        let options = |topology: &Topology| {
+            let native = topology.name == "ovs-kernel";
+            let kernels = if native { GuestKind::Tcg } else { GuestKind::Process };
+            LabOptions { kernels, ..LabOptions::default() }
+        };
+        let programs =
+            ["qemu-system-x86_64", "ip", "ethtool", "sysctl", "unshare", "nsenter"].map(str::to_owned).into();
+        let (root, guest_kernel) = (true, Some("6.1".to_owned()));
+        let machine = Machine { programs, hugepages: 0, free_hugepages: 0, root, guest_kernel, user_namespaces: true };
+        let text = list(&machine, &options);
+        let of =
+            |name: &str| text.split("\n").skip_while(|l| !l.starts_with(name)).take(3).collect::<Vec<_>>().join("\n");
+        insta::assert_snapshot!([of("ovs-kernel"), of("kernel-bridge")].join("\n"));
+    }
 }

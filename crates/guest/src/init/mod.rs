@@ -71,12 +71,18 @@ fn guest() -> Result<(), Failure> {
         }
     }
     println!("{GUEST_SAYS}{} is up", spec.name);
+    let exec = format!("linerate lab exec {}", spec.name);
     loop {
         let line = port.line(|| programs.dead().map_or(Ok(()), |dead| Err(Failure::failed(dead))))?;
         // What is not a question is what was left of one that nobody waits for.
         let Ok(Asked { id, ask }) = serde_json::from_slice(&line) else { continue };
-        let mut observed =
-            Observed { programs: &mut programs, counters: &spec.counters, checks: &spec.checks, shared: false };
+        let mut observed = Observed {
+            programs: &mut programs,
+            counters: &spec.counters,
+            checks: &spec.checks,
+            shared: false,
+            exec: &exec,
+        };
         let answer = match ask {
             Ask::Counters => Answer::Counters(observed.counters()),
             Ask::Check => Answer::Checked(observed.check(false)),

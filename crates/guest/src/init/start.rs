@@ -1,6 +1,6 @@
 //! What a kernel leaves to its first process.
 
-use std::{ffi::CStr, fs, os::unix::fs::PermissionsExt, process::Command};
+use std::{ffi::CStr, fs, os::unix::fs::PermissionsExt};
 
 use failure::Failure;
 use lab::vm::GuestSpec;
@@ -75,13 +75,9 @@ pub(super) fn modules() -> Result<(), Failure> {
 pub(super) fn versions(spec: &GuestSpec) -> Vec<String> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut versions = vec![format!("{}: Linux {}", spec.name, release.trim())];
-    for (program, argument) in [("dpdk-testpmd", "--version"), ("ovs-vsctl", "--version")] {
-        if !spec.programs.iter().any(|name| name == program) {
-            continue;
-        }
-        let Ok(out) = Command::new(program).arg(argument).output() else { continue };
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        versions.extend(text.lines().find(|line| !line.trim().is_empty()).map(|line| format!("{}: {line}", spec.name)));
+    for program in ["dpdk-testpmd", "ovs-vsctl"].into_iter().filter(|one| spec.programs.iter().any(|name| name == one))
+    {
+        versions.extend(lab::versions::of(program, 1).into_iter().map(|line| format!("{}: {line}", spec.name)));
     }
     versions
 }

@@ -40,6 +40,15 @@ impl Context<'_> {
         self.options.phy.get(tester.port as usize).filter(|_| tester.is_tester()).map(String::as_str)
     }
 
+    /// The guests behind these ports of a switch.
+    pub(super) fn guests_behind<'a>(&'a self, bridge: &str, ports: &'a [String]) -> impl Iterator<Item = String> + 'a {
+        let ends = self.topology.ports_of(bridge);
+        let peers = ends.into_iter().filter_map(|end| self.topology.peer(end));
+        let names =
+            peers.filter(|peer| !peer.is_tester() && ports.contains(&port_name(peer))).map(|peer| peer.node.clone());
+        names.collect::<std::collections::BTreeSet<_>>().into_iter()
+    }
+
     /// The vhost-user socket of a port that is joined to a switch: it belongs to the other end of the cable.
     pub(super) fn socket(&self, end: &End) -> String {
         self.file(&format!("{}.sock", port_name(end)))
@@ -54,14 +63,15 @@ pub fn port_name(end: &End) -> String {
     }
 }
 
-/// A question about a file.
-pub(super) fn await_file(what: &str, flag: &str, path: String, within: Duration, remedy: String) -> Step {
+/// A question about a file that a program makes.
+pub(super) fn await_file(what: &str, flag: &str, path: String, within: Duration, program: &str) -> Step {
     Step::Await(Question {
         what: what.to_owned(),
         line: CommandLine::words("test").with([flag.to_owned(), path]),
         want: Want::Success,
         within,
-        remedy,
+        remedy: String::new(),
+        logs: vec![program.to_owned()],
         only_while_measured: false,
     })
 }

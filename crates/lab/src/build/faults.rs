@@ -2,7 +2,7 @@
 
 use super::{
     context::{Context, Part},
-    machine, ovs,
+    guest, machine, ovs,
 };
 use crate::{line::CommandLine, step::Step, topology::End, vm::Definition};
 
@@ -31,6 +31,11 @@ pub enum Act {
     Do(Box<Step>),
 }
 
+/// A guest is connected again: until then a check of the lab is wrong, and what is measured is the fault.
+fn connected(context: &Context<'_>, guest: &str) -> Option<Act> {
+    ovs::guest_connected(context, guest).map(|question| Act::Do(Box::new(Step::Await(question))))
+}
+
 /// Every fault of a lab.
 pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> {
     let mut all = Vec::new();
@@ -49,7 +54,10 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
             // A dead program leaves the sockets that it served.
             let sockets = [0, 1].map(|port| context.socket(&End::new(&guest.name, port)));
             let clear = Step::Run(CommandLine::words("rm -f").with(sockets));
-            let acts = vec![kill(&guest.name), Act::Do(Box::new(clear)), start(&guest.name)];
+            let mut acts = vec![kill(&guest.name), Act::Do(Box::new(clear)), start(&guest.name)];
+            // The switch knows of the death by the time that the new program serves its socket.
+            acts.extend(guest::served(context, guest).into_iter().map(|step| Act::Do(Box::new(step))));
+            acts.extend(connected(context, &guest.name));
             add(format!("restart:{}", guest.name), "the guest is killed and started again", acts);
         }
     }
@@ -62,6 +70,7 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
         if machine.disk.is_none() {
             reboot.push(Act::Do(Box::new(Step::Await(machine::up(context, machine)))));
         }
+        reboot.extend(connected(context, &machine.name));
         add(format!("reboot:{}", machine.name), "the machine is reset and boots again", reboot);
         for port in 0..machine.ports.len() {
             let port = port.to_string();
@@ -72,4 +81,33 @@ pub(super) fn all(context: &Context<'_>, machines: &[Definition]) -> Vec<Fault> 
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{options::GuestKind, step::Want, topology, Build, LabOptions};
+
+    /// The last act of a fault, if it waits for a guest's rings.
+    fn waits_for(guests: GuestKind, fault: &str) -> Option<Vec<String>> {
+        let options = LabOptions { guests, ..LabOptions::default() };
+        let topology = topology::load("phy-vm-vm-phy").unwrap();
+        let build = Build::new(topology, options, &[0, 1], "linerate", "/run/lab").unwrap();
+        let fault = build.faults.into_iter().find(|one| one.name == fault).unwrap();
+        match fault.acts.last() {
+            Some(Act::Do(step)) => match step.as_ref() {
+                Step::Await(crate::step::Question { want: Want::Rings { ports, .. }, .. }) => Some(ports.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_guest_that_comes_back_is_waited_for() {
+        let vm2 = Some(vec!["vm2p0".to_owned(), "vm2p1".to_owned()]);
+        assert_eq!(waits_for(GuestKind::Process, "restart:vm2"), vm2);
+        assert_eq!(waits_for(GuestKind::Tcg, "reboot:vm2"), vm2);
+        assert_eq!(waits_for(GuestKind::Process, "kill-switch"), None);
+    }
 }

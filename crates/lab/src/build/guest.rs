@@ -46,12 +46,18 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
         part.steps.push(Step::Start(Program { name, line, cpus, wants_input, quits_by }));
         part.counters.push(Source { node: guest.name.clone(), place, ends });
     }
-    for guest in guests {
-        let Joined::Switch(socket) = joined(context, guest, 0) else { continue };
-        let log = format!("see {}", context.file(&format!("{}.log", guest.name)));
-        part.steps.push(await_file(&format!("{}: its socket", guest.name), "-S", socket, START, log));
-    }
+    part.steps.extend(guests.iter().filter_map(|guest| served(context, guest)));
     part
+}
+
+/// A guest serves its first socket; `None` if the switch is not what takes it.
+pub(super) fn served(context: &Context<'_>, guest: &Guest) -> Option<Step> {
+    match joined(context, guest, 0) {
+        Joined::Switch(socket) => {
+            Some(await_file(&format!("{}: its socket", guest.name), "-S", socket, START, &guest.name))
+        }
+        _ => None,
+    }
 }
 
 /// The ONP report's testpmd, with today's flags.

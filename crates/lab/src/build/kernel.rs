@@ -126,6 +126,7 @@ fn carrier(line: &str, what: &str) -> Question {
         want: Want::Holds(vec!["state UP".to_owned()]),
         within: CARRIER,
         remedy: "the kernel did not report the link of a veth pair as up".to_owned(),
+        logs: Vec::new(),
         only_while_measured: false,
     }
 }

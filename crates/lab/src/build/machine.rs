@@ -96,12 +96,12 @@ pub(super) fn start(context: &Context<'_>, machines: &[Definition]) -> Part {
         // Made before it waits for the switch, in the order of its flags: the last one it needs no switch for.
         let socket = context.file(&format!("{}.qmp", machine.name));
         let what = format!("{}: its control socket", machine.name);
-        part.steps.push(await_file(&what, "-S", socket, START, log_of(context, &machine.name)));
+        part.steps.push(await_file(&what, "-S", socket, START, &machine.name));
     }
     for guest in context.topology.guest.iter().filter(|_| context.options.guests.accelerator().is_some()) {
         let socket = context.socket(&End::new(&guest.name, 0));
         let what = format!("{}: its socket", guest.name);
-        part.steps.push(await_file(&what, "-S", socket, START, log_of(context, &guest.name)));
+        part.steps.push(await_file(&what, "-S", socket, START, &guest.name));
     }
     part
 }
@@ -123,7 +123,8 @@ pub(super) fn up(context: &Context<'_>, machine: &Definition) -> Question {
             .with([machine.file("ctl")]),
         want: Want::Success,
         within: BOOT,
-        remedy: log_of(context, &machine.name),
+        remedy: String::new(),
+        logs: vec![machine.name.clone()],
         only_while_measured: false,
     }
 }
@@ -142,7 +143,8 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
             line,
             want,
             within: BOOT,
-            remedy: log_of(context, name),
+            remedy: String::new(),
+            logs: vec![name.clone()],
             only_while_measured: false,
         };
         // Of a disk of the user's the switch says that its driver is there.
@@ -168,10 +170,6 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
 fn pins(context: &Context<'_>, guest: &Guest) -> Vec<(u32, u32)> {
     let polling = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
     (0..vcpus(context)).map(|vcpu| (vcpu, if vcpu == 0 { context.cpus.control } else { polling })).collect()
-}
-
-fn log_of(context: &Context<'_>, name: &str) -> String {
-    format!("see {} (its console; --logs DIR keeps it)", context.file(&format!("{name}.log")))
 }
 
 /// Locally administered: `02:4c:52`, the guest, the port.

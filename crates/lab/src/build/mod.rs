@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     counters::Source,
-    cpus::CpuLayout,
+    cpus::{self, CpuLayout},
     line::CommandLine,
     options::LabOptions,
     step::{Question, Step},
@@ -112,12 +112,51 @@ impl Build {
     }
 }
 
+impl Build {
+    /// The same for what is only printed: what this machine has too few CPUs for is laid over those of another one, and `note` is
+    /// told.
+    ///
+    /// # Errors
+    ///
+    /// As [`Build::new`].
+    pub fn for_show(
+        topology: Topology,
+        options: LabOptions,
+        allowed_cpus: &[u32],
+        dir: &str,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, Failure> {
+        options.check()?;
+        let Some(other) = cpus::of_another_machine(&topology, &options, allowed_cpus) else {
+            return Self::new(topology, options, allowed_cpus, "linerate", dir);
+        };
+        // Which of its CPUs share a core is not known here.
+        let options = LabOptions { siblings: std::collections::BTreeMap::new(), ..options };
+        let build = Self::new(topology, options, &other, "linerate", dir)?;
+        let here: Vec<String> = allowed_cpus.iter().map(u32::to_string).collect();
+        let last = other.last().copied().unwrap_or_default();
+        note(&format!("linerate: for a machine with CPUs 0 to {last}: this process may use CPUs {}", here.join(",")));
+        Ok(build)
+    }
+
+    /// A virtual machine of the lab, by the name that a flag gives.
+    ///
+    /// # Errors
+    ///
+    /// (usage) when there is none of this name.
+    pub fn machine(&self, flag: &str, name: &str) -> Result<&Definition, Failure> {
+        self.machines.iter().find(|machine| machine.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.machines.iter().map(|machine| machine.name.as_str()).collect();
+            let names =
+                if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
+            Failure::usage(format!("{flag} {name}: no such virtual machine: there is {names}"))
+        })
+    }
+}
+
 /// What a process cannot be.
 fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
-    let at_tester = |guest: &&crate::topology::Guest| {
-        (0..2).any(|port| topology.peer(&End::new(&guest.name, port)).is_some_and(End::is_tester))
-    };
-    if let Some(guest) = topology.guest.iter().find(at_tester).filter(|_| options.guests.accelerator().is_some()) {
+    if let Some(guest) = topology.guest_at_tester().filter(|_| options.guests.accelerator().is_some()) {
         return Err(Failure::usage(format!(
             "{}: is joined to the tester itself, which a virtual machine cannot be: it would wait for the tester before it \
              boots; --guests process",
@@ -271,7 +310,8 @@ mod tests {
         for wanted in [
             "-a 0000:05:00.0 -a 0000:06:00.0",
             "type=dpdk options:dpdk-devargs=0000:06:00.0 options:n_rxq=1 options:n_rxq_desc=2048",
-            "linerate ports --give-back 0000:05:00.0 0000:06:00.0",
+            "linerate ports --give-back 0000:05:00.0 >>",
+            "linerate ports --give-back 0000:06:00.0 >>",
             "--port eth:a --port eth:b",
         ] {
             assert!(text.contains(wanted), "{wanted} in\n{text}");
@@ -279,6 +319,21 @@ mod tests {
         let turned = build("phy-ovs-phy", nics("0000:06:00.0", "0000:05:00.0")).unwrap_err();
         let kernel = build("kernel-bridge", nics("0000:05:00.0", "0000:06:00.0")).unwrap_err();
         assert_eq!((turned.exit, kernel.exit), (failure::Exit::Usage, failure::Exit::Usage));
+    }
+
+    #[test]
+    fn what_is_only_printed_may_be_for_another_machine() {
+        let shown = |options: LabOptions, said: &mut Vec<String>| {
+            let topology = topology::load("phy-vm-phy").unwrap();
+            Build::for_show(topology, options, &[0, 1], "$d", &mut |text: &str| said.push(text.to_owned()))
+        };
+        let mut said = Vec::new();
+        let build = shown(LabOptions { pmd_cpus: vec![2, 3, 4, 5], ..LabOptions::default() }, &mut said).unwrap();
+        assert!(script::render(&build).contains("\n# CPUs      tester 6, control 0, switch 2,3,4,5, vm1 1\n"));
+        shown(LabOptions { pmds: 1, ..LabOptions::default() }, &mut said).unwrap();
+        assert_eq!(said, ["linerate: for a machine with CPUs 0 to 6: this process may use CPUs 0,1"]);
+        let twice = LabOptions { pmd_cpus: vec![2, 2], ..LabOptions::default() };
+        assert_eq!(shown(twice, &mut said).unwrap_err().exit, failure::Exit::Usage);
     }
 
     #[test]

@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     counters::{Counted, Place, Source},
+    cpus,
     line::CommandLine,
+    memory,
     options::LabOptions,
     step::{Program, Question, Step, Want},
     topology::{End, Spread, Switch},
@@ -26,9 +28,6 @@ const START: Duration = Duration::from_secs(30);
 const DRIVER: Duration = Duration::from_secs(60);
 const DISK: Duration = Duration::from_secs(300);
 
-/// MiB of hugepages for its buffers.
-const MEMORY_MIB: u32 = 256;
-
 /// Idle flows stay this long, ms: the two-VM document, 5.1.
 const MAX_IDLE_MS: u32 = 50_000;
 
@@ -38,18 +37,18 @@ const SHARED_SLEEP_US: u32 = 20;
 
 /// The daemons, up to their DPDK.
 pub(super) fn daemons(context: &Context<'_>) -> Part {
-    let Context { topology, cpus, options, .. } = context;
+    let Context { topology, cpus: layout, options, .. } = context;
     if topology.switch.is_empty() {
         return Part::default();
     }
     let file = |name: &str| context.file(name);
-    let mask = cpus.pmds.iter().fold(0_u64, |mask, cpu| mask | 1_u64.checked_shl(*cpu).unwrap_or(0));
-    let control = 1_u64.checked_shl(cpus.control).unwrap_or(1);
+    let mib = memory::switch_mib(options);
     let mut settings = vec![
         "other_config:dpdk-init=true".to_owned(),
-        format!("other_config:dpdk-socket-mem={MEMORY_MIB}"),
-        format!("other_config:dpdk-lcore-mask={control:#x}"),
-        format!("other_config:pmd-cpu-mask={mask:#x}"),
+        format!("other_config:dpdk-socket-mem={mib}"),
+        format!("other_config:dpdk-socket-limit={mib}"),
+        format!("other_config:dpdk-lcore-mask={}", cpus::mask(&[layout.control])),
+        format!("other_config:pmd-cpu-mask={}", cpus::mask(&layout.pmds)),
         format!("other_config:max-idle={MAX_IDLE_MS}"),
         // OVS adds --in-memory itself. It is one value with blanks in it.
         format!("other_config:dpdk-extra=\"{} --no-telemetry --file-prefix=lab-{}\"", pci(options), topology.name),
@@ -57,7 +56,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
     if !options.emc {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
     }
-    if !cpus.shared.is_empty() {
+    if layout.takes_turns() {
         // A thread that found nothing sleeps, so that another one can have the CPU. Versions before 3.1 ignore the setting.
         settings.push(format!("other_config:pmd-maxsleep={SHARED_SLEEP_US}"));
     }
@@ -65,7 +64,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         settings.push("other_config:smc-enable=true".to_owned());
     }
     let start = |name: &str, line: CommandLine| {
-        let (name, cpus) = (name.to_owned(), vec![cpus.control]);
+        let (name, cpus) = (name.to_owned(), vec![layout.control]);
         Step::Start(Program { name, line, cpus, wants_input: false, quits_by: None })
     };
     let database = CommandLine::words("ovsdb-server").with([
@@ -82,7 +81,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
     let steps = vec![
         Step::Run(CommandLine::words("ovsdb-tool create").with([file("conf.db"), SCHEMA.to_owned()])),
         start("ovsdb", database),
-        await_file("ovsdb: its socket", "-S", file("db.sock"), DATABASE, log_of(context, "ovsdb")),
+        await_file("ovsdb: its socket", "-S", file("db.sock"), DATABASE, "ovsdb"),
         Step::Run(vsctl(context, "--no-wait init -- set Open_vSwitch .").with(settings)),
         start("vswitchd", vswitchd),
         Step::Await(dpdk_is_up(context)),
@@ -105,10 +104,8 @@ fn dpdk_is_up(context: &Context<'_>) -> Question {
         line: vsctl(context, "--no-wait get Open_vSwitch . dpdk_initialized"),
         want: Want::Prints("true".to_owned()),
         within: START,
-        remedy: format!(
-            "see {}; with too few hugepages: scripts/hugepages.sh 512 (OVS takes {MEMORY_MIB} MiB)",
-            context.file("vswitchd.log")
-        ),
+        remedy: format!("Open vSwitch takes {} MiB of hugepages", memory::switch_mib(context.options)),
+        logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
     }
 }
@@ -170,7 +167,7 @@ fn counted(context: &Context<'_>, node: &str, bridge: &str, ends: &[(&End, &End)
 /// A bridge's OpenFlow socket is there.
 fn management(context: &Context<'_>, bridge: &str) -> Step {
     let file = context.file(&format!("{bridge}.mgmt"));
-    await_file(&format!("{bridge}: its OpenFlow socket"), "-S", file, PORTS, log_of(context, "vswitchd"))
+    await_file(&format!("{bridge}: its OpenFlow socket"), "-S", file, PORTS, "vswitchd")
 }
 
 /// The flows of a bridge, both ways.
@@ -218,7 +215,8 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
             // With the bridge's own.
             want: Want::Times(ports + 1, "addr:".to_owned()),
             within: START,
-            remedy: log_of(context, "vswitchd"),
+            remedy: String::new(),
+            logs: vec!["vswitchd".to_owned()],
             only_while_measured: false,
         }));
         steps.extend(tunnel::addresses(context, switch));
@@ -230,6 +228,15 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
         }
     }
     Part { steps, ..Part::default() }
+}
+
+/// The ports of one guest are connected; `None` if no switch has them.
+pub(super) fn guest_connected(context: &Context<'_>, guest: &str) -> Option<Question> {
+    let ports = context.topology.ports_of(guest);
+    let switch = context.topology.peer(ports.first()?).and_then(|peer| context.topology.switch_named(&peer.node))?;
+    let names: Vec<String> = ports.into_iter().map(port_name).collect();
+    let question = rings(context, &switch.name, &names);
+    Some(Question { line: refreshed(&question.line, &names[0]), ..question })
 }
 
 /// The guests' ends are connected; the tester's are only while it measures.
@@ -288,7 +295,8 @@ fn accepted(context: &Context<'_>, bridge: &str, names: &[String], numbers: &[u3
         line,
         want: Want::Holds(numbers),
         within: PORTS,
-        remedy: log_of(context, "vswitchd"),
+        remedy: String::new(),
+        logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
     }
 }
@@ -307,7 +315,8 @@ fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
             Some(_) => DRIVER,
             None => PORTS,
         },
-        remedy: format!("see the logs in {}: the other side did not connect with these rings", context.dir),
+        remedy: "the other side did not connect with these rings".to_owned(),
+        logs: context.guests_behind(bridge, names).chain(["vswitchd".to_owned()]).collect(),
         only_while_measured: false,
     }
 }
@@ -326,10 +335,7 @@ fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Ques
         within: PORTS,
         remedy: "a CPU of the switch is not usable, or a queue is missing: see linerate lab show NAME --script"
             .to_owned(),
+        logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
     }
-}
-
-fn log_of(context: &Context<'_>, program: &str) -> String {
-    format!("see {}", context.file(&format!("{program}.log")))
 }

@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use super::context::{port_name, Context};
-use crate::{line::CommandLine, topology::End};
+use crate::{line::CommandLine, memory::NIC_RING, topology::End};
 
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
 pub(super) const PORTS: Duration = Duration::from_secs(10);
-
-/// Descriptors of each ring of a NIC: the two-VM document, 5.1.
-const NIC_RING: u32 = 2048;
 
 /// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
 pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {

@@ -151,7 +151,8 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
             line: CommandLine::words(&format!("test -S {}", file("db.sock"))),
             want: Want::Success,
             within: START,
-            remedy: "see its log".to_owned(),
+            remedy: String::new(),
+            logs: vec![named("ovsdb")],
             only_while_measured: false,
         }),
         // Open vSwitch 3.1 counts no CPUs in the first ten seconds of a kernel: it has no threads for new flows then, and
@@ -162,6 +163,7 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
             want: Want::Success,
             within: START,
             remedy: "see /proc/uptime".to_owned(),
+            logs: Vec::new(),
             only_while_measured: false,
         }),
         vsctl("--no-wait init"),
@@ -194,6 +196,7 @@ pub(super) fn checks(place: &Place<'_>, role: KernelRole) -> Vec<Question> {
         want,
         within: START,
         remedy: remedy.to_owned(),
+        logs: Vec::new(),
         only_while_measured: false,
     };
     match role {

@@ -98,7 +98,8 @@ fn route(context: &Context<'_>, tunnel: &Tunnel, under: &str) -> Question {
         line: appctl(context, "ovs/route/show"),
         want: Want::Holds(vec![format!("{a}.{b}.{c}.0/24dev{under}")]),
         within: PORTS,
-        remedy: format!("see {}, and ip addr show dev {under}", context.file("vswitchd.log")),
+        remedy: format!("look at ip addr show dev {under}"),
+        logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
     }
 }

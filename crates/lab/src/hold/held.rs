@@ -20,6 +20,8 @@ pub(super) struct Held {
     pub(super) started: Instant,
     pub(super) up: Instant,
     pub(super) versions: Vec<String>,
+    /// The command that runs another one inside.
+    pub(super) exec: String,
 }
 
 impl Held {

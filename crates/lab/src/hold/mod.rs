@@ -17,6 +17,7 @@ use failure::{Exit, Failure, Stop};
 use crate::{
     build::Build,
     protocol::{Progress, Spec},
+    topology::TESTER,
 };
 
 pub use held::DIR;
@@ -93,5 +94,6 @@ fn bring_up(spec: Spec, started: Instant, stop: &Stop) -> Result<Held, Failure> 
         }
     }
     let versions = setup::versions(&build);
-    Ok(Held { spec, build, programs, started, up: Instant::now(), versions })
+    let exec = format!("linerate lab exec --lab {} {TESTER}", spec.name);
+    Ok(Held { spec, build, programs, started, up: Instant::now(), versions, exec })
 }

@@ -35,6 +35,8 @@ pub struct Observed<'a> {
     pub checks: &'a [Question],
     /// Whether polling threads share CPUs.
     pub shared: bool,
+    /// The command of a user that runs another one where the logs are.
+    pub exec: &'a str,
 }
 
 impl Observed<'_> {
@@ -89,6 +91,11 @@ impl Observed<'_> {
         all
     }
 
+    /// The command that shows the end of a program's log: files of a lab are seen only inside it.
+    fn log_of(&self, program: &str) -> String {
+        format!("{} tail {}", self.exec, self.programs.log_of(program))
+    }
+
     /// Runs a command here.
     pub fn run(&self, line: &CommandLine) -> Answer {
         match self.programs.output(line) {
@@ -116,14 +123,16 @@ impl Observed<'_> {
                 Err(e) => (false, e.text),
             };
             let command = question.line.to_string();
-            let Question { what, want, remedy, only_while_measured, .. } = question.clone();
+            let Question { what, want, remedy, only_while_measured, logs, .. } = question.clone();
+            let remedies = Some(remedy).filter(|remedy| !remedy.is_empty()).into_iter();
+            let remedy = remedies.chain(logs.iter().map(|name| self.log_of(name))).collect::<Vec<_>>().join("; ");
             all.push(Checked { what, command, want, met, printed, remedy, only_while_measured });
         }
         for program in self.programs.status() {
             let what = format!("{} runs", program.name);
             let printed = program.ended.clone().unwrap_or_default();
             let (met, want) = (program.ended.is_none(), Want::Success);
-            let remedy = format!("see {}", self.programs.log_of(&program.name));
+            let remedy = self.log_of(&program.name);
             let only_while_measured = false;
             all.push(Checked { what, command: String::new(), want, met, printed, remedy, only_while_measured });
         }

@@ -56,15 +56,22 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
         if stop.requested() {
             return Err(Failure::stopped("stopped before the lab was up"));
         }
+        if let Some(why) = programs.hopeless(&question.logs) {
+            return Err(Failure::machine(format!("{}: never: {why}", question.what)));
+        }
         if Instant::now() >= until {
-            return Err(Failure::machine(format!(
-                "not within {} s: {}; {} answers: {}; {}",
+            let mut parts = vec![format!(
+                "not within {} s: {}; {} answers: {}",
                 question.within.as_secs(),
                 question.what,
                 question.line,
-                out.last_line(),
-                question.remedy
-            )));
+                out.last_line()
+            )];
+            parts.extend(Some(question.remedy.clone()).filter(|remedy| !remedy.is_empty()));
+            // The logs go with the lab.
+            parts.extend(question.logs.iter().filter_map(|name| programs.last_line(name)));
+            parts.extend((!question.logs.is_empty()).then(|| "--logs DIR keeps the logs".to_owned()));
+            return Err(Failure::machine(parts.join("; ")));
         }
         std::thread::sleep(AGAIN);
     }

@@ -24,6 +24,10 @@ const COMMAND: Duration = Duration::from_secs(20);
 const ANSWER: Duration = Duration::from_secs(3);
 const QUIT: Duration = Duration::from_millis(700);
 
+/// What a machine says on its console that will never boot; and how many lines are looked at for it.
+const USELESS: [&str; 2] = ["No bootable device", "Kernel panic - not syncing"];
+const LAST: usize = 12;
+
 /// The PATH of a process that has none, such as the first one of a guest.
 const BIN: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -152,6 +156,22 @@ impl Programs {
         })
     }
 
+    /// The last line of a program's log, in words; `None` if no such program was started.
+    pub fn last_line(&self, name: &str) -> Option<String> {
+        let running = self.all.iter().find(|running| running.program.name == name)?;
+        Some(format!("{name} said last: {}", running.last_words()))
+    }
+
+    /// What one of these programs has said that makes waiting for it useless: on the console of a machine.
+    pub fn hopeless(&self, names: &[String]) -> Option<String> {
+        let mut all = self.all.iter().filter(|running| names.contains(&running.program.name));
+        all.find_map(|running| {
+            let text = tail(&running.log, 0);
+            let line = text.lines().rev().take(LAST).find(|line| USELESS.iter().any(|words| line.contains(words)))?;
+            Some(format!("{} said: {}", running.program.name, plain(line)))
+        })
+    }
+
     /// Where a program's output goes.
     pub fn log_of(&self, name: &str) -> String {
         format!("{}/{name}.log", self.dir)
@@ -243,10 +263,10 @@ impl Running {
     /// The last line of its log.
     fn last_words(&self) -> String {
         let text = tail(&self.log, 0);
-        let mut lines = text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+        let mut lines = text.lines().rev().map(plain).filter(|line| !line.is_empty());
         // A guest's kernel has the last word on its console, but not the one that says why.
         let of_guest = lines.clone().find(|line| line.contains(GUEST_SAYS));
-        of_guest.or_else(|| lines.next()).unwrap_or("it printed nothing").chars().take(300).collect()
+        of_guest.or_else(|| lines.next()).unwrap_or_else(|| "it printed nothing".to_owned())
     }
 
     fn ask(&mut self, line: &str) -> Option<String> {
@@ -268,6 +288,22 @@ impl Running {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+}
+
+/// A line of a log without what moves the cursor and sets colours: a console has such.
+fn plain(line: &str) -> String {
+    let mut out = String::new();
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            if chars.next() == Some('[') {
+                chars.by_ref().find(|c| ('@'..='~').contains(c));
+            }
+        } else if !c.is_control() {
+            out.push(c);
+        }
+    }
+    out.trim().chars().take(300).collect()
 }
 
 /// The text of a log from this byte on, or its end.
@@ -336,4 +372,34 @@ fn threads(pid: u32) -> Vec<(String, String)> {
         Some((name, cpus))
     };
     entries.flatten().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(line: &str) -> (tempfile::TempDir, Programs) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut programs = Programs::new(dir.path().to_str().unwrap());
+        let line = CommandLine::words("sh -c").with([line]);
+        let program = Program { name: "vm1".into(), line, cpus: Vec::new(), wants_input: false, quits_by: None };
+        programs.start(&program).unwrap();
+        let until = Instant::now() + Duration::from_secs(20);
+        while programs.dead().is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (dir, programs)
+    }
+
+    #[test]
+    fn a_console_that_will_never_boot_is_not_waited_for() {
+        let names = ["vm1".to_owned()];
+        let (_dir, programs) =
+            ran(r"printf 'SeaBIOS\033[2J\nBooting from Hard Disk...\nBoot failed\n\033[1mNo bootable device.\r\n\n'");
+        assert_eq!(programs.hopeless(&names).as_deref(), Some("vm1 said: No bootable device."));
+        assert_eq!((programs.hopeless(&[]), programs.last_line("vm2")), (None, None));
+        let (_dir, programs) = ran("echo GRUB loading; echo; echo 'linerate: guest: no eth0'; echo reboot");
+        assert_eq!(programs.hopeless(&names), None);
+        assert_eq!(programs.last_line("vm1").as_deref(), Some("vm1 said last: linerate: guest: no eth0"));
+    }
 }

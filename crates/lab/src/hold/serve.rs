@@ -167,6 +167,7 @@ fn run_at(held: &mut Held, node: &str, line: CommandLine) -> Answer {
 
 /// What of the lab is counted and checked.
 fn observed(held: &mut Held) -> Observed<'_> {
-    let Held { build, programs, .. } = held;
-    Observed { programs, counters: &build.counters, checks: &build.checks, shared: !build.cpus.shared.is_empty() }
+    let Held { build, programs, exec, .. } = held;
+    let shared = build.cpus.takes_turns();
+    Observed { programs, counters: &build.counters, checks: &build.checks, shared, exec }
 }

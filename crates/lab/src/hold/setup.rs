@@ -1,6 +1,6 @@
 //! What a lab's holder does before anything is started, and what it knows of itself.
 
-use std::{fs, os::unix::fs::DirBuilderExt, path::Path, process::Command, time::Duration};
+use std::{fs, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
 
 use failure::Failure;
 use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
@@ -10,7 +10,7 @@ use crate::{
     counters::Place,
     protocol::{Answer, Ask},
     topology::Application,
-    vm,
+    versions, vm,
 };
 
 /// How long a guest may take to say its versions.
@@ -43,32 +43,27 @@ pub(super) fn own_host_pid() -> u32 {
 
 /// Versions of the parts that a build uses, as they say them.
 pub(super) fn versions(build: &Build) -> Vec<String> {
-    let mut versions = Vec::new();
-    let mut ask = |program: &str, argument: &str, lines: usize| {
-        let Ok(out) = Command::new(program).arg(argument).output() else { return };
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        versions.extend(text.lines().filter(|line| !line.trim().is_empty()).take(lines).map(str::to_owned));
-    };
+    let mut all = Vec::new();
     if !build.topology.switch.is_empty() {
         // The second line is its DPDK.
-        ask(VSWITCHD, "--version", 2);
+        all.extend(versions::of(VSWITCHD, 2));
     }
     let testpmd = |application: Application| application.testpmd_mode().is_some();
     let processes = build.options.guests.accelerator().is_none();
     if processes && build.topology.guest.iter().any(|guest| testpmd(guest.application)) {
-        ask("dpdk-testpmd", "--version", 1);
+        all.extend(versions::of("dpdk-testpmd", 1));
     }
     if !build.topology.kernel.is_empty() {
-        ask("uname", "-sr", 1);
+        all.extend(versions::of("uname", 1));
     }
-    if build.counters.iter().any(|source| matches!(source.place, Place::Guest { .. })) {
-        ask("qemu-system-x86_64", "--version", 1);
+    if !build.machines.is_empty() {
+        all.extend(versions::of("qemu-system-x86_64", 1));
     }
     for source in &build.counters {
         let Place::Guest { socket } = &source.place else { continue };
-        if let Ok(Answer::Versions(all)) = vm::ask(Path::new(socket), &Ask::Versions, GUEST) {
-            versions.extend(all);
+        if let Ok(Answer::Versions(of_guest)) = vm::ask(Path::new(socket), &Ask::Versions, GUEST) {
+            all.extend(of_guest);
         }
     }
-    versions
+    all
 }

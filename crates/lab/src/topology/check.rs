@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, net::Ipv4Addr};
 
-use super::{end::is_name, End, Topology, Tunnel, TESTER};
+use super::{
+    end::{is_name, NODE_RULE},
+    End, Topology, Tunnel, TESTER,
+};
 
 /// Most nodes, and most links: a machine that runs more is not one machine.
 const MAX_NODES: usize = 32;
@@ -21,6 +24,7 @@ impl Topology {
     ///
     /// One sentence: which entry, what is wrong, what is legal.
     pub fn check(&self) -> Result<(), String> {
+        self.check_texts()?;
         let nodes = self.nodes();
         if nodes.len() > MAX_NODES || self.link.len() > MAX_LINKS {
             return Err(format!("must have at most {MAX_NODES} nodes and {MAX_LINKS} links"));
@@ -28,9 +32,7 @@ impl Topology {
         let mut seen = BTreeSet::new();
         for name in &nodes {
             if !is_name(name) {
-                return Err(format!(
-                    "node {name:?}: a name must be 1 to 10 lowercase letters, digits or `-`, a letter first"
-                ));
+                return Err(format!("node {name:?}: a name must be {NODE_RULE}"));
             }
             if RESERVED.contains(name) {
                 return Err(format!("node {name:?}: a lab uses this name itself: choose another"));

@@ -9,6 +9,8 @@ pub const TESTER: &str = "tester";
 
 /// Longest name of a node: a name of an interface is made of it.
 const MAX_NAME: usize = 10;
+/// What [`is_name`] takes.
+pub(super) const NODE_RULE: &str = "1 to 10 lowercase letters, digits or `-`, a letter first";
 
 /// Highest number of a port.
 const MAX_PORT: u32 = 63;
@@ -62,6 +64,7 @@ impl FromStr for End {
         let parts = text.split_once(':').and_then(|(node, port)| Some((node, port.parse::<u32>().ok()?)));
         match parts {
             Some((node, port)) if is_name(node) && port <= MAX_PORT => Ok(Self::new(node, port)),
+            Some((node, _)) if !is_name(node) => Err(format!("{text:?}: the name of a node must be {NODE_RULE}")),
             _ => Err(format!("{text:?}: must be NODE:PORT, such as {TESTER}:0, with a port of 0 to {MAX_PORT}")),
         }
     }
@@ -79,6 +82,13 @@ pub(super) fn is_name(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_is_the_name_or_the_port() {
+        let refused = |text: &str| text.parse::<End>().unwrap_err();
+        let all = ["VM1:0", "vm_1:0", "a.b:0", "twelve-names:0", "vm1:64", "vm1"].map(refused);
+        insta::assert_snapshot!(all.join("\n"));
+    }
 
     #[test]
     fn an_end_is_a_node_and_a_port() {

@@ -265,6 +265,13 @@ impl Topology {
         self.switch.iter().find(|switch| switch.name == name)
     }
 
+    /// The first guest that is joined to the tester itself.
+    pub fn guest_at_tester(&self) -> Option<&Guest> {
+        let at_tester =
+            |guest: &&Guest| self.ports_of(&guest.name).iter().any(|&end| self.peer(end).is_some_and(End::is_tester));
+        self.guest.iter().find(at_tester)
+    }
+
     /// What the other end of this end's cable is.
     pub fn peer(&self, end: &End) -> Option<&End> {
         self.link.iter().find_map(|Link { ends: [a, b] }| match end {

@@ -26,6 +26,9 @@ pub fn xml(machine: &Definition) -> io::Result<String> {
 
 fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
     text(out, "name", &machine.name)?;
+    if machine.disk.is_none() {
+        text(out, "description", &how_to_make(machine))?;
+    }
     out.create_element("memory")
         .with_attribute(("unit", "MiB"))
         .write_text_content(BytesText::new(&machine.mib.to_string()))?;
@@ -75,6 +78,19 @@ fn domain(out: &mut Xml, machine: &Definition) -> io::Result<()> {
         text(out, event, action)?;
     }
     out.create_element("devices").write_inner_content(|out| devices(out, machine)).map(drop)
+}
+
+/// The kernel and the image are files of a lab: outside of it they are made.
+fn how_to_make(machine: &Definition) -> String {
+    let [json, kernel, image] = ["json", "kernel", "cpio"].map(|end| machine.file(end));
+    let dir = std::path::Path::new(&json).parent().unwrap_or_else(|| std::path::Path::new("/"));
+    format!(
+        "{kernel} and {image} are made by: mkdir -p {0}; linerate lab show TOPOLOGY --guest-spec {1} >{json}; linerate lab guest image \
+         --spec {json} --kernel {kernel} --initrd {image}. Give the TOPOLOGY and the flags that this was printed with. The sockets \
+         of its ports are in {0} as well.",
+        dir.display(),
+        machine.name
+    )
 }
 
 fn cpu(out: &mut Xml, machine: &Definition) -> io::Result<()> {
@@ -167,4 +183,25 @@ fn text(out: &mut Xml, name: &str, text: &str) -> io::Result<()> {
 fn empty(out: &mut Xml, name: &str, attributes: &[(&'static str, String)]) -> io::Result<()> {
     let element = attributes.iter().fold(out.create_element(name), |e, (k, v)| e.with_attribute((*k, v.as_str())));
     element.write_empty().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{options::GuestKind, topology, Build, LabOptions};
+
+    #[test]
+    fn files_that_only_a_lab_has_come_with_the_commands_that_make_them() {
+        let options = LabOptions { guests: GuestKind::Tcg, ..LabOptions::default() };
+        let build =
+            Build::new(topology::load("phy-vm-phy").unwrap(), options, &[0, 1], "linerate", "/run/lab").unwrap();
+        let own = xml(&build.machines[0]).unwrap();
+        for wanted in
+            ["<kernel>/run/lab/vm1.kernel</kernel>", "lab guest image --spec /run/lab/vm1.json", "mkdir -p /run/lab;"]
+        {
+            assert!(own.contains(wanted), "{wanted}: {own}");
+        }
+        let disk = Definition { disk: Some("/x.qcow2".to_owned()), ..build.machines[0].clone() };
+        assert!(!xml(&disk).unwrap().contains("description"));
+    }
 }

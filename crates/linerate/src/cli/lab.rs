@@ -241,6 +241,9 @@ pub struct ShowArgs {
     /// Print a virtual machine of it as an XML of libvirt: the guest's name.
     #[arg(long, value_name = "GUEST", conflicts_with_all = ["script", "diagram", "toml"])]
     pub libvirt: Option<String>,
+    /// Print what a virtual machine of it is told, as linerate lab guest image --spec reads it: the guest's name.
+    #[arg(long, value_name = "GUEST", conflicts_with_all = ["libvirt", "script", "diagram", "toml"])]
+    pub guest_spec: Option<String>,
     /// Print the picture only.
     #[arg(long, conflicts_with = "toml")]
     pub diagram: bool,

@@ -1,15 +1,9 @@
 //! What guests are, where the user leaves it open.
 
-use std::{path::Path, process::Command};
-
 use failure::Failure;
 use guest::probe::{kvm, Kvm};
 use host::{PciDevice, Roots};
-use lab::{
-    options::GuestKind,
-    topology::{End, KernelRole, Topology},
-    LabOptions,
-};
+use lab::{needs::lacks_kernel, options::GuestKind, topology::Topology, LabOptions};
 
 use crate::{
     cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
@@ -84,12 +78,7 @@ pub fn with_testers_ports(options: LabOptions) -> LabOptions {
 /// (machine) where KVM was asked for and does not run guests.
 fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
     let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine() || guest.disk.is_some());
-    let at_tester = topology.link.iter().any(|link| {
-        let [a, b] = &link.ends;
-        let is_guest = |end: &End| topology.guest.iter().any(|guest| guest.name == end.node);
-        a.is_tester() && is_guest(b) || b.is_tester() && is_guest(a)
-    });
-    if topology.guest.is_empty() || at_tester && asked == GuestsArg::Auto {
+    if topology.guest.is_empty() || topology.guest_at_tester().is_some() && asked == GuestsArg::Auto {
         return Ok(GuestKind::Process);
     }
     match asked {
@@ -115,8 +104,7 @@ fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure
     if topology.kernel.is_empty() {
         return Ok(GuestKind::Process);
     }
-    let lacks = topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch");
-    match (asked, lacks) {
+    match (asked, lacks_kernel(topology)) {
         (KernelInArg::Host, true) => Err(Failure::machine(
             "--kernel-in host: this machine's kernel has no module openvswitch: --kernel-in vm boots one that has it",
         )),
@@ -125,9 +113,19 @@ fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure
     }
 }
 
+/// Where the kernels of a topology would be, for the list of topologies.
+pub fn kernels_here(topology: &Topology) -> LabOptions {
+    let kernels = match lacks_kernel(topology) {
+        true if here() == Kvm::Runs => GuestKind::Kvm,
+        true => GuestKind::Tcg,
+        false => GuestKind::Process,
+    };
+    LabOptions { kernels, ..LabOptions::default() }
+}
+
 /// Whether KVM runs guests here. It is tried once a boot.
 fn here() -> Kvm {
-    kvm(control::private_directory().ok().as_deref())
+    kvm(|| control::private_directory().ok())
 }
 
 /// A virtual machine, as fast as this machine has it.
@@ -139,14 +137,4 @@ fn machine() -> GuestKind {
             GuestKind::Tcg
         }
     }
-}
-
-fn has_module(name: &str) -> bool {
-    let known = || {
-        Command::new("modprobe")
-            .args(["--quiet", "--dry-run", name])
-            .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-            .status()
-    };
-    Path::new("/sys/module").join(name).exists() || known().is_ok_and(|status| status.success())
 }

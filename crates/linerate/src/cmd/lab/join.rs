@@ -35,7 +35,8 @@ pub fn join(
         let Answer::Status(status) = client::ask_inside(&Ask::Status)? else {
             return Err(Failure::failed("the lab gave another answer than its status"));
         };
-        let open = evidence.filter(|evidence| evidence.is_none() && !status.cpus.shared.is_empty());
+        client::check_running(&status)?;
+        let open = evidence.filter(|evidence| evidence.is_none() && status.cpus.takes_turns());
         if let Some(evidence) = open {
             // In a slice only one of those that take turns has had its turn.
             *evidence = Some(EvidenceArg::WholeTrial);
@@ -53,7 +54,7 @@ pub fn join(
         return Err(client::enter(&status, &arguments));
     }
     let needed = topology()?.ok_or_else(|| {
-        Failure::usage(
+        Failure::machine(
             "--lab: no lab is up, and the plan names no topology: bring one up with linerate lab up TOPOLOGY",
         )
     })?;

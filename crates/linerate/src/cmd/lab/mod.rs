@@ -37,7 +37,7 @@ use start::{bring_up, told};
 /// Runs the command.
 pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
     match &args.command {
-        LabCommand::List => out::print(&view::list(&Machine::read())),
+        LabCommand::List => out::print(&view::list(&Machine::read(), &guests::kernels_here)),
         LabCommand::Show(args) => show(args)?,
         LabCommand::Up(args) => {
             let up = bring_up(&spec(args)?, false, &Stop::on_signals()?)?;
@@ -74,15 +74,14 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let dir = if args.script { SCRIPT_DIR } else { hold::DIR };
-    let build = Build::new(topology, options, &allowed_cpus(), "linerate", dir)?;
+    let build = Build::for_show(topology, options, &allowed_cpus(), dir, &mut out::note)?;
     if let Some(guest) = &args.libvirt {
-        let machine = build.machines.iter().find(|machine| machine.name == *guest).ok_or_else(|| {
-            let names: Vec<&str> = build.machines.iter().map(|machine| machine.name.as_str()).collect();
-            let names =
-                if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
-            Failure::usage(format!("--libvirt {guest}: no such virtual machine: there is {names}"))
-        })?;
-        out::print(&libvirt::xml(machine).map_err(Failure::failed)?);
+        out::print(&libvirt::xml(build.machine("--libvirt", guest)?).map_err(Failure::failed)?);
+        return Ok(());
+    }
+    if let Some(guest) = &args.guest_spec {
+        let spec = &build.machine("--guest-spec", guest)?.spec;
+        out::print(&serde_json::to_string(spec).map_err(Failure::failed)?);
         return Ok(());
     }
     out::print(&match (args.script, args.diagram) {

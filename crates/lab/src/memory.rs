@@ -1,0 +1,79 @@
+//! The hugepages that the programs of a lab take, in MiB.
+
+use crate::{
+    options::LabOptions,
+    topology::{Application, Guest, Topology},
+};
+
+/// The tester's own memory, with one page that it asks for besides. Without free hugepages for it the tester takes ordinary memory, and warns.
+pub const TESTER_MIB: u64 = 258;
+
+/// What dpdk-testpmd takes as a guest, and what Linerate and a logger take.
+const TESTPMD_MIB: u64 = 128;
+const LINERATE_MIB: u64 = 258;
+const LOGGER_MIB: u64 = 144;
+
+/// The least and the most memory of the switch. Its buffers are one pool for all ports, of 3008 bytes each: Open vSwitch asks for
+/// 262,144 and halves that until the pool fits.
+const SWITCH_MIB: u64 = 256;
+const MOST_SWITCH_MIB: u64 = 1024;
+
+/// Buffers of the pool that fits into the least memory.
+const LEAST_BUFFERS: u64 = 65_536;
+
+/// Descriptors of each ring of a NIC: the two-VM document, 5.1. They hold buffers; vhost-user ports hold none.
+pub const NIC_RING: u64 = 2048;
+
+/// Buffers that are on their way, and in the caches of the threads.
+const MOVING: u64 = 16_384;
+
+/// The memory of the switch. It is a limit as well: else the switch takes what is free for buffers, and the tester and the next
+/// lab have none.
+pub fn switch_mib(options: &LabOptions) -> u64 {
+    let threads = u64::from(options.pmds).max(options.pmd_cpus.len() as u64) + 1;
+    let held = options.phy.len() as u64 * NIC_RING * (u64::from(options.queues) + threads);
+    let mut mib = SWITCH_MIB;
+    let mut buffers = LEAST_BUFFERS;
+    while buffers < held + MOVING && mib < MOST_SWITCH_MIB {
+        buffers *= 2;
+        mib *= 2;
+    }
+    mib
+}
+
+/// What the switch and the guests of a topology take.
+pub fn needed_mib(topology: &Topology, options: &LabOptions) -> u64 {
+    let switch = if topology.switch.is_empty() { 0 } else { switch_mib(options) };
+    let guests = match options.guests.accelerator() {
+        _ if !options.hugepages => 0,
+        None => topology.guest.iter().map(process_mib).sum(),
+        Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),
+        Some(_) => 0,
+    };
+    switch + guests
+}
+
+fn process_mib(guest: &Guest) -> u64 {
+    match guest.application {
+        application if application.testpmd_mode().is_some() => TESTPMD_MIB,
+        Application::Flowlog => LOGGER_MIB,
+        _ => LINERATE_MIB,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_has_buffers_for_the_rings_of_its_nics() {
+        assert_eq!(switch_mib(&LabOptions::default()), 256);
+        assert_eq!(switch_mib(&LabOptions { queues: 16, ..LabOptions::default() }), 256, "vhost-user holds none");
+        let nics =
+            |queues, pmds| LabOptions { phy: vec!["a".into(), "b".into()], queues, pmds, ..LabOptions::default() };
+        assert_eq!(
+            [nics(1, 1), nics(8, 4), nics(16, 16), nics(16, 64)].map(|o| switch_mib(&o)),
+            [256, 512, 1024, 1024]
+        );
+    }
+}
