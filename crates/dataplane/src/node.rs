@@ -71,6 +71,17 @@ impl<'a, C: Clock> NodeTimer<'a, C> {
         self.last
     }
 
+    /// When this node began: the last reading where nodes are timed, otherwise a reading of its own. For the time at which a
+    /// burst was received: a poll receives several, and while one of them is sent, the answer to it may arrive.
+    #[inline]
+    pub fn began(&self) -> u64 {
+        if self.timed {
+            self.last
+        } else {
+            self.clock.now()
+        }
+    }
+
     /// Ends a node: adds its burst of `vectors` frames and the time since the last reading to its counters.
     #[inline]
     pub fn end_node(&mut self, node: &mut NodeStats, vectors: usize) {
@@ -107,6 +118,8 @@ mod tests {
         timer.end_node(&mut b, 4);
         clock.advance(7);
         timer.charge(&mut b);
+        clock.advance(9);
+        assert_eq!((timer.now(), timer.began()), (157, 157));
         assert_eq!(a, NodeStats { name: "a", calls: 1, vectors: 10, clocks: 100 });
         assert_eq!(b, NodeStats { name: "b", calls: 1, vectors: 4, clocks: 57 });
         assert_eq!((a.clocks_per_vector(), b.vectors_per_call()), (10.0, 4.0));
@@ -120,5 +133,6 @@ mod tests {
         clock.advance(100);
         timer.end_node(&mut node, 3);
         assert_eq!(node, NodeStats { name: "a", calls: 1, vectors: 3, clocks: 0 });
+        assert_eq!((timer.now(), timer.began()), (0, 100));
     }
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,6 +23,11 @@
 #ifndef AF_XDP
 #define AF_XDP 44
 #endif
+
+void lr_close_on_exec(int fd)
+{
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
 
 int lr_huge_probe(uint64_t bytes)
 {

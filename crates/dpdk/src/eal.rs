@@ -4,7 +4,10 @@ use std::{
     collections::BTreeSet,
     ffi::{c_char, CStr, CString},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        Mutex, MutexGuard, PoisonError,
+    },
 };
 
 use dpdk_sys as sys;
@@ -66,6 +69,17 @@ struct Global {
     live: usize,
 }
 
+/// Errnos of `rte_eal_init` where it gets no memory: ENOMEM, and EACCES for the facts of huge pages.
+const OF_MEMORY: [i32; 2] = [12, 13];
+
+static LOST_HUGEPAGES: AtomicBool = AtomicBool::new(false);
+
+/// Whether DPDK did not start because huge pages that were free a moment before were not there any more, where ordinary
+/// pages would have done as well ([`Memory::Auto`]). This process cannot start DPDK again; the program can.
+pub fn lost_hugepages() -> bool {
+    LOST_HUGEPAGES.load(Ordering::Relaxed)
+}
+
 static GLOBAL: Mutex<Global> = Mutex::new(Global { state: State::Fresh, live: 0 });
 
 fn global() -> MutexGuard<'static, Global> {
@@ -86,7 +100,8 @@ impl Eal {
         check_version()?;
         check_lcores(&options.lcores)?;
         let iova = Iova::of(&options.pci, &Roots::default())?;
-        let (kind, mib) = iova.memory(options.memory)?.decide()?;
+        let memory = iova.memory(options.memory)?;
+        let (kind, mib) = memory.decide()?;
         let args = arguments(&options, iova, kind, mib);
         let argv: Vec<CString> = args.iter().filter_map(|a| CString::new(a.as_str()).ok()).collect();
         // A list of its own for C to permute, ended by NULL.
@@ -95,6 +110,7 @@ impl Eal {
 
         // From here on a failure is final: rte_eal_init cannot always be called again.
         global.state = State::Failed;
+        let before = open_files();
         // SAFETY: argv is NULL-terminated and its strings outlive the process's use of them (kept in the static Eal,
         // or read only during the call when it fails).
         let ret = unsafe {
@@ -103,7 +119,16 @@ impl Eal {
             sys::lr_eal_init(argv.len() as i32, pointers.as_mut_ptr())
         };
         if ret < 0 {
+            let errno = log::errno();
             let failed = DpdkError::EalInit { reason: reason(&log::error_line(), ret), args: args.join(" ") };
+            if matches!((memory, kind), (Memory::Auto { .. }, MemoryKind::Huge)) && OF_MEMORY.contains(&errno) {
+                // What DPDK opened holds huge pages. It must not outlive this program.
+                for fd in open_files().difference(&before) {
+                    // SAFETY: sets a flag of a descriptor, or fails.
+                    unsafe { sys::lr_close_on_exec(*fd) };
+                }
+                LOST_HUGEPAGES.store(true, Ordering::Relaxed);
+            }
             return Err(failed);
         }
         // SAFETY: the EAL runs; the directory's name is a NUL-terminated static string.
@@ -208,6 +233,12 @@ fn remove_stale(own: Option<&Path>) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// The numbers of this process's open files.
+fn open_files() -> BTreeSet<i32> {
+    let names = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Errors when the DPDK library has another minor version than the headers: its structures may differ.

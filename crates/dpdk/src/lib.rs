@@ -44,7 +44,7 @@ mod shared_words;
 mod spec;
 mod tsc;
 
-pub use eal::{Eal, EalOptions, Lcore};
+pub use eal::{lost_hugepages, Eal, EalOptions, Lcore};
 pub use error::DpdkError;
 pub use fib::{Fib4, Fib6, FibConfig, Lookup, NextHopBytes};
 pub use lcore::{current_lcore, JobHandle, Scope};

@@ -21,7 +21,7 @@ use crate::DpdkError;
 /// | `virtio:PATH[,server=1][,queues=N][,queue_size=N][,…]` | the guest side of vhost-user; default: client |
 /// | `wire` | a software cable inside the process, made by [`crate::Wire::pair`] |
 /// | `null[,size=N][,no-rx=1]` | drops what is sent, receives generated frames |
-/// | `pcap:FILE`, `pcap:rx=FILE,tx=FILE` | replays a capture in a loop; records what is sent |
+/// | `pcap:FILE`, `pcap:rx=FILE,tx=FILE` | replays a capture in a loop; records what is sent. `pcap:-`: of standard input |
 /// | `raw:DEVARGS`, `net_…`, `virtio_user…` | any DPDK virtual device |
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortSpec {
@@ -244,12 +244,16 @@ fn socket(path: &str, rest: &str, role_key: &str, keys: &[&str]) -> Result<(Path
 }
 
 fn pcap(rest: &str) -> Result<PortSpec, String> {
-    let file = |text: &str| Some(PathBuf::from(text));
+    // `-` is standard input, as for other programs.
+    let input = |text: &str| PathBuf::from(if text == "-" { "/dev/stdin" } else { text });
     let spec = if rest.contains('=') {
         let mut options = check_keys(options(rest), &["rx", "tx"])?;
-        PortSpec::Pcap { rx: take(&mut options, "rx").map(Into::into), tx: take(&mut options, "tx").map(Into::into) }
+        PortSpec::Pcap {
+            rx: take(&mut options, "rx").map(|rx| input(&rx)),
+            tx: take(&mut options, "tx").map(Into::into),
+        }
     } else {
-        PortSpec::Pcap { rx: file(rest).filter(|_| !rest.is_empty()), tx: None }
+        PortSpec::Pcap { rx: Some(input(rest)).filter(|_| !rest.is_empty()), tx: None }
     };
     match spec {
         PortSpec::Pcap { rx: None, tx: None } => Err("needs a file, as in pcap:FILE or pcap:rx=FILE,tx=FILE".into()),
@@ -398,6 +402,8 @@ mod tests {
         assert_eq!(parse("37:00.0"), parse("0000:37:00.0"));
         assert_eq!(parse("net_null3,size=90").to_string(), "raw:net_null3,size=90");
         assert_eq!(parse("raw:net_tap").to_string(), "raw:net_tap0");
+        assert_eq!(parse("pcap:-"), parse("pcap:/dev/stdin"));
+        assert_eq!(parse("pcap:rx=-,tx=/x"), parse("pcap:rx=/dev/stdin,tx=/x"));
         assert!(matches!(parse("memif:/x"), PortSpec::Memif { role: Role::Client, .. }));
         assert!(matches!(parse("vhost:/x"), PortSpec::Vhost { role: Role::Server, .. }));
         assert!(matches!(parse("virtio:/x"), PortSpec::Virtio { role: Role::Client, .. }));

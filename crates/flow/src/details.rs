@@ -13,9 +13,10 @@ pub struct Details {
     /// From the destination to the source; zeros without packets.
     pub back: WayDetails,
     /// From the client's SYN to the server's SYN and ACK, in ns: the round trip to the server and back, seen from the logger.
-    /// Only of biflows whose handshake was seen; none in further records of the flow.
+    /// Only of biflows whose handshake was seen; none in further records of the flow. None where both have one time: they came
+    /// in one burst, or within the resolution of a capture.
     pub server_rtt_ns: Option<u64>,
-    /// From there to the client's ACK, in ns: the round trip to the client.
+    /// From there to the client's ACK, in ns: the round trip to the client. None where both have one time.
     pub client_rtt_ns: Option<u64>,
 }
 
@@ -185,8 +186,9 @@ impl Line {
     fn handshake(&mut self, flags: u8, back: bool, now: u64) {
         let word = self.0[HANDSHAKE];
         let (step, at) = (word >> STEP, word & TICK);
-        let trip = (now & TICK).saturating_sub(at) >> TRIP_UNIT;
-        let trip = u32::try_from(trip).unwrap_or(u32::MAX).max(1);
+        let passed = (now & TICK).saturating_sub(at);
+        // Frames of one burst have one time, which says nothing of the trip between them.
+        let trip = if passed == 0 { 0 } else { u32::try_from(passed >> TRIP_UNIT).unwrap_or(u32::MAX).max(1) };
         let step = match (step, back, flags & (SYN | ACK)) {
             // Also one that is sent again: which one is answered is not known, and the last one is nearest.
             (0 | 1, false, SYN) => 1,
@@ -298,6 +300,9 @@ mod tests {
         assert_eq!(trips(of(&[syn, ack])), (None, None));
         assert_eq!(trips(of(&[syn, both])), (Some(30), None));
         assert_eq!(trips(of(&[syn, both, (false, ACK | SYN, 10, 0, 42)])), (Some(30), None));
+        // Frames of one burst.
+        assert_eq!(trips(of(&[syn, (true, SYN | ACK, 5, 0, 0), (false, ACK, 10, 0, 12)])), (None, Some(12)));
+        assert_eq!(trips(of(&[syn, both, (false, ACK, 10, 0, 30)])), (Some(30), None));
     }
 
     #[test]

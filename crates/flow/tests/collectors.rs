@@ -1,4 +1,4 @@
-//! Our IPFIX read by others: nfcapd and nfdump, and tshark.
+//! Our IPFIX read by others: nfcapd and nfdump, nfacctd, and tshark.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod ipfix_support;
@@ -41,6 +41,21 @@ fn free_port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// Exports the records to a collector, and waits until it has read them; `hex` is its port as the kernel lists it.
+fn export(records: &[Record], spec: &ExportSpec, hex: &str) {
+    let given = Given::default();
+    given.put(records.iter().copied());
+    let exporter = Exporter::start(spec, given.boxed(), Arc::new(|_| ())).unwrap();
+    let totals = exporter.finish(Duration::from_secs(20))[0].totals.clone();
+    assert_eq!((totals.sent, totals.dropped), (records.len() as u64, 0));
+    // It has read all that is in its socket when the queue there is empty.
+    wait_for("the collector to read", || {
+        let sockets = fs::read_to_string("/proc/net/udp").unwrap();
+        sockets.lines().filter(|line| line.contains(hex)).all(|line| line.contains(":00000000 "))
+    });
+    std::thread::sleep(Duration::from_millis(300));
+}
+
 /// Exports the records to an nfcapd, and gives what nfdump reads of its file.
 fn through_nfcapd(records: &[Record], biflow: bool, distinguish: Distinguish) -> Vec<serde_json::Value> {
     through_nfcapd_as(Version::Ipfix, records, biflow, distinguish)
@@ -65,19 +80,8 @@ fn through_nfcapd_as(
     // It listens when the kernel has its socket.
     let hex = format!(":{port:04X} ");
     wait_for("nfcapd", || fs::read_to_string("/proc/net/udp").unwrap().contains(&hex));
-    let sinks = vec![SinkSpec::Udp(UdpSpec { version, ..UdpSpec::new(format!("127.0.0.1:{port}")) })];
-    let spec = ExportSpec { sinks, biflow, distinguish, ..ExportSpec::default() };
-    let given = Given::default();
-    given.put(records.iter().copied());
-    let exporter = Exporter::start(&spec, given.boxed(), Arc::new(|_| ())).unwrap();
-    let totals = exporter.finish(Duration::from_secs(20))[0].totals.clone();
-    assert_eq!((totals.sent, totals.dropped), (records.len() as u64, 0));
-    // It has read all that is in its socket when the queue there is empty.
-    wait_for("nfcapd to read", || {
-        let sockets = fs::read_to_string("/proc/net/udp").unwrap();
-        sockets.lines().filter(|line| line.contains(&hex)).all(|line| line.contains(":00000000 "))
-    });
-    std::thread::sleep(Duration::from_millis(300));
+    let to = UdpSpec { version, ..UdpSpec::new(format!("127.0.0.1:{port}")) };
+    export(records, &ExportSpec { sinks: vec![SinkSpec::Udp(to)], biflow, distinguish, ..ExportSpec::default() }, &hex);
     let id = rustix::process::Pid::from_child(&nfcapd.0);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
     nfcapd.0.wait().unwrap();
@@ -165,6 +169,50 @@ fn nfcapd_takes_vlans() {
         agree(&records, &found, false);
         assert!(found.iter().all(|v| v["src_vlan"].as_u64() == Some(100)), "{:?}", found[0]);
     }
+}
+
+/// nfacctd reads 10,000 bytes of a message, and drops the records of a longer one.
+#[test]
+fn nfacctd_takes_messages_of_the_usual_length() {
+    if !have("nfacctd") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let port = free_port();
+    let [config, out, pid] = ["conf", "out", "pid"].map(|name| directory.path().join(name));
+    let lines = [
+        "daemonize: false".to_owned(),
+        format!("pidfile: {}", pid.display()),
+        "nfacctd_ip: 127.0.0.1".to_owned(),
+        format!("nfacctd_port: {port}"),
+        "plugins: print".to_owned(),
+        "aggregate: src_host".to_owned(),
+        "print_output: json".to_owned(),
+        format!("print_output_file: {}", out.display()),
+        // It writes at its end.
+        "print_refresh_time: 3600".to_owned(),
+    ];
+    fs::write(&config, lines.join("\n") + "\n").unwrap();
+    let log = fs::File::create(directory.path().join("log")).unwrap();
+    let nfacctd = Command::new("nfacctd").arg("-f").arg(&config).stdout(log.try_clone().unwrap()).stderr(log).spawn();
+    let mut nfacctd = Process(nfacctd.unwrap());
+    let hex = format!(":{port:04X} ");
+    wait_for("nfacctd", || fs::read_to_string("/proc/net/udp").unwrap().contains(&hex));
+    // Several messages, at the usual pace.
+    let records: Vec<_> = (0..1000).map(|n| record(n, false, false)).collect();
+    let sinks = vec![SinkSpec::Udp(UdpSpec::new(format!("127.0.0.1:{port}")))];
+    export(&records, &ExportSpec { sinks, ..ExportSpec::default() }, &hex);
+    // It writes when it is interrupted.
+    let id = rustix::process::Pid::from_child(&nfacctd.0);
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    nfacctd.0.wait().unwrap();
+    wait_for("nfacctd to write", || fs::read_to_string(&out).is_ok_and(|text| text.lines().count() == records.len()));
+    let rows = fs::read_to_string(&out).unwrap();
+    let rows = rows.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let sum = |name: &str| rows.clone().map(|row| row[name].as_u64().unwrap()).sum::<u64>();
+    let expected = |of: fn(&Record) -> u64| records.iter().map(of).sum::<u64>();
+    assert_eq!(sum("packets"), expected(|r| r.forward.packets));
+    assert_eq!(sum("bytes"), expected(|r| r.forward.ip_bytes));
 }
 
 /// An Ethernet frame with IPv4 and UDP.

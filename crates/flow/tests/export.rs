@@ -313,6 +313,40 @@ fn files_are_rotated_by_age_if_something_is_in_them() {
 }
 
 #[test]
+fn a_symbolic_link_is_refused_and_never_renamed() {
+    let directory = tempfile::tempdir().unwrap();
+    let [file, link] = ["flows.jsonl", "link"].map(|name| directory.path().join(name));
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let refused = || FileSpec::new(&link).check().unwrap_err();
+    // The file is not there; it is.
+    assert_eq!(refused().kind(), ErrorKind::InvalidInput);
+    let spec = spec(&[SinkSpec::Json(FileSpec { max_bytes: 4000, ..FileSpec::new(&link) })]);
+    let (exporter, given, _) = start(&spec);
+    given.put(some(100));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(100, 100, 0));
+    assert_eq!(refused().kind(), ErrorKind::InvalidInput);
+    assert!(refused().to_string().ends_with(file.to_str().unwrap()), "{}", refused());
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 100);
+    assert_eq!(fs::read_link(&link).unwrap(), file);
+    // A device has no size and no age.
+    std::os::unix::fs::symlink("/dev/null", directory.path().join("null")).unwrap();
+    FileSpec::new(directory.path().join("null")).check().unwrap();
+
+    // A link that takes the place of the file meanwhile.
+    let (moved, name) = (directory.path().join("moved"), directory.path().join("late"));
+    let file = FileSpec { max_age: Duration::from_millis(1300), ..FileSpec::new(&name) };
+    let (exporter, given, _) = start(&ExportSpec { sinks: vec![SinkSpec::Json(file)], ..spec });
+    given.put(some(3));
+    wait_for("records", || exporter.stats()[0].totals.sent == 3);
+    fs::rename(&name, &moved).unwrap();
+    std::os::unix::fs::symlink(&moved, &name).unwrap();
+    thread::sleep(Duration::from_millis(2500));
+    given.put(some(3));
+    assert_eq!(exporter.finish(SECONDS)[0].totals, totals(6, 6, 0));
+    assert_eq!((fs::read_link(&name).unwrap(), fs::read_to_string(&moved).unwrap().lines().count()), (moved, 6));
+}
+
+#[test]
 fn the_disk_is_full() {
     let (exporter, given, events) = start(&spec(&["json:/dev/full".parse().unwrap()]));
     given.put(some(10));

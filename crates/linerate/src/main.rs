@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     };
     // However the command ended, its ports and cores are released by now.
     dpdk::Eal::cleanup();
+    rig::start_again(None);
     match result {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(failure) => fail(&failure),

@@ -11,6 +11,7 @@ use crate::{
     lcores::{OTHER_LCORE, TESTER_LCORE},
     lock_file::LockFile,
     realtime::RealtimeChoice,
+    restart::is_again,
 };
 
 /// How long another Linerate may take to start DPDK.
@@ -117,6 +118,7 @@ fn start(
     Ok(Eal::init(EalOptions {
         lcores,
         memory: match machine.memory {
+            MemoryChoice::Auto if is_again() => Memory::NoHuge { mib },
             MemoryChoice::Auto => Memory::Auto { mib },
             MemoryChoice::Hugepages => Memory::Huge { mib },
             MemoryChoice::NoHugepages => Memory::NoHuge { mib },

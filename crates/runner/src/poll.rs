@@ -54,12 +54,8 @@ pub(crate) fn poll<F: Function<Mbuf> + Send>(
             let begun = Instant::now();
             let mut egress = SocketEgress::new(supervisor);
             while !supervisor.is_done(stop) && !egress.is_stuck(supervisor) {
-                if since.elapsed() >= IDLE_PERIOD {
-                    supervisor.count_idle_period();
-                    if sockets {
-                        break;
-                    }
-                    since = Instant::now();
+                if sockets && since.elapsed() >= IDLE_PERIOD {
+                    break;
                 }
                 if begun.elapsed() > PEERLESS_INTERVAL && supervisor.is_peerless() {
                     break;

@@ -24,6 +24,6 @@ pub struct RunInfo {
     pub sockets: Vec<bool>,
     /// How long to run; `None`: until stopped.
     pub duration: Option<Duration>,
-    /// How many ports read a capture once. The run ends when all of them are read; `None`: it does not.
-    pub captures: Option<usize>,
+    /// Whether the run ends when all captures have been read.
+    pub once: bool,
 }

@@ -24,23 +24,10 @@ use crate::{
 /// view.
 pub type EachSecond = Box<dyn FnMut(&[Port], &[Snapshot]) -> String>;
 
-/// So many idle periods in a row end a run of captures that drivers read.
-const IDLE_PERIODS: u32 = 3;
 /// How often the tables' own clock goes on.
 const TICK: Duration = Duration::from_millis(100);
 /// How long an lcore may take to answer with its counters.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How far captures that are read once are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Captures {
-    /// There are none, or one has more frames.
-    Unread,
-    /// All that Linerate reads itself are read. Drivers do not say when theirs are: idle periods do.
-    LeftToDrivers,
-    /// All are read.
-    Read,
-}
 
 /// What a supervisor works with.
 pub struct Parts {
@@ -70,24 +57,12 @@ pub struct Supervisor {
     /// When the tables' clock last went on.
     ticked: Duration,
     stop_requested: bool,
-    /// Idle periods since the last frame.
-    idle_periods: u32,
-    /// Frames received by the end of the last idle period.
-    received_when_idle: u64,
 }
 
 impl Supervisor {
     /// Takes over the control side of loops that have not run yet.
     pub fn new(parts: Parts) -> Self {
-        Self {
-            parts,
-            begun: Instant::now(),
-            history: History::new(),
-            ticked: Duration::ZERO,
-            stop_requested: false,
-            idle_periods: 0,
-            received_when_idle: 0,
-        }
+        Self { parts, begun: Instant::now(), history: History::new(), ticked: Duration::ZERO, stop_requested: false }
     }
 
     /// The ports.
@@ -98,17 +73,12 @@ impl Supervisor {
     /// Whether the run is done: its time is up, somebody stopped it, or its captures are read.
     pub fn is_done(&self, stop: &Stop) -> bool {
         let timed_out = self.parts.info.duration.is_some_and(|d| self.begun.elapsed() >= d);
-        timed_out || self.stop_requested || stop.requested() || self.captures() == Captures::Read
+        timed_out || self.stop_requested || stop.requested() || self.captures_are_read()
     }
 
-    fn captures(&self) -> Captures {
-        let Some(captures) = self.parts.info.captures else { return Captures::Unread };
-        let mut own = self.parts.ports.iter().filter_map(|port| port.progress());
-        match (own.clone().count(), own.all(|each| each.is_over())) {
-            (_, false) => Captures::Unread,
-            (own, true) if own < captures => Captures::LeftToDrivers,
-            (_, true) => Captures::Read,
-        }
+    fn captures_are_read(&self) -> bool {
+        let mut captures = self.parts.ports.iter().filter_map(|port| port.progress());
+        self.parts.info.once && captures.all(|capture| capture.is_over())
     }
 
     /// The counters of every lcore that answers.
@@ -150,14 +120,6 @@ impl Supervisor {
         for port in &self.parts.ports {
             let _ = port.link();
         }
-    }
-
-    /// Counts a period without frames. After some of them in a row, captures that drivers read are taken as read.
-    pub fn count_idle_period(&mut self) {
-        let received = self.received();
-        self.idle_periods = if received == self.received_when_idle { self.idle_periods + 1 } else { 1 };
-        self.received_when_idle = received;
-        self.stop_requested |= self.idle_periods > IDLE_PERIODS && self.captures() == Captures::LeftToDrivers;
     }
 
     /// Answers requests for about so long. Tables and counters are kept up to date meanwhile.

@@ -301,9 +301,9 @@ where
         out: &mut Outputs<B>,
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
-        // Read once a poll: no frame is older.
-        let now = timer.now();
         let captured = self.captured.is_some();
+        // Not the time of the poll: sending the burst of one port can take until the answer arrives at the other.
+        let now = if captured { 0 } else { timer.began() };
         let details = self.worker.has_details();
         let counts = match (captured, self.sampler.is_some(), details) {
             (false, false, false) => self.decode::<B, false, false, false>(ingress, burst),

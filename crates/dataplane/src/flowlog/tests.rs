@@ -1,5 +1,7 @@
 //! The flow logger: frames are counted and passed on whole.
 
+mod times;
+
 use std::cell::RefCell;
 
 use flow::{

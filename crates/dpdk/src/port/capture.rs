@@ -3,7 +3,7 @@
 
 use std::{
     fs::File,
-    io::{self, ErrorKind, Read},
+    io::{ErrorKind, Read},
     path::{Path, PathBuf},
     sync::{
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -33,7 +33,8 @@ pub struct Progress {
     frames: AtomicU64,
     bytes: AtomicU64,
     over: AtomicBool,
-    trouble: OnceLock<String>,
+    left_out: OnceLock<String>,
+    broke_off: OnceLock<String>,
 }
 
 impl Progress {
@@ -43,7 +44,8 @@ impl Progress {
             frames: AtomicU64::default(),
             bytes: AtomicU64::default(),
             over: AtomicBool::default(),
-            trouble: OnceLock::new(),
+            left_out: OnceLock::new(),
+            broke_off: OnceLock::new(),
         })
     }
 
@@ -53,9 +55,14 @@ impl Progress {
         self.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Keeps the first trouble.
-    pub(super) fn complain(&self, trouble: String) {
-        let _ = self.trouble.set(trouble);
+    /// Keeps what was left out first.
+    pub(super) fn leave_out(&self, what: String) {
+        let _ = self.left_out.set(what);
+    }
+
+    /// Keeps why nothing comes any more, although the capture goes on or should.
+    pub(super) fn break_off(&self, why: String) {
+        let _ = self.broke_off.set(why);
     }
 
     /// Nothing comes any more.
@@ -78,9 +85,14 @@ impl Progress {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Why it ended before the end of the file, or what it had to leave out: one line.
-    pub fn trouble(&self) -> Option<&str> {
-        self.trouble.get().map(String::as_str)
+    /// What it left out of a frame that is larger than any buffer: one line, of the first such frame.
+    pub fn left_out(&self) -> Option<&str> {
+        self.left_out.get().map(String::as_str)
+    }
+
+    /// Why reading ended before the end of the capture: one line. What was read before counts.
+    pub fn broke_off(&self) -> Option<&str> {
+        self.broke_off.get().map(String::as_str)
     }
 }
 
@@ -104,23 +116,18 @@ pub(super) struct Capture {
 }
 
 impl Capture {
-    /// Begins to read a file. `None`: not the classic format, not of Ethernet, or not a regular file.
-    /// Errors when it cannot be read, or memory does not suffice.
+    /// Begins to read a file behind its header, which is `head`. `None`: not the classic format, or not of Ethernet.
+    /// Errors when memory does not suffice.
     pub(super) fn open(
         eal: &'static Eal,
-        text: &str,
         path: &Path,
+        head: &[u8; HEADER],
+        file: &File,
         config: &PortConfig,
     ) -> Result<Option<Self>, DpdkError> {
-        let unreadable =
-            |e: io::Error| DpdkError::File { port: text.to_string(), path: path.to_path_buf(), why: e.to_string() };
-        let mut file = File::open(path).map_err(unreadable)?;
-        if !file.metadata().map_err(unreadable)?.is_file() {
-            return Ok(None);
-        }
-        let mut head = Vec::new();
-        file.by_ref().take(HEADER as u64).read_to_end(&mut head).map_err(unreadable)?;
-        let Some(order) = head.first_chunk().and_then(of_ethernet) else { return Ok(None) };
+        let Some(order) = of_ethernet(head) else { return Ok(None) };
+        let file =
+            file.try_clone().map_err(|e| DpdkError::NoMemory { what: "a capture".into(), reason: e.to_string() })?;
         let is_nano = head.first_chunk().is_some_and(|&magic| order.number(magic) == 0xa1b2_3c4d);
         let pool = config.pool.handle();
         let large = Mempool::new(eal, "large", LARGE.0, LARGE.1, LARGE.2)?.handle();
@@ -208,7 +215,7 @@ impl Capture {
         if kept < len {
             let frame = self.frames + 1;
             let text = format!("frame {frame} of {} has {len} bytes: only {kept} are read", self.path.display());
-            self.progress.complain(text);
+            self.progress.leave_out(text);
         }
         if let Some(mut frame) = burst.pop() {
             self.take(&mut frame, len, burst.len());
@@ -217,9 +224,9 @@ impl Capture {
         1
     }
 
-    fn stop(&mut self, trouble: Option<String>) {
-        if let Some(trouble) = trouble {
-            self.progress.complain(trouble);
+    fn stop(&mut self, why: Option<String>) {
+        if let Some(why) = why {
+            self.progress.break_off(why);
         }
         self.over = true;
         self.progress.end();

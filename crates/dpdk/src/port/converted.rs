@@ -1,5 +1,5 @@
-//! Captures that are read once and are not classic ones of Ethernet: pcapng, and other links, whose frames get an Ethernet
-//! header.
+//! Captures that are read once and are not files of the classic kind of Ethernet: pcapng, other links, whose frames get an
+//! Ethernet header, and all that comes through pipes.
 
 use std::{
     fs::File,
@@ -9,13 +9,14 @@ use std::{
 };
 
 use packet::{
-    capture::{FrameFacts, Frames},
+    capture::{CaptureError, FrameFacts, Frames},
     Alloc, Buffer, Burst, Rx,
 };
 
 use super::{
     capture::{Progress, LARGE, MOST},
     config::PortConfig,
+    piped::{Next, Source},
 };
 use crate::{DpdkError, Eal, Mbuf, Mempool, PoolHandle};
 
@@ -25,7 +26,7 @@ const CHUNK: usize = 1 << 20;
 /// Such a capture under way.
 pub(super) struct Converted {
     path: PathBuf,
-    frames: Frames<BufReader<File>>,
+    frames: Source,
     /// A frame that was read and waits for a free buffer. Its bytes are in `bytes`.
     pending: Option<FrameFacts>,
     bytes: Vec<u8>,
@@ -37,22 +38,21 @@ pub(super) struct Converted {
 }
 
 impl Converted {
-    /// Begins to read a file; `None` when it is not a regular one, which only the driver reads. Errors when it cannot be read,
-    /// or memory does not suffice.
+    /// Begins to read a regular file, or what is none. Errors when it is not a capture that can be read, or memory does not
+    /// suffice.
     pub(super) fn open(
         eal: &'static Eal,
         text: &str,
         path: &Path,
+        (file, is_file): (File, bool),
         config: &PortConfig,
-    ) -> Result<Option<Self>, DpdkError> {
+    ) -> Result<Self, DpdkError> {
         let unreadable = |why: String| DpdkError::File { port: text.to_string(), path: path.to_path_buf(), why };
-        let file = File::open(path).map_err(|e| unreadable(e.to_string()))?;
-        if !file.metadata().map_err(|e| unreadable(e.to_string()))?.is_file() {
-            return Ok(None);
-        }
         let frames = Frames::open(BufReader::with_capacity(CHUNK, file)).map_err(|e| unreadable(e.to_string()))?;
+        let frames = if is_file { Ok(Source::file(frames)) } else { Source::pipe(frames) };
+        let frames = frames.map_err(|e| unreadable(e.to_string()))?;
         let large = Mempool::new(eal, "large", LARGE.0, LARGE.1, LARGE.2)?.handle();
-        Ok(Some(Self {
+        Ok(Self {
             path: path.to_path_buf(),
             frames,
             pending: None,
@@ -62,26 +62,31 @@ impl Converted {
             total: (0, 0),
             over: false,
             progress: Progress::new(),
-        }))
+        })
     }
 
     pub(super) fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
 
-    /// The next frame, its bytes in `bytes`; `None` at the end.
+    /// The next frame, its bytes in `bytes`; `None` at the end, and while nothing has come.
     fn next(&mut self) -> Option<FrameFacts> {
         if let Some(pending) = self.pending.take() {
             return Some(pending);
         }
-        let trouble = match self.frames.next(&mut self.bytes) {
-            Some(Ok(facts)) if self.bytes.len() <= MOST => return Some(facts),
-            Some(Ok(_)) => Some(format!("frame {} has more than {MOST} bytes", self.frames.number())),
-            Some(Err(e)) => Some(e.to_string()),
-            None => None,
+        let (path, number) = (self.path.display(), self.frames.number() + 1);
+        let broke_off = match self.frames.next(&mut self.bytes) {
+            Next::Frame(facts) if self.bytes.len() <= MOST => return Some(facts),
+            Next::Later => return None,
+            Next::End => None,
+            Next::Frame(_) => Some(format!("{path}: frame {number} has more than {MOST} bytes")),
+            Next::Failed(CaptureError::Broken(frame)) => {
+                Some(format!("{path} is cut or damaged in frame {frame}: only what is before it is read"))
+            }
+            Next::Failed(e) => Some(format!("{path}: {e}")),
         };
-        if let Some(trouble) = trouble {
-            self.progress.complain(format!("{}: {trouble}", self.path.display()));
+        if let Some(why) = broke_off {
+            self.progress.break_off(why);
         }
         self.over = true;
         self.progress.end();
@@ -102,7 +107,7 @@ impl Converted {
         if kept < len {
             let frame = self.frames.number();
             let path = self.path.display();
-            self.progress.complain(format!("frame {frame} of {path} has {len} bytes: only {kept} are read"));
+            self.progress.leave_out(format!("frame {frame} of {path} has {len} bytes: only {kept} are read"));
         }
         Some(())
     }

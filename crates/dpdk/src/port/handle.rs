@@ -96,7 +96,7 @@ impl Port {
         self.started.cut_length
     }
 
-    /// Progress of the capture that this port reads once; `None` when it reads none, or when the driver reads it.
+    /// Progress of the capture that this port reads once; `None` when it reads none.
     pub fn progress(&self) -> Option<&Arc<Progress>> {
         self.progress.as_ref()
     }

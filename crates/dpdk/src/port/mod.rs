@@ -9,6 +9,7 @@ mod kernel;
 mod once;
 mod open;
 mod pcap;
+mod piped;
 mod queue;
 mod rings;
 mod rss;

@@ -104,7 +104,7 @@ impl Port {
             }
             PortSpec::Pcap { rx, tx } => {
                 let once = rx.as_deref().filter(|_| config.read_once);
-                capture = once.map(|path| Once::open(eal, text, path, config)).transpose()?.flatten();
+                capture = once.map(|path| Once::open(eal, text, path, config)).transpose()?;
                 match (&capture, tx) {
                     (Some(_), None) => vdev(eal, text, "net_null", "no-rx=1", config, Traits::default())?,
                     (captured, tx) => {

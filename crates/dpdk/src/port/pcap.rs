@@ -35,19 +35,16 @@ pub(super) fn open(
     if let Some(rx) = rx {
         let unreadable =
             |e: io::Error| DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why: e.to_string() };
-        let mut file = File::open(rx).map_err(unreadable)?;
-        if file.metadata().is_ok_and(|m| m.is_dir()) {
-            let why = "is a directory: name a capture in it".to_owned();
-            return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why });
+        let mut file = open_file(text, rx)?;
+        let refused = |why: String| Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why });
+        if !file.metadata().is_ok_and(|m| m.is_file()) {
+            return refused("is not a file, and can be read only once: name a file, or use flowlog --once".to_owned());
         }
-        // The driver's words for these are an error number. A pipe cannot be looked into without taking from it.
-        if file.metadata().is_ok_and(|m| m.is_file()) {
-            let mut head = Vec::new();
-            file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind()).map_err(unreadable)?;
-            if let Some(looks) = not_a_capture(&head) {
-                let why = format!("must be a capture, pcap or pcapng, and is {looks}");
-                return Err(DpdkError::File { port: text.to_string(), path: rx.to_path_buf(), why });
-            }
+        // The driver's words for these are an error number.
+        let mut head = Vec::new();
+        file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind()).map_err(unreadable)?;
+        if let Some(looks) = not_a_capture(&head) {
+            return refused(format!("must be a capture, pcap or pcapng, and is {looks}"));
         }
         // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
         if tx.is_none() && !config.read_once {
@@ -72,6 +69,16 @@ pub(super) fn open(
         args.push(format!("tx_pcap={}", tx.display()));
     }
     Ok((vdev(eal, text, "net_pcap", &args.join(","), &config, Traits::default())?, cut))
+}
+
+/// Opens what is to be read. Errors when it cannot be read, or is a directory.
+pub(super) fn open_file(text: &str, path: &Path) -> Result<File, DpdkError> {
+    let refused = |why: String| DpdkError::File { port: text.to_string(), path: path.to_path_buf(), why };
+    let file = File::open(path).map_err(|e| refused(e.to_string()))?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        return Err(refused("is a directory: name a capture in it".to_owned()));
+    }
+    Ok(file)
 }
 
 /// What is said of a capture that ends in the middle of this frame, counted from 1.

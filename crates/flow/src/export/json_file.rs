@@ -1,7 +1,7 @@
 //! Checks before writing to a file of JSON lines: the lock, and a complete last line.
 
 use std::{
-    fs::{File, TryLockError},
+    fs::{self, File, TryLockError},
     io::{self, ErrorKind},
     os::unix::fs::FileExt,
     path::Path,
@@ -10,10 +10,18 @@ use std::{
 /// Bytes that are more than any line has.
 const LINE: usize = 4096;
 
-/// Errors when the path is a regular file that does not hold JSON lines or that another process writes. Does not read
-/// pipes.
+/// Errors when the path is a regular file that does not hold JSON lines or that another process writes, or a symbolic link
+/// to one. Does not read pipes.
 pub(super) fn check(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path) {
+    let found = fs::metadata(path);
+    let is_file = found.as_ref().map_or(true, fs::Metadata::is_file);
+    if is_file && fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
+        let target = fs::canonicalize(path).or_else(|_| fs::read_link(path))?;
+        let why =
+            format!("is a symbolic link, which rotation would replace: name the file itself, {}", target.display());
+        return Err(io::Error::new(ErrorKind::InvalidInput, why));
+    }
+    match found {
         Ok(meta) if meta.is_file() => {
             let file = File::open(path)?;
             lock_alone(&file)?;
@@ -22,6 +30,11 @@ pub(super) fn check(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Whether the path itself is a file, not a symbolic link to one, or a device: only such a path is renamed.
+pub(super) fn is_file_itself(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
 
 /// Locks the file for this handle: two writers would cut each other's lines when they cut back a failed write.

@@ -12,7 +12,7 @@ use std::{
 use super::{
     counters::Counters,
     event::{Change, ExportEvent, Log},
-    json_file::{lock_alone, whole_lines},
+    json_file::{is_file_itself, lock_alone, whole_lines},
     output::{Output, Trouble},
     spec::FileSpec,
 };
@@ -29,8 +29,8 @@ pub(super) struct JsonLines {
     counters: Arc<Counters>,
     log: Log,
     file: Option<File>,
-    /// Whether it is a file. Devices and pipes are never renamed or truncated.
-    regular: bool,
+    /// Whether it is a file, by its own name. Devices, pipes and symbolic links are never renamed.
+    rotates: bool,
     /// Bytes of whole lines in the file.
     size: u64,
     opened: Instant,
@@ -41,14 +41,15 @@ pub(super) struct JsonLines {
 impl JsonLines {
     pub fn new(spec: FileSpec, counters: Arc<Counters>, log: Log) -> Self {
         let now = Instant::now();
-        Self { spec, counters, log, file: None, regular: false, size: 0, opened: now, looked: now, out: Vec::new() }
+        Self { spec, counters, log, file: None, rotates: false, size: 0, opened: now, looked: now, out: Vec::new() }
     }
 
     fn open_file(&mut self) -> io::Result<()> {
         let file = OpenOptions::new().read(true).append(true).create(true).open(&self.spec.path)?;
         self.size = 0;
-        self.regular = file.metadata()?.is_file();
-        if self.regular {
+        let is_file = file.metadata()?.is_file();
+        self.rotates = is_file && is_file_itself(&self.spec.path);
+        if is_file {
             lock_alone(&file)?;
             let (whole, length) = (whole_lines(&file)?, file.metadata()?.len());
             if whole < length {
@@ -73,7 +74,7 @@ impl JsonLines {
             self.out.push(b'\n');
             let with = self.size + self.out.len() as u64;
             let first = self.size == 0 && before == 0;
-            if self.regular && with > self.spec.max_bytes && !first {
+            if self.rotates && with > self.spec.max_bytes && !first {
                 self.out.truncate(before);
                 return Ok((n, true));
             }
@@ -102,8 +103,12 @@ impl JsonLines {
         name.into()
     }
 
-    /// Renames the file and begins a new one.
+    /// Renames the file and begins a new one. Writes on where a symbolic link has taken its name.
     fn rotate(&mut self) -> io::Result<()> {
+        self.rotates = is_file_itself(&self.spec.path);
+        if !self.rotates {
+            return Ok(());
+        }
         if let Some(file) = self.file.take() {
             file.sync_data()?;
         }
@@ -163,7 +168,7 @@ impl Output for JsonLines {
         if self.is_gone() {
             return self.open();
         }
-        if self.regular && self.size > 0 && self.opened.elapsed() >= self.spec.max_age {
+        if self.rotates && self.size > 0 && self.opened.elapsed() >= self.spec.max_age {
             self.rotate().map_err(|error| unrotated(&error))?;
         }
         Ok(())

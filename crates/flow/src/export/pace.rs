@@ -11,7 +11,7 @@ use std::{
 
 /// A late sender may catch up by this much time, because sleeping is not exact. At 200k records a second this is 400
 /// records, a quarter of what the socket buffer that Linux gives a collector holds in messages of 1400 bytes (25
-/// of them) and a sixth of what it holds in the 16 KiB of loopback (three).
+/// of them) and a sixth of what it holds in the 7680 bytes of loopback (five).
 const CREDIT: Duration = Duration::from_millis(2);
 /// Longest wait at once, so that the end of the exporter is noticed.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

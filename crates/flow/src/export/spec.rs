@@ -29,7 +29,7 @@ pub struct ExportSpec {
     /// Capacity of the queue of each sink in records (about 190 bytes each, allocated when needed).
     pub queue: usize,
     /// Largest UDP message in bytes, 1200 to 65507, without IP and UDP headers. Messages above the MTU of the path are
-    /// fragmented. None: 1400, and 16 KiB to a loopback address.
+    /// fragmented. None: 1400, and 7680 to a loopback address.
     pub message_bytes: Option<usize>,
     /// Templates (UDP) and statistics are sent this often.
     pub refresh: Duration,

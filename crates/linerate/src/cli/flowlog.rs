@@ -33,7 +33,8 @@ pub struct FlowlogArgs {
     /// Log each port by itself and forward nothing. `eth:` ports without a driver use AF_PACKET: the host still receives.
     #[arg(long, conflicts_with = "reflect")]
     pub receive_only: bool,
-    /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) has been read to its end.
+    /// End when every port that reads a file (`pcap:FILE` or `pcap:rx=FILE,tx=FILE`) or a pipe (`pcap:-`) has been read to
+    /// its end.
     #[arg(long)]
     pub once: bool,
     /// Stop after this long; without it, run until Ctrl-C.

@@ -15,6 +15,7 @@ pub fn run() -> Result<Exit, Failure> {
     let progress = Progress::new(job.quiet);
     let answer = job.run(&stop, &progress);
     progress.clear();
+    rig::start_again(Some(&serde_json::to_vec(&job).map_err(Failure::failed)?));
     out::print(&serde_json::to_string(&answer).map_err(Failure::failed)?);
     Ok(Exit::Passed)
 }

@@ -1,6 +1,7 @@
 //! Captures, read to their end.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -9,6 +10,7 @@ use crate::logger::{directory, flowlog, records, sum, Logger};
 use crate::support::{
     ending::{self, Ending},
     frames::{arp, eth, ip4, ip6, mac, udp, ARP, BROADCAST, IPV4, IPV6, UDP},
+    tester::BINARY,
     Words,
 };
 
@@ -147,16 +149,68 @@ fn a_capture_cut_in_the_middle_of_a_frame_is_read_so_far_and_told() {
     let mut words = Words::new();
     words.hide(dir.path().display(), "dir");
     // Read once, and replayed for ever.
-    for how in [&["--once"][..], &["--duration", "500ms"]] {
+    for (how, code) in [(&["--once"][..], 1), (&["--duration", "500ms"], 0)] {
         let args = ["--port", &port, "--listen", "off", "--flows", "1k", "--biflow", "off"];
         let ended = flowlog(dir.path(), &[&args[..], how, &MEMORY].concat());
-        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
-        let warnings: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("port pcap:")).collect();
+        assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+        let warnings: Vec<_> =
+            ended.stderr.lines().filter(|line| line.contains("port pcap:") && line.contains("frame")).collect();
         assert!(matches!(warnings[..], [line] if line.contains("frame 10")), "{}", ended.stderr);
         assert_eq!(Ending::of(&ended.stdout).begun, 9, "{}", ended.stdout);
         words.add(how[0], warnings[0]);
     }
     insta::assert_snapshot!(words);
+}
+
+/// Runs a logger of what comes through its standard input, which a shell writes; what it printed, and its records.
+fn piped(dir: &Path, write: &str) -> (i32, String, String, Vec<Value>) {
+    let json = dir.join("piped.jsonl");
+    let line = format!(
+        "{write} | {BINARY} flowlog --port pcap:- --once --listen off --flows 1k --json {} {}",
+        json.display(),
+        MEMORY.join(" ")
+    );
+    let ended = Command::new("sh").args(["-c", &line]).env("XDG_RUNTIME_DIR", dir).output().unwrap();
+    let [out, err] = [ended.stdout, ended.stderr].map(|text| String::from_utf8(text).unwrap());
+    let records = records(&json);
+    std::fs::remove_file(json).unwrap();
+    (ended.status.code().unwrap(), out, err, records)
+}
+
+#[test]
+fn a_pipe_is_read_to_its_end_whatever_the_kind_of_capture() {
+    let dir = directory();
+    let input = write(dir.path(), &(0..10).map(|n| datagram(n, 30)).collect::<Vec<_>>());
+    let ng = dir.path().join("in.pcapng");
+    let made = Command::new("editcap").args(["-F", "pcapng"]).arg(&input).arg(&ng).status();
+    assert!(made.unwrap().success(), "editcap, of Debian's wireshark-common (scripts/setup.sh --test)");
+    for file in [&input, &ng] {
+        // Whole, with a pause longer than any idle period, and cut.
+        let file = file.display();
+        for (write, code, flows) in [
+            (format!("cat {file}"), 0, 10),
+            (format!("(head -c 500 {file}; sleep 2; tail -c +501 {file})"), 0, 10),
+            (format!("head -c -5 {file}"), 1, 9),
+        ] {
+            let (got, out, err, records) = piped(dir.path(), &write);
+            assert_eq!((got, records.len()), (code, flows), "{write}: {out}{err}");
+            assert_eq!(
+                err.lines().any(|line| line.starts_with("linerate: ") && line.contains("frame")),
+                code == 1,
+                "{err}"
+            );
+            // The times of the capture.
+            assert!(records.iter().all(|r| r["first_unix_ns"].as_u64() < Some(1_000_000)), "{records:?}");
+        }
+    }
+    // What cannot be read twice is not replayed.
+    let command = format!(
+        "cat {} | {BINARY} flowlog --port pcap:- --listen off --flows 1k {}",
+        input.display(),
+        MEMORY.join(" ")
+    );
+    let refused = Command::new("sh").args(["-c", &command]).env("XDG_RUNTIME_DIR", dir.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2), "{}", String::from_utf8_lossy(&refused.stderr));
 }
 
 #[test]

@@ -1,12 +1,18 @@
 //! Details of flows against tshark, over connections with known faults.
 
-use std::{collections::BTreeMap, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::Command,
+};
 
 use serde_json::Value;
 
+use crate::between::Between;
 use crate::logger::{directory, flowlog, records};
 use crate::made::{netflow, wait_for_rest};
-use crate::support::{exclusive, require, run, tester::BINARY, Needs, Netns};
+use crate::support::{exclusive, raw::inside, require, run, tester::BINARY, Needs, Netns};
 
 /// What is known of one direction: least and greatest TTL, shortest and longest IP packet, changes of the DSCP,
 /// retransmissions, out of order.
@@ -110,6 +116,31 @@ fn details_are_those_of_tshark() {
     let ended = flowlog(dir.path(), &[&args[..], &["--json", &plain]].concat());
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(records(Path::new(&plain)).iter().all(|record| record.get("details").is_none()));
+}
+
+/// Over veth, the server answers while the logger sends it the SYN.
+#[test]
+fn a_live_connection_has_the_round_trips_of_both_sides() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Between::new(), directory());
+    let json = dir.path().join("flows.jsonl");
+    let logger = bench.logger(dir.path(), &["--details", "--json", json.to_str().unwrap()]);
+    let listener = inside(&bench.hosts[1], || TcpListener::bind("10.0.0.2:4000").unwrap());
+    for _ in 0..8 {
+        let client = inside(&bench.hosts[0], || TcpStream::connect("10.0.0.2:4000").unwrap());
+        drop((listener.accept().unwrap(), client));
+    }
+    let (status, said) = logger.end_by("TERM");
+    assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+    let records = records(&json);
+    let trips = records
+        .iter()
+        .filter(|record| record["dport"] == 4000)
+        .map(|record| ["server_rtt_ns", "client_rtt_ns"].map(|name| record["details"][name].as_u64().unwrap_or(0)));
+    let trips: Vec<_> = trips.collect();
+    // Through two kernels in less than a microsecond: not a round trip.
+    assert!(trips.len() == 8 && trips.iter().flatten().all(|&ns| ns > 1000), "{trips:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod config;
 mod ending;
 mod interfaces;
 mod mtu;
+mod own_output;
 mod run;
 mod serving;
 mod sinks;

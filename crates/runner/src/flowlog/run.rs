@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use control::Server;
-use dpdk::{Eal, Mempool, Port, PortSpec, Tsc};
+use dpdk::{Eal, Mempool, Port, PortSpec, Progress, Tsc};
 use failure::{Failure, Stop};
 use flow::Source;
 use rig::{
@@ -105,7 +105,7 @@ fn log(
         polled: spec.polled.clone(),
         mtu,
         duration: spec.duration,
-        captures: config.once.then(|| spec.captures()),
+        once: config.once,
     };
     let controls = loops.iter().map(dataplane::Forwarder::control).collect();
     let (seen, tell, watched) = (Arc::clone(&logged), Arc::clone(&note), draw.is_some());
@@ -123,10 +123,10 @@ fn log(
     let polled = poll(eal, &mut loops, &mut supervisor, stop);
     // What was counted is reported however polling ended.
     logged.look(supervisor.ports(), &supervisor.snapshots());
-    for (name, port) in config.ports.iter().zip(supervisor.ports()) {
-        if let Some(trouble) = port.progress().and_then(|progress| progress.trouble()) {
-            note(&format!("port {name}: {trouble}"));
-        }
+    let progress = |(name, port): (&String, &Port)| Some((name.clone(), Arc::clone(port.progress()?)));
+    let captures: Vec<_> = config.ports.iter().zip(supervisor.ports()).filter_map(progress).collect();
+    for (name, what) in captures.iter().filter_map(|(name, capture)| Some((name, capture.left_out()?))) {
+        note(&format!("port {name}: {what}"));
     }
     // At their usual pace, UDP collectors would not get all records in time.
     logged.hasten(ending::LAST_EXPORT).iter().for_each(|event| note(&event.to_string()));
@@ -144,7 +144,15 @@ fn log(
         ending::table_totals(&logged.totals()),
         ending::export_totals(&sinks, whole)
     ));
-    polled
+    polled?;
+    // What was read before counts, and has been reported.
+    let broke_off = |(name, capture): &(String, Arc<Progress>)| Some(format!("port {name}: {}", capture.broke_off()?));
+    let broke_off: Vec<_> = captures.iter().filter_map(broke_off).collect();
+    if broke_off.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::failed(broke_off.join("; ")))
+    }
 }
 
 /// Between which ports frames pass.

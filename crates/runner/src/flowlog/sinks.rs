@@ -6,6 +6,8 @@ use failure::Failure;
 use flow::export::{FileSpec, SinkSpec, TcpSpec, TlsSinkSpec, UdpSpec};
 use net::{TlsSpec, TlsTrust};
 
+use super::own_output::is_own_output;
+
 /// Slowest and fastest pace, in records a second.
 const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
 
@@ -116,8 +118,8 @@ pub fn file(text: &str) -> Result<SinkSpec, Failure> {
     if path.is_dir() || text.split(',').next().is_some_and(|name| name.ends_with('/')) {
         return Err(at(format!("{} is a directory: {form}", path.display())));
     }
-    if path.as_os_str().is_empty() || path == Path::new("-") {
-        return Err(at(format!("{form}; records cannot be written to standard output")));
+    if path.as_os_str().is_empty() || path == Path::new("-") || is_own_output(path) {
+        return Err(at(format!("{form}; records cannot be written to standard output or standard error")));
     }
     let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !parent.is_dir() {
@@ -279,10 +281,10 @@ mod tests {
         assert_eq!(spec("f.jsonl,rotate=1G,rotate=30m,keep=0"), (1 << 30, 1800, 0));
         let bad = ["", "/", "new/", "-", "/no/where/f", "f,rotate=1", "f,rotate=10k", "f,keep=-1", "f,what"];
         insta::assert_snapshot!(bad.map(|text| file(text).unwrap_err().text).join("\n"), @r#"
-        json "": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output
+        json "": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output or standard error
         json "/": / is a directory: must be FILE[,rotate=100M|1h][,keep=8]
         json "new/": new/ is a directory: must be FILE[,rotate=100M|1h][,keep=8]
-        json "-": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output
+        json "-": must be FILE[,rotate=100M|1h][,keep=8]; records cannot be written to standard output or standard error
         json "/no/where/f": there is no directory /no/where: mkdir -p /no/where
         json "f,rotate=1": rotate=1: must be a size, 64k to 1T, or a time, 1s to 365d
         json "f,rotate=10k": rotate=10k: must be a size, 64k to 1T, or a time, 1s to 365d

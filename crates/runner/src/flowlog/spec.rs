@@ -229,11 +229,6 @@ impl FlowlogSpec {
     pub fn may_split_biflows(&self) -> bool {
         self.is_biflow() && self.config.ports.len() > 1 && self.config.rx_queues > 1 && self.cpus.len() > 1
     }
-
-    /// The ports that read a capture.
-    pub fn captures(&self) -> usize {
-        self.ports.iter().filter(|port| reads_capture(port)).count()
-    }
 }
 
 /// Pairs of ports in turn over the lcores.

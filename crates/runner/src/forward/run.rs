@@ -63,7 +63,7 @@ pub fn run(spec: ForwardSpec, output: Output, stop: &Stop) -> Result<(), Failure
         polled,
         mtu,
         duration: options.duration,
-        captures: None,
+        once: false,
     };
     let mut supervisor = Supervisor::new(Parts {
         plane: Some(plane),
