@@ -166,7 +166,7 @@ fn the_tuned_server_of_the_document() {
     found.each(Verdict::Ok, &["memory.hugepages", "memory.large_hugepages", "memory.mounts", "memory.node_balancing"]);
     found.each(Verdict::Ok, &["memory.same_pages", "memory.swap", "programs.tuned", "pcie.link", "pcie.root_port"]);
     found.each(Verdict::Ok, &["switch.polling_cores", "switch.queues", "pcie.payload"]);
-    // Never joins pages, so how it would is not a matter.
+    // Never joins pages, so how it would does not matter.
     found.each(Verdict::Ok, &["memory.transparent_hugepages"]);
     // The kernel keeps watchdogs away from tickless cores, and irqbalance keeps itself away from isolated ones.
     found.each(Verdict::Ok, &["kernel.watchdog", "kernel.nmi_watchdog", "interrupts.balancer"]);

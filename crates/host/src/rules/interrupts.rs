@@ -171,7 +171,7 @@ fn each(cx: &Context<'_>, out: &mut Out) {
             away += 1;
             continue;
         };
-        // What came to other cores that it may go to is not a matter.
+        // What came to other cores that it may go to does not matter.
         let came: u64 = goes.intersection(&cx.own()).filter_map(|cpu| counts.get(cpu)).sum();
         // One that has never come may come.
         let verdict = if came > 0 { Verdict::Warn } else { Verdict::Noted };
