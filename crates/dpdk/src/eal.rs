@@ -80,6 +80,10 @@ pub fn lost_hugepages() -> bool {
     LOST_HUGEPAGES.load(Ordering::Relaxed)
 }
 
+fn has_lost_hugepages(wanted: Memory, kind: MemoryKind, errno: i32) -> bool {
+    matches!((wanted, kind), (Memory::Auto { .. }, MemoryKind::Huge)) && OF_MEMORY.contains(&errno)
+}
+
 static GLOBAL: Mutex<Global> = Mutex::new(Global { state: State::Fresh, live: 0 });
 
 fn global() -> MutexGuard<'static, Global> {
@@ -121,7 +125,7 @@ impl Eal {
         if ret < 0 {
             let errno = log::errno();
             let failed = DpdkError::EalInit { reason: reason(&log::error_line(), ret), args: args.join(" ") };
-            if matches!((memory, kind), (Memory::Auto { .. }, MemoryKind::Huge)) && OF_MEMORY.contains(&errno) {
+            if has_lost_hugepages(memory, kind, errno) {
                 // What DPDK opened holds huge pages. It must not outlive this program.
                 for fd in open_files().difference(&before) {
                     // SAFETY: sets a flag of a descriptor, or fails.
@@ -314,6 +318,16 @@ fn arguments(options: &EalOptions, iova: Iova, kind: MemoryKind, mib: u32) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_may_be_in_ordinary_pages_is_started_again() {
+        let (auto, huge) = (Memory::Auto { mib: 256 }, Memory::Huge { mib: 256 });
+        assert!([12, 13].into_iter().all(|errno| has_lost_hugepages(auto, MemoryKind::Huge, errno)));
+        assert!(!has_lost_hugepages(auto, MemoryKind::Huge, 22), "an argument is wrong");
+        assert!(!has_lost_hugepages(auto, MemoryKind::NoHuge, 12), "there is nothing else");
+        assert!(!has_lost_hugepages(huge, MemoryKind::Huge, 12), "hugepages are asked for");
+        assert!(!lost_hugepages());
+    }
 
     #[test]
     fn the_kernels_cpu_lists_are_read() {

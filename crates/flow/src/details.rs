@@ -187,7 +187,7 @@ impl Line {
         let word = self.0[HANDSHAKE];
         let (step, at) = (word >> STEP, word & TICK);
         let passed = (now & TICK).saturating_sub(at);
-        // Frames of one burst have one time, which says nothing of the trip between them.
+        // Frames of one burst have one time, which does not tell the trip between them.
         let trip = if passed == 0 { 0 } else { u32::try_from(passed >> TRIP_UNIT).unwrap_or(u32::MAX).max(1) };
         let step = match (step, back, flags & (SYN | ACK)) {
             // Also one that is sent again: which one is answered is not known, and the last one is nearest.
