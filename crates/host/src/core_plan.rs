@@ -239,9 +239,10 @@ impl CorePlan {
 
     /// What is wrong with a plan for a machine, such as one that was made for another; `None` if it fits.
     pub fn misfit(&self, machine: &Machine) -> Option<String> {
-        let (online, busy) = (machine.online(), self.busy());
+        let online = machine.online();
+        // Threads that are to stay idle may be off: that is one way to keep them so.
         let named: CpuSet =
-            busy.iter().chain(&self.housekeeping).chain(&self.idle).chain(&self.isolated).copied().collect();
+            self.busy().iter().chain(&self.housekeeping).chain(self.isolated.difference(&self.idle)).copied().collect();
         let off: CpuSet = named.difference(&online).copied().collect();
         if !off.is_empty() {
             return Some(format!(
@@ -441,6 +442,9 @@ mod tests {
         assert!(with(&|plan| plan.tester = plan.data_plane.clone()).contains("data plane, tester"));
         assert!(with(&|plan| plan.housekeeping.clear()).contains("operating system"));
         assert!(with(&|plan| plan.tester = plan.housekeeping.clone()).contains("operating system"));
+        let idle_and_off =
+            CorePlan { idle: cpu_set::from_list("9"), isolated: cpu_set::from_list("1-2,9"), ..plan.clone() };
+        assert_eq!(idle_and_off.misfit(&machine), None);
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<CorePlan>(&text).unwrap(), plan);
         for wrong in ["x", "3-1", "1,,x", "1-", "9999"] {

@@ -161,9 +161,6 @@ fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
         }
     })?;
     out::print(&report::host::applied(&applied));
-    if !applied.files.is_empty() {
-        out::print("make the boot loader read them: update-grub, then boot; systemctl enable linerate-host");
-    }
     Ok(if applied.refused.is_empty() { Exit::Passed } else { Exit::Failed })
 }
 

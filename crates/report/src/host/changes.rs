@@ -14,6 +14,14 @@ pub fn applied(applied: &Applied) -> String {
         out += "left to you:\n";
         applied.left.iter().for_each(|change| out += &format!("  {change}\n"));
     }
+    // What reads a file of ours.
+    for (part, command) in
+        [("grub.d", "update-grub, then boot"), ("linerate-host.service", "systemctl enable linerate-host")]
+    {
+        if applied.files.iter().any(|path| path.to_string_lossy().contains(part)) {
+            out += &format!("still to do: {command}\n");
+        }
+    }
     let already = applied.already.len();
     out + &format!(
         "{} changed, {already} were so already; take them back with linerate host revert\n",
@@ -34,6 +42,13 @@ pub fn reverted(reverted: &Reverted) -> String {
     }
     for (change, why) in &reverted.failed {
         out += &format!("failed: {change}: {why}\n");
+    }
+    for (part, command) in
+        [("grub.d", "update-grub, then boot"), ("linerate-host.service", "systemctl disable linerate-host")]
+    {
+        if reverted.files.iter().any(|path| path.to_string_lossy().contains(part)) {
+            out += &format!("still to do: {command}\n");
+        }
     }
     if reverted.rebooted {
         out += "the machine was booted since: the rest is as the kernel started\n";
