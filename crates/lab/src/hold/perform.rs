@@ -57,7 +57,7 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
             return Err(Failure::stopped("stopped before the lab was up"));
         }
         if let Some(why) = programs.hopeless(&question.logs) {
-            return Err(Failure::machine(format!("{}: never: {why}", question.what)));
+            return Err(Failure::machine(format!("{why}, so this cannot hold: {}", question.what)));
         }
         if Instant::now() >= until {
             let mut parts = vec![format!(
