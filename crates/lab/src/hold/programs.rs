@@ -396,7 +396,10 @@ mod tests {
         let names = ["vm1".to_owned()];
         let (_dir, programs) =
             ran(r"printf 'SeaBIOS\033[2J\nBooting from Hard Disk...\nBoot failed\n\033[1mNo bootable device.\r\n\n'");
-        assert_eq!(programs.hopeless(&names).as_deref(), Some("vm1 cannot boot: its console says \"No bootable device.\""));
+        assert_eq!(
+            programs.hopeless(&names).as_deref(),
+            Some("vm1 cannot boot: its console says \"No bootable device.\"")
+        );
         assert_eq!((programs.hopeless(&[]), programs.last_line("vm2")), (None, None));
         let (_dir, programs) = ran("echo GRUB loading; echo; echo 'linerate: guest: no eth0'; echo reboot");
         assert_eq!(programs.hopeless(&names), None);
