@@ -38,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Set by Ctrl-C, SIGTERM and SIGHUP.
 ///
 /// Unlike [`failure::Stop`], a second signal does not end the process at once, because the terminal would stay as it is:
-/// `timeout` sends two. The process ends [`GRACE`] after the first signal in any case.
+/// `timeout` sends two. The process ends `GRACE` after the first signal in any case.
 #[derive(Debug, Clone)]
 pub struct Quit(Arc<AtomicBool>);
 

@@ -265,7 +265,9 @@ fn hide_boot_line(line: &str) -> String {
         }
         _ => word.to_owned(),
     };
-    format!("{}\n", line.split_ascii_whitespace().map(word).collect::<Vec<_>>().join(" "))
+    // What stands behind "--" is for the first process.
+    let words = line.split_ascii_whitespace().take_while(|word| *word != "--");
+    format!("{}\n", words.map(word).collect::<Vec<_>>().join(" "))
 }
 
 /// A line of a text, before its path is expanded.
@@ -441,7 +443,7 @@ one
     fn a_recording_does_not_say_whose_machine_it_is() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("proc")).unwrap();
-        let line = "BOOT_IMAGE=/vmlinuz root=UUID=12 rd.lvm.lv=secret/root isolcpus=2-3 quiet ip=10.0.0.1\n";
+        let line = "BOOT_IMAGE=/vmlinuz root=UUID=12 rd.lvm.lv=secret/root isolcpus=2-3 quiet ip=10.0.0.1 -- --token=secret\n";
         fs::write(dir.path().join("proc/cmdline"), line).unwrap();
         let roots = Roots::at(dir.path()).recording();
         assert!(roots.fact("/proc/cmdline").known().unwrap().contains("secret"));
