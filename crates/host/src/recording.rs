@@ -236,11 +236,42 @@ impl Recording {
     /// Takes away what says whose machine it is.
     fn hide(&mut self) {
         for (path, entry) in &mut self.0 {
-            if let (Some("/proc/cmdline"), Entry::Bytes(bytes)) = (path.to_str(), &mut *entry) {
-                *bytes = hide_boot_line(&String::from_utf8_lossy(bytes)).into_bytes();
-            }
+            let Entry::Bytes(bytes) = entry else { continue };
+            let hide = match path.to_str() {
+                Some("/proc/cmdline") => hide_boot_line,
+                Some("/proc/mounts") => hide_mounts,
+                Some("/proc/self/status") => hide_status,
+                _ => continue,
+            };
+            *bytes = hide(&String::from_utf8_lossy(bytes)).into_bytes();
         }
     }
+}
+
+/// The kernel's own file systems and the root. What is mounted elsewhere names disks, servers and users, and so do options.
+fn hide_mounts(text: &str) -> String {
+    const KERNELS: [&str; 5] = ["sysfs", "proc", "cgroup", "cgroup2", "tmpfs"];
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, at, kind, options, ..] = words[..] else { return None };
+        let below = |tops: &[&str]| tops.iter().any(|top| at.starts_with(top));
+        let kept = at == "/" || kind == "hugetlbfs" || (KERNELS.contains(&kind) && below(&["/sys", "/proc", "/dev"]));
+        let mut plain: Vec<String> = options
+            .split(',')
+            .filter(|option| !option.contains('=') || option.starts_with("pagesize="))
+            .map(str::to_owned)
+            .collect();
+        // By where its layers are a container is known.
+        let layers = ["docker", "containerd", "containers"].map(|sign| format!("/{sign}/"));
+        plain.extend(layers.into_iter().filter(|sign| options.contains(sign)).map(|sign| format!("lowerdir={sign}")));
+        kept.then(|| format!("- {at} {kind} {} 0 0\n", plain.join(",")))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// The CPUs of a process; its name, its user and its groups go.
+fn hide_status(text: &str) -> String {
+    text.lines().filter(|line| line.starts_with("Cpus_allowed")).map(|line| format!("{line}\n")).collect()
 }
 
 /// What names disks, hosts and users in a boot line: its values go, its words stay.
@@ -443,12 +474,28 @@ one
     fn a_recording_does_not_say_whose_machine_it_is() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("proc")).unwrap();
-        let line = "BOOT_IMAGE=/vmlinuz root=UUID=12 rd.lvm.lv=secret/root isolcpus=2-3 quiet ip=10.0.0.1 -- --token=secret\n";
+        let line =
+            "BOOT_IMAGE=/vmlinuz root=UUID=12 rd.lvm.lv=secret/root isolcpus=2-3 quiet ip=10.0.0.1 -- --token=secret\n";
         fs::write(dir.path().join("proc/cmdline"), line).unwrap();
         let roots = Roots::at(dir.path()).recording();
         assert!(roots.fact("/proc/cmdline").known().unwrap().contains("secret"));
         let text = roots.recorded().to_text();
         assert!(text.contains("BOOT_IMAGE=- root=- rd.lvm.lv=- isolcpus=2-3 quiet ip=-\n"), "{text}");
+    }
+
+    #[test]
+    fn mounts_and_the_process_say_no_names() {
+        let mounts = "/dev/mapper/secret-root / ext4 rw,relatime,errors=remount-ro 0 0\n\
+            sysfs /sys sysfs ro,nosuid 0 0\n\
+            secret:/home /home/secret nfs4 rw,addr=10.0.0.1 0 0\n\
+            nodev /dev/huge1G hugetlbfs rw,relatime,pagesize=1024M 0 0\n\
+            tmpfs /run/user/1000 tmpfs rw,uid=1000 0 0\nodd\n";
+        let wanted = "- / ext4 rw,relatime 0 0\n- /sys sysfs ro,nosuid 0 0\n\
+            - /dev/huge1G hugetlbfs rw,relatime,pagesize=1024M 0 0\n";
+        assert_eq!(hide_mounts(mounts), wanted);
+        let layers = "overlay / overlay rw,lowerdir=/var/lib/containerd/secret/fs 0 0\n";
+        assert_eq!(hide_mounts(layers), "- / overlay rw,lowerdir=/containerd/ 0 0\n");
+        assert_eq!(hide_status("Name:\tsecret\nUid:\t1000\nCpus_allowed_list:\t0-3\n"), "Cpus_allowed_list:\t0-3\n");
     }
 
     #[test]
