@@ -16,6 +16,7 @@ pub mod cpu_set;
 mod fact;
 mod facts;
 mod interference;
+mod interrupt_table;
 pub mod journal;
 pub mod machine;
 pub mod pci;

@@ -6,7 +6,7 @@ use crate::{
     boot_line::BootLine,
     cpu_set::{self, CpuSet},
     pci::PciDevice,
-    Roots,
+    realtime, Roots,
 };
 
 /// One CPU that is on: a thread of a core.
@@ -126,8 +126,7 @@ impl Machine {
 
     /// The first two numbers of the kernel's release; zeros where there are none.
     pub fn kernel_version(&self) -> (u32, u32) {
-        let mut numbers = self.kernel.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        realtime::version(&self.kernel)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{cpu_list::parse_cpu_list, Roots};
 
 /// From this version on, the kernel runs ordinary threads for 50 ms in each second on a CPU where real-time threads leave
 /// them nothing (`fair_server`).
-const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
+pub(crate) const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
 
 /// The kernel's limits of real-time threads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,7 +43,7 @@ impl RealtimeLimits {
 }
 
 /// The first two numbers of a release such as `6.1.0-18-amd64`; zeros where there are none.
-fn version(release: &str) -> (u32, u32) {
+pub(crate) fn version(release: &str) -> (u32, u32) {
     let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }

@@ -7,7 +7,11 @@ use std::{
 
 use serde::Serialize;
 
-use crate::{cpu_set::CpuSet, ProcessTimes, Ran, Roots};
+use crate::{
+    cpu_set::CpuSet,
+    interrupt_table::{self, Row},
+    ProcessTimes, Ran, Roots,
+};
 
 /// Largest share of the time that looking may cost: threads are looked at less often where there are many.
 const MOST_COST: u32 = 100;
@@ -160,29 +164,14 @@ impl Counters {
     }
 }
 
-/// A table with a column for each CPU. Interrupts with a number are named by what raises them; those of one name are added.
+/// The rows of a table by name; those of one name are added.
 fn table(text: &str) -> BTreeMap<String, BTreeMap<u32, u64>> {
-    let mut lines = text.lines();
-    let head = lines.next().unwrap_or_default();
-    let cpus: Vec<u32> =
-        head.split_ascii_whitespace().filter_map(|word| word.strip_prefix("CPU")?.parse().ok()).collect();
-    let mut rows: BTreeMap<String, BTreeMap<u32, u64>> = BTreeMap::new();
-    for line in lines {
-        let Some((key, rest)) = line.split_once(':') else { continue };
-        let mut words = rest.split_ascii_whitespace();
-        let counts: Vec<u64> = words.by_ref().take(cpus.len()).map_while(|word| word.parse().ok()).collect();
-        if counts.len() != cpus.len() {
-            continue;
-        }
-        let key = key.trim();
-        let name = match key.parse::<u32>() {
-            Ok(_) => words.next_back().map_or_else(|| format!("IRQ {key}"), str::to_owned),
-            Err(_) => key.to_owned(),
-        };
-        let row = rows.entry(name).or_default();
-        cpus.iter().zip(counts).for_each(|(&cpu, count)| *row.entry(cpu).or_default() += count);
+    let mut by_name: BTreeMap<String, BTreeMap<u32, u64>> = BTreeMap::new();
+    for Row { name, counts, .. } in interrupt_table::rows(text) {
+        let row = by_name.entry(name).or_default();
+        counts.into_iter().for_each(|(cpu, count)| *row.entry(cpu).or_default() += count);
     }
-    rows
+    by_name
 }
 
 fn until(

@@ -131,9 +131,7 @@ fn by_core(places: &[u32], taken: &BTreeSet<u32>, options: &LabOptions) -> Vec<u
 
 /// CPUs as a mask in hexadecimal digits, `0x3c`.
 pub(crate) fn mask(cpus: &[u32]) -> String {
-    let digits = cpus.iter().max().map_or(1, |most| most / 4 + 1);
-    let digit = |n: u32| cpus.iter().filter(|&&cpu| cpu / 4 == n).fold(0, |digit, cpu| digit | 1 << (cpu % 4));
-    (0..digits).rev().fold("0x".to_owned(), |text, n| format!("{text}{:x}", digit(n)))
+    format!("0x{}", host::cpu_set::to_hex(&cpus.iter().copied().collect()))
 }
 
 /// CPUs of another machine, for what is only printed: `None` if these choices fit this one. It has the CPUs that were chosen, and

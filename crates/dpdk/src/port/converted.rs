@@ -38,8 +38,7 @@ pub(super) struct Converted {
 }
 
 impl Converted {
-    /// Begins to read a regular file, or what is none. Errors when it is not a capture that can be read, or memory does not
-    /// suffice.
+    /// Begins to read a regular file or a pipe. Errors when it is not a capture that can be read, or memory does not suffice.
     pub(super) fn open(
         eal: &'static Eal,
         text: &str,

@@ -13,7 +13,7 @@ use packet::capture::{CaptureError, FrameFacts, Frames};
 /// Most frames of a pipe that wait to be received.
 const WAITING: usize = 1024;
 
-/// A frame and its bytes, or why there are no more.
+/// A frame and its bytes, or the error that ended the reading.
 type Item = Result<(FrameFacts, Vec<u8>), CaptureError>;
 
 /// What comes next.

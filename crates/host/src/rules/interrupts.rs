@@ -3,6 +3,7 @@
 use crate::{
     audit::{Asked, Context, Group, Out, Rule, Verdict},
     cpu_set::{self, CpuSet},
+    interrupt_table::{self, Row},
     Fact,
 };
 
@@ -135,11 +136,11 @@ fn rest(cx: &Context<'_>) -> CpuSet {
 fn each(cx: &Context<'_>, out: &mut Out) {
     const TABLE: &str = "/proc/interrupts";
     let names = match cx.roots.fact(TABLE) {
-        Fact::Known(table) => names(&table),
+        Fact::Known(table) => interrupt_table::rows(&table),
         Fact::Absent => return out.not_applicable(TABLE, "absent"),
         Fact::Unreadable(why) => return out.unknown(TABLE, why),
     };
-    if names.is_empty() {
+    if !names.iter().any(|row| row.is_numbered()) {
         return out.unknown(TABLE, "has no interrupts: a container may hide them");
     }
     let mut numbers: Vec<u32> = cx.roots.names("/proc/irq").iter().filter_map(|name| name.parse().ok()).collect();
@@ -162,10 +163,7 @@ fn each(cx: &Context<'_>, out: &mut Out) {
         };
         let goes = if effective.is_empty() { &allowed } else { &effective };
         // An interrupt that nothing raises is in no table.
-        let Some((name, counts)) = names.iter().find(|(n, ..)| *n == number).map(|(_, name, counts)| (name, counts))
-        else {
-            continue;
-        };
+        let Some(Row { name, counts, .. }) = names.iter().find(|row| row.key == number.to_string()) else { continue };
         let goes: CpuSet = cpu_set::from_list(goes).intersection(&online).copied().collect();
         let Some(busy) = cx.busy_in(&goes) else {
             away += 1;
@@ -180,8 +178,9 @@ fn each(cx: &Context<'_>, out: &mut Out) {
         let rest = cpu_set::to_list(&rest(cx));
         if is_managed(name) {
             // It comes where somebody asked the disk for something.
+            let own = if cx.plan.isolated.is_empty() { cx.own() } else { cx.plan.isolated.clone() };
             out.found(verdict, &place, format!("{got}; its driver places it"), rest)
-                .boot(format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&cx.plan.isolated)));
+                .boot(format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&own)));
         } else if name == "timer" {
             out.noted(&place, format!("{got}; the kernel places it"));
         } else {
@@ -206,36 +205,12 @@ fn is_managed(name: &str) -> bool {
     nvme || virtio || adapters.iter().any(|adapter| name.starts_with(adapter))
 }
 
-type Row = (u32, String, std::collections::BTreeMap<u32, u64>);
-
-/// Number, name, and how often each came to each CPU, of the interrupts in `/proc/interrupts` that have a number.
-fn names(table: &str) -> Vec<Row> {
-    let mut lines = table.lines();
-    let cpus: Vec<u32> = lines
-        .next()
-        .unwrap_or_default()
-        .split_ascii_whitespace()
-        .filter_map(|head| head.strip_prefix("CPU")?.parse().ok())
-        .collect();
-    let row = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let number = words.next()?.strip_suffix(':')?.parse().ok()?;
-        let counts = cpus.iter().filter_map(|&cpu| Some((cpu, words.next()?.parse().ok()?))).collect();
-        Some((number, words.next_back().unwrap_or("?").to_owned(), counts))
-    };
-    lines.filter_map(row).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_table_names_interrupts() {
-        let rows = names("     CPU0   CPU2\n  4:    1   7  IR-IO-APIC 4-edge ttyS0\nLOC:  5 6 Local timer\n 26: 0 3 PCI-MSI 1-edge eth0-rx-0\n");
-        assert_eq!(rows.len(), 2);
-        assert_eq!((rows[1].0, rows[1].1.as_str(), rows[1].2[&2]), (26, "eth0-rx-0", 3));
-        assert!(names("").is_empty());
+    fn queues_of_disks_are_managed() {
         for (name, managed) in [
             ("nvme0q0", false),
             ("nvme0q12", true),

@@ -4,11 +4,9 @@ use crate::{
     audit::{Asked, Context, Group, Out, Rule, Verdict},
     core_plan::Purpose,
     cpu_set::{self, CpuSet},
+    realtime::FAIR_SERVER_SINCE,
     Fact,
 };
-
-/// From this version on, ordinary threads get a share of a CPU that real-time threads fill (`fair_server`).
-const FAIR_SERVER_SINCE: (u32, u32) = (6, 12);
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

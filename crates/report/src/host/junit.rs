@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use host::audit::{Finding, Verdict};
 
+use crate::text;
+
 /// One test case a finding, in the class of its group. Bad ones fail; what cannot be read or is not there is skipped.
 pub fn junit(findings: &[Finding]) -> String {
     let count = |wanted: &dyn Fn(&Finding) -> bool| findings.iter().filter(|finding| wanted(finding)).count();
@@ -47,18 +49,7 @@ fn is_skipped(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Unknown | Verdict::NotApplicable)
 }
 
-/// Text between tags and in attributes. Control characters are not XML.
+/// Text between tags and in attributes, without control characters.
 fn escape(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
+    quick_xml::escape::escape(text::clean(text)).into_owned()
 }

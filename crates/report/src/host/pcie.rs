@@ -45,7 +45,13 @@ pub fn render(report: &PcieReport, style: &Style) -> String {
         slots.right(1, &format!("MPS {mps}"), "");
     }
     slots.left(1, "limited by", "");
+    let mut links = Vec::new();
     for slot in [present].into_iter().chain(&report.elsewhere) {
+        // A slot that can do more than the card gives what the card's best gives.
+        if slot.kind == SlotKind::Other && links.contains(&slot.link) {
+            continue;
+        }
+        links.push(slot.link);
         let of = |mps: u32| slot.by_payload.iter().find(|payload| payload.mps == mps);
         let cell = |mps: u32| match of(mps) {
             Some(payload) if payload.supported != Some(false) => {
