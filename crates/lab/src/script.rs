@@ -173,8 +173,12 @@ fn in_namespace(line: &CommandLine) -> CommandLine {
 /// The question as a test that `await` repeats.
 fn test(question: &Question) -> String {
     let line = in_namespace(&question.line);
+    let text = match line.0.as_slice() {
+        [shell, option, script] if shell == "sh" && option == "-c" => script.clone(),
+        _ => line.to_string(),
+    };
     // Read by `eval`, which expands $d.
-    let command = format!("'{}'", line.to_string().replace('\'', r"'\''"));
+    let command = format!("'{}'", text.replace('\'', r"'\''"));
     let bare = |text: &str| quoted(&text.chars().filter(|c| !c.is_whitespace() && *c != '"').collect::<String>());
     match &question.want {
         Want::Success => line.to_string(),

@@ -97,16 +97,7 @@ impl Want {
                 Self::Prints(text) => bare(printed) == bare(text),
                 Self::Holds(parts) => parts.iter().all(|part| bare(printed).contains(&bare(part))),
                 Self::Times(times, part) => bare(printed).matches(&bare(part)).count() == *times,
-                Self::Rings { ports, rings, size } => {
-                    let found = virtio::parse(printed);
-                    let right = |port: &virtio::VirtioPort| {
-                        port.rings.len() == *rings as usize
-                            && port.rings.iter().all(|ring| ring == size)
-                            && port.has(virtio::VERSION_1)
-                            && (*rings <= 2 || port.has(virtio::MQ))
-                    };
-                    ports.iter().all(|name| found.iter().any(|port| port.name == *name && right(port)))
-                }
+                Self::Rings { .. } => self.lacks(printed).is_empty(),
                 Self::Queues(wanted) => {
                     let mut found = crate::rxq::parse(printed);
                     found.retain(|queue| wanted.iter().any(|(port, ..)| *port == queue.port));
@@ -117,6 +108,24 @@ impl Want {
                     found.len() == self.queues() && found.iter().all(wanted)
                 }
             }
+    }
+
+    /// What an answer lacks, in words, for those that list several things: each port that is not as it should be.
+    pub fn lacks(&self, printed: &str) -> Vec<String> {
+        let Self::Rings { ports, rings, size } = self else { return Vec::new() };
+        let found = virtio::parse(printed);
+        let wrong = |name: &String| {
+            let Some(port) = found.iter().find(|port| port.name == *name) else {
+                return Some(format!("{name} is not connected"));
+            };
+            if port.rings.len() != *rings as usize || port.rings.iter().any(|ring| ring != size) {
+                return Some(format!("{name} has rings of {:?}", port.rings));
+            }
+            let bits = [(virtio::VERSION_1, true), (virtio::MQ, *rings > 2)];
+            let missing = bits.iter().find(|(bit, wanted)| *wanted && !port.has(*bit));
+            missing.map(|(bit, _)| format!("{name} lacks feature bit {bit}"))
+        };
+        ports.iter().filter_map(wrong).collect()
     }
 
     fn queues(&self) -> usize {
@@ -151,6 +160,7 @@ mod tests {
             printed("0x0000000100400000", 1024, "disconnected"),
         ] {
             assert!(!rings(4, "p").is_met(true, &wrong), "{wrong}");
+            assert_eq!(rings(4, "p").lacks(&wrong).len(), 1, "{wrong}");
         }
         let two = printed("0x0000000100000000", 1024, "connected").replace("\"4\"", "\"2\"");
         assert!(rings(2, "p").is_met(true, &two), "one queue needs no MQ");

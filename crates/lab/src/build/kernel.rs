@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long the kernel may take to see a carrier: until then it drops frames.
-const CARRIER: Duration = Duration::from_secs(10);
+const CARRIER: Duration = Duration::from_secs(30);
 
 /// Offloads would merge frames and leave checksums empty: the node must see what was sent.
 const OFFLOADS: &str = "tso off gso off gro off tx off rx off";

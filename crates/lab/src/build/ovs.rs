@@ -22,7 +22,7 @@ pub const VSWITCHD: &str = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk";
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// How long its database and its DPDK may take to start on a busy machine.
-const DATABASE: Duration = Duration::from_secs(10);
+const DATABASE: Duration = Duration::from_secs(30);
 const START: Duration = Duration::from_secs(30);
 /// How long the driver of an emulated guest may take to make its rings, and that of a disk of the user's.
 const DRIVER: Duration = Duration::from_secs(60);
@@ -223,8 +223,7 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
         steps.extend(flows(context, switch));
         let guests = vhost_names(context, switch, false);
         if !guests.is_empty() {
-            let question = rings(context, &switch.name, &guests);
-            steps.push(Step::Await(Question { line: refreshed(&question.line, &guests[0]), ..question }));
+            steps.push(Step::Await(awaited(rings(context, &switch.name, &guests), &guests[0])));
         }
     }
     Part { steps, ..Part::default() }
@@ -235,8 +234,7 @@ pub(super) fn guest_connected(context: &Context<'_>, guest: &str) -> Option<Ques
     let ports = context.topology.ports_of(guest);
     let switch = context.topology.peer(ports.first()?).and_then(|peer| context.topology.switch_named(&peer.node))?;
     let names: Vec<String> = ports.into_iter().map(port_name).collect();
-    let question = rings(context, &switch.name, &names);
-    Some(Question { line: refreshed(&question.line, &names[0]), ..question })
+    Some(awaited(rings(context, &switch.name, &names), &names[0]))
 }
 
 /// The guests' ends are connected; the tester's are only while it measures.
@@ -247,7 +245,7 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
         let (guests, phys) = (vhost_names(context, switch, false), vhost_names(context, switch, true));
         if !guests.is_empty() {
             let question = rings(context, &switch.name, &guests);
-            part.steps.push(Step::Await(question.clone()));
+            part.steps.push(Step::Await(awaited(question.clone(), &guests[0])));
             part.checks.push(question);
         }
         if !phys.is_empty() {
@@ -264,14 +262,15 @@ fn vhost_names(context: &Context<'_>, switch: &Switch, tester: bool) -> Vec<Stri
     ends_of(context, &switch.name).into_iter().filter(of).map(|(_, peer)| port_name(peer)).collect()
 }
 
-/// A question about ports, behind a change of the database: a switch that was started again while a guest connected does not
-/// write down that it has, until something else changes.
-fn refreshed(line: &CommandLine, port: &str) -> CommandLine {
-    let words: Vec<String> = line.0.iter().map(|word| crate::line::quoted(word)).collect();
+/// A question about ports that is asked until they are connected, each time behind a change of the database. A switch writes down
+/// what a port is like when it is told that something changed; when a guest connects meanwhile, what it wrote stays wrong until
+/// something else changes.
+fn awaited(question: Question, port: &str) -> Question {
+    let words: Vec<String> = question.line.0.iter().map(|word| crate::line::quoted(word)).collect();
     let tool = words.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
-    // The number of the shell is another one each time.
-    let script = format!("{tool} set Interface {port} external_ids:asked=$$ && {}", words.join(" "));
-    CommandLine::words("sh -c").with([script])
+    // Another value each time, or nothing changes.
+    let script = format!("{tool} set Interface {port} external_ids:asked=$(date +%N) && {}", words.join(" "));
+    Question { line: CommandLine::words("sh -c").with([script]), ..question }
 }
 
 /// The commands that say what the polling threads have done: their cycles, and the rest.

@@ -6,7 +6,7 @@ use super::context::{port_name, Context};
 use crate::{line::CommandLine, memory::NIC_RING, topology::End};
 
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
-pub(super) const PORTS: Duration = Duration::from_secs(10);
+pub(super) const PORTS: Duration = Duration::from_secs(30);
 
 /// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
 pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {

@@ -60,12 +60,13 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
             return Err(Failure::machine(format!("{why}, so this cannot hold: {}", question.what)));
         }
         if Instant::now() >= until {
+            let lacks = question.want.lacks(&out.printed);
+            let answer = if lacks.is_empty() || !out.succeeded { out.last_line() } else { lacks.join(", ") };
             let mut parts = vec![format!(
-                "not within {} s: {}; {} answers: {}",
+                "not within {} s: {}; {} answers: {answer}",
                 question.within.as_secs(),
                 question.what,
                 question.line,
-                out.last_line()
             )];
             parts.extend(Some(question.remedy.clone()).filter(|remedy| !remedy.is_empty()));
             // The logs go with the lab.
