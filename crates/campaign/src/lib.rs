@@ -10,6 +10,7 @@ mod command;
 mod controller;
 pub mod display;
 pub mod dry_run;
+pub mod effect;
 mod ending;
 pub mod flow_score;
 mod job;

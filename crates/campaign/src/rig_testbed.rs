@@ -188,12 +188,15 @@ impl Testbed for RigTestbed {
         TestbedFacts {
             device: self.rig.device.clone(),
             lab: self.rig.in_lab.as_ref().map(|lab| lab.record().clone()),
-            host: self.rig.with_power(facts::for_result(
-                &self.rig.facts,
-                dpdk::Eal::version(),
-                self.rig.eal.memory_kind().as_str().to_owned(),
-                packet::Clock::hz(&self.rig.clock),
-                self.rig.realtime_use(),
+            host: self.rig.with_power(facts::with_findings(
+                facts::for_result(
+                    &self.rig.facts,
+                    dpdk::Eal::version(),
+                    self.rig.eal.memory_kind().as_str().to_owned(),
+                    packet::Clock::hz(&self.rig.clock),
+                    self.rig.realtime_use(),
+                ),
+                self.rig.findings.clone(),
             )),
             ports: self.rig.port_facts(),
             link: self.link(),

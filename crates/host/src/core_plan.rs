@@ -209,6 +209,29 @@ impl CorePlan {
         }
     }
 
+    /// The plan of a run whose cores were chosen already: everything else is the operating system's.
+    pub fn of_run(machine: &Machine, tester: CpuSet, data_plane: CpuSet) -> Self {
+        let first = tester.first().copied();
+        let mut plan = Self { tester, data_plane, ..Self::default() };
+        plan.node = first.and_then(|cpu| machine.cpu(cpu)).map_or(0, |cpu| cpu.node);
+        let (usable, busy) = (usable(machine), plan.busy());
+        plan.housekeeping = usable.difference(&busy).copied().collect();
+        plan.shared = plan.housekeeping.is_empty();
+        if plan.shared {
+            plan.housekeeping = usable.first().copied().into_iter().collect();
+            return plan;
+        }
+        let other_threads: CpuSet = busy.iter().flat_map(|&cpu| machine.siblings(cpu)).collect();
+        let idle: CpuSet = other_threads.difference(&busy).copied().collect();
+        // The operating system keeps a core, whoever has the other thread of it.
+        if plan.housekeeping.difference(&idle).next().is_some() {
+            plan.housekeeping.retain(|cpu| !idle.contains(cpu));
+            plan.idle = idle;
+        }
+        plan.isolated = busy.union(&plan.idle).copied().collect();
+        plan
+    }
+
     /// All CPUs on which something polls, or a guest runs.
     pub fn busy(&self) -> CpuSet {
         let groups = [&self.switch, &self.pmds, &self.data_plane, &self.tester];
@@ -418,6 +441,30 @@ mod tests {
         assert!(CorePlan::make(&machine(1, 8, 1), &Shape { vcpus: 9, ..Shape::of(Purpose::NfviTwoVm) }).is_err());
         assert_eq!(CorePlan::squeezed(&Machine::default()).busy(), CpuSet::new());
         assert_eq!(machine(1, 4, 1).nodes, [Node { number: 0, cpus: cpu_set::from_list("0-3"), ..Node::default() }]);
+    }
+
+    #[test]
+    fn a_run_on_chosen_cores_leaves_the_others_to_the_operating_system() {
+        let set = cpu_set::from_list;
+        let of = |machine: &Machine, tester, device| {
+            let plan = CorePlan::of_run(machine, set(tester), set(device));
+            assert_eq!(plan.misfit(machine), None, "{plan:?}");
+            (lists(&plan), cpu_set::to_list(&plan.isolated), plan.shared)
+        };
+        let (roles, isolated, shared) = of(&machine(2, 4, 1), "7", "6");
+        assert_eq!(roles, ["operating system: 0-5", "data plane: 6", "tester: 7"]);
+        assert_eq!((isolated.as_str(), shared), ("6-7", false));
+        assert_eq!(CorePlan::of_run(&machine(2, 4, 1), set("7"), set("6")).node, 1);
+        let (roles, isolated, _) = of(&machine(1, 4, 2), "3", "2");
+        assert_eq!(roles, ["operating system: 0-1,4-5", "data plane: 2", "tester: 3", "idle threads: 6-7"]);
+        assert_eq!(isolated, "2-3,6-7");
+        let (roles, isolated, shared) = of(&machine(1, 2, 1), "1", "0");
+        assert_eq!(roles, ["operating system: 0", "data plane: 0", "tester: 1"]);
+        assert_eq!((isolated.as_str(), shared), ("", true));
+        // Two cores with two threads: the other threads are all that is left.
+        let (roles, isolated, _) = of(&machine(1, 2, 2), "1", "0");
+        assert_eq!(roles, ["operating system: 2-3", "data plane: 0", "tester: 1"]);
+        assert_eq!(isolated, "0-1");
     }
 
     #[test]

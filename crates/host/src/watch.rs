@@ -100,9 +100,18 @@ impl Watch {
 
     /// What came to each core since the last look.
     pub fn look(&mut self) -> Vec<CoreWatch> {
+        self.look_for(false)
+    }
+
+    /// The same with threads, whatever that costs: for a single look.
+    pub fn look_closely(&mut self) -> Vec<CoreWatch> {
+        self.look_for(true)
+    }
+
+    fn look_for(&mut self, closely: bool) -> Vec<CoreWatch> {
         let (now, counters) = (Instant::now(), Counters::read(&self.roots));
         let seconds = (now - self.at).as_secs_f64();
-        let ran = self.ran();
+        let ran = self.ran(closely);
         let cores = self.cpus.iter().map(|&cpu| {
             let [irq, soft, steal] = self.before.ticks_until(&counters, cpu);
             let of = |ran: &Vec<Ran>| ran.iter().filter(|ran| ran.cpu == cpu).map(thread).collect();
@@ -122,9 +131,9 @@ impl Watch {
     }
 
     /// Threads that ran since they were looked at; `None` if that was too short ago for what it costs.
-    fn ran(&mut self) -> Option<Vec<Ran>> {
+    fn ran(&mut self, closely: bool) -> Option<Vec<Ran>> {
         let begun = Instant::now();
-        if begun - self.looked < self.cost * MOST_COST {
+        if !closely && begun - self.looked < self.cost * MOST_COST {
             return None;
         }
         let later = ProcessTimes::read(&self.roots, std::process::id());
@@ -224,6 +233,8 @@ mod tests {
         let mut watch = Watch::begin(&Roots::default(), &cpu_set::from_list("0"));
         watch.cost = Duration::from_secs(3600);
         assert!(watch.look()[0].threads.is_none(), "looking at threads would cost too much now");
+        watch.cost = Duration::from_secs(3600);
+        assert!(watch.look_closely()[0].threads.is_some());
         watch.cost = Duration::ZERO;
         assert!(watch.look()[0].threads.is_some());
     }

@@ -11,6 +11,7 @@ dpdk-sys:
 house:
 packet: units
 host: units
+latency:
 net: failure units
 control: failure
 measure: failure units

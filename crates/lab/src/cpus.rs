@@ -3,6 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use failure::Failure;
+use host::{
+    core_plan::{CorePlan, Purpose, Shape},
+    cpu_set::CpuSet,
+    machine::Machine,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{options::LabOptions, topology::Topology};
@@ -39,8 +44,9 @@ impl CpuLayout {
     pub fn choose(topology: &Topology, options: &LabOptions, allowed: &[u32]) -> Result<Self, Failure> {
         let list = || allowed.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let chosen = options.tester_cpu.iter().map(|&cpu| ("--tester-cpu", cpu));
+        let chosen = chosen.chain(options.pmd_cpus.iter().map(|&cpu| ("--pmd-cpus", cpu)));
         let mut taken = BTreeSet::new();
-        for (flag, cpu) in chosen.chain(options.pmd_cpus.iter().map(|&cpu| ("--pmd-cpus", cpu))) {
+        for (flag, cpu) in chosen.chain(options.guest_cpus.iter().map(|&cpu| ("--core-plan: a guest's CPU", cpu))) {
             if !allowed.contains(&cpu) {
                 return Err(Failure::usage(format!("{flag} {cpu}: this process may use CPUs {}", list())));
             }
@@ -69,7 +75,8 @@ impl CpuLayout {
             (false, 0) => options.pmds as usize,
             (false, _) => 0,
         };
-        let wanted = pmds + topology.guest.len();
+        let chosen_guests = options.guest_cpus.len().min(topology.guest.len());
+        let wanted = pmds + topology.guest.len() - chosen_guests;
         let mut places = free(&taken);
         // The first CPU takes most interrupts: it does not poll where others can.
         if places.len() > wanted {
@@ -92,7 +99,9 @@ impl CpuLayout {
         let mut next = places.iter().copied().cycle();
         let mut pmd_cpus = options.pmd_cpus.clone();
         pmd_cpus.extend(next.by_ref().take(pmds));
-        let guests: BTreeMap<String, u32> = topology.guest.iter().map(|guest| guest.name.clone()).zip(next).collect();
+        let own = options.guest_cpus.iter().copied().take(chosen_guests);
+        let guests: BTreeMap<String, u32> =
+            topology.guest.iter().map(|guest| guest.name.clone()).zip(own.chain(next)).collect();
         let mut shared: Vec<u32> = Vec::new();
         let mut seen = BTreeSet::new();
         for cpu in pmd_cpus.iter().chain(guests.values()) {
@@ -100,10 +109,47 @@ impl CpuLayout {
                 shared.push(*cpu);
             }
         }
-        let control = allowed.iter().copied().find(|&cpu| cpu != tester).unwrap_or(tester);
+        let control = options.control_cpu.filter(|cpu| allowed.contains(cpu));
+        let control = control.or_else(|| allowed.iter().copied().find(|&cpu| cpu != tester)).unwrap_or(tester);
         pmd_cpus.sort_unstable();
         let pmds = if topology.switch.is_empty() { Vec::new() } else { pmd_cpus };
         Ok(Self { tester, control, pmds, guests, shared })
+    }
+}
+
+/// These variables with the CPUs of a plan of the host.
+pub fn by_plan(options: LabOptions, topology: &Topology, plan: &CorePlan) -> LabOptions {
+    let first = |cpus: &CpuSet| cpus.first().copied();
+    let pmd_cpus = if topology.switch.is_empty() { Vec::new() } else { plan.pmds.iter().copied().collect() };
+    LabOptions {
+        pmd_cpus,
+        tester_cpu: first(&plan.tester).filter(|_| !options.tester_elsewhere),
+        guest_cpus: plan.guests.iter().filter_map(first).take(topology.guest.len()).collect(),
+        control_cpu: first(&plan.housekeeping),
+        ..options
+    }
+}
+
+/// These variables with the CPUs of the usual plan of the host, where nothing was chosen and the machine has enough cores: one
+/// NUMA node, that of the NICs; the operating system's cores left alone.
+pub fn by_usual_plan(options: LabOptions, topology: &Topology, machine: &Machine) -> LabOptions {
+    if !options.pmd_cpus.is_empty() || options.tester_cpu.is_some() || options.smt {
+        return options;
+    }
+    let nic = machine.nics.iter().find(|nic| options.phy.contains(&nic.address));
+    let shape = Shape {
+        node: nic.and_then(|nic| nic.numa_node),
+        switch: 0,
+        pmds: if topology.switch.is_empty() { 0 } else { options.pmds as usize },
+        guests: topology.guest.len(),
+        vcpus: 1,
+        data_plane: 0,
+        tester: usize::from(!options.tester_elsewhere),
+        ..Shape::of(Purpose::NfviTwoVm)
+    };
+    match CorePlan::make(machine, &shape) {
+        Ok(plan) => by_plan(options, topology, &plan),
+        Err(_) => options,
     }
 }
 
@@ -222,6 +268,59 @@ mod tests {
         assert_eq!((cpus, layout.pmds.as_slice(), layout.shared.len()), (8, &[2, 3, 4, 5][..], 0));
         let (cpus, layout) = other(&LabOptions { pmds: 2, ..LabOptions::default() }).unwrap();
         assert_eq!((cpus, layout.pmds.as_slice(), layout.tester), (6, &[1, 2][..], 5));
+    }
+
+    /// A machine of one-threaded cores on two nodes.
+    fn machine(cpus: u32) -> Machine {
+        let cpu = |number| host::machine::Cpu { number, node: number * 2 / cpus, threads: [number].into() };
+        let node = |number| host::machine::Node {
+            number,
+            cpus: (0..cpus).filter(|cpu| cpu * 2 / cpus == number).collect(),
+            ..host::machine::Node::default()
+        };
+        let all: CpuSet = (0..cpus).collect();
+        Machine {
+            cpus: (0..cpus).map(cpu).collect(),
+            nodes: vec![node(0), node(1)],
+            allowed: all,
+            ..Machine::default()
+        }
+    }
+
+    #[test]
+    fn the_usual_plan_is_followed_where_there_are_enough_cores_and_nothing_was_chosen() {
+        let topology = topology::load("phy-vm-vm-phy").unwrap();
+        let by = |cpus, options| by_usual_plan(options, &topology, &machine(cpus));
+        let options = by(16, LabOptions { pmds: 2, ..LabOptions::default() });
+        assert_eq!((options.pmd_cpus.as_slice(), options.tester_cpu), (&[1, 2][..], Some(3)));
+        assert_eq!((options.guest_cpus.as_slice(), options.control_cpu), (&[7, 6][..], Some(0)));
+        let all: Vec<u32> = (0..16).collect();
+        let cpus = CpuLayout::choose(&topology, &options, &all).unwrap();
+        assert_eq!((cpus.tester, cpus.control, cpus.pmds.as_slice()), (3, 0, &[1, 2][..]));
+        assert_eq!(cpus.guests.into_values().collect::<Vec<_>>(), [7, 6]);
+        assert!(cpus.shared.is_empty());
+        for chosen in [
+            LabOptions { tester_cpu: Some(1), ..LabOptions::default() },
+            LabOptions { pmd_cpus: vec![1], ..LabOptions::default() },
+            LabOptions { smt: true, ..LabOptions::default() },
+        ] {
+            assert_eq!(by(16, chosen.clone()), chosen);
+        }
+        assert_eq!(by(4, LabOptions::default()), LabOptions::default());
+        let elsewhere = by(16, LabOptions { tester_elsewhere: true, ..LabOptions::default() });
+        assert_eq!((elsewhere.tester_cpu, elsewhere.pmd_cpus.as_slice()), (None, &[1][..]));
+        let bridge = topology::load("kernel-bridge").unwrap();
+        assert_eq!(by_usual_plan(LabOptions::default(), &bridge, &machine(16)).pmd_cpus, Vec::<u32>::new());
+    }
+
+    #[test]
+    fn a_guest_of_a_plan_has_its_cpu_or_is_refused() {
+        let options = LabOptions { guest_cpus: vec![2], ..LabOptions::default() };
+        let cpus = lay("phy-vm-vm-phy", &options, &[0, 1, 2, 3, 4]).unwrap();
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (4, &[1][..], 2));
+        assert_eq!(cpus.guests["vm2"], 3);
+        let refused = lay("phy-vm-phy", &options, &[0, 1]).unwrap_err();
+        assert_eq!(refused.exit, failure::Exit::Usage);
     }
 
     #[test]

@@ -30,6 +30,12 @@ pub struct LabOptions {
     pub pmd_cpus: Vec<u32>,
     /// The tester's CPU; `None`: chosen.
     pub tester_cpu: Option<u32>,
+    /// CPU of each guest, in the topology's order; those that are left out get one that is free.
+    #[serde(default)]
+    pub guest_cpus: Vec<u32>,
+    /// CPU of everything that does not poll; `None` for the first that is not the tester's.
+    #[serde(default)]
+    pub control_cpu: Option<u32>,
     /// What every guest runs, in place of what the topology says.
     pub application: Option<Application>,
     /// Whether the switch has its exact-match cache.
@@ -91,6 +97,8 @@ impl Default for LabOptions {
             pmds: 1,
             pmd_cpus: Vec::new(),
             tester_cpu: None,
+            guest_cpus: Vec::new(),
+            control_cpu: None,
             application: None,
             emc: true,
             smc: false,

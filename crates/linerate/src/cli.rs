@@ -109,6 +109,9 @@ pub struct BenchArgs {
     /// Run the whole plan this many times, 2 to 1000, and print median and spread of the figures.
     #[arg(long, value_name = "N", conflicts_with_all = ["list", "print_config", "dry_run"])]
     pub repeat: Option<i64>,
+    /// Change the settings of this machine that `linerate host audit` finds wrong, and change them back after the run. As root.
+    #[arg(long, conflicts_with_all = ["list", "print_config", "dry_run"])]
+    pub tune: bool,
     /// List the embedded plans and those in ./plans/, with the requirements of each, and end.
     #[arg(long)]
     pub list: bool,

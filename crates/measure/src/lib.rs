@@ -9,6 +9,7 @@ pub mod attempts;
 pub mod bisection;
 pub mod check;
 pub mod diagnose;
+pub mod effect;
 pub mod evidence;
 pub mod label;
 pub mod metrics;

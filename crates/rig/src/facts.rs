@@ -1,7 +1,7 @@
 //! Facts about the machine for the result, and warnings about it.
 
 use host::{Facts, Roots};
-use measure::result::{HostFacts, Warning, WarningKind};
+use measure::result::{HostFacts, HostFinding, Warning, WarningKind};
 
 /// Reads the facts of this machine.
 pub fn read() -> Facts {
@@ -28,8 +28,14 @@ pub fn for_result(facts: &Facts, dpdk_version: String, memory: String, tsc_hz: u
         tsc_hz,
         tsc_invariant: facts.tsc_invariant,
         idle_power: None,
+        findings: None,
         extra: extra.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v.filter(|v| !v.is_empty())?))).collect(),
     }
+}
+
+/// Facts with the findings that were open; none where nobody looked.
+pub fn with_findings(facts: HostFacts, findings: Vec<HostFinding>) -> HostFacts {
+    HostFacts { findings: Some(findings), ..facts }
 }
 
 /// What distorts results on this machine.

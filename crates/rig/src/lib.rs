@@ -9,6 +9,7 @@ mod cpus;
 pub mod device;
 mod drive;
 pub mod facts;
+pub mod host_plan;
 mod lcores;
 mod learn;
 mod lock_file;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dpdk::{Eal, EalOptions, Lcore, Memory, PortSpec};
 use failure::Failure;
+use host::core_plan::CorePlan;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -48,6 +49,12 @@ pub struct MachineOptions {
     pub memory_mib: u32,
     /// Descriptors of each receive and transmit queue: a power of two, 64 to 32768.
     pub descriptors: u32,
+    /// Which core does what, where a plan says it: settings of the host are judged by it.
+    #[serde(default)]
+    pub core_plan: Option<CorePlan>,
+    /// Whether a machine with bad findings is refused.
+    #[serde(default)]
+    pub require_audit: bool,
 }
 
 impl Default for MachineOptions {
@@ -60,6 +67,8 @@ impl Default for MachineOptions {
             memory: MemoryChoice::Auto,
             memory_mib: 256,
             descriptors: 2048,
+            core_plan: None,
+            require_audit: false,
         }
     }
 }

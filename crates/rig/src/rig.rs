@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use dataplane::PortInfo;
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
 use failure::{Failure, Stop};
-use host::{Facts, RealtimeLimits, Roots, ThreadWaits};
+use host::{machine::Machine, Facts, RealtimeLimits, Roots, ThreadWaits};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
-    result::{HostFacts, PortFacts, SelfTestKind, Warning, WarningKind},
+    result::{HostFacts, HostFinding, PortFacts, SelfTestKind, Warning, WarningKind},
     schema::device::DeviceRecord,
 };
 use packet::{Clock, MacAddr};
@@ -19,7 +19,7 @@ use crate::{
     claim::Claim,
     cpus::CpuPlan,
     device::{threads_of_device, BuiltIn, BuiltInMaker, Device, InLab, OutsidePorts, Polled, Watched},
-    facts,
+    facts, host_plan,
     lcores::{OTHER_LCORE, TESTER_LCORE},
     machine::{check_descriptors, data_room, frames_mib, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
@@ -88,6 +88,8 @@ pub struct Rig {
     pub epoch_base: u8,
     /// Warnings about the rig, for the result.
     pub warnings: Vec<Warning>,
+    /// Findings about the host that were open at the start.
+    pub findings: Vec<HostFinding>,
     /// When lcores poll with real-time priority.
     pub(crate) realtime: Realtime,
     /// Sensors of power and temperature.
@@ -130,6 +132,16 @@ impl Rig {
         }
         let dut_cpu = machine.dut_cpu.filter(|_| outside.is_some());
         let device_threads = threads_of_device(&Roots::default(), &machine.dut_pids, dut_cpu)?;
+        let findings = {
+            let (roots, options) = (Roots::default(), machine);
+            let machine = Machine::read(&roots);
+            let cores = host_plan::cores_of_run(options, cpus, outside.is_none(), &machine);
+            let open = host_plan::open_findings(&roots, &machine, &cores, &host_plan::nics_behind(&specs, &machine));
+            if options.require_audit {
+                host_plan::require_none_bad(&open)?;
+            }
+            host_plan::for_result(&open)
+        };
         let polled = polling_cpus(cpus, outside.is_none());
         let limits = RealtimeLimits::read(&Roots::default());
         let realtime = Realtime::decide(
@@ -156,6 +168,7 @@ impl Rig {
             cpus,
             warnings,
             facts,
+            findings,
             ports: Vec::new(),
             built_in: None,
             watched: None,

@@ -128,6 +128,9 @@ pub struct FlowlogArgs {
     pub metrics: Option<String>,
     #[command(flatten)]
     pub queues: QueueArgs,
+    /// Which core does what: a plan of `linerate host plan --for flowlog --out FILE`. `--cpus` goes before it.
+    #[arg(long, value_name = "FILE", help_heading = "Queues")]
+    pub core_plan: Option<PathBuf>,
     /// Largest IP packet of all ports in bytes, 576 to 9600. Default: the MTU of each interface; 1500 for other ports.
     #[arg(long, value_name = "BYTES", help_heading = "Queues")]
     pub mtu: Option<u16>,

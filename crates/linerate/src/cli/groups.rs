@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use failure::Failure;
-use rig::{device::DeviceOptions, MachineOptions, MemoryChoice, RealtimeChoice};
+use host::{core_plan::CorePlan, cpu_set::CpuSet};
+use rig::{device::DeviceOptions, host_plan::read_core_plan, MachineOptions, MemoryChoice, RealtimeChoice};
 use units::{LinkSpeed, Load, Ratio};
 
 use super::flows_arg::FlowsArg;
@@ -246,6 +247,12 @@ pub struct MachineArgs {
     /// aside. Default: those whose threads are pinned to `--dut-cpu`.
     #[arg(long, value_name = "PID,...", value_delimiter = ',', allow_hyphen_values = true)]
     pub dut_pid: Vec<u32>,
+    /// Which core does what: a plan of `linerate host plan --out FILE`. Flags for CPUs go before it.
+    #[arg(long, value_name = "FILE")]
+    pub core_plan: Option<PathBuf>,
+    /// Measure only if `linerate host audit` has no bad finding for these cores and ports.
+    #[arg(long)]
+    pub require_audit: bool,
     /// Real-time priority of the polling cores, so that no ordinary thread takes them away.
     #[arg(long, value_enum, default_value = "auto")]
     pub realtime: RealtimeArg,
@@ -308,16 +315,24 @@ impl MemoryArg {
 
 impl MachineArgs {
     /// The options of the rig.
-    pub fn options(&self) -> MachineOptions {
-        MachineOptions {
-            tester_cpu: self.tester_cpu,
-            dut_cpu: self.dut_cpu,
+    ///
+    /// # Errors
+    ///
+    /// (usage) for a plan of the cores that cannot be read or does not fit this machine.
+    pub fn options(&self) -> Result<MachineOptions, Failure> {
+        let core_plan = self.core_plan.as_deref().map(read_core_plan).transpose()?;
+        let first = |of: fn(&CorePlan) -> &CpuSet| core_plan.as_ref().and_then(|plan| of(plan).first().copied());
+        Ok(MachineOptions {
+            tester_cpu: self.tester_cpu.or_else(|| first(|plan| &plan.tester)),
+            dut_cpu: self.dut_cpu.or_else(|| first(|plan| &plan.data_plane)),
             dut_pids: self.dut_pid.clone(),
             realtime: self.realtime.choice(),
             memory: self.memory.choice(),
             memory_mib: self.memory_mib,
             descriptors: self.descriptors,
-        }
+            require_audit: self.require_audit,
+            core_plan,
+        })
     }
 }
 

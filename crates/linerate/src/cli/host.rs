@@ -1,6 +1,6 @@
 //! Flags of `linerate host`.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use host::{core_plan::Purpose, tuning::Format};
@@ -40,7 +40,12 @@ pub enum HostCommand {
         /// Only what lasts until the next boot.
         #[arg(long)]
         runtime: bool,
+        /// Wait for the end of standard input first: what `bench --tune` leaves behind for the case that it dies.
+        #[arg(long, hide = true)]
+        when_input_ends: bool,
     },
+    /// Measure what one setting is worth here: without and with it in turn, through apply and revert. As root.
+    Effect(EffectArgs),
     /// Show who interrupts which core, how often, for how long and by what, until Ctrl-C.
     Watch {
         /// The cores.
@@ -144,6 +149,13 @@ pub struct AuditArgs {
     /// Show also what is as it should be, what is only kept, and what the machine does not have.
     #[arg(long, short)]
     pub all: bool,
+    /// Also measure what comes of the settings, on the cores that are to poll: does the tick stop, who interrupts them, how long
+    /// they are away, their clock, how long they take to wake up.
+    #[arg(long, conflicts_with = "root")]
+    pub outcome: bool,
+    /// How long cores are polled for that: 100ms to 1h.
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "outcome")]
+    pub duration: String,
     /// Write the findings as JSON (`-` for standard output, without the text).
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -153,6 +165,25 @@ pub struct AuditArgs {
     /// Write everything that was read, for a report of a fault: without names, addresses and serial numbers.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+}
+
+/// `linerate host effect`
+#[derive(Debug, Args)]
+pub struct EffectArgs {
+    /// The rule's id, as `host audit` prints it: `kernel.watchdog`.
+    pub id: String,
+    /// The value to compare with the present one. Default: the one that mends the finding.
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    pub value: Option<String>,
+    /// Rounds: in each the setting is off, on, on, off. 1 to 100.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Write every figure as JSON (`-` for standard output).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// What to measure: flags of bench.
+    #[arg(last = true, value_name = "BENCH FLAGS")]
+    pub bench: Vec<OsString>,
 }
 
 /// `linerate host plan`

@@ -145,6 +145,10 @@ pub struct TopologyArgs {
     /// CPU of the tester. Default: the last one allowed.
     #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
     pub tester_cpu: Option<u32>,
+    /// Which core does what: a plan of `linerate host plan --for nfvi-two-vm --out FILE`. Default: the usual plan, where the machine
+    /// has enough cores.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pmds", "pmd_cpus", "tester_cpu", "smt"])]
+    pub core_plan: Option<PathBuf>,
     /// What guests are. auto: virtual machines where KVM runs them, or where the application needs a kernel of its own; else
     /// processes.
     #[arg(long, value_name = "KIND", value_enum, default_value = "auto")]
@@ -210,6 +214,8 @@ impl TopologyArgs {
             pmds: self.pmds,
             pmd_cpus: self.pmd_cpus.clone(),
             tester_cpu: self.tester_cpu,
+            guest_cpus: Vec::new(),
+            control_cpu: None,
             application: self.application,
             emc: !self.no_emc,
             smc: self.smc,

@@ -1,12 +1,13 @@
 //! `linerate host`: what spoils figures on this machine, and mending it.
 
 use std::{
-    fs, io,
+    io,
     path::Path,
     thread,
     time::{Duration, Instant},
 };
 
+use campaign::effect::not_applied;
 use failure::{Exit, Failure, Stop};
 use host::{
     audit::Verdict,
@@ -14,14 +15,16 @@ use host::{
     cpu_set::{self, CpuSet},
     journal,
     machine::Machine,
+    outcome::{self, NotMeasured, Outcome},
     pcie::{PciePath, PcieReport},
     rules,
     tuning::{self, ApplyError, Format, HostPlan},
     watch::Watch,
     Place, Roots,
 };
+use rig::host_plan::read_host_plan;
 
-use super::{output, ports, times::time};
+use super::{effect, output, ports, times::time, tune};
 use crate::{
     cli::host::{AuditArgs, CoresArgs, HostArgs, HostCommand, PlanArgs},
     out,
@@ -38,7 +41,9 @@ pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
             out::print(&report::host::status(&status));
             Ok(Exit::Passed)
         }
-        HostCommand::Revert { runtime } => revert(*runtime),
+        HostCommand::Revert { when_input_ends: true, .. } => tune::guard(),
+        HostCommand::Revert { runtime, .. } => revert(*runtime),
+        HostCommand::Effect(args) => effect::run(args),
         HostCommand::Watch { cores, cpus, interval, count, json } => watch(cores, cpus, interval, *count, *json),
         HostCommand::Pcie { nics, frame_size, root, json } => pcie(nics, *frame_size, root.as_deref(), *json),
     }
@@ -53,11 +58,7 @@ fn place(root: Option<&Path>) -> Result<Place, Failure> {
 fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan), Failure> {
     let nics: Vec<String> = args.nic.iter().map(|nic| ports::address(&machine.nics, nic)).collect::<Result<_, _>>()?;
     if let Some(file) = &args.core_plan {
-        let plan = read_plan(file)?;
-        return match plan.cores.misfit(machine) {
-            Some(why) => Err(Failure::usage(format!("{}: {why}", file.display()))),
-            None => Ok((nics, plan.cores)),
-        };
+        return Ok((nics, read_host_plan(file, machine)?.cores));
     }
     let shape = Shape::of(args.purpose.into());
     let first = machine.nics.iter().find(|nic| nics.first() == Some(&nic.address));
@@ -88,11 +89,21 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
         return Err(Failure::machine("neither /sys nor /proc can be read: nothing is known of this machine"));
     }
     let (nics, plan) = cores(&args.cores, &machine)?;
-    let findings = rules::audit(&roots, &machine, &plan, &nics);
+    let mut findings = rules::audit(&roots, &machine, &plan, &nics);
     if let Some(file) = &args.record {
         output::file(file, &roots.recorded().to_text())?;
     }
-    let audit = report::host::Audit::new(&machine, &plan, &findings);
+    let outcome = if args.outcome { Some(measured(&args.duration, &roots, &plan)?) } else { None };
+    if let Some(outcome) = &outcome {
+        let more = outcome::findings(outcome, &machine, &plan, &findings);
+        // What comes of settings says more than they do.
+        findings.splice(0..0, more);
+    }
+    let mut audit = report::host::Audit::new(&machine, &plan, &findings);
+    audit.outcome = outcome.as_ref();
+    if place.roots().is_here() {
+        audit.measured = audit.open_ids().filter_map(|id| Some((id.to_owned(), effect::kept(id, &machine)?))).collect();
+    }
     let failed = |e: serde_json::Error| Failure::failed(e);
     match (&args.json, &args.junit) {
         (Some(file), _) => output::file(file, &audit.json().map_err(failed)?)?,
@@ -103,6 +114,24 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
         out::print(&report::host::audit(&audit, args.all, &output::style()));
     }
     Ok(if findings.iter().any(|finding| finding.verdict == Verdict::Bad) { Exit::Failed } else { Exit::Passed })
+}
+
+/// What comes of the settings, measured.
+fn measured(duration: &str, roots: &Roots, plan: &CorePlan) -> Result<Outcome, Failure> {
+    let time = in_range("--duration", duration)?;
+    let stop = Stop::on_signals()?;
+    outcome::measure(roots, plan, time, &|| !stop.requested()).map_err(|e| match e {
+        NotMeasured::Stopped => Failure::stopped("stopped before the cores were measured"),
+        NotMeasured::Cpu(cpu, why) => Failure::machine(format!("CPU {cpu} cannot be measured: {why}")),
+    })
+}
+
+fn in_range(flag: &str, text: &str) -> Result<Duration, Failure> {
+    let time = time(flag, text)?;
+    match (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&time) {
+        true => Ok(time),
+        false => Err(Failure::usage(format!("{flag}: must be 100ms to 1h"))),
+    }
 }
 
 fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
@@ -121,22 +150,14 @@ fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     Ok(Exit::Passed)
 }
 
-fn read_plan(file: &Path) -> Result<HostPlan, Failure> {
-    let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text = fs::read_to_string(file).map_err(|e| wrong(failure::unreadable(&e)))?;
-    HostPlan::parse(&text).map_err(wrong)
-}
-
 /// The path of this program, for the unit of systemd.
 fn program() -> String {
     std::env::current_exe().map_or_else(|_| "linerate".to_owned(), |path| path.display().to_string())
 }
 
 fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
-    let (roots, plan) = (Roots::default(), read_plan(file)?);
-    if let Some(why) = plan.cores.misfit(&Machine::read(&roots)) {
-        return Err(Failure::usage(format!("{}: {why}", file.display())));
-    }
+    let roots = Roots::default();
+    let plan = read_host_plan(file, &Machine::read(&roots))?;
     let program = persist.then(program);
     if dry_run {
         out::print(&tuning::render(&plan, Format::Shell, "").map_err(Failure::failed)?);
@@ -144,21 +165,11 @@ fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
     }
     let stop = Stop::on_signals()?;
     let applied = tuning::apply(&roots, Path::new(journal::DIR), &plan, program.as_deref(), || !stop.requested());
-    let applied = applied.map_err(|e| match e {
+    let applied = applied.map_err(|e| match &e {
         ApplyError::Failed { kept, .. } if stop.requested() && kept.is_empty() => {
             Failure::stopped("stopped: everything was taken back")
         }
-        ApplyError::Earlier(path) => {
-            Failure::machine(format!("{}: a plan is applied already: sudo linerate host revert", path.display()))
-        }
-        ApplyError::Journal(path, why) => Failure::machine(format!("{}: {why}: run it as root", path.display())),
-        ApplyError::Plan(why) => Failure::failed(why),
-        ApplyError::Failed { change, why, kept } if kept.is_empty() => {
-            Failure::failed(format!("{change}: {why}; everything was taken back"))
-        }
-        ApplyError::Failed { change, why, kept } => {
-            Failure::failed(format!("{change}: {why}; could not be taken back: {}", kept.join("; ")))
-        }
+        other => not_applied(other),
     })?;
     out::print(&report::host::applied(&applied));
     Ok(if applied.refused.is_empty() { Exit::Passed } else { Exit::Failed })
@@ -180,10 +191,7 @@ fn journal_failed(e: io::Error) -> Failure {
 
 fn watch(args: &CoresArgs, cpus: &[u32], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
     let machine = Machine::read(&Roots::default());
-    let interval = time("--interval", interval)?;
-    if !(Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
-        return Err(Failure::usage("--interval: must be 100ms to 1h"));
-    }
+    let interval = in_range("--interval", interval)?;
     let cpus: CpuSet = match cpus.iter().find(|cpu| machine.cpu(**cpu).is_none()) {
         Some(cpu) => {
             return Err(Failure::usage(format!(

@@ -3,6 +3,7 @@
 pub mod bench;
 mod blame;
 pub mod check;
+mod effect;
 pub mod flowlog;
 pub mod flows;
 pub mod forward;
@@ -21,3 +22,4 @@ pub mod selftest;
 pub mod sweep_flags;
 mod times;
 pub mod trial;
+mod tune;

@@ -36,7 +36,7 @@ pub fn run(args: &ScoreArgs) -> Result<Exit, Failure> {
         upper: args.upper,
         precision: args.precision,
         device: args.ports.options()?,
-        machine: args.machine.options(),
+        machine: args.machine.options()?,
     };
     let progress = Progress::new(args.quiet);
     let scored = flow_score::run(&options, &Stop::on_signals()?, &progress);

@@ -25,7 +25,7 @@ pub fn run(args: &SelftestArgs) -> Result<Exit, Failure> {
     let device = Device::parse(&DeviceOptions::default(), &wanted)?;
     let stop = Stop::on_signals()?;
     // The cable of the default rig is unused and costs a few pages.
-    let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options(), &stop)?;
+    let mut testbed = RigTestbed::new(wanted.validate()?, &device, &args.machine.options()?, &stop)?;
     let kind = match args.pair {
         PairArg::SoftwareCable => SelfTestKind::SoftwareCable,
         PairArg::Memif => SelfTestKind::Memif,

@@ -69,7 +69,7 @@ pub fn run(args: &mut TrialArgs) -> Result<Exit, Failure> {
     }
     let device = Device::parse(&args.ports.options()?, &plan)?;
     let stop = Stop::on_signals()?;
-    let mut testbed = RigTestbed::new(plan.clone(), &device, &args.machine.options(), &stop)?;
+    let mut testbed = RigTestbed::new(plan.clone(), &device, &args.machine.options()?, &stop)?;
     let (spec, replay) = spec(duration_s, testbed.link())?;
     let (load_fps, duration_s) = (spec.load_fps, spec.duration_s);
     testbed.streams = Some(Streams { replay, ..testbed.make_streams(frame_size)? });

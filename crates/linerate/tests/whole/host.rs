@@ -142,3 +142,158 @@ fn what_is_wrong_is_said_in_a_line() {
         assert_eq!((ended.stdout.as_str(), ended.stderr.lines().count()), ("", 1), "{args:?}: {}", ended.stderr);
     }
 }
+
+/// A plan whose tester has a core that the kernel does not keep free, whatever machine this is.
+fn kept_core(dir: &tempfile::TempDir) -> (String, u32) {
+    let allowed = lab::cpus::allowed_cpus();
+    let (first, last) = (allowed[0], *allowed.last().unwrap());
+    let path = dir.path().join("kept.toml");
+    let text = format!(
+        "version = 1\n[cores]\npurpose = \"bench\"\nnode = 0\nhousekeeping = \"{first}\"\ntester = \"{last}\"\nisolated = \"{last}\"\n"
+    );
+    fs::write(&path, text).unwrap();
+    (path.to_str().unwrap().to_owned(), last)
+}
+
+#[test]
+fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
+    let _one = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, cpu) = kept_core(&dir);
+    // A known disturbance: another thread takes the core in slices of milliseconds.
+    let cpu_text = cpu.to_string();
+    let mut other = Command::new("stress-ng")
+        .args(["--cpu", "1", "--taskset", &cpu_text, "--timeout", "60s", "-q"])
+        .spawn()
+        .expect("stress-ng (scripts/setup.sh --test) runs");
+    let audit = linerate(&["host", "audit", "--core-plan", &plan, "--outcome", "--duration", "2s", "--json", "-"]);
+    let peer = Command::new("oslat").args(["--cpu-list", &cpu_text, "--duration", "2s"]).output();
+    let _ = support::send_signal(other.id(), "TERM");
+    other.wait().unwrap();
+    let json = audit.json();
+    let core = &json["outcome"]["cores"][0];
+    let longest_us = core["gaps"]["longest_ns"].as_f64().unwrap() / 1e3;
+    let peer = String::from_utf8(peer.expect("oslat (scripts/setup.sh --test) runs").stdout).unwrap();
+    let maximum = peer.lines().find_map(|line| line.trim().strip_prefix("Maximum:")).expect("a maximum");
+    let maximum: f64 = maximum.split_whitespace().next().unwrap().parse().unwrap();
+    // A slice of the scheduler: both see it, and neither sees a second.
+    for us in [longest_us, maximum] {
+        assert!((500.0..1e6).contains(&us), "ours {longest_us} us, oslat's {maximum} us");
+    }
+    assert!(core["involuntary_switches"].as_u64() > Some(0), "{core}");
+    let finding = |id: &str| {
+        let all = json["findings"].as_array().unwrap();
+        all.iter().find(|finding| finding["id"] == id).unwrap_or_else(|| panic!("{id}: {json}")).clone()
+    };
+    let switches = finding("outcome.switches");
+    assert_eq!(switches["verdict"], "warn", "the setting is wrong, too: {switches}");
+    assert!(switches["got"].as_str().unwrap().contains("stress-ng"), "{switches}");
+    assert_eq!(finding("outcome.gap")["verdict"], "bad");
+    assert!(finding("outcome.clock")["got"].as_str().unwrap().contains("MHz"));
+    assert!(finding("outcome.memory")["got"].as_str().unwrap().contains(" ns "));
+    assert_eq!(audit.code, 1);
+    for (args, code) in [
+        (["--outcome", "--duration", "1h5s"], 2),
+        (["--outcome", "--root", "/"], 2),
+        (["--duration", "1s", "--all"], 2),
+    ] {
+        assert_eq!(linerate(&[&["host", "audit"], &args[..]].concat()).code, code, "{args:?}");
+    }
+}
+
+#[test]
+fn a_plan_of_the_cores_is_followed_and_its_findings_are_in_the_result() {
+    let _one = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, cpu) = kept_core(&dir);
+    let flags = ["trial", "--dut", "null", "--load", "10kpps", "--duration", "200ms", "--core-plan", &plan];
+    let run = linerate(&[&flags[..], &["--json", "-", "-q"]].concat());
+    assert!(matches!(run.code, 0 | 3), "{}", run.stderr);
+    let findings = run.json()["host"]["findings"].as_array().unwrap().clone();
+    let isolated = findings.iter().find(|f| f["id"] == "cores.isolated").unwrap_or_else(|| panic!("{findings:?}"));
+    assert_eq!((&isolated["level"], isolated["got"].as_str()), (&Value::from("bad"), Some("no CPU")), "{isolated}");
+    let shown = linerate(&[&flags[..], &["-q"]].concat()).stdout;
+    assert!(shown.contains("cores.isolated"), "{shown}");
+    let refused = linerate(&[&flags[..], &["--require-audit"]].concat());
+    assert_eq!((refused.code, refused.stderr.lines().count()), (4, 1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("cores.isolated"), "{}", refused.stderr);
+    // Flags go before the plan; the plan has no data plane.
+    let allowed = lab::cpus::allowed_cpus();
+    let twice = linerate(&[&flags[..], &["--dut-cpu", &cpu.to_string()]].concat());
+    assert_eq!(twice.code, 2, "{} of {allowed:?}", twice.stderr);
+    for command in [&["forward", "null", "--port", "null", "--port", "null"][..], &["flowlog", "--port", "null"]] {
+        let none = linerate(&[command, &["--core-plan", &plan]].concat());
+        assert_eq!((none.code, none.stderr.lines().count()), (2, 1), "{command:?}: {}", none.stderr);
+        assert!(none.stderr.contains("data plane"), "{}", none.stderr);
+    }
+    let lab = linerate(&["lab", "show", "kernel-router", "--core-plan", "/no/such/file"]);
+    assert_eq!(lab.code, 2, "{}", lab.stderr);
+    let lab = linerate(&["lab", "show", "phy-ovs-phy", "--core-plan", &plan, "--script"]);
+    assert!(lab.stdout.contains(&format!("--tester-cpu {cpu}")), "{}{}", lab.stdout, lab.stderr);
+}
+
+/// One knob that `--tune` and `effect` change on this machine, with its value now.
+const TUNED: &str = "vm/stat_interval";
+
+#[test]
+fn settings_of_one_run_are_taken_back_also_after_a_kill() {
+    support::require(&[Needs::Root]);
+    let _one = exclusive();
+    let before = knob(TUNED);
+    let script = format!(
+        "B={BINARY}; K=/proc/sys/{TUNED}; echo 1 >$K
+         $B bench --tune --quick --dut null --frame-sizes 64 --no-latency -q & P=$!
+         for i in $(seq 600); do [ $(cat $K) = 1 ] || break; sleep 0.05; done; echo during $(cat $K)
+         wait $P; echo ended $?; echo after $(cat $K)
+         $B host apply --plan \"$1\" >/dev/null
+         $B bench --tune --quick --dut null --frame-sizes 64 -q; echo applied $?; $B host revert >/dev/null
+         $B bench --tune --quick --dut null -q >/dev/null 2>&1 & P=$!
+         for i in $(seq 600); do [ $(cat $K) = 1 ] || break; sleep 0.05; done; echo killed at $(cat $K)
+         kill -9 $P; wait $P
+         for i in $(seq 600); do [ -e /var/lib/linerate/journal/host.journal ] || break; sleep 0.05; done
+         echo left $(cat $K); ls /var/lib/linerate/journal"
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let plan = dir.path().join("plan.toml");
+    assert_eq!(linerate(&["host", "plan", "--out", plan.to_str().unwrap()]).code, 0);
+    let cores = fs::read_to_string(&plan).unwrap().split("[[step]]").next().unwrap().to_owned();
+    let step = "[[step]]\nid = \"test\"\nwhy = \"a test\"\n[step.change.write]\npath = \"/proc/sys/vm/swappiness\"\nvalue = \"17\"\n";
+    fs::write(&plan, cores + step).unwrap();
+    let ran = privately(&format!("set -- {}; {script}", plan.display()));
+    fs::write(format!("/proc/sys/{TUNED}"), &before).unwrap();
+    let said = |text: &str| assert!(ran.stdout.contains(text), "{text}: {ran:?}");
+    ["during 10", "after 1\n", "applied 4", "killed at 10", "left 1\n"].into_iter().for_each(said);
+    assert!(ran.stderr.contains("changes made") && ran.stderr.contains("a plan is applied already"), "{ran:?}");
+    assert!(ran.stdout.contains("ended 0") || ran.stdout.contains("ended 3"), "{ran:?}");
+    assert!(ran.stdout.trim_end().ends_with("left 1"), "no journal stays: {ran:?}");
+}
+
+#[test]
+fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
+    support::require(&[Needs::Root]);
+    let _one = exclusive();
+    let before = knob(TUNED);
+    let script = format!(
+        "B={BINARY}; K=/proc/sys/{TUNED}; echo 1 >$K
+         $B host effect kernel.statistics --rounds 1 --json - -- --quick --dut null --frame-sizes 64 --no-latency
+         echo ended $?; echo now $(cat $K)
+         $B host audit
+         ls /var/lib/linerate/journal
+         for bad in 'no.such' 'boot.skew_tick' 'clock.source' 'kernel.statistics -- --frame-sizes x' 'kernel.statistics -- --no-such'; do
+            $B host effect $bad; echo refused $?; done"
+    );
+    let ran = privately(&script);
+    fs::write(format!("/proc/sys/{TUNED}"), &before).unwrap();
+    assert!(ran.stdout.contains("ended 0\nnow 1\n"), "{ran:?}");
+    let text = ran.stdout.split("ended 0").next().unwrap();
+    let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    assert_eq!(json["changes"][0], "sysctl -w vm.stat_interval=10");
+    for name in ["throughput at 64 B", "longest gap of a core", "interrupts of a core"] {
+        let figure = json["figures"].as_array().unwrap().iter().find(|figure| figure["name"] == name);
+        let figure = figure.unwrap_or_else(|| panic!("{name}: {json}"));
+        assert_eq!((figure["without"].as_array().unwrap().len(), figure["with"].as_array().unwrap().len()), (2, 2));
+        assert!(figure["change"]["plus_minus"].as_f64().is_some(), "{figure}");
+    }
+    assert!(ran.stdout.contains("\n         here:  "), "the audit says what was measured: {ran:?}");
+    assert_eq!(ran.stdout.matches("refused 2").count(), 5, "{ran:?}");
+}

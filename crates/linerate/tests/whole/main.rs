@@ -11,6 +11,7 @@ mod cli;
 mod duts;
 mod far;
 mod flow_score;
+mod guest_host;
 mod host;
 mod imix;
 mod lab;

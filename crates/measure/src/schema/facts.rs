@@ -31,9 +31,40 @@ pub struct HostFacts {
     /// What the machine took before the first trial, when no frames were sent; `None` if it has no power sensors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_power: Option<Power>,
+    /// Findings of `linerate host audit` that were open while it ran, the worst first; `None` in results of older versions and
+    /// of simulated devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<HostFinding>>,
     /// Anything else worth keeping.
     #[serde(default)]
     pub extra: BTreeMap<String, String>,
+}
+
+/// How much a finding matters to a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingLevel {
+    /// It spoils figures.
+    Bad,
+    /// It may.
+    Warn,
+}
+
+/// A finding about the host that was open while a run measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFinding {
+    /// The rule's id, `cores.isolated`.
+    pub id: String,
+    /// How much it matters.
+    pub level: FindingLevel,
+    /// Where: a path, a CPU, a NIC; empty if the id says it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
+    /// What is there.
+    pub got: String,
+    /// What should be there.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub want: String,
 }
 
 /// One port of the tester.

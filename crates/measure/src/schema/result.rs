@@ -14,7 +14,10 @@ use super::{
     trial::{DirectionCounts, TrialRecord},
 };
 pub use super::{
-    facts::{HostFacts, MixFacts, PortFacts, Proportion, SelfTestKind, SelfTestPair, SelfTestPoint},
+    facts::{
+        FindingLevel, HostFacts, HostFinding, MixFacts, PortFacts, Proportion, SelfTestKind, SelfTestPair,
+        SelfTestPoint,
+    },
     outcome::{Compliance, Outcome, StandardLabel, TestOutcome, Verdict},
     placement::{CoreToCore, Placement, PlacementAnswer},
     standing::Standing,

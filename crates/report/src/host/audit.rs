@@ -1,11 +1,12 @@
 //! Findings as text: the worst first, each with what it costs and what mends it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use host::{
     audit::{Finding, Verdict},
     core_plan::CorePlan,
     machine::Machine,
+    outcome::Outcome,
 };
 use serde::Serialize;
 
@@ -36,6 +37,12 @@ pub struct Audit<'a> {
     pub counts: BTreeMap<&'static str, usize>,
     /// All findings.
     pub findings: &'a [Finding],
+    /// What came of the settings, if that was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<&'a Outcome>,
+    /// What was measured here of open findings, by their ids.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub measured: BTreeMap<String, String>,
 }
 
 impl<'a> Audit<'a> {
@@ -51,7 +58,15 @@ impl<'a> Audit<'a> {
             cores,
             counts,
             findings,
+            outcome: None,
+            measured: BTreeMap::new(),
         }
+    }
+
+    /// The ids of open findings, each once.
+    pub fn open_ids(&self) -> impl Iterator<Item = &'a str> {
+        let ids: BTreeSet<&str> = self.findings.iter().filter(|f| f.is_open()).map(|f| f.id.as_str()).collect();
+        ids.into_iter()
     }
 
     /// As JSON, with a newline at its end.
@@ -72,7 +87,7 @@ pub fn render(audit: &Audit<'_>, all: bool, style: &Style) -> String {
     while let Some(first) = rest.first() {
         let alike = rest.iter().take_while(|finding| is_alike(finding, first)).count();
         let (now, later) = rest.split_at(alike);
-        out += &one(now, style);
+        out += &one(now, audit.measured.get(&first.id), style);
         rest = later;
     }
     out + &conclusion(audit, all)
@@ -107,7 +122,7 @@ fn paint(verdict: Verdict) -> Paint {
 }
 
 /// Findings of one rule.
-fn one(findings: &[&Finding], style: &Style) -> String {
+fn one(findings: &[&Finding], measured: Option<&String>, style: &Style) -> String {
     let Some(first) = findings.first() else { return String::new() };
     let word = style.paint(paint(first.verdict), &format!("{:<7}", first.verdict.word()));
     let mut out = format!("{word}  {}\n", first.id);
@@ -130,6 +145,9 @@ fn one(findings: &[&Finding], style: &Style) -> String {
             ),
             style,
         );
+        if let Some(measured) = measured {
+            out += &wrapped(&format!("here:  {measured}"), style);
+        }
         let mut mends: Vec<String> =
             findings.iter().flat_map(|finding| finding.mend.iter().map(host::audit::Mend::text)).collect();
         mends.dedup();

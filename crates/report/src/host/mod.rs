@@ -2,6 +2,7 @@
 
 mod audit;
 mod changes;
+mod effect;
 mod junit;
 mod pcie;
 mod plan;
@@ -9,6 +10,7 @@ mod watch;
 
 pub use audit::{render as audit, Audit};
 pub use changes::{applied, reverted, status};
+pub use effect::{line as effect_line, render as effect};
 pub use junit::junit;
 pub use pcie::render as pcie;
 pub use plan::render as plan;

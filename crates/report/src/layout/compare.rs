@@ -1,5 +1,7 @@
 //! Generation against generation: two results of the same plan, with the improvement, as the two-VM document prints it.
 
+use std::collections::BTreeSet;
+
 use measure::{
     answer::IntervalAnswer,
     placement::same_place,
@@ -91,6 +93,7 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
     }
     notes.insert(0, format!("new: {}", of_whom(new)));
     notes.insert(1, format!("old: {}", of_whom(old)));
+    notes.extend(host_settings(new, old));
     Ok(sheet::of(format!("{}: new against old", text::clean(&new.plan_name)), table, notes))
 }
 
@@ -118,6 +121,21 @@ fn noise(new: Option<&IntervalAnswer>, old: Option<&IntervalAnswer>) -> String {
         true => format!("within noise; {runs:.0} runs of each would decide"),
         false => "within noise".to_owned(),
     }
+}
+
+/// Findings about the host that only one of the two runs had: what else is different.
+fn host_settings(new: &RunResult, old: &RunResult) -> Vec<String> {
+    let ids = |result: &RunResult| {
+        let findings = result.host.findings.as_ref()?;
+        Some(findings.iter().map(|finding| text::clean(&finding.id)).collect::<BTreeSet<_>>())
+    };
+    let (Some(now), Some(then)) = (ids(new), ids(old)) else { return Vec::new() };
+    let only = |which: &str, these: &BTreeSet<String>, others: &BTreeSet<String>| {
+        let only: Vec<&str> = these.difference(others).map(String::as_str).collect();
+        (!only.is_empty())
+            .then(|| format!("settings of the host found wrong in the {which} run only: {}", only.join(", ")))
+    };
+    [only("new", &now, &then), only("old", &then, &now)].into_iter().flatten().collect()
 }
 
 fn of_whom(result: &RunResult) -> String {

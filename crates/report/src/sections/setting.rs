@@ -1,6 +1,6 @@
 //! What was measured, where and when.
 
-use measure::result::{MixFacts, RunResult};
+use measure::result::{FindingLevel, MixFacts, RunResult};
 
 use crate::{
     document::{Audience, Block, Fact, Section, Topic},
@@ -13,7 +13,8 @@ use crate::{
 /// Program, plan, device, ports, machine and time; in a file also how the result stands, for who reads the top alone.
 pub(crate) fn section(result: &RunResult) -> Section {
     let plain = |(label, text): (&'static str, String)| Fact::new(label, text, Paint::Plain);
-    let facts: Vec<Fact> = setting(result).into_iter().map(plain).collect();
+    let mut facts: Vec<Fact> = setting(result).into_iter().map(plain).collect();
+    facts.extend(findings(result, usize::MAX));
     let ways = if result.directions > 1 { "both ways" } else { "one way" };
     let device = Fact::new("DUT", names::dut_short(result), Paint::Plain);
     let device = device.in_one_line(format!("; {ways}, {}", link(result)));
@@ -21,8 +22,28 @@ pub(crate) fn section(result: &RunResult) -> Section {
         .with(Audience::DETAILS, Block::Title(title(result)))
         .with(Audience::SHORT, Block::Title(format!("{}; {}", title(result), when(result))))
         .with(Audience::FILE, Block::Standing(standing_line(result)))
-        .with(Audience::SHORT, Block::Facts(vec![device]))
+        .with(Audience::SHORT, Block::Facts(std::iter::once(device).chain(findings(result, FEW)).collect()))
         .with(Audience::DETAILS, Block::Facts(facts))
+}
+
+/// Findings about the host that stand in a short report.
+const FEW: usize = 3;
+
+/// What was open on the host while it ran, the worst first; `None` if nothing was.
+fn findings(result: &RunResult, most: usize) -> Option<Fact> {
+    let all = result.host.findings.as_deref().filter(|all| !all.is_empty())?;
+    let mut ids: Vec<(&str, FindingLevel)> = all.iter().map(|f| (f.id.as_str(), f.level)).collect();
+    ids.dedup();
+    let bad = ids.iter().filter(|(_, level)| *level == FindingLevel::Bad).count();
+    let counts = match (bad, ids.len() - bad) {
+        (0, warn) => format!("{warn} may matter"),
+        (bad, 0) => format!("{bad} bad"),
+        (bad, warn) => format!("{bad} bad, {warn} may matter"),
+    };
+    let named: Vec<String> = ids.iter().take(most).map(|(id, _)| text::clean(id)).collect();
+    let more = if ids.len() > most { ", ..." } else { "" };
+    let paint = if bad > 0 { Paint::Bad } else { Paint::Plain };
+    Some(Fact::new("settings", format!("{counts}: {}{more} (linerate host audit)", named.join(", ")), paint))
 }
 
 /// `Linerate 0.1.0: rfc2544 (quick)`. A plan may be run by another method than its own: `rfc2544 (quick), method tst009`.

@@ -285,6 +285,7 @@ pub fn result(sizes: Vec<SizeResult>) -> RunResult {
             tsc_hz: 2_600_000_000,
             tsc_invariant: true,
             idle_power: None,
+            findings: None,
             extra: [("governor".to_owned(), "performance".to_owned())].into(),
         },
         dut: "built-in l3 over wire".into(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use insta::assert_snapshot;
 use measure::{
     power::Power,
-    result::{Outcome, RunResult, SizeResult, Standing, Warning, WarningKind},
+    result::{FindingLevel, HostFinding, Outcome, RunResult, SizeResult, Standing, Warning, WarningKind},
     timeline::{Absence, Party, Slice, Timeline, TrialTimeline},
     trial::{Purpose, Rule},
 };
@@ -243,6 +243,32 @@ fn a_name_of_the_device_is_in_every_document() {
     for text in [short(&named, &WIDE), verbose(&named, &WIDE), page(&named), svg, csv] {
         assert!(text.contains("edge router 7"), "{text}");
     }
+}
+
+#[test]
+fn settings_of_the_host_that_were_wrong_stand_in_every_text() {
+    let mut r = ten_gig();
+    assert!(![short(&r, &WIDE), verbose(&r, &WIDE), page(&r)].iter().any(|text| text.contains("host audit")));
+    let finding = |id: &str, level| HostFinding {
+        id: id.into(),
+        level,
+        place: "/proc/x".into(),
+        got: "1".into(),
+        want: "0".into(),
+    };
+    use FindingLevel::{Bad, Warn};
+    let all = [("a.bad", Bad), ("b.one", Warn), ("b.one", Warn), ("c.two", Warn), ("d.three", Warn)];
+    r.host.findings = Some(all.map(|(id, level)| finding(id, level)).to_vec());
+    assert!(short(&r, &WIDE).contains("1 bad, 3 may matter: a.bad, b.one, c.two, ... (linerate host audit)"));
+    for text in [verbose(&r, &WIDE), page(&r)] {
+        assert!(text.contains("a.bad, b.one, c.two, d.three (linerate host audit)"), "{text}");
+    }
+    r.host.findings = Some(vec![finding("b.one", Warn)]);
+    assert!(short(&r, &WIDE).contains("1 may matter: b.one (linerate host audit)"));
+    r.host.findings = Some(vec![finding("a.bad", Bad)]);
+    assert!(short(&r, &WIDE).contains("1 bad: a.bad (linerate host audit)"));
+    r.host.findings = Some(Vec::new());
+    assert!(!verbose(&r, &WIDE).contains("host audit"), "nothing was open");
 }
 
 #[test]

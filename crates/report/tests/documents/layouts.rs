@@ -1,6 +1,6 @@
 //! Results in the layouts of the source documents: fed with the documents' own packets/s, they print the documents' tables.
 
-use measure::result::{Outcome, Placement, RunResult, Warning, WarningKind};
+use measure::result::{FindingLevel, HostFinding, Outcome, Placement, RunResult, Warning, WarningKind};
 use report::{
     layout::{compare, plan_against, sheet, Layout},
     sheet as sheets, Detail, Document, Section, Style,
@@ -219,4 +219,34 @@ fn nothing_from_outside_breaks_a_sheet() {
         }
         assert!(!sheets::markdown(std::slice::from_ref(&sheet)).contains("<script"));
     }
+}
+
+#[test]
+fn settings_of_the_host_that_only_one_run_had_wrong_are_named() {
+    let with = |ids: &[&str]| {
+        let mut r = result(vec![found(64, 12.3e6, 1)]);
+        let finding = |id: &&str| HostFinding {
+            id: (*id).to_owned(),
+            level: FindingLevel::Warn,
+            place: String::new(),
+            got: "1".into(),
+            want: String::new(),
+        };
+        r.host.findings = Some(ids.iter().map(finding).collect());
+        plain(&compare(&r, &result_with(&r)).unwrap(), &WIDE)
+    };
+    // The old run had these wrong.
+    fn result_with(new: &RunResult) -> RunResult {
+        let mut old = new.clone();
+        for finding in old.host.findings.iter_mut().flatten() {
+            if finding.id == "b.new" {
+                finding.id = "c.old".to_owned();
+            }
+        }
+        old
+    }
+    let text = with(&["a.both", "b.new"]);
+    assert!(text.contains("found wrong in the new run only: b.new"), "{text}");
+    assert!(text.contains("found wrong in the old run only: c.old"), "{text}");
+    assert!(!with(&["a.both"]).contains("run only"));
 }

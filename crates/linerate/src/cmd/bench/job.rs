@@ -11,7 +11,7 @@ pub fn of(args: &BenchArgs, plan: Plan) -> Result<Job, Failure> {
     Ok(Job {
         plan,
         device: args.ports.options()?,
-        machine: args.machine.options(),
+        machine: args.machine.options()?,
         quick: args.is_quick(),
         quiet: args.output.quiet,
     })

@@ -8,15 +8,18 @@ mod repeat;
 mod suite;
 mod sweep;
 
+pub use job::of as job_of;
+
 use campaign::{
     plans::{self, SuitePlan},
     JobAnswer,
 };
 use failure::{Exit, Failure, Stop};
+use host::tuning::HostPlan;
 use measure::plan::Plan;
 use rig::Device;
 
-use super::{lab, output, plan, progress::Progress};
+use super::{lab, output, plan, progress::Progress, tune::Tuned};
 use crate::{cli::BenchArgs, out};
 
 /// Runs the command.
@@ -32,6 +35,29 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
         return Ok(exit);
     }
     let args = &*args;
+    if !args.tune {
+        return measure(args);
+    }
+    let tuned = Tuned::begin(&host_plan(args)?)?;
+    let measured = measure(args);
+    tuned.end()?;
+    measured
+}
+
+/// What can be changed on this machine for this run.
+///
+/// # Errors
+///
+/// (usage) for flags that cannot be.
+pub fn host_plan(args: &BenchArgs) -> Result<HostPlan, Failure> {
+    let plan = match suite_of(args)? {
+        Some(set) => set.base.validate()?,
+        None => plan::for_bench(args)?,
+    };
+    rig::host_plan::for_run(&args.machine.options()?, &Device::parse(&args.ports.options()?, &plan)?)
+}
+
+fn measure(args: &BenchArgs) -> Result<Exit, Failure> {
     if let Some(set) = suite_of(args)? {
         return suite::run(args, &set);
     }

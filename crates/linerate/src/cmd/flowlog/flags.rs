@@ -44,6 +44,9 @@ pub fn config(args: &FlowlogArgs) -> Result<Config, Failure> {
     }
     over!(memory: memory_mib, descriptors);
     args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
+    if let (true, Some(file)) = (config.cpus.is_empty(), &args.core_plan) {
+        config.cpus = rig::host_plan::read_data_plane(file)?;
+    }
     Ok(config)
 }
 

@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use failure::Failure;
 use packet::MacAddr;
+use rig::host_plan::read_data_plane;
 use runner::{
     config::read_toml,
     forward::{Config, ForwardOptions},
@@ -31,6 +32,9 @@ pub fn config(args: &ForwardArgs) -> Result<Config, Failure> {
     }
     config.ports.extend_from_slice(&args.ports);
     args.queues.over(&mut config.cpus, &mut config.rx_queues, &mut config.queue_map, &mut config.tx);
+    if let (true, Some(file)) = (config.cpus.is_empty(), &args.machine.core_plan) {
+        config.cpus = read_data_plane(file)?;
+    }
     if !args.mtu.is_empty() {
         config.mtu.clone_from(&args.mtu);
     }
@@ -63,6 +67,9 @@ pub fn options(args: &ForwardArgs) -> Result<ForwardOptions, Failure> {
     if let Some(pid) = args.machine.dut_pid.first() {
         return Err(Failure::usage(format!("--dut-pid {pid}: forward has no tester: leave it out")));
     }
+    if args.machine.require_audit {
+        return Err(Failure::usage("--require-audit: forward measures nothing: see linerate host audit"));
+    }
     if args.machine.realtime == RealtimeArg::On {
         return Err(Failure::usage(
             "--realtime on: only trials use real-time priority: forward polls without end, and would take its CPUs from \
@@ -70,7 +77,7 @@ pub fn options(args: &ForwardArgs) -> Result<ForwardOptions, Failure> {
         ));
     }
     Ok(ForwardOptions {
-        machine: args.machine.options(),
+        machine: args.machine.options()?,
         no_clocks: args.no_clocks,
         name: args.name.clone(),
         duration: args.duration.as_deref().map(units::parse_duration).transpose()?,

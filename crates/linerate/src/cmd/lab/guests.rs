@@ -2,8 +2,14 @@
 
 use failure::Failure;
 use guest::probe::{kvm, Kvm};
-use host::{PciDevice, Roots};
-use lab::{needs::lacks_kernel, options::GuestKind, topology::Topology, LabOptions};
+use host::{machine::Machine, PciDevice, Roots};
+use lab::{
+    cpus::{by_plan, by_usual_plan},
+    needs::lacks_kernel,
+    options::GuestKind,
+    topology::Topology,
+    LabOptions,
+};
 
 use crate::{
     cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
@@ -18,6 +24,10 @@ use crate::{
 /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
 pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, Failure> {
     let options = with_nics(args.options()?)?;
+    let options = match &args.core_plan {
+        Some(file) => by_plan(options, topology, &rig::host_plan::read_core_plan(file)?),
+        None => usual(options, topology),
+    };
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
 }
@@ -37,7 +47,8 @@ pub fn decided(
     let phy = options.phy.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
     let guests = kind(guests, &options.applied_to(topology.clone()))?;
     let siblings = lab::cpus::siblings();
-    Ok(LabOptions { phy, guests, siblings, kernels: kernels(kernel_in, topology)?, ..options })
+    let options = LabOptions { phy, guests, siblings, kernels: kernels(kernel_in, topology)?, ..options };
+    Ok(usual(options, topology))
 }
 
 /// The same where the user chose nothing.
@@ -48,7 +59,13 @@ pub fn decided(
 pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
     let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
     let siblings = lab::cpus::siblings();
-    Ok(LabOptions { guests, siblings, kernels: kernels(KernelInArg::Auto, topology)?, ..options })
+    let options = LabOptions { guests, siblings, kernels: kernels(KernelInArg::Auto, topology)?, ..options };
+    Ok(usual(options, topology))
+}
+
+/// The CPUs of the usual plan, where the user chose none.
+fn usual(options: LabOptions, topology: &Topology) -> LabOptions {
+    by_usual_plan(options, topology, &Machine::read(&Roots::default()))
 }
 
 /// The NICs by their addresses, also where an interface was named.

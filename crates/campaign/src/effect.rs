@@ -1,0 +1,256 @@
+//! What a setting of the host is worth: measured without and with it in turn, through apply and revert.
+
+use std::{path::Path, time::Duration, time::SystemTime};
+
+use failure::{Failure, Stop};
+use host::{
+    journal,
+    outcome::{self, NotMeasured, Outcome},
+    tuning::{self, ApplyError, HostPlan},
+    Roots,
+};
+use measure::{
+    effect::{self, Change, EffectFigure, EffectResult, EFFECT_SCHEMA},
+    result::RunResult,
+};
+
+use crate::{job::Job, process::Launcher};
+
+/// How long cores are polled in each leg.
+const POLL: Duration = Duration::from_secs(1);
+
+/// What is measured.
+pub struct EffectOptions {
+    /// The rule's id.
+    pub id: String,
+    /// The changes of the rule, and which core does what.
+    pub plan: HostPlan,
+    /// Rounds of four legs.
+    pub rounds: u32,
+    /// What the tester measures in each leg.
+    pub job: Job,
+    /// The same in words.
+    pub test: String,
+    /// Where journals are.
+    pub journals: std::path::PathBuf,
+}
+
+/// Shows the legs as they are made.
+pub trait EffectView {
+    /// Leg `number` of `of` begins, with the change or without.
+    fn begins(&mut self, number: usize, of: usize, with: bool);
+    /// It gave no figure of the tester.
+    fn failed(&mut self, failure: &Failure);
+}
+
+/// Measures. Whatever happens, the change is taken back at the end.
+///
+/// # Errors
+///
+/// (machine) when something is applied already, or a change cannot be made or taken back; (stopped) after a signal.
+pub fn run(
+    options: &EffectOptions,
+    launcher: &Launcher,
+    stop: &Stop,
+    view: &mut dyn EffectView,
+) -> Result<EffectResult, Failure> {
+    let roots = Roots::default();
+    let begun = SystemTime::now();
+    let legs = effect::order(options.rounds);
+    let mut figures = Figures::default();
+    let (mut failures, mut changes) = (Vec::new(), Vec::new());
+    for (number, &with) in legs.iter().enumerate() {
+        view.begins(number + 1, legs.len(), with);
+        let applied = if with { Some(Applied::now(&roots, options)?) } else { None };
+        let cores = outcome::measure(&roots, &options.plan.cores, POLL, &|| !stop.requested());
+        let answer = launcher.run(&options.job, stop);
+        if let Some(applied) = applied {
+            changes.clone_from(&applied.changes);
+            applied.back()?;
+        }
+        if stop.requested() {
+            return Err(Failure::stopped("stopped: the setting is as it was before"));
+        }
+        match cores {
+            Ok(outcome) => figures.of_cores(&outcome, with),
+            Err(NotMeasured::Cpu(cpu, why)) => failures.push(format!("CPU {cpu}: {why}")),
+            Err(NotMeasured::Stopped) => {}
+        }
+        if let Some(result) = &answer.result {
+            figures.of_test(result, with);
+        }
+        if let Some(failure) = answer.failure {
+            view.failed(&failure);
+            failures.push(failure.text);
+        }
+    }
+    let facts = rig::facts::read();
+    Ok(EffectResult {
+        schema: EFFECT_SCHEMA.to_owned(),
+        linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
+        id: options.id.clone(),
+        changes,
+        measured_at: humantime::format_rfc3339_seconds(begun).to_string(),
+        kernel: facts.kernel,
+        cpu_model: facts.cpu_model,
+        test: options.test.clone(),
+        figures: figures.compared(),
+        failures,
+    })
+}
+
+/// A change that is made now, and taken back when this goes.
+struct Applied<'a> {
+    roots: &'a Roots,
+    journals: &'a Path,
+    changes: Vec<String>,
+    over: bool,
+}
+
+impl<'a> Applied<'a> {
+    fn now(roots: &'a Roots, options: &'a EffectOptions) -> Result<Self, Failure> {
+        let journals = options.journals.as_path();
+        let applied = tuning::apply(roots, journals, &options.plan, None, || true).map_err(|e| not_applied(&e))?;
+        let this = Self { roots, journals, changes: applied.made, over: false };
+        if let Some((change, why)) = applied.refused.first() {
+            return Err(Failure::machine(format!("{change}: refused: {why}")));
+        }
+        if this.changes.is_empty() {
+            return Err(Failure::machine(format!("{}: it is so already: nothing to compare", options.id)));
+        }
+        Ok(this)
+    }
+
+    fn back(mut self) -> Result<(), Failure> {
+        self.over = true;
+        let reverted = tuning::revert(self.roots, self.journals, true).map_err(Failure::failed)?;
+        match (reverted.failed.first(), reverted.left.first()) {
+            (Some((change, why)), _) => Err(Failure::failed(format!("{change}: could not be taken back: {why}"))),
+            (None, Some((change, now))) => {
+                Err(Failure::failed(format!("{change}: left alone: somebody made it {now} meanwhile")))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Applied<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            // On the way out with an error: that one is told.
+            let _ = tuning::revert(self.roots, self.journals, true);
+        }
+    }
+}
+
+/// Why a change was not made, for the user.
+pub fn not_applied(error: &ApplyError) -> Failure {
+    match error {
+        ApplyError::Earlier(path) => {
+            Failure::machine(format!("{}: a plan is applied already: sudo linerate host revert", path.display()))
+        }
+        ApplyError::Journal(path, why) => Failure::machine(format!("{}: {why}: run it as root", path.display())),
+        ApplyError::Plan(why) => Failure::failed(why),
+        ApplyError::Failed { change, why, kept } if kept.is_empty() => {
+            Failure::failed(format!("{change}: {why}; everything was taken back"))
+        }
+        ApplyError::Failed { change, why, kept } => {
+            Failure::failed(format!("{change}: {why}; could not be taken back: {}", kept.join("; ")))
+        }
+    }
+}
+
+/// Whether something is applied already.
+pub fn is_applied(journals: &Path) -> bool {
+    journal::path_of(journals, tuning::NAME).exists()
+        && !journal::is_of_earlier_boot(&Roots::default(), &journal::path_of(journals, tuning::NAME))
+}
+
+#[derive(Default)]
+struct Figures(Vec<EffectFigure>);
+
+impl Figures {
+    fn add(&mut self, name: String, unit: &str, more_is_better: bool, with: bool, value: f64) {
+        let at = match self.0.iter().position(|figure| figure.name == name) {
+            Some(at) => at,
+            None => {
+                self.0.push(EffectFigure {
+                    name,
+                    unit: unit.to_owned(),
+                    more_is_better,
+                    without: Vec::new(),
+                    with: Vec::new(),
+                    change: None,
+                });
+                self.0.len() - 1
+            }
+        };
+        let figure = &mut self.0[at];
+        if with { &mut figure.with } else { &mut figure.without }.push(value);
+    }
+
+    /// What the tester found, by frame size.
+    fn of_test(&mut self, result: &RunResult, with: bool) {
+        for size in &result.sizes {
+            let Some(fps) = size.answer.as_ref().and_then(|answer| answer.point_fps) else { continue };
+            self.add(format!("throughput at {}", size.frame_size_bytes.with_unit("B")), "fps", true, with, fps.get());
+        }
+    }
+
+    /// What came to the busy cores: the worst of them.
+    fn of_cores(&mut self, outcome: &Outcome, with: bool) {
+        let worst = |of: &dyn Fn(&outcome::CoreOutcome) -> f64| outcome.cores.iter().map(of).fold(0.0, f64::max);
+        let rate = |times: u64, seconds: f64| times as f64 / seconds.max(1e-3);
+        let interrupts = |core: &outcome::CoreOutcome| core.came.interrupts.iter().map(|came| came.times).sum::<u64>();
+        let gaps = |core: &outcome::CoreOutcome| core.gaps;
+        let figures: [(&str, &str, f64); 4] = [
+            ("longest gap of a core", "us", worst(&|core| gaps(core).longest_ns as f64 / 1e3)),
+            ("time a core was away", "%", worst(&|core| gaps(core).away_seconds / gaps(core).seconds.max(1e-3) * 1e2)),
+            (
+                "gaps of 10 us and more of a core",
+                "1/s",
+                worst(&|core| rate(gaps(core).from_10_50_100_1000_us[0], gaps(core).seconds)),
+            ),
+            ("interrupts of a core", "1/s", worst(&|core| rate(interrupts(core), core.came.seconds))),
+        ];
+        for (name, unit, value) in figures {
+            self.add(name.to_owned(), unit, false, with, value);
+        }
+    }
+
+    fn compared(mut self) -> Vec<EffectFigure> {
+        // What the tester found stands first.
+        self.0.sort_by_key(|figure| !figure.more_is_better);
+        for figure in &mut self.0 {
+            figure.change = Change::of(&figure.without, &figure.with);
+        }
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_kept_by_name_and_side_and_throughput_stands_first() {
+        let mut figures = Figures::default();
+        for (with, gap, fps) in [(false, 10.0, 100.0), (true, 5.0, 120.0), (true, 7.0, 122.0), (false, 12.0, 102.0)] {
+            figures.add("longest gap".into(), "us", false, with, gap);
+            figures.add("throughput at 64 B".into(), "fps", true, with, fps);
+        }
+        let all = figures.compared();
+        assert_eq!(all.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["throughput at 64 B", "longest gap"]);
+        assert_eq!((all[0].without.as_slice(), all[0].with.as_slice()), (&[100.0, 102.0][..], &[120.0, 122.0][..]));
+        assert_eq!(all[0].change.unwrap().difference(), 20.0);
+        assert_eq!(all[1].change.unwrap().difference(), -5.0);
+    }
+
+    #[test]
+    fn a_journal_that_is_there_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!is_applied(dir.path()));
+        drop(journal::Journal::begin(&Roots::default(), dir.path(), tuning::NAME).unwrap());
+        assert!(is_applied(dir.path()));
+    }
+}

@@ -1,0 +1,135 @@
+//! `bench --tune`: the host's settings for one run, taken back after it, whatever happens to this process.
+
+use std::{
+    io::{Read, Write},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+use campaign::effect::{is_applied, not_applied};
+use failure::{Exit, Failure, Stop};
+use host::{
+    journal,
+    tuning::{self, HostPlan},
+    Roots,
+};
+
+use crate::out;
+
+/// What is written to a guard that has nothing to take back.
+const DISMISSED: u8 = b'x';
+
+/// Settings that are in force until [`Tuned::end`]; a process of its own takes them back if this one dies.
+pub struct Tuned {
+    guard: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Tuned {
+    /// Makes the changes of a plan.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when something is applied already, or a right is missing.
+    pub fn begin(plan: &HostPlan) -> Result<Self, Failure> {
+        let journals = Path::new(journal::DIR);
+        if is_applied(journals) {
+            return Err(Failure::machine(
+                "--tune: a plan is applied already: leave out --tune, or sudo linerate host revert",
+            ));
+        }
+        let mut tuned = Self::guarded()?;
+        match tuning::apply(&Roots::default(), journals, plan, None, || true) {
+            Ok(applied) => {
+                let refused = match applied.refused.len() {
+                    0 => String::new(),
+                    more => format!(", {more} refused"),
+                };
+                out::note(&format!(
+                    "linerate: --tune: {} changes made{refused}; taken back at the end",
+                    applied.made.len()
+                ));
+                Ok(tuned)
+            }
+            Err(error) => {
+                tuned.dismiss();
+                Err(not_applied(&error))
+            }
+        }
+    }
+
+    /// Starts a guard alone: it takes everything back once its input ends.
+    ///
+    /// # Errors
+    ///
+    /// (failed) when it cannot be started.
+    pub fn guarded() -> Result<Self, Failure> {
+        let failed = |e: std::io::Error| Failure::failed(format!("--tune: a process to take the changes back: {e}"));
+        let program = std::env::current_exe().map_err(failed)?;
+        let mut guard = Command::new(program)
+            .args(["host", "revert", "--runtime", "--when-input-ends"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            // Signals of the terminal are not for it.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let input = guard.stdin.take();
+        Ok(Self { guard, input })
+    }
+
+    /// Ends a guard that has nothing to take back.
+    pub fn dismissed(mut self) {
+        self.dismiss();
+    }
+
+    fn dismiss(&mut self) {
+        if let Some(mut input) = self.input.take() {
+            // A guard that is gone needs no word.
+            let _ = input.write_all(&[DISMISSED]);
+        }
+        let _ = self.guard.wait();
+    }
+
+    /// Takes the changes back.
+    ///
+    /// # Errors
+    ///
+    /// (failed) when something could not be taken back.
+    pub fn end(mut self) -> Result<(), Failure> {
+        let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), true);
+        if reverted.is_ok() {
+            self.dismiss();
+        }
+        let reverted = reverted.map_err(|e| Failure::failed(format!("--tune: {e}: sudo linerate host revert")))?;
+        for (change, now) in &reverted.left {
+            out::note(&format!("linerate: --tune: {change}: left alone: somebody made it {now} meanwhile"));
+        }
+        match reverted.failed.first() {
+            Some((change, why)) => Err(Failure::failed(format!("--tune: {change}: could not be taken back: {why}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Tuned {
+    fn drop(&mut self) {
+        // Its input ends: if nobody has taken the changes back, the guard does so now.
+        drop(self.input.take());
+        let _ = self.guard.wait();
+    }
+}
+
+/// What the guard does: waits for the end of its input, then takes everything back, unless it was dismissed.
+pub fn guard() -> Result<Exit, Failure> {
+    // Signals are for those who measure.
+    let _ignored = Stop::on_signals()?;
+    let mut said = Vec::new();
+    let _ = std::io::stdin().read_to_end(&mut said);
+    if said.contains(&DISMISSED) {
+        return Ok(Exit::Passed);
+    }
+    let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), true).map_err(Failure::failed)?;
+    Ok(if reverted.failed.is_empty() { Exit::Passed } else { Exit::Failed })
+}
