@@ -1,6 +1,11 @@
 //! Round trips of applications: messages, replies, percentiles with their uncertainty.
 #![forbid(unsafe_code)]
 
+pub mod disturbed;
 pub mod message;
+pub mod patience;
+pub mod pingpong;
+pub mod server;
+pub mod socket;
 pub mod summary;
 pub mod tally;

@@ -125,14 +125,30 @@ impl Stream {
     /// Its length is less than a header's, or more than may be.
     pub fn next(&mut self) -> Result<Option<&mut [u8]>, NotMessages> {
         let Some(header) = self.bytes.get(self.from..).and_then(Header::read) else { return Ok(None) };
-        let length = usize::try_from(header.length).ok().filter(|length| (HEADER..=self.most).contains(length));
-        let Some(length) = length else { return Err(NotMessages { length: header.length }) };
+        let length = self.length_of(&header)?;
         let (from, to) = (self.from, self.from + length);
         if to > self.bytes.len() {
             return Ok(None);
         }
         self.from = to;
         Ok(self.bytes.get_mut(from..to))
+    }
+
+    /// Whether a whole message is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stream::next`].
+    pub fn waits(&self) -> Result<bool, NotMessages> {
+        let Some(header) = self.bytes.get(self.from..).and_then(Header::read) else { return Ok(false) };
+        let length = self.length_of(&header)?;
+        Ok(self.waiting() >= length)
+    }
+
+    /// The bytes of a message, if it may have so many.
+    fn length_of(&self, header: &Header) -> Result<usize, NotMessages> {
+        let length = usize::try_from(header.length).ok().filter(|length| (HEADER..=self.most).contains(length));
+        length.ok_or(NotMessages { length: header.length })
     }
 
     /// Bytes that wait for the rest of their message.

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader, Write},
     os::unix::net::UnixStream,
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -21,6 +21,7 @@ const BOOT: Duration = Duration::from_secs(120);
 const COMMAND: Duration = Duration::from_secs(60);
 
 /// What a guest is made of.
+#[derive(Default)]
 pub struct Parts<'a> {
     /// QEMU's machine.
     pub machine: &'a str,
@@ -36,6 +37,12 @@ pub struct Parts<'a> {
     pub mib: u32,
     /// The namespace that QEMU runs in.
     pub netns: Option<&'a Netns>,
+    /// Its CPUs; 0 for two.
+    pub cpus: u32,
+    /// Words of its boot line, after those that every guest has.
+    pub words: &'a str,
+    /// A disk that outlives it: a raw file, `/dev/vda` in it.
+    pub disk: Option<&'a Path>,
 }
 
 /// A guest that runs.
@@ -50,10 +57,11 @@ impl Guest {
     /// # Panics
     /// If it does not boot.
     pub fn boot(parts: &Parts<'_>) -> Self {
-        let Parts { machine, nic, netdevs, programs, hugepages, mib, netns } = parts;
+        let Parts { machine, nic, netdevs, programs, hugepages, mib, netns, cpus, words, disk } = parts;
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let modules = ["virtio_pci", "virtio_console", "virtio_net", "uio", "uio_pci_generic"].map(str::to_owned);
+        let modules = ["virtio_pci", "virtio_console", "virtio_net", "virtio_blk", "uio", "uio_pci_generic"];
+        let modules = modules.map(str::to_owned);
         let spec = GuestSpec {
             name: "nic".into(),
             modules: modules.into(),
@@ -65,12 +73,18 @@ impl Guest {
         let made = ["lab", "guest", "image", "--spec", &spec, "--initrd", &initrd, "--kernel", &kernel];
         let made = linerate(&made);
         assert_eq!(made.code, 0, "{}", made.stderr);
-        let append =
-            format!("console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={hugepages}");
-        let words = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio \
-                     -cpu max -smp 2 -device virtio-serial-pci,addr=2,disable-legacy=on -device \
+        let append = format!(
+            "console=ttyS0 quiet loglevel=3 panic=-1 rdinit=/init default_hugepagesz=2M hugepages={hugepages} {words}"
+        );
+        let argv = "qemu-system-x86_64 -nodefaults -no-user-config -nographic -no-reboot -serial stdio \
+                     -cpu max -device virtio-serial-pci,addr=2,disable-legacy=on -device \
                      virtserialport,chardev=ctl,name=linerate";
-        let mut argv: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let mut argv: Vec<String> = argv.split_whitespace().map(str::to_owned).collect();
+        argv.extend(["-smp".into(), if *cpus == 0 { 2 } else { *cpus }.to_string()]);
+        if let Some(disk) = disk {
+            let drive = format!("file={},if=none,id=disk,format=raw", disk.display());
+            argv.extend(["-drive".into(), drive, "-device".into(), "virtio-blk-pci,drive=disk".into()]);
+        }
         argv.extend(["-machine".into(), format!("{machine},accel=tcg"), "-m".into(), format!("{mib}M")]);
         argv.extend(["-chardev".into(), format!("socket,id=ctl,path={},server=on,wait=off", file("ctl"))]);
         argv.extend(["-qmp".into(), format!("unix:{},server=on,wait=off", file("qmp"))]);

@@ -44,6 +44,7 @@ impl TwoHosts {
             hugepages: 200,
             mib: 1400,
             netns: Some(&netns),
+            ..Parts::default()
         });
         let key = dir.path().join("key");
         run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key.to_str().unwrap()]);

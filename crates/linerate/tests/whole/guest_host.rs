@@ -5,25 +5,19 @@
 use std::{
     fs,
     path::Path,
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
-use lab::{
-    line::CommandLine,
-    protocol::{Answer, Ask},
-    step::Step,
-    vm::{ask, qemu, Definition, GuestSpec},
-};
 use serde_json::Value;
 
-use crate::support::{self, exclusive, labs::does, require, Needs};
+use crate::support::{
+    self, exclusive,
+    guest::{Guest, Parts},
+    require, Needs,
+};
 
-/// How long an emulated machine may take to boot, and to answer.
-const BOOT: Duration = Duration::from_secs(120);
+/// How long a command in an emulated machine may take.
 const ANSWER: Duration = Duration::from_secs(120);
-/// Every boot has it.
-const LINE: &str = "console=ttyS0 quiet panic=-1";
 
 /// What a command in it did.
 #[derive(Debug)]
@@ -32,70 +26,37 @@ struct Ran {
     printed: String,
 }
 
-/// A machine that runs until this goes.
-struct Machine {
-    qemu: Child,
-    socket: std::path::PathBuf,
-}
+/// A machine that runs until this goes, as by a power cut.
+struct Machine(Guest);
 
 impl Machine {
     /// Boots it with these words, and a disk that outlives it.
-    fn boot(dir: &Path, words: &str) -> Self {
-        let definition = Definition {
-            name: "host".to_owned(),
-            accelerator: "tcg",
-            spec: GuestSpec::default(),
-            disk: None,
+    fn boot(disk: &Path, words: &str) -> Self {
+        let guest = Guest::boot(&Parts {
+            machine: "q35",
+            programs: &["sh", "mount", "cat", "ls", "mkdir", "mv", "rm", "test", "taskset"],
             mib: 1024,
-            hugepages: false,
-            vcpus: 4,
-            pins: Vec::new(),
-            emulator_cpu: 0,
-            ports: Vec::new(),
-            kernel_line: format!("{LINE} {words}"),
-            files: dir.join("host").to_str().unwrap().to_owned(),
-        };
-        let line = qemu::command(&definition).0;
-        let disk = format!("file={},if=none,id=kept,format=raw", dir.join("kept").display());
-        let console = fs::File::create(dir.join("console")).unwrap();
-        let qemu = Command::new(&line[0])
-            .args(&line[1..])
-            .args(["-drive", &disk, "-device", "virtio-blk-pci,drive=kept"])
-            .stdin(Stdio::null())
-            .stdout(console.try_clone().unwrap())
-            .stderr(console)
-            .spawn()
-            .expect("QEMU starts");
-        let machine = Self { qemu, socket: dir.join("host.ctl") };
-        let until = Instant::now() + BOOT;
-        while !fs::read_to_string(dir.join("console")).unwrap_or_default().contains("host is up") {
-            assert!(Instant::now() < until, "{}", fs::read_to_string(dir.join("console")).unwrap_or_default());
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        machine
+            cpus: 4,
+            words,
+            disk: Some(disk),
+            ..Parts::default()
+        });
+        guest.script("mkdir -p /var/lib/linerate; mount -t ext4 /dev/vda /var/lib/linerate");
+        Self(guest)
     }
 
-    fn ask(&self, line: &str) -> Ran {
-        let line = CommandLine::words("sh -c").with([line]);
-        let asked = Ask::Run { node: "host".to_owned(), line };
-        match ask(&self.socket, &asked, ANSWER).unwrap_or_else(|e| panic!("{e}")) {
-            Answer::Ran { succeeded, printed, errors } => Ran { succeeded, printed: printed + &errors },
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Runs a command in it. The machine's first process waits for none as long as some of these take.
+    /// Runs a command in it. Its first process waits for none as long as some of these take.
     fn run(&self, line: &str) -> Ran {
-        self.ask(&format!(
-            "rm -f /tmp/code; ({line}; echo $? >/tmp/code.now; mv /tmp/code.now /tmp/code) >/tmp/out 2>/tmp/errors &"
-        ));
+        let background = format!(
+            "rm -f /tmp/code; ({line}; echo $? >/tmp/code.now; mv /tmp/code.now /tmp/code) </dev/null >/tmp/out 2>&1 &"
+        );
+        self.0.script(&background);
         let until = Instant::now() + ANSWER;
-        while !self.ask("test -e /tmp/code").succeeded {
-            assert!(Instant::now() < until, "{line}: {:?}", self.ask("cat /tmp/out /tmp/errors"));
+        while !self.0.run("test -e /tmp/code").0 {
+            assert!(Instant::now() < until, "{line}: {:?}", self.0.run("cat /tmp/out"));
             std::thread::sleep(Duration::from_millis(100));
         }
-        let of = |file: &str| self.ask(&format!("cat /tmp/{file}")).printed;
-        Ran { succeeded: of("code").trim() == "0", printed: of("out") + &of("errors") }
+        Ran { succeeded: self.0.does("cat /tmp/code").trim() == "0", printed: self.0.does("cat /tmp/out") }
     }
 
     fn audit(&self, flags: &str) -> Vec<Value> {
@@ -103,14 +64,6 @@ impl Machine {
             self.run(&format!("/init host audit --for bench --json /tmp/audit {flags} >/dev/null; cat /tmp/audit"));
         let json: Value = serde_json::from_str(&ran.printed).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
         json["findings"].as_array().unwrap().clone()
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        // As a power cut.
-        let _ = self.qemu.kill();
-        let _ = self.qemu.wait();
     }
 }
 
@@ -124,33 +77,12 @@ fn wrong_and_right_boot_lines_are_told_and_changes_outlive_neither_revert_nor_re
     let _alone = exclusive();
     require(&[Needs::Root, Needs::Machines]);
     let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let programs = ["sh", "mount", "cat", "ls", "mkdir", "mv", "rm", "test", "taskset"].map(str::to_owned).to_vec();
-    let keep = "mkdir -p /var/lib/linerate && mount -t ext4 /dev/vda /var/lib/linerate";
-    let spec = GuestSpec {
-        name: "host".to_owned(),
-        modules: vec!["virtio_pci".to_owned(), "virtio_console".to_owned(), "virtio_blk".to_owned()],
-        programs,
-        steps: vec![Step::Run(CommandLine::words("sh -c").with([keep]))],
-        ..GuestSpec::default()
-    };
-    fs::write(file("spec"), serde_json::to_string(&spec).unwrap()).unwrap();
-    does(&[
-        "lab",
-        "guest",
-        "image",
-        "--spec",
-        &file("spec"),
-        "--initrd",
-        &file("host.cpio"),
-        "--kernel",
-        &file("host.kernel"),
-    ]);
-    fs::File::create(file("kept")).unwrap().set_len(16 << 20).unwrap();
-    support::run(&["mkfs.ext4", "-q", "-F", &file("kept")]);
+    let disk = dir.path().join("disk");
+    fs::File::create(&disk).unwrap().set_len(16 << 20).unwrap();
+    support::run(&["mkfs.ext4", "-q", "-F", disk.to_str().unwrap()]);
 
     // Wrong: nothing on the boot line.
-    let machine = Machine::boot(dir.path(), "");
+    let machine = Machine::boot(&disk, "");
     let found = machine.audit("");
     assert_eq!(verdicts(&found, "cores.isolated"), ["bad"], "{found:?}");
     assert_eq!(verdicts(&found, "power.governor"), ["n/a"], "a virtual machine has none");
@@ -180,7 +112,7 @@ fn wrong_and_right_boot_lines_are_told_and_changes_outlive_neither_revert_nor_re
     drop(machine);
 
     // Right: the plan's own words.
-    let machine = Machine::boot(dir.path(), &words);
+    let machine = Machine::boot(&disk, &words);
     let status = machine.run("/init host status");
     assert!(status.succeeded && !status.printed.contains("changes until the next boot"), "{status:?}");
     assert_eq!(machine.run(&format!("{knobs} >/dev/null; cat /proc/sys/vm/stat_interval")).printed.trim(), "1");

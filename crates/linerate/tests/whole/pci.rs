@@ -22,7 +22,7 @@ const LEARNING_FRAMES: u64 = 8;
 
 /// A guest whose NICs hang on hubs in it.
 fn guest(nic: &str, netdevs: &[&str], programs: &[&str], hugepages: u32, mib: u32) -> Guest {
-    Guest::boot(&Parts { machine: "q35", nic, netdevs, programs, hugepages, mib, netns: None })
+    Guest::boot(&Parts { machine: "q35", nic, netdevs, programs, hugepages, mib, ..Parts::default() })
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_nic_that_is_pulled_out_is_a_loss_and_not_a_crash() {
         programs: &["cat", "sh", "sleep"],
         hugepages: 200,
         mib: 1100,
-        netns: None,
+        ..Parts::default()
     });
     let [a, b] = NICS;
     guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b}"));
@@ -159,4 +159,37 @@ fn a_nic_that_is_pulled_out_is_a_loss_and_not_a_crash() {
     // It is named when it is asked for again.
     let (used, said) = guest.run(&format!("{INIT} trial --port {a} --port {b} --load 1kpps"));
     assert!(!used && said.contains(b), "{said}");
+}
+
+#[test]
+fn a_nic_spreads_flows_over_its_queues() {
+    require(&[Needs::Machines]);
+    // The tester's two NICs, each on a hub with one of the device's: those have two receive queues each (RSS).
+    let hubs = ["hubport,hubid=0", "hubport,hubid=1", "hubport,hubid=0", "hubport,hubid=1"];
+    let guest = guest("e1000e", &hubs, &["cat", "sh"], 300, 1400);
+    let [a, b, c, d] = ["3", "4", "5", "6"].map(|slot| format!("0000:00:0{slot}.0"));
+    guest.does(&format!("{INIT} ports --bind uio_pci_generic {a} {b} {c} {d}"));
+    let forward = format!("{INIT} forward l2 --port {c} --port {d} --rx-queues 2 --cpus 0,1 --memory-mib 128");
+    guest.script(&format!("{forward} </dev/null >/run/said 2>&1 &"));
+    let runtime = || guest.run(&format!("{INIT} forward show runtime --json --interval 0"));
+    wait_until("a data plane that runs", Duration::from_secs(60), || runtime().0);
+    // How many frames each lcore has received, by flows that were sent.
+    let received = || -> Vec<u64> {
+        let (_, text) = runtime();
+        let runtime: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let node = |lcore: &Value| {
+            let nodes = lcore["nodes"].as_array().unwrap();
+            nodes.iter().find(|node| node["name"] == "rx").unwrap_or_else(|| panic!("{nodes:?}"))["vectors"].clone()
+        };
+        runtime["lcores"].as_array().unwrap().iter().map(|lcore| node(lcore).as_u64().unwrap()).collect()
+    };
+    let before = received();
+    let trial = "trial --load 500pps --frame-size 128 --duration 1s --memory-mib 128 --tester-cpu 1 --json /result -q";
+    let (_, said) = guest.run(&format!("{INIT} {trial} --flows 64 --port {a} --port {b}"));
+    let result = guest.does("cat /result");
+    let result: Value = serde_json::from_str(&result).unwrap_or_else(|e| panic!("{e}: {said}{result}"));
+    assert!(result["trials"][0]["directions"][0]["received"].as_u64() > Some(0), "{said}");
+    let after = received();
+    assert_eq!(after.len(), 2);
+    assert!(after.iter().zip(&before).all(|(after, before)| after > before), "{before:?} then {after:?}");
 }

@@ -51,7 +51,10 @@ fn value(figure: &EffectFigure, of: f64) -> String {
 fn difference(figure: &EffectFigure, change: &Change) -> String {
     let size = match change.percent() {
         Some((percent, plus_minus)) => format!("{percent:+.1} % ± {plus_minus:.1} %"),
-        None => format!("{} ± {}", value(figure, change.difference()), value(figure, change.plus_minus)),
+        None => {
+            let sign = if change.difference() > 0.0 { "+" } else { "" };
+            format!("{sign}{} ± {}", value(figure, change.difference()), value(figure, change.plus_minus))
+        }
     };
     let better = (change.difference() > 0.0) == figure.more_is_better;
     let verdict = match (change.is_noise(), better) {

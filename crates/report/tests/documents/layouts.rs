@@ -233,7 +233,7 @@ fn settings_of_the_host_that_only_one_run_had_wrong_are_named() {
             want: String::new(),
         };
         r.host.findings = Some(ids.iter().map(finding).collect());
-        plain(&compare(&r, &result_with(&r)).unwrap(), &WIDE)
+        plain(&compare(&r, &result_with(&r)).unwrap(), &Style::PIPE)
     };
     // The old run had these wrong.
     fn result_with(new: &RunResult) -> RunResult {

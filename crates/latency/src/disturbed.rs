@@ -1,0 +1,113 @@
+//! Stretches of time in which something took the CPU from this thread: its samples are told apart, and never discarded.
+
+use std::{fs::File, os::unix::fs::FileExt, time::Duration, time::Instant};
+
+use crate::summary::Samples;
+
+/// How long a stretch is.
+const STRETCH: Duration = Duration::from_millis(5);
+/// A stretch is disturbed if the thread was ready and did not run for longer in all.
+const WAITED: Duration = Duration::from_micros(50);
+/// Samples of a stretch that are held back until it is judged; further ones are judged with the next.
+const HELD: usize = 1 << 14;
+
+/// Samples, all of them and those of undisturbed stretches.
+#[derive(Debug)]
+pub struct Judged {
+    /// All.
+    pub all: Samples,
+    /// Those of stretches in which nobody took the CPU; `None` if the kernel does not say.
+    pub undisturbed: Option<Samples>,
+    /// Stretches, and the disturbed ones of them.
+    pub stretches: (u64, u64),
+    waits: Option<File>,
+    waited: Duration,
+    since: Instant,
+    held: Vec<u64>,
+}
+
+impl Judged {
+    /// No samples yet, of the thread that calls; `None` where there is no memory.
+    pub fn new() -> Option<Self> {
+        let waits = File::open("/proc/thread-self/schedstat").ok();
+        let mut judged = Self {
+            all: Samples::new()?,
+            undisturbed: if waits.is_some() { Some(Samples::new()?) } else { None },
+            stretches: (0, 0),
+            waits,
+            waited: Duration::ZERO,
+            since: Instant::now(),
+            held: Vec::with_capacity(HELD),
+        };
+        judged.waited = judged.waited_so_far();
+        Some(judged)
+    }
+
+    /// Adds a time that was seen at this moment.
+    pub fn add(&mut self, ns: u64, now: Instant) {
+        self.all.add(ns);
+        self.held.push(ns);
+        if now - self.since >= STRETCH || self.held.len() == HELD {
+            self.judge(now);
+        }
+    }
+
+    /// Judges what is held.
+    pub fn end(&mut self) {
+        self.judge(Instant::now());
+    }
+
+    fn judge(&mut self, now: Instant) {
+        let waited = self.waited_so_far();
+        let disturbed = waited.saturating_sub(self.waited) > WAITED;
+        self.stretches.0 += 1;
+        self.stretches.1 += u64::from(disturbed);
+        match &mut self.undisturbed {
+            Some(undisturbed) if !disturbed => self.held.drain(..).for_each(|ns| undisturbed.add(ns)),
+            _ => self.held.clear(),
+        }
+        (self.waited, self.since) = (waited, now);
+    }
+
+    /// How long the thread was ready while another had its CPU.
+    fn waited_so_far(&self) -> Duration {
+        let mut text = [0; 96];
+        let read = self.waits.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
+        let ns = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
+        Duration::from_nanos(ns.unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_samples_are_kept_and_those_of_quiet_stretches_once_more() {
+        let mut judged = Judged::new().unwrap();
+        let begun = Instant::now();
+        for n in 0..1000 {
+            judged.add(n, begun + Duration::from_micros(n * 20));
+        }
+        judged.end();
+        assert_eq!(judged.all.count(), 1000);
+        let (stretches, disturbed) = judged.stretches;
+        assert!(stretches >= 4 && disturbed <= stretches, "{:?}", judged.stretches);
+        let undisturbed = judged.undisturbed.as_ref().map_or(0, Samples::count);
+        assert!(undisturbed <= 1000 && (disturbed > 0 || undisturbed == 1000), "{undisturbed}");
+    }
+
+    #[test]
+    fn a_stretch_in_which_the_thread_waited_is_disturbed() {
+        let mut judged = Judged::new().unwrap();
+        let now = Instant::now();
+        judged.add(1, now);
+        // As if it had waited for all of its life.
+        judged.waited = Duration::ZERO;
+        let waited = judged.waited_so_far();
+        judged.end();
+        let (_, disturbed) = judged.stretches;
+        assert_eq!(disturbed == 1, waited > WAITED);
+    }
+}

@@ -1,0 +1,44 @@
+//! How long a reply is waited for.
+
+use std::time::Duration;
+
+/// The least.
+const LEAST: Duration = Duration::from_millis(100);
+/// So many times the longest reply so far.
+const TIMES: u32 = 10;
+/// The most: a run is never without an end.
+const MOST: Duration = Duration::from_secs(10);
+
+/// How long a reply is waited for: long enough for the slowest so far ten times over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Patience {
+    longest: Duration,
+}
+
+impl Patience {
+    /// A reply took this long.
+    pub fn saw(&mut self, took: Duration) {
+        self.longest = self.longest.max(took);
+    }
+
+    /// How long the next one may take.
+    pub fn limit(&self) -> Duration {
+        self.longest.saturating_mul(TIMES).clamp(LEAST, MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_with_what_was_seen_and_has_bounds() {
+        let mut patience = Patience::default();
+        assert_eq!(patience.limit(), LEAST);
+        patience.saw(Duration::from_millis(30));
+        patience.saw(Duration::from_millis(20));
+        assert_eq!(patience.limit(), Duration::from_millis(300));
+        patience.saw(Duration::from_secs(5));
+        assert_eq!(patience.limit(), MOST);
+    }
+}

@@ -1,0 +1,453 @@
+//! A closed loop: a message, its reply, the next message. What a stalled sender or server delays is not asked meanwhile, so the
+//! slowest percentiles are underestimates ([`crate::open_loop`] asks at a rate).
+
+use std::{
+    io,
+    ops::RangeInclusive,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    disturbed::Judged,
+    message::{reply, Header, Reply, CLIENT, HEADER, PONG},
+    patience::Patience,
+    socket::{Came, Client},
+    tally::{Counts, Seen, Tally},
+};
+
+/// A server that answers nothing for so long is gone.
+const GONE: Duration = Duration::from_secs(5);
+/// Samples between two looks at how precise the figures are.
+const LOOK: u64 = 4096;
+/// The percentiles that have to be precise.
+const PRECISE: [f64; 2] = [50.0, 99.0];
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PingPongOptions {
+    /// Bytes of a message, header included: one size, or each of a range in an order that looks random.
+    pub size: RangeInclusive<usize>,
+    /// Messages that go out before their replies are awaited.
+    pub burst: u32,
+    /// How long messages go before their times count.
+    pub warm_up: Duration,
+    /// How long it measures.
+    pub time: Duration,
+    /// Samples at most.
+    pub samples: Option<u64>,
+    /// It ends when median and 99th percentile are known to this share.
+    pub precision: Option<f64>,
+    /// Payloads are compared with what was sent.
+    pub verify: bool,
+}
+
+impl Default for PingPongOptions {
+    fn default() -> Self {
+        Self {
+            size: HEADER..=HEADER,
+            burst: 1,
+            warm_up: Duration::from_millis(200),
+            time: Duration::from_secs(1),
+            samples: None,
+            precision: None,
+            verify: false,
+        }
+    }
+}
+
+/// Why it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Its time was over, or it had its samples.
+    Done,
+    /// It was as precise as was asked.
+    Precise,
+    /// It was asked to end.
+    Stopped,
+    /// The server is gone, and how that was seen.
+    Gone(String),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Measured {
+    /// Round trips.
+    pub times: Judged,
+    /// What became of the messages.
+    pub counts: Counts,
+    /// How long it measured, without the warm-up.
+    pub seconds: f64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Measures on the thread that calls.
+///
+/// # Errors
+///
+/// Where not one reply came: as the system says, or that nobody answers (`TimedOut`). After that, errors end the measurement and
+/// what was measured is kept.
+pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> bool) -> io::Result<Measured> {
+    let mut run = Run {
+        options,
+        buffer: vec![0; *options.size.end()],
+        sent: vec![Instant::now(); options.burst.max(1) as usize],
+        sequence: 0,
+        patience: Patience::default(),
+        tally: Tally::default(),
+        times: Judged::new().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
+        last_reply: Instant::now(),
+        replied: false,
+        counts: false,
+    };
+    let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
+    run.buffer.iter_mut().skip(HEADER).for_each(|byte| *byte = noise.next() as u8);
+    let warm_until = Instant::now() + options.warm_up;
+    let (mut begun, mut ended) = (Instant::now(), Ended::Done);
+    loop {
+        if !run.counts && Instant::now() >= warm_until && run.replied {
+            run.begin();
+            begun = Instant::now();
+        }
+        if let Err(e) = run.burst(client, &mut noise) {
+            if !run.replied {
+                return Err(e);
+            }
+            ended = Ended::Gone(e.to_string());
+            break;
+        }
+        if !go_on() {
+            ended = Ended::Stopped;
+            break;
+        }
+        if !run.counts {
+            if !run.replied && run.last_reply.elapsed() > GONE {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            continue;
+        }
+        if run.last_reply.elapsed() > GONE {
+            ended = Ended::Gone(format!("no answer for {} s", GONE.as_secs()));
+            break;
+        }
+        let count = run.times.all.count();
+        if begun.elapsed() >= options.time || options.samples.is_some_and(|samples| count >= samples) {
+            break;
+        }
+        if options.precision.is_some_and(|precision| count.is_multiple_of(LOOK) && run.is_precise(precision)) {
+            ended = Ended::Precise;
+            break;
+        }
+    }
+    run.times.end();
+    let seconds = if run.counts { begun.elapsed().as_secs_f64() } else { 0.0 };
+    Ok(Measured { times: run.times, counts: run.tally.end(), seconds, ended })
+}
+
+struct Run<'a> {
+    options: &'a PingPongOptions,
+    buffer: Vec<u8>,
+    /// When each message of the burst went out.
+    sent: Vec<Instant>,
+    sequence: u64,
+    patience: Patience,
+    tally: Tally,
+    times: Judged,
+    last_reply: Instant,
+    replied: bool,
+    /// The warm-up is over.
+    counts: bool,
+}
+
+impl Run<'_> {
+    /// The warm-up is over: what was counted so far is forgotten.
+    fn begin(&mut self) {
+        self.tally = Tally::default();
+        if let Some(times) = Judged::new() {
+            self.times = times;
+        }
+        self.counts = true;
+    }
+
+    /// Sends a burst and waits for its replies.
+    fn burst(&mut self, client: &mut Client, noise: &mut Noise) -> io::Result<()> {
+        let first = self.sequence + 1;
+        let size = noise.size(&self.options.size);
+        for n in 0..self.sent.len() {
+            self.sequence += 1;
+            let header = Header { sequence: self.sequence, flags: CLIENT | PONG, length: size as u32 };
+            header.write(&mut self.buffer);
+            self.tally.sent(self.sequence);
+            self.sent[n] = Instant::now();
+            match client.send(&self.buffer[..size]) {
+                Ok(()) => {}
+                // Of an earlier datagram, or a queue that is full: this message is lost.
+                Err(e) if self.replied && is_of_a_datagram(&e) => self.tally.gave_up(self.sequence),
+                Err(e) => return Err(e),
+            }
+        }
+        let mut open = self.sent.len();
+        while open > 0 {
+            let until = self.sent[self.sent.len() - 1] + self.patience.limit();
+            match client.receive(until) {
+                Ok(Came::Message(message)) => {
+                    let now = Instant::now();
+                    match reply(message) {
+                        Reply::Foreign => self.tally.foreign(),
+                        Reply::To(sequence) => {
+                            if self.tally.came(sequence) == Seen::Good {
+                                open -= 1;
+                                self.replied = true;
+                                self.last_reply = now;
+                                if self.options.verify && message.get(HEADER..) != self.buffer.get(HEADER..size) {
+                                    self.tally.damaged();
+                                }
+                                let at = sequence.checked_sub(first).and_then(|n| self.sent.get(n as usize));
+                                if let Some(sent) = at {
+                                    let took = now - *sent;
+                                    self.patience.saw(took);
+                                    self.times.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), now);
+                                }
+                            }
+                        }
+                    }
+                }
+                Ok(Came::Nothing) => break,
+                Ok(Came::Closed) => {
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"))
+                }
+                Ok(Came::Garbage) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not send messages of sockperf"))
+                }
+                Err(e) if self.replied && is_of_a_datagram(&e) => {
+                    // Nobody listens now; whoever comes back is heard.
+                    std::thread::sleep(Duration::from_millis(10));
+                    break;
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        (first..=self.sequence).for_each(|sequence| self.tally.gave_up(sequence));
+        Ok(())
+    }
+
+    fn is_precise(&self, precision: f64) -> bool {
+        let known = |percent| self.times.all.percentile(percent).uncertainty().is_some_and(|share| share <= precision);
+        PRECISE.iter().all(|&percent| known(percent))
+    }
+}
+
+/// An error that a datagram can have without the end of everything.
+fn is_of_a_datagram(error: &io::Error) -> bool {
+    // ENOBUFS has no kind of its own.
+    matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
+        || error.raw_os_error() == Some(105)
+}
+
+/// Numbers that look random (Vigna, xorshift64).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn size(&mut self, sizes: &RangeInclusive<usize>) -> usize {
+        let (least, most) = (*sizes.start(), *sizes.end());
+        if least >= most {
+            return most;
+        }
+        least + (self.next() % (most - least + 1) as u64) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{Ipv4Addr, SocketAddr, UdpSocket},
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    use super::*;
+    use crate::{
+        message::answer,
+        server::Server,
+        socket::{Transport, Wait},
+    };
+
+    fn quick() -> PingPongOptions {
+        PingPongOptions {
+            warm_up: Duration::from_millis(10),
+            time: Duration::from_millis(150),
+            verify: true,
+            ..PingPongOptions::default()
+        }
+    }
+
+    fn with_server<T>(transport: Transport, act: impl FnOnce(SocketAddr) -> T) -> T {
+        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), Wait::Block).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
+            let result = act(server.address().unwrap());
+            over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
+    /// A server of this behaviour, for datagrams.
+    fn with_other<T>(
+        behaves: impl Fn(&UdpSocket, &mut [u8], SocketAddr, u64) + Sync,
+        act: impl FnOnce(SocketAddr) -> T,
+    ) -> T {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let address = socket.local_addr().unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                let mut bytes = [0; 2048];
+                let mut n = 0;
+                while !over.load(Ordering::Relaxed) {
+                    if let Ok((read, from)) = socket.recv_from(&mut bytes) {
+                        n += 1;
+                        behaves(&socket, &mut bytes[..read], from, n);
+                    }
+                }
+            });
+            let result = act(address);
+            over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
+    fn measured(server: SocketAddr, options: &PingPongOptions) -> Measured {
+        let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+        run(&mut client, options, &|| true).unwrap()
+    }
+
+    #[test]
+    fn each_message_is_replied_to_and_timed() {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            with_server(transport, |server| {
+                for options in [
+                    quick(),
+                    PingPongOptions { size: 1400..=1400, burst: 4, ..quick() },
+                    PingPongOptions { size: 14..=900, ..quick() },
+                ] {
+                    let mut client = Client::open(transport, server, Wait::Spin).unwrap();
+                    let measured = run(&mut client, &options, &|| true).unwrap();
+                    let counts = measured.counts;
+                    assert_eq!((counts.replied, counts.lost, counts.damaged), (counts.sent, 0, 0), "{counts:?}");
+                    assert_eq!(measured.times.all.count(), counts.replied);
+                    assert!(counts.replied > 10 && measured.ended == Ended::Done, "{measured:?}");
+                    assert!(measured.seconds >= 0.15);
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn it_ends_with_its_samples_when_it_is_precise_or_when_it_is_asked_to() {
+        with_server(Transport::Udp, |server| {
+            let samples = PingPongOptions { samples: Some(25), time: Duration::from_secs(60), ..quick() };
+            assert_eq!(measured(server, &samples).times.all.count(), 25);
+            let precise = PingPongOptions { precision: Some(5.0), time: Duration::from_secs(60), ..quick() };
+            let precise = measured(server, &precise);
+            assert_eq!((precise.ended, precise.times.all.count().is_multiple_of(LOOK)), (Ended::Precise, true));
+            let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+            let stopped = run(&mut client, &quick(), &|| false).unwrap();
+            assert_eq!((stopped.ended, stopped.seconds), (Ended::Stopped, 0.0));
+        });
+    }
+
+    #[test]
+    fn lost_late_double_and_damaged_replies_are_counted_and_it_goes_on() {
+        let options = PingPongOptions { samples: Some(60), time: Duration::from_secs(30), size: 64..=64, ..quick() };
+        let lossy = with_other(
+            |socket, bytes, from, n| {
+                if n % 20 != 0 && answer(bytes) {
+                    socket.send_to(bytes, from).unwrap();
+                }
+            },
+            |server| measured(server, &options),
+        );
+        assert!(lossy.counts.lost >= 2 && lossy.counts.replied >= 60, "{:?}", lossy.counts);
+        assert!(lossy.times.all.percentile(100.0).ns.unwrap() < 90_000_000, "a lost one has no time");
+        let double = with_other(
+            |socket, bytes, from, n| {
+                answer(bytes);
+                if n % 3 == 0 {
+                    bytes[20] ^= 1;
+                }
+                socket.send_to(bytes, from).unwrap();
+                socket.send_to(bytes, from).unwrap();
+                socket.send_to(b"hello", from).unwrap();
+            },
+            |server| measured(server, &options),
+        );
+        assert!(double.counts.duplicates > 10 && double.counts.foreign > 10, "{:?}", double.counts);
+        assert!(double.counts.damaged > 5, "{:?}", double.counts);
+        // An answer after it was given up.
+        let late = with_other(
+            |socket, bytes, from, n| {
+                if n % 20 == 0 {
+                    thread::sleep(Duration::from_millis(250));
+                }
+                answer(bytes);
+                socket.send_to(bytes, from).unwrap();
+            },
+            |server| measured(server, &options),
+        );
+        assert!(late.counts.late >= 2 && late.counts.lost >= late.counts.late, "{:?}", late.counts);
+    }
+
+    #[test]
+    fn nobody_who_answers_and_one_who_dies() {
+        let silent = with_other(
+            |_, _, _, _| (),
+            |server| {
+                let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+                run(&mut client, &quick(), &|| true).unwrap_err()
+            },
+        );
+        assert_eq!(silent.kind(), io::ErrorKind::TimedOut);
+        let port = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let mut client = Client::open(Transport::Udp, port, Wait::Block).unwrap();
+        assert_eq!(run(&mut client, &quick(), &|| true).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        let dying = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = Client::open(Transport::Tcp, dying.local_addr().unwrap(), Wait::Block).unwrap();
+        let ended = thread::scope(|s| {
+            s.spawn(|| {
+                use io::{Read, Write};
+                let (mut stream, _) = dying.accept().unwrap();
+                for _ in 0..500 {
+                    let mut bytes = [0; HEADER];
+                    stream.read_exact(&mut bytes).unwrap();
+                    answer(&mut bytes);
+                    stream.write_all(&bytes).unwrap();
+                }
+            });
+            let long = PingPongOptions { warm_up: Duration::ZERO, time: Duration::from_secs(60), ..quick() };
+            run(&mut client, &long, &|| true).unwrap()
+        });
+        assert!(matches!(ended.ended, Ended::Gone(_)), "{ended:?}");
+        assert!(ended.counts.replied >= 499 && ended.counts.lost <= 1, "{:?}", ended.counts);
+    }
+
+    #[test]
+    fn sizes_of_a_range_are_all_used() {
+        let mut noise = Noise(7);
+        let mut seen = [false; 5];
+        (0..200).for_each(|_| seen[noise.size(&(14..=18)) - 14] = true);
+        assert_eq!(seen, [true; 5]);
+        assert_eq!(noise.size(&(20..=20)), 20);
+    }
+}

@@ -1,0 +1,344 @@
+//! The other side: answers what asks, in the words of sockperf.
+
+use std::{
+    io::{self, ErrorKind, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    thread,
+    time::Duration,
+};
+
+use serde::Serialize;
+
+use crate::{
+    message::{self, Stream, MOST_TCP, MOST_UDP},
+    socket::{Transport, Wait},
+};
+
+/// How often a thread that waits looks whether it is to end.
+const GLANCE: Duration = Duration::from_millis(100);
+/// Connections at once.
+const CONNECTIONS: usize = 64;
+/// A client that takes no answer for so long is cut off.
+const SLOW: Duration = Duration::from_secs(5);
+/// Looks at a socket between two questions whether to go on, where the thread spins.
+const SPINS: u32 = 1024;
+
+/// What a server has done.
+#[derive(Debug, Default)]
+pub struct Served {
+    received: AtomicU64,
+    answered: AtomicU64,
+    ignored: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// The same as figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ServedCounts {
+    /// Datagrams or messages that came.
+    pub received: u64,
+    /// Answers sent.
+    pub answered: u64,
+    /// Messages that asked for no answer, or were none.
+    pub ignored: u64,
+    /// Answers that could not be sent, connections above the limit or cut off.
+    pub refused: u64,
+}
+
+impl Served {
+    /// So far.
+    pub fn counts(&self) -> ServedCounts {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        ServedCounts {
+            received: of(&self.received),
+            answered: of(&self.answered),
+            ignored: of(&self.ignored),
+            refused: of(&self.refused),
+        }
+    }
+}
+
+fn count(what: &AtomicU64) {
+    what.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A server that is bound and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    socket: Socket,
+    wait: Wait,
+    served: Served,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Udp(UdpSocket),
+    Tcp(TcpListener),
+}
+
+impl Server {
+    /// Binds to an address.
+    ///
+    /// # Errors
+    ///
+    /// As the system says: the port is in use, the address is not here.
+    pub fn bind(transport: Transport, address: SocketAddr, wait: Wait) -> io::Result<Self> {
+        let socket = match transport {
+            Transport::Udp => Socket::Udp(UdpSocket::bind(address)?),
+            Transport::Tcp => Socket::Tcp(TcpListener::bind(address)?),
+        };
+        Ok(Self { socket, wait, served: Served::default() })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        match &self.socket {
+            Socket::Udp(socket) => socket.local_addr(),
+            Socket::Tcp(listener) => listener.local_addr(),
+        }
+    }
+
+    /// What it has done.
+    pub fn counts(&self) -> ServedCounts {
+        self.served.counts()
+    }
+
+    /// Answers as long as it may.
+    ///
+    /// # Errors
+    ///
+    /// As the system says; what a client does wrong is counted.
+    pub fn run(&self, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        match &self.socket {
+            Socket::Udp(socket) => self.datagrams(socket, go_on),
+            Socket::Tcp(listener) => self.connections(listener, go_on),
+        }
+    }
+
+    fn datagrams(&self, socket: &UdpSocket, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        let spins = self.wait == Wait::Spin;
+        match spins {
+            true => socket.set_nonblocking(true)?,
+            false => socket.set_read_timeout(Some(GLANCE))?,
+        }
+        let mut buffer = vec![0; MOST_UDP + 1];
+        let mut looks = 0u32;
+        loop {
+            match socket.recv_from(&mut buffer) {
+                Ok((read, from)) => {
+                    count(&self.served.received);
+                    // Port 0 cannot be answered.
+                    let asks = from.port() != 0 && message::answer(&mut buffer[..read]);
+                    match asks.then(|| socket.send_to(&buffer[..read], from)) {
+                        None => count(&self.served.ignored),
+                        Some(Ok(_)) => count(&self.served.answered),
+                        Some(Err(_)) => count(&self.served.refused),
+                    }
+                }
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    looks = looks.wrapping_add(1);
+                    if (!spins || looks.is_multiple_of(SPINS)) && !go_on() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                // Of an answer that nobody took; or a signal.
+                Err(e) if matches!(e.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) => {}
+                Err(e) => return Err(e),
+            }
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(SPINS) && !go_on() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn connections(&self, listener: &TcpListener, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let open = AtomicUsize::new(0);
+        thread::scope(|s| loop {
+            match listener.accept() {
+                Ok((stream, _)) if open.load(Ordering::Relaxed) < CONNECTIONS => {
+                    open.fetch_add(1, Ordering::Relaxed);
+                    let open = &open;
+                    s.spawn(move || {
+                        if self.connection(stream, go_on).is_err() {
+                            count(&self.served.refused);
+                        }
+                        open.fetch_sub(1, Ordering::Relaxed);
+                    });
+                }
+                Ok(_) => count(&self.served.refused),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    if !go_on() {
+                        return Ok(());
+                    }
+                    thread::sleep(Duration::from_millis(2));
+                }
+                // A client that was gone before it was taken; too many open files for a moment.
+                Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
+                Err(e) if e.raw_os_error() == Some(24) => thread::sleep(GLANCE),
+                Err(e) => return Err(e),
+            }
+        })
+    }
+
+    /// Answers one client until it closes.
+    fn connection(&self, mut stream: TcpStream, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(SLOW))?;
+        let spins = self.wait == Wait::Spin;
+        match spins {
+            true => stream.set_nonblocking(true)?,
+            false => {
+                stream.set_nonblocking(false)?;
+                stream.set_read_timeout(Some(GLANCE))?;
+            }
+        }
+        let mut buffer = vec![0; 1 << 16];
+        let mut messages = Stream::new(MOST_TCP);
+        let mut looks = 0u32;
+        loop {
+            looks = looks.wrapping_add(1);
+            match stream.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(read) => messages.add(&buffer[..read]),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if (!spins || looks.is_multiple_of(SPINS)) && !go_on() {
+                        return Ok(());
+                    }
+                    continue;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            }
+            while let Some(message) = messages.next().map_err(|_| io::Error::from(ErrorKind::InvalidData))? {
+                count(&self.served.received);
+                if message::answer(message) {
+                    send_all(&mut stream, message)?;
+                    count(&self.served.answered);
+                } else {
+                    count(&self.served.ignored);
+                }
+            }
+            if looks.is_multiple_of(SPINS) && !go_on() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Writes all of it, also to a socket that does not wait, unless the client takes nothing for long.
+fn send_all(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let mut since = std::time::Instant::now();
+    while !bytes.is_empty() {
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                bytes = &bytes[written..];
+                since = std::time::Instant::now();
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) if e.kind() == ErrorKind::WouldBlock && since.elapsed() < SLOW => std::hint::spin_loop(),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::Ipv4Addr, sync::atomic::AtomicBool, time::Instant};
+
+    use super::*;
+    use crate::{
+        message::{reply, Header, Reply, CLIENT, HEADER, PONG, WARM_UP},
+        socket::{Came, Client},
+    };
+
+    fn message(sequence: u64, flags: u16, length: usize) -> Vec<u8> {
+        let mut bytes = vec![7; length];
+        Header { sequence, flags, length: length as u32 }.write(&mut bytes);
+        bytes
+    }
+
+    /// A server, what is done with it, and what it counted.
+    fn with_server(transport: Transport, wait: Wait, act: impl FnOnce(SocketAddr)) -> ServedCounts {
+        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), wait).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            let runs = s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
+            act(server.address().unwrap());
+            over.store(true, Ordering::Relaxed);
+            runs.join().unwrap().unwrap();
+        });
+        server.counts()
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(10)
+    }
+
+    #[test]
+    fn what_asks_is_answered_and_nothing_else() {
+        for wait in [Wait::Block, Wait::Spin] {
+            let counts = with_server(Transport::Udp, wait, |server| {
+                let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+                for hostile in [
+                    &message(1, PONG, 64)[..],
+                    &message(2, CLIENT, 64),
+                    &message(3, CLIENT | PONG | WARM_UP, 64),
+                    &message(4, CLIENT | PONG, 64)[..63],
+                    &message(5, CLIENT | PONG, 14)[..HEADER - 1],
+                    &[],
+                ] {
+                    client.send(hostile).unwrap();
+                }
+                client.send(&message(6, CLIENT | PONG, 1472)).unwrap();
+                let Came::Message(bytes) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+                assert_eq!(
+                    (reply(bytes), bytes.len()),
+                    (Reply::To(6), 1472),
+                    "the first answer is to the last message"
+                );
+            });
+            assert_eq!(counts, ServedCounts { received: 7, answered: 1, ignored: 6, refused: 0 }, "{wait:?}");
+        }
+    }
+
+    #[test]
+    fn several_connections_are_answered_and_garbage_is_cut_off() {
+        for wait in [Wait::Block, Wait::Spin] {
+            let counts = with_server(Transport::Tcp, wait, |server| {
+                let mut one = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
+                let mut two = Client::open(Transport::Tcp, server, Wait::Spin).unwrap();
+                let mut bad = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
+                bad.send(&message(1, CLIENT | PONG, 14)[..10]).unwrap();
+                bad.send(&[0xff; 40]).unwrap();
+                assert_eq!(bad.receive(soon()).unwrap(), Came::Closed);
+                for (client, sequence) in [(&mut one, 8), (&mut two, 9)] {
+                    client.send(&message(sequence, CLIENT | PONG, 100_000)).unwrap();
+                    let Came::Message(bytes) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+                    assert_eq!((reply(bytes), bytes.len()), (Reply::To(sequence), 100_000));
+                }
+            });
+            assert_eq!((counts.received, counts.answered, counts.refused), (2, 2, 1), "{wait:?}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_flood_ends_when_the_server_is_to() {
+        let counts = with_server(Transport::Udp, Wait::Block, |server| {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            (0..2000).for_each(|n| {
+                let _ = socket.send_to(&message(n, CLIENT | PONG, 64), server);
+            });
+        });
+        assert_eq!(counts.received, counts.answered + counts.ignored + counts.refused);
+    }
+}
