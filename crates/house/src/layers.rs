@@ -21,7 +21,7 @@ dataplane: flow packet units
 lab: control failure host units
 guest: failure host lab units
 dpdk: dpdk-sys failure host packet units
-report: host measure units
+report: host latency measure units
 rig: control dataplane dpdk failure flow host lab measure net packet traffic units
 campaign: control dataplane dpdk failure flow host lab measure net packet report rig traffic units
 runner: control dataplane dpdk failure flow host measure net packet report rig traffic units

@@ -5,6 +5,7 @@ pub mod disturbed;
 pub mod message;
 pub mod patience;
 pub mod pingpong;
+pub mod result;
 pub mod server;
 pub mod socket;
 pub mod summary;

@@ -190,11 +190,12 @@ impl Run<'_> {
             }
         }
         let mut open = self.sent.len();
+        let mut now = self.sent[self.sent.len() - 1];
+        let until = now + self.patience.limit();
         while open > 0 {
-            let until = self.sent[self.sent.len() - 1] + self.patience.limit();
-            match client.receive(until) {
+            match client.receive(now, until) {
                 Ok(Came::Message(message)) => {
-                    let now = Instant::now();
+                    now = Instant::now();
                     match reply(message) {
                         Reply::Foreign => self.tally.foreign(),
                         Reply::To(sequence) => {

@@ -300,7 +300,7 @@ mod tests {
                     client.send(hostile).unwrap();
                 }
                 client.send(&message(6, CLIENT | PONG, 1472)).unwrap();
-                let Came::Message(bytes) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+                let Came::Message(bytes) = client.receive(Instant::now(), soon()).unwrap() else { panic!("{wait:?}") };
                 assert_eq!(
                     (reply(bytes), bytes.len()),
                     (Reply::To(6), 1472),
@@ -320,10 +320,12 @@ mod tests {
                 let mut bad = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
                 bad.send(&message(1, CLIENT | PONG, 14)[..10]).unwrap();
                 bad.send(&[0xff; 40]).unwrap();
-                assert_eq!(bad.receive(soon()).unwrap(), Came::Closed);
+                assert_eq!(bad.receive(Instant::now(), soon()).unwrap(), Came::Closed);
                 for (client, sequence) in [(&mut one, 8), (&mut two, 9)] {
                     client.send(&message(sequence, CLIENT | PONG, 100_000)).unwrap();
-                    let Came::Message(bytes) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+                    let Came::Message(bytes) = client.receive(Instant::now(), soon()).unwrap() else {
+                        panic!("{wait:?}")
+                    };
                     assert_eq!((reply(bytes), bytes.len()), (Reply::To(sequence), 100_000));
                 }
             });

@@ -146,12 +146,13 @@ impl Client {
         }
     }
 
-    /// The next message, until then.
+    /// The next message, until then. `now` is the moment at which it is asked for: a reading of the clock less where the time
+    /// counts.
     ///
     /// # Errors
     ///
     /// As the system says.
-    pub fn receive(&mut self, until: Instant) -> io::Result<Came<'_>> {
+    pub fn receive(&mut self, mut now: Instant, until: Instant) -> io::Result<Came<'_>> {
         let mut spins = 0u32;
         loop {
             if let Socket::Tcp { messages, .. } = &mut self.socket {
@@ -161,7 +162,7 @@ impl Client {
                     Err(_) => return Ok(Came::Garbage),
                 }
             }
-            if !self.wait.for_socket(&self.socket, until)? {
+            if !self.wait.for_socket(&self.socket, until.saturating_duration_since(now))? {
                 return Ok(Came::Nothing);
             }
             match self.socket.read(&mut self.buffer) {
@@ -173,8 +174,11 @@ impl Client {
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     spins = spins.wrapping_add(1);
                     let look = !matches!(self.wait, Waiting::Spin) || spins.is_multiple_of(SPINS);
-                    if look && Instant::now() >= until {
-                        return Ok(Came::Nothing);
+                    if look {
+                        now = Instant::now();
+                        if now >= until {
+                            return Ok(Came::Nothing);
+                        }
                     }
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -239,12 +243,11 @@ impl AsFd for Socket {
 
 impl Waiting {
     /// Whether the socket is worth a look; false when it is too late.
-    fn for_socket(&mut self, socket: &Socket, until: Instant) -> io::Result<bool> {
+    fn for_socket(&mut self, socket: &Socket, left: Duration) -> io::Result<bool> {
         match self {
             Self::Spin => Ok(true),
             Self::Block(set) => {
                 // A call a message would cost as much as the message: the timeout is set anew only when it changes much.
-                let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Ok(false);
                 }
@@ -256,7 +259,6 @@ impl Waiting {
                 Ok(true)
             }
             Self::Epoll(poll) => {
-                let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     return Ok(false);
                 }
@@ -307,12 +309,14 @@ mod tests {
                 assert_eq!(from.port(), client.local().unwrap().port());
                 assert!(answer(&mut bytes[..read]));
                 server.send_to(&bytes[..read], from).unwrap();
-                let Came::Message(message) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+                let Came::Message(message) = client.receive(Instant::now(), soon()).unwrap() else {
+                    panic!("{wait:?}")
+                };
                 assert_eq!(reply(message), Reply::To(3));
                 let begun = Instant::now();
-                assert_eq!(client.receive(begun + Duration::from_millis(30)).unwrap(), Came::Nothing);
+                assert_eq!(client.receive(begun, begun + Duration::from_millis(30)).unwrap(), Came::Nothing);
                 assert!(begun.elapsed() >= Duration::from_millis(30), "{wait:?}");
-                assert_eq!(client.receive(begun).unwrap(), Came::Nothing, "too late already");
+                assert_eq!(client.receive(begun, begun).unwrap(), Came::Nothing, "too late already");
             }
         }
     }
@@ -330,17 +334,20 @@ mod tests {
             answer(&mut bytes[..20]);
             answer(&mut bytes[20..]);
             server.write_all(&bytes[..25]).unwrap();
-            let Came::Message(first) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+            let Came::Message(first) = client.receive(Instant::now(), soon()).unwrap() else { panic!("{wait:?}") };
             assert_eq!((reply(first), first.len()), (Reply::To(1), 20));
-            assert_eq!(client.receive(Instant::now() + Duration::from_millis(20)).unwrap(), Came::Nothing);
+            assert_eq!(
+                client.receive(Instant::now(), Instant::now() + Duration::from_millis(20)).unwrap(),
+                Came::Nothing
+            );
             server.write_all(&bytes[25..]).unwrap();
-            let Came::Message(second) = client.receive(soon()).unwrap() else { panic!("{wait:?}") };
+            let Came::Message(second) = client.receive(Instant::now(), soon()).unwrap() else { panic!("{wait:?}") };
             assert_eq!(reply(second), Reply::To(2));
             server.write_all(&[0; 14]).unwrap();
-            assert_eq!(client.receive(soon()).unwrap(), Came::Garbage, "a message of no length");
+            assert_eq!(client.receive(Instant::now(), soon()).unwrap(), Came::Garbage, "a message of no length");
             let mut client = Client::open(Transport::Tcp, listener.local_addr().unwrap(), wait).unwrap();
             drop(listener.accept().unwrap());
-            assert_eq!(client.receive(soon()).unwrap(), Came::Closed);
+            assert_eq!(client.receive(Instant::now(), soon()).unwrap(), Came::Closed);
         }
     }
 
@@ -351,6 +358,6 @@ mod tests {
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
         let mut client = Client::open(Transport::Udp, port, Wait::Block).unwrap();
         client.send(&message(1, 14)).unwrap();
-        assert_eq!(client.receive(soon()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        assert_eq!(client.receive(Instant::now(), soon()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -10,6 +10,7 @@ pub mod forward;
 pub mod groups;
 pub mod host;
 pub mod lab;
+pub mod latency;
 pub mod layout;
 pub mod parsing;
 pub mod ports;
@@ -67,6 +68,8 @@ pub enum Command {
     Flowlog(Box<flowlog::FlowlogArgs>),
     /// Watch flow loggers: their interfaces, their tables and their largest flows, live or as JSON.
     Flows(flows::FlowsArgs),
+    /// Measure round trips from application to application: UDP and TCP, percentiles with intervals.
+    Latency(Box<latency::LatencyArgs>),
     /// Show results stored with --json again, in the layout of a document, or compare them.
     Runs(layout::RunsArgs),
     /// Find what spoils figures on this machine, say what it costs, mend it and take the mend back.

@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Lab(args) => cmd::lab::run(&args),
         Command::LabHold { spec } => cmd::lab::hold(&spec),
         Command::RunJob => cmd::job::run(),
+        Command::Latency(args) => cmd::latency::run(&args),
         Command::Runs(args) => cmd::runs::run(&args),
     };
     // However the command ended, its ports and cores are released by now.

@@ -16,6 +16,7 @@ mod figures;
 mod goals;
 pub mod host;
 pub mod json;
+pub mod latency;
 pub mod layout;
 pub mod markdown;
 mod names;

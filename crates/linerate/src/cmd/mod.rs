@@ -10,6 +10,7 @@ pub mod forward;
 pub mod host;
 pub mod job;
 pub mod lab;
+pub mod latency;
 mod live;
 pub mod output;
 pub mod plan;

@@ -60,6 +60,10 @@ pub enum Needs {
     BootableDisks,
     /// `ssh`, and a server for it that is not the system's.
     Ssh,
+    /// `sockperf`.
+    Sockperf,
+    /// What takes a core away, and what sees that: `stress-ng`, `oslat`.
+    Noise,
 }
 
 /// Fails the test, naming the command that mends it, unless the machine has all of `needs`.
@@ -92,6 +96,8 @@ pub fn require(needs: &[Needs]) {
             Needs::Ssh => {
                 (["ssh", "ssh-keygen", "dropbear"].iter().all(|p| on_path(p)), apt("openssh-client dropbear-bin"))
             }
+            Needs::Sockperf => (on_path("sockperf"), apt("sockperf")),
+            Needs::Noise => (["stress-ng", "oslat"].iter().all(|p| on_path(p)), apt("stress-ng rt-tests")),
             Needs::Network => (["ip", "tc", "ethtool"].iter().all(|p| on_path(p)), apt("iproute2 ethtool")),
         };
         assert!(met, "this test cannot run here, which is a failure: {need:?} is missing. Remedy: {remedy}");

@@ -157,6 +157,7 @@ fn kept_core(dir: &tempfile::TempDir) -> (String, u32) {
 
 #[test]
 fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
+    support::require(&[Needs::Noise]);
     let _one = exclusive();
     let dir = tempfile::tempdir().unwrap();
     let (plan, cpu) = kept_core(&dir);
@@ -165,7 +166,7 @@ fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
     let mut other = Command::new("stress-ng")
         .args(["--cpu", "1", "--taskset", &cpu_text, "--timeout", "60s", "-q"])
         .spawn()
-        .expect("stress-ng (scripts/setup.sh --test) runs");
+        .expect("stress-ng runs");
     let audit = linerate(&["host", "audit", "--core-plan", &plan, "--outcome", "--duration", "2s", "--json", "-"]);
     let peer = Command::new("oslat").args(["--cpu-list", &cpu_text, "--duration", "2s"]).output();
     let _ = support::send_signal(other.id(), "TERM");
@@ -173,7 +174,7 @@ fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
     let json = audit.json();
     let core = &json["outcome"]["cores"][0];
     let longest_us = core["gaps"]["longest_ns"].as_f64().unwrap() / 1e3;
-    let peer = String::from_utf8(peer.expect("oslat (scripts/setup.sh --test) runs").stdout).unwrap();
+    let peer = String::from_utf8(peer.expect("oslat runs").stdout).unwrap();
     let maximum = peer.lines().find_map(|line| line.trim().strip_prefix("Maximum:")).expect("a maximum");
     let maximum: f64 = maximum.split_whitespace().next().unwrap().parse().unwrap();
     // A slice of the scheduler: both see it, and neither sees a second.

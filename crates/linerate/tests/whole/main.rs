@@ -15,6 +15,7 @@ mod guest_host;
 mod host;
 mod imix;
 mod lab;
+mod latency;
 mod lcores;
 mod machines;
 mod pci;

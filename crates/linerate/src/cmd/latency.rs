@@ -1,0 +1,151 @@
+//! `linerate latency`: round trips from application to application.
+
+use std::{
+    io::{self, ErrorKind},
+    net::SocketAddr,
+    time::{Duration, SystemTime},
+};
+
+use failure::{Exit, Failure, Stop};
+use latency::{
+    pingpong::{self, Ended, PingPongOptions},
+    result::{clock_ns, LatencyResult, Stretches, Times, LATENCY_SCHEMA},
+    server::Server,
+    socket::{Client, Transport},
+    summary::Samples,
+    tally::Counts,
+};
+use rustix::thread::{sched_setaffinity, CpuSet};
+
+use super::{output, times::time};
+use crate::{
+    cli::latency::{LatencyArgs, LatencyCommand, LatencyLayout, SocketArgs},
+    out,
+};
+
+/// Runs the command.
+pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
+    let (transport, args) = match &args.command {
+        LatencyCommand::Udp(args) => (Transport::Udp, args),
+        LatencyCommand::Tcp(args) => (Transport::Tcp, args),
+    };
+    match (args.server, args.address) {
+        (Some(address), _) => serve(transport, address, args),
+        (None, Some(address)) => measure(transport, address, args),
+        (None, None) => Err(Failure::usage("latency: give the server's ADDRESS:PORT, or --server ADDRESS:PORT")),
+    }
+}
+
+fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
+    let failed = |e: io::Error| Failure::machine(format!("--server {address}: {e}"));
+    let server = Server::bind(transport, address, args.wait.into()).map_err(failed)?;
+    pin(args.cpu)?;
+    let stop = Stop::on_signals()?;
+    out::note(&format!("linerate: answers on {}; Ctrl-C ends it", server.address().map_err(failed)?));
+    server.run(&|| !stop.requested()).map_err(failed)?;
+    let counts = server.counts();
+    out::print(&match &args.json {
+        Some(_) => serde_json::to_string(&counts).map_err(Failure::failed)?,
+        None => format!(
+            "{} messages came: {} answered, {} asked for no answer or were none, {} could not be answered",
+            counts.received, counts.answered, counts.ignored, counts.refused
+        ),
+    });
+    Ok(Exit::Passed)
+}
+
+fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
+    let options = options(args)?;
+    let wait = args.wait.into();
+    let failed = |e: io::Error| Failure::machine(format!("{address}: {}", why(&e, transport)));
+    let stop = Stop::on_signals()?;
+    let mut client = Client::open(transport, address, wait).map_err(failed)?;
+    pin(args.cpu)?;
+    let facts = rig::facts::read();
+    let none = Samples::new().ok_or_else(|| Failure::machine("too little memory for the times"))?;
+    let mut result = LatencyResult {
+        schema: LATENCY_SCHEMA.to_owned(),
+        linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
+        transport,
+        wait,
+        server: address.to_string(),
+        local: client.local().map_err(failed)?.to_string(),
+        bytes: (*options.size.start(), *options.size.end()),
+        burst: options.burst,
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        hostname: facts.hostname,
+        cpu_model: facts.cpu_model,
+        kernel: facts.kernel,
+        cpu: args.cpu,
+        seconds: 0.0,
+        ended: Ended::Done,
+        counts: Counts::default(),
+        round_trip: Times::of(&none),
+        undisturbed: None,
+        stretches: Stretches::default(),
+        clock_ns: clock_ns(),
+    };
+    let measured = pingpong::run(&mut client, &options, &|| !stop.requested()).map_err(failed)?;
+    result.take(&measured);
+    if let Some(file) = &args.json {
+        output::file(file, &(serde_json::to_string_pretty(&result).map_err(Failure::failed)? + "\n"))?;
+    }
+    if args.json.as_deref().is_none_or(|file| file.as_os_str() != "-") {
+        out::print(&match args.layout {
+            Some(LatencyLayout::Sockperf) => report::latency::sockperf(&result),
+            None => report::latency::render(&result, &output::style()),
+        });
+    }
+    Ok(match result.ended {
+        Ended::Done | Ended::Precise => Exit::Passed,
+        Ended::Stopped => Exit::Stopped,
+        Ended::Gone(_) => Exit::Failed,
+    })
+}
+
+fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
+    let (duration, warm_up) = (time("--duration", &args.duration)?, time("--warm-up", &args.warm_up)?);
+    if !(Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&duration) {
+        return Err(Failure::usage("--duration: must be 10ms to 24h"));
+    }
+    if warm_up > Duration::from_secs(60) {
+        return Err(Failure::usage("--warm-up: must be at most 1min"));
+    }
+    Ok(PingPongOptions {
+        size: args.size.clone(),
+        burst: args.burst,
+        warm_up,
+        time: duration,
+        samples: args.samples,
+        precision: args.until,
+        verify: args.verify,
+    })
+}
+
+/// What an error means to who measures.
+fn why(error: &io::Error, transport: Transport) -> String {
+    let name = match transport {
+        Transport::Udp => "udp",
+        Transport::Tcp => "tcp",
+    };
+    let start = format!("start one there: linerate latency {name} --server ADDRESS:PORT, or sockperf server");
+    match error.kind() {
+        ErrorKind::ConnectionRefused => format!("nobody listens: {start}"),
+        ErrorKind::TimedOut => format!("no answer: no server, or a firewall between; {start}"),
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => format!("{error}: another program's server; {start}"),
+        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => format!("{error}: see ip route get"),
+        _ => error.to_string(),
+    }
+}
+
+/// Pins this thread to a CPU.
+fn pin(cpu: Option<u32>) -> Result<(), Failure> {
+    let Some(cpu) = cpu else { return Ok(()) };
+    let refused = |why: String| Failure::usage(format!("--cpu {cpu}: {why}"));
+    if cpu as usize >= CpuSet::MAX_CPU {
+        return Err(refused(format!("must be below {}", CpuSet::MAX_CPU)));
+    }
+    let mut only = CpuSet::new();
+    only.set(cpu as usize);
+    sched_setaffinity(None, &only).map_err(|e| refused(e.to_string()))
+}
