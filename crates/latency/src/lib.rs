@@ -3,6 +3,8 @@
 
 pub mod disturbed;
 pub mod message;
+pub mod noise;
+pub mod open_loop;
 pub mod patience;
 pub mod pingpong;
 pub mod result;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     disturbed::Judged,
     message::{reply, Header, Reply, CLIENT, HEADER, PONG},
+    noise::Noise,
     patience::Patience,
     socket::{Came, Client},
     tally::{Counts, Seen, Tally},
@@ -84,6 +85,17 @@ pub struct Measured {
     pub ended: Ended,
 }
 
+impl Measured {
+    /// Replies a second.
+    pub fn rate(&self) -> f64 {
+        if self.seconds > 0.0 {
+            self.counts.replied as f64 / self.seconds
+        } else {
+            0.0
+        }
+    }
+}
+
 /// Measures on the thread that calls.
 ///
 /// # Errors
@@ -103,8 +115,8 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         replied: false,
         counts: false,
     };
-    let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
-    run.buffer.iter_mut().skip(HEADER).for_each(|byte| *byte = noise.next() as u8);
+    let mut noise = Noise::default();
+    noise.fill(&mut run.buffer[HEADER..]);
     let warm_until = Instant::now() + options.warm_up;
     let (mut begun, mut ended) = (Instant::now(), Ended::Done);
     loop {
@@ -246,26 +258,6 @@ fn is_of_a_datagram(error: &io::Error) -> bool {
     // ENOBUFS has no kind of its own.
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
         || error.raw_os_error() == Some(105)
-}
-
-/// Numbers that look random (Vigna, xorshift64).
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn size(&mut self, sizes: &RangeInclusive<usize>) -> usize {
-        let (least, most) = (*sizes.start(), *sizes.end());
-        if least >= most {
-            return most;
-        }
-        least + (self.next() % (most - least + 1) as u64) as usize
-    }
 }
 
 #[cfg(test)]
@@ -441,14 +433,5 @@ mod tests {
         });
         assert!(matches!(ended.ended, Ended::Gone(_)), "{ended:?}");
         assert!(ended.counts.replied >= 499 && ended.counts.lost <= 1, "{:?}", ended.counts);
-    }
-
-    #[test]
-    fn sizes_of_a_range_are_all_used() {
-        let mut noise = Noise(7);
-        let mut seen = [false; 5];
-        (0..200).for_each(|_| seen[noise.size(&(14..=18)) - 14] = true);
-        assert_eq!(seen, [true; 5]);
-        assert_eq!(noise.size(&(20..=20)), 20);
     }
 }

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    disturbed::Judged,
+    open_loop::{OpenLoopOptions, OpenMeasured},
     pingpong::{Ended, Measured},
     socket::{Transport, Wait},
     summary::{Percentile, Samples},
@@ -46,7 +48,28 @@ pub struct Stretches {
     pub disturbed: u64,
 }
 
-/// A measurement of round trips in a closed loop.
+/// What an open loop has beside its round trips, which count from the moment at which a message was due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoop {
+    /// Messages a second that were asked for.
+    pub asked_rate: f64,
+    /// Messages a second that went out.
+    pub rate: f64,
+    /// One of so many asked for a reply.
+    pub reply_every: u32,
+    /// The most by which the sender was late, ns.
+    pub late_ns: u64,
+    /// Messages that the socket did not take.
+    pub refused: u64,
+    /// Round trips from the moment at which a message really went out: what hides the waits of a sender that was late.
+    pub from_sending: Times,
+    /// Round trips of a closed loop before it, and replies a second.
+    pub closed_loop: Times,
+    /// Replies a second of the closed loop.
+    pub closed_rate: f64,
+}
+
+/// A measurement of round trips.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyResult {
     /// Of this program.
@@ -89,17 +112,42 @@ pub struct LatencyResult {
     pub stretches: Stretches,
     /// What a reading of the clock takes, ns: one is in each sample.
     pub clock_ns: f64,
+    /// Of an open loop; `None` of a closed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
 }
 
 impl LatencyResult {
     /// Takes over what was measured.
     pub fn take(&mut self, measured: &Measured) {
-        let (all, disturbed) = measured.times.stretches;
         self.seconds = measured.seconds;
         self.ended = measured.ended.clone();
         self.counts = measured.counts;
-        self.round_trip = Times::of(&measured.times.all);
-        self.undisturbed = measured.times.undisturbed.as_ref().map(Times::of);
+        self.times(&measured.times);
+    }
+
+    /// Takes over what an open loop measured, behind a closed one.
+    pub fn take_open(&mut self, measured: &OpenMeasured, closed: &Measured, options: &OpenLoopOptions) {
+        self.seconds = measured.seconds;
+        self.ended = measured.ended.clone();
+        self.counts = measured.counts;
+        self.times(&measured.intended);
+        self.open_loop = Some(OpenLoop {
+            asked_rate: options.rate,
+            rate: measured.rate,
+            reply_every: options.reply_every,
+            late_ns: measured.late_ns,
+            refused: measured.refused,
+            from_sending: Times::of(&measured.actual.all),
+            closed_loop: Times::of(&closed.times.all),
+            closed_rate: closed.rate(),
+        });
+    }
+
+    fn times(&mut self, times: &Judged) {
+        let (all, disturbed) = times.stretches;
+        self.round_trip = Times::of(&times.all);
+        self.undisturbed = times.undisturbed.as_ref().map(Times::of);
         self.stretches = Stretches { all, disturbed };
     }
 }

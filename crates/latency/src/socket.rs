@@ -134,6 +134,18 @@ impl Client {
         self.socket.as_fd()
     }
 
+    /// Another handle on the same socket, for a thread that sends.
+    ///
+    /// # Errors
+    ///
+    /// As the system says.
+    pub fn sender(&self) -> io::Result<Sender> {
+        Ok(match &self.socket {
+            Socket::Udp(socket) => Sender::Udp(socket.try_clone()?),
+            Socket::Tcp { stream, .. } => Sender::Tcp(stream.try_clone()?),
+        })
+    }
+
     /// Sends a message.
     ///
     /// # Errors
@@ -190,6 +202,29 @@ impl Client {
             Ok(Some(message)) => Ok(Came::Message(message)),
             Ok(None) => Ok(Came::Nothing),
             Err(_) => Ok(Came::Garbage),
+        }
+    }
+}
+
+/// The sending half of a [`Client`].
+#[derive(Debug)]
+pub enum Sender {
+    /// Of datagrams.
+    Udp(UdpSocket),
+    /// Of a connection.
+    Tcp(TcpStream),
+}
+
+impl Sender {
+    /// Sends a message.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::send`].
+    pub fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Udp(socket) => socket.send(message).map(drop),
+            Self::Tcp(stream) => write_all(stream, message),
         }
     }
 }

@@ -55,11 +55,12 @@ pub struct Tally {
     /// By the number of the message, modulo the window.
     states: Vec<(u64, State)>,
     newest_reply: u64,
+    open: u64,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { counts: Counts::default(), states: vec![(0, State::None); WINDOW], newest_reply: 0 }
+        Self { counts: Counts::default(), states: vec![(0, State::None); WINDOW], newest_reply: 0, open: 0 }
     }
 }
 
@@ -67,10 +68,12 @@ impl Tally {
     /// A message goes out that asks for a reply. Numbers rise.
     pub fn sent(&mut self, sequence: u64) {
         self.counts.sent += 1;
+        self.open += 1;
         let slot = &mut self.states[place(sequence)];
         if slot.1 == State::Sent {
             // So many went out since that nobody waits for it any more.
             self.counts.lost += 1;
+            self.open -= 1;
         }
         *slot = (sequence, State::Sent);
     }
@@ -81,6 +84,7 @@ impl Tally {
         if *slot == (sequence, State::Sent) {
             slot.1 = State::Lost;
             self.counts.lost += 1;
+            self.open -= 1;
         }
     }
 
@@ -92,6 +96,7 @@ impl Tally {
             State::Sent => {
                 slot.1 = State::Replied;
                 self.counts.replied += 1;
+                self.open -= 1;
                 if sequence < self.newest_reply {
                     self.counts.reordered += 1;
                 }
@@ -114,6 +119,11 @@ impl Tally {
         }
     }
 
+    /// Messages that are neither replied to nor given up.
+    pub fn open(&self) -> u64 {
+        self.open
+    }
+
     /// Something came that was no reply.
     pub fn foreign(&mut self) {
         self.counts.foreign += 1;
@@ -126,8 +136,7 @@ impl Tally {
 
     /// The end: what is not replied to by now is lost.
     pub fn end(mut self) -> Counts {
-        let open = self.states.iter_mut().filter(|slot| slot.1 == State::Sent).count();
-        self.counts.lost += open as u64;
+        self.counts.lost += self.open;
         self.counts
     }
 }
@@ -157,6 +166,7 @@ mod tests {
         tally.foreign();
         tally.damaged();
         tally.gave_up(5);
+        assert_eq!(tally.open(), 1);
         let counts = tally.end();
         assert_eq!(
             counts,

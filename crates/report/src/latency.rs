@@ -23,9 +23,12 @@ pub fn render(result: &LatencyResult, style: &Style) -> String {
         Wait::Spin => "spinning",
         Wait::Epoll => "epoll",
     };
+    let open = result.open_loop.as_ref().map_or_else(String::new, |open| {
+        format!(", open loop of {} messages a second", num::thousands(open.asked_rate.round() as u64))
+    });
     let burst = if result.burst > 1 { format!(", bursts of {}", result.burst) } else { String::new() };
     let mut out = format!(
-        "{} to {}, {wait}, {} B{burst}: {} in {:.2} s\n\n",
+        "{} to {}, {wait}, {} B{burst}{open}: {} in {:.2} s\n\n",
         transport(result.transport),
         text::clean(&result.server),
         bytes(result),
@@ -34,6 +37,17 @@ pub fn render(result: &LatencyResult, style: &Style) -> String {
     );
     out += &table(result).text(style);
     out += &format!("\n{}\n", messages(result));
+    if let Some(open) = &result.open_loop {
+        out += &format!(
+            "sent: {} messages a second, one of {} asks; the sender was late by {} us at most; {} refused by the socket\n\
+             round trips count from the moment at which a message was due; a closed loop made {} a second\n",
+            num::thousands(open.rate.round() as u64),
+            open.reply_every,
+            num::us(open.late_ns as f64),
+            num::thousands(open.refused),
+            num::thousands(open.closed_rate.round() as u64)
+        );
+    }
     if let Some(undisturbed) = &result.undisturbed {
         out += &format!(
             "undisturbed: {} of {} stretches of 5 ms, {} of {} samples; nothing is left out of the other columns\n",
@@ -70,26 +84,34 @@ fn table(result: &LatencyResult) -> Table {
     table.right(1, "round trip", "us");
     table.right(1, "95 % interval", "us");
     table.right(2, "undisturbed", "us");
-    table.right(3, "half of it (sockperf)", "us");
+    match &result.open_loop {
+        Some(_) => {
+            table.right(3, "from sending", "us");
+            table.right(4, "closed loop", "us");
+        }
+        None => table.right(3, "half of it (sockperf)", "us"),
+    }
     let undisturbed = |n: usize| result.undisturbed.as_ref().and_then(|times| times.percentiles.get(n)?.ns);
     let us = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| num::us(ns as f64));
     for (n, percentile) in result.round_trip.percentiles.iter().enumerate() {
         let interval = percentile
             .interval_ns
             .map_or_else(String::new, |(low, high)| format!("{} to {}", num::us(low as f64), num::us(high as f64)));
-        let half = percentile.ns.map_or_else(|| "-".to_owned(), |ns| num::us(ns as f64 / 2.0));
+        let rest: Vec<Cell> = match &result.open_loop {
+            Some(open) => [&open.from_sending, &open.closed_loop]
+                .map(|times| us(times.percentiles.get(n).and_then(|percentile| percentile.ns)).into())
+                .into(),
+            None => vec![percentile.ns.map_or_else(|| "-".to_owned(), |ns| num::us(ns as f64 / 2.0)).into()],
+        };
         let name = match percentile.percent {
             0.0 => "least".to_owned(),
             100.0 => "greatest".to_owned(),
             percent => num::trim(percent, 3),
         };
-        table.row(vec![
-            name.into(),
-            Cell::bold(us(percentile.ns)),
-            interval.into(),
-            us(undisturbed(n)).into(),
-            half.into(),
-        ]);
+        let mut row: Vec<Cell> =
+            vec![name.into(), Cell::bold(us(percentile.ns)), interval.into(), us(undisturbed(n)).into()];
+        row.extend(rest);
+        table.row(row);
     }
     table
 }
@@ -181,6 +203,7 @@ mod tests {
             undisturbed: None,
             stretches: latency::result::Stretches { all: 200, disturbed: 3 },
             clock_ns: 25.4,
+            open_loop: None,
         }
     }
 
@@ -196,6 +219,21 @@ mod tests {
             ..result()
         };
         insta::assert_snapshot!("round_trips_of_a_server_that_died", render(&hostile, &Style::PIPE));
+    }
+
+    #[test]
+    fn an_open_loop_stands_beside_a_closed_one() {
+        let open = latency::result::OpenLoop {
+            asked_rate: 20_000.4,
+            rate: 19_990.0,
+            reply_every: 10,
+            late_ns: 123_456,
+            refused: 7,
+            from_sending: result().round_trip,
+            closed_loop: result().round_trip,
+            closed_rate: 40_000.0,
+        };
+        insta::assert_snapshot!(render(&LatencyResult { open_loop: Some(open), ..result() }, &Style::PIPE));
     }
 
     #[test]

@@ -70,6 +70,19 @@ pub(crate) fn note_fallbacks(names: &[String], ports: &[Port], note: &Note) {
     }
 }
 
+/// Says which NICs do not spread frames over the receive queues that were asked for.
+pub(crate) fn note_unspread(specs: &[PortSpec], ports: &[Port], rx_queues: u16, note: &Note) {
+    for (spec, port) in specs.iter().zip(ports) {
+        let is_nic = matches!(spec, PortSpec::Pci { .. });
+        if is_nic && rx_queues > 1 && !port.rss().is_on() {
+            note(&format!(
+                "port {spec}: its driver does not spread frames over receive queues (RSS): all come by queue 0, and the \
+                 lcores of the others have nothing to do"
+            ));
+        }
+    }
+}
+
 /// What becomes of frames that are longer than the MTU.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LongFrames {

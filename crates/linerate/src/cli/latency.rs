@@ -56,6 +56,16 @@ pub struct SocketArgs {
     /// End before that when median and 99th percentile are known this precisely: ci=1%.
     #[arg(long, value_name = "ci=PERCENT", value_parser = precision)]
     pub until: Option<f64>,
+    /// Send at a rate, whatever the replies do, and count from the moment at which each message was due: messages a second, or a
+    /// share of what a closed loop does, 50%.
+    #[arg(long, value_name = "RATE|PERCENT", value_parser = open_rate, conflicts_with_all = ["burst", "samples", "until", "verify"])]
+    pub open_loop: Option<OpenRate>,
+    /// One of so many messages asks for a reply; the others are load.
+    #[arg(long, value_name = "N", default_value = "1", requires = "open_loop", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub reply_every: u32,
+    /// CPU that the receiving thread of an open loop is pinned to.
+    #[arg(long, value_name = "CPU", requires = "open_loop")]
+    pub receiver_cpu: Option<u32>,
     /// Compare the payload of each reply with what was sent.
     #[arg(long)]
     pub verify: bool,
@@ -104,6 +114,30 @@ fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
         (Ok(from), Ok(to)) if HEADER <= from && from <= to && to <= MOST_UDP => Ok(from..=to),
         _ => Err(format!("must be {HEADER} to {MOST_UDP} bytes, such as 64 or 14..1400")),
     }
+}
+
+/// The rate of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OpenRate {
+    /// Messages a second.
+    PerSecond(f64),
+    /// A share of what a closed loop does.
+    Share(f64),
+}
+
+fn open_rate(text: &str) -> Result<OpenRate, String> {
+    let legal = "must be 1 to 10M messages a second, or 1% to 100% of the closed loop, such as 20k or 50%";
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent = number(percent).filter(|percent| (1.0..=100.0).contains(percent));
+        return percent.map(|percent| OpenRate::Share(percent / 100.0)).ok_or_else(|| legal.to_owned());
+    }
+    let (digits, unit) = match text.strip_suffix(['k', 'M']) {
+        Some(digits) => (digits, if text.ends_with('k') { 1e3 } else { 1e6 }),
+        None => (text, 1.0),
+    };
+    let rate = number(digits).map(|n| n * unit).filter(|rate| (1.0..=1e7).contains(rate));
+    rate.map(OpenRate::PerSecond).ok_or_else(|| legal.to_owned())
 }
 
 fn precision(text: &str) -> Result<f64, String> {

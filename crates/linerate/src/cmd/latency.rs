@@ -8,6 +8,7 @@ use std::{
 
 use failure::{Exit, Failure, Stop};
 use latency::{
+    open_loop::{self, OpenLoopOptions},
     pingpong::{self, Ended, PingPongOptions},
     result::{clock_ns, LatencyResult, Stretches, Times, LATENCY_SCHEMA},
     server::Server,
@@ -19,9 +20,12 @@ use rustix::thread::{sched_setaffinity, CpuSet};
 
 use super::{output, times::time};
 use crate::{
-    cli::latency::{LatencyArgs, LatencyCommand, LatencyLayout, SocketArgs},
+    cli::latency::{LatencyArgs, LatencyCommand, LatencyLayout, OpenRate, SocketArgs},
     out,
 };
+
+/// How long the closed loop before an open one is measured.
+const CLOSED: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
@@ -84,9 +88,30 @@ fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Resu
         undisturbed: None,
         stretches: Stretches::default(),
         clock_ns: clock_ns(),
+        open_loop: None,
     };
-    let measured = pingpong::run(&mut client, &options, &|| !stop.requested()).map_err(failed)?;
-    result.take(&measured);
+    let go_on = || !stop.requested();
+    match args.open_loop {
+        None => result.take(&pingpong::run(&mut client, &options, &go_on).map_err(failed)?),
+        Some(rate) => {
+            let short = PingPongOptions { time: CLOSED, ..options.clone() };
+            let closed = pingpong::run(&mut client, &short, &go_on).map_err(failed)?;
+            let options = OpenLoopOptions {
+                rate: match rate {
+                    OpenRate::PerSecond(rate) => rate,
+                    OpenRate::Share(share) => (closed.rate() * share).max(1.0),
+                },
+                reply_every: args.reply_every,
+                size: options.size,
+                warm_up: options.warm_up,
+                time: options.time,
+                receiver_cpu: args.receiver_cpu,
+            };
+            // Replies that are late for the closed loop are not the open one's.
+            let mut client = Client::open(transport, address, wait).map_err(failed)?;
+            result.take_open(&open_loop::run(&mut client, &options, &go_on).map_err(failed)?, &closed, &options);
+        }
+    }
     if let Some(file) = &args.json {
         output::file(file, &(serde_json::to_string_pretty(&result).map_err(Failure::failed)? + "\n"))?;
     }

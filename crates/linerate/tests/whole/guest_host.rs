@@ -48,7 +48,7 @@ impl Machine {
     /// Runs a command in it. Its first process waits for none as long as some of these take.
     fn run(&self, line: &str) -> Ran {
         let background = format!(
-            "rm -f /tmp/code; ({line}; echo $? >/tmp/code.now; mv /tmp/code.now /tmp/code) </dev/null >/tmp/out 2>&1 &"
+            "rm -f /tmp/code; (set +e; {line}; echo $? >/tmp/code.now; mv /tmp/code.now /tmp/code) </dev/null >/tmp/out 2>&1 &"
         );
         self.0.script(&background);
         let until = Instant::now() + ANSWER;

@@ -10,7 +10,7 @@ use std::{
 use serde_json::Value;
 
 use crate::support::{
-    self, exclusive, require,
+    self, require,
     tester::{linerate, BINARY},
     wait_until, Needs,
 };
@@ -62,7 +62,6 @@ fn theirs(transport: &str, port: u16) -> Server {
 #[test]
 fn our_client_measures_both_servers_in_every_way_of_waiting() {
     require(&[Needs::Sockperf]);
-    let _one = exclusive();
     for transport in ["udp", "tcp"] {
         let (port, other) = (free_port(), free_port());
         let (_ours, _theirs) = (ours(transport, port), theirs(transport, other));
@@ -95,7 +94,6 @@ fn our_client_measures_both_servers_in_every_way_of_waiting() {
 #[test]
 fn sockperf_measures_our_server() {
     require(&[Needs::Sockperf]);
-    let _one = exclusive();
     for transport in ["udp", "tcp"] {
         let port = free_port();
         let _server = ours(transport, port);
@@ -122,7 +120,6 @@ fn sockperf_measures_our_server() {
 
 #[test]
 fn a_table_has_round_trips_and_sockperf_s_layout_their_halves() {
-    let _one = exclusive();
     let port = free_port();
     let _server = ours("udp", port);
     let address = format!("127.0.0.1:{port}");
@@ -143,7 +140,6 @@ fn a_table_has_round_trips_and_sockperf_s_layout_their_halves() {
 
 #[test]
 fn what_cannot_be_measured_is_said_in_a_line_and_never_waited_for() {
-    let _one = exclusive();
     let port = free_port();
     let nobody = format!("127.0.0.1:{port}");
     // A datagram socket that nobody reads, and a server of another program.
@@ -181,7 +177,6 @@ fn what_cannot_be_measured_is_said_in_a_line_and_never_waited_for() {
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_what_was_measured() {
-    let _one = exclusive();
     for transport in ["udp", "tcp"] {
         let port = free_port();
         let server = ours(transport, port);
@@ -198,5 +193,35 @@ fn a_server_that_dies_ends_the_run_with_what_was_measured() {
         assert_eq!(out.status.code(), Some(1), "{json}");
         assert!(json["ended"]["gone"].is_string(), "{json}");
         assert!(json["round_trip"]["samples"].as_u64() > Some(10), "{json}");
+    }
+}
+
+#[test]
+fn an_open_loop_counts_from_the_moment_at_which_a_message_was_due() {
+    for transport in ["udp", "tcp"] {
+        let port = free_port();
+        let _server = ours(transport, port);
+        let address = format!("127.0.0.1:{port}");
+        for rate in ["2000", "20%"] {
+            let flags = ["latency", transport, &address, "--duration", "1s", "--open-loop", rate, "--json", "-"];
+            let run = linerate(&flags);
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            let json = run.json();
+            let open = &json["open_loop"];
+            assert!(json["round_trip"]["samples"].as_u64() > Some(100), "{json}");
+            assert!(open["closed_loop"]["samples"].as_u64() > Some(100), "{open}");
+            let mean = |times: &Value| times["mean_ns"].as_f64().unwrap();
+            assert!(mean(&json["round_trip"]) >= mean(&open["from_sending"]), "{json}");
+            if rate == "2000" {
+                assert_eq!(open["asked_rate"], 2000.0);
+            } else {
+                let share = open["asked_rate"].as_f64().unwrap() / open["closed_rate"].as_f64().unwrap();
+                assert!((share - 0.2).abs() < 0.01, "{open}");
+            }
+        }
+    }
+    for wrong in ["0", "101%", "x", "20M", "-5"] {
+        let refused = linerate(&["latency", "udp", "127.0.0.1:9", "--open-loop", wrong]);
+        assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{wrong}: {}", refused.stderr);
     }
 }

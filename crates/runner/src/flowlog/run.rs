@@ -21,7 +21,7 @@ use crate::{
     output::{Note, Output},
     poll::poll,
     pools::check_all_returned,
-    ports::{are_sockets, note_fallbacks, note_long_frames, LongFrames, PortOptions},
+    ports::{are_sockets, note_fallbacks, note_long_frames, note_unspread, LongFrames, PortOptions},
     run_info::RunInfo,
     supervisor::{Parts, Supervisor},
 };
@@ -67,6 +67,7 @@ fn log(
     };
     let ports = port_options.open(eal, &spec.ports, stop, pools)?;
     note_fallbacks(&config.ports, &ports, &note);
+    note_unspread(&spec.ports, &ports, config.rx_queues, &note);
     note_long_frames(&spec.ports, &ports, LongFrames::Counted, &note);
     note_taken(spec, &ports, &note);
     note_shorter(&spec.ports, &ports, &mtu, config.mtu.is_some(), &note);

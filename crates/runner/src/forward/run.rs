@@ -14,7 +14,7 @@ use crate::{
     output::Output,
     poll::poll,
     pools::check_all_returned,
-    ports::{are_sockets, note_fallbacks, note_long_frames, LongFrames, PortOptions},
+    ports::{are_sockets, note_fallbacks, note_long_frames, note_unspread, LongFrames, PortOptions},
     run_info::RunInfo,
     supervisor::{Parts, Supervisor},
 };
@@ -41,6 +41,7 @@ pub fn run(spec: ForwardSpec, output: Output, stop: &Stop) -> Result<(), Failure
     let info = |(n, port): (usize, &Port)| PortInfo { mac: port_mac(port, n), mtu: mtu[n] };
     let infos: Vec<PortInfo> = ports.iter().enumerate().map(info).collect();
     note_fallbacks(&names, &ports, &note);
+    note_unspread(&port_specs, &ports, rx_queues, &note);
     note_long_frames(&port_specs, &ports, LongFrames::Lost, &note);
     let dut = DataPlane::new(eal, &plane_spec, ports, &infos, &polled)?;
     pools.push(dut.own.clone());

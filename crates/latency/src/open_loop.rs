@@ -1,0 +1,429 @@
+//! An open loop: messages at a rate, whatever the replies do. Times count from the moment at which a message was due, so what a
+//! stall delays is seen for every message that it delayed.
+
+use std::{
+    io,
+    ops::RangeInclusive,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    disturbed::Judged,
+    message::{reply, Header, Reply, CLIENT, HEADER, PONG},
+    noise::Noise,
+    patience::Patience,
+    pingpong::Ended,
+    socket::{Came, Client, Sender},
+    tally::{Counts, Seen, Tally},
+};
+
+/// Messages whose time of sending is remembered.
+const REMEMBERED: usize = 1 << 16;
+/// A sender that has this long to wait sleeps; below it spins.
+const NAP: Duration = Duration::from_micros(200);
+/// What a sleep may take longer than asked.
+const SLACK: Duration = Duration::from_micros(120);
+/// A server that answers nothing for so long is gone.
+const GONE: Duration = Duration::from_secs(5);
+/// How often the receiver looks whether the sender is done.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenLoopOptions {
+    /// Messages a second.
+    pub rate: f64,
+    /// One of so many messages asks for a reply; the others are load.
+    pub reply_every: u32,
+    /// Bytes of a message, header included.
+    pub size: RangeInclusive<usize>,
+    /// How long messages go before their times count.
+    pub warm_up: Duration,
+    /// How long it measures.
+    pub time: Duration,
+    /// The CPU of the receiving thread.
+    pub receiver_cpu: Option<u32>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct OpenMeasured {
+    /// From the moment at which each message was due to its reply.
+    pub intended: Judged,
+    /// From the moment at which it really went out: what hides a sender that was late.
+    pub actual: Judged,
+    /// What became of the messages that asked for a reply.
+    pub counts: Counts,
+    /// All messages that went out, per second.
+    pub rate: f64,
+    /// The most by which the sender was late, ns.
+    pub late_ns: u64,
+    /// Messages that the socket did not take.
+    pub refused: u64,
+    /// How long it measured.
+    pub seconds: f64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// What both threads share.
+struct Shared {
+    begun: Instant,
+    period_ns: f64,
+    /// Messages that went out so far.
+    sent: AtomicU64,
+    /// When each of the last ones went out, ns after the beginning.
+    sent_at: Vec<AtomicU64>,
+    refused: AtomicU64,
+    late_ns: AtomicU64,
+    /// The sender is done.
+    done: AtomicBool,
+    /// The receiver is: the server is gone.
+    over: AtomicBool,
+}
+
+impl Shared {
+    /// When a message is due. They count from 1.
+    fn due_ns(&self, sequence: u64) -> u64 {
+        ((sequence - 1) as f64 * self.period_ns) as u64
+    }
+
+    fn place(sequence: u64) -> usize {
+        (sequence % REMEMBERED as u64) as usize
+    }
+}
+
+/// Measures: sends on the thread that calls, and receives on another.
+///
+/// # Errors
+///
+/// As the system says before the first reply; later errors end the measurement.
+pub fn run(
+    client: &mut Client,
+    options: &OpenLoopOptions,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> io::Result<OpenMeasured> {
+    let mut sender = client.sender()?;
+    let shared = Shared {
+        // Both threads are there by then.
+        begun: Instant::now() + Duration::from_millis(5),
+        period_ns: 1e9 / options.rate,
+        sent: AtomicU64::new(0),
+        sent_at: (0..REMEMBERED).map(|_| AtomicU64::new(0)).collect(),
+        refused: AtomicU64::new(0),
+        late_ns: AtomicU64::new(0),
+        done: AtomicBool::new(false),
+        over: AtomicBool::new(false),
+    };
+    let warm = (options.warm_up.as_nanos() as f64 / shared.period_ns) as u64;
+    let all = warm + ((options.time.as_nanos() as f64 / shared.period_ns) as u64).max(1);
+    let received = thread::scope(|s| {
+        let receiver = s.spawn(|| {
+            pin(options.receiver_cpu);
+            let received = receive(client, options, &shared, warm);
+            shared.over.store(true, Ordering::Relaxed);
+            received
+        });
+        let failed = send(&mut sender, options, &shared, all, go_on).err();
+        shared.done.store(true, Ordering::Release);
+        (receiver.join(), failed)
+    });
+    let (received, failed) = received;
+    let received = received.map_err(|_| io::Error::other("the receiving thread has failed"))?;
+    let Received { intended, actual, counts, gone } = match (received, failed) {
+        (Ok(received), None) => received,
+        (Ok(received), Some(e)) if received.counts.replied > 0 => Received { gone: Some(e.to_string()), ..received },
+        (Err(e), _) | (Ok(_), Some(e)) => return Err(e),
+    };
+    let sent = shared.sent.load(Ordering::Relaxed);
+    // Until the next one would have been due.
+    let last_ns = if sent > 0 { shared.sent_at[Shared::place(sent)].load(Ordering::Relaxed) } else { 0 };
+    let sending = (last_ns as f64 + shared.period_ns) / 1e9;
+    let refused = shared.refused.load(Ordering::Relaxed);
+    Ok(OpenMeasured {
+        intended,
+        actual,
+        counts,
+        rate: sent.saturating_sub(refused) as f64 / sending,
+        late_ns: shared.late_ns.load(Ordering::Relaxed),
+        refused,
+        seconds: sending,
+        ended: match (gone, go_on()) {
+            (Some(why), _) => Ended::Gone(why),
+            (None, false) => Ended::Stopped,
+            (None, true) => Ended::Done,
+        },
+    })
+}
+
+fn pin(cpu: Option<u32>) {
+    let Some(cpu) = cpu.filter(|cpu| (*cpu as usize) < rustix::thread::CpuSet::MAX_CPU) else { return };
+    let mut only = rustix::thread::CpuSet::new();
+    only.set(cpu as usize);
+    // A thread that may not go there receives where it is.
+    let _ = rustix::thread::sched_setaffinity(None, &only);
+}
+
+/// Sends each message when it is due, or at once if it is late.
+fn send(
+    sender: &mut Sender,
+    options: &OpenLoopOptions,
+    shared: &Shared,
+    all: u64,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> io::Result<()> {
+    let mut message = vec![0; *options.size.end()];
+    let mut noise = Noise::default();
+    noise.fill(&mut message[HEADER..]);
+    for sequence in 1..=all {
+        let due = shared.begun + Duration::from_nanos(shared.due_ns(sequence));
+        let mut now = Instant::now();
+        while now < due {
+            let left = due - now;
+            if left > NAP {
+                if !go_on() || shared.over.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                thread::sleep((left - SLACK).min(GLANCE));
+            } else {
+                std::hint::spin_loop();
+            }
+            now = Instant::now();
+        }
+        if sequence.is_multiple_of(256) && (!go_on() || shared.over.load(Ordering::Relaxed)) {
+            return Ok(());
+        }
+        let asks = sequence.is_multiple_of(u64::from(options.reply_every.max(1)));
+        let size = noise.size(&options.size);
+        let flags = if asks { CLIENT | PONG } else { CLIENT };
+        Header { sequence, flags, length: size as u32 }.write(&mut message);
+        let at = nanos(now.saturating_duration_since(shared.begun));
+        shared.sent_at[Shared::place(sequence)].store(at, Ordering::Relaxed);
+        shared.late_ns.fetch_max(nanos(now - due), Ordering::Relaxed);
+        // Before the call: its reply may be here before the call returns.
+        shared.sent.store(sequence, Ordering::Release);
+        match sender.send(&message[..size]) {
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock || e.raw_os_error() == Some(105) => {
+                shared.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            // Of an earlier datagram that nobody took.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+struct Received {
+    intended: Judged,
+    actual: Judged,
+    counts: Counts,
+    gone: Option<String>,
+}
+
+fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm: u64) -> io::Result<Received> {
+    let memory = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let (mut intended, mut actual) = (Judged::new().ok_or_else(memory)?, Judged::new().ok_or_else(memory)?);
+    let (mut tally, mut patience) = (Tally::default(), Patience::default());
+    let every = u64::from(options.reply_every.max(1));
+    let mut asked = 0;
+    // Books of messages that asked, up to one.
+    let mut book = |tally: &mut Tally, up_to: u64| {
+        while asked + every <= up_to {
+            asked += every;
+            if asked > warm {
+                tally.sent(asked);
+            }
+        }
+    };
+    let (mut gone, mut last, mut done_at) = (None, Instant::now(), None);
+    let mut any = false;
+    loop {
+        let now = Instant::now();
+        match client.receive(now, now + GLANCE) {
+            Ok(Came::Message(message)) => {
+                let now = Instant::now();
+                match reply(message) {
+                    Reply::To(sequence) if sequence > 0 && sequence <= shared.sent.load(Ordering::Acquire) => {
+                        (any, last) = (true, now);
+                        if sequence <= warm {
+                            continue;
+                        }
+                        book(&mut tally, sequence);
+                        if tally.came(sequence) == Seen::Good {
+                            let at = nanos(now.saturating_duration_since(shared.begun));
+                            let sent_at = shared.sent_at[Shared::place(sequence)].load(Ordering::Relaxed);
+                            let took = at.saturating_sub(shared.due_ns(sequence));
+                            patience.saw(Duration::from_nanos(took));
+                            intended.add(took, now);
+                            actual.add(at.saturating_sub(sent_at), now);
+                        }
+                    }
+                    _ => tally.foreign(),
+                }
+            }
+            Ok(Came::Nothing) => {}
+            Ok(Came::Closed) => gone = Some("it closed the connection".to_owned()),
+            Ok(Came::Garbage) => gone = Some("it does not send messages of sockperf".to_owned()),
+            Err(e) if any && e.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(e) if any => gone = Some(e.to_string()),
+            Err(e) => return Err(e),
+        }
+        if gone.is_some() {
+            break;
+        }
+        if shared.done.load(Ordering::Acquire) {
+            // The last replies are waited for as long as any was.
+            let done: Instant = *done_at.get_or_insert_with(Instant::now);
+            book(&mut tally, shared.sent.load(Ordering::Acquire));
+            if tally.open() == 0 || done.elapsed() > patience.limit() {
+                break;
+            }
+        } else if last.elapsed() > GONE.max(Duration::from_nanos((shared.period_ns * every as f64 * 4.0) as u64)) {
+            if !any {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            gone = Some(format!("no answer for {} s", GONE.as_secs()));
+            break;
+        }
+    }
+    book(&mut tally, shared.sent.load(Ordering::Acquire));
+    intended.end();
+    actual.end();
+    if !any && gone.is_none() {
+        return Err(io::ErrorKind::TimedOut.into());
+    }
+    Ok(Received { intended, actual, counts: tally.end(), gone })
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+    use super::*;
+    use crate::{
+        message::answer,
+        server::Server,
+        socket::{Transport, Wait},
+        summary::Samples,
+    };
+
+    fn options(rate: f64, time: Duration) -> OpenLoopOptions {
+        OpenLoopOptions {
+            rate,
+            reply_every: 1,
+            size: HEADER..=HEADER,
+            warm_up: Duration::from_millis(20),
+            time,
+            receiver_cpu: None,
+        }
+    }
+
+    /// A reflector that stalls for a tenth of each 200 ms, and what both kinds of time say of it.
+    fn stalled(rate: f64) -> OpenMeasured {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let address = socket.local_addr().unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                let (mut bytes, begun) = ([0; 64], Instant::now());
+                let mut stalls = 0;
+                while !over.load(Ordering::Relaxed) {
+                    if begun.elapsed() >= Duration::from_millis(200) * (stalls + 1) {
+                        stalls += 1;
+                        thread::sleep(Duration::from_millis(20));
+                    }
+                    if let Ok((read, from)) = socket.recv_from(&mut bytes) {
+                        answer(&mut bytes[..read]);
+                        let _ = socket.send_to(&bytes[..read], from);
+                    }
+                }
+            });
+            let mut client = Client::open(Transport::Udp, address, Wait::Block).unwrap();
+            let measured = run(&mut client, &options(rate, Duration::from_secs(2)), &|| true).unwrap();
+            over.store(true, Ordering::Relaxed);
+            measured
+        })
+    }
+
+    /// The share of samples of at least so many ns.
+    fn share_from(samples: &Samples, ns: u64) -> f64 {
+        let from: u64 = samples.steps().filter(|(value, _)| *value >= ns).map(|(_, count)| count).sum();
+        from as f64 / samples.count() as f64
+    }
+
+    #[test]
+    fn a_stall_is_seen_by_every_message_that_it_delays() {
+        let measured = stalled(2_000.0);
+        let counts = measured.counts;
+        assert_eq!(counts.sent, counts.replied + counts.lost);
+        assert_eq!(measured.intended.all.count(), counts.replied);
+        assert!(counts.replied > 3_000, "{counts:?}");
+        // A tenth of all messages are due while it stalls: half of these wait for 10 ms and more. A busy machine adds to it.
+        let share = share_from(&measured.intended.all, 10_000_000);
+        assert!((0.03..0.5).contains(&share), "{share}");
+        assert!(share_from(&measured.intended.all, 5_000_000) >= share);
+        assert!((1_500.0..2_100.0).contains(&measured.rate), "{}", measured.rate);
+    }
+
+    fn with_server<T>(transport: Transport, act: impl FnOnce(SocketAddr) -> T) -> T {
+        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), Wait::Block).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
+            let result = act(server.address().unwrap());
+            over.store(true, Ordering::Relaxed);
+            result
+        })
+    }
+
+    #[test]
+    fn every_nth_message_asks_and_the_others_are_load() {
+        for (transport, wait) in
+            [(Transport::Udp, Wait::Block), (Transport::Tcp, Wait::Spin), (Transport::Tcp, Wait::Epoll)]
+        {
+            with_server(transport, |server| {
+                let mut client = Client::open(transport, server, wait).unwrap();
+                let options =
+                    OpenLoopOptions { reply_every: 10, size: 14..=400, ..options(5_000.0, Duration::from_millis(400)) };
+                let measured = run(&mut client, &options, &|| true).unwrap();
+                assert_eq!(measured.counts.sent, 200, "{transport:?} {wait:?}");
+                assert_eq!(measured.ended, Ended::Done);
+                assert!(measured.counts.replied > 150, "{:?}", measured.counts);
+                let (intended, actual) = (measured.intended.all.mean_ns(), measured.actual.all.mean_ns());
+                assert!(intended >= actual, "{intended:?} {actual:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn it_ends_when_it_is_asked_to_and_when_nobody_answers() {
+        with_server(Transport::Udp, |server| {
+            let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+            let begun = Instant::now();
+            let stopped =
+                run(&mut client, &options(100.0, Duration::from_secs(600)), &|| begun.elapsed().as_millis() < 300);
+            assert_eq!(stopped.unwrap().ended, Ended::Stopped);
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        });
+        let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = Client::open(Transport::Udp, silent.local_addr().unwrap(), Wait::Block).unwrap();
+        let error = run(&mut client, &options(100.0, Duration::from_secs(600)), &|| true).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let nobody = silent.local_addr().unwrap();
+        drop(silent);
+        let mut client = Client::open(Transport::Udp, nobody, Wait::Block).unwrap();
+        let error = run(&mut client, &options(100.0, Duration::from_secs(600)), &|| true).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+}
