@@ -182,15 +182,17 @@ fn received_by_lcore(guest: &Guest) -> Vec<u64> {
 fn a_nic_spreads_flows_over_its_queues_or_is_said_not_to() {
     require(&[Needs::Root, Needs::Machines, Needs::Network]);
     let netns = Netns::new();
-    for port in ["t0", "t1"] {
-        netns.ip(&format!("tuntap add {port} mode tap multi_queue"));
-        netns.ip(&format!("link set {port} up"));
-    }
     let tap = |name: &str, queues: &str| format!("tap,ifname={name},script=no,downscript=no{queues}");
     // QEMU hashes for virtio; DPDK's driver of e1000e leaves all frames in the first queue.
-    for (nic, queues, spreads) in
-        [("virtio-net-pci,disable-legacy=on,vectors=0,mq=on,rss=on", ",queues=2", true), ("e1000e", "", false)]
-    {
+    for (nic, queues, spreads) in [
+        ("virtio-net-pci,disable-legacy=on,vectors=0,mq=on,rss=on", (" multi_queue", ",queues=2"), true),
+        ("e1000e", ("", ""), false),
+    ] {
+        let (of_kernel, queues) = queues;
+        for port in ["t0", "t1"] {
+            netns.ip(&format!("tuntap add {port} mode tap{of_kernel}"));
+            netns.ip(&format!("link set {port} up"));
+        }
         let guest = Guest::boot(&Parts {
             machine: "q35",
             nic,
@@ -213,5 +215,7 @@ fn a_nic_spreads_flows_over_its_queues_or_is_said_not_to() {
         let (received, said) = (received_by_lcore(&guest), guest.does("cat /run/said"));
         assert!(received[0] > 0, "{nic}: {received:?}: {said}");
         assert_eq!((received[1] > 0, said.contains("RSS")), (spreads, !spreads), "{nic}: {received:?}: {said}");
+        drop(guest);
+        ["t0", "t1"].iter().for_each(|port| netns.ip(&format!("link del {port}")));
     }
 }
