@@ -4,8 +4,12 @@ use std::{path::Path, time::Duration, time::SystemTime};
 
 use failure::{Failure, Stop};
 use host::{
+    audit::{Context, Mend, Verdict},
+    core_plan::CorePlan,
     journal,
+    machine::Machine,
     outcome::{self, NotMeasured, Outcome},
+    rules,
     tuning::{self, ApplyError, HostPlan},
     Roots,
 };
@@ -160,6 +164,66 @@ pub fn not_applied(error: &ApplyError) -> Failure {
     }
 }
 
+/// The changes of a rule: those that mend it, or the value that was given.
+///
+/// # Errors
+///
+/// (usage) for a rule that does not exist, or that nothing can be changed of now.
+pub fn setting(
+    id: &str,
+    value: Option<&str>,
+    roots: &Roots,
+    machine: &Machine,
+    cores: CorePlan,
+) -> Result<HostPlan, Failure> {
+    let Some(rule) = rules::find(id) else {
+        return Err(Failure::usage(format!("{}: no such rule: linerate host audit --all lists them", id)));
+    };
+    let mut findings = rules::look(rule, &Context::new(roots, machine, &cores, &[]));
+    if let Some(value) = value {
+        // The files of the rule get this value instead.
+        findings.retain(|finding| finding.place.starts_with("/sys/") || finding.place.starts_with("/proc/sys/"));
+        for finding in &mut findings {
+            finding.verdict = Verdict::Warn;
+            finding.mend = vec![Mend::Write { path: finding.place.clone().into(), value: value.to_owned() }];
+        }
+    }
+    let mut plan = HostPlan::new(cores, &findings);
+    plan.steps.retain(|step| matches!(step.change, Mend::Write { .. } | Mend::Stop { .. }));
+    if !plan.steps.is_empty() {
+        return Ok(plan);
+    }
+    let why = if findings.iter().any(|finding| finding.is_open()) {
+        "it changes at the next boot only: measure before and after it with linerate bench --json FILE, then linerate runs \
+         show --against"
+    } else {
+        "it is as it should be, or this machine does not have it: give another value with --value, if it has one"
+    };
+    Err(Failure::usage(format!("{}: {why}", id)))
+}
+
+/// Where measured effects are kept, for audits.
+pub const KEPT: &str = "/var/lib/linerate/effects";
+
+/// Keeps what was measured, as this text.
+///
+/// # Errors
+///
+/// As the system says: who may not write there goes without.
+pub fn keep(dir: &Path, id: &str, text: &str) -> std::io::Result<()> {
+    std::fs::create_dir_all(dir)?;
+    report::write::write_atomic(&dir.join(format!("{id}.json")), text.as_bytes()).map_err(std::io::Error::other)
+}
+
+/// What was measured of a rule on this kernel and CPU.
+pub fn kept(dir: &Path, id: &str, machine: &Machine) -> Option<EffectResult> {
+    let text = std::fs::read_to_string(dir.join(format!("{id}.json"))).ok()?;
+    let effect: EffectResult = serde_json::from_str(&text).ok()?;
+    let here =
+        effect.schema == EFFECT_SCHEMA && effect.kernel == machine.kernel && effect.cpu_model == machine.cpu_model;
+    here.then_some(effect)
+}
+
 /// Whether something is applied already.
 pub fn is_applied(journals: &Path) -> bool {
     journal::path_of(journals, tuning::NAME).exists()
@@ -244,6 +308,45 @@ mod tests {
         assert_eq!((all[0].without.as_slice(), all[0].with.as_slice()), (&[100.0, 102.0][..], &[120.0, 122.0][..]));
         assert_eq!(all[0].change.unwrap().difference(), 20.0);
         assert_eq!(all[1].change.unwrap().difference(), -5.0);
+    }
+
+    #[test]
+    fn what_was_measured_is_kept_for_the_same_kernel_and_cpu() {
+        let dir = tempfile::tempdir().unwrap();
+        let machine = Machine { kernel: "6.1".into(), cpu_model: "CPU".into(), ..Machine::default() };
+        let effect = EffectResult {
+            schema: EFFECT_SCHEMA.into(),
+            linerate_version: String::new(),
+            id: "a.b".into(),
+            changes: Vec::new(),
+            measured_at: String::new(),
+            kernel: "6.1".into(),
+            cpu_model: "CPU".into(),
+            test: String::new(),
+            figures: Vec::new(),
+            failures: Vec::new(),
+        };
+        let path = dir.path().join("effects");
+        keep(&path, "a.b", &serde_json::to_string(&effect).unwrap()).unwrap();
+        assert_eq!(kept(&path, "a.b", &machine), Some(effect.clone()));
+        assert_eq!(kept(&path, "a.c", &machine), None);
+        assert_eq!(kept(&path, "a.b", &Machine { kernel: "6.2".into(), ..machine.clone() }), None);
+        assert_eq!(kept(&path, "a.b", &Machine { cpu_model: "other".into(), ..machine.clone() }), None);
+        keep(&path, "a.b", "{").unwrap();
+        assert_eq!(kept(&path, "a.b", &machine), None);
+    }
+
+    #[test]
+    fn a_rule_without_a_change_is_refused() {
+        let (roots, machine) = (Roots::default(), Machine::read(&Roots::default()));
+        let of = |id: &str, value: Option<&str>| setting(id, value, &roots, &machine, CorePlan::squeezed(&machine));
+        for id in ["no.such", "boot.line"] {
+            assert_eq!(of(id, None).unwrap_err().exit, failure::Exit::Usage, "{id}");
+        }
+        // A value of one's own: each file of the rule gets it.
+        let plan = of("kernel.statistics", Some("77")).unwrap();
+        assert!(plan.steps.iter().all(|step| step.change.text().ends_with("=77")), "{plan:?}");
+        assert_eq!(plan.steps.len(), 1);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod suite;
 pub mod sweep;
 mod testbed;
 mod throughput;
+pub mod tuned;
 
 pub use controller::Controller;
 pub use ending::exit_of;

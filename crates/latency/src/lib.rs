@@ -1,6 +1,7 @@
 //! Round trips of applications: messages, replies, percentiles with their uncertainty.
 #![forbid(unsafe_code)]
 
+pub mod asked;
 pub mod disturbed;
 pub mod message;
 pub mod noise;

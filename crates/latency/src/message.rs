@@ -123,7 +123,7 @@ impl Stream {
     /// # Errors
     ///
     /// Its length is less than a header's, or more than may be.
-    pub fn next(&mut self) -> Result<Option<&mut [u8]>, NotMessages> {
+    pub fn take(&mut self) -> Result<Option<&mut [u8]>, NotMessages> {
         let Some(header) = self.bytes.get(self.from..).and_then(Header::read) else { return Ok(None) };
         let length = self.length_of(&header)?;
         let (from, to) = (self.from, self.from + length);
@@ -138,7 +138,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// As [`Stream::next`].
+    /// As [`Stream::take`].
     pub fn waits(&self) -> Result<bool, NotMessages> {
         let Some(header) = self.bytes.get(self.from..).and_then(Header::read) else { return Ok(false) };
         let length = self.length_of(&header)?;
@@ -219,7 +219,7 @@ mod tests {
             let mut seen = Vec::new();
             for part in all.chunks(step) {
                 stream.add(part);
-                while let Some(message) = stream.next().unwrap() {
+                while let Some(message) = stream.take().unwrap() {
                     seen.push((Header::read(message).unwrap().sequence, message.len()));
                 }
             }
@@ -228,7 +228,7 @@ mod tests {
         }
         let mut stream = Stream::new(100);
         stream.add(&message(1, CLIENT, 100)[..99]);
-        assert_eq!((stream.next().unwrap().is_none(), stream.waiting()), (true, 99));
+        assert_eq!((stream.take().unwrap().is_none(), stream.waiting()), (true, 99));
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             Header { sequence: 1, flags: CLIENT, length }.write(&mut bytes);
             let mut stream = Stream::new(100);
             stream.add(&bytes);
-            assert_eq!(stream.next(), Err(NotMessages { length }));
+            assert_eq!(stream.take(), Err(NotMessages { length }));
         }
     }
 }

@@ -14,7 +14,7 @@ impl Default for Noise {
 
 impl Noise {
     /// The next number; never 0.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -27,12 +27,12 @@ impl Noise {
         if least >= most {
             return most;
         }
-        least + (self.next() % (most - least + 1) as u64) as usize
+        least + (self.number() % (most - least + 1) as u64) as usize
     }
 
     /// Fills a payload.
     pub fn fill(&mut self, payload: &mut [u8]) {
-        payload.iter_mut().for_each(|byte| *byte = self.next() as u8);
+        payload.iter_mut().for_each(|byte| *byte = self.number() as u8);
     }
 }
 

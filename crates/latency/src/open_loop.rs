@@ -37,7 +37,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub struct OpenLoopOptions {
     /// Messages a second.
     pub rate: f64,
-    /// One of so many messages asks for a reply; the others are load.
+    /// Each Nth message asks for a reply; the others are load.
     pub reply_every: u32,
     /// Bytes of a message, header included.
     pub size: RangeInclusive<usize>,

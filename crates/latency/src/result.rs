@@ -55,7 +55,7 @@ pub struct OpenLoop {
     pub asked_rate: f64,
     /// Messages a second that went out.
     pub rate: f64,
-    /// One of so many asked for a reply.
+    /// Each Nth message asked for a reply.
     pub reply_every: u32,
     /// The most by which the sender was late, ns.
     pub late_ns: u64,

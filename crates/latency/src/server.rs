@@ -217,7 +217,7 @@ impl Server {
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
                 Err(e) => return Err(e),
             }
-            while let Some(message) = messages.next().map_err(|_| io::Error::from(ErrorKind::InvalidData))? {
+            while let Some(message) = messages.take().map_err(|_| io::Error::from(ErrorKind::InvalidData))? {
                 count(&self.served.received);
                 if message::answer(message) {
                     send_all(&mut stream, message)?;

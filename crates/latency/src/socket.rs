@@ -198,11 +198,29 @@ impl Client {
             }
         }
         let Socket::Tcp { messages, .. } = &mut self.socket else { return Ok(Came::Nothing) };
-        match messages.next() {
+        match messages.take() {
             Ok(Some(message)) => Ok(Came::Message(message)),
             Ok(None) => Ok(Came::Nothing),
             Err(_) => Ok(Came::Garbage),
         }
+    }
+}
+
+/// What an error of a [`Client`] means to who measures, and what to do.
+pub fn explain(error: &io::Error, transport: Transport) -> String {
+    let name = match transport {
+        Transport::Udp => "udp",
+        Transport::Tcp => "tcp",
+    };
+    let start = format!("start one there: linerate latency {name} --server ADDRESS:PORT, or sockperf server");
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => format!("nobody listens: {start}"),
+        io::ErrorKind::TimedOut => format!("no answer: no server, or a firewall between; {start}"),
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            format!("{error}: another program's server; {start}")
+        }
+        io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => format!("{error}: see ip route get"),
+        _ => error.to_string(),
     }
 }
 

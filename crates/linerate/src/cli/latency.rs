@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use latency::{
-    message::{HEADER, MOST_UDP},
+    asked::{open_rate, precision, sizes, OpenRate},
     socket::Wait,
 };
 
@@ -60,7 +60,7 @@ pub struct SocketArgs {
     /// share of what a closed loop does, 50%.
     #[arg(long, value_name = "RATE|PERCENT", value_parser = open_rate, conflicts_with_all = ["burst", "samples", "until", "verify"])]
     pub open_loop: Option<OpenRate>,
-    /// One of so many messages asks for a reply; the others are load.
+    /// Each Nth message asks for a reply; the others are load.
     #[arg(long, value_name = "N", default_value = "1", requires = "open_loop", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub reply_every: u32,
     /// CPU that the receiving thread of an open loop is pinned to.
@@ -106,46 +106,6 @@ impl From<WaitArg> for Wait {
 pub enum LatencyLayout {
     /// The lines of sockperf 3.7: half round trips in microseconds.
     Sockperf,
-}
-
-fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
-    let (from, to) = text.split_once("..").unwrap_or((text, text));
-    match (from.trim().parse(), to.trim_start_matches('=').trim().parse()) {
-        (Ok(from), Ok(to)) if HEADER <= from && from <= to && to <= MOST_UDP => Ok(from..=to),
-        _ => Err(format!("must be {HEADER} to {MOST_UDP} bytes, such as 64 or 14..1400")),
-    }
-}
-
-/// The rate of an open loop.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum OpenRate {
-    /// Messages a second.
-    PerSecond(f64),
-    /// A share of what a closed loop does.
-    Share(f64),
-}
-
-fn open_rate(text: &str) -> Result<OpenRate, String> {
-    let legal = "must be 1 to 10M messages a second, or 1% to 100% of the closed loop, such as 20k or 50%";
-    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
-    if let Some(percent) = text.strip_suffix('%') {
-        let percent = number(percent).filter(|percent| (1.0..=100.0).contains(percent));
-        return percent.map(|percent| OpenRate::Share(percent / 100.0)).ok_or_else(|| legal.to_owned());
-    }
-    let (digits, unit) = match text.strip_suffix(['k', 'M']) {
-        Some(digits) => (digits, if text.ends_with('k') { 1e3 } else { 1e6 }),
-        None => (text, 1.0),
-    };
-    let rate = number(digits).map(|n| n * unit).filter(|rate| (1.0..=1e7).contains(rate));
-    rate.map(OpenRate::PerSecond).ok_or_else(|| legal.to_owned())
-}
-
-fn precision(text: &str) -> Result<f64, String> {
-    let percent = text.strip_prefix("ci=").and_then(|text| text.strip_suffix('%')).and_then(|text| text.parse().ok());
-    match percent {
-        Some(percent) if (0.01..=50.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("must be ci=PERCENT%, 0.01 to 50, such as ci=1%".to_owned()),
-    }
 }
 
 const EXIT_CODES: &str =

@@ -7,7 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use campaign::effect::not_applied;
+use campaign::{
+    effect::{not_applied, KEPT},
+    tuned::guard,
+};
 use failure::{Exit, Failure, Stop};
 use host::{
     audit::Verdict,
@@ -24,7 +27,7 @@ use host::{
 };
 use rig::host_plan::read_host_plan;
 
-use super::{effect, output, ports, times::time, tune};
+use super::{effect, output, ports, times::time};
 use crate::{
     cli::host::{AuditArgs, CoresArgs, HostArgs, HostCommand, PlanArgs},
     out,
@@ -41,7 +44,7 @@ pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
             out::print(&report::host::status(&status));
             Ok(Exit::Passed)
         }
-        HostCommand::Revert { when_input_ends: true, .. } => tune::guard(),
+        HostCommand::Revert { when_input_ends: true, .. } => guard(),
         HostCommand::Revert { runtime, .. } => revert(*runtime),
         HostCommand::Effect(args) => effect::run(args),
         HostCommand::Watch { cores, cpus, interval, count, json } => watch(cores, cpus, interval, *count, *json),
@@ -102,7 +105,13 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
     let mut audit = report::host::Audit::new(&machine, &plan, &findings);
     audit.outcome = outcome.as_ref();
     if place.roots().is_here() {
-        audit.measured = audit.open_ids().filter_map(|id| Some((id.to_owned(), effect::kept(id, &machine)?))).collect();
+        audit.measured = audit
+            .open_ids()
+            .filter_map(|id| {
+                let kept = campaign::effect::kept(Path::new(KEPT), id, &machine)?;
+                Some((id.to_owned(), report::host::effect_line(&kept)?))
+            })
+            .collect();
     }
     let failed = |e: serde_json::Error| Failure::failed(e);
     match (&args.json, &args.junit) {

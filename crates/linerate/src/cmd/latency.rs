@@ -1,18 +1,19 @@
 //! `linerate latency`: round trips from application to application.
 
 use std::{
-    io::{self, ErrorKind},
+    io,
     net::SocketAddr,
     time::{Duration, SystemTime},
 };
 
 use failure::{Exit, Failure, Stop};
 use latency::{
+    asked::OpenRate,
     open_loop::{self, OpenLoopOptions},
     pingpong::{self, Ended, PingPongOptions},
     result::{clock_ns, LatencyResult, Stretches, Times, LATENCY_SCHEMA},
     server::Server,
-    socket::{Client, Transport},
+    socket::{explain, Client, Transport},
     summary::Samples,
     tally::Counts,
 };
@@ -20,7 +21,7 @@ use rustix::thread::{sched_setaffinity, CpuSet};
 
 use super::{output, times::time};
 use crate::{
-    cli::latency::{LatencyArgs, LatencyCommand, LatencyLayout, OpenRate, SocketArgs},
+    cli::latency::{LatencyArgs, LatencyCommand, LatencyLayout, SocketArgs},
     out,
 };
 
@@ -61,7 +62,7 @@ fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result
 fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
     let options = options(args)?;
     let wait = args.wait.into();
-    let failed = |e: io::Error| Failure::machine(format!("{address}: {}", why(&e, transport)));
+    let failed = |e: io::Error| Failure::machine(format!("{address}: {}", explain(&e, transport)));
     let stop = Stop::on_signals()?;
     let mut client = Client::open(transport, address, wait).map_err(failed)?;
     pin(args.cpu)?;
@@ -145,22 +146,6 @@ fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
         precision: args.until,
         verify: args.verify,
     })
-}
-
-/// What an error means to who measures.
-fn why(error: &io::Error, transport: Transport) -> String {
-    let name = match transport {
-        Transport::Udp => "udp",
-        Transport::Tcp => "tcp",
-    };
-    let start = format!("start one there: linerate latency {name} --server ADDRESS:PORT, or sockperf server");
-    match error.kind() {
-        ErrorKind::ConnectionRefused => format!("nobody listens: {start}"),
-        ErrorKind::TimedOut => format!("no answer: no server, or a firewall between; {start}"),
-        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => format!("{error}: another program's server; {start}"),
-        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable => format!("{error}: see ip route get"),
-        _ => error.to_string(),
-    }
 }
 
 /// Pins this thread to a CPU.

@@ -23,4 +23,3 @@ pub mod selftest;
 pub mod sweep_flags;
 mod times;
 pub mod trial;
-mod tune;

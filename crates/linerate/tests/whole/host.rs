@@ -169,7 +169,7 @@ fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
         .expect("stress-ng runs");
     let audit = linerate(&["host", "audit", "--core-plan", &plan, "--outcome", "--duration", "2s", "--json", "-"]);
     let peer = Command::new("oslat").args(["--cpu-list", &cpu_text, "--duration", "2s"]).output();
-    let _ = support::send_signal(other.id(), "TERM");
+    support::send_signal(other.id(), "TERM");
     other.wait().unwrap();
     let json = audit.json();
     let core = &json["outcome"]["cores"][0];

@@ -20,7 +20,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = support::send_signal(self.0.id(), "TERM");
+        support::send_signal(self.0.id(), "TERM");
         let _ = self.0.wait();
     }
 }

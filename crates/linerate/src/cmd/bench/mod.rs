@@ -12,6 +12,7 @@ pub use job::of as job_of;
 
 use campaign::{
     plans::{self, SuitePlan},
+    tuned::Tuned,
     JobAnswer,
 };
 use failure::{Exit, Failure, Stop};
@@ -19,7 +20,7 @@ use host::tuning::HostPlan;
 use measure::plan::Plan;
 use rig::Device;
 
-use super::{lab, output, plan, progress::Progress, tune::Tuned};
+use super::{lab, output, plan, progress::Progress};
 use crate::{cli::BenchArgs, out};
 
 /// Runs the command.
@@ -38,9 +39,10 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
     if !args.tune {
         return measure(args);
     }
-    let tuned = Tuned::begin(&host_plan(args)?)?;
+    let (tuned, made) = Tuned::begin(&host_plan(args)?)?;
+    out::note(&format!("linerate: {made}"));
     let measured = measure(args);
-    tuned.end()?;
+    tuned.end()?.iter().for_each(|left| out::note(&format!("linerate: {left}")));
     measured
 }
 

@@ -1,4 +1,4 @@
-//! `bench --tune`: the host's settings for one run, taken back after it, whatever happens to this process.
+//! The host's settings for one run, taken back after it, whatever happens to this process.
 
 use std::{
     io::{Read, Write},
@@ -7,7 +7,6 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-use campaign::effect::{is_applied, not_applied};
 use failure::{Exit, Failure, Stop};
 use host::{
     journal,
@@ -15,7 +14,7 @@ use host::{
     Roots,
 };
 
-use crate::out;
+use crate::effect::{is_applied, not_applied};
 
 /// What is written to a guard that has nothing to take back.
 const DISMISSED: u8 = b'x';
@@ -27,12 +26,12 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// Makes the changes of a plan.
+    /// Makes the changes of a plan; and how many, in words.
     ///
     /// # Errors
     ///
     /// (machine) when something is applied already, or a right is missing.
-    pub fn begin(plan: &HostPlan) -> Result<Self, Failure> {
+    pub fn begin(plan: &HostPlan) -> Result<(Self, String), Failure> {
         let journals = Path::new(journal::DIR);
         if is_applied(journals) {
             return Err(Failure::machine(
@@ -46,11 +45,7 @@ impl Tuned {
                     0 => String::new(),
                     more => format!(", {more} refused"),
                 };
-                out::note(&format!(
-                    "linerate: --tune: {} changes made{refused}; taken back at the end",
-                    applied.made.len()
-                ));
-                Ok(tuned)
+                Ok((tuned, format!("--tune: {} changes made{refused}; taken back at the end", applied.made.len())))
             }
             Err(error) => {
                 tuned.dismiss();
@@ -92,23 +87,23 @@ impl Tuned {
         let _ = self.guard.wait();
     }
 
-    /// Takes the changes back.
+    /// Takes the changes back; and which were left alone, in words.
     ///
     /// # Errors
     ///
     /// (failed) when something could not be taken back.
-    pub fn end(mut self) -> Result<(), Failure> {
+    pub fn end(mut self) -> Result<Vec<String>, Failure> {
         let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), true);
         if reverted.is_ok() {
             self.dismiss();
         }
         let reverted = reverted.map_err(|e| Failure::failed(format!("--tune: {e}: sudo linerate host revert")))?;
-        for (change, now) in &reverted.left {
-            out::note(&format!("linerate: --tune: {change}: left alone: somebody made it {now} meanwhile"));
-        }
+        let left = reverted.left.iter();
+        let left = left.map(|(change, now)| format!("--tune: {change}: left alone: somebody made it {now} meanwhile"));
+        let left = left.collect();
         match reverted.failed.first() {
             Some((change, why)) => Err(Failure::failed(format!("--tune: {change}: could not be taken back: {why}"))),
-            None => Ok(()),
+            None => Ok(left),
         }
     }
 }
@@ -122,6 +117,10 @@ impl Drop for Tuned {
 }
 
 /// What the guard does: waits for the end of its input, then takes everything back, unless it was dismissed.
+///
+/// # Errors
+///
+/// (failed) when a journal cannot be read.
 pub fn guard() -> Result<Exit, Failure> {
     // Signals are for those who measure.
     let _ignored = Stop::on_signals()?;

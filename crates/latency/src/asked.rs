@@ -1,0 +1,85 @@
+//! What a user asks for, out of text.
+
+use std::ops::RangeInclusive;
+
+use crate::message::{HEADER, MOST_UDP};
+
+/// The rate of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OpenRate {
+    /// Messages a second.
+    PerSecond(f64),
+    /// A share of what a closed loop does.
+    Share(f64),
+}
+
+/// Reads `20k` or `50%`.
+///
+/// # Errors
+///
+/// What is legal.
+pub fn open_rate(text: &str) -> Result<OpenRate, String> {
+    let legal =
+        || "must be 1 to 10M messages a second, or 1% to 100% of the closed loop, such as 20k or 50%".to_owned();
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+    if let Some(percent) = text.strip_suffix('%') {
+        let percent = number(percent).filter(|percent| (1.0..=100.0).contains(percent));
+        return percent.map(|percent| OpenRate::Share(percent / 100.0)).ok_or_else(legal);
+    }
+    let (digits, unit) = match text.strip_suffix(['k', 'M']) {
+        Some(digits) => (digits, if text.ends_with('k') { 1e3 } else { 1e6 }),
+        None => (text, 1.0),
+    };
+    let rate = number(digits).map(|n| n * unit).filter(|rate| (1.0..=1e7).contains(rate));
+    rate.map(OpenRate::PerSecond).ok_or_else(legal)
+}
+
+/// Reads `64` or `14..1400`: bytes of messages.
+///
+/// # Errors
+///
+/// What is legal.
+pub fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (from, to) = text.split_once("..").unwrap_or((text, text));
+    match (from.trim().parse(), to.trim_start_matches('=').trim().parse()) {
+        (Ok(from), Ok(to)) if HEADER <= from && from <= to && to <= MOST_UDP => Ok(from..=to),
+        _ => Err(format!("must be {HEADER} to {MOST_UDP} bytes, such as 64 or 14..1400")),
+    }
+}
+
+/// Reads `ci=1%`, as a share.
+///
+/// # Errors
+///
+/// What is legal.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.strip_prefix("ci=").and_then(|text| text.strip_suffix('%')).and_then(|text| text.parse().ok());
+    match percent {
+        Some(percent) if (0.01..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("must be ci=PERCENT%, 0.01 to 50, such as ci=1%".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_sizes_and_precisions_are_read_or_refused() {
+        assert_eq!(open_rate("20k"), Ok(OpenRate::PerSecond(20_000.0)));
+        assert_eq!(open_rate("1.5M"), Ok(OpenRate::PerSecond(1_500_000.0)));
+        assert_eq!((open_rate("1"), open_rate("10M")), (Ok(OpenRate::PerSecond(1.0)), Ok(OpenRate::PerSecond(1e7))));
+        assert_eq!((open_rate("50%"), open_rate("100%")), (Ok(OpenRate::Share(0.5)), Ok(OpenRate::Share(1.0))));
+        for wrong in ["", "0", "0.5", "11M", "101%", "0%", "nan", "inf", "x", "-1", "k", "%", "1kk"] {
+            assert!(open_rate(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((sizes("14"), sizes("14..65507"), sizes("64..=65")), (Ok(14..=14), Ok(14..=65507), Ok(64..=65)));
+        for wrong in ["13", "65508", "100..99", "", "14..", "a..b"] {
+            assert!(sizes(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((precision("ci=1%"), precision("ci=50%")), (Ok(0.01), Ok(0.5)));
+        for wrong in ["1%", "ci=1", "ci=0%", "ci=51%", "ci=x%", ""] {
+            assert!(precision(wrong).is_err(), "{wrong}");
+        }
+    }
+}
