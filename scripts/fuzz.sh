@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes what reads frames and files with libFuzzer, each target for a while. Needs a nightly compiler and cargo-fuzz
 # (cargo install cargo-fuzz). Not part of `make test`. A finding ends it: the input is in fuzz/artifacts/TARGET/.
-#   scripts/fuzz.sh [SECONDS] [TARGET...]     60 seconds and all targets (captures, decode, frames, ipfix, request, scrape, text) unless told
+#   scripts/fuzz.sh [SECONDS] [TARGET...]     60 seconds and all targets (captures, decode, frames, ipfix, messages, request, scrape, text) unless told
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

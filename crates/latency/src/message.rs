@@ -241,4 +241,31 @@ mod tests {
             assert_eq!(stream.take(), Err(NotMessages { length }));
         }
     }
+
+    /// As the fuzz target `messages`, for a moment.
+    #[test]
+    fn no_bytes_make_more_bytes() {
+        let mut noise = crate::noise::Noise::default();
+        for _ in 0..20_000 {
+            let mut bytes = vec![0; (noise.number() % 40) as usize];
+            noise.fill(&mut bytes);
+            // Most have a length that could be one.
+            if let (Some(mut header), true) = (Header::read(&bytes), noise.number() % 4 > 0) {
+                header.length = (noise.number() % 48) as u32;
+                header.write(&mut bytes);
+            }
+            let before = bytes.clone();
+            if answer(&mut bytes) {
+                assert_eq!((bytes.len(), &bytes[HEADER..]), (before.len(), &before[HEADER..]));
+            } else {
+                assert_eq!(bytes, before);
+            }
+            let (mut stream, mut taken) = (Stream::new(40), 0);
+            stream.add(&before);
+            while let Ok(Some(message)) = stream.take() {
+                taken += message.len();
+            }
+            assert_eq!(taken + stream.waiting(), before.len());
+        }
+    }
 }

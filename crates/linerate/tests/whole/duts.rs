@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{
     exclusive, require,
-    tester::{ended, linerate, linerate_in, size_of, start, total, until_trusted, Ended, BINARY},
+    tester::{
+        ended, linerate, linerate_in, others_take_cpus, size_of, start, total, until_trusted,
+        until_trusted_unless_busy, Ended, BINARY,
+    },
     words::{lines_with, CAME_BACK, LINK_WENT_DOWN},
     KernelDut, Memory, Needs, Netns, OvsDpdk, Tbf, Testpmd,
 };
@@ -239,6 +242,7 @@ fn ovs_dpdk_agrees_with_us() {
 fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
     require(&[Needs::Root, Needs::OvsDpdk, Needs::Network, Needs::Hugepages(256)]);
     let _machine = exclusive();
+    let busy = others_take_cpus();
     let dir = tempfile::tempdir().unwrap();
     let [asked, plan, json] = ["asked", "plan.toml", "result.json"].map(|name| dir.path().join(name));
     let text = format!(
@@ -253,7 +257,7 @@ fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
     let args = ["bench", "--plan", plan.to_str().unwrap(), "--port", "eth:t0", "--port", "eth:t1"];
     let args = [&args[..], &["--tester-cpu", "1", "-q", "--json", json.to_str().unwrap()]].concat();
     // Each event is a restart of the switch. An invalid trial is repeated; a run with too many of them is repeated, too.
-    for tries_left in (0..6).rev() {
+    for tries_left in (0..4).rev() {
         let mut run = start(&args, Some(&tester), &dir.path().join("log"));
         let until = Instant::now() + Duration::from_secs(120);
         while run.alive() && Instant::now() < until {
@@ -266,7 +270,14 @@ fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
         if code == Some(0) {
             break;
         }
-        assert!(code == Some(3) && tries_left > 0, "{code:?} {}", run.output());
+        assert_eq!(code, Some(3), "{}", run.output());
+        if tries_left == 0 {
+            assert!(busy, "no run is trusted: {}", run.output());
+            // Nothing is claimed then, and why.
+            let result: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
+            assert!(result["tests"][0]["reason"].as_str().is_some_and(|why| !why.is_empty()), "{}", result["tests"]);
+            return;
+        }
     }
     let result: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap();
     let reset = &result["tests"][0]["found"]["reset"]["trials"][0];
@@ -282,6 +293,7 @@ fn a_reset_of_ovs_is_seen_from_its_last_frame_to_its_first() {
 fn ovs_recovers_from_an_overload() {
     require(&[Needs::Root, Needs::OvsDpdk, Needs::Hugepages(256)]);
     let _machine = exclusive();
+    let busy = others_take_cpus();
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
     let text = "tests = ['recovery']\nframe_sizes = [64]\n\
@@ -296,7 +308,7 @@ fn ovs_recovers_from_an_overload() {
     // Before whatever else wants the tester's core: trials are far shorter than what the kernel leaves to others then.
     let mut tester = Command::new("chrt");
     tester.args(["-f", "1", BINARY]).args(args).args(["--json", "-", "-q"]);
-    let until = Instant::now() + Duration::from_secs(240);
+    let until = Instant::now() + Duration::from_secs(150);
     loop {
         let ended = ended(&tester.output().unwrap());
         let result = ended.json();
@@ -308,8 +320,11 @@ fn ovs_recovers_from_an_overload() {
             // Tester or switch were away too often: the run says so, and another is made.
             assert!(matches!(ended.code, 0 | 1 | 3), "{}", ended.stderr);
             assert!(answer["reason"].as_str().is_some_and(|r| !r.is_empty()), "{answer}");
-            assert!(Instant::now() < until, "no run shows a recovery, the last: {answer}");
-            continue;
+            if Instant::now() < until {
+                continue;
+            }
+            assert!(busy, "no run shows a recovery, the last: {answer}");
+            return;
         }
         let fps = |name: &str| found[name].as_f64().unwrap();
         let (throughput, overload, after) = (fps("throughput_fps"), fps("overload_fps"), fps("after_fps"));
@@ -390,6 +405,7 @@ fn the_kernel_bridge_and_router_agree_with_us() {
 fn a_tbf_rate_is_found_within_two_percent() {
     require(&[Needs::Root, Needs::Network]);
     let _machine = exclusive();
+    let busy = others_take_cpus();
     let dut = KernelDut::bridge();
     // 10 Mbit/s of 512-byte frames, FCS counted: 2441.4 frames a second.
     dut.limit_egress(1, Tbf { rate_bps: 10_000_000, burst: 3_200, limit: 8_000, overhead: 4 });
@@ -419,12 +435,23 @@ fn a_tbf_rate_is_found_within_two_percent() {
         "-",
         "-q",
     ];
-    let ended = until_trusted(8, || linerate_in(dut.tester(), &args));
+    let want = 10e6 / (512.0 * 8.0);
+    let ended = match until_trusted_unless_busy(3, busy, || linerate_in(dut.tester(), &args)) {
+        Ok(ended) => ended,
+        Err(last) => {
+            // Whatever the tester was away, what it shows of the shaper holds the truth.
+            let result = last.json();
+            let answer = &size_of(&result, 512)["answer"];
+            let [low, high] = ["lower_fps", "upper_fps"].map(|end| answer["as_measured"][end].as_f64());
+            let holds = low.is_none_or(|low| low < want * 1.02) && high.is_none_or(|high| high > want * 0.98);
+            assert!(holds && (low.is_some() || high.is_some()), "{answer}");
+            return;
+        }
+    };
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let result = ended.json();
     let answer = size_of(&result, 512);
     let found = answer["throughput_fps"].as_f64().unwrap();
-    let want = 10e6 / (512.0 * 8.0);
     assert!((found / want - 1.0).abs() < 0.02, "found {found}, set {want}: {answer}");
     assert!(dut.limit_drops(1) > 0);
 }
