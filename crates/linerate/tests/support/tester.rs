@@ -74,10 +74,11 @@ pub fn until_trusted(tries: u32, run: impl FnMut() -> Ended) -> Ended {
 /// run comes as an error, and has to be true as far as it goes. On any other machine it fails as [`until_trusted`] does.
 #[track_caller]
 pub fn until_trusted_unless_busy(tries: u32, busy: bool, run: impl FnMut() -> Ended) -> Result<Ended, Ended> {
-    trusted(tries, run).map_err(|last| {
+    let ended = trusted(tries, run);
+    if let Err(last) = &ended {
         assert!(busy, "{tries} runs or more could not be trusted, the last: {}\n{}", last.stdout, last.stderr);
-        last
-    })
+    }
+    ended
 }
 
 /// Whether other programs take a quarter or more of a CPU from a thread that wants all of it.
