@@ -15,7 +15,7 @@ use host::{
 };
 use measure::{
     effect::{self, Change, EffectFigure, EffectResult, EFFECT_SCHEMA},
-    result::RunResult,
+    result::{RunResult, Standing},
 };
 
 use crate::{job::Job, process::Launcher};
@@ -82,6 +82,9 @@ pub fn run(
         }
         if let Some(result) = &answer.result {
             figures.of_test(result, with);
+            if result.standing == Standing::NotTrustworthy {
+                failures.push(format!("leg {} says of itself that it cannot be trusted", number + 1));
+            }
         }
         if let Some(failure) = answer.failure {
             view.failed(&failure);

@@ -6,8 +6,10 @@ use crate::summary::Samples;
 
 /// How long a stretch is.
 const STRETCH: Duration = Duration::from_millis(5);
-/// A stretch is disturbed if the thread was ready and did not run for longer in all.
+/// A stretch is disturbed if the thread was ready and did not run for longer in all,
 const WAITED: Duration = Duration::from_micros(50);
+/// and for longer than this each time that it was woken: a thread that sleeps waits a little for its CPU whenever a message comes.
+const WOKEN: Duration = Duration::from_micros(4);
 /// Samples of a stretch that are held back until it is judged; further ones are judged with the next.
 const HELD: usize = 1 << 14;
 
@@ -21,7 +23,7 @@ pub struct Judged {
     /// Stretches, and the disturbed ones of them.
     pub stretches: (u64, u64),
     waits: Option<File>,
-    waited: Duration,
+    waits_before: Waits,
     since: Instant,
     held: Vec<u64>,
 }
@@ -35,11 +37,11 @@ impl Judged {
             undisturbed: if waits.is_some() { Some(Samples::new()?) } else { None },
             stretches: (0, 0),
             waits,
-            waited: Duration::ZERO,
+            waits_before: Waits::default(),
             since: Instant::now(),
             held: Vec::with_capacity(HELD),
         };
-        judged.waited = judged.waited_so_far();
+        judged.waits_before = judged.waits_so_far();
         Some(judged)
     }
 
@@ -58,24 +60,44 @@ impl Judged {
     }
 
     fn judge(&mut self, now: Instant) {
-        let waited = self.waited_so_far();
-        let disturbed = waited.saturating_sub(self.waited) > WAITED;
+        let waits = self.waits_so_far();
+        let disturbed = self.waits_before.until(waits).is_disturbed();
         self.stretches.0 += 1;
         self.stretches.1 += u64::from(disturbed);
         match &mut self.undisturbed {
             Some(undisturbed) if !disturbed => self.held.drain(..).for_each(|ns| undisturbed.add(ns)),
             _ => self.held.clear(),
         }
-        (self.waited, self.since) = (waited, now);
+        (self.waits_before, self.since) = (waits, now);
     }
 
-    /// How long the thread was ready while another had its CPU.
-    fn waited_so_far(&self) -> Duration {
+    /// How long the thread was ready while another had its CPU, and how often it came to run.
+    fn waits_so_far(&self) -> Waits {
         let mut text = [0; 96];
         let read = self.waits.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
         let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
-        let ns = text.split_ascii_whitespace().nth(1).and_then(|ns| ns.parse().ok());
-        Duration::from_nanos(ns.unwrap_or(0))
+        let mut numbers = text.split_ascii_whitespace().skip(1).map(|number| number.parse().unwrap_or(0));
+        let (waited, ran) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        Waits { waited: Duration::from_nanos(waited), ran }
+    }
+}
+
+/// What the kernel counts of a thread (`schedstat`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Waits {
+    /// Ready, while another had its CPU.
+    waited: Duration,
+    /// Times that it came to run.
+    ran: u64,
+}
+
+impl Waits {
+    fn until(self, later: Self) -> Self {
+        Self { waited: later.waited.saturating_sub(self.waited), ran: later.ran.saturating_sub(self.ran) }
+    }
+
+    fn is_disturbed(self) -> bool {
+        self.waited > WAITED + WOKEN * u32::try_from(self.ran).unwrap_or(u32::MAX)
     }
 }
 
@@ -103,11 +125,14 @@ mod tests {
         let mut judged = Judged::new().unwrap();
         let now = Instant::now();
         judged.add(1, now);
-        // As if it had waited for all of its life.
-        judged.waited = Duration::ZERO;
-        let waited = judged.waited_so_far();
         judged.end();
-        let (_, disturbed) = judged.stretches;
-        assert_eq!(disturbed == 1, waited > WAITED);
+        assert_eq!(judged.stretches.0, 1);
+        let waits = |us, ran| Waits { waited: Duration::from_micros(us), ran };
+        assert!(!waits(50, 0).is_disturbed() && waits(51, 0).is_disturbed());
+        assert!(!waits(450, 100).is_disturbed() && waits(451, 100).is_disturbed(), "4 us each time");
+        assert_eq!(waits(100, 5).until(waits(300, 9)), waits(200, 4));
+        assert_eq!(waits(300, 9).until(waits(100, 5)), waits(0, 0));
+        let own = judged.waits_so_far();
+        assert!(own.ran > 0, "the kernel counts this thread: {own:?}");
     }
 }

@@ -44,7 +44,7 @@ impl Times {
 pub struct Stretches {
     /// All.
     pub all: u64,
-    /// Those in which the thread was ready for more than 50 us and did not run.
+    /// Those in which the thread waited for its CPU for more than 50 us, and 4 us each time that it was woken.
     pub disturbed: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct EffectResult {
     pub test: String,
     /// Figures of every leg.
     pub figures: Vec<EffectFigure>,
-    /// Legs without a figure, and why.
+    /// What speaks against figures: legs that failed, or that cannot be trusted.
     pub failures: Vec<String>,
 }
 

@@ -68,6 +68,11 @@ fn bench_args(flags: &[OsString]) -> Result<BenchArgs, Failure> {
     let words = ["linerate", "bench"].map(OsString::from).into_iter().chain(flags.iter().cloned());
     let wrong = |e: clap::Error| Failure::usage(format!("behind --: {}", cli::parsing::one_line(&e)));
     match cli::parsing::parse(words).map_err(wrong)?.command {
+        Command::Bench(args)
+            if args.tune || args.list || args.dry_run || args.print_config || args.repeat.is_some() =>
+        {
+            Err(Failure::usage("behind --: flags that say what one run measures; neither --tune nor --repeat"))
+        }
         Command::Bench(args) => Ok(*args),
         _ => Err(Failure::usage("behind --: flags of bench, such as -- --dut l3 --frame-sizes 64")),
     }

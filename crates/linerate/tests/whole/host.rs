@@ -280,7 +280,7 @@ fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
          echo ended $?; echo now $(cat $K)
          $B host audit
          ls /var/lib/linerate/journal
-         for bad in 'no.such' 'boot.skew_tick' 'clock.source' 'kernel.statistics -- --frame-sizes x' 'kernel.statistics -- --no-such'; do
+         for bad in 'no.such' 'boot.skew_tick' 'clock.source' 'kernel.statistics -- --frame-sizes x' 'kernel.statistics -- --no-such' 'kernel.statistics -- --tune'; do
             $B host effect $bad; echo refused $?; done"
     );
     let ran = privately(&script);
@@ -296,5 +296,5 @@ fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
         assert!(figure["change"]["plus_minus"].as_f64().is_some(), "{figure}");
     }
     assert!(ran.stdout.contains("\n         here:  "), "the audit says what was measured: {ran:?}");
-    assert_eq!(ran.stdout.matches("refused 2").count(), 5, "{ran:?}");
+    assert_eq!(ran.stdout.matches("refused 2").count(), 6, "{ran:?}");
 }

@@ -27,7 +27,7 @@ pub fn render(effect: &EffectResult) -> String {
         );
     }
     for failure in &effect.failures {
-        out += &format!("without a figure: {}\n", text::clean(failure));
+        out += &format!("note: {}\n", text::clean(failure));
     }
     out
 }
@@ -93,7 +93,7 @@ mod tests {
                 figure("interrupts of a core", "1/s", false, [0.0, 0.0], [2.0, 2.0]),
                 EffectFigure { with: Vec::new(), change: None, ..figure("away", "%", false, [1.0, 1.0], [1.0, 1.0]) },
             ],
-            failures: vec!["untrusted".into()],
+            failures: vec!["leg 2 says of itself that it cannot be trusted".into()],
         }
     }
 
