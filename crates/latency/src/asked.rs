@@ -55,8 +55,8 @@ pub fn sizes(text: &str) -> Result<RangeInclusive<usize>, String> {
 pub fn precision(text: &str) -> Result<f64, String> {
     let percent = text.strip_prefix("ci=").and_then(|text| text.strip_suffix('%')).and_then(|text| text.parse().ok());
     match percent {
-        Some(percent) if (0.01..=50.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err("must be ci=PERCENT%, 0.01 to 50, such as ci=1%".to_owned()),
+        Some(percent) if (0.2..=50.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("must be ci=PERCENT%, 0.2 to 50, such as ci=1%".to_owned()),
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
             assert!(sizes(wrong).is_err(), "{wrong}");
         }
         assert_eq!((precision("ci=1%"), precision("ci=50%")), (Ok(0.01), Ok(0.5)));
-        for wrong in ["1%", "ci=1", "ci=0%", "ci=51%", "ci=x%", ""] {
+        for wrong in ["1%", "ci=1", "ci=0%", "ci=51%", "ci=0.1%", "ci=x%", ""] {
             assert!(precision(wrong).is_err(), "{wrong}");
         }
     }

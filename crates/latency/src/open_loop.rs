@@ -124,7 +124,7 @@ pub fn run(
     let received = thread::scope(|s| {
         let receiver = s.spawn(|| {
             pin(options.receiver_cpu);
-            let received = receive(client, options, &shared, warm);
+            let received = receive(client, options, &shared, warm, go_on);
             shared.over.store(true, Ordering::Relaxed);
             received
         });
@@ -151,7 +151,7 @@ pub fn run(
         rate: sent.saturating_sub(refused) as f64 / sending,
         late_ns: shared.late_ns.load(Ordering::Relaxed),
         refused,
-        seconds: sending,
+        seconds: (sending - warm as f64 * shared.period_ns / 1e9).max(0.0),
         ended: match (gone, go_on()) {
             (Some(why), _) => Ended::Gone(why),
             (None, false) => Ended::Stopped,
@@ -179,6 +179,7 @@ fn send(
     let mut message = vec![0; *options.size.end()];
     let mut noise = Noise::default();
     noise.fill(&mut message[HEADER..]);
+    let mut look = shared.begun;
     for sequence in 1..=all {
         let due = shared.begun + Duration::from_nanos(shared.due_ns(sequence));
         let mut now = Instant::now();
@@ -194,8 +195,12 @@ fn send(
             }
             now = Instant::now();
         }
-        if sequence.is_multiple_of(256) && (!go_on() || shared.over.load(Ordering::Relaxed)) {
-            return Ok(());
+        // A sender that is late never waits above.
+        if now >= look {
+            look = now + GLANCE;
+            if !go_on() || shared.over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
         }
         let asks = sequence.is_multiple_of(u64::from(options.reply_every.max(1)));
         let size = noise.size(&options.size);
@@ -208,7 +213,8 @@ fn send(
         shared.sent.store(sequence, Ordering::Release);
         match sender.send(&message[..size]) {
             Ok(()) => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock || e.raw_os_error() == Some(105) => {
+            // ENOBUFS, or a datagram that the device has not taken in time.
+            Err(e) if sender.is_udp() && (e.kind() == io::ErrorKind::WouldBlock || e.raw_os_error() == Some(105)) => {
                 shared.refused.fetch_add(1, Ordering::Relaxed);
             }
             // Of an earlier datagram that nobody took.
@@ -226,7 +232,13 @@ struct Received {
     gone: Option<String>,
 }
 
-fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm: u64) -> io::Result<Received> {
+fn receive(
+    client: &mut Client,
+    options: &OpenLoopOptions,
+    shared: &Shared,
+    warm: u64,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> io::Result<Received> {
     let memory = || io::Error::from(io::ErrorKind::OutOfMemory);
     let (mut intended, mut actual) = (Judged::new().ok_or_else(memory)?, Judged::new().ok_or_else(memory)?);
     let (mut tally, mut patience) = (Tally::default(), Patience::default());
@@ -242,7 +254,7 @@ fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm
         }
     };
     let (mut gone, mut last, mut done_at) = (None, Instant::now(), None);
-    let mut any = false;
+    let (mut any, mut warmed) = (false, 0);
     loop {
         let now = Instant::now();
         match client.receive(now, now + GLANCE) {
@@ -250,18 +262,23 @@ fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm
                 let now = Instant::now();
                 match reply(message) {
                     Reply::To(sequence) if sequence > 0 && sequence <= shared.sent.load(Ordering::Acquire) => {
-                        (any, last) = (true, now);
-                        if sequence <= warm {
-                            continue;
-                        }
+                        any = true;
                         book(&mut tally, sequence);
-                        if tally.came(sequence) == Seen::Good {
+                        if sequence <= warm {
+                            if sequence > warmed {
+                                (warmed, last) = (sequence, now);
+                            }
+                        } else if tally.came(sequence) == Seen::Good {
+                            last = now;
                             let at = nanos(now.saturating_duration_since(shared.begun));
-                            let sent_at = shared.sent_at[Shared::place(sequence)].load(Ordering::Relaxed);
+                            let sent_at = shared.sent_at[Shared::place(sequence)].load(Ordering::Acquire);
                             let took = at.saturating_sub(shared.due_ns(sequence));
                             patience.saw(Duration::from_nanos(took));
                             intended.add(took, now);
-                            actual.add(at.saturating_sub(sent_at), now);
+                            // Of a message so old, the time of sending is another's by now.
+                            if shared.sent.load(Ordering::Acquire) - sequence < REMEMBERED as u64 - 1 {
+                                actual.add(at.saturating_sub(sent_at), now);
+                            }
                         }
                     }
                     _ => tally.foreign(),
@@ -281,7 +298,7 @@ fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm
             // The last replies are waited for as long as any was.
             let done: Instant = *done_at.get_or_insert_with(Instant::now);
             book(&mut tally, shared.sent.load(Ordering::Acquire));
-            if tally.open() == 0 || done.elapsed() > patience.limit() {
+            if tally.open() == 0 || done.elapsed() > patience.limit() || !go_on() {
                 break;
             }
         } else if last.elapsed() > GONE.max(Duration::from_nanos((shared.period_ns * every as f64 * 4.0) as u64)) {
@@ -295,7 +312,7 @@ fn receive(client: &mut Client, options: &OpenLoopOptions, shared: &Shared, warm
     book(&mut tally, shared.sent.load(Ordering::Acquire));
     intended.end();
     actual.end();
-    if !any && gone.is_none() {
+    if !any && gone.is_none() && go_on() {
         return Err(io::ErrorKind::TimedOut.into());
     }
     Ok(Received { intended, actual, counts: tally.end(), gone })

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// The least.
 const LEAST: Duration = Duration::from_millis(100);
+/// Before anything is known of the way.
+const FIRST: Duration = Duration::from_secs(1);
 /// So many times the longest reply so far.
 const TIMES: u32 = 10;
 /// The most: a run is never without an end.
@@ -23,6 +25,9 @@ impl Patience {
 
     /// How long the next one may take.
     pub fn limit(&self) -> Duration {
+        if self.longest.is_zero() {
+            return FIRST;
+        }
         self.longest.saturating_mul(TIMES).clamp(LEAST, MOST)
     }
 }
@@ -34,6 +39,8 @@ mod tests {
     #[test]
     fn it_grows_with_what_was_seen_and_has_bounds() {
         let mut patience = Patience::default();
+        assert_eq!(patience.limit(), FIRST);
+        patience.saw(Duration::from_micros(20));
         assert_eq!(patience.limit(), LEAST);
         patience.saw(Duration::from_millis(30));
         patience.saw(Duration::from_millis(20));

@@ -118,7 +118,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
     let mut noise = Noise::default();
     noise.fill(&mut run.buffer[HEADER..]);
     let warm_until = Instant::now() + options.warm_up;
-    let (mut begun, mut ended) = (Instant::now(), Ended::Done);
+    let (mut begun, mut ended, mut next_look) = (Instant::now(), Ended::Done, LOOK);
     loop {
         if !run.counts && Instant::now() >= warm_until && run.replied {
             run.begin();
@@ -149,9 +149,12 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         if begun.elapsed() >= options.time || options.samples.is_some_and(|samples| count >= samples) {
             break;
         }
-        if options.precision.is_some_and(|precision| count.is_multiple_of(LOOK) && run.is_precise(precision)) {
-            ended = Ended::Precise;
-            break;
+        if let Some(precision) = options.precision.filter(|_| count >= next_look) {
+            next_look = count + LOOK;
+            if run.is_precise(precision) {
+                ended = Ended::Precise;
+                break;
+            }
         }
     }
     run.times.end();
@@ -204,14 +207,20 @@ impl Run<'_> {
         let mut open = self.sent.len();
         let mut now = self.sent[self.sent.len() - 1];
         let until = now + self.patience.limit();
-        while open > 0 {
+        while open > 0 && now < until {
             match client.receive(now, until) {
                 Ok(Came::Message(message)) => {
                     now = Instant::now();
                     match reply(message) {
                         Reply::Foreign => self.tally.foreign(),
                         Reply::To(sequence) => {
-                            if self.tally.came(sequence) == Seen::Good {
+                            let seen = self.tally.came(sequence);
+                            if seen == Seen::Late {
+                                // The way is longer than was thought.
+                                (self.replied, self.last_reply) = (true, now);
+                                self.patience.saw(self.patience.limit());
+                            }
+                            if seen == Seen::Good {
                                 open -= 1;
                                 self.replied = true;
                                 self.last_reply = now;
@@ -354,7 +363,7 @@ mod tests {
             assert_eq!(measured(server, &samples).times.all.count(), 25);
             let precise = PingPongOptions { precision: Some(5.0), time: Duration::from_secs(60), ..quick() };
             let precise = measured(server, &precise);
-            assert_eq!((precise.ended, precise.times.all.count().is_multiple_of(LOOK)), (Ended::Precise, true));
+            assert_eq!((precise.ended, precise.times.all.count() >= LOOK), (Ended::Precise, true));
             let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
             let stopped = run(&mut client, &quick(), &|| false).unwrap();
             assert_eq!((stopped.ended, stopped.seconds), (Ended::Stopped, 0.0));
@@ -391,15 +400,20 @@ mod tests {
         // An answer after it was given up.
         let late = with_other(
             |socket, bytes, from, n| {
-                if n % 20 == 0 {
-                    thread::sleep(Duration::from_millis(250));
+                if n == 20 {
+                    thread::sleep(Duration::from_secs(3));
                 }
                 answer(bytes);
                 socket.send_to(bytes, from).unwrap();
             },
-            |server| measured(server, &options),
+            |server| measured(server, &PingPongOptions { warm_up: Duration::ZERO, ..options.clone() }),
         );
-        assert!(late.counts.late >= 2 && late.counts.lost >= late.counts.late, "{:?}", late.counts);
+        assert_eq!(late.counts.late, 1, "{:?}", late.counts);
+        assert!(
+            (1..=3).contains(&late.counts.lost),
+            "and the way is known to be longer from then on: {:?}",
+            late.counts
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use serde::Serialize;
@@ -21,6 +21,8 @@ const GLANCE: Duration = Duration::from_millis(100);
 const CONNECTIONS: usize = 64;
 /// A client that takes no answer for so long is cut off.
 const SLOW: Duration = Duration::from_secs(5);
+/// A client that says nothing for so long is cut off: others may want its place.
+const IDLE: Duration = Duration::from_secs(120);
 /// Looks at a socket between two questions whether to go on, where the thread spins.
 const SPINS: u32 = 1024;
 
@@ -126,6 +128,7 @@ impl Server {
             true => socket.set_nonblocking(true)?,
             false => socket.set_read_timeout(Some(GLANCE))?,
         }
+        socket.set_write_timeout(Some(GLANCE))?;
         let mut buffer = vec![0; MOST_UDP + 1];
         let mut looks = 0u32;
         loop {
@@ -162,6 +165,9 @@ impl Server {
         listener.set_nonblocking(true)?;
         let open = AtomicUsize::new(0);
         thread::scope(|s| loop {
+            if !go_on() {
+                return Ok(());
+            }
             match listener.accept() {
                 Ok((stream, _)) if open.load(Ordering::Relaxed) < CONNECTIONS => {
                     open.fetch_add(1, Ordering::Relaxed);
@@ -174,16 +180,10 @@ impl Server {
                     });
                 }
                 Ok(_) => count(&self.served.refused),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    if !go_on() {
-                        return Ok(());
-                    }
-                    thread::sleep(Duration::from_millis(2));
-                }
-                // A client that was gone before it was taken; too many open files for a moment.
-                Err(e) if matches!(e.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => {}
-                Err(e) if e.raw_os_error() == Some(24) => thread::sleep(GLANCE),
-                Err(e) => return Err(e),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(2)),
+                // A client that was gone before it was taken; too many open files, no memory, a device that is down: for a
+                // moment, and those that are connected go on.
+                Err(_) => thread::sleep(GLANCE),
             }
         })
     }
@@ -191,7 +191,7 @@ impl Server {
     /// Answers one client until it closes.
     fn connection(&self, mut stream: TcpStream, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
         stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(SLOW))?;
+        stream.set_write_timeout(Some(GLANCE))?;
         let spins = self.wait == Wait::Spin;
         match spins {
             true => stream.set_nonblocking(true)?,
@@ -203,14 +203,23 @@ impl Server {
         let mut buffer = vec![0; 1 << 16];
         let mut messages = Stream::new(MOST_TCP);
         let mut looks = 0u32;
+        let mut heard = Instant::now();
         loop {
             looks = looks.wrapping_add(1);
             match stream.read(&mut buffer) {
                 Ok(0) => return Ok(()),
-                Ok(read) => messages.add(&buffer[..read]),
+                Ok(read) => {
+                    messages.add(&buffer[..read]);
+                    heard = Instant::now();
+                }
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if (!spins || looks.is_multiple_of(SPINS)) && !go_on() {
-                        return Ok(());
+                    if !spins || looks.is_multiple_of(SPINS) {
+                        if !go_on() {
+                            return Ok(());
+                        }
+                        if heard.elapsed() > IDLE {
+                            return Err(ErrorKind::TimedOut.into());
+                        }
                     }
                     continue;
                 }
@@ -220,7 +229,7 @@ impl Server {
             while let Some(message) = messages.take().map_err(|_| io::Error::from(ErrorKind::InvalidData))? {
                 count(&self.served.received);
                 if message::answer(message) {
-                    send_all(&mut stream, message)?;
+                    send_all(&mut stream, message, go_on)?;
                     count(&self.served.answered);
                 } else {
                     count(&self.served.ignored);
@@ -234,26 +243,27 @@ impl Server {
 }
 
 /// Writes all of it, also to a socket that does not wait, unless the client takes nothing for long.
-fn send_all(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    let mut since = std::time::Instant::now();
-    while !bytes.is_empty() {
+fn send_all(stream: &mut TcpStream, mut bytes: &[u8], go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
         match stream.write(bytes) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(written) => {
-                bytes = &bytes[written..];
-                since = std::time::Instant::now();
-            }
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == ErrorKind::WouldBlock && since.elapsed() < SLOW => std::hint::spin_loop(),
+            Ok(0) if !bytes.is_empty() => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => std::hint::spin_loop(),
             Err(e) => return Err(e),
         }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() >= SLOW || !go_on() {
+            return Err(ErrorKind::TimedOut.into());
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, sync::atomic::AtomicBool, time::Instant};
+    use std::{net::Ipv4Addr, sync::atomic::AtomicBool};
 
     use super::*;
     use crate::{

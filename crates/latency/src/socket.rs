@@ -14,6 +14,8 @@ use crate::message::{Stream, MOST_TCP, MOST_UDP};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long a datagram may wait for the device.
+const GLANCE: Duration = Duration::from_millis(100);
 /// Looks at a socket between two readings of the clock, where the thread spins.
 const SPINS: u32 = 64;
 
@@ -89,6 +91,7 @@ impl Client {
                     SocketAddr::V6(_) => ([0u16; 8], 0).into(),
                 };
                 let socket = UdpSocket::bind(any)?;
+                socket.set_write_timeout(Some(GLANCE))?;
                 // Only what comes from there is received.
                 socket.connect(server)?;
                 Socket::Udp(socket)
@@ -181,7 +184,14 @@ impl Client {
                 Ok(0) if matches!(self.socket, Socket::Tcp { .. }) => return Ok(Came::Closed),
                 Ok(read) => match &mut self.socket {
                     Socket::Udp(_) => return Ok(Came::Message(&mut self.buffer[..read])),
-                    Socket::Tcp { messages, .. } => messages.add(&self.buffer[..read]),
+                    Socket::Tcp { messages, .. } => {
+                        messages.add(&self.buffer[..read]);
+                        // A message that comes in drips has the same end as one that does not come.
+                        now = Instant::now();
+                        if now >= until && !messages.waits().unwrap_or(true) {
+                            return Ok(Came::Nothing);
+                        }
+                    }
                 },
                 Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                     spins = spins.wrapping_add(1);
@@ -234,6 +244,11 @@ pub enum Sender {
 }
 
 impl Sender {
+    /// Whether a message that was not sent is lost alone, and not the connection with it.
+    pub fn is_udp(&self) -> bool {
+        matches!(self, Self::Udp(_))
+    }
+
     /// Sends a message.
     ///
     /// # Errors
@@ -249,17 +264,24 @@ impl Sender {
 
 /// Writes all of it, also to a socket that does not wait.
 fn write_all(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    let until = Instant::now() + CONNECT;
-    while !bytes.is_empty() {
+    let begun = Instant::now();
+    loop {
         match stream.write(bytes) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(0) if !bytes.is_empty() => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => bytes = &bytes[written..],
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock && Instant::now() < until => std::hint::spin_loop(),
+            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
+                std::hint::spin_loop();
+            }
             Err(e) => return Err(e),
         }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // A part of a message that went out cannot be taken back: the connection is of no use any more.
+        if begun.elapsed() >= CONNECT {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "it takes no messages any more"));
+        }
     }
-    Ok(())
 }
 
 impl Socket {

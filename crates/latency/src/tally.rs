@@ -44,7 +44,9 @@ enum State {
 pub enum Seen {
     /// The first, in time: it counts.
     Good,
-    /// Too late, twice, or to nothing that was sent.
+    /// The first, after it was given up.
+    Late,
+    /// Twice, or to nothing that was sent.
     Other,
 }
 
@@ -106,7 +108,7 @@ impl Tally {
             State::Lost => {
                 slot.1 = State::Replied;
                 self.counts.late += 1;
-                Seen::Other
+                Seen::Late
             }
             State::Replied => {
                 self.counts.duplicates += 1;
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(tally.came(2), Seen::Good, "out of order");
         assert_eq!(tally.came(2), Seen::Other, "twice");
         tally.gave_up(4);
-        assert_eq!(tally.came(4), Seen::Other, "late");
+        assert_eq!(tally.came(4), Seen::Late);
         tally.gave_up(4);
         tally.gave_up(1);
         assert_eq!(tally.came(4), Seen::Other, "late and twice");

@@ -69,7 +69,8 @@ pub struct SocketArgs {
     /// Compare the payload of each reply with what was sent.
     #[arg(long)]
     pub verify: bool,
-    /// CPU that the measuring thread, or the server's, is pinned to.
+    /// CPU that the measuring thread, or the server's, is pinned to; of an open loop the one that sends, which wants
+    /// `--receiver-cpu` too.
     #[arg(long, value_name = "CPU")]
     pub cpu: Option<u32>,
     /// Print in the layout of another program.

@@ -49,18 +49,23 @@ fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result
     out::note(&format!("linerate: answers on {}; Ctrl-C ends it", server.address().map_err(failed)?));
     server.run(&|| !stop.requested()).map_err(failed)?;
     let counts = server.counts();
-    out::print(&match &args.json {
-        Some(_) => serde_json::to_string(&counts).map_err(Failure::failed)?,
-        None => format!(
+    match &args.json {
+        Some(file) => output::file(file, &(serde_json::to_string_pretty(&counts).map_err(Failure::failed)? + "\n"))?,
+        None => out::print(&format!(
             "{} messages came: {} answered, {} asked for no answer or were none, {} could not be answered",
             counts.received, counts.answered, counts.ignored, counts.refused
-        ),
-    });
+        )),
+    }
     Ok(Exit::Passed)
 }
 
 fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
     let options = options(args)?;
+    if let (Some(_), Some(cpu), None) = (args.open_loop, args.cpu, args.receiver_cpu) {
+        return Err(Failure::usage(format!(
+            "--cpu {cpu}: an open loop has two threads: say with --receiver-cpu where the other one runs"
+        )));
+    }
     let wait = args.wait.into();
     let failed = |e: io::Error| Failure::machine(format!("{address}: {}", explain(&e, transport)));
     let stop = Stop::on_signals()?;
@@ -97,6 +102,10 @@ fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Resu
         Some(rate) => {
             let short = PingPongOptions { time: CLOSED, ..options.clone() };
             let closed = pingpong::run(&mut client, &short, &go_on).map_err(failed)?;
+            if closed.ended != Ended::Done {
+                result.take(&closed);
+                return shown(&result, args);
+            }
             let options = OpenLoopOptions {
                 rate: match rate {
                     OpenRate::PerSecond(rate) => rate,
@@ -113,13 +122,18 @@ fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Resu
             result.take_open(&open_loop::run(&mut client, &options, &go_on).map_err(failed)?, &closed, &options);
         }
     }
+    shown(&result, args)
+}
+
+/// Writes and prints a result.
+fn shown(result: &LatencyResult, args: &SocketArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.json {
-        output::file(file, &(serde_json::to_string_pretty(&result).map_err(Failure::failed)? + "\n"))?;
+        output::file(file, &(serde_json::to_string_pretty(result).map_err(Failure::failed)? + "\n"))?;
     }
     if args.json.as_deref().is_none_or(|file| file.as_os_str() != "-") {
         out::print(&match args.layout {
-            Some(LatencyLayout::Sockperf) => report::latency::sockperf(&result),
-            None => report::latency::render(&result, &output::style()),
+            Some(LatencyLayout::Sockperf) => report::latency::sockperf(result),
+            None => report::latency::render(result, &output::style()),
         });
     }
     Ok(match result.ended {

@@ -32,10 +32,10 @@ pub fn render(effect: &EffectResult) -> String {
     out
 }
 
-/// What was measured here, in one line for an audit: the first figure that differs by more than noise.
+/// What was measured here, in one line for an audit: the first figure, which is what the tester found. The best of several
+/// would differ by chance.
 pub fn line(effect: &EffectResult) -> Option<String> {
-    let compared = || effect.figures.iter().filter_map(|figure| Some((figure, figure.change?)));
-    let (figure, change) = compared().find(|(_, change)| !change.is_noise()).or_else(|| compared().next())?;
+    let (figure, change) = effect.figures.iter().find_map(|figure| Some((figure, figure.change?)))?;
     let day = effect.measured_at.split('T').next().unwrap_or_default();
     Some(format!("{}: {} ({})", figure.name, difference(figure, &change), text::clean(day)))
 }
