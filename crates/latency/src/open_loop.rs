@@ -123,7 +123,9 @@ pub fn run(
     let all = warm + ((options.time.as_nanos() as f64 / shared.period_ns) as u64).max(1);
     let received = thread::scope(|s| {
         let receiver = s.spawn(|| {
-            pin(options.receiver_cpu);
+            if let Some(cpu) = options.receiver_cpu {
+                crate::pin(cpu)?;
+            }
             let received = receive(client, options, &shared, warm, go_on);
             shared.over.store(true, Ordering::Relaxed);
             received
@@ -158,14 +160,6 @@ pub fn run(
             (None, true) => Ended::Done,
         },
     })
-}
-
-fn pin(cpu: Option<u32>) {
-    let Some(cpu) = cpu.filter(|cpu| (*cpu as usize) < rustix::thread::CpuSet::MAX_CPU) else { return };
-    let mut only = rustix::thread::CpuSet::new();
-    only.set(cpu as usize);
-    // A thread that may not go there receives where it is.
-    let _ = rustix::thread::sched_setaffinity(None, &only);
 }
 
 /// Sends each message when it is due, or at once if it is late.

@@ -408,12 +408,8 @@ mod tests {
             },
             |server| measured(server, &PingPongOptions { warm_up: Duration::ZERO, ..options.clone() }),
         );
-        assert_eq!(late.counts.late, 1, "{:?}", late.counts);
-        assert!(
-            (1..=3).contains(&late.counts.lost),
-            "and the way is known to be longer from then on: {:?}",
-            late.counts
-        );
+        assert!(late.counts.late >= 1 && late.counts.lost >= late.counts.late, "{:?}", late.counts);
+        assert_eq!(late.counts.replied, 60, "it goes on: {:?}", late.counts);
     }
 
     #[test]

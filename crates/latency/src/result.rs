@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     disturbed::Judged,
     open_loop::{OpenLoopOptions, OpenMeasured},
-    pingpong::{Ended, Measured},
+    pingpong::{Ended, Measured, PingPongOptions},
     socket::{Transport, Wait},
     summary::{Percentile, Samples},
     tally::Counts,
@@ -118,6 +118,37 @@ pub struct LatencyResult {
 }
 
 impl LatencyResult {
+    /// Before anything is measured; `None` where there is no memory.
+    pub fn new(
+        (transport, wait): (Transport, Wait),
+        (server, local): (String, String),
+        options: &PingPongOptions,
+    ) -> Option<Self> {
+        Some(Self {
+            schema: LATENCY_SCHEMA.to_owned(),
+            linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
+            transport,
+            wait,
+            server,
+            local,
+            bytes: (*options.size.start(), *options.size.end()),
+            burst: options.burst,
+            started_at: String::new(),
+            hostname: String::new(),
+            cpu_model: String::new(),
+            kernel: String::new(),
+            cpu: None,
+            seconds: 0.0,
+            ended: Ended::Done,
+            counts: Counts::default(),
+            round_trip: Times::of(&Samples::new()?),
+            undisturbed: None,
+            stretches: Stretches::default(),
+            clock_ns: clock_ns(),
+            open_loop: None,
+        })
+    }
+
     /// Takes over what was measured.
     pub fn take(&mut self, measured: &Measured) {
         self.seconds = measured.seconds;

@@ -65,6 +65,17 @@ fn count(what: &AtomicU64) {
     what.fetch_add(1, Ordering::Relaxed);
 }
 
+impl std::fmt::Display for ServedCounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { received, answered, ignored, refused } = self;
+        write!(
+            f,
+            "{received} messages came: {answered} answered, {ignored} asked for no answer or were none, {refused} could not \
+             be answered"
+        )
+    }
+}
+
 /// A server that is bound and does not answer yet.
 #[derive(Debug)]
 pub struct Server {

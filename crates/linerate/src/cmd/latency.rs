@@ -11,13 +11,10 @@ use latency::{
     asked::OpenRate,
     open_loop::{self, OpenLoopOptions},
     pingpong::{self, Ended, PingPongOptions},
-    result::{clock_ns, LatencyResult, Stretches, Times, LATENCY_SCHEMA},
+    result::LatencyResult,
     server::Server,
     socket::{explain, Client, Transport},
-    summary::Samples,
-    tally::Counts,
 };
-use rustix::thread::{sched_setaffinity, CpuSet};
 
 use super::{output, times::time};
 use crate::{
@@ -44,17 +41,14 @@ pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
 fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--server {address}: {e}"));
     let server = Server::bind(transport, address, args.wait.into()).map_err(failed)?;
-    pin(args.cpu)?;
+    on_cpu(args.cpu)?;
     let stop = Stop::on_signals()?;
     out::note(&format!("linerate: answers on {}; Ctrl-C ends it", server.address().map_err(failed)?));
     server.run(&|| !stop.requested()).map_err(failed)?;
     let counts = server.counts();
     match &args.json {
         Some(file) => output::file(file, &(serde_json::to_string_pretty(&counts).map_err(Failure::failed)? + "\n"))?,
-        None => out::print(&format!(
-            "{} messages came: {} answered, {} asked for no answer or were none, {} could not be answered",
-            counts.received, counts.answered, counts.ignored, counts.refused
-        )),
+        None => out::print(&counts.to_string()),
     }
     Ok(Exit::Passed)
 }
@@ -70,32 +64,15 @@ fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Resu
     let failed = |e: io::Error| Failure::machine(format!("{address}: {}", explain(&e, transport)));
     let stop = Stop::on_signals()?;
     let mut client = Client::open(transport, address, wait).map_err(failed)?;
-    pin(args.cpu)?;
+    on_cpu(args.cpu)?;
+    let local = client.local().map_err(failed)?.to_string();
+    let memory = || Failure::machine("too little memory for the times");
+    let mut result =
+        LatencyResult::new((transport, wait), (address.to_string(), local), &options).ok_or_else(memory)?;
     let facts = rig::facts::read();
-    let none = Samples::new().ok_or_else(|| Failure::machine("too little memory for the times"))?;
-    let mut result = LatencyResult {
-        schema: LATENCY_SCHEMA.to_owned(),
-        linerate_version: env!("CARGO_PKG_VERSION").to_owned(),
-        transport,
-        wait,
-        server: address.to_string(),
-        local: client.local().map_err(failed)?.to_string(),
-        bytes: (*options.size.start(), *options.size.end()),
-        burst: options.burst,
-        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        hostname: facts.hostname,
-        cpu_model: facts.cpu_model,
-        kernel: facts.kernel,
-        cpu: args.cpu,
-        seconds: 0.0,
-        ended: Ended::Done,
-        counts: Counts::default(),
-        round_trip: Times::of(&none),
-        undisturbed: None,
-        stretches: Stretches::default(),
-        clock_ns: clock_ns(),
-        open_loop: None,
-    };
+    (result.hostname, result.cpu_model, result.kernel) = (facts.hostname, facts.cpu_model, facts.kernel);
+    result.started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    result.cpu = args.cpu;
     let go_on = || !stop.requested();
     match args.open_loop {
         None => result.take(&pingpong::run(&mut client, &options, &go_on).map_err(failed)?),
@@ -162,14 +139,8 @@ fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
     })
 }
 
-/// Pins this thread to a CPU.
-fn pin(cpu: Option<u32>) -> Result<(), Failure> {
+/// Pins this thread to the CPU that was asked for.
+fn on_cpu(cpu: Option<u32>) -> Result<(), Failure> {
     let Some(cpu) = cpu else { return Ok(()) };
-    let refused = |why: String| Failure::usage(format!("--cpu {cpu}: {why}"));
-    if cpu as usize >= CpuSet::MAX_CPU {
-        return Err(refused(format!("must be below {}", CpuSet::MAX_CPU)));
-    }
-    let mut only = CpuSet::new();
-    only.set(cpu as usize);
-    sched_setaffinity(None, &only).map_err(|e| refused(e.to_string()))
+    latency::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
 }
