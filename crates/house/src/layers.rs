@@ -11,7 +11,7 @@ dpdk-sys:
 house:
 packet: units
 host: units
-latency:
+latency: host units
 net: failure units
 control: failure
 measure: failure units

@@ -29,7 +29,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// No samples yet, of the thread that calls; `None` where there is no memory.
+    /// An empty collection, for times that the calling thread measures; `None` if there is too little memory.
     pub fn new() -> Option<Self> {
         let waits = File::open("/proc/thread-self/schedstat").ok();
         let mut judged = Self {

@@ -124,7 +124,7 @@ pub fn run(
     let received = thread::scope(|s| {
         let receiver = s.spawn(|| {
             if let Some(cpu) = options.receiver_cpu {
-                crate::pin(cpu)?;
+                host::pin(cpu)?;
             }
             let received = receive(client, options, &shared, warm, go_on);
             shared.over.store(true, Ordering::Relaxed);
@@ -170,7 +170,7 @@ fn send(
     all: u64,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<()> {
-    let mut message = vec![0; *options.size.end()];
+    let mut message = vec![0; (*options.size.end()).max(HEADER)];
     let mut noise = Noise::default();
     noise.fill(&mut message[HEADER..]);
     let mut look = shared.begun;
@@ -318,14 +318,14 @@ fn nanos(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+    use std::net::{Ipv4Addr, UdpSocket};
 
     use super::*;
     use crate::{
         message::answer,
-        server::Server,
         socket::{Transport, Wait},
         summary::Samples,
+        testing::with_server,
     };
 
     fn options(rate: f64, time: Duration) -> OpenLoopOptions {
@@ -387,23 +387,12 @@ mod tests {
         assert!((1_500.0..2_100.0).contains(&measured.rate), "{}", measured.rate);
     }
 
-    fn with_server<T>(transport: Transport, act: impl FnOnce(SocketAddr) -> T) -> T {
-        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), Wait::Block).unwrap();
-        let over = AtomicBool::new(false);
-        thread::scope(|s| {
-            s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
-            let result = act(server.address().unwrap());
-            over.store(true, Ordering::Relaxed);
-            result
-        })
-    }
-
     #[test]
     fn every_nth_message_asks_and_the_others_are_load() {
         for (transport, wait) in
             [(Transport::Udp, Wait::Block), (Transport::Tcp, Wait::Spin), (Transport::Tcp, Wait::Epoll)]
         {
-            with_server(transport, |server| {
+            with_server(transport, Wait::Block, |server| {
                 let mut client = Client::open(transport, server, wait).unwrap();
                 let options =
                     OpenLoopOptions { reply_every: 10, size: 14..=400, ..options(5_000.0, Duration::from_millis(400)) };
@@ -419,7 +408,7 @@ mod tests {
 
     #[test]
     fn it_ends_when_it_is_asked_to_and_when_nobody_answers() {
-        with_server(Transport::Udp, |server| {
+        with_server(Transport::Udp, Wait::Block, |server| {
             let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
             let begun = Instant::now();
             let stopped =

@@ -20,6 +20,8 @@ use crate::{
 
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
+/// How often a thread that waits for a reply asks whether it is to go on.
+const GLANCE: Duration = Duration::from_millis(100);
 /// Samples between two looks at how precise the figures are.
 const LOOK: u64 = 4096;
 /// The percentiles that have to be precise.
@@ -105,7 +107,7 @@ impl Measured {
 pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> bool) -> io::Result<Measured> {
     let mut run = Run {
         options,
-        buffer: vec![0; *options.size.end()],
+        buffer: vec![0; (*options.size.end()).max(HEADER)],
         sent: vec![Instant::now(); options.burst.max(1) as usize],
         sequence: 0,
         patience: Patience::default(),
@@ -124,7 +126,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
             run.begin();
             begun = Instant::now();
         }
-        if let Err(e) = run.burst(client, &mut noise) {
+        if let Err(e) = run.burst(client, &mut noise, go_on) {
             if !run.replied {
                 return Err(e);
             }
@@ -188,7 +190,7 @@ impl Run<'_> {
     }
 
     /// Sends a burst and waits for its replies.
-    fn burst(&mut self, client: &mut Client, noise: &mut Noise) -> io::Result<()> {
+    fn burst(&mut self, client: &mut Client, noise: &mut Noise, go_on: &dyn Fn() -> bool) -> io::Result<()> {
         let first = self.sequence + 1;
         let size = noise.size(&self.options.size);
         for n in 0..self.sent.len() {
@@ -208,7 +210,7 @@ impl Run<'_> {
         let mut now = self.sent[self.sent.len() - 1];
         let until = now + self.patience.limit();
         while open > 0 && now < until {
-            match client.receive(now, until) {
+            match client.receive(now, until.min(now + GLANCE)) {
                 Ok(Came::Message(message)) => {
                     now = Instant::now();
                     match reply(message) {
@@ -237,7 +239,12 @@ impl Run<'_> {
                         }
                     }
                 }
-                Ok(Came::Nothing) => break,
+                Ok(Came::Nothing) => {
+                    now = Instant::now();
+                    if !go_on() {
+                        break;
+                    }
+                }
                 Ok(Came::Closed) => {
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection"))
                 }
@@ -280,8 +287,8 @@ mod tests {
     use super::*;
     use crate::{
         message::answer,
-        server::Server,
         socket::{Transport, Wait},
+        testing::with_server,
     };
 
     fn quick() -> PingPongOptions {
@@ -291,17 +298,6 @@ mod tests {
             verify: true,
             ..PingPongOptions::default()
         }
-    }
-
-    fn with_server<T>(transport: Transport, act: impl FnOnce(SocketAddr) -> T) -> T {
-        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), Wait::Block).unwrap();
-        let over = AtomicBool::new(false);
-        thread::scope(|s| {
-            s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
-            let result = act(server.address().unwrap());
-            over.store(true, Ordering::Relaxed);
-            result
-        })
     }
 
     /// A server of this behaviour, for datagrams.
@@ -338,7 +334,7 @@ mod tests {
     #[test]
     fn each_message_is_replied_to_and_timed() {
         for transport in [Transport::Udp, Transport::Tcp] {
-            with_server(transport, |server| {
+            with_server(transport, Wait::Block, |server| {
                 for options in [
                     quick(),
                     PingPongOptions { size: 1400..=1400, burst: 4, ..quick() },
@@ -358,7 +354,7 @@ mod tests {
 
     #[test]
     fn it_ends_with_its_samples_when_it_is_precise_or_when_it_is_asked_to() {
-        with_server(Transport::Udp, |server| {
+        with_server(Transport::Udp, Wait::Block, |server| {
             let samples = PingPongOptions { samples: Some(25), time: Duration::from_secs(60), ..quick() };
             assert_eq!(measured(server, &samples).times.all.count(), 25);
             let precise = PingPongOptions { precision: Some(5.0), time: Duration::from_secs(60), ..quick() };

@@ -118,7 +118,7 @@ pub struct LatencyResult {
 }
 
 impl LatencyResult {
-    /// Before anything is measured; `None` where there is no memory.
+    /// A result without measurements; `None` if there is too little memory.
     pub fn new(
         (transport, wait): (Transport, Wait),
         (server, local): (String, String),

@@ -183,12 +183,17 @@ impl Server {
                 Ok((stream, _)) if open.load(Ordering::Relaxed) < CONNECTIONS => {
                     open.fetch_add(1, Ordering::Relaxed);
                     let open = &open;
-                    s.spawn(move || {
+                    let serve = move || {
                         if self.connection(stream, go_on).is_err() {
                             count(&self.served.refused);
                         }
                         open.fetch_sub(1, Ordering::Relaxed);
-                    });
+                    };
+                    // A system that has no thread to spare refuses this client, and goes on with the others.
+                    if thread::Builder::new().name("latency-client".to_owned()).spawn_scoped(s, serve).is_err() {
+                        count(&self.served.refused);
+                        open.fetch_sub(1, Ordering::Relaxed);
+                    }
                 }
                 Ok(_) => count(&self.served.refused),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(2)),
@@ -274,31 +279,19 @@ fn send_all(stream: &mut TcpStream, mut bytes: &[u8], go_on: &(dyn Fn() -> bool 
 
 #[cfg(test)]
 mod tests {
-    use std::{net::Ipv4Addr, sync::atomic::AtomicBool};
+    use std::net::Ipv4Addr;
 
     use super::*;
     use crate::{
         message::{reply, Header, Reply, CLIENT, HEADER, PONG, WARM_UP},
         socket::{Came, Client},
+        testing::with_server,
     };
 
     fn message(sequence: u64, flags: u16, length: usize) -> Vec<u8> {
         let mut bytes = vec![7; length];
         Header { sequence, flags, length: length as u32 }.write(&mut bytes);
         bytes
-    }
-
-    /// A server, what is done with it, and what it counted.
-    fn with_server(transport: Transport, wait: Wait, act: impl FnOnce(SocketAddr)) -> ServedCounts {
-        let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), wait).unwrap();
-        let over = AtomicBool::new(false);
-        thread::scope(|s| {
-            let runs = s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
-            act(server.address().unwrap());
-            over.store(true, Ordering::Relaxed);
-            runs.join().unwrap().unwrap();
-        });
-        server.counts()
     }
 
     fn soon() -> Instant {
@@ -308,7 +301,7 @@ mod tests {
     #[test]
     fn what_asks_is_answered_and_nothing_else() {
         for wait in [Wait::Block, Wait::Spin] {
-            let counts = with_server(Transport::Udp, wait, |server| {
+            let ((), counts) = with_server(Transport::Udp, wait, |server| {
                 let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
                 for hostile in [
                     &message(1, PONG, 64)[..],
@@ -335,7 +328,7 @@ mod tests {
     #[test]
     fn several_connections_are_answered_and_garbage_is_cut_off() {
         for wait in [Wait::Block, Wait::Spin] {
-            let counts = with_server(Transport::Tcp, wait, |server| {
+            let ((), counts) = with_server(Transport::Tcp, wait, |server| {
                 let mut one = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
                 let mut two = Client::open(Transport::Tcp, server, Wait::Spin).unwrap();
                 let mut bad = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
@@ -356,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_flood_ends_when_the_server_is_to() {
-        let counts = with_server(Transport::Udp, Wait::Block, |server| {
+        let ((), counts) = with_server(Transport::Udp, Wait::Block, |server| {
             let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             (0..2000).for_each(|n| {
                 let _ = socket.send_to(&message(n, CLIENT | PONG, 64), server);

@@ -39,7 +39,7 @@ impl Percentile {
 pub struct Samples(Histogram<u64>);
 
 impl Samples {
-    /// None yet; `None` where there is no memory for them.
+    /// An empty collection; `None` if there is too little memory.
     pub fn new() -> Option<Self> {
         Some(Self(Histogram::new_with_max(MOST_NS, DIGITS).ok()?))
     }

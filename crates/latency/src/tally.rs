@@ -20,7 +20,7 @@ pub struct Counts {
     pub duplicates: u64,
     /// Replies that came after one to a later message.
     pub reordered: u64,
-    /// What came and was no reply of this test.
+    /// Received messages that are not replies of this test.
     pub foreign: u64,
     /// Replies whose payload was not what was sent.
     pub damaged: u64,
@@ -126,7 +126,7 @@ impl Tally {
         self.open
     }
 
-    /// Something came that was no reply.
+    /// Counts a received message that is not a reply.
     pub fn foreign(&mut self) {
         self.counts.foreign += 1;
     }

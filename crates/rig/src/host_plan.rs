@@ -15,7 +15,7 @@ use host::{
 };
 use measure::result::{FindingLevel, HostFinding};
 
-use crate::{cpus::CpuPlan, device::Device, machine::MachineOptions, tester_port::parse_ports};
+use crate::{cpus::CpuPlan, device::Device, facts, machine::MachineOptions, tester_port::parse_ports};
 
 /// Findings that a refusal names.
 const NAMED: usize = 3;
@@ -61,7 +61,7 @@ pub fn read_data_plane(file: &Path) -> Result<Vec<u32>, Failure> {
 }
 
 /// The plan of the cores of a run: the one that was given, or the cores that it polls on.
-pub fn cores_of_run(options: &MachineOptions, cpus: CpuPlan, built_in: bool, machine: &Machine) -> CorePlan {
+fn cores_of_run(options: &MachineOptions, cpus: CpuPlan, built_in: bool, machine: &Machine) -> CorePlan {
     match &options.core_plan {
         Some(plan) => plan.clone(),
         None => {
@@ -72,7 +72,7 @@ pub fn cores_of_run(options: &MachineOptions, cpus: CpuPlan, built_in: bool, mac
 }
 
 /// The NICs behind these ports, by address.
-pub fn nics_behind(specs: &[PortSpec], machine: &Machine) -> BTreeSet<String> {
+fn nics_behind(specs: &[PortSpec], machine: &Machine) -> BTreeSet<String> {
     let of_interface = |name: &str| {
         let nic = machine.nics.iter().find(|nic| nic.interfaces.iter().any(|i| i.name == name))?;
         Some(nic.address.clone())
@@ -86,7 +86,7 @@ pub fn nics_behind(specs: &[PortSpec], machine: &Machine) -> BTreeSet<String> {
 }
 
 /// What is open on a machine for a run on these cores, through these NICs: the worst first.
-pub fn open_findings(roots: &Roots, machine: &Machine, cores: &CorePlan, nics: &BTreeSet<String>) -> Vec<Finding> {
+fn open_findings(roots: &Roots, machine: &Machine, cores: &CorePlan, nics: &BTreeSet<String>) -> Vec<Finding> {
     let nics: Vec<String> = nics.iter().cloned().collect();
     let mut open = rules::audit(roots, machine, cores, &nics);
     // Without a NIC in the path, none spoils it.
@@ -95,22 +95,33 @@ pub fn open_findings(roots: &Roots, machine: &Machine, cores: &CorePlan, nics: &
     open
 }
 
+/// The cores of a run on this machine, and what is open for them: the worst first.
+pub fn audit_of_run(
+    options: &MachineOptions,
+    cpus: CpuPlan,
+    built_in: bool,
+    specs: &[PortSpec],
+) -> (CorePlan, Vec<Finding>) {
+    let roots = Roots::default();
+    let machine = Machine::read(&roots);
+    let cores = cores_of_run(options, cpus, built_in, &machine);
+    let open = open_findings(&roots, &machine, &cores, &nics_behind(specs, &machine));
+    (cores, open)
+}
+
 /// What can be changed at once for a run on this device: settings that a reboot or a person has to change are left out.
 ///
 /// # Errors
 ///
 /// (usage) for CPUs or ports that cannot be; (machine) for too few CPUs.
 pub fn for_run(options: &MachineOptions, device: &Device) -> Result<HostPlan, Failure> {
-    let (roots, outside) = (Roots::default(), matches!(device, Device::Ports(_)));
-    let machine = Machine::read(&roots);
-    let allowed: Vec<u32> = crate::facts::read().cpus_allowed;
-    let cpus = CpuPlan::choose(&allowed, options.tester_cpu, options.dut_cpu, !outside)?;
+    let outside = matches!(device, Device::Ports(_));
+    let cpus = CpuPlan::choose(&facts::read().cpus_allowed, options.tester_cpu, options.dut_cpu, !outside)?;
     let specs = match device {
         Device::Ports(outside) => parse_ports(&outside.names, outside.names.len() > 2)?,
         _ => Vec::new(),
     };
-    let cores = cores_of_run(options, cpus, !outside, &machine);
-    let open = open_findings(&roots, &machine, &cores, &nics_behind(&specs, &machine));
+    let (cores, open) = audit_of_run(options, cpus, !outside, &specs);
     let mut plan = HostPlan::new(cores, &open);
     plan.steps.retain(|step| matches!(step.change, Mend::Write { .. } | Mend::Stop { .. }));
     Ok(plan)

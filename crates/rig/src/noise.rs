@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use failure::{Failure, Stop};
-use host::{current_tid, CoreCounters, CoreFacts, Roots};
+use host::{current_tid, CoreCounters, CoreFacts, Pinned, Roots};
 use measure::check::{self, CoreNoise, Gap, Polled, TogetherNoise};
 use packet::{Clock, GapMeter};
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 use units::Nanos;
 
 use crate::{
@@ -37,7 +36,7 @@ impl Rig {
         let (clock, ticks) = (self.clock, self.ticks(time));
         let listened = self.eal.scope(|s| {
             s.launch(TESTER_LCORE, move || {
-                let moved = Moved::to(cpu)?;
+                let moved = Pinned::to(cpu).map_err(|e| Failure::failed(format!("cannot poll on CPU {cpu}: {e}")))?;
                 let listened = listen(cpu, &clock, clock.now(), ticks, stop);
                 drop(moved);
                 Ok::<_, Failure>(listened)
@@ -118,30 +117,6 @@ fn record(listened: &Listened) -> CoreNoise {
         siblings: facts.siblings,
         sibling_busy_share: share(*sibling_busy_ns),
         ..check::noise(polled)
-    }
-}
-
-/// This thread on another CPU; back where it was when dropped.
-struct Moved(CpuSet);
-
-impl Moved {
-    fn to(cpu: u32) -> Result<Self, Failure> {
-        let failed = |e| Failure::failed(format!("cannot poll on CPU {cpu}: {e}"));
-        let before = sched_getaffinity(None).map_err(failed)?;
-        let mut only = CpuSet::new();
-        if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(Failure::usage(format!("--cpus {cpu}: CPUs from {} on cannot be checked", CpuSet::MAX_CPU)));
-        }
-        only.set(cpu as usize);
-        sched_setaffinity(None, &only).map_err(failed)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Moved {
-    fn drop(&mut self) {
-        // Nothing can be done about a thread that cannot go back: it polls where it is.
-        let _ = sched_setaffinity(None, &self.0);
     }
 }
 

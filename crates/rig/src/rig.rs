@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use dataplane::PortInfo;
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
 use failure::{Failure, Stop};
-use host::{machine::Machine, Facts, RealtimeLimits, Roots, ThreadWaits};
+use host::{Facts, RealtimeLimits, Roots, ThreadWaits};
 use measure::{
     placement::PlacementClassifier,
     plan::Placements,
@@ -132,16 +132,10 @@ impl Rig {
         }
         let dut_cpu = machine.dut_cpu.filter(|_| outside.is_some());
         let device_threads = threads_of_device(&Roots::default(), &machine.dut_pids, dut_cpu)?;
-        let findings = {
-            let (roots, options) = (Roots::default(), machine);
-            let machine = Machine::read(&roots);
-            let cores = host_plan::cores_of_run(options, cpus, outside.is_none(), &machine);
-            let open = host_plan::open_findings(&roots, &machine, &cores, &host_plan::nics_behind(&specs, &machine));
-            if options.require_audit {
-                host_plan::require_none_bad(&open)?;
-            }
-            host_plan::for_result(&open)
-        };
+        let (_, open) = host_plan::audit_of_run(machine, cpus, outside.is_none(), &specs);
+        if machine.require_audit {
+            host_plan::require_none_bad(&open)?;
+        }
         let polled = polling_cpus(cpus, outside.is_none());
         let limits = RealtimeLimits::read(&Roots::default());
         let realtime = Realtime::decide(
@@ -168,7 +162,7 @@ impl Rig {
             cpus,
             warnings,
             facts,
-            findings,
+            findings: host_plan::for_result(&open),
             ports: Vec::new(),
             built_in: None,
             watched: None,

@@ -14,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet as Affinity};
 use serde::Serialize;
 
 pub use clock::CoreClock;
@@ -25,7 +24,7 @@ pub use wake::{IdleState, Wake};
 use crate::{
     core_plan::CorePlan,
     watch::{CoreWatch, Watch},
-    CoreToCoreProbe, CpuSnapshot, Roots,
+    CoreToCoreProbe, CpuSnapshot, Pinned, Roots,
 };
 
 /// How long both ends of the probe of a cache line may take.
@@ -86,7 +85,7 @@ pub fn measure(
     let busy = plan.busy();
     let cpus: Vec<u32> = busy.iter().copied().collect();
     for &cpu in &cpus {
-        Pinned::to(cpu)?;
+        Pinned::to(cpu).map_err(|e| NotMeasured::Cpu(cpu, e.to_string()))?;
     }
     let memory_ns = on(cpus.last().copied(), || memory::random_read_ns(roots, go_on)).flatten();
     let cache_line = cache_line(plan);
@@ -150,30 +149,6 @@ fn each<T: Send>(cpus: &[u32], run: impl Fn(u32) -> T + Sync) -> Vec<Option<T>> 
 fn on<T>(cpu: Option<u32>, run: impl FnOnce() -> T) -> Option<T> {
     let _there = Pinned::to(cpu?).ok()?;
     Some(run())
-}
-
-/// This thread on one CPU; where it was before when dropped.
-struct Pinned(Affinity);
-
-impl Pinned {
-    fn to(cpu: u32) -> Result<Self, NotMeasured> {
-        let refused = |e: rustix::io::Errno| NotMeasured::Cpu(cpu, e.to_string());
-        let before = sched_getaffinity(None).map_err(refused)?;
-        let mut only = Affinity::new();
-        if cpu as usize >= Affinity::MAX_CPU {
-            return Err(NotMeasured::Cpu(cpu, format!("CPUs from {} on cannot be chosen", Affinity::MAX_CPU)));
-        }
-        only.set(cpu as usize);
-        sched_setaffinity(None, &only).map_err(refused)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // A thread that cannot go back stays where it is.
-        let _ = sched_setaffinity(None, &self.0);
-    }
 }
 
 /// What the kernel and the processor count of a core and of the thread that polls on it.

@@ -72,7 +72,7 @@ pub(super) fn until(end: Instant, go_on: &(dyn Fn() -> bool + Sync)) -> Polled {
         if now >= next_sample {
             samples.push(clock::sample());
             next_sample = now + FREQUENCY;
-            // What the sample took was no gap.
+            // The time of the sample does not count as a gap.
             last = Instant::now();
         }
     }

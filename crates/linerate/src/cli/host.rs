@@ -181,7 +181,7 @@ pub struct EffectArgs {
     /// Write every figure as JSON (`-` for standard output).
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// What to measure: flags of bench.
+    /// What to measure: flags of bench. Default: --frame-sizes 64 --no-latency.
     #[arg(last = true, value_name = "BENCH FLAGS")]
     pub bench: Vec<OsString>,
 }

@@ -142,5 +142,5 @@ fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
 /// Pins this thread to the CPU that was asked for.
 fn on_cpu(cpu: Option<u32>) -> Result<(), Failure> {
     let Some(cpu) = cpu else { return Ok(()) };
-    latency::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
+    host::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
 }

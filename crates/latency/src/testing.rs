@@ -1,0 +1,26 @@
+//! A server for tests.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use crate::{
+    server::{ServedCounts, Server},
+    socket::{Transport, Wait},
+};
+
+/// What is done with a server that runs meanwhile; and what it counted.
+pub(crate) fn with_server<T>(transport: Transport, wait: Wait, act: impl FnOnce(SocketAddr) -> T) -> (T, ServedCounts) {
+    let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), wait).unwrap();
+    let over = AtomicBool::new(false);
+    let result = thread::scope(|s| {
+        let runs = s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
+        let result = act(server.address().unwrap());
+        over.store(true, Ordering::Relaxed);
+        runs.join().unwrap().unwrap();
+        result
+    });
+    (result, server.counts())
+}
