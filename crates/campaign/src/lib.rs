@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+pub mod applications;
 pub mod check;
 mod command;
 mod controller;

@@ -57,4 +57,4 @@ pub use port::{Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQu
 pub use realtime::{check_realtime, is_realtime, Scheduling};
 pub use shared_words::{prefetch, SharedWords};
 pub use spec::{EthDriver, PortSpec, Role};
-pub use tsc::Tsc;
+pub use tsc::{OrderedTsc, Tsc};

@@ -25,6 +25,11 @@ impl Tsc {
         Self { hz: *HZ.get_or_init(calibrate) }
     }
 
+    /// The same counter, read in the order of the program.
+    pub fn ordered(self) -> OrderedTsc {
+        OrderedTsc { hz: self.hz }
+    }
+
     /// A reading of both clocks as near to each other as can be had: the tightest of a few.
     fn both() -> (Instant, u64) {
         let clock = Self { hz: 1 };
@@ -47,6 +52,37 @@ impl Tsc {
         let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let flags = text.lines().find(|l| l.starts_with("flags")).unwrap_or_default();
         ["constant_tsc", "nonstop_tsc"].iter().all(|want| flags.split_whitespace().any(|flag| flag == *want))
+    }
+}
+
+/// The time stamp counter for single events: a reading waits for all instructions before it, and those behind it wait for the
+/// reading. It takes a little longer than [`Tsc`].
+#[derive(Debug, Clone, Copy)]
+pub struct OrderedTsc {
+    hz: u64,
+}
+
+impl Clock for OrderedTsc {
+    #[inline(always)]
+    fn now(&self) -> u64 {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: reads a counter that user space may read on Linux; the fences are part of x86-64.
+        return unsafe {
+            std::arch::x86_64::_mm_lfence();
+            let ticks = std::arch::x86_64::_rdtsc();
+            std::arch::x86_64::_mm_lfence();
+            ticks
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+            Tsc { hz: self.hz }.now()
+        }
+    }
+
+    #[inline(always)]
+    fn hz(&self) -> u64 {
+        self.hz
     }
 }
 

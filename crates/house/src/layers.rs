@@ -11,7 +11,7 @@ dpdk-sys:
 house:
 packet: units
 host: units
-latency: host units
+latency: host packet units
 net: failure units
 control: failure
 measure: failure units
@@ -22,8 +22,8 @@ lab: control failure host units
 guest: failure host lab units
 dpdk: dpdk-sys failure host packet units
 report: host latency measure units
-rig: control dataplane dpdk failure flow host lab measure net packet traffic units
-campaign: control dataplane dpdk failure flow host lab measure net packet report rig traffic units
+rig: control dataplane dpdk failure flow host lab latency measure net packet traffic units
+campaign: control dataplane dpdk failure flow host lab latency measure net packet report rig traffic units
 runner: control dataplane dpdk failure flow host measure net packet report rig traffic units
 display: failure flow runner
 linerate: *

@@ -8,9 +8,12 @@ pub mod noise;
 pub mod open_loop;
 pub mod patience;
 pub mod pingpong;
+pub mod plans;
+pub mod raw;
 pub mod result;
 pub mod server;
 pub mod socket;
+pub mod steps;
 pub mod summary;
 pub mod tally;
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::{
     noise::Noise,
     patience::Patience,
     socket::{Came, Client},
+    summary::is_precise,
     tally::{Counts, Seen, Tally},
 };
 
@@ -24,8 +25,6 @@ const GONE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(100);
 /// Samples between two looks at how precise the figures are.
 const LOOK: u64 = 4096;
-/// The percentiles that have to be precise.
-const PRECISE: [f64; 2] = [50.0, 99.0];
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,7 +152,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         }
         if let Some(precision) = options.precision.filter(|_| count >= next_look) {
             next_look = count + LOOK;
-            if run.is_precise(precision) {
+            if is_precise(&run.times.all, precision) {
                 ended = Ended::Precise;
                 break;
             }
@@ -261,11 +260,6 @@ impl Run<'_> {
         }
         (first..=self.sequence).for_each(|sequence| self.tally.gave_up(sequence));
         Ok(())
-    }
-
-    fn is_precise(&self, precision: f64) -> bool {
-        let known = |percent| self.times.all.percentile(percent).uncertainty().is_some_and(|share| share <= precision);
-        PRECISE.iter().all(|&percent| known(percent))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::{
     open_loop::{OpenLoopOptions, OpenMeasured},
     pingpong::{Ended, Measured, PingPongOptions},
     socket::{Transport, Wait},
+    steps::{steps, Step},
     summary::{Percentile, Samples},
     tally::Counts,
 };
@@ -110,6 +111,9 @@ pub struct LatencyResult {
     pub undisturbed: Option<Times>,
     /// Stretches.
     pub stretches: Stretches,
+    /// How the round trips are distributed.
+    #[serde(default)]
+    pub steps: Vec<Step>,
     /// What a reading of the clock takes, ns: one is in each sample.
     pub clock_ns: f64,
     /// Of an open loop; `None` of a closed one.
@@ -144,6 +148,7 @@ impl LatencyResult {
             round_trip: Times::of(&Samples::new()?),
             undisturbed: None,
             stretches: Stretches::default(),
+            steps: Vec::new(),
             clock_ns: clock_ns(),
             open_loop: None,
         })
@@ -180,6 +185,7 @@ impl LatencyResult {
         self.round_trip = Times::of(&times.all);
         self.undisturbed = times.undisturbed.as_ref().map(Times::of);
         self.stretches = Stretches { all, disturbed };
+        self.steps = steps(&times.all);
     }
 }
 

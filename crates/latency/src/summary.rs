@@ -15,6 +15,14 @@ const DIGITS: u8 = 3;
 /// Standard deviations of a normal distribution within which 95 % are.
 const Z: f64 = 1.96;
 
+/// Percentiles that must be known for samples to be precise.
+const PRECISE: [f64; 2] = [50.0, 99.0];
+
+/// Whether median and 99th percentile are known to this share of themselves.
+pub fn is_precise(samples: &Samples, share: f64) -> bool {
+    PRECISE.iter().all(|&percent| samples.percentile(percent).uncertainty().is_some_and(|known| known <= share))
+}
+
 /// A percentile of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Percentile {

@@ -56,17 +56,17 @@ impl Veth {
 }
 
 /// Runs this in a thread, whose network namespace is its own affair.
-fn in_thread<T: Send>(what: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+pub(crate) fn in_thread<T: Send>(what: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     thread::scope(|scope| {
         scope.spawn(what).join().unwrap_or_else(|_| Err(Failure::failed("the thread of a veth pair ended early")))
     })
 }
 
-fn cannot(why: &str) -> Failure {
+pub(crate) fn cannot(why: &str) -> Failure {
     Failure::machine(format!("cannot make a veth pair: {why}"))
 }
 
-fn ip(args: &[&str]) -> Result<(), Failure> {
+pub(crate) fn ip(args: &[&str]) -> Result<(), Failure> {
     let output = Command::new("ip")
         .args(args)
         .stdin(Stdio::null())

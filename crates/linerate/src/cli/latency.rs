@@ -5,8 +5,16 @@ use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use latency::{
     asked::{open_rate, precision, sizes, OpenRate},
+    plans::{plan, LatencyPlan, What, PLANS},
+    raw::{
+        run::{RxMode, TxMode},
+        sizes::frame_sizes,
+    },
     socket::Wait,
 };
+use rig::MachineOptions;
+
+use super::{groups::MemoryArg, OutputArgs};
 
 /// `linerate latency`
 #[derive(Debug, Args)]
@@ -20,10 +28,220 @@ pub struct LatencyArgs {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum LatencyCommand {
+    /// Raw frames over any two ports: from sending to receiving, or through a forwarder.
+    Raw(Box<RawArgs>),
     /// Round trips of datagrams between two applications; either end may be sockperf.
     Udp(SocketArgs),
     /// Round trips of messages in a connection; either end may be sockperf.
     Tcp(SocketArgs),
+    /// Every method that this machine has, each for a moment, in one table.
+    Compare(CompareArgs),
+}
+
+/// Cores and memory.
+#[derive(Debug, Args)]
+pub struct RawMachineArgs {
+    /// CPU that measures. Default: the last allowed CPU.
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// Where packets live.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub memory: MemoryArg,
+    /// Memory for packets in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub memory_mib: u32,
+    /// Descriptors of each queue: a power of two.
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(64..=32768))]
+    pub descriptors: u32,
+}
+
+impl RawMachineArgs {
+    /// For the rig.
+    pub fn options(&self) -> MachineOptions {
+        MachineOptions {
+            tester_cpu: self.cpu,
+            memory: self.memory.choice(),
+            memory_mib: self.memory_mib,
+            descriptors: self.descriptors,
+            ..MachineOptions::default()
+        }
+    }
+}
+
+/// Files.
+#[derive(Debug, Args)]
+pub struct LatencyOutput {
+    /// Write the result as JSON (`-` for standard output, without the table).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Write a picture of the percentiles as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the percentiles as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Print the distribution too.
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+impl LatencyOutput {
+    /// As other commands have them.
+    pub fn files(&self) -> OutputArgs {
+        OutputArgs {
+            json: self.json.clone(),
+            markdown: self.markdown.clone(),
+            svg: self.svg.clone(),
+            csv: self.csv.clone(),
+            verbose: self.verbose,
+            ..OutputArgs::default()
+        }
+    }
+}
+
+/// `linerate latency raw`
+#[derive(Debug, Args)]
+pub struct RawArgs {
+    /// A port, given twice: frames go out of the first and come in at the second. Any port of docs/ports.md, or socket:IFACE for
+    /// AF_PACKET sockets with a system call a frame. Default: the software cable.
+    #[arg(long = "port", value_name = "PORT")]
+    pub ports: Vec<String>,
+    /// From where to where a time counts.
+    #[arg(long, short, value_enum, default_value = "loopback")]
+    pub mode: ModeArg,
+    /// What is timed when a frame is sent.
+    #[arg(long, short = 'T', value_enum)]
+    pub tx: Option<TxArg>,
+    /// What is timed when a frame is received.
+    #[arg(long, short = 'R', value_enum)]
+    pub rx: Option<RxArg>,
+    /// Bytes of a frame without FCS: 60, 60,128,1514, 60..1514 (eight, evenly), or 60..1514/100.
+    #[arg(long, short, value_name = "BYTES", value_parser = RawSizes::read)]
+    pub sizes: Option<RawSizes>,
+    /// End when so many times were measured.
+    #[arg(long, short, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: u64,
+    /// Frames before the times count.
+    #[arg(long, short, value_name = "N", default_value_t = 100_000)]
+    pub warmups: u64,
+    /// End at the latest after this, for each size, 10ms to 24h.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub duration: String,
+    /// End before that when median and 99th percentile are known this precisely: ci=1%.
+    #[arg(long, value_name = "ci=PERCENT", value_parser = precision)]
+    pub until: Option<f64>,
+    /// A measurement of the low-latency document, with its figures beside: latency-raw-loopback or latency-raw-preloaded.
+    #[arg(long, value_name = "NAME", value_parser = raw_plan, conflicts_with_all = ["tx", "rx", "sizes", "mode"])]
+    pub plan: Option<&'static LatencyPlan>,
+    /// Print the times one by one, in clocks, instead of the table: the first million.
+    #[arg(long, short = 'a', conflicts_with = "layout")]
+    pub cycles: bool,
+    /// Print in the layout of another program.
+    #[arg(long, value_enum, value_name = "LAYOUT")]
+    pub layout: Option<RawLayout>,
+    /// How long a port's link or peer may take to come up.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub link_wait: String,
+    /// Cores and memory.
+    #[command(flatten)]
+    pub machine: RawMachineArgs,
+    /// Files.
+    #[command(flatten)]
+    pub output: LatencyOutput,
+}
+
+/// `linerate latency compare`
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// How long each method is measured, 10ms to 1h.
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub duration: String,
+    /// Cores and memory. The server of UDP and TCP takes the first other CPU.
+    #[command(flatten)]
+    pub machine: RawMachineArgs,
+    /// Files.
+    #[command(flatten)]
+    pub output: LatencyOutput,
+}
+
+/// Sizes to measure one after the other.
+#[derive(Debug, Clone)]
+pub struct RawSizes(pub Vec<usize>);
+
+impl RawSizes {
+    fn read(text: &str) -> Result<Self, String> {
+        frame_sizes(text).map(Self)
+    }
+}
+
+fn raw_plan(name: &str) -> Result<&'static LatencyPlan, String> {
+    plan_for(name, |what| matches!(what, What::Raw { .. }))
+}
+
+/// The plan of this name, if it is for this command.
+fn plan_for(name: &str, fits: fn(What) -> bool) -> Result<&'static LatencyPlan, String> {
+    plan(name).filter(|plan| fits(plan.what)).ok_or_else(|| {
+        let names: Vec<&str> = PLANS.iter().filter(|plan| fits(plan.what)).map(|plan| plan.name).collect();
+        format!("must be {}", names.join(" or "))
+    })
+}
+
+/// From where to where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// From sending to receiving, one frame after the other.
+    Loopback,
+    /// From when a frame is there to when it is handed over again: what a forwarder costs. Frames come from outside, or over the
+    /// software cable.
+    Forward,
+}
+
+/// How frames are sent.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum TxArg {
+    /// Made anew each time.
+    Frame,
+    /// Ready: handing it over is timed only.
+    Preloaded,
+}
+
+/// How frames are received.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum RxArg {
+    /// Copied out.
+    #[value(alias = "frame")]
+    Copy,
+    /// Looked at where it lies.
+    #[value(alias = "chunk_inplace")]
+    InPlace,
+}
+
+impl From<TxArg> for TxMode {
+    fn from(arg: TxArg) -> Self {
+        match arg {
+            TxArg::Frame => Self::Frame,
+            TxArg::Preloaded => Self::Preloaded,
+        }
+    }
+}
+
+impl From<RxArg> for RxMode {
+    fn from(arg: RxArg) -> Self {
+        match arg {
+            RxArg::Copy => Self::Copy,
+            RxArg::InPlace => Self::InPlace,
+        }
+    }
+}
+
+/// Layouts of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RawLayout {
+    /// The lines of exanic_perf_test.
+    Exanic,
 }
 
 /// What both have.
@@ -76,9 +294,16 @@ pub struct SocketArgs {
     /// Print in the layout of another program.
     #[arg(long, value_enum, value_name = "LAYOUT")]
     pub layout: Option<LatencyLayout>,
-    /// Write the result as JSON (`-` for standard output, without the table).
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
+    /// A measurement of the low-latency document, with its figures beside: latency-udp or latency-tcp. Its messages have 14 bytes.
+    #[arg(long, value_name = "NAME", value_parser = socket_plan, conflicts_with_all = ["size", "server", "open_loop"])]
+    pub plan: Option<&'static LatencyPlan>,
+    /// Files.
+    #[command(flatten)]
+    pub output: LatencyOutput,
+}
+
+fn socket_plan(name: &str) -> Result<&'static LatencyPlan, String> {
+    plan_for(name, |what| matches!(what, What::Udp | What::Tcp))
 }
 
 /// How a thread waits.
@@ -110,5 +335,5 @@ pub enum LatencyLayout {
 }
 
 const EXIT_CODES: &str =
-    "Exit codes: 0 measured; 1 the server went away, what was measured is printed; 2 the command is wrong; \
+    "Exit codes: 0 measured; 1 the server or the frames went away, what was measured is printed; 2 the command is wrong; \
 4 nobody answers, or a right is missing; 130 stopped by Ctrl-C, with what was measured so far. Page: docs/latency.md";

@@ -16,6 +16,7 @@ mod host;
 mod imix;
 mod lab;
 mod latency;
+mod latency_raw;
 mod lcores;
 mod machines;
 mod pci;

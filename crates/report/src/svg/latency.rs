@@ -1,14 +1,15 @@
-//! Delay by percentile.
+//! Delay by percentile: of frames in a trial, and of applications.
 
 use std::collections::BTreeMap;
 
+use latency::steps::Step;
 use measure::{
     result::RunResult,
     trial::{DirectionCounts, LatencySummary},
 };
 
 use super::{
-    canvas::{Anchor, Canvas, Plot},
+    canvas::{Anchor, Canvas, Plot, PANEL, WIDTH},
     error::SvgError,
     palette::{Stroke, GRID, INK, SOFT},
 };
@@ -76,12 +77,54 @@ fn percentiles(l: &LatencySummary) -> Vec<(f64, f64)> {
 
 /// Delay against percentile, each nine as wide as the one before it, the delay logarithmic.
 pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[Curve]) -> Result<(), SvgError> {
-    let right = Plot::right_beside(curves.iter().map(|curve| curve.name.as_str()), 130);
-    let plot = Plot { left: 90, top: top + 76, right, bottom: top + 398 };
-    canvas.bold("One-way delay by percentile", (24, top + 28), 25)?;
     let what = if result.sizes.is_empty() { "of the trial" } else { "at the throughput found" };
     let both = if result.directions > 1 { ", both ways together" } else { "" };
-    canvas.text(&format!("every frame received {what}{both}"), (24, top + 54), 16, SOFT, Anchor::Start)?;
+    let below = format!("every frame received {what}{both}");
+    let names =
+        ["One-way delay by percentile", &below, "one-way delay, us (logarithmic)", "share of frames at most this late"];
+    draw_named(canvas, top, names, curves)
+}
+
+/// A picture of what applications saw, a line for each name.
+///
+/// # Errors
+/// [`SvgError`] when the drawing library refuses, which it does not for finite figures.
+pub fn of_applications(title: &str, below: &str, rows: &[(String, &[Step])]) -> Result<String, SvgError> {
+    let curves: Vec<Curve> = rows
+        .iter()
+        .map(|(name, steps)| Curve { name: name.clone(), points: points_of_steps(steps) })
+        .filter(|curve| curve.points.len() > 1)
+        .collect();
+    let mut body = String::new();
+    {
+        let canvas = Canvas::new(&mut body, WIDTH, PANEL)?;
+        draw_named(&canvas, 0, [title, below, "us (logarithmic)", "share of times at most this long"], &curves)?;
+        canvas.finish()?;
+    }
+    Ok(body)
+}
+
+fn points_of_steps(steps: &[Step]) -> Vec<(f64, f64)> {
+    let total: f64 = steps.iter().map(|step| step.samples as f64).sum();
+    let mut after = total;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for step in steps.iter().filter(|step| step.samples > 0 && step.to_ns >= 1.0) {
+        if points.is_empty() {
+            points.push((0.0, step.from_ns.max(1.0)));
+        }
+        after -= step.samples as f64;
+        points.push((-(after.max(1.0) / total).log10(), step.to_ns));
+    }
+    points
+}
+
+/// Curves under a title and a line below it, with the words of both axes.
+fn draw_named(canvas: &Canvas<'_>, top: i32, names: [&str; 4], curves: &[Curve]) -> Result<(), SvgError> {
+    let [title, below, upwards, across] = names;
+    let right = Plot::right_beside(curves.iter().map(|curve| curve.name.as_str()), 130);
+    let plot = Plot { left: 90, top: top + 76, right, bottom: top + 398 };
+    canvas.bold(title, (24, top + 28), 25)?;
+    canvas.text(below, (24, top + 54), 16, SOFT, Anchor::Start)?;
 
     let all = || curves.iter().flat_map(|c| &c.points);
     let nines = all().map(|p| p.0).fold(1.0, f64::max).ceil().min(7.0);
@@ -97,7 +140,7 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[
         canvas.line(vec![(plot.left, y(*tick)), (plot.right, y(*tick))], GRID, 1)?;
         canvas.text(&num::trim(*tick / 1e3, 3), (plot.left - 10, y(*tick)), 16, INK, Anchor::End)?;
     }
-    canvas.upwards("one-way delay, us (logarithmic)", (26, (plot.top + plot.bottom) / 2), 16)?;
+    canvas.upwards(upwards, (26, (plot.top + plot.bottom) / 2), 16)?;
 
     let mut marks = vec![(0.0, "min".to_owned()), (2f64.log10(), "50 %".to_owned())];
     for n in 1..=nines as usize {
@@ -111,7 +154,7 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult, curves: &[
     }
     canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
     let middle = (plot.left + plot.right) / 2;
-    canvas.text("share of frames at most this late", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
+    canvas.text(across, (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
 
     for (i, curve) in curves.iter().enumerate() {
         let stroke = Stroke::of(i);
@@ -163,6 +206,17 @@ mod tests {
         let points = points(&[DirectionCounts { latency: Some(latency), ..Default::default() }]);
         let rounded: Vec<(i64, i64)> = points.iter().map(|p| ((p.0 * 1e6).round() as i64, p.1 as i64)).collect();
         assert_eq!(rounded, [(0, 1000), (1_000_000, 1000), (2_000_000, 2000), (2_000_000, 9000)]);
+    }
+
+    #[test]
+    fn applications_have_a_line_each() {
+        let step = |from_ns, to_ns, samples| Step { from_ns, to_ns, samples };
+        let steps = [step(100.0, 200.0, 90), step(200.0, 400.0, 0), step(400.0, 800.0, 10)];
+        assert_eq!(points_of_steps(&steps).len(), 3);
+        let rows = [("cable <a>".to_owned(), &steps[..]), ("nothing".to_owned(), &[][..])];
+        let svg = of_applications("Times", "below", &rows).expect("a picture");
+        assert!(svg.contains("cable &lt;a&gt;") && !svg.contains("nothing"), "{svg}");
+        assert!(of_applications("Times", "below", &[]).is_ok());
     }
 
     #[test]

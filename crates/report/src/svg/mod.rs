@@ -11,6 +11,7 @@ mod throughput;
 mod timeline;
 
 pub use error::SvgError;
+pub use latency::of_applications;
 pub use picture::render;
 pub use sweep::sweep;
 pub use timeline::timeline;

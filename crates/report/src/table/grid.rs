@@ -142,7 +142,8 @@ impl Table {
                 let pad = " ".repeat(self.width(column).saturating_sub(chars(cell)));
                 let left = self.columns.get(column).is_some_and(|c| c.kind == Kind::Words);
                 text.push_str(if i > 0 { "  " } else { "" });
-                let painted = style.paint(*paint, cell);
+                let shown = if style.unicode { cell.clone() } else { cell.replace('█', "#") };
+                let painted = style.paint(*paint, &shown);
                 text.push_str(&if left { painted + &pad } else { pad + &painted });
             }
             out.push_str(text.trim_end());

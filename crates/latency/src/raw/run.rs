@@ -1,0 +1,564 @@
+//! Frames one by one: sent, awaited, timed.
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use packet::Clock;
+use serde::{Deserialize, Serialize};
+
+use super::{frame::Frame, way::Way};
+use crate::{
+    disturbed::Judged,
+    patience::Patience,
+    pingpong::Ended,
+    summary::is_precise,
+    tally::{Counts, Seen, Tally},
+};
+
+/// Polls between two looks at the clock while a frame is awaited.
+const POLLS: u32 = 32;
+/// Without a frame for so long, the other end is gone.
+const GONE: Duration = Duration::from_secs(3);
+/// How long a port that takes no frame is left alone.
+const REFUSED: Duration = Duration::from_millis(1);
+/// How often a precision that was asked for is looked at, in samples.
+const LOOK: u64 = 1000;
+
+/// What is timed when a frame is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TxMode {
+    /// The frame is made anew: memory for it, its bytes, and handing it over.
+    #[default]
+    Frame,
+    /// The frame is ready; handing it over is timed only.
+    Preloaded,
+}
+
+/// What is timed when a frame is received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RxMode {
+    /// Its bytes are copied out.
+    #[default]
+    Copy,
+    /// It is looked at where it lies.
+    InPlace,
+}
+
+/// How it is measured.
+#[derive(Debug, Clone)]
+pub struct RawOptions {
+    /// What is timed when a frame is sent.
+    pub tx: TxMode,
+    /// What is timed when a frame is received.
+    pub rx: RxMode,
+    /// Frames before the times count.
+    pub warm_ups: u64,
+    /// Times after which it ends,
+    pub samples: u64,
+    /// at the latest after this, and
+    pub time: Duration,
+    /// before that when median and 99th percentile are known to this share.
+    pub precision: Option<f64>,
+    /// Times that are kept one by one, the first ones.
+    pub keep: usize,
+}
+
+impl Default for RawOptions {
+    fn default() -> Self {
+        Self {
+            tx: TxMode::default(),
+            rx: RxMode::default(),
+            warm_ups: 100_000,
+            samples: 1_000_000,
+            time: Duration::from_secs(10),
+            precision: None,
+            keep: 0,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct RawMeasured {
+    /// The times.
+    pub times: Judged,
+    /// What became of the frames.
+    pub counts: Counts,
+    /// Frames that the port did not take.
+    pub refused: u64,
+    /// How long it measured, without the warm-up, seconds.
+    pub seconds: f64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// The first times one by one, in clocks.
+    pub clocks: Vec<u64>,
+}
+
+/// One measurement on the thread that calls.
+struct Run<'a, C> {
+    clock: &'a C,
+    options: &'a RawOptions,
+    tally: Tally,
+    times: Judged,
+    patience: Patience,
+    refused: u64,
+    clocks: Vec<u64>,
+    begun: Instant,
+    last: Instant,
+    seen: u64,
+    counts: bool,
+}
+
+impl<'a, C: Clock> Run<'a, C> {
+    fn new(clock: &'a C, options: &'a RawOptions) -> io::Result<Self> {
+        let times = || Judged::new().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory));
+        let now = Instant::now();
+        Ok(Self {
+            clock,
+            options,
+            tally: Tally::default(),
+            times: times()?,
+            patience: Patience::default(),
+            refused: 0,
+            clocks: Vec::with_capacity(options.keep.min(usize::try_from(options.samples).unwrap_or(usize::MAX))),
+            begun: now,
+            last: now,
+            seen: 0,
+            counts: false,
+        })
+    }
+
+    fn ticks(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.clock.hz() as f64) as u64
+    }
+
+    /// The warm-up is over: what was counted is forgotten.
+    fn begin_if_warm(&mut self) {
+        // A way so slow that a warm-up by number takes too long is warm after a tenth of the time.
+        let warm =
+            self.seen >= self.options.warm_ups || (self.seen > 0 && self.begun.elapsed() > self.options.time / 10);
+        if self.counts || !warm {
+            return;
+        }
+        if let Some(times) = Judged::new() {
+            self.times = times;
+        }
+        (self.tally, self.refused, self.counts) = (Tally::default(), 0, true);
+        self.begun = Instant::now();
+    }
+
+    /// Adds the time of a frame.
+    fn add(&mut self, clocks: u64) {
+        let now = Instant::now();
+        let ns = (u128::from(clocks) * 1_000_000_000 / u128::from(self.clock.hz().max(1))) as u64;
+        self.patience.saw(Duration::from_nanos(ns));
+        self.times.add(ns, now);
+        if self.counts && self.clocks.len() < self.clocks.capacity() {
+            self.clocks.push(clocks);
+        }
+        self.last = now;
+        self.seen += 1;
+    }
+
+    /// Why it ends now, if it does.
+    fn ended(&self, go_on: &dyn Fn() -> bool) -> io::Result<Option<Ended>> {
+        if !go_on() {
+            return Ok(Some(Ended::Stopped));
+        }
+        if self.last.elapsed() > GONE {
+            let why = format!("no frame came for {} s", GONE.as_secs());
+            return if self.seen == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(Ended::Gone(why))) };
+        }
+        let count = self.times.all.count();
+        if !self.counts {
+            return Ok(None);
+        }
+        if count >= self.options.samples || self.begun.elapsed() >= self.options.time {
+            return Ok(Some(Ended::Done));
+        }
+        let precise = self
+            .options
+            .precision
+            .is_some_and(|share| count > 0 && count % LOOK == 0 && is_precise(&self.times.all, share));
+        Ok(precise.then_some(Ended::Precise))
+    }
+
+    fn end(mut self, ended: Ended) -> RawMeasured {
+        self.times.end();
+        let seconds = if self.counts { self.begun.elapsed().as_secs_f64() } else { 0.0 };
+        if !self.counts {
+            // Nothing of a warm-up is a figure.
+            if let Some(times) = Judged::new() {
+                (self.times, self.tally) = (times, Tally::default());
+            }
+        }
+        RawMeasured {
+            times: self.times,
+            counts: self.tally.end(),
+            refused: self.refused,
+            seconds,
+            ended,
+            clocks: self.clocks,
+        }
+    }
+}
+
+/// Times frames from before they are handed over to when they are received at the other end, one after the other.
+///
+/// # Errors
+///
+/// `TimedOut` where no frame came within three seconds; `OutOfMemory`.
+pub fn send_to_receive(
+    way: &mut impl Way,
+    clock: &impl Clock,
+    frame: &mut Frame,
+    options: &RawOptions,
+    go_on: &dyn Fn() -> bool,
+) -> io::Result<RawMeasured> {
+    let mut run = Run::new(clock, options)?;
+    let mut copy = vec![0; super::frame::LONGEST];
+    let mut number = 0;
+    loop {
+        run.begin_if_warm();
+        if let Some(ended) = run.ended(go_on)? {
+            return Ok(run.end(ended));
+        }
+        number += 1;
+        frame.number(number);
+        run.tally.sent(number);
+        let loaded = options.tx == TxMode::Frame || way.load(frame.bytes());
+        let start = clock.now();
+        let taken = loaded && (options.tx == TxMode::Preloaded || way.load(frame.bytes())) && way.fire();
+        if !taken {
+            run.refused += 1;
+            run.tally.gave_up(number);
+            way.rest();
+            std::thread::sleep(REFUSED);
+            continue;
+        }
+        let limit = run.ticks(run.patience.limit());
+        let mut polls = 0;
+        // Until its frame is there, whatever else comes.
+        let came = loop {
+            let held = way.poll();
+            if held > 0 {
+                let mut mine = None;
+                for n in 0..held {
+                    let received = match options.rx {
+                        RxMode::InPlace => way.frame(n),
+                        RxMode::Copy => {
+                            let received = way.frame(n);
+                            let length = received.len().min(copy.len());
+                            copy[..length].copy_from_slice(&received[..length]);
+                            &copy[..length]
+                        }
+                    };
+                    if frame.number_of(received) == Some(number) {
+                        mine = Some(n);
+                    }
+                }
+                let now = clock.now();
+                let damaged = mine.is_some_and(|n| !frame.is_whole(way.frame(n)));
+                for n in 0..held {
+                    match frame.number_of(way.frame(n)) {
+                        None => run.tally.foreign(),
+                        Some(number) => {
+                            if run.tally.came(number) == Seen::Late {
+                                // The way is longer than was thought.
+                                run.patience.saw(run.patience.limit());
+                                run.last = Instant::now();
+                            }
+                        }
+                    }
+                }
+                way.release();
+                if mine.is_some() {
+                    if damaged {
+                        run.tally.damaged();
+                    }
+                    break Some(now.saturating_sub(start));
+                }
+            }
+            polls += 1;
+            if polls % POLLS == 0 && (clock.now().saturating_sub(start) > limit || !go_on()) {
+                break None;
+            }
+        };
+        match came {
+            Some(clocks) => run.add(clocks),
+            None => run.tally.gave_up(number),
+        }
+        way.rest();
+    }
+}
+
+/// Times frames from when they are there to when they are handed over again: what a forwarder of frames costs. `feed` is called
+/// before each frame is awaited, with the number of frames so far; it may send one.
+///
+/// # Errors
+///
+/// `TimedOut` where no frame came within three seconds; `OutOfMemory`.
+pub fn receive_to_send(
+    way: &mut impl Way,
+    clock: &impl Clock,
+    frame: &Frame,
+    options: &RawOptions,
+    feed: &mut dyn FnMut(u64),
+    go_on: &dyn Fn() -> bool,
+) -> io::Result<RawMeasured> {
+    let mut run = Run::new(clock, options)?;
+    let mut copy = vec![0; super::frame::LONGEST];
+    let (mut number, mut fed) = (0, 0);
+    loop {
+        run.begin_if_warm();
+        if let Some(ended) = run.ended(go_on)? {
+            return Ok(run.end(ended));
+        }
+        feed(fed);
+        fed += 1;
+        // Each is answered with a frame that is ready.
+        let loaded = options.tx == TxMode::Frame || way.load(frame.bytes());
+        let mut polls = 0;
+        let (start, held) = loop {
+            let start = clock.now();
+            let held = way.poll();
+            if held > 0 {
+                break (start, held);
+            }
+            polls += 1;
+            if polls % POLLS == 0 && (run.last.elapsed() > GONE / 2 || !go_on()) {
+                break (start, 0);
+            }
+        };
+        if held == 0 {
+            // Looked at above, and fed again.
+            if run.last.elapsed() <= GONE {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            continue;
+        }
+        let mut taken = 0;
+        match (options.tx, options.rx) {
+            (TxMode::Frame, RxMode::InPlace) => taken = way.pass(),
+            (TxMode::Frame, RxMode::Copy) => {
+                for n in 0..held {
+                    let received = way.frame(n);
+                    let length = received.len().min(copy.len());
+                    copy[..length].copy_from_slice(&received[..length]);
+                    taken += usize::from(way.load(&copy[..length]) && way.fire());
+                }
+            }
+            (TxMode::Preloaded, rx) => {
+                if rx == RxMode::Copy {
+                    let received = way.frame(0);
+                    let length = received.len().min(copy.len());
+                    copy[..length].copy_from_slice(&received[..length]);
+                }
+                taken = usize::from(loaded && way.fire());
+                for _ in 1..held {
+                    taken += usize::from(way.load(frame.bytes()) && way.fire());
+                }
+            }
+        }
+        let took = clock.now().saturating_sub(start);
+        way.release();
+        for n in 0..held {
+            number += 1;
+            run.tally.sent(number);
+            match n < taken {
+                true => {
+                    run.tally.came(number);
+                }
+                false => {
+                    run.refused += 1;
+                    run.tally.gave_up(number);
+                }
+            }
+        }
+        if taken > 0 {
+            run.add(took);
+        }
+        way.rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use packet::{
+        heap::{HeapPool, HeapWire},
+        Buffer, Burst, MacAddr, Rx, Tx,
+    };
+
+    use super::{super::way::Queues, *};
+
+    /// Nanoseconds of this machine.
+    struct Wall(Instant);
+
+    impl Clock for Wall {
+        fn now(&self) -> u64 {
+            self.0.elapsed().as_nanos() as u64
+        }
+        fn hz(&self) -> u64 {
+            1_000_000_000
+        }
+    }
+
+    fn frame() -> Frame {
+        Frame::new(128, MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), 9)
+    }
+
+    fn few(samples: u64) -> RawOptions {
+        RawOptions { warm_ups: 10, samples, time: Duration::from_secs(30), keep: 5, ..RawOptions::default() }
+    }
+
+    fn clock() -> Wall {
+        Wall(Instant::now())
+    }
+
+    /// A cable whose end does something to each frame of a number: it may take it away.
+    struct Odd<F: FnMut(u64, &mut Burst<packet::heap::HeapBuf>)> {
+        wire: HeapWire,
+        act: F,
+        n: u64,
+    }
+
+    impl<F: FnMut(u64, &mut Burst<packet::heap::HeapBuf>)> Rx for Odd<F> {
+        type Buf = packet::heap::HeapBuf;
+        fn rx(&mut self, burst: &mut Burst<Self::Buf>) -> usize {
+            let mut came = Burst::new();
+            if self.wire.rx(&mut came) > 0 {
+                self.n += 1;
+            }
+            (self.act)(self.n, &mut came);
+            let n = came.len();
+            burst.extend(came);
+            n
+        }
+    }
+
+    #[test]
+    fn each_mode_times_each_frame() {
+        for tx in [TxMode::Frame, TxMode::Preloaded] {
+            for rx in [RxMode::Copy, RxMode::InPlace] {
+                let pool = HeapPool::new(4, 2048);
+                let (near, far) = HeapWire::pair(4);
+                let mut way = Queues::new(far, near, pool.clone(), |_| ());
+                let options = RawOptions { tx, rx, ..few(300) };
+                let measured = send_to_receive(&mut way, &clock(), &mut frame(), &options, &|| true).unwrap();
+                assert_eq!((measured.times.all.count(), measured.ended.clone()), (300, Ended::Done));
+                let counts = measured.counts;
+                assert_eq!(
+                    (counts.sent, counts.replied, counts.lost, counts.foreign, counts.damaged),
+                    (300, 300, 0, 0, 0)
+                );
+                assert_eq!((measured.clocks.len(), measured.refused), (5, 0));
+                assert!(measured.clocks.iter().all(|&ns| ns > 0 && ns < 1_000_000_000));
+                drop(way);
+                assert_eq!(pool.in_use(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn lost_late_foreign_and_damaged_frames_are_counted_and_it_goes_on() {
+        let pool = HeapPool::new(16, 2048);
+        let (near, wire) = HeapWire::pair(4);
+        let mut late = None;
+        let strange = pool.frame(&[7; 64]).unwrap();
+        let mut strange = Some(strange);
+        let act = |n: u64, came: &mut Burst<packet::heap::HeapBuf>| {
+            if came.is_empty() {
+                return;
+            }
+            match n {
+                5 => late = came.pop(),
+                6 => came.extend(late.take()),
+                7 => came.clear(),
+                8 => came[0].data_mut()[100] ^= 1,
+                9 => came.extend(strange.take()),
+                _ => {}
+            }
+        };
+        let mut way = Queues::new(Odd { wire, act, n: 0 }, near, pool.clone(), |_| ());
+        let options = RawOptions { warm_ups: 1, ..few(12) };
+        let measured = send_to_receive(&mut way, &clock(), &mut frame(), &options, &|| true).unwrap();
+        let counts = measured.counts;
+        assert_eq!(measured.times.all.count(), 12);
+        assert_eq!((counts.lost, counts.late, counts.foreign, counts.damaged), (2, 1, 1, 1), "{counts:?}");
+        drop(way);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn it_ends_when_nothing_comes_when_it_is_asked_to_and_when_it_is_precise() {
+        let pool = HeapPool::new(2, 2048);
+        let (near, _far) = HeapWire::pair(4);
+        let (_other, silent) = HeapWire::pair(4);
+        let mut way = Queues::new(silent, near, pool.clone(), |_| ());
+        let nothing = send_to_receive(&mut way, &clock(), &mut frame(), &few(10), &|| true).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::TimedOut);
+        let (near, far) = HeapWire::pair(4);
+        let mut way = Queues::new(far, near, HeapPool::new(2, 2048), |_| ());
+        let asked = Cell::new(0);
+        let go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() < 50
+        };
+        let stopped = send_to_receive(&mut way, &clock(), &mut frame(), &few(1000), &go_on).unwrap();
+        assert_eq!(stopped.ended, Ended::Stopped);
+        assert!(stopped.times.all.count() > 10, "what was measured is kept");
+        let soon = send_to_receive(&mut way, &clock(), &mut frame(), &few(1000), &|| false).unwrap();
+        assert_eq!((soon.times.all.count(), soon.counts), (0, Counts::default()), "nothing of a warm-up is a figure");
+        let precise = RawOptions { precision: Some(100.0), ..few(1_000_000) };
+        let measured = send_to_receive(&mut way, &clock(), &mut frame(), &precise, &|| true).unwrap();
+        assert_eq!(measured.ended, Ended::Precise);
+        assert!(measured.times.all.count() % LOOK == 0 && measured.times.all.count() >= 10_000);
+    }
+
+    #[test]
+    fn frames_are_forwarded_as_each_mode_says() {
+        for tx in [TxMode::Frame, TxMode::Preloaded] {
+            for rx in [RxMode::Copy, RxMode::InPlace] {
+                let pool = HeapPool::new(8, 2048);
+                let (mut source, rx_end) = HeapWire::pair(4);
+                let (tx_end, mut sink) = HeapWire::pair(4);
+                let mut way = Queues::new(rx_end, tx_end, pool.clone(), |_| ());
+                let (mut out, mut came) = (Vec::new(), Burst::new());
+                let mut feed = |n: u64| {
+                    sink.rx(&mut came);
+                    out.extend(came.drain(..).map(|buffer| buffer.data().to_vec()));
+                    let mut burst: Burst<_> = pool.frame(&[n as u8; 70]).into_iter().collect();
+                    source.tx(&mut burst);
+                };
+                let options = RawOptions { tx, rx, warm_ups: 1, ..few(20) };
+                let measured = receive_to_send(&mut way, &clock(), &frame(), &options, &mut feed, &|| true).unwrap();
+                assert_eq!((measured.times.all.count(), measured.counts.replied, measured.counts.lost), (20, 20, 0));
+                assert!(out.len() >= 20);
+                let expected = if tx == TxMode::Frame { vec![3; 70] } else { frame().bytes().to_vec() };
+                assert_eq!(out[3], expected, "{tx:?} {rx:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_that_takes_nothing_refuses() {
+        let pool = HeapPool::new(8, 2048);
+        let (mut source, rx_end) = HeapWire::pair(4);
+        let (full, _sink) = HeapWire::pair(0);
+        let mut way = Queues::new(rx_end, full, pool.clone(), |_| ());
+        let mut feed = |_| {
+            let mut burst: Burst<_> = pool.frame(&[1; 70]).into_iter().collect();
+            source.tx(&mut burst);
+        };
+        let refused = receive_to_send(&mut way, &clock(), &frame(), &few(5), &mut feed, &|| true).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+        let refused = send_to_receive(&mut way, &clock(), &mut frame(), &few(5), &|| true).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,233 @@
+//! Round trips of applications.
+
+use latency::{
+    pingpong::Ended,
+    result::LatencyResult,
+    socket::{Transport, Wait},
+};
+
+use super::{parts, raw::Published};
+use crate::{
+    document::{Audience, Block, Document, Note, Section, Topic},
+    num,
+    style::Paint,
+    table::{Cell, Table},
+};
+
+/// A measurement as a document; the published figures, of whole round trips, stand beside.
+pub fn document(result: &LatencyResult, published: Option<&Published>) -> Document {
+    let open = result.open_loop.as_ref().map_or_else(String::new, |open| {
+        format!(", open loop of {} messages a second", num::thousands(open.asked_rate.round() as u64))
+    });
+    let burst = if result.burst > 1 { format!(", bursts of {}", result.burst) } else { String::new() };
+    let title = format!(
+        "{} to {}, {}, {} B{burst}{open}: {} in {:.2} s",
+        transport(result.transport),
+        result.server,
+        wait(result.wait),
+        bytes(result),
+        num::thousands(result.round_trip.samples),
+        result.seconds
+    );
+    let section = Section::new(Topic::Sheet, title)
+        .with(Audience::READERS, Block::Table(table(result, published)))
+        .with(Audience::DETAILS, Block::Table(parts::picture(&result.steps)))
+        .with(Audience::READERS, Block::Notes(notes(result, published)));
+    Document::of(vec![section, data(result)])
+}
+
+/// How messages go and are waited for: `UDP, blocking`.
+pub fn method(transport: Transport, way: Wait) -> String {
+    format!("{}, {}", self::transport(transport), wait(way))
+}
+
+/// How a thread waits, in a word.
+pub(super) fn wait(wait: Wait) -> &'static str {
+    match wait {
+        Wait::Block => "blocking",
+        Wait::Spin => "spinning",
+        Wait::Epoll => "epoll",
+    }
+}
+
+fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
+    let mut notes = vec![parts::counts("messages", &result.counts, "replied", 0)];
+    if let Some(open) = &result.open_loop {
+        notes.push(format!(
+            "sent: {} messages a second, one of {} asks; the sender was late by {} us at most; {} refused by the socket",
+            num::thousands(open.rate.round() as u64),
+            open.reply_every,
+            num::us(open.late_ns as f64),
+            num::thousands(open.refused),
+        ));
+        notes.push(format!(
+            "round trips count from the moment at which a message was due; a closed loop made {} a second",
+            num::thousands(open.closed_rate.round() as u64)
+        ));
+    }
+    notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
+    notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
+    if result.round_trip.percentiles.iter().any(|percentile| percentile.ns.is_none()) {
+        notes.push("-: fewer than 100 samples are beyond it; measure for longer (--duration)".to_owned());
+    }
+    notes.extend(published.map(|published| format!("published: {}", published.source)));
+    let mut notes: Vec<Note> = notes.into_iter().map(Note::plain).collect();
+    match &result.ended {
+        Ended::Done => {}
+        Ended::Precise => notes.push(Note::plain("as precise as asked")),
+        Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
+        Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
+    }
+    notes
+}
+
+/// Exact figures.
+fn data(result: &LatencyResult) -> Section {
+    let mut table = Table::default();
+    table.data_columns("transport,wait,bytes,percentile,round_trip_ns,low_ns,high_ns,undisturbed_ns,samples,lost");
+    for (n, percentile) in result.round_trip.percentiles.iter().enumerate() {
+        let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
+        let undisturbed = result.undisturbed.as_ref().and_then(|times| times.percentiles.get(n)?.ns);
+        table.data_row(vec![
+            transport(result.transport).to_lowercase(),
+            wait(result.wait).to_owned(),
+            bytes(result),
+            percentile.percent.to_string(),
+            number(percentile.ns),
+            number(percentile.interval_ns.map(|i| i.0)),
+            number(percentile.interval_ns.map(|i| i.1)),
+            number(undisturbed),
+            result.round_trip.samples.to_string(),
+            result.counts.lost.to_string(),
+        ]);
+    }
+    Section::new(Topic::Data, "").with(Audience::CSV, Block::Data(table))
+}
+
+fn transport(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Udp => "UDP",
+        Transport::Tcp => "TCP",
+    }
+}
+
+fn bytes(result: &LatencyResult) -> String {
+    match result.bytes {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+fn table(result: &LatencyResult, published: Option<&Published>) -> Table {
+    let mut table = Table::default();
+    table.left(0, "percentile", "");
+    table.right(1, "round trip", "us");
+    table.right(1, "95 % interval", "us");
+    table.right(2, "undisturbed", "us");
+    match &result.open_loop {
+        Some(_) => {
+            table.right(3, "from sending", "us");
+            table.right(4, "closed loop", "us");
+        }
+        None => table.right(3, "half of it (sockperf)", "us"),
+    }
+    if published.is_some() {
+        table.right(4, "published", "us");
+    }
+    let undisturbed = |n: usize| result.undisturbed.as_ref().and_then(|times| times.percentiles.get(n)?.ns);
+    let us = parts::us;
+    for (n, percentile) in result.round_trip.percentiles.iter().enumerate() {
+        let interval = percentile
+            .interval_ns
+            .map_or_else(String::new, |(low, high)| format!("{} to {}", num::us(low as f64), num::us(high as f64)));
+        let rest: Vec<Cell> = match &result.open_loop {
+            Some(open) => [&open.from_sending, &open.closed_loop]
+                .map(|times| us(times.percentiles.get(n).and_then(|percentile| percentile.ns)).into())
+                .into(),
+            None => vec![percentile.ns.map_or_else(|| "-".to_owned(), |ns| num::us(ns as f64 / 2.0)).into()],
+        };
+        let mut row: Vec<Cell> = vec![
+            parts::percentile(percentile.percent).into(),
+            Cell::bold(us(percentile.ns)),
+            interval.into(),
+            us(undisturbed(n)).into(),
+        ];
+        row.extend(rest);
+        if let Some(published) = published {
+            let theirs = published.percentiles.iter().find(|(percent, _)| *percent == percentile.percent);
+            row.push(theirs.map_or_else(String::new, |(_, ns)| num::us(*ns)).into());
+        }
+        table.row(row);
+    }
+    table
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use latency::{result::Times, steps::steps, summary::Samples, tally::Counts};
+
+    use super::*;
+    use crate::{style::Style, terminal, Detail};
+
+    fn render(result: &LatencyResult) -> String {
+        terminal::render(&document(result, None), Detail::Short, &Style::PIPE, &[])
+    }
+
+    pub(in crate::latency) fn result() -> LatencyResult {
+        let mut samples = Samples::new().expect("memory");
+        (1..=2000).for_each(|n| samples.add(10_000 + n));
+        LatencyResult {
+            schema: latency::result::LATENCY_SCHEMA.into(),
+            linerate_version: "0.1.0".into(),
+            transport: Transport::Udp,
+            wait: Wait::Block,
+            server: "10.0.0.2:11111".into(),
+            local: "10.0.0.1:40000".into(),
+            bytes: (14, 14),
+            burst: 1,
+            started_at: "2026-11-26T12:00:00Z".into(),
+            hostname: "host".into(),
+            cpu_model: "CPU".into(),
+            kernel: "6.1".into(),
+            cpu: Some(1),
+            seconds: 1.0,
+            ended: Ended::Done,
+            counts: Counts { sent: 2001, replied: 2000, lost: 1, late: 1, ..Counts::default() },
+            round_trip: Times::of(&samples),
+            undisturbed: None,
+            stretches: latency::result::Stretches { all: 200, disturbed: 3 },
+            steps: steps(&samples),
+            clock_ns: 25.4,
+            open_loop: None,
+        }
+    }
+
+    #[test]
+    fn round_trips_read_as_a_table() {
+        insta::assert_snapshot!(render(&result()));
+        let hostile = LatencyResult {
+            server: "\u{1b}[31mx".into(),
+            bytes: (14, 64),
+            burst: 4,
+            undisturbed: Some(result().round_trip),
+            ended: Ended::Gone("it closed\nthe connection".into()),
+            ..result()
+        };
+        insta::assert_snapshot!("round_trips_of_a_server_that_died", render(&hostile));
+    }
+
+    #[test]
+    fn an_open_loop_stands_beside_a_closed_one() {
+        let open = latency::result::OpenLoop {
+            asked_rate: 20_000.4,
+            rate: 19_990.0,
+            reply_every: 10,
+            late_ns: 123_456,
+            refused: 7,
+            from_sending: result().round_trip,
+            closed_loop: result().round_trip,
+            closed_rate: 40_000.0,
+        };
+        insta::assert_snapshot!(render(&LatencyResult { open_loop: Some(open), ..result() }));
+    }
+}
