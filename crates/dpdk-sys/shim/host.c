@@ -29,6 +29,26 @@ void lr_close_on_exec(int fd)
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69
+#endif
+
+int lr_busy_poll(int fd, uint32_t us, int prefer)
+{
+	int time = us > INT32_MAX ? INT32_MAX : (int)us;
+	int on = 1;
+	if (prefer && setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on)) != 0)
+		return errno;
+	return setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &time, sizeof(time)) == 0 ? 0 : errno;
+}
+
+uint32_t lr_napi_id(int fd)
+{
+	uint32_t id = 0;
+	socklen_t size = sizeof(id);
+	return getsockopt(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &size) == 0 ? id : 0;
+}
+
 int lr_huge_probe(uint64_t bytes)
 {
 	int err = 0;

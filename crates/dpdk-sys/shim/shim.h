@@ -156,6 +156,10 @@ int lr_fib6_select(struct rte_fib6 *fib, int lookup);
 /* Whether this many bytes of 2 MiB pages are free now: reserves and releases them. 0 or errno. */
 int lr_huge_probe(uint64_t bytes);
 void lr_close_on_exec(int fd);
+/* SO_BUSY_POLL, and SO_PREFER_BUSY_POLL if asked. 0 or errno. */
+int lr_busy_poll(int fd, uint32_t us, int prefer);
+/* The NAPI instance that the last packet of a socket came through; 0: none is known. */
+uint32_t lr_napi_id(int fd);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };
 int lr_iface(const char *name, struct lr_iface *out); /* 0 or errno */
 /* Offloads of an interface that make frames longer than its MTU, as bits; 0 where the kernel does not tell. */

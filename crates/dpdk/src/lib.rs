@@ -41,6 +41,7 @@ mod park;
 mod port;
 mod realtime;
 mod shared_words;
+mod sockets;
 mod spec;
 mod tsc;
 
@@ -56,5 +57,6 @@ pub use park::Parked;
 pub use port::{Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue, Wire, AF_XDP_MOST_MTU};
 pub use realtime::{check_realtime, is_realtime, Scheduling};
 pub use shared_words::{prefetch, SharedWords};
+pub use sockets::{has_napi, set_busy_poll};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::{OrderedTsc, Tsc};

@@ -34,6 +34,49 @@ pub fn open_rate(text: &str) -> Result<OpenRate, String> {
     rate.map(OpenRate::PerSecond).ok_or_else(legal)
 }
 
+/// How much background load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BackgroundRate {
+    /// Messages a second.
+    Messages(f64),
+    /// Bits of messages a second.
+    Bits(f64),
+}
+
+impl BackgroundRate {
+    /// Messages of so many bytes a second.
+    pub fn messages(self, bytes: usize) -> f64 {
+        match self {
+            Self::Messages(rate) => rate,
+            Self::Bits(bps) => bps / (bytes.max(1) as f64 * 8.0),
+        }
+    }
+}
+
+/// Reads `20k` messages a second or `100Mbps`.
+///
+/// # Errors
+///
+/// What is legal.
+pub fn background_rate(text: &str) -> Result<BackgroundRate, String> {
+    let legal = || "must be 1 to 10M messages a second or 1kbps to 100Gbps, such as 20k or 100Mbps".to_owned();
+    let (number, bits) = match text.strip_suffix("bps") {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    let units = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
+    let (digits, unit) = units
+        .iter()
+        .find_map(|(letter, unit)| Some((number.strip_suffix(letter)?, *unit)))
+        .unwrap_or((number, 1.0));
+    let rate = digits.trim().parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| n * unit).ok_or_else(legal)?;
+    match bits {
+        true if (1e3..=1e11).contains(&rate) => Ok(BackgroundRate::Bits(rate)),
+        false if (1.0..=1e7).contains(&rate) => Ok(BackgroundRate::Messages(rate)),
+        _ => Err(legal()),
+    }
+}
+
 /// Reads `64` or `14..1400`: bytes of messages.
 ///
 /// # Errors
@@ -80,6 +123,18 @@ mod tests {
         assert_eq!((precision("ci=1%"), precision("ci=50%")), (Ok(0.01), Ok(0.5)));
         for wrong in ["1%", "ci=1", "ci=0%", "ci=51%", "ci=0.1%", "ci=x%", ""] {
             assert!(precision(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_background_is_of_messages_or_of_bits() {
+        assert_eq!(background_rate("20k"), Ok(BackgroundRate::Messages(20_000.0)));
+        assert_eq!(background_rate("100Mbps"), Ok(BackgroundRate::Bits(1e8)));
+        assert_eq!(background_rate("1kbps"), Ok(BackgroundRate::Bits(1e3)));
+        assert_eq!(BackgroundRate::Bits(8e6).messages(1000), 1000.0);
+        assert_eq!(BackgroundRate::Messages(7.0).messages(1000), 7.0);
+        for wrong in ["", "0", "-1", "k", "0.9", "11M", "999bps", "101Gbps", "x", "1Tbps", "NaN", "inf"] {
+            assert!(background_rate(wrong).is_err(), "{wrong}");
         }
     }
 }

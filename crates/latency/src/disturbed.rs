@@ -54,6 +54,19 @@ impl Judged {
         }
     }
 
+    /// Adds those of another thread.
+    pub fn merge(&mut self, other: &Self) {
+        self.all.merge(&other.all);
+        self.undisturbed = match (self.undisturbed.take(), &other.undisturbed) {
+            (Some(mut own), Some(others)) => {
+                own.merge(others);
+                Some(own)
+            }
+            _ => None,
+        };
+        self.stretches = (self.stretches.0 + other.stretches.0, self.stretches.1 + other.stretches.1);
+    }
+
     /// Judges what is held.
     pub fn end(&mut self) {
         self.judge(Instant::now());

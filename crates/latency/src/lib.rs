@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod asked;
+pub mod background;
+pub mod clients;
 pub mod disturbed;
 pub mod message;
 pub mod noise;
@@ -13,6 +15,7 @@ pub mod raw;
 pub mod result;
 pub mod server;
 pub mod socket;
+pub mod stamps;
 pub mod steps;
 pub mod summary;
 pub mod tally;

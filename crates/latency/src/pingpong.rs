@@ -43,6 +43,8 @@ pub struct PingPongOptions {
     pub precision: Option<f64>,
     /// Payloads are compared with what was sent.
     pub verify: bool,
+    /// Messages that are kept one by one, the first ones.
+    pub keep: usize,
 }
 
 impl Default for PingPongOptions {
@@ -55,6 +57,7 @@ impl Default for PingPongOptions {
             samples: None,
             precision: None,
             verify: false,
+            keep: 0,
         }
     }
 }
@@ -84,6 +87,8 @@ pub struct Measured {
     pub seconds: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// When each of the first messages went out and its reply came, ns after the first.
+    pub log: Vec<(u64, u64)>,
 }
 
 impl Measured {
@@ -115,6 +120,8 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         last_reply: Instant::now(),
         replied: false,
         counts: false,
+        log: Vec::with_capacity(options.keep),
+        logged_since: Instant::now(),
     };
     let mut noise = Noise::default();
     noise.fill(&mut run.buffer[HEADER..]);
@@ -160,7 +167,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
     }
     run.times.end();
     let seconds = if run.counts { begun.elapsed().as_secs_f64() } else { 0.0 };
-    Ok(Measured { times: run.times, counts: run.tally.end(), seconds, ended })
+    Ok(Measured { times: run.times, counts: run.tally.end(), seconds, ended, log: run.log })
 }
 
 struct Run<'a> {
@@ -176,6 +183,8 @@ struct Run<'a> {
     replied: bool,
     /// The warm-up is over.
     counts: bool,
+    log: Vec<(u64, u64)>,
+    logged_since: Instant,
 }
 
 impl Run<'_> {
@@ -186,6 +195,7 @@ impl Run<'_> {
             self.times = times;
         }
         self.counts = true;
+        self.logged_since = Instant::now();
     }
 
     /// Sends a burst and waits for its replies.
@@ -233,6 +243,10 @@ impl Run<'_> {
                                     let took = now - *sent;
                                     self.patience.saw(took);
                                     self.times.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), now);
+                                    if self.counts && self.log.len() < self.options.keep {
+                                        let since = |at: Instant| (at - self.logged_since).as_nanos() as u64;
+                                        self.log.push((since(*sent), since(now)));
+                                    }
                                 }
                             }
                         }

@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    background::Background,
     disturbed::Judged,
     open_loop::{OpenLoopOptions, OpenMeasured},
     pingpong::{Ended, Measured, PingPongOptions},
     socket::{Transport, Wait},
+    stamps::Split,
     steps::{steps, Step},
     summary::{Percentile, Samples},
     tally::Counts,
@@ -116,6 +118,27 @@ pub struct LatencyResult {
     pub steps: Vec<Step>,
     /// What a reading of the clock takes, ns: one is in each sample.
     pub clock_ns: f64,
+    /// Clients at once.
+    #[serde(default = "one")]
+    pub clients: u32,
+    /// Whether memory was locked, so that no page had to be fetched.
+    #[serde(default)]
+    pub memory_locked: bool,
+    /// Load that there was beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
+    /// Where the device was to be polled: whether it could be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub napi: Option<bool>,
+    /// Parts of a round trip by the kernel's time stamps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+    /// Time stamps were wanted, and the kernel made none.
+    #[serde(default)]
+    pub no_stamps: bool,
+    /// When each of the first messages went out and its reply came, ns after the first; only where they were asked for.
+    #[serde(skip)]
+    pub log: Vec<(u64, u64)>,
     /// Of an open loop; `None` of a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
@@ -150,16 +173,24 @@ impl LatencyResult {
             stretches: Stretches::default(),
             steps: Vec::new(),
             clock_ns: clock_ns(),
+            clients: 1,
+            memory_locked: false,
+            background: None,
+            napi: None,
+            split: None,
+            no_stamps: false,
+            log: Vec::new(),
             open_loop: None,
         })
     }
 
     /// Takes over what was measured.
-    pub fn take(&mut self, measured: &Measured) {
+    pub fn take(&mut self, measured: Measured) {
         self.seconds = measured.seconds;
-        self.ended = measured.ended.clone();
+        self.ended = measured.ended;
         self.counts = measured.counts;
         self.times(&measured.times);
+        self.log = measured.log;
     }
 
     /// Takes over what an open loop measured, behind a closed one.
@@ -187,6 +218,10 @@ impl LatencyResult {
         self.stretches = Stretches { all, disturbed };
         self.steps = steps(&times.all);
     }
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// What a reading of the clock takes, ns: the fastest of several rows of readings.

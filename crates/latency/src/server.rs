@@ -3,6 +3,7 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
+    os::fd::{AsFd, BorrowedFd},
     sync::atomic::{AtomicU64, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
@@ -113,6 +114,14 @@ impl Server {
         match &self.socket {
             Socket::Udp(socket) => socket.local_addr(),
             Socket::Tcp(listener) => listener.local_addr(),
+        }
+    }
+
+    /// The socket itself, for options; connections take them over from the one that listens.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Socket::Udp(socket) => socket.as_fd(),
+            Socket::Tcp(listener) => listener.as_fd(),
         }
     }
 

@@ -39,6 +39,17 @@ pub enum Wait {
     Spin,
     /// It sleeps in `epoll_wait`, and receives then.
     Epoll,
+    /// The call that receives polls the device before it sleeps (SO_BUSY_POLL). Who opens the socket sets the option.
+    BusyPoll,
+    /// The same with the device's interrupts off meanwhile (SO_PREFER_BUSY_POLL).
+    PreferBusyPoll,
+}
+
+impl Wait {
+    /// Whether the kernel polls the device for the thread.
+    pub fn is_busy_poll(self) -> bool {
+        matches!(self, Self::BusyPoll | Self::PreferBusyPoll)
+    }
 }
 
 /// A socket to one server.
@@ -104,7 +115,7 @@ impl Client {
             }
         };
         let wait = match wait {
-            Wait::Block => Waiting::Block(None),
+            Wait::Block | Wait::BusyPoll | Wait::PreferBusyPoll => Waiting::Block(None),
             Wait::Spin => {
                 socket.set_nonblocking()?;
                 Waiting::Spin
@@ -360,7 +371,7 @@ mod tests {
     use super::*;
     use crate::message::{answer, reply, Header, Reply, CLIENT, PONG};
 
-    const WAITS: [Wait; 3] = [Wait::Block, Wait::Spin, Wait::Epoll];
+    const WAITS: [Wait; 4] = [Wait::Block, Wait::Spin, Wait::Epoll, Wait::PreferBusyPoll];
 
     fn message(sequence: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![7; length];

@@ -26,6 +26,19 @@ pub struct Counts {
     pub damaged: u64,
 }
 
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.replied += other.replied;
+        self.lost += other.lost;
+        self.late += other.late;
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.foreign += other.foreign;
+        self.damaged += other.damaged;
+    }
+}
+
 /// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {

@@ -44,7 +44,7 @@ pub use lcores::SetOnDrop;
 pub use learn::LEARNING_WAIT;
 pub use machine::{check_descriptors, start_forward_eal, MachineOptions, MemoryChoice};
 pub use polling_cpus::PollingCpus;
-pub use raw::{RawBench, RawSize, RawWay};
+pub use raw::{lock_memory, RawBench, RawSize, RawWay};
 pub use realtime::RealtimeChoice;
 pub use replay::Replayable;
 pub use request::{Finished, TrialEnd, TrialRequest};

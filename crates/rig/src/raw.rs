@@ -167,7 +167,7 @@ impl RawBench {
         let clock = Tsc::new(eal).ordered();
         let frames = Mempool::new(eal, "frames", pool_size(machine.descriptors, 4, 0), data_room(LONGEST), 512)?;
         // Without the right to it, pages stay as they are: the result says so.
-        let memory_locked = mlockall(MlockAllFlags::MCL_CURRENT).is_ok();
+        let memory_locked = lock_memory();
         let (step, own_ns) = eal.scope(|s| s.launch(TESTER_LCORE, || (step(&clock), own_ns(&clock)))?.join())?;
         let begun = ClockPair::monotonic(&clock);
         Ok(Self {
@@ -368,6 +368,11 @@ impl RawBench {
         }
         Ok(ports)
     }
+}
+
+/// Locks what memory this process has, so that no page of it has to be fetched again; false without the right to it.
+pub fn lock_memory() -> bool {
+    mlockall(MlockAllFlags::MCL_CURRENT).is_ok()
 }
 
 /// Whether the other side connects to this one.

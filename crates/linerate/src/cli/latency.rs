@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use latency::{
-    asked::{open_rate, precision, sizes, OpenRate},
+    asked::{background_rate, open_rate, precision, sizes, BackgroundRate, OpenRate},
     plans::{plan, LatencyPlan, What, PLANS},
     raw::{
         run::{RxMode, TxMode},
@@ -284,6 +284,24 @@ pub struct SocketArgs {
     /// CPU that the receiving thread of an open loop is pinned to.
     #[arg(long, value_name = "CPU", requires = "open_loop")]
     pub receiver_cpu: Option<u32>,
+    /// How long a call that receives polls the device, with --wait busy-poll, us.
+    #[arg(long, value_name = "US", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub busy_poll_us: u32,
+    /// Clients at once, each with a socket and a thread of its own, 1 to 64.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64), conflicts_with_all = ["open_loop", "server"])]
+    pub clients: u32,
+    /// Load beside: messages a second to the same server that ask for no reply, or bits a second of them, 100Mbps.
+    #[arg(long, value_name = "RATE", value_parser = background_rate, conflicts_with = "server")]
+    pub background: Option<BackgroundRate>,
+    /// Bytes of a message of that load.
+    #[arg(long, value_name = "BYTES", default_value = "1400", requires = "background", value_parser = clap::value_parser!(u32).range(14..=65507))]
+    pub background_size: u32,
+    /// Split round trips of datagrams by time stamps of the kernel, for a second behind the measurement.
+    #[arg(long, conflicts_with = "server")]
+    pub time_stamps: bool,
+    /// Write when the first million messages went out and came back, in the layout of sockperf's --full-log.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["open_loop", "server"])]
+    pub full_log: Option<PathBuf>,
     /// Compare the payload of each reply with what was sent.
     #[arg(long)]
     pub verify: bool,
@@ -315,6 +333,10 @@ pub enum WaitArg {
     Spin,
     /// It sleeps in epoll_wait.
     Epoll,
+    /// The call that receives polls the device before it sleeps (SO_BUSY_POLL).
+    BusyPoll,
+    /// The same with the device's interrupts off meanwhile (SO_PREFER_BUSY_POLL).
+    PreferBusyPoll,
 }
 
 impl From<WaitArg> for Wait {
@@ -323,6 +345,8 @@ impl From<WaitArg> for Wait {
             WaitArg::Block => Self::Block,
             WaitArg::Spin => Self::Spin,
             WaitArg::Epoll => Self::Epoll,
+            WaitArg::BusyPoll => Self::BusyPoll,
+            WaitArg::PreferBusyPoll => Self::PreferBusyPoll,
         }
     }
 }

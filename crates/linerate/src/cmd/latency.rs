@@ -1,24 +1,17 @@
 //! `linerate latency`: round trips from application to application.
 
-use std::{
-    io,
-    net::SocketAddr,
-    time::{Duration, SystemTime},
-};
+use std::{net::SocketAddr, time::Duration};
 
-use campaign::applications::{self, RawAsk};
+use campaign::applications::{self, OpenAsk, RawAsk, SocketAsk};
 use failure::{Exit, Failure, Stop};
 use latency::{
-    asked::OpenRate,
-    open_loop::{self, OpenLoopOptions},
-    pingpong::{self, Ended, PingPongOptions},
+    background::Load,
+    pingpong::{Ended, PingPongOptions},
     plans::LatencyPlan,
     raw::{frame::SHORTEST, result::RawResult, run::RawOptions},
     result::LatencyResult,
-    server::Server,
-    socket::{explain, Client, Transport},
+    socket::Transport,
 };
-
 use report::svg;
 
 use super::{
@@ -31,9 +24,6 @@ use crate::{
     },
     out,
 };
-
-/// How long the closed loop before an open one is measured.
-const CLOSED: Duration = Duration::from_secs(1);
 
 /// The longest measurement.
 const DAY: Duration = Duration::from_secs(86_400);
@@ -56,68 +46,61 @@ pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
 }
 
 fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
-    let failed = |e: io::Error| Failure::machine(format!("--server {address}: {e}"));
-    let server = Server::bind(transport, address, args.wait.into()).map_err(failed)?;
-    on_cpu(args.cpu)?;
     let stop = Stop::on_signals()?;
-    out::note(&format!("linerate: answers on {}; Ctrl-C ends it", server.address().map_err(failed)?));
-    server.run(&|| !stop.requested()).map_err(failed)?;
-    let counts = server.counts();
+    let ready = |at: SocketAddr| out::note(&format!("linerate: answers on {at}; Ctrl-C ends it"));
+    let server = (transport, address, args.wait.into());
+    let counts = applications::serve(server, args.busy_poll_us, args.cpu, &stop, &ready)?;
     match &args.output.json {
-        Some(file) => output::file(file, &(serde_json::to_string_pretty(&counts).map_err(Failure::failed)? + "\n"))?,
+        Some(file) => output::file(file, &to_json(&counts).map_err(Failure::failed)?)?,
         None => out::print(&counts.to_string()),
     }
     Ok(Exit::Passed)
 }
 
-fn measure(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
-    let options = options(args)?;
+fn measure(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
+    let ask = asked(transport, server, args)?;
     output::check(&args.output.files())?;
-    if let (Some(_), Some(cpu), None) = (args.open_loop, args.cpu, args.receiver_cpu) {
-        return Err(Failure::usage(format!(
-            "--cpu {cpu}: an open loop has two threads: say with --receiver-cpu where the other one runs"
-        )));
-    }
-    let wait = args.wait.into();
-    let failed = |e: io::Error| Failure::machine(format!("{address}: {}", explain(&e, transport)));
+    args.full_log.as_deref().map(output::check_file).transpose()?;
     let stop = Stop::on_signals()?;
-    let mut client = Client::open(transport, address, wait).map_err(failed)?;
-    on_cpu(args.cpu)?;
-    let local = client.local().map_err(failed)?.to_string();
-    let memory = || Failure::machine("too little memory for the times");
-    let mut result =
-        LatencyResult::new((transport, wait), (address.to_string(), local), &options).ok_or_else(memory)?;
-    let facts = rig::facts::read();
-    (result.hostname, result.cpu_model, result.kernel) = (facts.hostname, facts.cpu_model, facts.kernel);
-    result.started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    result.cpu = args.cpu;
-    let go_on = || !stop.requested();
-    match args.open_loop {
-        None => result.take(&pingpong::run(&mut client, &options, &go_on).map_err(failed)?),
-        Some(rate) => {
-            let short = PingPongOptions { time: CLOSED, ..options.clone() };
-            let closed = pingpong::run(&mut client, &short, &go_on).map_err(failed)?;
-            if closed.ended != Ended::Done {
-                result.take(&closed);
-                return shown(&result, args);
-            }
-            let options = OpenLoopOptions {
-                rate: match rate {
-                    OpenRate::PerSecond(rate) => rate,
-                    OpenRate::Share(share) => (closed.rate() * share).max(1.0),
-                },
-                reply_every: args.reply_every,
-                size: options.size,
-                warm_up: options.warm_up,
-                time: options.time,
-                receiver_cpu: args.receiver_cpu,
-            };
-            // Replies that are late for the closed loop are not the open one's.
-            let mut client = Client::open(transport, address, wait).map_err(failed)?;
-            result.take_open(&open_loop::run(&mut client, &options, &go_on).map_err(failed)?, &closed, &options);
-        }
+    let result = applications::measure(&ask, &stop)?;
+    if let Some(file) = &args.full_log {
+        output::file(file, &report::latency::full_log(&result.log))?;
     }
     shown(&result, args)
+}
+
+fn asked(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<SocketAsk, Failure> {
+    match (args.open_loop, args.cpu, args.receiver_cpu) {
+        (Some(_), Some(cpu), None) => {
+            return Err(Failure::usage(format!(
+                "--cpu {cpu}: an open loop has two threads: say with --receiver-cpu where the other one runs"
+            )))
+        }
+        (None, Some(cpu), _) if args.clients > 1 => {
+            return Err(Failure::usage(format!("--cpu {cpu}: clients have a thread each: use taskset for all of them")))
+        }
+        _ => {}
+    }
+    if args.time_stamps && transport == Transport::Tcp {
+        return Err(Failure::usage("--time-stamps: of datagrams only: latency udp"));
+    }
+    let bytes = args.background_size as usize;
+    Ok(SocketAsk {
+        transport,
+        server,
+        wait: args.wait.into(),
+        busy_poll_us: args.busy_poll_us,
+        options: options(args)?,
+        open_loop: args.open_loop.map(|rate| OpenAsk {
+            rate,
+            reply_every: args.reply_every,
+            receiver_cpu: args.receiver_cpu,
+        }),
+        clients: args.clients,
+        background: args.background.map(|rate| Load { rate, bytes }),
+        time_stamps: args.time_stamps,
+        cpu: args.cpu,
+    })
 }
 
 /// Raw frames.
@@ -258,11 +241,6 @@ fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
         samples: args.samples,
         precision: args.until,
         verify: args.verify,
+        keep: if args.full_log.is_some() { KEPT } else { 0 },
     })
-}
-
-/// Pins this thread to the CPU that was asked for.
-fn on_cpu(cpu: Option<u32>) -> Result<(), Failure> {
-    let Some(cpu) = cpu else { return Ok(()) };
-    host::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
 }

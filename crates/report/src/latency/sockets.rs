@@ -4,6 +4,7 @@ use latency::{
     pingpong::Ended,
     result::LatencyResult,
     socket::{Transport, Wait},
+    stamps::Split,
 };
 
 use super::{parts, raw::Published};
@@ -14,14 +15,18 @@ use crate::{
     table::{Cell, Table},
 };
 
+/// Percentiles of a part.
+const OF_PARTS: [f64; 4] = [0.0, 50.0, 90.0, 99.0];
+
 /// A measurement as a document; the published figures, of whole round trips, stand beside.
 pub fn document(result: &LatencyResult, published: Option<&Published>) -> Document {
     let open = result.open_loop.as_ref().map_or_else(String::new, |open| {
         format!(", open loop of {} messages a second", num::thousands(open.asked_rate.round() as u64))
     });
+    let clients = if result.clients > 1 { format!(", {} clients", result.clients) } else { String::new() };
     let burst = if result.burst > 1 { format!(", bursts of {}", result.burst) } else { String::new() };
     let title = format!(
-        "{} to {}, {}, {} B{burst}{open}: {} in {:.2} s",
+        "{} to {}, {}, {} B{burst}{clients}{open}: {} in {:.2} s",
         transport(result.transport),
         result.server,
         wait(result.wait),
@@ -32,6 +37,7 @@ pub fn document(result: &LatencyResult, published: Option<&Published>) -> Docume
     let section = Section::new(Topic::Sheet, title)
         .with(Audience::READERS, Block::Table(table(result, published)))
         .with(Audience::DETAILS, Block::Table(parts::picture(&result.steps)))
+        .with(Audience::READERS, Block::Table(split(result.split.as_ref())))
         .with(Audience::READERS, Block::Notes(notes(result, published)));
     Document::of(vec![section, data(result)])
 }
@@ -47,6 +53,8 @@ pub(super) fn wait(wait: Wait) -> &'static str {
         Wait::Block => "blocking",
         Wait::Spin => "spinning",
         Wait::Epoll => "epoll",
+        Wait::BusyPoll => "busy polling",
+        Wait::PreferBusyPoll => "busy polling without interrupts",
     }
 }
 
@@ -65,6 +73,28 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
             num::thousands(open.closed_rate.round() as u64)
         ));
     }
+    if let Some(background) = &result.background {
+        notes.push(format!(
+            "beside it: {} messages a second of {} B to the same server, {} wanted, {} refused",
+            num::thousands(background.rate.round() as u64),
+            background.bytes,
+            num::thousands(background.asked_rate.round() as u64),
+            num::thousands(background.refused)
+        ));
+    }
+    if let Some(split) = &result.split {
+        notes.push(format!(
+            "the parts are of {} further round trips with time stamps of the kernel, which cost time themselves; {} had not all",
+            num::thousands(split.away.samples),
+            num::thousands(split.without)
+        ));
+    }
+    if result.no_stamps {
+        notes.push("the kernel or the driver made no time stamps: ethtool -T names those that it can make".to_owned());
+    }
+    if result.napi == Some(false) {
+        notes.push("no device could be polled behind this socket (lo, and veth without XDP, have none): as blocking".to_owned());
+    }
     notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
     if result.round_trip.percentiles.iter().any(|percentile| percentile.ns.is_none()) {
@@ -79,6 +109,28 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
     }
     notes
+}
+
+/// The parts of a round trip.
+fn split(split: Option<&Split>) -> Table {
+    let mut table = Table::default();
+    table.left(0, "part of a round trip", "");
+    for percent in OF_PARTS {
+        table.right(1, &parts::percentile(percent), "us");
+    }
+    let Some(split) = split else { return table };
+    for (name, times) in [
+        ("application to queue", &split.to_queue),
+        ("queue to driver", &split.to_driver),
+        ("driver to driver: the other end", &split.away),
+        ("driver to application", &split.to_application),
+    ] {
+        let of = |percent: f64| times.percentiles.iter().find(|p| p.percent == percent).and_then(|p| p.ns);
+        let mut cells: Vec<Cell> = vec![name.into()];
+        cells.extend(OF_PARTS.iter().map(|&percent| Cell::from(parts::us(of(percent)))));
+        table.row(cells);
+    }
+    table
 }
 
 /// Exact figures.
@@ -198,6 +250,13 @@ pub(super) mod tests {
             stretches: latency::result::Stretches { all: 200, disturbed: 3 },
             steps: steps(&samples),
             clock_ns: 25.4,
+            clients: 1,
+            memory_locked: true,
+            background: None,
+            napi: None,
+            split: None,
+            no_stamps: false,
+            log: Vec::new(),
             open_loop: None,
         }
     }
@@ -229,5 +288,28 @@ pub(super) mod tests {
             closed_rate: 40_000.0,
         };
         insta::assert_snapshot!(render(&LatencyResult { open_loop: Some(open), ..result() }));
+    }
+
+    #[test]
+    fn what_was_asked_for_beside_is_told() {
+        let times = result().round_trip;
+        let split = Split {
+            to_queue: times.clone(),
+            to_driver: times.clone(),
+            away: times.clone(),
+            to_application: times,
+            without: 3,
+        };
+        let background = latency::background::Background { asked_rate: 1000.0, rate: 990.4, bytes: 1400, refused: 2 };
+        let all = LatencyResult {
+            wait: Wait::PreferBusyPoll,
+            clients: 4,
+            background: Some(background),
+            napi: Some(false),
+            split: Some(split),
+            ..result()
+        };
+        insta::assert_snapshot!(render(&all));
+        assert!(render(&LatencyResult { no_stamps: true, ..result() }).contains("ethtool -T"));
     }
 }

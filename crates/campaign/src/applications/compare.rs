@@ -1,16 +1,15 @@
-//! Latency as applications see it: raw frames over any port, and every method of this machine beside each other.
+//! Every method of this machine beside each other.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use dpdk::PortSpec;
 use failure::{Failure, Stop};
 use latency::{
     pingpong::{self, PingPongOptions},
-    plans::LatencyPlan,
     raw::{
         result::{Missing, RawResult, Row, Span},
         run::{RawOptions, RxMode, TxMode},
@@ -18,66 +17,14 @@ use latency::{
     server::Server,
     socket::{explain, Client, Transport, Wait},
 };
-use report::latency::Published;
 use rig::{Hosts, MachineOptions, RawBench, RawSize, RawWay, ADDRESSES};
+
+use super::frames::begun;
 
 /// How long ports may take to find their other end.
 const LINK_WAIT: Duration = Duration::from_secs(5);
-/// Bytes of a frame and of a message where methods are compared.
+/// Bytes of a frame and of a message.
 const COMPARED: (usize, usize) = (60, 14);
-
-/// Raw frames, as a user asks for them.
-#[derive(Debug)]
-pub struct RawAsk {
-    /// Cores and memory.
-    pub machine: MachineOptions,
-    /// Ports: none, or where frames go out and where they come in.
-    pub ports: Vec<String>,
-    /// From when a frame is there to when it is handed over again.
-    pub forward: bool,
-    /// Bytes of frames without FCS, one after the other.
-    pub sizes: Vec<usize>,
-    /// How each size is measured.
-    pub options: RawOptions,
-    /// How long the links may take.
-    pub link_wait: Duration,
-}
-
-/// Measures raw frames. What was measured before an error is in the result, with the error.
-///
-/// # Errors
-///
-/// Those of [`RawBench::new`] and [`RawWay::parse`]; and those of [`RawBench::measure`] where nothing was measured before.
-pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Failure> {
-    let way = RawWay::parse(&ask.ports)?;
-    let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
-    let mut result = begun(&bench);
-    let sizes: Vec<RawSize<'_>> =
-        ask.sizes.iter().map(|&bytes| RawSize { bytes, forward: ask.forward, options: &ask.options }).collect();
-    let failed = bench.measure(&way, &sizes, stop, &mut result.rows).err();
-    ended(&mut result, &bench);
-    match failed {
-        Some(failure) if result.rows.is_empty() => Err(failure),
-        failed => Ok((result, failed)),
-    }
-}
-
-fn begun(bench: &RawBench) -> RawResult {
-    let facts = &bench.facts;
-    RawResult {
-        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        hostname: facts.hostname.clone(),
-        cpu_model: facts.cpu_model.clone(),
-        kernel: facts.kernel.clone(),
-        memory_locked: bench.memory_locked,
-        ..RawResult::new(bench.cpu)
-    }
-}
-
-fn ended(result: &mut RawResult, bench: &RawBench) {
-    result.timing = bench.timing();
-    result.fit();
-}
 
 /// Ways of frames that need nothing but this machine.
 fn ways() -> Result<Vec<(&'static str, RawWay)>, Failure> {
@@ -183,9 +130,4 @@ fn sockets(
         let row = Row::of_times(name, Span::RoundTrip, ends, COMPARED.1, &measured.times);
         Ok(Row { seconds: measured.seconds, ended: measured.ended, counts: measured.counts, ..row })
     })
-}
-
-/// What a plan publishes, as reports have it.
-pub fn published(plan: &LatencyPlan) -> Published {
-    Published { source: plan.source.to_owned(), percentiles: plan.published.to_vec() }
 }

@@ -1,0 +1,61 @@
+//! Raw frames over any port.
+
+use std::time::{Duration, SystemTime};
+
+use failure::{Failure, Stop};
+use latency::raw::{result::RawResult, run::RawOptions};
+use rig::{MachineOptions, RawBench, RawSize, RawWay};
+
+/// Raw frames, as a user asks for them.
+#[derive(Debug)]
+pub struct RawAsk {
+    /// Cores and memory.
+    pub machine: MachineOptions,
+    /// Ports: none, or where frames go out and where they come in.
+    pub ports: Vec<String>,
+    /// From when a frame is there to when it is handed over again.
+    pub forward: bool,
+    /// Bytes of frames without FCS, one after the other.
+    pub sizes: Vec<usize>,
+    /// How each size is measured.
+    pub options: RawOptions,
+    /// How long the links may take.
+    pub link_wait: Duration,
+}
+
+/// Measures raw frames. What was measured before an error is in the result, with the error.
+///
+/// # Errors
+///
+/// Those of [`RawBench::new`] and [`RawWay::parse`]; and those of [`RawBench::measure`] where nothing was measured before.
+pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Failure> {
+    let way = RawWay::parse(&ask.ports)?;
+    let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
+    let mut result = begun(&bench);
+    let sizes: Vec<RawSize<'_>> =
+        ask.sizes.iter().map(|&bytes| RawSize { bytes, forward: ask.forward, options: &ask.options }).collect();
+    let failed = bench.measure(&way, &sizes, stop, &mut result.rows).err();
+    ended(&mut result, &bench);
+    match failed {
+        Some(failure) if result.rows.is_empty() => Err(failure),
+        failed => Ok((result, failed)),
+    }
+}
+
+/// A result without measurements.
+pub(super) fn begun(bench: &RawBench) -> RawResult {
+    let facts = &bench.facts;
+    RawResult {
+        started_at: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        hostname: facts.hostname.clone(),
+        cpu_model: facts.cpu_model.clone(),
+        kernel: facts.kernel.clone(),
+        memory_locked: bench.memory_locked,
+        ..RawResult::new(bench.cpu)
+    }
+}
+
+fn ended(result: &mut RawResult, bench: &RawBench) {
+    result.timing = bench.timing();
+    result.fit();
+}

@@ -1,0 +1,119 @@
+//! Several clients of one server at once, each with a socket and a thread of its own.
+
+use std::{io, thread};
+
+use crate::{
+    pingpong::{self, Ended, Measured, PingPongOptions},
+    socket::Client,
+};
+
+/// Measures with each client on a thread of its own; with one, on the thread that calls. Figures are of all together.
+///
+/// # Errors
+///
+/// As [`pingpong::run`], where no client measured anything; where some did, what they measured counts, and the end says what befell
+/// the others.
+pub fn run(
+    clients: &mut [Client],
+    options: &PingPongOptions,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> io::Result<Measured> {
+    if let [client] = clients {
+        return pingpong::run(client, options, go_on);
+    }
+    let all: Vec<io::Result<Measured>> = thread::scope(|scope| {
+        let running: Vec<_> =
+            clients.iter_mut().map(|client| scope.spawn(|| pingpong::run(client, options, go_on))).collect();
+        let failed = |_| Err(io::Error::other("a client's thread has failed"));
+        running.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect()
+    });
+    together(all)
+}
+
+fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {
+    let (mut sum, mut failed): (Option<Measured>, Option<io::Error>) = (None, None);
+    for one in all {
+        match (one, &mut sum) {
+            (Err(e), _) => failed = Some(e),
+            (Ok(first), None) => sum = Some(first),
+            (Ok(one), Some(sum)) => {
+                sum.times.merge(&one.times);
+                sum.counts += one.counts;
+                sum.seconds = sum.seconds.max(one.seconds);
+                if rank(&one.ended) > rank(&sum.ended) {
+                    sum.ended = one.ended;
+                }
+                sum.log.extend(one.log);
+            }
+        }
+    }
+    let mut sum = match (sum, &failed) {
+        (Some(sum), _) => sum,
+        (None, Some(_)) => return Err(failed.unwrap_or_else(|| io::ErrorKind::Other.into())),
+        (None, None) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no client")),
+    };
+    if let Some(e) = failed {
+        sum.ended = Ended::Gone(format!("not for every client: {e}"));
+    }
+    Ok(sum)
+}
+
+/// Which end of several is told.
+fn rank(ended: &Ended) -> u8 {
+    match ended {
+        Ended::Precise => 0,
+        Ended::Done => 1,
+        Ended::Stopped => 2,
+        Ended::Gone(_) => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{
+        socket::{Transport, Wait},
+        testing::with_server,
+    };
+
+    #[test]
+    fn clients_measure_together() {
+        for transport in [Transport::Udp, Transport::Tcp] {
+            with_server(transport, Wait::Block, |server| {
+                let mut clients: Vec<Client> =
+                    (0..3).map(|_| Client::open(transport, server, Wait::Block).unwrap()).collect();
+                let options = PingPongOptions {
+                    warm_up: Duration::from_millis(10),
+                    time: Duration::from_secs(30),
+                    samples: Some(50),
+                    keep: 5,
+                    ..PingPongOptions::default()
+                };
+                let measured = run(&mut clients, &options, &|| true).unwrap();
+                assert_eq!((measured.times.all.count(), measured.ended.clone()), (150, Ended::Done));
+                assert_eq!((measured.counts.replied, measured.log.len()), (150, 15));
+                assert!(measured.log.iter().all(|(sent, came)| sent < came));
+                assert!(measured.times.stretches.0 >= 3);
+            });
+        }
+    }
+
+    #[test]
+    fn a_client_that_failed_is_told_and_the_others_count() {
+        with_server(Transport::Udp, Wait::Block, |server| {
+            let options = PingPongOptions { samples: Some(5), ..PingPongOptions::default() };
+            let one = || {
+                let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+                pingpong::run(&mut client, &options, &|| true)
+            };
+            let refused = || Err(io::Error::from(io::ErrorKind::ConnectionRefused));
+            let mixed = together(vec![one(), refused(), one()]).unwrap();
+            assert_eq!(mixed.counts.replied, 10);
+            assert!(matches!(mixed.ended, Ended::Gone(_)), "{:?}", mixed.ended);
+            assert_eq!(together(vec![refused()]).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+            assert_eq!(together(Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        });
+    }
+}
