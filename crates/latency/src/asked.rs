@@ -65,10 +65,8 @@ pub fn background_rate(text: &str) -> Result<BackgroundRate, String> {
         None => (text, false),
     };
     let units = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
-    let (digits, unit) = units
-        .iter()
-        .find_map(|(letter, unit)| Some((number.strip_suffix(letter)?, *unit)))
-        .unwrap_or((number, 1.0));
+    let (digits, unit) =
+        units.iter().find_map(|(letter, unit)| Some((number.strip_suffix(letter)?, *unit))).unwrap_or((number, 1.0));
     let rate = digits.trim().parse::<f64>().ok().filter(|n| n.is_finite()).map(|n| n * unit).ok_or_else(legal)?;
     match bits {
         true if (1e3..=1e11).contains(&rate) => Ok(BackgroundRate::Bits(rate)),

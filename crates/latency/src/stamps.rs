@@ -13,7 +13,7 @@ use nix::{
     errno::Errno,
     sys::{
         socket::{
-            recvmsg, setsockopt, sockopt::Timestamping, ControlMessageOwned, MsgFlags, Timestamps, TimestampingFlag,
+            recvmsg, setsockopt, sockopt::Timestamping, ControlMessageOwned, MsgFlags, TimestampingFlag, Timestamps,
         },
         time::TimeSpec,
     },
@@ -53,12 +53,7 @@ pub struct Split {
 /// # Errors
 ///
 /// As the system says; `TimedOut` where nobody answers.
-pub fn split(
-    server: SocketAddr,
-    bytes: usize,
-    time: Duration,
-    go_on: &dyn Fn() -> bool,
-) -> io::Result<Option<Split>> {
+pub fn split(server: SocketAddr, bytes: usize, time: Duration, go_on: &dyn Fn() -> bool) -> io::Result<Option<Split>> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
         SocketAddr::V6(_) => ([0u16; 8], 0).into(),

@@ -3,7 +3,10 @@
 use std::time::{Duration, SystemTime};
 
 use failure::{Failure, Stop};
-use latency::raw::{result::RawResult, run::RawOptions};
+use latency::{
+    asked::BackgroundRate,
+    raw::{result::RawResult, run::RawOptions},
+};
 use rig::{MachineOptions, RawBench, RawSize, RawWay};
 
 /// Raw frames, as a user asks for them.
@@ -19,6 +22,8 @@ pub struct RawAsk {
     pub sizes: Vec<usize>,
     /// How each size is measured.
     pub options: RawOptions,
+    /// Frames of the same size beside.
+    pub background: Option<BackgroundRate>,
     /// How long the links may take.
     pub link_wait: Duration,
 }
@@ -32,8 +37,17 @@ pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Fa
     let way = RawWay::parse(&ask.ports)?;
     let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
     let mut result = begun(&bench);
-    let sizes: Vec<RawSize<'_>> =
-        ask.sizes.iter().map(|&bytes| RawSize { bytes, forward: ask.forward, options: &ask.options }).collect();
+    let with_background = |bytes: usize| RawOptions {
+        background: ask.background.map(|rate| rate.messages(bytes)),
+        ..ask.options.clone()
+    };
+    let options: Vec<RawOptions> = ask.sizes.iter().map(|&bytes| with_background(bytes)).collect();
+    let sizes: Vec<RawSize<'_>> = ask
+        .sizes
+        .iter()
+        .zip(&options)
+        .map(|(&bytes, options)| RawSize { bytes, forward: ask.forward, options })
+        .collect();
     let failed = bench.measure(&way, &sizes, stop, &mut result.rows).err();
     ended(&mut result, &bench);
     match failed {

@@ -15,7 +15,7 @@ use latency::{
     open_loop::{self, OpenLoopOptions},
     pingpong::{self, Ended, PingPongOptions},
     result::LatencyResult,
-    server::{Server, ServedCounts},
+    server::{ServedCounts, Server},
     socket::{explain, Client, Transport, Wait},
     stamps,
 };

@@ -45,6 +45,9 @@ pub struct Row {
     pub rx: Option<RxMode>,
     /// Bytes of a frame without FCS, or of a message.
     pub bytes: usize,
+    /// Further frames a second that took the same way beside; `None` where none were wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_fps: Option<f64>,
     /// How long it measured, seconds.
     pub seconds: f64,
     /// Why it ended.
@@ -76,10 +79,10 @@ impl Row {
         bytes: usize,
         measured: RawMeasured,
     ) -> Self {
-        let RawMeasured { times, counts, refused, seconds, ended, clocks } = measured;
+        let RawMeasured { times, counts, refused, background, seconds, ended, clocks } = measured;
         let mut row = Self::of_times(method, span, ends, bytes, &times);
         (row.tx, row.rx) = (Some(modes.0), Some(modes.1));
-        Self { counts, refused, seconds, ended, clocks, ..row }
+        Self { counts, refused, background_fps: background, seconds, ended, clocks, ..row }
     }
 
     /// Of times alone.
@@ -91,6 +94,7 @@ impl Row {
             tx: None,
             rx: None,
             bytes,
+            background_fps: None,
             seconds: 0.0,
             ended: Ended::Done,
             counts: Counts::default(),

@@ -23,6 +23,10 @@ const POLLS: u32 = 32;
 const GONE: Duration = Duration::from_secs(3);
 /// How long a port that takes no frame is left alone.
 const REFUSED: Duration = Duration::from_millis(1);
+/// The number of frames that are not timed: the others count from 1.
+const BACKGROUND: u64 = 0;
+/// Frames of the background that go out at once at most: what a machine that was away missed is not made up for.
+const MOST_AT_ONCE: u64 = 16;
 /// How often a precision that was asked for is looked at, in samples.
 const LOOK: u64 = 1000;
 
@@ -65,6 +69,8 @@ pub struct RawOptions {
     pub precision: Option<f64>,
     /// Times that are kept one by one, the first ones.
     pub keep: usize,
+    /// Further frames a second that take the same way and are not timed.
+    pub background: Option<f64>,
 }
 
 impl Default for RawOptions {
@@ -77,6 +83,7 @@ impl Default for RawOptions {
             time: Duration::from_secs(10),
             precision: None,
             keep: 0,
+            background: None,
         }
     }
 }
@@ -90,6 +97,8 @@ pub struct RawMeasured {
     pub counts: Counts,
     /// Frames that the port did not take.
     pub refused: u64,
+    /// Further frames that went out beside, a second; `None` where none were wanted.
+    pub background: Option<f64>,
     /// How long it measured, without the warm-up, seconds.
     pub seconds: f64,
     /// Why it ended.
@@ -106,6 +115,8 @@ struct Run<'a, C> {
     times: Judged,
     patience: Patience,
     refused: u64,
+    /// Of the background: frames that went out, and those that were not made up for.
+    beside: (u64, u64),
     clocks: Vec<u64>,
     begun: Instant,
     last: Instant,
@@ -124,6 +135,7 @@ impl<'a, C: Clock> Run<'a, C> {
             times: times()?,
             patience: Patience::default(),
             refused: 0,
+            beside: (0, 0),
             clocks: Vec::with_capacity(options.keep.min(usize::try_from(options.samples).unwrap_or(usize::MAX))),
             begun: now,
             last: now,
@@ -147,8 +159,24 @@ impl<'a, C: Clock> Run<'a, C> {
         if let Some(times) = Judged::new() {
             self.times = times;
         }
-        (self.tally, self.refused, self.counts) = (Tally::default(), 0, true);
+        (self.tally, self.refused, self.beside, self.counts) = (Tally::default(), 0, (0, 0), true);
         self.begun = Instant::now();
+    }
+
+    /// Sends what is due of the background.
+    fn background(&mut self, way: &mut impl Way, frame: &mut Frame) {
+        let Some(rate) = self.options.background else { return };
+        let due = (self.begun.elapsed().as_secs_f64() * rate) as u64;
+        let mut now = due.saturating_sub(self.beside.0 + self.beside.1);
+        self.beside.1 += now.saturating_sub(MOST_AT_ONCE);
+        now = now.min(MOST_AT_ONCE);
+        frame.number(BACKGROUND);
+        for _ in 0..now {
+            match way.load(frame.bytes()) && way.fire() {
+                true => self.beside.0 += 1,
+                false => self.beside.1 += 1,
+            }
+        }
     }
 
     /// Adds the time of a frame.
@@ -200,6 +228,7 @@ impl<'a, C: Clock> Run<'a, C> {
             times: self.times,
             counts: self.tally.end(),
             refused: self.refused,
+            background: self.options.background.map(|_| if seconds > 0.0 { self.beside.0 as f64 / seconds } else { 0.0 }),
             seconds,
             ended,
             clocks: self.clocks,
@@ -227,6 +256,7 @@ pub fn send_to_receive(
         if let Some(ended) = run.ended(go_on)? {
             return Ok(run.end(ended));
         }
+        run.background(way, frame);
         number += 1;
         frame.number(number);
         run.tally.sent(number);
@@ -266,6 +296,7 @@ pub fn send_to_receive(
                 for n in 0..held {
                     match frame.number_of(way.frame(n)) {
                         None => run.tally.foreign(),
+                        Some(BACKGROUND) => {}
                         Some(number) => {
                             if run.tally.came(number) == Seen::Late {
                                 // The way is longer than was thought.
@@ -491,6 +522,22 @@ mod tests {
         let counts = measured.counts;
         assert_eq!(measured.times.all.count(), 12);
         assert_eq!((counts.lost, counts.late, counts.foreign, counts.damaged), (2, 1, 1, 1), "{counts:?}");
+        drop(way);
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn a_background_takes_the_same_way_and_is_not_timed() {
+        let pool = HeapPool::new(64, 2048);
+        let (near, far) = HeapWire::pair(64);
+        let mut way = Queues::new(far, near, pool.clone(), |_| ());
+        let options = RawOptions { background: Some(50_000.0), time: Duration::from_millis(200), ..few(u64::MAX) };
+        let options = RawOptions { warm_ups: 1, keep: 0, ..options };
+        let measured = send_to_receive(&mut way, &clock(), &mut frame(), &options, &|| true).unwrap();
+        let background = measured.background.unwrap();
+        assert!(background > 1_000.0 && background < 60_000.0, "{background}");
+        assert_eq!((measured.counts.foreign, measured.counts.lost), (0, 0));
+        assert_eq!(measured.times.all.count(), measured.counts.replied);
         drop(way);
         assert_eq!(pool.in_use(), 0);
     }

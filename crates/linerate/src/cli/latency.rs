@@ -133,6 +133,9 @@ pub struct RawArgs {
     /// End before that when median and 99th percentile are known this precisely: ci=1%.
     #[arg(long, value_name = "ci=PERCENT", value_parser = precision)]
     pub until: Option<f64>,
+    /// Frames of the same size on the same way beside: frames a second, 100k, or bits a second of them, 1Gbps.
+    #[arg(long, value_name = "RATE", value_parser = background_rate)]
+    pub background: Option<BackgroundRate>,
     /// A measurement of the low-latency document, with its figures beside: latency-raw-loopback or latency-raw-preloaded.
     #[arg(long, value_name = "NAME", value_parser = raw_plan, conflicts_with_all = ["tx", "rx", "sizes", "mode"])]
     pub plan: Option<&'static LatencyPlan>,

@@ -124,9 +124,14 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
             time: measured_time("--duration", &args.duration, DAY)?,
             precision: args.until,
             keep: if args.cycles { KEPT } else { 0 },
+            background: None,
         },
+        background: args.background,
         link_wait: time("--link-wait", &args.link_wait)?,
     };
+    if ask.forward && ask.background.is_some() {
+        return Err(Failure::usage("--background: not with --mode forward: what comes in beside is the source's to send"));
+    }
     let files = args.output.files();
     output::check(&files)?;
     let stop = Stop::on_signals()?;

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use crate::support::{
     self, require,
-    tester::{linerate, BINARY},
-    wait_until, Needs,
+    tester::{linerate, linerate_in, BINARY},
+    wait_until, KernelDut, Needs, Netns, OvsDpdk,
 };
 
 /// A server that ends with this.
@@ -224,4 +224,115 @@ fn an_open_loop_counts_from_the_moment_at_which_a_message_was_due() {
         let refused = linerate(&["latency", "udp", "127.0.0.1:9", "--open-loop", wrong]);
         assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{wrong}: {}", refused.stderr);
     }
+}
+
+#[test]
+fn load_clients_time_stamps_and_a_log_stand_beside_a_measurement() {
+    for transport in ["udp", "tcp"] {
+        let port = free_port();
+        let _server = ours(transport, port);
+        let address = format!("127.0.0.1:{port}");
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name).display().to_string();
+        let (log, svg, markdown, csv) = (file("log"), file("svg"), file("md"), file("csv"));
+        let flags = ["latency", transport, &address, "--duration", "500ms", "--json", "-"];
+        let more = ["--clients", "3", "--background", "2k", "--background-size", "300", "--full-log", &log];
+        let files = ["--svg", &svg, "--markdown", &markdown, "--csv", &csv];
+        let run = linerate(&[&flags[..], &more, &files].concat());
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        let json = run.json();
+        assert_eq!(json["clients"], 3);
+        let counts = &json["counts"];
+        assert_eq!((counts["lost"].as_u64(), counts["foreign"].as_u64()), (Some(0), Some(0)), "{counts}");
+        assert!(json["background"]["rate"].as_f64() > Some(200.0), "{}", json["background"]);
+        let text = |path: &str| std::fs::read_to_string(path).unwrap();
+        let rows: Vec<Vec<f64>> = text(&log)
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').map(|number| number.trim().parse().unwrap()).collect())
+            .collect();
+        assert_eq!(rows.len() as u64, counts["replied"].as_u64().unwrap());
+        assert!(rows.iter().all(|row| (row[2] - row[1] - 2.0 * row[3] / 1e6).abs() < 1e-6), "half a round trip");
+        assert!(text(&svg).contains("Round trips") && text(&markdown).contains("| percentile"));
+        assert_eq!(text(&csv).lines().count(), 15);
+        let polled = linerate(&[&flags[..], &["--wait", "prefer-busy-poll", "--samples", "200"]].concat());
+        match polled.code {
+            0 => assert_eq!(
+                (polled.json()["wait"].as_str(), &polled.json()["napi"]),
+                (Some("prefer-busy-poll"), &Value::Bool(false))
+            ),
+            code => assert!(code == 4 && polled.stderr.contains("CAP_NET_ADMIN"), "{}", polled.stderr),
+        }
+        let stamped = linerate(&[&flags[..], &["--time-stamps"]].concat());
+        if transport == "tcp" {
+            assert_eq!((stamped.code, stamped.stderr.lines().count()), (2, 1), "{}", stamped.stderr);
+            continue;
+        }
+        let split = &stamped.json()["split"];
+        for part in ["to_queue", "to_driver", "away", "to_application"] {
+            assert!(split[part]["samples"].as_u64() > Some(20), "{split}");
+        }
+        let plan = linerate(&["latency", "udp", &address, "--plan", "latency-udp", "--duration", "200ms"]);
+        assert!(plan.stdout.contains("published") && plan.stdout.contains("1.60"), "{}{}", plan.stdout, plan.stderr);
+    }
+    for wrong in [
+        &["--background", "5bps"][..],
+        &["--background-size", "300"],
+        &["--clients", "0"],
+        &["--clients", "2", "--open-loop", "50%"],
+        &["--clients", "2", "--cpu", "0"],
+        &["--plan", "latency-raw-loopback"],
+        &["--plan", "latency-udp", "--size", "64"],
+        &["--busy-poll-us", "0"],
+        &["--full-log", "/nowhere/at/all"],
+    ] {
+        let refused = linerate(&[&["latency", "udp", "127.0.0.1:9"], wrong].concat());
+        assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{wrong:?}: {}", refused.stderr);
+    }
+}
+
+/// Round trips between the two ends of a device, in a namespace each; the figures of the median: least, value, most.
+fn through(tester: &Netns) -> [u64; 3] {
+    let far = Netns::new();
+    tester.ip(&format!("link set t1 netns {}", far.name()));
+    for (host, name, address) in [(tester, "t0", "192.0.2.1/30"), (&far, "t1", "192.0.2.2/30")] {
+        host.ip(&format!("address add {address} dev {name}"));
+        host.ip(&format!("link set {name} up"));
+        // A switch outside of the kernel sees frames whose checksums are left to a device that there is not.
+        host.run(&["ethtool", "-K", name, "tx", "off"]);
+    }
+    tester.wait_for_links(&["t0"]);
+    let server =
+        far.command(BINARY).args(["latency", "udp", "--server", "192.0.2.2:11111"]).stdout(Stdio::null()).spawn();
+    let _server = Server(server.unwrap());
+    let flags = ["latency", "udp", "192.0.2.2:11111", "--duration", "2s", "--json", "-"];
+    // The switch may still connect its ports, and the server start.
+    let until = std::time::Instant::now() + Duration::from_secs(30);
+    loop {
+        let run = linerate_in(tester, &flags);
+        if run.code == 0 {
+            let all = run.json()["round_trip"]["percentiles"].as_array().unwrap().clone();
+            let median = all.iter().find(|p| p["percent"] == 50.0).unwrap().clone();
+            let of = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{median}"));
+            return [of(&median["interval_ns"][0]), of(&median["ns"]), of(&median["interval_ns"][1])];
+        }
+        assert!(std::time::Instant::now() < until, "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_switch_in_the_kernel_and_one_on_dpdk_differ_in_what_applications_see() {
+    require(&[Needs::Root, Needs::Network, Needs::OvsDpdk]);
+    let kernel = {
+        let bridge = KernelDut::bridge();
+        through(bridge.tester())
+    };
+    let dpdk = {
+        let tester = Netns::new();
+        let _switch = OvsDpdk::between_veth(&tester);
+        through(&tester)
+    };
+    assert!(kernel.iter().chain(&dpdk).all(|&ns| (1_000..100_000_000).contains(&ns)), "{kernel:?} {dpdk:?}");
+    let apart = kernel[2] < dpdk[0] || dpdk[2] < kernel[0];
+    assert!(apart, "medians with their intervals, ns: {kernel:?} by the kernel, {dpdk:?} by OVS-DPDK");
 }

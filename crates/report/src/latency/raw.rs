@@ -217,6 +217,13 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
         )));
         notes.extend(parts::undisturbed(&row.times, row.undisturbed.as_ref(), row.stretches).map(Note::plain));
     }
+    let beside: Vec<String> = result.rows.iter().filter_map(|row| row.background_fps).map(|fps| num::thousands(fps as u64)).collect();
+    if !beside.is_empty() {
+        notes.push(Note::plain(format!(
+            "beside it, frames of the same size on the same way: {} a second, sent by the thread that measures just before its own",
+            beside.join(", ")
+        )));
+    }
     if let Some(slope) = &result.slope {
         let wires: Vec<String> =
             WIRES.iter().map(|gbps| format!("{} at {gbps}G", num::trim(wire_ns_per_byte(gbps * 1e9), 2))).collect();
@@ -331,6 +338,7 @@ pub(super) mod tests {
                 tx: Some(TxMode::Frame),
                 rx: Some(RxMode::Copy),
                 bytes,
+                background_fps: Some(1234.5),
                 seconds: 1.5,
                 ended: Ended::Done,
                 counts: Counts { sent: 2003, replied: 2000, lost: 3, ..Counts::default() },

@@ -93,7 +93,10 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         notes.push("the kernel or the driver made no time stamps: ethtool -T names those that it can make".to_owned());
     }
     if result.napi == Some(false) {
-        notes.push("no device could be polled behind this socket (lo, and veth without XDP, have none): as blocking".to_owned());
+        notes.push(
+            "no device could be polled behind this socket (lo, and veth without XDP, have none): as blocking"
+                .to_owned(),
+        );
     }
     notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));

@@ -142,7 +142,10 @@ fn draw_named(canvas: &Canvas<'_>, top: i32, names: [&str; 4], curves: &[Curve])
     }
     canvas.upwards(upwards, (26, (plot.top + plot.bottom) / 2), 16)?;
 
-    let mut marks = vec![(0.0, "min".to_owned()), (2f64.log10(), "50 %".to_owned())];
+    let mut marks = vec![(0.0, "min".to_owned())];
+    if nines < 6.0 {
+        marks.push((2f64.log10(), "50 %".to_owned()));
+    }
     for n in 1..=nines as usize {
         let digits = if n > 2 { format!("99.{}", "9".repeat(n - 2)) } else { "9".repeat(n) };
         marks.push((n as f64, format!("{} %", if n == 1 { "90".to_owned() } else { digits })));
@@ -156,6 +159,8 @@ fn draw_named(canvas: &Canvas<'_>, top: i32, names: [&str; 4], curves: &[Curve])
     let middle = (plot.left + plot.right) / 2;
     canvas.text(across, (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)?;
 
+    // Many names stand closer.
+    let apart = ((plot.bottom - plot.top - 8) / curves.len().max(1) as i32).min(22);
     for (i, curve) in curves.iter().enumerate() {
         let stroke = Stroke::of(i);
         let line: Vec<(i32, i32)> = thinned(curve.points.iter().map(|p| (plot.x(p.0 / nines), y(p.1))));
@@ -163,7 +168,7 @@ fn draw_named(canvas: &Canvas<'_>, top: i32, names: [&str; 4], curves: &[Curve])
             canvas.dot(*end, stroke.colour)?;
         }
         canvas.curve(&line, stroke, 2)?;
-        let at = plot.top + 8 + 22 * i as i32;
+        let at = plot.top + 8 + apart * i as i32;
         if at < plot.bottom {
             canvas.curve(&[(plot.right + 24, at), (plot.right + 46, at)], stroke, 4)?;
             canvas.text(&curve.name, (plot.right + 54, at), 16, INK, Anchor::Start)?;
