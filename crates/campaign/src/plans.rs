@@ -39,6 +39,12 @@ fn text_of(name: &str) -> Result<Cow<'static, str>, Failure> {
         if name.contains('/') || name.ends_with(".toml") {
             return Err(at("no such file: check the path, or choose a plan of --list".to_owned()));
         }
+        if let Some(plan) = latency::plans::plan(name) {
+            return Err(at(format!(
+                "it is one of linerate latency: linerate latency {} --plan {name}",
+                plan.command()
+            )));
+        }
         let names: Vec<&str> = library::names().collect();
         return Err(at(format!("no such file, nor an embedded plan (these are: {})", names.join(", "))));
     }

@@ -2,6 +2,10 @@
 
 use std::{fs, path::Path};
 
+use latency::{
+    raw::result::{RawResult, RAW_SCHEMA},
+    result::{LatencyResult, LATENCY_SCHEMA},
+};
 use measure::{
     repeat::{RepeatResult, REPEAT_SCHEMA},
     result::{RunResult, SCHEMA, SCHEMA_1},
@@ -25,6 +29,10 @@ pub enum Stored {
     Sweep(Box<SweepResult>),
     /// Of several runs of a plan.
     Repeat(Box<RepeatResult>),
+    /// Of messages over sockets.
+    Latency(Box<LatencyResult>),
+    /// Of raw frames, or of every method of a machine.
+    Raw(Box<RawResult>),
 }
 
 /// The result of a run from a file. What is none is refused in one line.
@@ -33,6 +41,9 @@ pub fn read(path: &Path) -> Result<RunResult, Failure> {
         Stored::Run(result) => Ok(*result),
         Stored::Sweep(sweep) => Err(at(path)(format!("is a sweep of {} points, not one run", sweep.points.len()))),
         Stored::Repeat(repeat) => Err(at(path)(format!("holds {} runs of a plan, not one", repeat.runs.len()))),
+        Stored::Latency(_) | Stored::Raw(_) => {
+            Err(at(path)("is of linerate latency, not of a bench or trial".to_owned()))
+        }
     }
 }
 
@@ -84,9 +95,18 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
         Some(serde_json::Value::String(schema)) if schema == REPEAT_SCHEMA => {
             Ok(Stored::Repeat(serde_json::from_slice(bytes).map_err(whole)?))
         }
+        Some(serde_json::Value::String(schema)) if schema == LATENCY_SCHEMA => {
+            Ok(Stored::Latency(serde_json::from_slice(bytes).map_err(whole)?))
+        }
+        Some(serde_json::Value::String(schema)) if schema == RAW_SCHEMA => {
+            Ok(Stored::Raw(serde_json::from_slice(bytes).map_err(whole)?))
+        }
         Some(serde_json::Value::String(schema)) => {
             let schema: String = schema.chars().take(60).collect();
-            Err(format!("its schema is {schema:?}, and must be {SCHEMA:?}, {SWEEP_SCHEMA:?} or {REPEAT_SCHEMA:?}"))
+            Err(format!(
+                "its schema is {schema:?}, and must be {SCHEMA:?}, {SWEEP_SCHEMA:?}, {REPEAT_SCHEMA:?}, \
+                 {LATENCY_SCHEMA:?} or {RAW_SCHEMA:?}"
+            ))
         }
         _ => Err(format!("has no schema: give a result file written with --json ({SCHEMA:?})")),
     }
@@ -118,7 +138,7 @@ mod tests {
         insta::assert_snapshot!(errors.join("\n"), @r#"
         is not a JSON object (EOF while parsing a value at line 1 column 0): give a file written with --json
         is not a JSON object (trailing characters at line 1 column 5): give a file written with --json
-        its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2", "linerate-sweep/2" or "linerate-repeat/1"
+        its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2", "linerate-sweep/2", "linerate-repeat/1", "linerate-latency/1" or "linerate-latency-raw/1"
         has no schema: give a result file written with --json ("linerate-result/2")
         has no schema: give a result file written with --json ("linerate-result/2")
         is not a complete result: missing field `linerate_version` at line 1 column 30

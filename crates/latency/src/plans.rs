@@ -111,6 +111,15 @@ pub fn plan(name: &str) -> Option<&'static LatencyPlan> {
 }
 
 impl LatencyPlan {
+    /// The words behind `linerate latency` that it belongs to.
+    pub fn command(&self) -> &'static str {
+        match self.what {
+            What::Raw { .. } => "raw",
+            What::Udp => "udp ADDRESS:PORT",
+            What::Tcp => "tcp ADDRESS:PORT",
+        }
+    }
+
     /// How raw frames are measured: a million times after 100,000 frames.
     pub fn raw_options(&self) -> RawOptions {
         match self.what {
@@ -139,6 +148,9 @@ mod tests {
             assert!(known.published.windows(2).all(|pair| pair[0].1 < pair[1].1), "{} rises", known.name);
         }
         assert_eq!(plan("rfc2544"), None);
+        assert!(PLANS
+            .iter()
+            .all(|plan| plan.name.starts_with(&format!("latency-{}", plan.command().split(' ').next().unwrap()))));
         assert_eq!(plan("latency-raw-preloaded").unwrap().raw_options().rx, RxMode::InPlace);
         assert_eq!(plan("latency-udp").unwrap().raw_options().tx, TxMode::Frame);
     }

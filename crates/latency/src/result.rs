@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Schema of a [`LatencyResult`].
-pub const LATENCY_SCHEMA: &str = "linerate-latency-1";
+pub const LATENCY_SCHEMA: &str = "linerate-latency/1";
 
 /// Times of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

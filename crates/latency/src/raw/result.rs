@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Schema of a [`RawResult`].
-pub const RAW_SCHEMA: &str = "linerate-latency-raw-1";
+pub const RAW_SCHEMA: &str = "linerate-latency-raw/1";
 
 /// From where to where a time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -228,7 +228,10 @@ impl<'a, C: Clock> Run<'a, C> {
             times: self.times,
             counts: self.tally.end(),
             refused: self.refused,
-            background: self.options.background.map(|_| if seconds > 0.0 { self.beside.0 as f64 / seconds } else { 0.0 }),
+            background: self
+                .options
+                .background
+                .map(|_| if seconds > 0.0 { self.beside.0 as f64 / seconds } else { 0.0 }),
             seconds,
             ended,
             clocks: self.clocks,

@@ -19,9 +19,8 @@ use super::{
     times::time,
 };
 use crate::{
-    cli::latency::{
-        CompareArgs, LatencyArgs, LatencyCommand, LatencyLayout, LatencyOutput, ModeArg, RawArgs, RawLayout, SocketArgs,
-    },
+    cli::latency::{CompareArgs, LatencyArgs, LatencyCommand, LatencyLayout, ModeArg, RawArgs, RawLayout, SocketArgs},
+    cli::OutputArgs,
     out,
 };
 
@@ -66,7 +65,9 @@ fn measure(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Resul
     if let Some(file) = &args.full_log {
         output::file(file, &report::latency::full_log(&result.log))?;
     }
-    shown(&result, args)
+    let text = args.layout.map(|LatencyLayout::Sockperf| report::latency::sockperf(&result));
+    write_sockets(&result, args.plan, None, text, &args.output.files())?;
+    Ok(exit_of(&result.ended))
 }
 
 fn asked(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<SocketAsk, Failure> {
@@ -130,7 +131,9 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
         link_wait: time("--link-wait", &args.link_wait)?,
     };
     if ask.forward && ask.background.is_some() {
-        return Err(Failure::usage("--background: not with --mode forward: what comes in beside is the source's to send"));
+        return Err(Failure::usage(
+            "--background: not with --mode forward: what comes in beside is the source's to send",
+        ));
     }
     let files = args.output.files();
     output::check(&files)?;
@@ -141,7 +144,7 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
         (false, Some(RawLayout::Exanic)) => Some(report::latency::exanic(&result)),
         (false, None) => None,
     };
-    write_raw(&result, plan, text, &args.output)?;
+    write_raw(&result, plan, None, text, &files)?;
     match failed {
         Some(failure) => Err(failure),
         None => Ok(exit_of(result.ended())),
@@ -155,22 +158,42 @@ fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
     let progress = |name: &str| out::note(&format!("linerate: {name}"));
     let result = applications::compare(&args.machine.options(), time, &stop, &progress)?;
-    write_raw(&result, None, None, &args.output)?;
+    write_raw(&result, None, None, None, &args.output.files())?;
     Ok(if stop.requested() { Exit::Stopped } else { Exit::Passed })
 }
 
-/// Writes and prints a result of raw frames; `text` instead of the table.
-fn write_raw(
+/// Writes and prints a result of raw frames, or what stands `instead` of its tables; `text` instead of either.
+pub fn write_raw(
     result: &RawResult,
     plan: Option<&LatencyPlan>,
+    instead: Option<report::Document>,
     text: Option<String>,
-    args: &LatencyOutput,
+    args: &OutputArgs,
 ) -> Result<(), Failure> {
     let published = plan.map(applications::published);
-    let document = report::latency::raw(result, published.as_ref());
+    let document = instead.unwrap_or_else(|| report::latency::raw(result, published.as_ref()));
     let rows: Vec<_> = result.rows.iter().map(|row| (report::latency::name_in(row, result), &row.steps[..])).collect();
     let below = format!("{}, CPU {}", result.cpu_model, result.cpu);
     let picture = || svg::of_applications("Latency by percentile", &below, &rows).map_err(|e| e.to_string());
+    write(&|| to_json(result), &document, &picture, text, args)
+}
+
+/// The same of round trips.
+pub fn write_sockets(
+    result: &LatencyResult,
+    plan: Option<&LatencyPlan>,
+    instead: Option<report::Document>,
+    text: Option<String>,
+    args: &OutputArgs,
+) -> Result<(), Failure> {
+    let published = plan.map(applications::published);
+    let document = instead.unwrap_or_else(|| report::latency::sockets(result, published.as_ref()));
+    let name = report::latency::socket_method(result.transport, result.wait);
+    let below = format!("{} to {}", result.local, result.server);
+    let picture = || {
+        svg::of_applications("Round trips by percentile", &below, &[(name.clone(), &result.steps)])
+            .map_err(|e| e.to_string())
+    };
     write(&|| to_json(result), &document, &picture, text, args)
 }
 
@@ -184,7 +207,7 @@ fn write(
     document: &report::Document,
     svg: output::Document<'_>,
     text: Option<String>,
-    args: &LatencyOutput,
+    args: &OutputArgs,
 ) -> Result<(), Failure> {
     let documents = Documents {
         json,
@@ -197,22 +220,7 @@ fn write(
             None => report::terminal::render(document, output::detail(args.verbose), &output::style(), written),
         },
     };
-    output::write(&documents, &args.files())
-}
-
-/// Writes and prints a result.
-fn shown(result: &LatencyResult, args: &SocketArgs) -> Result<Exit, Failure> {
-    let text = args.layout.map(|LatencyLayout::Sockperf| report::latency::sockperf(result));
-    let published = args.plan.map(applications::published);
-    let document = report::latency::sockets(result, published.as_ref());
-    let name = report::latency::socket_method(result.transport, result.wait);
-    let below = format!("{} to {}", result.local, result.server);
-    let picture = || {
-        svg::of_applications("Round trips by percentile", &below, &[(name.clone(), &result.steps)])
-            .map_err(|e| e.to_string())
-    };
-    write(&|| to_json(result), &document, &picture, text, &args.output)?;
-    Ok(exit_of(&result.ended))
+    output::write(&documents, args)
 }
 
 /// What the command ends with.

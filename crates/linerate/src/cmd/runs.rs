@@ -35,6 +35,14 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         show_repeat(args, repeat, &wanted)?;
         return Ok(Exit::Passed);
     }
+    if let ([one @ (Stored::Latency(_) | Stored::Raw(_))], None) = (stored.as_slice(), args.layout) {
+        return show_latency(args, one, &wanted);
+    }
+    if stored.iter().any(|one| matches!(one, Stored::Latency(_) | Stored::Raw(_))) {
+        return Err(Failure::usage(
+            "results of linerate latency have no --layout, and are shown one by one: two of them with --baseline OLD NEW",
+        ));
+    }
     let results: Vec<RunResult> = stored.into_iter().flat_map(runs_of).collect();
     let sheets = sheets(args, &results)?;
     let one = match results.as_slice() {
@@ -101,7 +109,7 @@ fn show_repeat(args: &ShowArgs, repeat: &RepeatResult, wanted: &OutputArgs) -> R
             Stored::Repeat(old) => {
                 layout::compare_repeats(repeat, &old).map_err(|why| not_compared(&args.files[0], path, &why))?
             }
-            Stored::Run(_) | Stored::Sweep(_) => {
+            Stored::Run(_) | Stored::Sweep(_) | Stored::Latency(_) | Stored::Raw(_) => {
                 return Err(Failure::usage(format!(
                     "--baseline {}: must hold several runs of a plan (bench --repeat N), as the new result does",
                     path.display()
@@ -125,12 +133,36 @@ fn show_repeat(args: &ShowArgs, repeat: &RepeatResult, wanted: &OutputArgs) -> R
     output::write(&documents, wanted)
 }
 
+/// A result of `linerate latency`, alone or against an earlier one.
+fn show_latency(args: &ShowArgs, result: &Stored, wanted: &OutputArgs) -> Result<Exit, Failure> {
+    fn named(stored: &Stored) -> Vec<report::latency::Named<'_>> {
+        match stored {
+            Stored::Latency(result) => report::latency::of_sockets(result),
+            Stored::Raw(result) => report::latency::of_raw(result),
+            Stored::Run(_) | Stored::Sweep(_) | Stored::Repeat(_) => Vec::new(),
+        }
+    }
+    let against = args.baseline.as_ref().map(|path| -> Result<Document, Failure> {
+        let old = stored::read_any(path)?;
+        report::latency::compared(&named(result), &named(&old)).map_err(|why| not_compared(&args.files[0], path, &[why]))
+    });
+    let against = against.transpose()?;
+    match result {
+        Stored::Latency(result) => super::latency::write_sockets(result, None, against, None, wanted)?,
+        Stored::Raw(result) => super::latency::write_raw(result, None, against, None, wanted)?,
+        Stored::Run(_) | Stored::Sweep(_) | Stored::Repeat(_) => {}
+    }
+    Ok(Exit::Passed)
+}
+
 /// The runs in a file.
 fn runs_of(stored: Stored) -> Vec<RunResult> {
     match stored {
         Stored::Run(result) => vec![*result],
         Stored::Sweep(sweep) => sweep.points.into_iter().map(|p| p.result).collect(),
         Stored::Repeat(repeat) => repeat.runs,
+        // Shown by themselves.
+        Stored::Latency(_) | Stored::Raw(_) => Vec::new(),
     }
 }
 

@@ -336,3 +336,36 @@ fn a_switch_in_the_kernel_and_one_on_dpdk_differ_in_what_applications_see() {
     let apart = kernel[2] < dpdk[0] || dpdk[2] < kernel[0];
     assert!(apart, "medians with their intervals, ns: {kernel:?} by the kernel, {dpdk:?} by OVS-DPDK");
 }
+
+#[test]
+fn results_are_shown_again_and_against_each_other() {
+    let port = free_port();
+    let _server = ours("udp", port);
+    let address = format!("127.0.0.1:{port}");
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (blocking, spinning, raw) = (file("blocking"), file("spinning"), file("raw"));
+    for (flags, json) in [(&["block"], &blocking), (&["spin"], &spinning)] {
+        let flags = ["latency", "udp", &address, "--duration", "300ms", "--json", json, "--wait", flags[0]];
+        assert_eq!(linerate(&flags).code, 0);
+    }
+    assert_eq!(linerate(&["latency", "raw", "-c", "20000", "-w", "10", "--json", &raw]).code, 0);
+    for json in [&blocking, &raw] {
+        let (svg, again) = (file("svg"), file("again"));
+        let shown = linerate(&["runs", "show", json, "--svg", &svg, "--json", &again]);
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        assert!(shown.stdout.contains("percentile") && shown.stdout.contains("greatest"), "{}", shown.stdout);
+        let read = |path: &str| serde_json::from_slice::<Value>(&std::fs::read(path).unwrap()).unwrap();
+        assert_eq!(read(json), read(&again));
+        assert!(std::fs::read_to_string(&svg).unwrap().starts_with("<svg"));
+    }
+    let compared = linerate(&["runs", "show", &spinning, "--baseline", &blocking]);
+    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    assert!(compared.stdout.contains("UDP, spinning") && compared.stdout.contains("before"), "{}", compared.stdout);
+    for wrong in [&[blocking.as_str(), &raw][..], &[&blocking, "--layout", "nfvi"]] {
+        let refused = linerate(&[&["runs", "show"], wrong].concat());
+        assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{wrong:?}: {}", refused.stderr);
+    }
+    let planned = linerate(&["bench", "--plan", "latency-udp"]);
+    assert!(planned.code == 2 && planned.stderr.contains("linerate latency udp"), "{}", planned.stderr);
+}

@@ -217,7 +217,8 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
         )));
         notes.extend(parts::undisturbed(&row.times, row.undisturbed.as_ref(), row.stretches).map(Note::plain));
     }
-    let beside: Vec<String> = result.rows.iter().filter_map(|row| row.background_fps).map(|fps| num::thousands(fps as u64)).collect();
+    let beside: Vec<String> =
+        result.rows.iter().filter_map(|row| row.background_fps).map(|fps| num::thousands(fps as u64)).collect();
     if !beside.is_empty() {
         notes.push(Note::plain(format!(
             "beside it, frames of the same size on the same way: {} a second, sent by the thread that measures just before its own",

@@ -22,6 +22,8 @@ pub fn print() -> Result<Exit, Failure> {
             Err(e) => out::print(&format!("{path}\n    cannot be read: {e}")),
         }
     }
+    let names: Vec<&str> = latency::plans::PLANS.iter().map(|plan| plan.name).collect();
+    out::print(&format!("  linerate latency has plans of its own (--plan there): {}", names.join(", ")));
     Ok(Exit::Passed)
 }
 
