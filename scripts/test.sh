@@ -38,7 +38,7 @@ loom() {
     # Every order in which threads may see the flow table's atomics: half a minute. The limit is for a model that has grown
     # too large.
     cargo test --locked -p flow --lib --features loom --no-run &&
-        timeout 300 cargo test --locked -p flow --lib --features loom loom
+        timeout 900 cargo test --locked -p flow --lib --features loom loom
 }
 
 whole() {
