@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <linux/ethtool.h>
+#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 
@@ -40,6 +41,28 @@ int lr_busy_poll(int fd, uint32_t us, int prefer)
 	if (prefer && setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on)) != 0)
 		return errno;
 	return setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &time, sizeof(time)) == 0 ? 0 : errno;
+}
+
+int lr_hw_stamps(const char *name, int *tx, int *rx)
+{
+	struct hwtstamp_config now = { 0 }, wanted = { .tx_type = *tx, .rx_filter = *rx };
+	struct ifreq request = { 0 };
+	int err = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	strncpy(request.ifr_name, name, IFNAMSIZ - 1);
+	request.ifr_data = (char *)&now;
+	/* Older drivers cannot say what is set: then nothing is. */
+	if (ioctl(fd, SIOCGHWTSTAMP, &request) != 0)
+		memset(&now, 0, sizeof(now));
+	request.ifr_data = (char *)&wanted;
+	if (ioctl(fd, SIOCSHWTSTAMP, &request) != 0)
+		err = errno;
+	*tx = now.tx_type;
+	*rx = now.rx_filter;
+	close(fd);
+	return err;
 }
 
 uint32_t lr_napi_id(int fd)

@@ -158,6 +158,8 @@ int lr_huge_probe(uint64_t bytes);
 void lr_close_on_exec(int fd);
 /* SO_BUSY_POLL, and SO_PREFER_BUSY_POLL if asked. 0 or errno. */
 int lr_busy_poll(int fd, uint32_t us, int prefer);
+/* Has an interface stamp all frames in hardware, or (back) as *tx and *rx say; both get what was before. 0 or errno. */
+int lr_hw_stamps(const char *name, int *tx, int *rx);
 /* The NAPI instance that the last packet of a socket came through; 0: none is known. */
 uint32_t lr_napi_id(int fd);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };

@@ -57,6 +57,6 @@ pub use park::Parked;
 pub use port::{Link, PeerWatch, Port, PortConfig, PortStats, Progress, Rss, RxQueue, TxQueue, Wire, AF_XDP_MOST_MTU};
 pub use realtime::{check_realtime, is_realtime, Scheduling};
 pub use shared_words::{prefetch, SharedWords};
-pub use sockets::{has_napi, set_busy_poll};
+pub use sockets::{has_napi, set_busy_poll, HwStamps};
 pub use spec::{EthDriver, PortSpec, Role};
 pub use tsc::{OrderedTsc, Tsc};

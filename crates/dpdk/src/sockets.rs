@@ -1,6 +1,7 @@
 //! Options of the kernel's sockets that the libraries of this workspace have no safe call for.
 
 use std::{
+    ffi::CString,
     io,
     os::fd::{AsRawFd, BorrowedFd},
 };
@@ -28,6 +29,46 @@ pub fn has_napi(socket: BorrowedFd<'_>) -> bool {
     unsafe { sys::lr_napi_id(socket.as_raw_fd()) != 0 }
 }
 
+/// An interface whose NIC stamps frames. It stamps what it stamped before when this is dropped.
+#[derive(Debug)]
+pub struct HwStamps {
+    name: CString,
+    /// `tx_type` and `rx_filter` of before (timestamping.rst).
+    before: (i32, i32),
+}
+
+impl HwStamps {
+    /// `HWTSTAMP_TX_ON` and `HWTSTAMP_FILTER_ALL`.
+    const ALL: (i32, i32) = (1, 1);
+
+    /// Has the NIC of an interface of this thread's network namespace stamp all frames.
+    ///
+    /// # Errors
+    ///
+    /// `Unsupported` where the driver has no time stamps, and `PermissionDenied` without CAP_NET_ADMIN.
+    pub fn on(interface: &str) -> io::Result<Self> {
+        let name = CString::new(interface).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let before = set_hw_stamps(&name, Self::ALL)?;
+        Ok(Self { name, before })
+    }
+}
+
+impl Drop for HwStamps {
+    fn drop(&mut self) {
+        // An interface that has gone needs nothing.
+        let _ = set_hw_stamps(&self.name, self.before);
+    }
+}
+
+/// Returns what was set before.
+fn set_hw_stamps(name: &CString, (mut tx, mut rx): (i32, i32)) -> io::Result<(i32, i32)> {
+    // SAFETY: the name is NUL-terminated, and both numbers are written during the call only.
+    match unsafe { sys::lr_hw_stamps(name.as_ptr(), &mut tx, &mut rx) } {
+        0 => Ok((tx, rx)),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::{net::UdpSocket, os::fd::AsFd};
@@ -46,5 +87,12 @@ mod tests {
         assert!(!has_napi(socket.as_fd()));
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(set_busy_poll(file.as_fd(), 50, false).is_err() && !has_napi(file.as_fd()));
+    }
+
+    #[test]
+    fn an_interface_without_a_nic_stamps_nothing() {
+        let lo = HwStamps::on("lo").unwrap_err();
+        assert!(matches!(lo.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied), "{lo:?}");
+        assert!(HwStamps::on("none-such0").is_err() && HwStamps::on("a\0b").is_err());
     }
 }

@@ -44,7 +44,7 @@ pub enum BackgroundRate {
 }
 
 impl BackgroundRate {
-    /// Messages of so many bytes a second.
+    /// Messages a second, of `bytes` each.
     pub fn messages(self, bytes: usize) -> f64 {
         match self {
             Self::Messages(rate) => rate,

@@ -10,37 +10,14 @@ use crate::{
     socket::{Transport, Wait},
     stamps::Split,
     steps::{steps, Step},
-    summary::{Percentile, Samples},
+    summary::Samples,
     tally::Counts,
 };
 
+pub use crate::summary::Times;
+
 /// Schema of a [`LatencyResult`].
 pub const LATENCY_SCHEMA: &str = "linerate-latency/1";
-
-/// Times of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Times {
-    /// How many samples.
-    pub samples: u64,
-    /// Their mean, ns.
-    pub mean_ns: Option<f64>,
-    /// Their standard deviation, ns.
-    pub deviation_ns: Option<f64>,
-    /// Percentiles, rising.
-    pub percentiles: Vec<Percentile>,
-}
-
-impl Times {
-    /// Of these samples.
-    pub fn of(samples: &Samples) -> Self {
-        Self {
-            samples: samples.count(),
-            mean_ns: samples.mean_ns(),
-            deviation_ns: samples.deviation_ns(),
-            percentiles: samples.percentiles(),
-        }
-    }
-}
 
 /// Stretches of time in which the measuring thread ran, by whether something took its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -23,8 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     message::{reply, Header, Reply, CLIENT, HEADER, MOST_UDP, PONG},
     patience::Patience,
-    result::Times,
-    summary::Samples,
+    summary::{Samples, Times},
 };
 
 /// `SOF_TIMESTAMPING_TX_SCHED`: before the queue of the interface.

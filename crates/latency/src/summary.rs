@@ -113,6 +113,31 @@ impl Samples {
     }
 }
 
+/// Times of one kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// How many samples.
+    pub samples: u64,
+    /// Their mean, ns.
+    pub mean_ns: Option<f64>,
+    /// Their standard deviation, ns.
+    pub deviation_ns: Option<f64>,
+    /// Percentiles, rising.
+    pub percentiles: Vec<Percentile>,
+}
+
+impl Times {
+    /// Of these samples.
+    pub fn of(samples: &Samples) -> Self {
+        Self {
+            samples: samples.count(),
+            mean_ns: samples.mean_ns(),
+            deviation_ns: samples.deviation_ns(),
+            percentiles: samples.percentiles(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

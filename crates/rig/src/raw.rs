@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dpdk::{Eal, Mbuf, Mempool, OrderedTsc, Port, PortConfig, PortSpec, Role, RxQueue, Tsc, TxQueue, Wire};
+use dpdk::{Eal, HwStamps, Mbuf, Mempool, OrderedTsc, Port, PortConfig, PortSpec, Role, RxQueue, Tsc, TxQueue, Wire};
 use failure::{Failure, Stop};
 use host::Facts;
 use latency::raw::{
     frame::{Frame, LONGEST},
-    packet_socket::{mac_of, PacketSockets},
+    packet_socket::{mac_of, PacketSockets, Stamps},
     result::{Row, Span},
     run::{receive_to_send, send_to_receive, RawMeasured, RawOptions},
     timing::{own_ns, step, Timing},
@@ -41,8 +41,8 @@ pub enum RawWay {
     Cable,
     /// Two ports, out and in.
     Ports(Box<[PortSpec; 2]>),
-    /// AF_PACKET sockets on two interfaces, out and in.
-    Sockets([String; 2]),
+    /// AF_PACKET sockets on two interfaces, out and in, and whose time stamps count.
+    Sockets([String; 2], Option<Stamps>),
     /// Two joined ports of our own, like this one.
     Pair(Box<PortSpec>),
     /// A veth pair of our own with AF_PACKET sockets.
@@ -73,7 +73,7 @@ impl RawWay {
             (Some(""), _) | (_, Some("")) => {
                 return Err(Failure::usage("--port socket: names no interface: write socket:eth0"))
             }
-            (Some(out), Some(into)) => return Ok(Self::Sockets([out.to_owned(), into.to_owned()])),
+            (Some(out), Some(into)) => return Ok(Self::Sockets([out.to_owned(), into.to_owned()], None)),
             (None, None) => {}
             _ => return Err(Failure::usage(format!("--port {out} and {into}: sockets are at both ends or at none"))),
         }
@@ -88,6 +88,20 @@ impl RawWay {
             }
         };
         Ok(Self::Ports(Box::new([spec(out)?, spec(into)?])))
+    }
+
+    /// The same with time stamps instead of the clock of the program.
+    ///
+    /// # Errors
+    ///
+    /// (usage) for ports that are no sockets.
+    pub fn with_stamps(self, stamps: Stamps) -> Result<Self, Failure> {
+        match self {
+            Self::Sockets(names, _) => Ok(Self::Sockets(names, Some(stamps))),
+            _ => Err(Failure::usage(
+                "time stamps are those of sockets: --port socket:IFACE --port socket:IFACE, on the interfaces of the NIC",
+            )),
+        }
     }
 
     /// The ports that DPDK opens.
@@ -145,6 +159,7 @@ enum Ends {
         way: PacketSockets,
         names: [String; 2],
         macs: [MacAddr; 2],
+        _stamping: Vec<HwStamps>,
         _veth: Option<Veth>,
     },
 }
@@ -248,7 +263,12 @@ impl RawBench {
             )),
             _ => Failure::machine(e),
         })?;
-        let span = if size.forward { Span::ReceiveToSend } else { Span::SendToReceive };
+        let span = match way {
+            _ if size.forward => Span::ReceiveToSend,
+            RawWay::Sockets(_, Some(Stamps::Kernel)) => Span::DriverToDriver,
+            RawWay::Sockets(_, Some(Stamps::Nic)) => Span::WireToWire,
+            _ => Span::SendToReceive,
+        };
         let modes = (size.options.tx, size.options.rx);
         Ok(Row::of(&method(way, ends), span, ends_named, modes, size.bytes, measured))
     }
@@ -326,10 +346,10 @@ impl RawBench {
                 queues(ports, pairs)
             }
             RawWay::Ports(specs) => queues(self.open_ports(specs, stop)?, Vec::new()),
-            RawWay::Sockets([out, into]) => sockets([out, into], None),
+            RawWay::Sockets([out, into], stamps) => sockets([out, into], *stamps, None),
             RawWay::SocketPair => {
                 let veth = Veth::new()?;
-                sockets([NAMES[0], NAMES[1]], Some(veth))
+                sockets([NAMES[0], NAMES[1]], None, Some(veth))
             }
         }
     }
@@ -385,7 +405,7 @@ fn listens(spec: &PortSpec) -> bool {
     }
 }
 
-fn sockets(names: [&str; 2], veth: Option<Veth>) -> Result<Ends, Failure> {
+fn sockets(names: [&str; 2], stamps: Option<Stamps>, veth: Option<Veth>) -> Result<Ends, Failure> {
     let open = || -> Result<_, Failure> {
         let failed = |e: io::Error| {
             let what = format!("sockets on {} and {}", names[0], names[1]);
@@ -397,14 +417,41 @@ fn sockets(names: [&str; 2], veth: Option<Veth>) -> Result<Ends, Failure> {
                 _ => Failure::machine(format!("{what}: {e}")),
             }
         };
-        let way = PacketSockets::open(names[0], names[1]).map_err(failed)?;
-        Ok((way, [mac_of(names[0]).map_err(failed)?, mac_of(names[1]).map_err(failed)?]))
+        let mut way = PacketSockets::open(names[0], names[1]).map_err(failed)?;
+        let mut stamping = Vec::new();
+        if stamps == Some(Stamps::Nic) {
+            for name in names {
+                stamping.push(HwStamps::on(name).map_err(|e| no_hw_stamps(name, &e))?);
+            }
+        }
+        if let Some(stamps) = stamps {
+            way = way.with_stamps(stamps).map_err(failed)?;
+        }
+        Ok((way, stamping, [mac_of(names[0]).map_err(failed)?, mac_of(names[1]).map_err(failed)?]))
     };
-    let (way, macs) = match &veth {
+    let (way, stamping, macs) = match &veth {
         Some(veth) => veth.inside(open)?,
         None => open()?,
     };
-    Ok(Ends::Sockets { way, names: names.map(|name| format!("{SOCKET}{name}")), macs, _veth: veth })
+    Ok(Ends::Sockets {
+        way,
+        names: names.map(|name| format!("{SOCKET}{name}")),
+        macs,
+        _stamping: stamping,
+        _veth: veth,
+    })
+}
+
+fn no_hw_stamps(name: &str, error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::machine(format!(
+            "hardware time stamps of {name}: {error}: run as root, or give linerate CAP_NET_ADMIN"
+        )),
+        _ => Failure::machine(format!(
+            "hardware time stamps of {name}: {error}: its driver or NIC makes none for all frames (ethtool -T {name}); those of the \
+             kernel are --stamps software"
+        )),
+    }
 }
 
 /// Measures one size on this thread.
@@ -426,7 +473,7 @@ fn timed(
 fn method(way: &RawWay, ends: &Ends) -> String {
     let like = match way {
         RawWay::Cable => return "software cable".to_owned(),
-        RawWay::Sockets(_) | RawWay::SocketPair => return "AF_PACKET sockets".to_owned(),
+        RawWay::Sockets(..) | RawWay::SocketPair => return "AF_PACKET sockets".to_owned(),
         RawWay::Ports(specs) => &specs[0],
         RawWay::Pair(like) => &**like,
     };
@@ -457,9 +504,11 @@ mod tests {
     #[test]
     fn a_way_has_two_ends_of_one_kind() {
         assert_eq!(parse(&[]).unwrap(), RawWay::Cable);
-        assert_eq!(parse(&["socket:a", "socket:b"]).unwrap(), RawWay::Sockets(["a".into(), "b".into()]));
+        assert_eq!(parse(&["socket:a", "socket:b"]).unwrap(), RawWay::Sockets(["a".into(), "b".into()], None));
         let ports = parse(&["eth:a", "memif:/run/b.sock,role=server"]).unwrap();
         assert_eq!(ports.specs().len(), 2);
+        assert!(parse(&["socket:a", "socket:b"]).unwrap().with_stamps(Stamps::Nic).is_ok());
+        assert_eq!(RawWay::Cable.with_stamps(Stamps::Kernel).unwrap_err().exit, failure::Exit::Usage);
         assert!(!listens(&ports.specs()[0]) && listens(&ports.specs()[1]));
         for wrong in [
             &["eth:a"][..],

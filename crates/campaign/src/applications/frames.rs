@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use failure::{Failure, Stop};
 use latency::{
     asked::BackgroundRate,
-    raw::{result::RawResult, run::RawOptions},
+    raw::{packet_socket::Stamps, result::RawResult, run::RawOptions},
 };
 use rig::{MachineOptions, RawBench, RawSize, RawWay};
 
@@ -16,6 +16,8 @@ pub struct RawAsk {
     pub machine: MachineOptions,
     /// Ports: none, or where frames go out and where they come in.
     pub ports: Vec<String>,
+    /// Whose time stamps count, instead of the clock of the program.
+    pub stamps: Option<Stamps>,
     /// From when a frame is there to when it is handed over again.
     pub forward: bool,
     /// Bytes of frames without FCS, one after the other.
@@ -34,7 +36,10 @@ pub struct RawAsk {
 ///
 /// Those of [`RawBench::new`] and [`RawWay::parse`]; and those of [`RawBench::measure`] where nothing was measured before.
 pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Failure> {
-    let way = RawWay::parse(&ask.ports)?;
+    let mut way = RawWay::parse(&ask.ports)?;
+    if let Some(stamps) = ask.stamps {
+        way = way.with_stamps(stamps)?;
+    }
     let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
     let mut result = begun(&bench);
     let with_background = |bytes: usize| RawOptions {

@@ -26,6 +26,10 @@ pub enum Span {
     SendToReceive,
     /// From when a frame is there to when it is handed over again.
     ReceiveToSend,
+    /// From the kernel's time stamp in the driver that sends to the one in the driver that receives.
+    DriverToDriver,
+    /// From the NIC's time stamp of sending to the NIC's time stamp of receiving.
+    WireToWire,
     /// To another application and back.
     RoundTrip,
 }
@@ -56,6 +60,9 @@ pub struct Row {
     pub counts: Counts,
     /// Frames that the port did not take.
     pub refused: u64,
+    /// Frames that came back without time stamps, where these count.
+    #[serde(default)]
+    pub unstamped: u64,
     /// The times.
     pub times: Times,
     /// The same of undisturbed stretches; `None` if the kernel does not say.
@@ -79,10 +86,10 @@ impl Row {
         bytes: usize,
         measured: RawMeasured,
     ) -> Self {
-        let RawMeasured { times, counts, refused, background, seconds, ended, clocks } = measured;
+        let RawMeasured { times, counts, refused, unstamped, background, seconds, ended, clocks } = measured;
         let mut row = Self::of_times(method, span, ends, bytes, &times);
         (row.tx, row.rx) = (Some(modes.0), Some(modes.1));
-        Self { counts, refused, background_fps: background, seconds, ended, clocks, ..row }
+        Self { counts, refused, unstamped, background_fps: background, seconds, ended, clocks, ..row }
     }
 
     /// Of times alone.
@@ -99,6 +106,7 @@ impl Row {
             ended: Ended::Done,
             counts: Counts::default(),
             refused: 0,
+            unstamped: 0,
             times: Times::of(&times.all),
             undisturbed: times.undisturbed.as_ref().map(Times::of),
             stretches: Stretches { all: times.stretches.0, disturbed: times.stretches.1 },

@@ -6,238 +6,22 @@ use std::{
 };
 
 use packet::Clock;
-use serde::{Deserialize, Serialize};
 
-use super::{frame::Frame, way::Way};
-use crate::{
-    disturbed::Judged,
-    patience::Patience,
-    pingpong::Ended,
-    summary::is_precise,
-    tally::{Counts, Seen, Tally},
+use super::{
+    frame::Frame,
+    series::{Series, BACKGROUND, GONE},
+    way::{Stamped, Way},
 };
+pub use super::{
+    options::{RawOptions, RxMode, TxMode},
+    series::RawMeasured,
+};
+use crate::tally::Seen;
 
 /// Polls between two looks at the clock while a frame is awaited.
 const POLLS: u32 = 32;
-/// Without a frame for so long, the other end is gone.
-const GONE: Duration = Duration::from_secs(3);
 /// How long a port that takes no frame is left alone.
 const REFUSED: Duration = Duration::from_millis(1);
-/// The number of frames that are not timed: the others count from 1.
-const BACKGROUND: u64 = 0;
-/// Frames of the background that go out at once at most: what a machine that was away missed is not made up for.
-const MOST_AT_ONCE: u64 = 16;
-/// How often a precision that was asked for is looked at, in samples.
-const LOOK: u64 = 1000;
-
-/// What is timed when a frame is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TxMode {
-    /// The frame is made anew: memory for it, its bytes, and handing it over.
-    #[default]
-    Frame,
-    /// The frame is ready; handing it over is timed only.
-    Preloaded,
-}
-
-/// What is timed when a frame is received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RxMode {
-    /// Its bytes are copied out.
-    #[default]
-    Copy,
-    /// It is looked at where it lies.
-    InPlace,
-}
-
-/// How it is measured.
-#[derive(Debug, Clone)]
-pub struct RawOptions {
-    /// What is timed when a frame is sent.
-    pub tx: TxMode,
-    /// What is timed when a frame is received.
-    pub rx: RxMode,
-    /// Frames before the times count.
-    pub warm_ups: u64,
-    /// Times after which it ends,
-    pub samples: u64,
-    /// at the latest after this, and
-    pub time: Duration,
-    /// before that when median and 99th percentile are known to this share.
-    pub precision: Option<f64>,
-    /// Times that are kept one by one, the first ones.
-    pub keep: usize,
-    /// Further frames a second that take the same way and are not timed.
-    pub background: Option<f64>,
-}
-
-impl Default for RawOptions {
-    fn default() -> Self {
-        Self {
-            tx: TxMode::default(),
-            rx: RxMode::default(),
-            warm_ups: 100_000,
-            samples: 1_000_000,
-            time: Duration::from_secs(10),
-            precision: None,
-            keep: 0,
-            background: None,
-        }
-    }
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub struct RawMeasured {
-    /// The times.
-    pub times: Judged,
-    /// What became of the frames.
-    pub counts: Counts,
-    /// Frames that the port did not take.
-    pub refused: u64,
-    /// Further frames that went out beside, a second; `None` where none were wanted.
-    pub background: Option<f64>,
-    /// How long it measured, without the warm-up, seconds.
-    pub seconds: f64,
-    /// Why it ended.
-    pub ended: Ended,
-    /// The first times one by one, in clocks.
-    pub clocks: Vec<u64>,
-}
-
-/// One measurement on the thread that calls.
-struct Run<'a, C> {
-    clock: &'a C,
-    options: &'a RawOptions,
-    tally: Tally,
-    times: Judged,
-    patience: Patience,
-    refused: u64,
-    /// Of the background: frames that went out, and those that were not made up for.
-    beside: (u64, u64),
-    clocks: Vec<u64>,
-    begun: Instant,
-    last: Instant,
-    seen: u64,
-    counts: bool,
-}
-
-impl<'a, C: Clock> Run<'a, C> {
-    fn new(clock: &'a C, options: &'a RawOptions) -> io::Result<Self> {
-        let times = || Judged::new().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory));
-        let now = Instant::now();
-        Ok(Self {
-            clock,
-            options,
-            tally: Tally::default(),
-            times: times()?,
-            patience: Patience::default(),
-            refused: 0,
-            beside: (0, 0),
-            clocks: Vec::with_capacity(options.keep.min(usize::try_from(options.samples).unwrap_or(usize::MAX))),
-            begun: now,
-            last: now,
-            seen: 0,
-            counts: false,
-        })
-    }
-
-    fn ticks(&self, time: Duration) -> u64 {
-        (time.as_secs_f64() * self.clock.hz() as f64) as u64
-    }
-
-    /// The warm-up is over: what was counted is forgotten.
-    fn begin_if_warm(&mut self) {
-        // A way so slow that a warm-up by number takes too long is warm after a tenth of the time.
-        let warm =
-            self.seen >= self.options.warm_ups || (self.seen > 0 && self.begun.elapsed() > self.options.time / 10);
-        if self.counts || !warm {
-            return;
-        }
-        if let Some(times) = Judged::new() {
-            self.times = times;
-        }
-        (self.tally, self.refused, self.beside, self.counts) = (Tally::default(), 0, (0, 0), true);
-        self.begun = Instant::now();
-    }
-
-    /// Sends what is due of the background.
-    fn background(&mut self, way: &mut impl Way, frame: &mut Frame) {
-        let Some(rate) = self.options.background else { return };
-        let due = (self.begun.elapsed().as_secs_f64() * rate) as u64;
-        let mut now = due.saturating_sub(self.beside.0 + self.beside.1);
-        self.beside.1 += now.saturating_sub(MOST_AT_ONCE);
-        now = now.min(MOST_AT_ONCE);
-        frame.number(BACKGROUND);
-        for _ in 0..now {
-            match way.load(frame.bytes()) && way.fire() {
-                true => self.beside.0 += 1,
-                false => self.beside.1 += 1,
-            }
-        }
-    }
-
-    /// Adds the time of a frame.
-    fn add(&mut self, clocks: u64) {
-        let now = Instant::now();
-        let ns = (u128::from(clocks) * 1_000_000_000 / u128::from(self.clock.hz().max(1))) as u64;
-        self.patience.saw(Duration::from_nanos(ns));
-        self.times.add(ns, now);
-        if self.counts && self.clocks.len() < self.clocks.capacity() {
-            self.clocks.push(clocks);
-        }
-        self.last = now;
-        self.seen += 1;
-    }
-
-    /// Why it ends now, if it does.
-    fn ended(&self, go_on: &dyn Fn() -> bool) -> io::Result<Option<Ended>> {
-        if !go_on() {
-            return Ok(Some(Ended::Stopped));
-        }
-        if self.last.elapsed() > GONE {
-            let why = format!("no frame came for {} s", GONE.as_secs());
-            return if self.seen == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(Ended::Gone(why))) };
-        }
-        let count = self.times.all.count();
-        if !self.counts {
-            return Ok(None);
-        }
-        if count >= self.options.samples || self.begun.elapsed() >= self.options.time {
-            return Ok(Some(Ended::Done));
-        }
-        let precise = self
-            .options
-            .precision
-            .is_some_and(|share| count > 0 && count % LOOK == 0 && is_precise(&self.times.all, share));
-        Ok(precise.then_some(Ended::Precise))
-    }
-
-    fn end(mut self, ended: Ended) -> RawMeasured {
-        self.times.end();
-        let seconds = if self.counts { self.begun.elapsed().as_secs_f64() } else { 0.0 };
-        if !self.counts {
-            // Nothing of a warm-up is a figure.
-            if let Some(times) = Judged::new() {
-                (self.times, self.tally) = (times, Tally::default());
-            }
-        }
-        RawMeasured {
-            times: self.times,
-            counts: self.tally.end(),
-            refused: self.refused,
-            background: self
-                .options
-                .background
-                .map(|_| if seconds > 0.0 { self.beside.0 as f64 / seconds } else { 0.0 }),
-            seconds,
-            ended,
-            clocks: self.clocks,
-        }
-    }
-}
 
 /// Times frames from before they are handed over to when they are received at the other end, one after the other.
 ///
@@ -251,7 +35,7 @@ pub fn send_to_receive(
     options: &RawOptions,
     go_on: &dyn Fn() -> bool,
 ) -> io::Result<RawMeasured> {
-    let mut run = Run::new(clock, options)?;
+    let mut run = Series::new(clock, options)?;
     let mut copy = vec![0; super::frame::LONGEST];
     let mut number = 0;
     loop {
@@ -323,7 +107,10 @@ pub fn send_to_receive(
             }
         };
         match came {
-            Some(clocks) => run.add(clocks),
+            Some(clocks) => {
+                let stamped = way.stamped();
+                run.add(clocks, stamped);
+            }
             None => run.tally.gave_up(number),
         }
         way.rest();
@@ -344,7 +131,7 @@ pub fn receive_to_send(
     feed: &mut dyn FnMut(u64),
     go_on: &dyn Fn() -> bool,
 ) -> io::Result<RawMeasured> {
-    let mut run = Run::new(clock, options)?;
+    let mut run = Series::new(clock, options)?;
     let mut copy = vec![0; super::frame::LONGEST];
     let (mut number, mut fed) = (0, 0);
     loop {
@@ -414,7 +201,7 @@ pub fn receive_to_send(
             }
         }
         if taken > 0 {
-            run.add(took);
+            run.add(took, Stamped::Unused);
         }
         way.rest();
     }
@@ -429,7 +216,11 @@ mod tests {
         Buffer, Burst, MacAddr, Rx, Tx,
     };
 
-    use super::{super::way::Queues, *};
+    use super::{
+        super::{series::LOOK, way::Queues},
+        *,
+    };
+    use crate::{pingpong::Ended, tally::Counts};
 
     /// Nanoseconds of this machine.
     struct Wall(Instant);

@@ -2,6 +2,17 @@
 
 use packet::{Alloc, Buffer, Burst, Rx, Tx};
 
+/// What time stamps say of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamped {
+    /// They are not used: the clock of the program counts.
+    Unused,
+    /// Nanoseconds from the stamp of sending to the stamp of receiving.
+    Ns(u64),
+    /// One of them was not made.
+    Missing,
+}
+
 /// Two ends of a way. All of it is polled; nothing waits.
 pub trait Way {
     /// Makes a frame ready to be handed over; false if there is no room for it.
@@ -16,6 +27,10 @@ pub trait Way {
     fn pass(&mut self) -> usize;
     /// Gives the held frames back.
     fn release(&mut self);
+    /// What the kernel's or the NIC's time stamps say of the frame that went out last and came in: how long it was between them.
+    fn stamped(&mut self) -> Stamped {
+        Stamped::Unused
+    }
     /// What drivers want done between frames.
     fn rest(&mut self) {}
 }

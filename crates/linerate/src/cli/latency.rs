@@ -7,6 +7,7 @@ use latency::{
     asked::{background_rate, open_rate, precision, sizes, BackgroundRate, OpenRate},
     plans::{plan, LatencyPlan, What, PLANS},
     raw::{
+        packet_socket::Stamps,
         run::{RxMode, TxMode},
         sizes::frame_sizes,
     },
@@ -133,6 +134,13 @@ pub struct RawArgs {
     /// End before that when median and 99th percentile are known this precisely: ci=1%.
     #[arg(long, value_name = "ci=PERCENT", value_parser = precision)]
     pub until: Option<f64>,
+    /// Time frames by time stamps instead of the clock of the program: those of the kernel in the drivers, or of the NIC. With
+    /// socket: ports.
+    #[arg(long, value_enum, value_name = "WHOSE")]
+    pub stamps: Option<StampsArg>,
+    /// As --stamps hardware.
+    #[arg(long, conflicts_with = "stamps")]
+    pub hw: bool,
     /// Frames of the same size on the same way beside: frames a second, 100k, or bits a second of them, 1Gbps.
     #[arg(long, value_name = "RATE", value_parser = background_rate)]
     pub background: Option<BackgroundRate>,
@@ -200,6 +208,26 @@ pub enum ModeArg {
     /// From when a frame is there to when it is handed over again: what a forwarder costs. Frames come from outside, or over the
     /// software cable.
     Forward,
+}
+
+/// Whose time stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StampsArg {
+    /// The kernel's.
+    Software,
+    /// The NIC's.
+    Hardware,
+}
+
+impl RawArgs {
+    /// Whose time stamps count.
+    pub fn stamps(&self) -> Option<Stamps> {
+        match (self.hw, self.stamps) {
+            (true, _) | (false, Some(StampsArg::Hardware)) => Some(Stamps::Nic),
+            (false, Some(StampsArg::Software)) => Some(Stamps::Kernel),
+            (false, None) => None,
+        }
+    }
 }
 
 /// How frames are sent.

@@ -111,6 +111,7 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
     let ask = RawAsk {
         machine: args.machine.options(),
         ports: args.ports.clone(),
+        stamps: args.stamps(),
         forward: args.mode == ModeArg::Forward,
         sizes: match (plan, &args.sizes) {
             (Some(plan), _) => vec![plan.bytes],
@@ -130,6 +131,9 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
         background: args.background,
         link_wait: time("--link-wait", &args.link_wait)?,
     };
+    if ask.forward && ask.stamps.is_some() {
+        return Err(Failure::usage("--stamps: not with --mode forward: what is timed there is the program itself"));
+    }
     if ask.forward && ask.background.is_some() {
         return Err(Failure::usage(
             "--background: not with --mode forward: what comes in beside is the source's to send",

@@ -144,7 +144,8 @@ fn show_latency(args: &ShowArgs, result: &Stored, wanted: &OutputArgs) -> Result
     }
     let against = args.baseline.as_ref().map(|path| -> Result<Document, Failure> {
         let old = stored::read_any(path)?;
-        report::latency::compared(&named(result), &named(&old)).map_err(|why| not_compared(&args.files[0], path, &[why]))
+        report::latency::compared(&named(result), &named(&old))
+            .map_err(|why| not_compared(&args.files[0], path, &[why]))
     });
     let against = against.transpose()?;
     match result {

@@ -108,6 +108,11 @@ fn every_kind_of_port_has_a_latency() {
             assert!(ns(&rows[0], 50.0) > 200.0, "a system call takes longer: {}", rows[0]);
         }
     }
+    let stamped =
+        raw(Some(&netns), &["--port", "socket:t0", "--port", "socket:t1", "--stamps", "software", "--json", "-"]);
+    let row = rows(&stamped).remove(0);
+    assert_eq!((row["span"].as_str(), row["unstamped"].as_u64()), (Some("driver-to-driver"), Some(0)));
+    assert!(ns(&row, 50.0) < 1e6, "{row}");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m").display().to_string();
     for (ports, method) in [
@@ -160,6 +165,9 @@ fn frames_that_do_not_come_are_an_answer_in_a_line() {
         (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--sizes", "9014"], 1, "of this size"),
         (Some(&netns), &["--port", "socket:t0", "--port", "socket:none"], 2, "no interface none"),
         (Some(&netns), &["--port", "eth:none", "--port", "eth:t1"], 2, "none"),
+        (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--hw"], 4, "hardware time stamps of t0"),
+        (None, &["--hw"], 2, "socket:IFACE"),
+        (None, &["-m", "forward", "--background", "1k"], 2, "--background"),
         (None, &["--port", "eth:t0"], 2, "1 --port given"),
         (None, &["--port", "null", "--port", "eth:t0"], 2, "no latency"),
         (None, &["--sizes", "59"], 2, "60 to 9014"),

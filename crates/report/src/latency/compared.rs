@@ -98,7 +98,8 @@ fn rows(table: &mut Table, name: &str, before: &Times, now: &Times) {
             (true, true) => Cell::painted("apart, shorter", Paint::Good),
             (true, false) => Cell::painted("apart, longer", Paint::Bad),
         };
-        let change = if before_ns > 0 { num::percent((now_ns as f64 / before_ns as f64 - 1.0) * 100.0) } else { String::new() };
+        let change =
+            if before_ns > 0 { num::percent((now_ns as f64 / before_ns as f64 - 1.0) * 100.0) } else { String::new() };
         table.row(vec![
             text::clean(name).into(),
             parts::percentile(percent).into(),

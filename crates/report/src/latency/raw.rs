@@ -46,7 +46,9 @@ pub fn document(result: &RawResult, published: Option<&Published>) -> Document {
         rows if rows.iter().all(|row| row.method == rows[0].method && row.tx == rows[0].tx) => vec![sizes(rows)],
         rows => {
             let alike = |span: Span| rows.iter().copied().filter(|row| row.span == span).collect::<Vec<&Row>>();
-            let spans = [Span::SendToReceive, Span::ReceiveToSend, Span::RoundTrip].map(alike);
+            let spans =
+                [Span::SendToReceive, Span::ReceiveToSend, Span::DriverToDriver, Span::WireToWire, Span::RoundTrip]
+                    .map(alike);
             spans.iter().filter(|rows| !rows.is_empty()).map(|rows| methods(rows)).collect()
         }
     };
@@ -188,6 +190,8 @@ fn span(span: Span) -> &'static str {
     match span {
         Span::SendToReceive => "send to receive",
         Span::ReceiveToSend => "receive to send",
+        Span::DriverToDriver => "driver to driver (time stamps of the kernel)",
+        Span::WireToWire => "wire to wire (time stamps of the NIC)",
         Span::RoundTrip => "round trip",
     }
 }
@@ -224,6 +228,13 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
             "beside it, frames of the same size on the same way: {} a second, sent by the thread that measures just before its own",
             beside.join(", ")
         )));
+    }
+    let unstamped: u64 = result.rows.iter().map(|row| row.unstamped).sum();
+    if unstamped > 0 {
+        notes.push(Note::new(
+            format!("{} frames came back without their time stamps, and have no time", num::thousands(unstamped)),
+            Paint::Warn,
+        ));
     }
     if let Some(slope) = &result.slope {
         let wires: Vec<String> =
@@ -282,7 +293,7 @@ fn data(result: &RawResult) -> Section {
             let undisturbed = row.undisturbed.as_ref().and_then(|times| times.percentiles.get(n)?.ns);
             table.data_row(vec![
                 text::field(&row.method),
-                span(row.span).replace(' ', "-"),
+                span(row.span).split(" (").next().unwrap_or_default().replace(' ', "-"),
                 tx_name(row.tx).to_owned(),
                 rx_name(row.rx).to_owned(),
                 row.bytes.to_string(),
@@ -344,6 +355,7 @@ pub(super) mod tests {
                 ended: Ended::Done,
                 counts: Counts { sent: 2003, replied: 2000, lost: 3, ..Counts::default() },
                 refused: 2,
+                unstamped: 0,
                 times: Times::of(&samples),
                 undisturbed: Some(Times::of(&samples)),
                 stretches: Stretches { all: 300, disturbed: 2 },
