@@ -141,7 +141,7 @@ fn received(socket: &UdpSocket, buffer: &mut [u8], sequence: u64, until: Instant
             Err(Errno::EAGAIN | Errno::EINTR) => continue,
             Err(e) => return Err(e.into()),
         };
-        if reply(&mut buffer[..read]) == Reply::To(sequence) {
+        if reply(&buffer[..read]) == Reply::To(sequence) {
             return Ok(Some(stamp));
         }
     }

@@ -145,16 +145,19 @@ pub struct RawBench {
     _polling: PollingCpus,
 }
 
+/// The ends of a way over queues.
+struct QueueEnds {
+    out: TesterPort,
+    into: TesterPort,
+    /// Of a forwarder of our own frames: where they come from, and where they end.
+    outer: Option<(TesterPort, TesterPort)>,
+    /// What keeps them.
+    _pairs: Vec<Pair>,
+}
+
 /// The ends of a way, open.
 enum Ends {
-    Queues {
-        out: TesterPort,
-        into: TesterPort,
-        /// Of a forwarder of our own frames: where they come from, and where they end.
-        outer: Option<(TesterPort, TesterPort)>,
-        /// What keeps them.
-        _pairs: Vec<Pair>,
-    },
+    Queues(Box<QueueEnds>),
     Sockets {
         way: PacketSockets,
         names: [String; 2],
@@ -236,7 +239,8 @@ impl RawBench {
         let mark = u64::from(std::process::id()) << 32 | self.runs;
         let go_on = || !stop.requested();
         let (names, measured) = match ends {
-            Ends::Queues { out, into, outer, .. } => {
+            Ends::Queues(ends) => {
+                let QueueEnds { out, into, outer, .. } = &mut **ends;
                 let names = (out.name.clone(), into.name.clone());
                 let frame = Frame::new(size.bytes, out.mac, into.mac, mark);
                 let outer = outer.as_mut();
@@ -313,14 +317,14 @@ impl RawBench {
             drain(&mut ports);
             let mut ports = ports.into_iter();
             let mut two = || Some((ports.next()?, ports.next()?));
-            match (two(), two()) {
+            let ends = match (two(), two()) {
                 // The device under test stands between both pairs.
-                (Some((source, into)), Some((out, sink))) => {
-                    Ok(Ends::Queues { out, into, outer: Some((source, sink)), _pairs: pairs })
-                }
-                (Some((out, into)), None) => Ok(Ends::Queues { out, into, outer: None, _pairs: pairs }),
+                (Some((source, into)), Some((out, sink))) => Ok((out, into, Some((source, sink)))),
+                (Some((out, into)), None) => Ok((out, into, None)),
                 _ => Err(Failure::failed("a way has two ends")),
-            }
+            };
+            let (out, into, outer) = ends?;
+            Ok(Ends::Queues(Box::new(QueueEnds { out, into, outer, _pairs: pairs })))
         };
         match way {
             RawWay::Cable => {
@@ -477,7 +481,8 @@ fn method(way: &RawWay, ends: &Ends) -> String {
         RawWay::Ports(specs) => &specs[0],
         RawWay::Pair(like) => &**like,
     };
-    let Ends::Queues { out, into, .. } = ends else { return String::new() };
+    let Ends::Queues(ends) = ends else { return String::new() };
+    let (out, into) = (&ends.out, &ends.into);
     let name = |driver: &str| match driver {
         "net_af_packet" => "AF_PACKET mmap".to_owned(),
         "net_af_xdp" => "AF_XDP".to_owned(),

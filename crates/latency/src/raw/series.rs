@@ -160,7 +160,7 @@ impl<'a, C: Clock> Series<'a, C> {
         let precise = self
             .options
             .precision
-            .is_some_and(|share| count > 0 && count % LOOK == 0 && is_precise(&self.times.all, share));
+            .is_some_and(|share| count > 0 && count.is_multiple_of(LOOK) && is_precise(&self.times.all, share));
         Ok(precise.then_some(Ended::Precise))
     }
 
