@@ -28,6 +28,27 @@ fn pkg_config(args: &[&str]) -> Vec<String> {
 const LEFT_OUT: [&str; 11] =
     ["cnxk", "octeontx", "cpt", "dpaa", "fslmc", "enetc", "enetfec", "pfe", "ipn3ke", "ifpga", "qat"];
 
+/// A copy of the memif driver whose calls that wait without end are ours (`lr_memif_*` in shim/host.c): the driver makes them on
+/// DPDK's one interrupt thread, and two processes that wait for each other there never end. Returns the name to link.
+fn with_our_calls(lib: &str, dpdk: &pkg_config::Library) -> String {
+    let file = format!("lib{lib}.a");
+    let Some(original) = dpdk.link_paths.iter().map(|path| path.join(&file)).find(|path| path.exists()) else {
+        return lib.to_owned();
+    };
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| fail("OUT_DIR is not set")));
+    let name = format!("{lib}_linerate");
+    let renamed = ["connect", "recvmsg"].map(|call| format!("--redefine-sym={call}=lr_memif_{call}"));
+    let copied =
+        std::process::Command::new("objcopy").args(renamed).arg(&original).arg(out.join(format!("lib{name}.a"))).status();
+    match copied {
+        Ok(status) if status.success() => {
+            println!("cargo:rustc-link-search=native={}", out.display());
+            name
+        }
+        _ => fail("objcopy (Debian package binutils) cannot copy the memif driver"),
+    }
+}
+
 /// Statically where there are archives, for speed: thread-local variables, which DPDK reads for every mbuf given back, then
 /// take no call (l3: 49 instead of 54 clocks a frame), and a program starts without loading a hundred drivers.
 /// `LINERATE_DPDK=shared` links the shared libraries, whose drivers DPDK finds when it starts.
@@ -66,6 +87,9 @@ fn link(dpdk: &pkg_config::Library) {
                 }
                 _ => true,
             };
+            if lib == "rte_net_memif" && seen.insert(lib.to_owned()) {
+                println!("cargo:rustc-link-lib=static:-bundle,+whole-archive={}", with_our_calls(lib, dpdk));
+            }
             // Whole: drivers are known by their constructors alone.
             if wanted && seen.insert(lib.to_owned()) {
                 println!("cargo:rustc-link-lib=static:-bundle,+whole-archive={lib}");

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -29,6 +30,9 @@ void lr_close_on_exec(int fd)
 {
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
+
+/* How long the memif driver waits for a message that was announced. */
+#define LR_MEMIF_WAIT_MS 200
 
 #ifndef SO_PREFER_BUSY_POLL
 #define SO_PREFER_BUSY_POLL 69
@@ -70,6 +74,34 @@ uint32_t lr_napi_id(int fd)
 	uint32_t id = 0;
 	socklen_t size = sizeof(id);
 	return getsockopt(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID, &id, &size) == 0 ? id : 0;
+}
+
+/* For the memif driver alone, which calls them as connect and recvmsg (build.rs): neither waits for a peer without end. */
+int lr_memif_connect(int fd, const struct sockaddr *to, socklen_t len);
+ssize_t lr_memif_recvmsg(int fd, struct msghdr *msg, int flags);
+
+int lr_memif_connect(int fd, const struct sockaddr *to, socklen_t len)
+{
+	/* A peer whose backlog is full answers later, or is waiting for us itself: the caller tries again. */
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -1;
+	int ret = connect(fd, to, len);
+	int err = errno;
+	fcntl(fd, F_SETFL, flags);
+	errno = err;
+	return ret;
+}
+
+ssize_t lr_memif_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	/* It is called when there is something to read; a message of which not all is there comes soon. */
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	if (poll(&readable, 1, LR_MEMIF_WAIT_MS) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return recvmsg(fd, msg, flags | MSG_DONTWAIT);
 }
 
 int lr_huge_probe(uint64_t bytes)
@@ -160,6 +192,16 @@ int lr_xdp_sockets(int *fds, int n)
 		if (is_xdp_socket(fd))
 			fds[count++] = fd;
 	return count;
+}
+
+int lr_xdp_zero_copy(int fd)
+{
+	uint32_t flags = 0;
+	socklen_t size = sizeof(flags);
+	/* SOL_XDP, XDP_OPTIONS, XDP_OPTIONS_ZEROCOPY (linux/if_xdp.h). */
+	if (getsockopt(fd, 283, 8, &flags, &size) != 0)
+		return -1;
+	return flags & 1;
 }
 
 void lr_xdp_socket_close(int fd)

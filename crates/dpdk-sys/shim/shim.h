@@ -160,6 +160,8 @@ void lr_close_on_exec(int fd);
 int lr_busy_poll(int fd, uint32_t us, int prefer);
 /* Has an interface stamp all frames in hardware, or (back) as *tx and *rx say; both get what was before. 0 or errno. */
 int lr_hw_stamps(const char *name, int *tx, int *rx);
+/* Whether an AF_XDP socket has zero-copy: 1 or 0, -1 if the kernel does not say. */
+int lr_xdp_zero_copy(int fd);
 /* The NAPI instance that the last packet of a socket came through; 0: none is known. */
 uint32_t lr_napi_id(int fd);
 struct lr_iface { uint32_t index; uint32_t mtu; uint8_t up; uint8_t running; uint8_t promiscuous; };

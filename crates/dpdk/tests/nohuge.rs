@@ -209,6 +209,29 @@ fn memif_joins_two_ports_and_leaves_no_socket() {
 }
 
 #[test]
+fn memif_does_not_wait_for_a_peer_that_lets_nobody_in() {
+    use rustix::net::{bind, connect, listen, socket, AddressFamily, SocketAddrUnix, SocketType};
+    let eal = test_eal();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.sock");
+    let unix = || socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    let (address, listener, first) = (SocketAddrUnix::new(&path).unwrap(), unix(), unix());
+    bind(&listener, &address).unwrap();
+    listen(&listener, 0).unwrap();
+    // It is let in by nobody, and a further one would wait for that.
+    connect(&first, &address).unwrap();
+    let begun = Instant::now();
+    let refused = refused(eal, &format!("memif:{}", path.display()), &pool(eal, 4095));
+    assert!(matches!(refused, DpdkError::Driver { .. }), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    // DPDK's one interrupt thread goes on: others join.
+    let other = dir.path().join("o.sock");
+    let server = open(eal, &format!("memif:{},role=server", other.display()), &pool(eal, 4095));
+    let client = open(eal, &format!("memif:{}", other.display()), &pool(eal, 4095));
+    assert!(server.wait_link_up(Duration::from_secs(20)) && client.wait_link_up(Duration::from_secs(20)));
+}
+
+#[test]
 fn vhost_and_virtio_join_two_ports_and_leave_no_socket() {
     let eal = test_eal();
     let dir = tempfile::tempdir().unwrap();

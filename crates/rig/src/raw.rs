@@ -141,6 +141,8 @@ pub struct RawBench {
     pub facts: Facts,
     /// Whether all memory of this process is locked.
     pub memory_locked: bool,
+    /// Whether ports without zero-copy are refused.
+    pub zero_copy: bool,
     _claims: Vec<Claim>,
     _polling: PollingCpus,
 }
@@ -201,6 +203,7 @@ impl RawBench {
             cpu: cpus.tester,
             facts,
             memory_locked,
+            zero_copy: false,
             _claims: claims,
             _polling: polling,
         })
@@ -225,6 +228,9 @@ impl RawBench {
     ) -> Result<(), Failure> {
         let forward = sizes.first().is_some_and(|size| size.forward);
         let mut ends = self.open(way, forward, stop)?;
+        if self.zero_copy {
+            require_zero_copy(&ends)?;
+        }
         for size in sizes {
             if stop.requested() {
                 break;
@@ -399,6 +405,34 @@ pub fn lock_memory() -> bool {
     mlockall(MlockAllFlags::MCL_CURRENT).is_ok()
 }
 
+/// Both ends have zero-copy AF_XDP.
+fn require_zero_copy(ends: &Ends) -> Result<(), Failure> {
+    let ports = match ends {
+        Ends::Queues(ends) => vec![&ends.out, &ends.into],
+        Ends::Sockets { .. } => {
+            return Err(Failure::usage("--zero-copy: of AF_XDP ports: --port eth:IFACE,driver=af_xdp"))
+        }
+    };
+    for end in ports {
+        match end.port.zero_copy() {
+            Some(true) => {}
+            Some(false) => {
+                return Err(Failure::machine(format!(
+                    "port {}: its driver has no zero-copy AF_XDP: leave --zero-copy out to measure with copies",
+                    end.name
+                )))
+            }
+            None => {
+                return Err(Failure::usage(format!(
+                    "--zero-copy: port {} is not of AF_XDP: --port eth:IFACE,driver=af_xdp",
+                    end.name
+                )))
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether the other side connects to this one.
 fn listens(spec: &PortSpec) -> bool {
     match spec {
@@ -483,14 +517,15 @@ fn method(way: &RawWay, ends: &Ends) -> String {
     };
     let Ends::Queues(ends) = ends else { return String::new() };
     let (out, into) = (&ends.out, &ends.into);
-    let name = |driver: &str| match driver {
+    let name = |port: &Port| match port.driver() {
         "net_af_packet" => "AF_PACKET mmap".to_owned(),
-        "net_af_xdp" => "AF_XDP".to_owned(),
+        "net_af_xdp" if port.zero_copy() == Some(true) => "AF_XDP zero-copy".to_owned(),
+        "net_af_xdp" => "AF_XDP copy".to_owned(),
         "net_memif" => "memif".to_owned(),
         "net_vhost" | "net_virtio_user" => "vhost-user".to_owned(),
-        _ => format!("{} ({})", like, driver),
+        driver => format!("{like} ({driver})"),
     };
-    let (first, second) = (name(out.port.driver()), name(into.port.driver()));
+    let (first, second) = (name(&out.port), name(&into.port));
     if first == second {
         first
     } else {

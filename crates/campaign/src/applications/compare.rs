@@ -33,7 +33,7 @@ fn ways() -> Result<Vec<(&'static str, RawWay)>, Failure> {
         ("software cable", RawWay::Cable),
         ("memif", pair("memif:/like")?),
         ("vhost-user", pair("vhost:/like")?),
-        ("AF_XDP, veth", pair("eth:like,driver=af_xdp")?),
+        ("AF_XDP copy, veth", pair("eth:like,driver=af_xdp")?),
         ("AF_PACKET mmap, veth", pair("eth:like,driver=af_packet")?),
         ("AF_PACKET sockets, veth", RawWay::SocketPair),
     ])

@@ -18,6 +18,8 @@ pub struct RawAsk {
     pub ports: Vec<String>,
     /// Whose time stamps count, instead of the clock of the program.
     pub stamps: Option<Stamps>,
+    /// Whether AF_XDP ports without zero-copy are refused.
+    pub zero_copy: bool,
     /// From when a frame is there to when it is handed over again.
     pub forward: bool,
     /// Bytes of frames without FCS, one after the other.
@@ -41,6 +43,7 @@ pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Fa
         way = way.with_stamps(stamps)?;
     }
     let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
+    bench.zero_copy = ask.zero_copy;
     let mut result = begun(&bench);
     let with_background = |bytes: usize| RawOptions {
         background: ask.background.map(|rate| rate.messages(bytes)),

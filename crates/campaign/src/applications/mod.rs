@@ -4,6 +4,7 @@
 mod compare;
 mod frames;
 mod sockets;
+mod sockperf;
 
 use latency::plans::LatencyPlan;
 use report::latency::Published;
@@ -11,6 +12,7 @@ use report::latency::Published;
 pub use compare::compare;
 pub use frames::{raw, RawAsk};
 pub use sockets::{measure, serve, OpenAsk, SocketAsk};
+pub use sockperf::{against_sockperf, measured_by_sockperf};
 
 /// What a plan publishes, as reports have it.
 pub fn published(plan: &LatencyPlan) -> Published {

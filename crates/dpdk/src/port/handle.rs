@@ -7,6 +7,7 @@ use dpdk_sys as sys;
 use super::{
     capture::Progress,
     config::check_mtu,
+    kernel::have_zero_copy,
     once::Once,
     queue::{RxQueue, TxQueue},
     rss::Rss,
@@ -76,6 +77,11 @@ impl Port {
     /// Why the port is not what was asked for: AF_PACKET because AF_XDP could not be opened, or a part of a capture.
     pub fn fallback(&self) -> Option<&str> {
         self.fallback.as_deref()
+    }
+
+    /// Whether frames pass between an AF_XDP port and the NIC without a copy; `None` for other ports.
+    pub fn zero_copy(&self) -> Option<bool> {
+        have_zero_copy(&self.started.xdp_sockets)
     }
 
     /// For a port whose peer may go and come back while the port is in use: the guest's side of vhost-user, whose memory is its

@@ -63,6 +63,17 @@ pub(super) fn xdp_sockets() -> Vec<i32> {
     fds.into_iter().take(usize::try_from(n).unwrap_or(0)).collect()
 }
 
+/// Whether AF_XDP sockets have zero-copy, all of them; `None` of no socket, and if the kernel does not say.
+pub(super) fn have_zero_copy(fds: &[i32]) -> Option<bool> {
+    // SAFETY: reads an option of a socket of ours, which the kernel checks.
+    let of = |fd: &i32| match unsafe { sys::lr_xdp_zero_copy(*fd) } {
+        -1 => None,
+        flag => Some(flag == 1),
+    };
+    let all: Vec<bool> = fds.iter().map(of).collect::<Option<_>>()?;
+    (!all.is_empty()).then(|| all.iter().all(|on| *on))
+}
+
 /// Closes AF_XDP sockets that their driver has left open.
 pub(super) fn close_xdp_sockets(fds: &[i32]) {
     for &fd in fds {

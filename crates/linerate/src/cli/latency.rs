@@ -138,6 +138,9 @@ pub struct RawArgs {
     /// socket: ports.
     #[arg(long, value_enum, value_name = "WHOSE")]
     pub stamps: Option<StampsArg>,
+    /// Refuse AF_XDP ports whose driver copies frames.
+    #[arg(long)]
+    pub zero_copy: bool,
     /// As --stamps hardware.
     #[arg(long, conflicts_with = "stamps")]
     pub hw: bool,
@@ -343,6 +346,9 @@ pub struct SocketArgs {
     /// Print in the layout of another program.
     #[arg(long, value_enum, value_name = "LAYOUT")]
     pub layout: Option<LatencyLayout>,
+    /// Start the other end here, for this measurement: with an address sockperf's server, with --server its client, which measures.
+    #[arg(long, value_enum, value_name = "PROGRAM", conflicts_with = "open_loop")]
+    pub peer: Option<PeerArg>,
     /// A measurement of the low-latency document, with its figures beside: latency-udp or latency-tcp. Its messages have 14 bytes.
     #[arg(long, value_name = "NAME", value_parser = socket_plan, conflicts_with_all = ["size", "server", "open_loop"])]
     pub plan: Option<&'static LatencyPlan>,
@@ -353,6 +359,13 @@ pub struct SocketArgs {
 
 fn socket_plan(name: &str) -> Result<&'static LatencyPlan, String> {
     plan_for(name, |what| matches!(what, What::Udp | What::Tcp))
+}
+
+/// Programs that may be the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PeerArg {
+    /// sockperf 3.x.
+    Sockperf,
 }
 
 /// How a thread waits.

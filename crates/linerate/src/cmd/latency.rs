@@ -19,7 +19,9 @@ use super::{
     times::time,
 };
 use crate::{
-    cli::latency::{CompareArgs, LatencyArgs, LatencyCommand, LatencyLayout, ModeArg, RawArgs, RawLayout, SocketArgs},
+    cli::latency::{
+        CompareArgs, LatencyArgs, LatencyCommand, LatencyLayout, ModeArg, PeerArg, RawArgs, RawLayout, SocketArgs,
+    },
     cli::OutputArgs,
     out,
 };
@@ -48,6 +50,12 @@ fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result
     let stop = Stop::on_signals()?;
     let ready = |at: SocketAddr| out::note(&format!("linerate: answers on {at}; Ctrl-C ends it"));
     let server = (transport, address, args.wait.into());
+    if args.peer == Some(PeerArg::Sockperf) {
+        let options = options(args)?;
+        let text = applications::measured_by_sockperf(server, args.cpu, &options, &stop)?;
+        out::print(text.trim_end());
+        return Ok(Exit::Passed);
+    }
     let counts = applications::serve(server, args.busy_poll_us, args.cpu, &stop, &ready)?;
     match &args.output.json {
         Some(file) => output::file(file, &to_json(&counts).map_err(Failure::failed)?)?,
@@ -61,7 +69,10 @@ fn measure(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Resul
     output::check(&args.output.files())?;
     args.full_log.as_deref().map(output::check_file).transpose()?;
     let stop = Stop::on_signals()?;
-    let result = applications::measure(&ask, &stop)?;
+    let result = match args.peer {
+        None => applications::measure(&ask, &stop)?,
+        Some(PeerArg::Sockperf) => applications::against_sockperf(&ask, &stop)?,
+    };
     if let Some(file) = &args.full_log {
         output::file(file, &report::latency::full_log(&result.log))?;
     }
@@ -112,6 +123,7 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
         machine: args.machine.options(),
         ports: args.ports.clone(),
         stamps: args.stamps(),
+        zero_copy: args.zero_copy,
         forward: args.mode == ModeArg::Forward,
         sizes: match (plan, &args.sizes) {
             (Some(plan), _) => vec![plan.bytes],

@@ -369,3 +369,32 @@ fn results_are_shown_again_and_against_each_other() {
     let planned = linerate(&["bench", "--plan", "latency-udp"]);
     assert!(planned.code == 2 && planned.stderr.contains("linerate latency udp"), "{}", planned.stderr);
 }
+
+#[test]
+fn sockperf_is_started_as_either_end() {
+    require(&[Needs::Sockperf]);
+    for transport in ["udp", "tcp"] {
+        let address = format!("127.0.0.1:{}", free_port());
+        let ours =
+            linerate(&["latency", transport, &address, "--peer", "sockperf", "--duration", "300ms", "--json", "-"]);
+        assert_eq!(ours.code, 0, "{}", ours.stderr);
+        assert!(ours.json()["round_trip"]["samples"].as_u64() > Some(20), "{}", ours.stdout);
+        let theirs = linerate(&["latency", transport, "--server", &address, "--peer", "sockperf", "--duration", "1s"]);
+        assert_eq!(theirs.code, 0, "{}", theirs.stderr);
+        assert!(theirs.stdout.contains("Summary: Latency is"), "{}", theirs.stdout);
+        assert!(!listens(transport, address.rsplit(':').next().unwrap().parse().unwrap()), "nobody is left");
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for flags in [&[address.as_str()][..], &["--server", &address]] {
+        let refused = linerate(&[&["latency", "tcp", "--peer", "sockperf"], flags].concat());
+        assert_eq!((refused.code, refused.stderr.lines().count()), (4, 1), "{}", refused.stderr);
+    }
+    let missing = Command::new(BINARY)
+        .args(["latency", "udp", "127.0.0.1:9", "--peer", "sockperf"])
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert_eq!(missing.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("apt-get install sockperf"));
+}

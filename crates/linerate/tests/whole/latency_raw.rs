@@ -94,9 +94,9 @@ fn every_kind_of_port_has_a_latency() {
     let netns = joined();
     for (ports, method) in [
         (["eth:t0,driver=af_packet", "eth:t1,driver=af_packet"], "AF_PACKET mmap"),
-        (["eth:t0,driver=af_xdp", "eth:t1,driver=af_xdp"], "AF_XDP"),
+        (["eth:t0,driver=af_xdp", "eth:t1,driver=af_xdp"], "AF_XDP copy"),
         (["socket:t0", "socket:t1"], "AF_PACKET sockets"),
-        (["eth:t0,driver=af_packet", "eth:t1,driver=af_xdp"], "AF_PACKET mmap to AF_XDP"),
+        (["eth:t0,driver=af_packet", "eth:t1,driver=af_xdp"], "AF_PACKET mmap to AF_XDP copy"),
     ] {
         for (tx, rx) in [("frame", "copy"), ("preloaded", "in-place")] {
             let flags =
@@ -167,6 +167,13 @@ fn frames_that_do_not_come_are_an_answer_in_a_line() {
         (Some(&netns), &["--port", "eth:none", "--port", "eth:t1"], 2, "none"),
         (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--hw"], 4, "hardware time stamps of t0"),
         (None, &["--hw"], 2, "socket:IFACE"),
+        (None, &["--zero-copy"], 2, "AF_XDP"),
+        (
+            Some(&small),
+            &["--port", "eth:t0,driver=af_xdp", "--port", "eth:t1,driver=af_xdp", "--zero-copy"],
+            4,
+            "no zero-copy",
+        ),
         (None, &["-m", "forward", "--background", "1k"], 2, "--background"),
         (None, &["--port", "eth:t0"], 2, "1 --port given"),
         (None, &["--port", "null", "--port", "eth:t0"], 2, "no latency"),
