@@ -38,8 +38,11 @@ fn with_our_calls(lib: &str, dpdk: &pkg_config::Library) -> String {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_else(|| fail("OUT_DIR is not set")));
     let name = format!("{lib}_linerate");
     let renamed = ["connect", "recvmsg"].map(|call| format!("--redefine-sym={call}=lr_memif_{call}"));
-    let copied =
-        std::process::Command::new("objcopy").args(renamed).arg(&original).arg(out.join(format!("lib{name}.a"))).status();
+    let copied = std::process::Command::new("objcopy")
+        .args(renamed)
+        .arg(&original)
+        .arg(out.join(format!("lib{name}.a")))
+        .status();
     match copied {
         Ok(status) if status.success() => {
             println!("cargo:rustc-link-search=native={}", out.display());

@@ -198,7 +198,7 @@ pub fn setting(
     }
     let why = if findings.iter().any(|finding| finding.is_open()) {
         "it changes at the next boot only: measure before and after it with linerate bench --json FILE, then linerate runs \
-         show --against"
+         show --baseline"
     } else {
         "it is as it should be, or this machine does not have it: give another value with --value, if it has one"
     };

@@ -86,6 +86,16 @@ struct Noted {
     became: Option<String>,
 }
 
+impl Noted {
+    /// What was refused is as it was.
+    fn was_made(&self) -> bool {
+        match (&self.change, &self.became) {
+            (Change::File { old, .. }, Some(became)) => became != old,
+            _ => true,
+        }
+    }
+}
+
 /// The first line.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
@@ -210,7 +220,7 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     Ok(undone)
 }
 
-/// The changes that a journal holds, in order; none if it is not there.
+/// The changes that a journal holds, in order, without those that the kernel did not make; none if it is not there.
 ///
 /// # Errors
 ///
@@ -218,7 +228,7 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
 pub fn changes(path: &Path) -> io::Result<Vec<Change>> {
     match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        file => Ok(parse(&read(&file?)?)?.1.into_iter().map(|noted| noted.change).collect()),
+        file => Ok(parse(&read(&file?)?)?.1.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect()),
     }
 }
 

@@ -235,12 +235,15 @@ impl Recording {
 
     /// Takes away what says whose machine it is.
     fn hide(&mut self) {
+        let entries = std::mem::take(&mut self.0);
+        self.0 = entries.into_iter().map(|(path, entry)| (without_groups(path), entry)).collect();
         for (path, entry) in &mut self.0 {
             let Entry::Bytes(bytes) = entry else { continue };
             let hide = match path.to_str() {
                 Some("/proc/cmdline") => hide_boot_line,
                 Some("/proc/mounts") => hide_mounts,
                 Some("/proc/self/status") => hide_status,
+                Some("/proc/self/cgroup" | "/proc/1/cgroup") => hide_groups,
                 _ => continue,
             };
             *bytes = hide(&String::from_utf8_lossy(bytes)).into_bytes();
@@ -269,6 +272,36 @@ fn hide_mounts(text: &str) -> String {
     text.lines().filter_map(line).collect()
 }
 
+/// The path of a limit of a control group, with the names that [`hide_groups`] leaves.
+fn without_groups(path: PathBuf) -> PathBuf {
+    const TOP: &str = "/sys/fs/cgroup";
+    const KINDS: [&str; 4] = ["cpu", "cpuacct", "cpuset", "memory"];
+    let Ok(below) = path.strip_prefix(TOP) else { return path };
+    let names: Vec<String> = below.iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let last = names.len().saturating_sub(1);
+    let kept = |n: usize, name: &str| n == last || (n == 0 && name.split(',').all(|kind| KINDS.contains(&kind)));
+    let shown = names.iter().enumerate().map(|(n, name)| if kept(n, name) { name.clone() } else { group(name) });
+    Path::new(TOP).join(shown.collect::<PathBuf>())
+}
+
+/// A group's name, without whose it is.
+fn group(name: &str) -> String {
+    const SIGNS: [&str; 5] = ["docker", "kubepods", "containerd", "lxc", "libpod"];
+    SIGNS.iter().find(|sign| name.contains(*sign)).map_or("-", |sign| *sign).to_owned()
+}
+
+/// The groups of a process: what a container is known by stays, names and numbers of containers, users and services go. Each name
+/// becomes its place, so that limits of groups above are found where they are.
+fn hide_groups(text: &str) -> String {
+    let part = |name: &str| if name.is_empty() { String::new() } else { group(name) };
+    let path = |path: &str| path.split('/').map(part).collect::<Vec<_>>().join("/");
+    let line = |line: &str| {
+        let (head, at) = line.rsplit_once(':')?;
+        Some(format!("{head}:{}\n", path(at)))
+    };
+    text.lines().filter_map(line).collect()
+}
+
 /// The CPUs of a process; its name, its user and its groups go.
 fn hide_status(text: &str) -> String {
     text.lines().filter(|line| line.starts_with("Cpus_allowed")).map(|line| format!("{line}\n")).collect()
@@ -276,7 +309,9 @@ fn hide_status(text: &str) -> String {
 
 /// What names disks, hosts and users in a boot line: its values go, its words stay.
 fn hide_boot_line(line: &str) -> String {
-    const NAMES: [&str; 12] = [
+    const NAMES: [&str; 14] = [
+        "init",
+        "rdinit",
         "BOOT_IMAGE",
         "root",
         "resume",
@@ -512,5 +547,23 @@ one
         }
         let recording = Recording(entries);
         assert_eq!(Recording::parse(&recording.to_text()), Ok(recording));
+    }
+
+    #[test]
+    fn groups_are_known_by_what_they_are_and_not_by_whose() {
+        let text =
+            "0::/system.slice/docker-8ef9c3ae3f5c.scope/own\n4:cpu,cpuacct:/user.slice/user-1000.slice\nnonsense\n";
+        assert_eq!(hide_groups(text), "0::/-/docker/-\n4:cpu,cpuacct:/-/-\n");
+        let path = |text: &str| without_groups(text.into()).display().to_string();
+        assert_eq!(
+            path("/sys/fs/cgroup/system.slice/docker-8ef.scope/own/cpu.max"),
+            "/sys/fs/cgroup/-/docker/-/cpu.max"
+        );
+        assert_eq!(
+            path("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us"),
+            "/sys/fs/cgroup/cpu,cpuacct/-/cpu.cfs_quota_us"
+        );
+        assert_eq!(path("/sys/fs/cgroup/cpu.max"), "/sys/fs/cgroup/cpu.max");
+        assert_eq!(path("/proc/cmdline"), "/proc/cmdline");
     }
 }

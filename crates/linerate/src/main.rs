@@ -51,6 +51,10 @@ fn main() -> ExitCode {
     dpdk::Eal::cleanup();
     rig::start_again(None);
     match result {
+        Ok(Exit::Passed) if out::lost().is_some() => {
+            let why = out::lost().map(ToString::to_string).unwrap_or_default();
+            fail(&Failure::machine(format!("standard output: {why}: what was to be printed is lost")))
+        }
         Ok(exit) => ExitCode::from(exit as u8),
         Err(failure) => fail(&failure),
     }

@@ -1,15 +1,35 @@
 //! Standard output that survives a closed pipe: `linerate bench | head` ends without an error.
 
-use std::io::{self, IsTerminal, Write};
+use std::{
+    io::{self, ErrorKind, IsTerminal, Write},
+    sync::OnceLock,
+};
 
-/// Prints text and a final newline. A closed pipe is not an error.
+/// Why standard output takes nothing any more.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints text and a final newline. A closed pipe is not an error; what else befalls is kept for [`lost`].
 pub fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes());
-    if !text.ends_with('\n') {
-        let _ = out.write_all(b"\n");
+    if LOST.get().is_some() {
+        return;
     }
-    let _ = out.flush();
+    let mut out = io::stdout().lock();
+    let newline: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(newline)).and_then(|()| out.flush());
+    if let Err(e) = written {
+        // The first one tells.
+        let _ = LOST.set(e);
+    }
+}
+
+/// Whether nobody reads any more: who prints for as long as it is read ends then.
+pub fn is_closed() -> bool {
+    LOST.get().is_some()
+}
+
+/// Why output was lost, other than by a reader who has seen enough.
+pub fn lost() -> Option<&'static io::Error> {
+    LOST.get().filter(|e| e.kind() != ErrorKind::BrokenPipe)
 }
 
 /// Prints a line to standard error.

@@ -161,7 +161,10 @@ fn each(cx: &Context<'_>, out: &mut Out) {
                 continue;
             }
         };
-        let goes = if effective.is_empty() { &allowed } else { &effective };
+        // Where it went last; if it may not go there any more, the next one goes elsewhere.
+        let may: CpuSet = cpu_set::from_list(&allowed);
+        let follows = cpu_set::from_list(&effective).intersection(&may).next().is_none();
+        let goes = if effective.is_empty() || follows { &allowed } else { &effective };
         // An interrupt that nothing raises is in no table.
         let Some(Row { name, counts, .. }) = names.iter().find(|row| row.key == number.to_string()) else { continue };
         let goes: CpuSet = cpu_set::from_list(goes).intersection(&online).copied().collect();

@@ -126,6 +126,11 @@ pub fn apply(
             }
         }
     }
+    if applied.made.is_empty() && applied.files.is_empty() {
+        // Nothing is applied, so nothing has to be taken back before the next plan.
+        drop(journal);
+        let _ = journal::undo(roots, &journal::path_of(dir, NAME));
+    }
     Ok(applied)
 }
 
@@ -226,7 +231,11 @@ fn write(
             Ok(())
         }
         // EIO, EINVAL, EBUSY, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages.
-        Err(e) if matches!(e.raw_os_error(), Some(5 | 16 | 22 | 95)) => {
+        // Newer kernels answer EPERM for such an interrupt.
+        Err(e)
+            if matches!(e.raw_os_error(), Some(5 | 16 | 22 | 95))
+                || (e.raw_os_error() == Some(1) && path.starts_with("/proc/irq")) =>
+        {
             applied.refused.push((change.text(), refusal(path, &e)));
             Ok(())
         }

@@ -70,9 +70,15 @@ fn tuned(plan: &HostPlan) -> String {
             _ => None,
         })
         .collect();
-    if !files.is_empty() {
+    // tuned's plugin writes below /sys only.
+    let (in_sys, elsewhere): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| path.starts_with("/sys/"));
+    if !in_sys.is_empty() {
         text += "\n[sysfs]\n";
-        files.iter().for_each(|(path, value)| text += &format!("{path}={value}\n"));
+        in_sys.iter().for_each(|(path, value)| text += &format!("{path}={value}\n"));
+    }
+    if !elsewhere.is_empty() {
+        text += "\n# tuned cannot write these: linerate host apply, or --format systemd\n";
+        elsewhere.iter().for_each(|(path, value)| text += &format!("# echo {value} > {path}\n"));
     }
     let words = plan.boot_words();
     if !words.is_empty() {
@@ -197,7 +203,7 @@ mod tests {
             step(Mend::Boot { word: "isolcpus=managed_irq,domain,1-7".into() }),
             step(Mend::Boot { word: "nohz_full=1-7".into() }),
         ];
-        HostPlan { version: 1, cores, steps }
+        HostPlan { version: 1, changes: None, cores, steps }
     }
 
     #[test]

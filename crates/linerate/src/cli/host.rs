@@ -53,7 +53,7 @@ pub enum HostCommand {
         cores: CoresArgs,
         /// CPUs to watch. Default: the busy ones of the plan.
         #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-        cpus: Vec<u32>,
+        cpus: Vec<String>,
         /// Time between two looks: 100ms to 1h.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
@@ -133,7 +133,7 @@ pub struct CoresArgs {
     #[arg(long)]
     pub smt: bool,
     /// A plan that was made before, instead of a new one.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pmds", "guests", "vcpus", "data_plane", "tester", "smt"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["purpose", "pmds", "guests", "vcpus", "data_plane", "tester", "smt"])]
     pub core_plan: Option<PathBuf>,
     /// A recorded machine: a file of `host audit --record`, or a directory with proc and sys in it. Default: this machine.
     #[arg(long, value_name = "FILE|DIR")]

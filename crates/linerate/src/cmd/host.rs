@@ -198,7 +198,11 @@ fn journal_failed(e: io::Error) -> Failure {
     }
 }
 
-fn watch(args: &CoresArgs, cpus: &[u32], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
+fn watch(args: &CoresArgs, cpus: &[String], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
+    if let Some(root) = &args.root {
+        return Err(Failure::usage(format!("--root {}: watch looks at this machine", root.display())));
+    }
+    let cpus = listed("--cpus", cpus)?;
     let machine = Machine::read(&Roots::default());
     let interval = in_range("--interval", interval)?;
     let cpus: CpuSet = match cpus.iter().find(|cpu| machine.cpu(**cpu).is_none()) {
@@ -227,8 +231,24 @@ fn watch(args: &CoresArgs, cpus: &[u32], interval: &str, count: Option<u64>, jso
             true => serde_json::to_string(&cores).map_err(Failure::failed)?,
             false => report::host::watch(&cores, &output::style()),
         });
+        if out::is_closed() {
+            break;
+        }
     }
     Ok(Exit::Passed)
+}
+
+/// CPUs out of numbers and ranges.
+fn listed(flag: &str, parts: &[String]) -> Result<CpuSet, Failure> {
+    let mut all = CpuSet::new();
+    for part in parts {
+        let cpus = cpu_set::from_list(part);
+        if cpus.is_empty() || part.chars().any(|c| !c.is_ascii_digit() && c != '-') {
+            return Err(Failure::usage(format!("{flag} {part}: must be CPUs, such as 1,3 or 1-3")));
+        }
+        all.extend(cpus);
+    }
+    Ok(all)
 }
 
 fn pcie(nics: &[String], frame_size: u32, root: Option<&Path>, json: bool) -> Result<Exit, Failure> {
