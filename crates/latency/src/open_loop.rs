@@ -21,14 +21,18 @@ use crate::{
     tally::{Counts, Seen, Tally},
 };
 
-/// Messages whose time of sending is remembered.
-const REMEMBERED: usize = 1 << 16;
+/// Messages whose time of sending is remembered, and that are looked after at once: more than a connection's buffers hold.
+const REMEMBERED: usize = 1 << 20;
 /// A sender that has this long to wait sleeps; below it spins.
 const NAP: Duration = Duration::from_micros(200);
 /// What a sleep may take longer than asked.
 const SLACK: Duration = Duration::from_micros(120);
+/// How late the last message may be.
+const LATE: Duration = Duration::from_millis(50);
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
+/// A server that has answered nothing for so long when the time is over was gone.
+const SILENT: Duration = Duration::from_secs(2);
 /// How often the receiver looks whether the sender is done.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -64,6 +68,8 @@ pub struct OpenMeasured {
     pub late_ns: u64,
     /// Messages that the socket did not take.
     pub refused: u64,
+    /// Messages that were due and not sent when the time was over: the sender cannot keep the rate.
+    pub unsent: u64,
     /// How long it measured.
     pub seconds: f64,
     /// Why it ended.
@@ -79,6 +85,7 @@ struct Shared {
     /// When each of the last ones went out, ns after the beginning.
     sent_at: Vec<AtomicU64>,
     refused: AtomicU64,
+    unsent: AtomicU64,
     late_ns: AtomicU64,
     /// The sender is done.
     done: AtomicBool,
@@ -115,6 +122,7 @@ pub fn run(
         sent: AtomicU64::new(0),
         sent_at: (0..REMEMBERED).map(|_| AtomicU64::new(0)).collect(),
         refused: AtomicU64::new(0),
+        unsent: AtomicU64::new(0),
         late_ns: AtomicU64::new(0),
         done: AtomicBool::new(false),
         over: AtomicBool::new(false),
@@ -153,6 +161,7 @@ pub fn run(
         rate: sent.saturating_sub(refused) as f64 / sending,
         late_ns: shared.late_ns.load(Ordering::Relaxed),
         refused,
+        unsent: shared.unsent.load(Ordering::Relaxed),
         seconds: (sending - warm as f64 * shared.period_ns / 1e9).max(0.0),
         ended: match (gone, go_on()) {
             (Some(why), _) => Ended::Gone(why),
@@ -174,6 +183,7 @@ fn send(
     let mut noise = Noise::default();
     noise.fill(&mut message[HEADER..]);
     let mut look = shared.begun;
+    let end = shared.begun + options.warm_up + options.time;
     for sequence in 1..=all {
         let due = shared.begun + Duration::from_nanos(shared.due_ns(sequence));
         let mut now = Instant::now();
@@ -188,6 +198,10 @@ fn send(
                 std::hint::spin_loop();
             }
             now = Instant::now();
+        }
+        if now > end + LATE {
+            shared.unsent.store(all + 1 - sequence, Ordering::Relaxed);
+            return Ok(());
         }
         // A sender that is late never waits above.
         if now >= look {
@@ -235,7 +249,7 @@ fn receive(
 ) -> io::Result<Received> {
     let memory = || io::Error::from(io::ErrorKind::OutOfMemory);
     let (mut intended, mut actual) = (Judged::new().ok_or_else(memory)?, Judged::new().ok_or_else(memory)?);
-    let (mut tally, mut patience) = (Tally::default(), Patience::default());
+    let (mut tally, mut patience) = (Tally::with_window(REMEMBERED), Patience::default());
     let every = u64::from(options.reply_every.max(1));
     let mut asked = 0;
     // Books of messages that asked, up to one.
@@ -249,6 +263,8 @@ fn receive(
     };
     let (mut gone, mut last, mut done_at) = (None, Instant::now(), None);
     let (mut any, mut warmed) = (false, 0);
+    // Nobody has listened since the last reply.
+    let mut refused = false;
     loop {
         let now = Instant::now();
         match client.receive(now, now + GLANCE) {
@@ -263,7 +279,7 @@ fn receive(
                                 (warmed, last) = (sequence, now);
                             }
                         } else if tally.came(sequence) == Seen::Good {
-                            last = now;
+                            (last, refused) = (now, false);
                             let at = nanos(now.saturating_duration_since(shared.begun));
                             let sent_at = shared.sent_at[Shared::place(sequence)].load(Ordering::Acquire);
                             let took = at.saturating_sub(shared.due_ns(sequence));
@@ -281,7 +297,7 @@ fn receive(
             Ok(Came::Nothing) => {}
             Ok(Came::Closed) => gone = Some("it closed the connection".to_owned()),
             Ok(Came::Garbage) => gone = Some("it does not send messages of sockperf".to_owned()),
-            Err(e) if any && e.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(e) if any && e.kind() == io::ErrorKind::ConnectionRefused => refused = true,
             Err(e) if any => gone = Some(e.to_string()),
             Err(e) => return Err(e),
         }
@@ -304,6 +320,10 @@ fn receive(
         }
     }
     book(&mut tally, shared.sent.load(Ordering::Acquire));
+    if gone.is_none() && go_on() && (refused || last.elapsed() > SILENT) {
+        gone =
+            Some(if refused { "nobody listens there any more" } else { "it answered nothing at the end" }.to_owned());
+    }
     intended.end();
     actual.end();
     if !any && gone.is_none() && go_on() {

@@ -21,6 +21,8 @@ use crate::{
 
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
+/// A server that has answered nothing for so long when the time is over was gone.
+const SILENT: Duration = Duration::from_secs(1);
 /// How often a thread that waits for a reply asks whether it is to go on.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Samples between two looks at how precise the figures are.
@@ -119,6 +121,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         times: Judged::new().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
         last_reply: Instant::now(),
         replied: false,
+        refused: false,
         counts: false,
         log: Vec::with_capacity(options.keep),
         logged_since: Instant::now(),
@@ -165,6 +168,15 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
             }
         }
     }
+    if matches!(ended, Ended::Done) && run.counts && (run.refused || run.last_reply.elapsed() > SILENT) {
+        let why = if run.refused { "nobody listens there any more" } else { "it answered nothing at the end" };
+        ended = Ended::Gone(why.to_owned());
+    }
+    if !run.counts {
+        // Nothing of a warm-up is a figure.
+        run.begin();
+        run.counts = false;
+    }
     run.times.end();
     let seconds = if run.counts { begun.elapsed().as_secs_f64() } else { 0.0 };
     Ok(Measured { times: run.times, counts: run.tally.end(), seconds, ended, log: run.log })
@@ -181,6 +193,8 @@ struct Run<'a> {
     times: Judged,
     last_reply: Instant,
     replied: bool,
+    /// Nobody has listened since the last reply.
+    refused: bool,
     /// The warm-up is over.
     counts: bool,
     log: Vec<(u64, u64)>,
@@ -211,7 +225,10 @@ impl Run<'_> {
             match client.send(&self.buffer[..size]) {
                 Ok(()) => {}
                 // Of an earlier datagram, or a queue that is full: this message is lost.
-                Err(e) if self.replied && is_of_a_datagram(&e) => self.tally.gave_up(self.sequence),
+                Err(e) if self.replied && is_of_a_datagram(&e) => {
+                    self.refused |= e.kind() == io::ErrorKind::ConnectionRefused;
+                    self.tally.gave_up(self.sequence);
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -233,7 +250,7 @@ impl Run<'_> {
                             }
                             if seen == Seen::Good {
                                 open -= 1;
-                                self.replied = true;
+                                (self.replied, self.refused) = (true, false);
                                 self.last_reply = now;
                                 if self.options.verify && message.get(HEADER..) != self.buffer.get(HEADER..size) {
                                     self.tally.damaged();
@@ -265,6 +282,7 @@ impl Run<'_> {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not send messages of sockperf"))
                 }
                 Err(e) if self.replied && is_of_a_datagram(&e) => {
+                    self.refused |= e.kind() == io::ErrorKind::ConnectionRefused;
                     // Nobody listens now; whoever comes back is heard.
                     std::thread::sleep(Duration::from_millis(10));
                     break;

@@ -41,6 +41,9 @@ pub struct OpenLoop {
     pub late_ns: u64,
     /// Messages that the socket did not take.
     pub refused: u64,
+    /// Messages that were due and not sent when the time was over.
+    #[serde(default)]
+    pub unsent: u64,
     /// Round trips from the moment at which a message really went out: what hides the waits of a sender that was late.
     pub from_sending: Times,
     /// Round trips of a closed loop before it, and replies a second.
@@ -182,6 +185,7 @@ impl LatencyResult {
             reply_every: options.reply_every,
             late_ns: measured.late_ns,
             refused: measured.refused,
+            unsent: measured.unsent,
             from_sending: Times::of(&measured.actual.all),
             closed_loop: Times::of(&closed.times.all),
             closed_rate: closed.rate(),

@@ -75,16 +75,26 @@ pub struct Tally {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { counts: Counts::default(), states: vec![(0, State::None); WINDOW], newest_reply: 0, open: 0 }
+        Self::with_window(WINDOW)
     }
 }
 
 impl Tally {
+    /// With so many messages looked after at once.
+    pub fn with_window(window: usize) -> Self {
+        Self { counts: Counts::default(), states: vec![(0, State::None); window.max(1)], newest_reply: 0, open: 0 }
+    }
+
+    fn place(&self, sequence: u64) -> usize {
+        (sequence % self.states.len() as u64) as usize
+    }
+
     /// A message goes out that asks for a reply. Numbers rise.
     pub fn sent(&mut self, sequence: u64) {
         self.counts.sent += 1;
         self.open += 1;
-        let slot = &mut self.states[place(sequence)];
+        let place = self.place(sequence);
+        let slot = &mut self.states[place];
         if slot.1 == State::Sent {
             // So many went out since that nobody waits for it any more.
             self.counts.lost += 1;
@@ -95,7 +105,8 @@ impl Tally {
 
     /// Nobody waits for the reply to this one any more.
     pub fn gave_up(&mut self, sequence: u64) {
-        let slot = &mut self.states[place(sequence)];
+        let place = self.place(sequence);
+        let slot = &mut self.states[place];
         if *slot == (sequence, State::Sent) {
             slot.1 = State::Lost;
             self.counts.lost += 1;
@@ -105,7 +116,8 @@ impl Tally {
 
     /// A reply came.
     pub fn came(&mut self, sequence: u64) -> Seen {
-        let slot = &mut self.states[place(sequence)];
+        let place = self.place(sequence);
+        let slot = &mut self.states[place];
         let state = if slot.0 == sequence { slot.1 } else { State::None };
         match state {
             State::Sent => {
@@ -154,10 +166,6 @@ impl Tally {
         self.counts.lost += self.open;
         self.counts
     }
-}
-
-fn place(sequence: u64) -> usize {
-    (sequence % WINDOW as u64) as usize
 }
 
 #[cfg(test)]

@@ -144,7 +144,7 @@ pub struct RawBench {
     /// Whether ports without zero-copy are refused.
     pub zero_copy: bool,
     _claims: Vec<Claim>,
-    _polling: PollingCpus,
+    polling: PollingCpus,
 }
 
 /// The ends of a way over queues.
@@ -177,7 +177,8 @@ impl RawBench {
     /// (usage) for a CPU that cannot be used; (machine) for what is missing or in use.
     pub fn new(machine: &MachineOptions, specs: &[PortSpec], link_wait: Duration) -> Result<Self, Failure> {
         let facts = facts::read();
-        let mut cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, false)?;
+        let mut cpus = CpuPlan::choose(&facts.cpus_allowed, machine.tester_cpu, machine.dut_cpu, false)
+            .map_err(|e| Failure { text: e.text.replace("--tester-cpu", "--cpu"), ..e })?;
         check_descriptors(machine.descriptors)?;
         let claims = Claim::all(specs)?;
         // One lcore does both ends.
@@ -205,8 +206,13 @@ impl RawBench {
             memory_locked,
             zero_copy: false,
             _claims: claims,
-            _polling: polling,
+            polling,
         })
+    }
+
+    /// What a reader should know: another program of ours polls the same CPU.
+    pub fn warnings(&self) -> Vec<String> {
+        self.polling.warnings().to_vec()
     }
 
     /// The clock, over all that was measured so far.
@@ -260,7 +266,8 @@ impl RawBench {
                 ((names[0].clone(), names[1].clone()), measured)
             }
         };
-        let ends_named = names.clone();
+        // From where to where.
+        let ends_named = if size.forward { (names.1.clone(), names.0.clone()) } else { names.clone() };
         let measured = measured.map_err(|e| match e.kind() {
             io::ErrorKind::TimedOut if size.forward => Failure::failed(format!(
                 "no frame of {} B came in at {} and went out at {} within 3 s: send some, and see that both links are up",
@@ -355,7 +362,15 @@ impl RawBench {
                 }
                 queues(ports, pairs)
             }
-            RawWay::Ports(specs) => queues(self.open_ports(specs, stop)?, Vec::new()),
+            RawWay::Ports(specs) => {
+                let mut ports = self.open_ports(specs, stop)?;
+                if forward {
+                    // Out of the second.
+                    ports.reverse();
+                }
+                queues(ports, Vec::new())
+            }
+            RawWay::Sockets([into, out], _) if forward => sockets([out, into], None, None),
             RawWay::Sockets([out, into], stamps) => sockets([out, into], *stamps, None),
             RawWay::SocketPair => {
                 let veth = Veth::new()?;

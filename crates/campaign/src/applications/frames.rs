@@ -73,6 +73,7 @@ pub(super) fn begun(bench: &RawBench) -> RawResult {
         cpu_model: facts.cpu_model.clone(),
         kernel: facts.kernel.clone(),
         memory_locked: bench.memory_locked,
+        warnings: bench.warnings(),
         ..RawResult::new(bench.cpu)
     }
 }

@@ -175,5 +175,8 @@ fn poll_device(socket: BorrowedFd<'_>, wait: Wait, us: u32) -> Result<(), Failur
 /// Pins this thread to the CPU that was asked for.
 fn on_cpu(cpu: Option<u32>) -> Result<(), Failure> {
     let Some(cpu) = cpu else { return Ok(()) };
-    host::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
+    host::pin(cpu).map_err(|_| {
+        let allowed: Vec<String> = rig::facts::read().cpus_allowed.iter().map(u32::to_string).collect();
+        Failure::usage(format!("--cpu {cpu}: this process may use CPUs {}", allowed.join(",")))
+    })
 }

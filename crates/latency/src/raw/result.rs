@@ -47,8 +47,11 @@ pub struct Row {
     pub tx: Option<TxMode>,
     /// What was timed when a frame was received; `None` of messages.
     pub rx: Option<RxMode>,
-    /// Bytes of a frame without FCS, or of a message.
+    /// Bytes of a frame without FCS, or of a message; the most where they differ.
     pub bytes: usize,
+    /// The least, where they differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_bytes: Option<usize>,
     /// Further frames a second that took the same way beside; `None` where none were wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_fps: Option<f64>,
@@ -86,9 +89,14 @@ impl Row {
         bytes: usize,
         measured: RawMeasured,
     ) -> Self {
-        let RawMeasured { times, counts, refused, unstamped, background, seconds, ended, clocks } = measured;
+        let RawMeasured { times, counts, refused, unstamped, bytes: forwarded, background, seconds, ended, clocks } =
+            measured;
         let mut row = Self::of_times(method, span, ends, bytes, &times);
         (row.tx, row.rx) = (Some(modes.0), Some(modes.1));
+        // Frames from outside have sizes of their own.
+        let (least, most) = forwarded.unwrap_or((bytes, bytes));
+        row.bytes = most;
+        row.least_bytes = (least != most).then_some(least);
         Self { counts, refused, unstamped, background_fps: background, seconds, ended, clocks, ..row }
     }
 
@@ -101,6 +109,7 @@ impl Row {
             tx: None,
             rx: None,
             bytes,
+            least_bytes: None,
             background_fps: None,
             seconds: 0.0,
             ended: Ended::Done,
@@ -155,6 +164,9 @@ pub struct RawResult {
     pub rows: Vec<Row>,
     /// What could not be.
     pub missing: Vec<Missing>,
+    /// What a reader should know: another program polls the same CPU.
+    #[serde(default)]
+    pub warnings: Vec<String>,
     /// The line through the medians of three sizes or more of one method.
     pub slope: Option<Slope>,
 }
@@ -174,6 +186,7 @@ impl RawResult {
             timing: Timing::default(),
             rows: Vec::new(),
             missing: Vec::new(),
+            warnings: Vec::new(),
             slope: None,
         }
     }

@@ -162,6 +162,9 @@ pub fn receive_to_send(
             }
             continue;
         }
+        for n in 0..held {
+            run.saw_bytes(way.frame(n).len());
+        }
         let mut taken = 0;
         match (options.tx, options.rx) {
             (TxMode::Frame, RxMode::InPlace) => taken = way.pass(),

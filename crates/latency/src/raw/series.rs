@@ -42,6 +42,8 @@ pub struct RawMeasured {
     pub unstamped: u64,
     /// Further frames that went out beside, a second; `None` where none were wanted.
     pub background: Option<f64>,
+    /// The least and the most bytes of frames that were forwarded, without FCS; `None` of frames from end to end.
+    pub bytes: Option<(usize, usize)>,
     /// How long it measured, without the warm-up, seconds.
     pub seconds: f64,
     /// Why it ended.
@@ -58,6 +60,7 @@ pub(super) struct Series<'a, C> {
     pub(super) times: Judged,
     pub(super) patience: Patience,
     pub(super) refused: u64,
+    pub(super) bytes: Option<(usize, usize)>,
     pub(super) unstamped: u64,
     /// Of the background: frames that went out, and those that were not made up for.
     beside: (u64, u64),
@@ -79,6 +82,7 @@ impl<'a, C: Clock> Series<'a, C> {
             times: times()?,
             patience: Patience::default(),
             refused: 0,
+            bytes: None,
             unstamped: 0,
             beside: (0, 0),
             clocks: Vec::with_capacity(options.keep.min(usize::try_from(options.samples).unwrap_or(usize::MAX))),
@@ -141,6 +145,13 @@ impl<'a, C: Clock> Series<'a, C> {
         self.seen += 1;
     }
 
+    /// A frame to forward has so many bytes.
+    #[inline]
+    pub(super) fn saw_bytes(&mut self, bytes: usize) {
+        let (least, most) = self.bytes.unwrap_or((bytes, bytes));
+        self.bytes = Some((least.min(bytes), most.max(bytes)));
+    }
+
     /// Why it ends now, if it does.
     pub(super) fn ended(&self, go_on: &dyn Fn() -> bool) -> io::Result<Option<Ended>> {
         if !go_on() {
@@ -178,6 +189,7 @@ impl<'a, C: Clock> Series<'a, C> {
             counts: self.tally.end(),
             refused: self.refused,
             unstamped: self.unstamped,
+            bytes: self.bytes,
             background: self
                 .options
                 .background

@@ -35,6 +35,13 @@ pub fn style() -> Style {
 
 /// Fails before the measurement when a file cannot be written afterwards.
 pub fn check(args: &OutputArgs) -> Result<(), Failure> {
+    for (flag, path) in
+        [("--markdown", &args.markdown), ("--svg", &args.svg), ("--csv", &args.csv), ("--csv-tests", &args.csv_tests)]
+    {
+        if path.as_deref().is_some_and(to_stdout) {
+            return Err(Failure::usage(format!("{flag} -: the table goes to standard output: name a file")));
+        }
+    }
     let all: Vec<_> = files(args).collect();
     for (i, path) in all.iter().enumerate() {
         if all[..i].contains(path) && (path.is_file() || !path.exists()) {

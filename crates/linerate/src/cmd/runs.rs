@@ -144,6 +144,10 @@ fn show_latency(args: &ShowArgs, result: &Stored, wanted: &OutputArgs) -> Result
     }
     let against = args.baseline.as_ref().map(|path| -> Result<Document, Failure> {
         let old = stored::read_any(path)?;
+        if std::mem::discriminant(&old) != std::mem::discriminant(result) {
+            let why = "one is of raw frames, the other of round trips over sockets, or of a bench".to_owned();
+            return Err(not_compared(&args.files[0], path, &[why]));
+        }
         report::latency::compared(&named(result), &named(&old))
             .map_err(|why| not_compared(&args.files[0], path, &[why]))
     });

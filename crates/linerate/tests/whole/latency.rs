@@ -197,6 +197,49 @@ fn a_server_that_dies_ends_the_run_with_what_was_measured() {
 }
 
 #[test]
+fn a_server_that_is_gone_at_the_end_is_told_however_short_the_run_is() {
+    for more in [&[][..], &["--clients", "2"], &["--open-loop", "2k"]] {
+        let port = free_port();
+        let server = ours("udp", port);
+        let address = format!("127.0.0.1:{port}");
+        let client = Command::new(BINARY)
+            .args([&["latency", "udp", &address, "--duration", "2s", "--warm-up", "0ms", "--json", "-"], more].concat())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Behind the closed loop that comes before an open one.
+        std::thread::sleep(Duration::from_millis(if more.contains(&"2k") { 2000 } else { 700 }));
+        drop(server);
+        let out = client.wait_with_output().unwrap();
+        let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(out.status.code(), Some(1), "{more:?}: {json}");
+        assert!(json["ended"]["gone"].is_string(), "{json}");
+    }
+}
+
+#[test]
+fn a_rate_that_cannot_be_kept_ends_with_its_time_and_a_warm_up_is_no_figure() {
+    let port = free_port();
+    let _server = ours("tcp", port);
+    let address = format!("127.0.0.1:{port}");
+    let begun = std::time::Instant::now();
+    let run = linerate(&["latency", "tcp", &address, "--open-loop", "10M", "--duration", "500ms", "--json", "-"]);
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    let json = run.json();
+    assert!(json["open_loop"]["unsent"].as_u64() > Some(0), "{}", json["open_loop"]);
+    assert_eq!(json["counts"]["foreign"], 0, "{}", json["counts"]);
+    let log = tempfile::tempdir().unwrap();
+    let flags = ["latency", "tcp", &address, "--warm-up", "30s", "--json", "-"];
+    let mut run = crate::support::tester::start(&flags, None, &log.path().join("log"));
+    std::thread::sleep(Duration::from_secs(1));
+    run.signal("INT");
+    assert_eq!(run.wait_end(Duration::from_secs(20)).and_then(|status| status.code()), Some(130));
+    let text = std::fs::read_to_string(log.path().join("log")).unwrap();
+    let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    assert_eq!((json["round_trip"]["samples"].as_u64(), json["counts"]["sent"].as_u64()), (Some(0), Some(0)), "{json}");
+}
+
+#[test]
 fn an_open_loop_counts_from_the_moment_at_which_a_message_was_due() {
     for transport in ["udp", "tcp"] {
         let port = free_port();

@@ -5,7 +5,7 @@ use latency::{
     result::{LatencyResult, Times},
 };
 
-use super::{parts, raw::name_in, sockets};
+use super::{parts, raw::full_name, sockets};
 use crate::{
     document::{Audience, Block, Document, Note, Section, Topic},
     num,
@@ -27,16 +27,25 @@ pub fn of_sockets(result: &LatencyResult) -> Vec<Named<'_>> {
     } else {
         format!("{} to {}", result.bytes.0, result.bytes.1)
     };
-    vec![(format!("{}, {bytes} B", sockets::method(result.transport, result.wait)), &result.round_trip)]
+    let mut name = format!("{}, {bytes} B", sockets::method(result.transport, result.wait));
+    if result.burst > 1 {
+        name += &format!(", bursts of {}", result.burst);
+    }
+    if result.clients > 1 {
+        name += &format!(", {} clients", result.clients);
+    }
+    if let Some(open) = &result.open_loop {
+        name += &format!(", open loop of {}/s", num::thousands(open.asked_rate.round() as u64));
+    }
+    if let Some(background) = &result.background {
+        name += &format!(", beside {}/s", num::thousands(background.asked_rate.round() as u64));
+    }
+    vec![(name, &result.round_trip)]
 }
 
 /// What a result of raw frames, or a comparison of methods, compares with.
 pub fn of_raw(result: &RawResult) -> Vec<Named<'_>> {
-    let name = |row| match result.rows.len() {
-        1 => "frames".to_owned(),
-        _ => name_in(row, result),
-    };
-    result.rows.iter().map(|row| (name(row), &row.times)).collect()
+    result.rows.iter().map(|row| (full_name(row), &row.times)).collect()
 }
 
 /// Percentiles of both, and whether their 95 % intervals are apart. Two single results always belong together, however they were

@@ -101,13 +101,25 @@ fn one(row: &Row, published: Option<&Published>) -> Section {
         row.method,
         span(row.span),
         modes(row),
-        row.bytes,
+        sized(row),
         num::thousands(row.times.samples),
         row.seconds
     );
     Section::new(Topic::Sheet, title)
         .with(Audience::READERS, Block::Table(table))
         .with(Audience::READERS, Block::Table(parts::picture(&row.steps)))
+}
+
+/// Bytes of the frames of a row.
+fn sized(row: &Row) -> String {
+    row.least_bytes.map_or_else(|| row.bytes.to_string(), |least| format!("{least} to {}", row.bytes))
+}
+
+/// Everything that tells a row from those of other results.
+pub(super) fn full_name(row: &Row) -> String {
+    let modes = if row.tx.is_some() { format!(", {}/{}", tx_name(row.tx), rx_name(row.rx)) } else { String::new() };
+    let span = if row.span == Span::SendToReceive { String::new() } else { format!(", {}", span(row.span)) };
+    format!("{}{modes}{span}, {} B", row.method, sized(row))
 }
 
 /// Sizes of one method.
@@ -270,6 +282,7 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
     if let Some(published) = published {
         notes.push(Note::plain(format!("published: {}", published.source)));
     }
+    notes.extend(result.warnings.iter().map(|text| Note::new(text.clone(), Paint::Warn)));
     let missing = result.missing.iter().map(|missing| format!("{}: not measured: {}", missing.method, missing.why));
     notes.extend(missing.map(|text| Note::new(text, Paint::Warn)));
     for row in &result.rows {
@@ -350,6 +363,7 @@ pub(super) mod tests {
                 tx: Some(TxMode::Frame),
                 rx: Some(RxMode::Copy),
                 bytes,
+                least_bytes: None,
                 background_fps: Some(1234.5),
                 seconds: 1.5,
                 ended: Ended::Done,

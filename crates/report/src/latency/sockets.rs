@@ -98,6 +98,12 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
                 .to_owned(),
         );
     }
+    if let Some(open) = result.open_loop.as_ref().filter(|open| open.unsent > 0) {
+        notes.push(format!(
+            "{} messages were due and not sent when the time was over: the sender cannot keep this rate",
+            num::thousands(open.unsent)
+        ));
+    }
     notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
     if result.round_trip.percentiles.iter().any(|percentile| percentile.ns.is_none()) {
@@ -108,6 +114,9 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
     match &result.ended {
         Ended::Done => {}
         Ended::Precise => notes.push(Note::plain("as precise as asked")),
+        Ended::Stopped if result.seconds <= 0.0 => {
+            notes.push(Note::new("stopped before the warm-up was over: nothing was measured", Paint::Warn))
+        }
         Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
         Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
     }
@@ -286,6 +295,7 @@ pub(super) mod tests {
             reply_every: 10,
             late_ns: 123_456,
             refused: 7,
+            unsent: 0,
             from_sending: result().round_trip,
             closed_loop: result().round_trip,
             closed_rate: 40_000.0,
