@@ -203,7 +203,7 @@ fn a_server_that_is_gone_at_the_end_is_told_however_short_the_run_is() {
         let server = ours("udp", port);
         let address = format!("127.0.0.1:{port}");
         let client = Command::new(BINARY)
-            .args([&["latency", "udp", &address, "--duration", "2s", "--warm-up", "0ms", "--json", "-"], more].concat())
+            .args([&["latency", "udp", &address, "--duration", "2s", "--warm-up", "1ms", "--json", "-"], more].concat())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
