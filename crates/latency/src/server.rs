@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
 use crate::{
@@ -205,7 +206,8 @@ impl Server {
                     }
                 }
                 Ok(_) => count(&self.served.refused),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(Duration::from_millis(2)),
+                // Asleep until somebody knocks: a thread that woke up now and then would take the CPU from those that answer.
+                Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for_a_knock(listener),
                 // A client that was gone before it was taken; too many open files, no memory, a device that is down: for a
                 // moment, and those that are connected go on.
                 Err(_) => thread::sleep(GLANCE),
@@ -264,6 +266,15 @@ impl Server {
                 return Ok(());
             }
         }
+    }
+}
+
+/// Sleeps until a client wants to connect, or for a moment.
+fn wait_for_a_knock(listener: &TcpListener) {
+    let timeout = Timespec { tv_sec: 0, tv_nsec: GLANCE.subsec_nanos().into() };
+    // An error is met by the call that accepts.
+    if poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&timeout)).is_err() {
+        thread::sleep(GLANCE);
     }
 }
 
