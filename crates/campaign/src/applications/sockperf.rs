@@ -36,7 +36,7 @@ impl Drop for Running {
 ///
 /// # Errors
 ///
-/// As [`measure`]; and (machine) where sockperf is missing, or cannot be a server at that address.
+/// As [`measure()`]; and (machine) where sockperf is missing, or cannot be a server at that address.
 pub fn against_sockperf(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
     if listens(ask.transport, ask.server) {
         return Err(Failure::machine(format!("{}: somebody listens there already: choose another port", ask.server)));
@@ -59,7 +59,7 @@ pub fn against_sockperf(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, F
 ///
 /// # Errors
 ///
-/// As [`serve`]; and (machine) where sockperf is missing or fails.
+/// As [`serve()`]; and (machine) where sockperf is missing or fails.
 pub fn measured_by_sockperf(
     (transport, address, wait): (Transport, SocketAddr, Wait),
     cpu: Option<u32>,
