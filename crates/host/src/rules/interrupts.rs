@@ -11,7 +11,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "interrupts.new",
         group: Group::Interrupts,
-        why: "where interrupts of devices go that are opened from now on",
+        why: "interrupts of devices that are opened from now on may come to these CPUs (a mask): to a polling core as well",
         effect: None,
         asked: &[
             Asked::LowLatency("Kernel Boot Configuration"),
@@ -71,7 +71,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "interrupts.timers",
         group: Group::Interrupts,
-        why: "timers move to a core that is busy",
+        why: "timers of idle cores move to one that is awake, which is the polling one; 0 keeps each on its own core",
         effect: None,
         asked: &[Asked::Tuned],
         bare_metal: false,
@@ -132,6 +132,15 @@ fn rest(cx: &Context<'_>) -> CpuSet {
     }
 }
 
+/// An interrupt that comes to a busy core.
+struct Coming {
+    verdict: Verdict,
+    place: String,
+    got: String,
+    path: String,
+    rest: String,
+}
+
 /// Each interrupt that may come to a busy core. The table names what raises it.
 fn each(cx: &Context<'_>, out: &mut Out) {
     const TABLE: &str = "/proc/interrupts";
@@ -147,6 +156,7 @@ fn each(cx: &Context<'_>, out: &mut Out) {
     numbers.sort_unstable();
     let online = cx.machine.online();
     let mut away = 0;
+    let mut busiest = Vec::new();
     for number in numbers {
         let path = format!("/proc/irq/{number}/smp_affinity_list");
         // Where it goes; the other is where it may go. Both have to be looked at: with one CPU chosen of many the next one
@@ -179,6 +189,11 @@ fn each(cx: &Context<'_>, out: &mut Out) {
         let place = format!("{path} ({name})");
         let got = format!("CPU {busy}, {came} times since boot");
         let rest = cpu_set::to_list(&rest(cx));
+        busiest.push((came, name, Coming { verdict, place, got, path, rest }));
+    }
+    // What comes most stands first: a short report shows the first ones.
+    busiest.sort_by_key(|(came, ..)| std::cmp::Reverse(*came));
+    for (_, name, Coming { verdict, place, got, path, rest }) in busiest {
         if is_managed(name) {
             // It comes where somebody asked the disk for something.
             let own = if cx.plan.isolated.is_empty() { cx.own() } else { cx.plan.isolated.clone() };

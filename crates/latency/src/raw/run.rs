@@ -67,12 +67,7 @@ pub fn send_to_receive(
                 for n in 0..held {
                     let received = match options.rx {
                         RxMode::InPlace => way.frame(n),
-                        RxMode::Copy => {
-                            let received = way.frame(n);
-                            let length = received.len().min(copy.len());
-                            copy[..length].copy_from_slice(&received[..length]);
-                            &copy[..length]
-                        }
+                        RxMode::Copy => copied(way.frame(n), &mut copy),
                     };
                     if frame.number_of(received) == Some(number) {
                         mine = Some(n);
@@ -170,17 +165,13 @@ pub fn receive_to_send(
             (TxMode::Frame, RxMode::InPlace) => taken = way.pass(),
             (TxMode::Frame, RxMode::Copy) => {
                 for n in 0..held {
-                    let received = way.frame(n);
-                    let length = received.len().min(copy.len());
-                    copy[..length].copy_from_slice(&received[..length]);
-                    taken += usize::from(way.load(&copy[..length]) && way.fire());
+                    let received = copied(way.frame(n), &mut copy);
+                    taken += usize::from(way.load(received) && way.fire());
                 }
             }
             (TxMode::Preloaded, rx) => {
                 if rx == RxMode::Copy {
-                    let received = way.frame(0);
-                    let length = received.len().min(copy.len());
-                    copy[..length].copy_from_slice(&received[..length]);
+                    std::hint::black_box(copied(way.frame(0), &mut copy));
                 }
                 taken = usize::from(loaded && way.fire());
                 for _ in 1..held {
@@ -208,6 +199,14 @@ pub fn receive_to_send(
         }
         way.rest();
     }
+}
+
+/// The bytes of a received frame, copied out.
+#[inline]
+fn copied<'a>(received: &[u8], copy: &'a mut [u8]) -> &'a [u8] {
+    let length = received.len().min(copy.len());
+    copy[..length].copy_from_slice(&received[..length]);
+    &copy[..length]
 }
 
 #[cfg(test)]
