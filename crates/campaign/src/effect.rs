@@ -63,6 +63,8 @@ pub fn run(
     let legs = effect::order(options.rounds);
     let mut figures = Figures::default();
     let (mut failures, mut changes) = (Vec::new(), Vec::new());
+    // What is refused is refused before anything is measured.
+    Applied::now(&roots, options)?.back()?;
     for (number, &with) in legs.iter().enumerate() {
         view.begins(number + 1, legs.len(), with);
         let applied = if with { Some(Applied::now(&roots, options)?) } else { None };
