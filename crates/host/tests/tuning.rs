@@ -88,7 +88,7 @@ fn plan() -> HostPlan {
     let cores =
         CorePlan { housekeeping: cpu_set::from_list("0"), tester: cpu_set::from_list("1"), ..CorePlan::default() };
     let boot = step(Mend::Boot { word: "nohz_full=1".into() });
-    HostPlan { version: 1, changes: None, cores, steps: writes.chain([boot]).collect() }
+    HostPlan { version: 1, cores, steps: writes.chain([boot]).collect() }
 }
 
 #[test]

@@ -203,7 +203,7 @@ mod tests {
             step(Mend::Boot { word: "isolcpus=managed_irq,domain,1-7".into() }),
             step(Mend::Boot { word: "nohz_full=1-7".into() }),
         ];
-        HostPlan { version: 1, changes: None, cores, steps }
+        HostPlan { version: 1, cores, steps }
     }
 
     #[test]
