@@ -320,7 +320,10 @@ fn receive(
         }
     }
     book(&mut tally, shared.sent.load(Ordering::Acquire));
-    if gone.is_none() && go_on() && (refused || last.elapsed() > SILENT) {
+    // Answers come as rarely as they are asked for.
+    let silent =
+        SILENT.max(patience.limit() * 2).max(Duration::from_nanos((shared.period_ns * every as f64 * 4.0) as u64));
+    if gone.is_none() && go_on() && tally.open() > 0 && (refused || last.elapsed() > silent) {
         gone =
             Some(if refused { "nobody listens there any more" } else { "it answered nothing at the end" }.to_owned());
     }
@@ -424,6 +427,17 @@ mod tests {
                 assert!(intended >= actual, "{intended:?} {actual:?}");
             });
         }
+    }
+
+    #[test]
+    fn a_server_that_is_seldom_asked_is_not_gone() {
+        with_server(Transport::Udp, Wait::Block, |server| {
+            let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+            let options = OpenLoopOptions { reply_every: 50, ..options(20.0, Duration::from_millis(4900)) };
+            let measured = run(&mut client, &options, &|| true).unwrap();
+            assert_eq!((measured.ended, measured.counts.lost), (Ended::Done, 0));
+            assert!(measured.counts.replied > 0);
+        });
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::{
 
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
-/// A server that has answered nothing for so long when the time is over was gone.
+/// A server that has answered nothing for so long when the time is over was gone; on a slow way it is given longer.
 const SILENT: Duration = Duration::from_secs(1);
 /// How often a thread that waits for a reply asks whether it is to go on.
 const GLANCE: Duration = Duration::from_millis(100);
@@ -168,7 +168,10 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
             }
         }
     }
-    if matches!(ended, Ended::Done) && run.counts && (run.refused || run.last_reply.elapsed() > SILENT) {
+    if matches!(ended, Ended::Done)
+        && run.counts
+        && (run.refused || run.last_reply.elapsed() > SILENT.max(run.patience.limit() * 2))
+    {
         let why = if run.refused { "nobody listens there any more" } else { "it answered nothing at the end" };
         ended = Ended::Gone(why.to_owned());
     }

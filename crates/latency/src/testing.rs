@@ -1,10 +1,13 @@
-//! A server for tests.
+//! A server and a clock for tests.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
     sync::atomic::{AtomicBool, Ordering},
     thread,
+    time::Instant,
 };
+
+use packet::Clock;
 
 use crate::{
     server::{ServedCounts, Server},
@@ -23,4 +26,16 @@ pub(crate) fn with_server<T>(transport: Transport, wait: Wait, act: impl FnOnce(
         result
     });
     (result, server.counts())
+}
+
+/// Nanoseconds of this machine.
+pub(crate) struct Wall(pub(crate) Instant);
+
+impl Clock for Wall {
+    fn now(&self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+    fn hz(&self) -> u64 {
+        1_000_000_000
+    }
 }

@@ -27,7 +27,7 @@ use crate::{
     machine::{check_descriptors, data_room, pool_size, start_rig_eal, MachineOptions},
     polling_cpus::PollingCpus,
     selftest_pair::Pair,
-    tester_port::{drain, TesterPort},
+    tester_port::{drain, wait_for_links, TesterPort},
     veth::{Veth, NAMES},
 };
 
@@ -94,7 +94,7 @@ impl RawWay {
     ///
     /// # Errors
     ///
-    /// (usage) for ports that are no sockets.
+    /// (usage) for ports that are not sockets.
     pub fn with_stamps(self, stamps: Stamps) -> Result<Self, Failure> {
         match self {
             Self::Sockets(names, _) => Ok(Self::Sockets(names, Some(stamps))),
@@ -395,22 +395,7 @@ impl RawBench {
             ports[n] = Some(TesterPort::new(specs[n].to_string(), Port::open(self.eal, &specs[n], &config)?, n as u8)?);
         }
         let ports: Vec<TesterPort> = ports.into_iter().flatten().collect();
-        let until = Instant::now() + self.link_wait;
-        for end in &ports {
-            while !end.port.link().up {
-                if stop.requested() {
-                    return Err(Failure::stopped(format!("stopped while waiting for the link of port {}", end.name)));
-                }
-                if Instant::now() >= until {
-                    return Err(Failure::machine(format!(
-                        "port {}: the link is still down after {:?}: start or enable the other side, or wait longer \
-                         (--link-wait)",
-                        end.name, self.link_wait
-                    )));
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
+        wait_for_links(&ports, self.link_wait, stop)?;
         Ok(ports)
     }
 }

@@ -1,6 +1,6 @@
 //! The rig of a run: DPDK, the tester's ports, the built-in device if there is one, and the pool of frames.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dataplane::PortInfo;
 use dpdk::{Eal, Mempool, Port, PortConfig, PortSpec, Tsc, Wire};
@@ -26,7 +26,7 @@ use crate::{
     power::MachinePower,
     realtime::{DeviceSite, Realtime},
     selftest_pair::Pair,
-    tester_port::{own_mac, parse_ports, TesterPort},
+    tester_port::{own_mac, parse_ports, wait_for_links, TesterPort},
 };
 
 /// Bytes of an Ethernet header.
@@ -217,22 +217,7 @@ impl Rig {
             let name = outside.names.get(i).cloned().unwrap_or_default();
             self.ports.push(TesterPort::new(name, port, i as u8)?);
         }
-        let until = Instant::now() + wait;
-        for end in &self.ports {
-            while !end.port.link().up {
-                if options.stop.requested() {
-                    return Err(Failure::stopped(format!("stopped while waiting for the link of port {}", end.name)));
-                }
-                if Instant::now() >= until {
-                    return Err(Failure::machine(format!(
-                        "port {}: the link is still down after {wait:?}: start or enable the other side, or wait longer \
-                         (--link-wait)",
-                        end.name
-                    )));
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        }
+        wait_for_links(&self.ports, wait, options.stop)?;
         self.watched = outside.control.as_deref().map(Watched::connect).transpose()?;
         self.in_lab = if outside.lab { Some(InLab::connect()?) } else { None };
         self.warnings.extend(self.in_lab.as_ref().and_then(InLab::warning));

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dpdk::{Mbuf, Port, PortSpec, RxQueue, TxQueue};
-use failure::Failure;
+use failure::{Failure, Stop};
 use packet::{Buffer, Burst, MacAddr, Rx};
 
 /// One port of the tester, with its queues.
@@ -49,6 +49,31 @@ pub(crate) fn drain(ports: &mut [TesterPort]) {
             }
         }
     }
+}
+
+/// Waits until the links of all ports are up.
+///
+/// # Errors
+///
+/// (machine) for a link that is still down after `wait`; (stopped) when asked to end meanwhile.
+pub(crate) fn wait_for_links(ports: &[TesterPort], wait: Duration, stop: &Stop) -> Result<(), Failure> {
+    let until = Instant::now() + wait;
+    for end in ports {
+        while !end.port.link().up {
+            if stop.requested() {
+                return Err(Failure::stopped(format!("stopped while waiting for the link of port {}", end.name)));
+            }
+            if Instant::now() >= until {
+                return Err(Failure::machine(format!(
+                    "port {}: the link is still down after {wait:?}: start or enable the other side, or wait longer \
+                     (--link-wait)",
+                    end.name
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    Ok(())
 }
 
 /// The ports that `--port` names: two, or three for the address tests.

@@ -101,8 +101,9 @@ fn start(
     stdout: Stdio,
 ) -> Result<Running, Failure> {
     let (ip, port) = (address.ip().to_string(), address.port().to_string());
-    let mut command = Command::new("sockperf");
-    command.args([what, "-i", &ip, "-p", &port]).args(more);
+    // It ends with this program, however that ends (setpriv(1) of util-linux; it becomes sockperf).
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "sockperf", what, "-i", &ip, "-p", &port]).args(more);
     if transport == Transport::Tcp {
         command.arg("--tcp");
     }
@@ -110,11 +111,20 @@ fn start(
         command.arg("--nonblocked");
     }
     command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    if !is_there("sockperf") {
+        return Err(Failure::machine("sockperf is missing: apt-get install sockperf"));
+    }
     let child = command.spawn().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => Failure::machine("sockperf is missing: apt-get install sockperf"),
+        io::ErrorKind::NotFound => Failure::machine("setpriv is missing: apt-get install util-linux"),
         _ => Failure::machine(format!("sockperf: {e}")),
     })?;
     Ok(Running(child))
+}
+
+/// Whether a program is in a directory of PATH.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
 }
 
 /// What a program said last, if it has ended.

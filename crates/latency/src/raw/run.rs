@@ -222,19 +222,7 @@ mod tests {
         super::{series::LOOK, way::Queues},
         *,
     };
-    use crate::{pingpong::Ended, tally::Counts};
-
-    /// Nanoseconds of this machine.
-    struct Wall(Instant);
-
-    impl Clock for Wall {
-        fn now(&self) -> u64 {
-            self.0.elapsed().as_nanos() as u64
-        }
-        fn hz(&self) -> u64 {
-            1_000_000_000
-        }
-    }
+    use crate::{pingpong::Ended, tally::Counts, testing::Wall};
 
     fn frame() -> Frame {
         Frame::new(128, MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), 9)

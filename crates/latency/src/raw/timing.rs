@@ -145,16 +145,7 @@ mod tests {
 
     #[test]
     fn a_time_costs_little_by_itself() {
-        struct Wall(Instant);
-        impl Clock for Wall {
-            fn now(&self) -> u64 {
-                self.0.elapsed().as_nanos() as u64
-            }
-            fn hz(&self) -> u64 {
-                1_000_000_000
-            }
-        }
-        let own = own_ns(&Wall(Instant::now()));
+        let own = own_ns(&crate::testing::Wall(Instant::now()));
         assert!(own > 0.0 && own < 50_000.0, "{own}");
     }
 }

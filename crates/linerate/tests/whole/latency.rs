@@ -433,6 +433,18 @@ fn sockperf_is_started_as_either_end() {
         let refused = linerate(&[&["latency", "tcp", "--peer", "sockperf"], flags].concat());
         assert_eq!((refused.code, refused.stderr.lines().count()), (4, 1), "{}", refused.stderr);
     }
+    // Killed, we take it along.
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut ours = Command::new(BINARY)
+        .args(["latency", "udp", &address, "--peer", "sockperf", "--duration", "60s"])
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let port = address.rsplit(':').next().unwrap().parse().unwrap();
+    wait_until("sockperf that listens", Duration::from_secs(20), || listens("udp", port));
+    ours.kill().unwrap();
+    ours.wait().unwrap();
+    wait_until("its end", Duration::from_secs(20), || !listens("udp", port));
     let missing = Command::new(BINARY)
         .args(["latency", "udp", "127.0.0.1:9", "--peer", "sockperf"])
         .env("PATH", "/nowhere")
