@@ -5,6 +5,11 @@ use std::{
     sync::OnceLock,
 };
 
+use rustix::{
+    fs::{fstat, FileType, FileType::CharacterDevice},
+    io::Errno,
+};
+
 /// Why standard output takes nothing any more.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
@@ -27,9 +32,13 @@ pub fn is_closed() -> bool {
     LOST.get().is_some()
 }
 
-/// Why output was lost, other than by a reader who has seen enough.
+/// Why output was lost, other than by a reader who has seen enough or closed the terminal.
 pub fn lost() -> Option<&'static io::Error> {
-    LOST.get().filter(|e| e.kind() != ErrorKind::BrokenPipe)
+    // A terminal that hung up gives EIO, as a file on a bad disk does.
+    let terminal = || fstat(io::stdout()).is_ok_and(|of| FileType::from_raw_mode(of.st_mode) == CharacterDevice);
+    let closed =
+        |e: &io::Error| e.kind() == ErrorKind::BrokenPipe || Errno::from_io_error(e) == Some(Errno::IO) && terminal();
+    LOST.get().filter(|e| !closed(e))
 }
 
 /// Prints a line to standard error.

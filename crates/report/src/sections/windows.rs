@@ -57,8 +57,8 @@ fn table(trial: &TrialRecord) -> Table {
                 Cell::from(w.ipdv.as_ref().map(|i| num::us(of(i) as f64)))
             };
             t.row(vec![
-                num::trim(w.from_s, 3).into(),
-                num::trim(w.to_s, 3).into(),
+                num::trim(w.from_s, 6).into(),
+                num::trim(w.to_s, 6).into(),
                 named.clone().into(),
                 num::thousands(w.received).into(),
                 num::thousands(w.missing).into(),
