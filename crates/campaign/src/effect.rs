@@ -344,7 +344,8 @@ mod tests {
     #[test]
     fn a_rule_without_a_change_is_refused() {
         let (roots, machine) = (Roots::default(), Machine::read(&Roots::default()));
-        let of = |id: &str, value: Option<&str>| setting(id, value, &roots, &machine, CorePlan::squeezed(&machine));
+        let of =
+            |id: &str, value: Option<&str>| setting(id, value, &roots, &machine, CorePlan::squeezed(&machine, None));
         for id in ["no.such", "boot.line"] {
             assert_eq!(of(id, None).unwrap_err().exit, failure::Exit::Usage, "{id}");
         }

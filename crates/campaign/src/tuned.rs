@@ -1,16 +1,19 @@
 //! The host's settings for one run, taken back after it, whatever happens to this process.
 
 use std::{
-    io::{Read, Write},
+    fs::File,
+    io::{ErrorKind, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdin, Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use failure::{Exit, Failure, Stop};
 use host::{
     journal,
-    tuning::{self, HostPlan},
+    tuning::{self, Applied, HostPlan},
     Roots,
 };
 
@@ -23,15 +26,17 @@ const DISMISSED: u8 = b'x';
 pub struct Tuned {
     guard: Child,
     input: Option<ChildStdin>,
+    /// Nobody else takes the changes back while this is there.
+    held: Option<File>,
 }
 
 impl Tuned {
-    /// Makes the changes of a plan; and how many, in words.
+    /// Makes the changes of a plan; and which.
     ///
     /// # Errors
     ///
     /// (machine) when something is applied already, or a right is missing.
-    pub fn begin(plan: &HostPlan) -> Result<(Self, String), Failure> {
+    pub fn begin(plan: &HostPlan) -> Result<(Self, Applied), Failure> {
         let journals = Path::new(journal::DIR);
         if is_applied(journals) {
             return Err(Failure::machine(
@@ -41,11 +46,9 @@ impl Tuned {
         let mut tuned = Self::guarded()?;
         match tuning::apply(&Roots::default(), journals, plan, None, || true) {
             Ok(applied) => {
-                let refused = match applied.refused.len() {
-                    0 => String::new(),
-                    more => format!(", {more} refused"),
-                };
-                Ok((tuned, format!("--tune: {} changes made{refused}; taken back at the end", applied.made.len())))
+                // There is none if nothing had to be changed.
+                tuned.held = journal::hold(&journal::path_of(journals, tuning::NAME)).ok();
+                Ok((tuned, applied))
             }
             Err(error) => {
                 tuned.dismiss();
@@ -71,7 +74,7 @@ impl Tuned {
             .spawn()
             .map_err(failed)?;
         let input = guard.stdin.take();
-        Ok(Self { guard, input })
+        Ok(Self { guard, input, held: None })
     }
 
     /// Ends a guard that has nothing to take back.
@@ -93,6 +96,7 @@ impl Tuned {
     ///
     /// (failed) when something could not be taken back.
     pub fn end(mut self) -> Result<Vec<String>, Failure> {
+        drop(self.held.take());
         let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), true);
         if reverted.is_ok() {
             self.dismiss();
@@ -110,6 +114,7 @@ impl Tuned {
 
 impl Drop for Tuned {
     fn drop(&mut self) {
+        drop(self.held.take());
         // Its input ends: if nobody has taken the changes back, the guard does so now.
         drop(self.input.take());
         let _ = self.guard.wait();
@@ -129,6 +134,16 @@ pub fn guard() -> Result<Exit, Failure> {
     if said.contains(&DISMISSED) {
         return Ok(Exit::Passed);
     }
-    let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), true).map_err(Failure::failed)?;
+    let revert = || tuning::revert(&Roots::default(), Path::new(journal::DIR), true);
+    let mut reverted = revert();
+    // The journal may be closed a moment after our input.
+    for _ in 0..50 {
+        if !matches!(&reverted, Err(e) if e.kind() == ErrorKind::WouldBlock) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+        reverted = revert();
+    }
+    let reverted = reverted.map_err(Failure::failed)?;
     Ok(if reverted.failed.is_empty() { Exit::Passed } else { Exit::Failed })
 }

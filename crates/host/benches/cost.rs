@@ -22,7 +22,7 @@ fn main() {
     let roots = Roots::default();
     let machine = Machine::read(&roots);
     let plan =
-        CorePlan::make(&machine, &Shape::of(Default::default())).unwrap_or_else(|_| CorePlan::squeezed(&machine));
+        CorePlan::make(&machine, &Shape::of(Default::default())).unwrap_or_else(|_| CorePlan::squeezed(&machine, None));
     let audit = fastest(20, || {
         let machine = Machine::read(&roots);
         rules::audit(&roots, &machine, &plan, &[]);

@@ -189,10 +189,11 @@ impl CorePlan {
         Ok(plan)
     }
 
-    /// The plan of a machine with too few cores: a tester and a data plane that share with the operating system.
-    pub fn squeezed(machine: &Machine) -> Self {
+    /// The plan of a machine with too few cores: a tester and a data plane that share with the operating system, on this
+    /// node or the largest.
+    pub fn squeezed(machine: &Machine, node: Option<u32>) -> Self {
         let usable = usable(machine);
-        let node = largest_node(machine, &usable);
+        let node = node.unwrap_or_else(|| largest_node(machine, &usable));
         let here = |first: Option<&u32>| first.copied().into_iter().collect::<CpuSet>();
         let on_node: CpuSet = machine
             .node(node)
@@ -433,13 +434,14 @@ mod tests {
         let two = machine(1, 2, 1);
         let short = CorePlan::make(&two, &Shape::of(Purpose::Bench)).unwrap_err();
         assert_eq!(short, Shortage { node: 0, has: 1, wants: 2 });
-        let plan = CorePlan::squeezed(&two);
+        let plan = CorePlan::squeezed(&two, None);
         assert_eq!(lists(&plan), ["operating system: 0", "data plane: 0", "tester: 1"]);
         assert!(plan.isolated.is_empty() && plan.misfit(&two).is_none());
+        assert_eq!(lists(&CorePlan::squeezed(&machine(2, 2, 1), Some(1)))[1..], ["data plane: 2", "tester: 3"]);
         let none = CorePlan::make(&two, &Shape { node: Some(7), ..Shape::of(Purpose::Flowlog) }).unwrap_err();
         assert_eq!((none.node, none.has), (7, 0));
         assert!(CorePlan::make(&machine(1, 8, 1), &Shape { vcpus: 9, ..Shape::of(Purpose::NfviTwoVm) }).is_err());
-        assert_eq!(CorePlan::squeezed(&Machine::default()).busy(), CpuSet::new());
+        assert_eq!(CorePlan::squeezed(&Machine::default(), None).busy(), CpuSet::new());
         assert_eq!(machine(1, 4, 1).nodes, [Node { number: 0, cpus: cpu_set::from_list("0-3"), ..Node::default() }]);
     }
 

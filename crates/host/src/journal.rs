@@ -220,6 +220,17 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     Ok(undone)
 }
 
+/// Keeps everybody from undoing a journal until what this returns is dropped, or this process ends.
+///
+/// # Errors
+///
+/// The file is not there, or somebody else holds it (`WouldBlock`).
+pub fn hold(path: &Path) -> io::Result<fs::File> {
+    let file = fs::File::open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
 /// The changes that a journal holds, in order, without those that the kernel did not make; none if it is not there.
 ///
 /// # Errors
@@ -352,7 +363,15 @@ fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
             Fact::Known(_) => Ok(()),
             _ => Err(format!("systemctl start {unit} failed")),
         },
-        Change::Made { path, .. } => fs::remove_file(roots.of_machine(path)).map_err(|e| e.to_string()),
+        Change::Made { path, .. } => {
+            let at = roots.of_machine(path);
+            fs::remove_file(&at).map_err(|e| e.to_string())?;
+            // A directory of ours goes with its last file.
+            if let Some(dir) = at.parent().filter(|dir| dir.ends_with("linerate")) {
+                let _ = fs::remove_dir(dir);
+            }
+            Ok(())
+        }
         Change::Driver { address, old, .. } => {
             let has = match old {
                 Some(driver) => pci::return_to(roots, address, driver),

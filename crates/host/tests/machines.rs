@@ -34,7 +34,7 @@ fn audited(text: &str, purpose: Purpose, node: Option<u32>, nics: &[&str]) -> Au
     let (dir, roots) = tree(text);
     let machine = Machine::read(&roots);
     let shape = Shape { node, ..Shape::of(purpose) };
-    let plan = CorePlan::make(&machine, &shape).unwrap_or_else(|_| CorePlan::squeezed(&machine));
+    let plan = CorePlan::make(&machine, &shape).unwrap_or_else(|_| CorePlan::squeezed(&machine, None));
     assert_eq!(plan.misfit(&machine), None);
     let nics: Vec<String> = nics.iter().map(|&nic| nic.to_owned()).collect();
     let findings = rules::audit(&roots, &machine, &plan, &nics);
@@ -98,7 +98,7 @@ impl Audited {
 /// What holds on each machine, and all that was found, beside this file.
 fn held(name: &str, found: Audited) -> Audited {
     insta::assert_snapshot!(name, found.lines());
-    let squeezed = CorePlan::squeezed(&found.machine);
+    let squeezed = CorePlan::squeezed(&found.machine, None);
     let findings = rules::audit(&found.roots, &found.machine, &squeezed, &found.nics);
     for finding in findings.iter().filter(|finding| finding.is_open()) {
         assert!(finding.mend.iter().all(|mend| !mend.text().ends_with([',', '='])), "{finding:?}");

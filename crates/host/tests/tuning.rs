@@ -203,9 +203,27 @@ fn files_of_ours_outlive_a_boot_and_go_with_revert() {
     assert_eq!((runtime.back.len(), runtime.files.len()), (5, 0));
     let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
     assert_eq!((reverted.files.len(), reverted.back.len()), (4, 0));
+    assert!(!bench.roots.of_machine("/etc/linerate").exists(), "the directory was ours");
+    assert!(bench.roots.of_machine("/etc/sysctl.d").exists(), "this one is not");
     let after: BTreeMap<_, _> = bench.files().into_iter().filter(|(path, _)| !path.ends_with("boot_id")).collect();
     let before: BTreeMap<_, _> = before.into_iter().filter(|(path, _)| !path.ends_with("boot_id")).collect();
     assert_eq!(after, before);
+}
+
+#[test]
+fn a_journal_that_is_held_is_undone_by_nobody_else() {
+    let bench = Bench::new();
+    bench.apply(None).unwrap();
+    let path = host::journal::path_of(&bench.dir, host::tuning::NAME);
+    let held = host::journal::hold(&path).unwrap();
+    let kind = |result: std::io::Result<()>| result.unwrap_err().kind();
+    let blocked = std::io::ErrorKind::WouldBlock;
+    assert_eq!(kind(revert(&bench.roots, &bench.dir, true).map(|_| ())), blocked);
+    assert_eq!(kind(host::journal::hold(&path).map(|_| ())), blocked);
+    assert!(matches!(status(&bench.roots, &bench.dir).unwrap(), Status::Applied { .. }), "it may be looked at");
+    drop(held);
+    assert_eq!(revert(&bench.roots, &bench.dir, true).unwrap().back.len(), 5);
+    assert_eq!(kind(host::journal::hold(&path).map(|_| ())), std::io::ErrorKind::NotFound);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Where a round trip goes, by the kernel's time stamps (timestamping.rst): application, queue, driver, the way and the other end,
-//! driver, application. Of datagrams, one after the other.
+//! driver, application. One message after the other.
 
 use std::{
     io::{self, IoSliceMut},
-    net::{SocketAddr, UdpSocket},
-    os::fd::AsRawFd,
+    net::SocketAddr,
+    os::fd::{AsRawFd, BorrowedFd},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -13,16 +13,19 @@ use nix::{
     errno::Errno,
     sys::{
         socket::{
-            recvmsg, setsockopt, sockopt::Timestamping, ControlMessageOwned, MsgFlags, TimestampingFlag, Timestamps,
+            recvmsg, setsockopt,
+            sockopt::{ReceiveTimeout, Timestamping},
+            ControlMessageOwned, MsgFlags, TimestampingFlag, Timestamps,
         },
-        time::TimeSpec,
+        time::{TimeSpec, TimeVal, TimeValLike},
     },
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    message::{reply, Header, Reply, CLIENT, HEADER, MOST_UDP, PONG},
+    message::{reply, Header, Reply, Stream, CLIENT, HEADER, MOST_TCP, MOST_UDP, PONG},
     patience::Patience,
+    socket::{Client, Transport, Wait},
     summary::{Samples, Times},
 };
 
@@ -51,36 +54,42 @@ pub struct Split {
 ///
 /// # Errors
 ///
-/// As the system says; `TimedOut` where nobody answers.
-pub fn split(server: SocketAddr, bytes: usize, time: Duration, go_on: &dyn Fn() -> bool) -> io::Result<Option<Split>> {
-    let any: SocketAddr = match server {
-        SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-        SocketAddr::V6(_) => ([0u16; 8], 0).into(),
-    };
-    let socket = UdpSocket::bind(any)?;
-    socket.connect(server)?;
+/// As the system says; `TimedOut` where nobody answers, `UnexpectedEof` and `InvalidData` where a connection ends or carries
+/// something else.
+pub fn split(
+    (transport, server): (Transport, SocketAddr),
+    bytes: usize,
+    time: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> io::Result<Option<Split>> {
+    let mut client = Client::open(transport, server, Wait::Block)?;
     let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_OPT_ID
         | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY
         | TimestampingFlag::from_bits_retain(TX_SCHED);
-    setsockopt(&socket, Timestamping, &flags)?;
+    setsockopt(&client.as_fd(), Timestamping, &flags)?;
+    let most = match transport {
+        Transport::Udp => MOST_UDP,
+        Transport::Tcp => MOST_TCP,
+    };
     let samples = || Samples::new().ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory));
     let (mut queue, mut driver, mut away, mut application) = (samples()?, samples()?, samples()?, samples()?);
     let (mut without, mut patience) = (0, Patience::default());
-    let mut message = vec![0; bytes.clamp(HEADER, MOST_UDP)];
-    let mut buffer = vec![0; MOST_UDP + 1];
+    let mut message = vec![0; bytes.clamp(HEADER, most)];
+    let mut replies = Replies::of(transport);
     let begun = Instant::now();
     let mut sequence = 0;
     while begun.elapsed() < time && go_on() {
         sequence += 1;
         Header { sequence, flags: CLIENT | PONG, length: message.len() as u32 }.write(&mut message);
+        let limit = i64::try_from(patience.limit().as_micros()).unwrap_or(i64::MAX);
+        setsockopt(&client.as_fd(), ReceiveTimeout, &TimeVal::microseconds(limit))?;
         let before = now();
-        socket.send(&message)?;
-        socket.set_read_timeout(Some(patience.limit()))?;
+        client.send(&message)?;
         let sent = Instant::now();
-        let Some(stamp) = received(&socket, &mut buffer, sequence, sent + patience.limit())? else {
+        let Some(stamp) = replies.to(sequence, client.as_fd(), sent + patience.limit())? else {
             if sequence == 1 {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -88,9 +97,12 @@ pub fn split(server: SocketAddr, bytes: usize, time: Duration, go_on: &dyn Fn() 
         };
         let after = now();
         patience.saw(sent.elapsed());
-        // The kernel counts the datagrams of a socket from 0.
-        let id = (sequence - 1) as u32;
-        match (sending_stamps(&socket, id), stamp) {
+        // The kernel counts from 0: the datagrams of a socket, and in a stream the bytes, of which the last one is stamped.
+        let id = match transport {
+            Transport::Udp => sequence - 1,
+            Transport::Tcp => sequence * message.len() as u64 - 1,
+        };
+        match (sending_stamps(client.as_fd(), id as u32), stamp) {
             ((Some(sched), Some(snd)), Some(came)) => {
                 queue.add(between(before, sched));
                 driver.add(between(sched, snd));
@@ -125,31 +137,64 @@ fn nanoseconds(time: TimeSpec) -> Option<u64> {
     u64::try_from(ns).ok().filter(|&ns| ns > 0)
 }
 
-/// When the reply to this message came to the driver: an outer `None` if it did not come in time, an inner one without a stamp.
-fn received(socket: &UdpSocket, buffer: &mut [u8], sequence: u64, until: Instant) -> io::Result<Option<Option<u64>>> {
-    let mut control = cmsg_space!(Timestamps);
-    while Instant::now() < until {
-        let mut parts = [IoSliceMut::new(buffer)];
-        let (read, stamp) = match recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::empty()) {
-            Ok(message) => {
-                let stamps = message.cmsgs().into_iter().flatten().find_map(|part| match part {
-                    ControlMessageOwned::ScmTimestampsns(stamps) => nanoseconds(stamps.system),
-                    _ => None,
-                });
-                (message.bytes, stamps)
-            }
-            Err(Errno::EAGAIN | Errno::EINTR) => continue,
-            Err(e) => return Err(e.into()),
+/// Replies as they come from a socket, with stamps.
+struct Replies {
+    buffer: Vec<u8>,
+    /// What came of messages, where they come in pieces.
+    stream: Option<Stream>,
+}
+
+impl Replies {
+    fn of(transport: Transport) -> Self {
+        let stream = match transport {
+            Transport::Udp => None,
+            Transport::Tcp => Some(Stream::new(MOST_TCP)),
         };
-        if reply(&buffer[..read]) == Reply::To(sequence) {
-            return Ok(Some(stamp));
-        }
+        // A byte more than the longest datagram: a longer one is seen to be one.
+        Self { buffer: vec![0; MOST_UDP + 1], stream }
     }
-    Ok(None)
+
+    /// When the reply to this message came to the driver, the last piece of it: an outer `None` if it did not come in time, an
+    /// inner one without a stamp.
+    fn to(&mut self, sequence: u64, socket: BorrowedFd<'_>, until: Instant) -> io::Result<Option<Option<u64>>> {
+        let mut control = cmsg_space!(Timestamps);
+        while Instant::now() < until {
+            let mut parts = [IoSliceMut::new(&mut self.buffer)];
+            let none = MsgFlags::empty();
+            let (read, stamp) = match recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), none) {
+                Ok(message) => {
+                    let stamps = message.cmsgs().into_iter().flatten().find_map(|part| match part {
+                        ControlMessageOwned::ScmTimestampsns(stamps) => nanoseconds(stamps.system),
+                        _ => None,
+                    });
+                    (message.bytes, stamps)
+                }
+                Err(Errno::EAGAIN | Errno::EINTR) => continue,
+                Err(e) => return Err(e.into()),
+            };
+            let bytes = &self.buffer[..read];
+            let Some(stream) = &mut self.stream else {
+                if reply(bytes) == Reply::To(sequence) {
+                    return Ok(Some(stamp));
+                }
+                continue;
+            };
+            if bytes.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            stream.add(bytes);
+            while let Some(message) = stream.take().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))? {
+                if reply(message) == Reply::To(sequence) {
+                    return Ok(Some(stamp));
+                }
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// The stamps of a sent message: at the queue, and at the driver.
-fn sending_stamps(socket: &UdpSocket, id: u32) -> (Option<u64>, Option<u64>) {
+fn sending_stamps(socket: BorrowedFd<'_>, id: u32) -> (Option<u64>, Option<u64>) {
     let (mut sched, mut snd) = (None, None);
     let mut control = cmsg_space!(Timestamps, [u8; 128]);
     let mut none = [0; 1];
@@ -177,25 +222,50 @@ fn sending_stamps(socket: &UdpSocket, id: u32) -> (Option<u64>, Option<u64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{
-        socket::{Transport, Wait},
-        testing::with_server,
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, UdpSocket},
+        thread,
     };
+
+    use super::*;
+    use crate::testing::with_server;
 
     #[test]
     fn the_parts_of_a_round_trip_are_stamped() {
-        with_server(Transport::Udp, Wait::Block, |server| {
-            let split = split(server, 64, Duration::from_millis(300), &|| true).unwrap().expect("lo has stamps");
-            assert!(split.to_queue.samples > 20, "{split:?}");
-            assert!(split.without <= split.to_queue.samples / 2, "{split:?}");
-            for times in [&split.to_queue, &split.away, &split.to_application] {
-                let mean = times.mean_ns.unwrap();
-                assert!(mean > 0.0 && mean < 1e9, "{times:?}");
-            }
-        });
+        // The longest goes out in many segments, and comes back in many pieces.
+        for (transport, bytes) in [(Transport::Udp, 64), (Transport::Tcp, 64), (Transport::Tcp, 200_000)] {
+            with_server(transport, Wait::Block, |server| {
+                let split = split((transport, server), bytes, Duration::from_millis(300), &|| true).unwrap();
+                let split = split.expect("lo has stamps");
+                assert!(split.to_queue.samples > 20, "{split:?}");
+                assert!(split.without <= split.to_queue.samples / 2, "{split:?}");
+                for times in [&split.to_queue, &split.away, &split.to_application] {
+                    let mean = times.mean_ns.unwrap();
+                    assert!(mean > 0.0 && mean < 1e9, "{times:?}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn who_does_not_answer_as_a_server_is_an_error_and_not_a_wait() {
+        let kind = |of| split(of, 64, Duration::from_secs(9), &|| true).unwrap_err().kind();
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let nobody = split(silent.local_addr().unwrap(), 64, Duration::from_secs(9), &|| true).unwrap_err();
-        assert_eq!(nobody.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(kind((Transport::Udp, silent.local_addr().unwrap())), io::ErrorKind::TimedOut);
+        for (says, wanted) in [
+            (&[][..], io::ErrorKind::UnexpectedEof),
+            (b"220 mail.example.org ESMTP ready\r\n", io::ErrorKind::InvalidData),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let server = listener.local_addr().unwrap();
+            let other = thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut [0; 64]).unwrap();
+                stream.write_all(says).unwrap();
+            });
+            assert_eq!(kind((Transport::Tcp, server)), wanted);
+            other.join().unwrap();
+        }
     }
 }

@@ -114,7 +114,8 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
         }
     };
     if ask.time_stamps && matches!(result.ended, Ended::Done | Ended::Precise) {
-        let split = stamps::split(ask.server, *ask.options.size.end(), STAMPED, &go_on).map_err(failed)?;
+        let split =
+            stamps::split((ask.transport, ask.server), *ask.options.size.end(), STAMPED, &go_on).map_err(failed)?;
         result.no_stamps = split.is_none();
         result.split = split;
     }

@@ -19,6 +19,8 @@ use super::sockets::{measure, serve, SocketAsk};
 
 /// How long it may take to start, or to end once its time is over.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Most bytes that are read of what it says when it ends.
+const MOST_SAID: u64 = 64 << 10;
 /// How often it is looked after.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -41,7 +43,7 @@ pub fn against_sockperf(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, F
     if listens(ask.transport, ask.server) {
         return Err(Failure::machine(format!("{}: somebody listens there already: choose another port", ask.server)));
     }
-    let mut server = start("server", ask.transport, ask.server, ask.wait, &[], Stdio::null())?;
+    let mut server = start("server", ask.transport, ask.server, ask.wait, &[], Stdio::piped())?;
     let until = Instant::now() + PATIENCE;
     while !listens(ask.transport, ask.server) {
         if let Some(said) = ended(&mut server) {
@@ -130,11 +132,16 @@ fn is_there(program: &str) -> bool {
 /// What a program said last, if it has ended.
 fn ended(running: &mut Running) -> Option<String> {
     running.0.try_wait().ok().flatten()?;
-    let mut text = String::new();
+    let (mut errors, mut text) = (String::new(), String::new());
     if let Some(stderr) = running.0.stderr.as_mut() {
-        let _ = stderr.take(64 << 10).read_to_string(&mut text);
+        let _ = stderr.take(MOST_SAID).read_to_string(&mut errors);
     }
-    Some(last_line(&text))
+    if let Some(stdout) = running.0.stdout.as_mut() {
+        let _ = stdout.take(MOST_SAID).read_to_string(&mut text);
+    }
+    // What is wrong with its flags stands on standard output, above its help.
+    let refused = text.lines().find(|line| line.starts_with("sockperf: ") && !line.contains("== version"));
+    Some(last_line(if errors.trim().is_empty() { refused.unwrap_or_default() } else { &errors }))
 }
 
 fn last_line(text: &str) -> String {

@@ -140,6 +140,36 @@ pub struct CoresArgs {
     pub root: Option<PathBuf>,
 }
 
+impl CoresArgs {
+    /// These flags again, for another command of the same cores.
+    pub fn flags(&self) -> String {
+        let mut flags = Vec::new();
+        let file = |path: &PathBuf| path.display().to_string();
+        match &self.core_plan {
+            Some(plan) => flags.push(format!("--core-plan {}", file(plan))),
+            None => flags.push(format!("--for {}", Purpose::from(self.purpose).name())),
+        }
+        if !self.nic.is_empty() {
+            flags.push(format!("--nic {}", self.nic.join(",")));
+        }
+        let counts = [
+            ("--pmds", self.pmds),
+            ("--guests", self.guests),
+            ("--vcpus", self.vcpus),
+            ("--data-plane", self.data_plane),
+            ("--tester", self.tester),
+        ];
+        flags.extend(counts.iter().filter_map(|(flag, count)| count.map(|count| format!("{flag} {count}"))));
+        if self.smt {
+            flags.push("--smt".to_owned());
+        }
+        if let Some(root) = &self.root {
+            flags.push(format!("--root {}", file(root)));
+        }
+        flags.join(" ")
+    }
+}
+
 /// `linerate host audit`
 #[derive(Debug, Args)]
 pub struct AuditArgs {
@@ -245,3 +275,29 @@ impl From<FormatArg> for Format {
 const EXIT_CODES: &str =
     "Exit codes: 0 nothing bad was found, or done; 1 bad findings, or something could not be changed; \
 2 the command or a file is wrong; 4 a right is missing, or nothing could be read. Page: docs/host.md";
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::{HostArgs, HostCommand};
+
+    #[derive(Parser)]
+    struct Only {
+        #[command(flatten)]
+        host: HostArgs,
+    }
+
+    #[test]
+    fn cores_are_asked_for_again_in_the_same_words() {
+        for words in [
+            "--for bench",
+            "--for nfvi-two-vm --nic 0000:37:00.0,eth1 --pmds 4 --guests 1 --vcpus 5 --data-plane 2 --tester 3 --smt",
+            "--core-plan plan.toml --root machine.txt",
+        ] {
+            let all = ["linerate", "audit"].into_iter().chain(words.split(' '));
+            let HostCommand::Audit(args) = Only::parse_from(all).host.command else { panic!("{words}") };
+            assert_eq!(args.cores.flags(), words);
+        }
+    }
+}

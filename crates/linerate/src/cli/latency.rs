@@ -330,7 +330,7 @@ pub struct SocketArgs {
     /// Bytes of a message of that load.
     #[arg(long, value_name = "BYTES", default_value = "1400", requires = "background", value_parser = clap::value_parser!(u32).range(14..=65507))]
     pub background_size: u32,
-    /// Split round trips of datagrams by time stamps of the kernel, for a second behind the measurement.
+    /// Split round trips by time stamps of the kernel, for a second behind the measurement.
     #[arg(long, conflicts_with = "server")]
     pub time_stamps: bool,
     /// Write when the first million messages went out and came back, in the layout of sockperf's --full-log.

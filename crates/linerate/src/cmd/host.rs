@@ -76,10 +76,14 @@ fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan),
         smt: args.smt,
         ..shape
     };
+    let plain = Shape { node: None, smt: false, ..shape };
     match CorePlan::make(machine, &shape) {
+        Ok(plan) if plan.busy().is_empty() => {
+            Err(Failure::usage("no core is busy in this plan: --tester 1 is the least"))
+        }
         Ok(plan) => Ok((nics, plan)),
         // The usual purpose on a small machine: cores are shared, as bench shares them.
-        Err(_) if shape == Shape::of(Default::default()) => Ok((nics, CorePlan::squeezed(machine))),
+        Err(_) if plain == Shape::of(Default::default()) => Ok((nics, CorePlan::squeezed(machine, shape.node))),
         Err(short) => Err(Failure::machine(format!("{}: {short}", shape.purpose.name()))),
     }
 }
@@ -104,6 +108,7 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
     }
     let mut audit = report::host::Audit::new(&machine, &plan, &findings);
     audit.outcome = outcome.as_ref();
+    audit.flags = args.cores.flags();
     if place.roots().is_here() {
         audit.measured = audit
             .open_ids()
@@ -192,7 +197,10 @@ fn revert(runtime: bool) -> Result<Exit, Failure> {
 
 fn journal_failed(e: io::Error) -> Failure {
     match e.kind() {
-        io::ErrorKind::WouldBlock => Failure::machine(format!("{}: somebody applies or reverts now", journal::DIR)),
+        io::ErrorKind::WouldBlock => Failure::machine(format!(
+            "{}: somebody applies or reverts now, or a bench --tune runs, which takes its changes back when it ends",
+            journal::DIR
+        )),
         io::ErrorKind::PermissionDenied => Failure::machine(format!("{}: {e}: run it as root", journal::DIR)),
         _ => Failure::failed(format!("{}: {e}", journal::DIR)),
     }

@@ -93,9 +93,6 @@ fn asked(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<
         }
         _ => {}
     }
-    if args.time_stamps && transport == Transport::Tcp {
-        return Err(Failure::usage("--time-stamps: of datagrams only: latency udp"));
-    }
     let bytes = args.background_size as usize;
     Ok(SocketAsk {
         transport,

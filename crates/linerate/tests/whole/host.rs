@@ -132,6 +132,7 @@ fn what_is_wrong_is_said_in_a_line() {
         (vec!["audit", "--core-plan", &file("b", "version = 9\n[cores]\n")], 2),
         (vec!["plan", "--for", "nfvi-two-vm", "--vcpus", "200"], 4),
         (vec!["plan", "--for", "everything"], 2),
+        (vec!["plan", "--tester", "0", "--data-plane", "0"], 2),
         (vec!["apply", "--plan", "/no/such/file"], 2),
         (vec!["apply", "--plan", &file("c", other)], 2),
         (vec!["pcie", "--frame-size", "9"], 2),
@@ -245,6 +246,7 @@ fn settings_of_one_run_are_taken_back_also_after_a_kill() {
         "B={BINARY}; K=/proc/sys/{TUNED}; echo 1 >$K
          $B bench --tune --quick --dut null --frame-sizes 64 --no-latency -q & P=$!
          for i in $(seq 600); do [ $(cat $K) = 1 ] || break; sleep 0.05; done; echo during $(cat $K)
+         $B host revert; echo reverted $?
          wait $P; echo ended $?; echo after $(cat $K)
          $B host apply --plan \"$1\" >/dev/null
          $B bench --tune --quick --dut null --frame-sizes 64 -q; echo applied $?; $B host revert >/dev/null
@@ -263,7 +265,7 @@ fn settings_of_one_run_are_taken_back_also_after_a_kill() {
     let ran = privately(&format!("set -- {}; {script}", plan.display()));
     fs::write(format!("/proc/sys/{TUNED}"), &before).unwrap();
     let said = |text: &str| assert!(ran.stdout.contains(text), "{text}: {ran:?}");
-    ["during 10", "after 1\n", "applied 4", "killed at 10", "left 1\n"].into_iter().for_each(said);
+    ["during 10", "reverted 4", "after 1\n", "applied 4", "killed at 10", "left 1\n"].into_iter().for_each(said);
     assert!(ran.stderr.contains("changes made") && ran.stderr.contains("a plan is applied already"), "{ran:?}");
     assert!(ran.stdout.contains("ended 0") || ran.stdout.contains("ended 3"), "{ran:?}");
     assert!(ran.stdout.trim_end().ends_with("left 1"), "no journal stays: {ran:?}");

@@ -40,6 +40,9 @@ pub struct Audit<'a> {
     /// What came of the settings, if that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'a Outcome>,
+    /// Flags of `host plan` for the same cores.
+    #[serde(skip)]
+    pub flags: String,
     /// What was measured here of open findings, by their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<String, String>,
@@ -59,6 +62,7 @@ impl<'a> Audit<'a> {
             counts,
             findings,
             outcome: None,
+            flags: format!("--for {}", cores.purpose.name()),
             measured: BTreeMap::new(),
         }
     }
@@ -191,8 +195,8 @@ fn conclusion(audit: &Audit<'_>, all: bool) -> String {
     let mends = audit.findings.iter().any(|finding| finding.is_open() && !finding.mend.is_empty());
     let next = if mends {
         format!(
-            "\nmend them: linerate host plan --for {} --out plan.toml; sudo linerate host apply --plan plan.toml",
-            audit.cores.purpose.name()
+            "\nmend them: linerate host plan {} --out plan.toml; sudo linerate host apply --plan plan.toml",
+            audit.flags
         )
     } else {
         String::new()

@@ -29,6 +29,20 @@ pub fn applied(applied: &Applied) -> String {
     )
 }
 
+/// What `bench --tune` did: how much, or every change of it.
+pub fn tuned(applied: &Applied, verbose: bool) -> String {
+    let refused = match applied.refused.len() {
+        0 => String::new(),
+        more => format!(", {more} refused"),
+    };
+    let mut out = format!("--tune: {} changes made{refused}; taken back at the end", applied.made.len());
+    if verbose {
+        applied.made.iter().for_each(|change| out += &format!("\n  {change}"));
+        applied.refused.iter().for_each(|(change, why)| out += &format!("\n  not made: {change}: {why}"));
+    }
+    out
+}
+
 /// What `host revert` did.
 pub fn reverted(reverted: &Reverted) -> String {
     if reverted.nothing {

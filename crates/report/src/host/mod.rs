@@ -9,7 +9,7 @@ mod plan;
 mod watch;
 
 pub use audit::{render as audit, Audit};
-pub use changes::{applied, reverted, status};
+pub use changes::{applied, reverted, status, tuned};
 pub use effect::{line as effect_line, render as effect};
 pub use junit::junit;
 pub use pcie::render as pcie;

@@ -40,7 +40,7 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
         return measure(args);
     }
     let (tuned, made) = Tuned::begin(&host_plan(args)?)?;
-    out::note(&format!("linerate: {made}"));
+    out::note(&format!("linerate: {}", report::host::tuned(&made, args.output.verbose)));
     let measured = measure(args);
     tuned.end()?.iter().for_each(|left| out::note(&format!("linerate: {left}")));
     measured
