@@ -43,7 +43,7 @@ pub use fact::Fact;
 pub use facts::Facts;
 pub use interference::{current_tid, CpuSnapshot};
 pub use pci::PciDevice;
-pub use pinned::{pin, Pinned};
+pub use pinned::{may_run_on, pin, run_on, Pinned};
 pub use place::Place;
 pub use power::{Power, PowerMeter, PowerSnapshot, POWER_GLANCE};
 pub use processes::{ProcessTimes, Ran};

@@ -40,7 +40,7 @@ fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {
                 sum.times.merge(&one.times);
                 sum.counts += one.counts;
                 sum.seconds = sum.seconds.max(one.seconds);
-                if rank(&one.ended) > rank(&sum.ended) {
+                if one.ended.rank() > sum.ended.rank() {
                     sum.ended = one.ended;
                 }
                 sum.log.extend(one.log);
@@ -56,16 +56,6 @@ fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {
         sum.ended = Ended::Gone(format!("not for every client: {e}"));
     }
     Ok(sum)
-}
-
-/// Which end of several is told.
-fn rank(ended: &Ended) -> u8 {
-    match ended {
-        Ended::Precise => 0,
-        Ended::Done => 1,
-        Ended::Stopped => 2,
-        Ended::Gone(_) => 3,
-    }
 }
 
 #[cfg(test)]

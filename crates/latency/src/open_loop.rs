@@ -16,7 +16,7 @@ use crate::{
     message::{reply, Header, Reply, CLIENT, HEADER, PONG},
     noise::Noise,
     patience::Patience,
-    pingpong::Ended,
+    pingpong::{is_too_long_here, Ended},
     socket::{Came, Client, Sender},
     tally::{Counts, Seen, Tally},
 };
@@ -131,10 +131,9 @@ pub fn run(
     let all = warm + ((options.time.as_nanos() as f64 / shared.period_ns) as u64).max(1);
     let received = thread::scope(|s| {
         let receiver = s.spawn(|| {
-            if let Some(cpu) = options.receiver_cpu {
-                host::pin(cpu)?;
-            }
-            let received = receive(client, options, &shared, warm, go_on);
+            let pinned = options.receiver_cpu.map_or(Ok(()), host::pin);
+            let received = pinned.and_then(|()| receive(client, options, &shared, warm, go_on));
+            // The sender ends whatever befell this one.
             shared.over.store(true, Ordering::Relaxed);
             received
         });
@@ -225,8 +224,11 @@ fn send(
             Err(e) if sender.is_udp() && (e.kind() == io::ErrorKind::WouldBlock || e.raw_os_error() == Some(105)) => {
                 shared.refused.fetch_add(1, Ordering::Relaxed);
             }
-            // Of an earlier datagram that nobody took.
+            // Of an earlier datagram that nobody took, or that was too long for a part of the way (EMSGSIZE).
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(e) if sender.is_udp() && e.raw_os_error() == Some(90) => {
+                shared.refused.fetch_add(1, Ordering::Relaxed);
+            }
             Err(e) => return Err(e),
         }
     }
@@ -264,7 +266,7 @@ fn receive(
     let (mut gone, mut last, mut done_at) = (None, Instant::now(), None);
     let (mut any, mut warmed) = (false, 0);
     // Nobody has listened since the last reply.
-    let mut refused = false;
+    let (mut refused, is_udp) = (false, client.is_udp());
     loop {
         let now = Instant::now();
         match client.receive(now, now + GLANCE) {
@@ -297,6 +299,7 @@ fn receive(
             Ok(Came::Nothing) => {}
             Ok(Came::Closed) => gone = Some("it closed the connection".to_owned()),
             Ok(Came::Garbage) => gone = Some("it does not send messages of sockperf".to_owned()),
+            Err(e) if is_too_long_here(is_udp, &e) => {}
             Err(e) if any && e.kind() == io::ErrorKind::ConnectionRefused => refused = true,
             Err(e) if any => gone = Some(e.to_string()),
             Err(e) => return Err(e),

@@ -23,6 +23,16 @@ impl Patience {
         self.longest = self.longest.max(took);
     }
 
+    /// A reply came later than it was waited for: the next one is waited for twice as long.
+    pub fn late(&mut self) {
+        self.saw(self.limit() * 2 / TIMES);
+    }
+
+    /// How long nothing at all may come before the other end is gone: several replies were awaited in it, at least so long.
+    pub fn silence(&self, least: Duration) -> Duration {
+        least.max(self.limit() * 3)
+    }
+
     /// How long the next one may take.
     pub fn limit(&self) -> Duration {
         if self.longest.is_zero() {
@@ -45,7 +55,17 @@ mod tests {
         patience.saw(Duration::from_millis(30));
         patience.saw(Duration::from_millis(20));
         assert_eq!(patience.limit(), Duration::from_millis(300));
+        patience.late();
+        assert_eq!(patience.limit(), Duration::from_millis(600));
+        assert_eq!(patience.silence(Duration::from_secs(5)), Duration::from_secs(5));
+        patience.saw(Duration::from_millis(700));
+        assert_eq!(patience.silence(Duration::from_secs(5)), Duration::from_secs(21));
         patience.saw(Duration::from_secs(5));
         assert_eq!(patience.limit(), MOST);
+        patience.late();
+        assert_eq!(patience.limit(), MOST);
+        let mut first = Patience::default();
+        first.late();
+        assert_eq!(first.limit(), FIRST * 2);
     }
 }

@@ -78,6 +78,18 @@ pub enum Ended {
     Gone(String),
 }
 
+impl Ended {
+    /// Which one of several is told: the greatest.
+    pub fn rank(&self) -> u8 {
+        match self {
+            Self::Precise => 0,
+            Self::Done => 1,
+            Self::Stopped => 2,
+            Self::Gone(_) => 3,
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Debug)]
 pub struct Measured {
@@ -136,10 +148,12 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
             begun = Instant::now();
         }
         if let Err(e) = run.burst(client, &mut noise, go_on) {
-            if !run.replied {
-                return Err(e);
+            // A program that is stopped may take the other end along.
+            match (go_on(), run.replied) {
+                (true, false) => return Err(e),
+                (true, true) => ended = Ended::Gone(e.to_string()),
+                (false, _) => ended = Ended::Stopped,
             }
-            ended = Ended::Gone(e.to_string());
             break;
         }
         if !go_on() {
@@ -152,8 +166,8 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
             }
             continue;
         }
-        if run.last_reply.elapsed() > GONE {
-            ended = Ended::Gone(format!("no answer for {} s", GONE.as_secs()));
+        if run.last_reply.elapsed() > run.patience.silence(GONE) {
+            ended = Ended::Gone(format!("no answer for {} s", run.last_reply.elapsed().as_secs()));
             break;
         }
         let count = run.times.all.count();
@@ -170,7 +184,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
     }
     if matches!(ended, Ended::Done)
         && run.counts
-        && (run.refused || run.last_reply.elapsed() > SILENT.max(run.patience.limit() * 2))
+        && (run.refused || run.last_reply.elapsed() > run.patience.silence(SILENT))
     {
         let why = if run.refused { "nobody listens there any more" } else { "it answered nothing at the end" };
         ended = Ended::Gone(why.to_owned());
@@ -217,8 +231,9 @@ impl Run<'_> {
 
     /// Sends a burst and waits for its replies.
     fn burst(&mut self, client: &mut Client, noise: &mut Noise, go_on: &dyn Fn() -> bool) -> io::Result<()> {
-        let first = self.sequence + 1;
+        let (first, is_udp) = (self.sequence + 1, client.is_udp());
         let size = noise.size(&self.options.size);
+        let mut open = self.sent.len();
         for n in 0..self.sent.len() {
             self.sequence += 1;
             let header = Header { sequence: self.sequence, flags: CLIENT | PONG, length: size as u32 };
@@ -228,14 +243,14 @@ impl Run<'_> {
             match client.send(&self.buffer[..size]) {
                 Ok(()) => {}
                 // Of an earlier datagram, or a queue that is full: this message is lost.
-                Err(e) if self.replied && is_of_a_datagram(&e) => {
+                Err(e) if (self.replied && is_of_a_datagram(&e)) || is_too_long_here(is_udp, &e) => {
                     self.refused |= e.kind() == io::ErrorKind::ConnectionRefused;
                     self.tally.gave_up(self.sequence);
+                    open -= 1;
                 }
                 Err(e) => return Err(e),
             }
         }
-        let mut open = self.sent.len();
         let mut now = self.sent[self.sent.len() - 1];
         let until = now + self.patience.limit();
         while open > 0 && now < until {
@@ -249,7 +264,7 @@ impl Run<'_> {
                             if seen == Seen::Late {
                                 // The way is longer than was thought.
                                 (self.replied, self.last_reply) = (true, now);
-                                self.patience.saw(self.patience.limit());
+                                self.patience.late();
                             }
                             if seen == Seen::Good {
                                 open -= 1;
@@ -284,6 +299,8 @@ impl Run<'_> {
                 Ok(Came::Garbage) => {
                     return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not send messages of sockperf"))
                 }
+                // Of what went out before; the next one goes in parts.
+                Err(e) if is_too_long_here(is_udp, &e) => now = Instant::now(),
                 Err(e) if self.replied && is_of_a_datagram(&e) => {
                     self.refused |= e.kind() == io::ErrorKind::ConnectionRefused;
                     // Nobody listens now; whoever comes back is heard.
@@ -303,6 +320,11 @@ fn is_of_a_datagram(error: &io::Error) -> bool {
     // ENOBUFS has no kind of its own.
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
         || error.raw_os_error() == Some(105)
+}
+
+/// A router on the way has said that datagrams of this size do not fit (EMSGSIZE, told once): from now on they go in fragments.
+pub(crate) fn is_too_long_here(is_udp: bool, error: &io::Error) -> bool {
+    is_udp && error.raw_os_error() == Some(90)
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use crate::{
     socket::{Transport, Wait},
     stamps::Split,
     steps::{steps, Step},
-    summary::Samples,
+    summary::{uncertainty, Samples},
     tally::Counts,
 };
 
-pub use crate::summary::Times;
+pub use crate::summary::{Precision, Times};
 
 /// Schema of a [`LatencyResult`].
 pub const LATENCY_SCHEMA: &str = "linerate-latency/1";
@@ -116,6 +116,13 @@ pub struct LatencyResult {
     /// Time stamps were wanted, and the kernel made none.
     #[serde(default)]
     pub no_stamps: bool,
+    /// Why round trips could not be split by time stamps, where that was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_failed: Option<String>,
+    /// How precisely median and 99th percentile were to be known, as a share, and how precisely they are; `None` where nothing was
+    /// asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// When each of the first messages went out and its reply came, ns after the first; only where they were asked for.
     #[serde(skip)]
     pub log: Vec<(u64, u64)>,
@@ -159,6 +166,8 @@ impl LatencyResult {
             napi: None,
             split: None,
             no_stamps: false,
+            split_failed: None,
+            precision: options.precision.map(|asked| Precision { asked, reached: None }),
             log: Vec::new(),
             open_loop: None,
         })
@@ -195,6 +204,9 @@ impl LatencyResult {
     fn times(&mut self, times: &Judged) {
         let (all, disturbed) = times.stretches;
         self.round_trip = Times::of(&times.all);
+        if let Some(precision) = &mut self.precision {
+            precision.reached = uncertainty(&times.all);
+        }
         self.undisturbed = times.undisturbed.as_ref().map(Times::of);
         self.stretches = Stretches { all, disturbed };
         self.steps = steps(&times.all);

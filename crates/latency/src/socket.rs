@@ -143,6 +143,11 @@ impl Client {
         }
     }
 
+    /// Whether its messages are datagrams.
+    pub fn is_udp(&self) -> bool {
+        matches!(self.socket, Socket::Udp(_))
+    }
+
     /// The socket itself, for options.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -258,6 +263,14 @@ impl Sender {
     /// Whether a message that was not sent is lost alone, and not the connection with it.
     pub fn is_udp(&self) -> bool {
         matches!(self, Self::Udp(_))
+    }
+
+    /// Ends a connection from another thread: a call that waits to send returns.
+    pub fn end(&self) {
+        if let Self::Tcp(stream) = self {
+            // One that is gone already needs no end.
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     /// Sends a message.

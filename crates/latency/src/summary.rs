@@ -20,7 +20,28 @@ const PRECISE: [f64; 2] = [50.0, 99.0];
 
 /// Whether median and 99th percentile are known to this share of themselves.
 pub fn is_precise(samples: &Samples, share: f64) -> bool {
-    PRECISE.iter().all(|&percent| samples.percentile(percent).uncertainty().is_some_and(|known| known <= share))
+    uncertainty(samples).is_some_and(|known| known <= share)
+}
+
+/// To which share of themselves median and 99th percentile are known, the worse of both; `None` where one is no figure.
+pub fn uncertainty(samples: &Samples) -> Option<f64> {
+    PRECISE.iter().try_fold(0.0, |worst: f64, &percent| Some(worst.max(samples.percentile(percent).uncertainty()?)))
+}
+
+/// How precisely median and 99th percentile are known.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Precision {
+    /// What was asked for, as a share of the figures.
+    pub asked: f64,
+    /// What came of it; `None` where one of them is no figure.
+    pub reached: Option<f64>,
+}
+
+impl Precision {
+    /// Whether less came of it than was asked for.
+    pub fn is_missed(&self) -> bool {
+        self.reached.is_none_or(|reached| reached > self.asked)
+    }
 }
 
 /// A percentile of samples.

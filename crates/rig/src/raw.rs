@@ -280,6 +280,12 @@ impl RawBench {
             )),
             _ => Failure::machine(e),
         })?;
+        if measured.times.all.count() == 0 && measured.unstamped > 0 {
+            return Err(Failure::machine(format!(
+                "{} B: frames came, and none had both time stamps: ethtool -T {} and {} say what the drivers make",
+                size.bytes, names.0, names.1
+            )));
+        }
         let span = match way {
             _ if size.forward => Span::ReceiveToSend,
             RawWay::Sockets(_, Some(Stamps::Kernel)) => Span::DriverToDriver,

@@ -8,6 +8,7 @@ use std::{
 };
 
 use failure::{Failure, Stop};
+use host::cpu_set::{self, CpuSet};
 use latency::{
     asked::OpenRate,
     background::{self, Load},
@@ -74,6 +75,11 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
         poll_device(client.as_fd(), ask.wait, ask.busy_poll_us)?;
         Ok(client)
     };
+    let allowed = host::may_run_on().unwrap_or_default();
+    if let Some(cpu) = ask.open_loop.and_then(|open| open.receiver_cpu) {
+        // Its thread begins with the measurement: what is wrong is said before.
+        may_run(cpu, "--receiver-cpu", &allowed)?;
+    }
     let mut clients = (0..ask.clients.max(1)).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
     on_cpu(ask.cpu)?;
     let local = clients[0].local().map_err(failed)?.to_string();
@@ -103,23 +109,29 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
             }
         }
         result.napi = ask.wait.is_busy_poll().then(|| dpdk::has_napi(clients[0].as_fd()));
+        if ask.time_stamps && matches!(result.ended, Ended::Done | Ended::Precise) {
+            // The server has so many connections to give.
+            clients.truncate(1);
+            let server = (ask.transport, ask.server);
+            match stamps::split(server, ask.wait, *ask.options.size.end(), STAMPED, &go_on) {
+                Ok(split) => (result.no_stamps, result.split) = (split.is_none(), split),
+                Err(_) if stop.requested() => {}
+                Err(e) => result.split_failed = Some(explain(&e, ask.transport)),
+            }
+            if stop.requested() {
+                result.ended = Ended::Stopped;
+            }
+        }
         Ok(result)
     };
-    let mut result = match &ask.background {
-        None => measure()?,
-        Some(load) => {
-            let beside = background::beside((ask.transport, ask.server), load, measure);
-            let (result, background) = beside.map_err(failed)?;
-            LatencyResult { background: Some(background), ..result? }
-        }
-    };
-    if ask.time_stamps && matches!(result.ended, Ended::Done | Ended::Precise) {
-        let split =
-            stamps::split((ask.transport, ask.server), *ask.options.size.end(), STAMPED, &go_on).map_err(failed)?;
-        result.no_stamps = split.is_none();
-        result.split = split;
-    }
-    Ok(result)
+    let Some(load) = &ask.background else { return measure() };
+    let busy = [ask.cpu, ask.open_loop.and_then(|open| open.receiver_cpu)];
+    let free = allowed.iter().copied().filter(|&cpu| !busy.contains(&Some(cpu))).collect::<CpuSet>();
+    // With too few CPUs they are shared.
+    let cpus = if free.is_empty() { allowed } else { free };
+    let beside = background::beside((ask.transport, ask.server), load, Some(&cpus), measure);
+    let (result, background) = beside.map_err(failed)?;
+    Ok(LatencyResult { background: Some(background), ..result? })
 }
 
 fn open_options(ask: &SocketAsk, open: OpenAsk, closed_rate: f64) -> OpenLoopOptions {
@@ -176,8 +188,13 @@ fn poll_device(socket: BorrowedFd<'_>, wait: Wait, us: u32) -> Result<(), Failur
 /// Pins this thread to the CPU that was asked for.
 fn on_cpu(cpu: Option<u32>) -> Result<(), Failure> {
     let Some(cpu) = cpu else { return Ok(()) };
-    host::pin(cpu).map_err(|_| {
-        let allowed: Vec<String> = rig::facts::read().cpus_allowed.iter().map(u32::to_string).collect();
-        Failure::usage(format!("--cpu {cpu}: this process may use CPUs {}", allowed.join(",")))
-    })
+    may_run(cpu, "--cpu", &host::may_run_on().unwrap_or_default())?;
+    host::pin(cpu).map_err(|e| Failure::usage(format!("--cpu {cpu}: {e}")))
+}
+
+fn may_run(cpu: u32, flag: &str, allowed: &CpuSet) -> Result<(), Failure> {
+    match allowed.contains(&cpu) {
+        true => Ok(()),
+        false => Err(Failure::usage(format!("{flag} {cpu}: this process may use CPUs {}", cpu_set::to_list(allowed)))),
+    }
 }

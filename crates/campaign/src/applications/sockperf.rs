@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read},
     net::SocketAddr,
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -112,7 +113,8 @@ fn start(
     if wait == Wait::Spin {
         command.arg("--nonblocked");
     }
-    command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+    // Signals of the terminal are for us: we end it, and hear it out.
+    command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     if !is_there("sockperf") {
         return Err(Failure::machine("sockperf is missing: apt-get install sockperf"));
     }

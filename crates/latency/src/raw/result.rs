@@ -10,7 +10,7 @@ use super::{
 use crate::{
     disturbed::Judged,
     pingpong::Ended,
-    result::{Stretches, Times},
+    result::{Precision, Stretches, Times},
     steps::{steps, Step},
     tally::Counts,
 };
@@ -59,6 +59,9 @@ pub struct Row {
     pub seconds: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// How precisely it was to be known, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// What became of frames or messages.
     pub counts: Counts,
     /// Frames that the port did not take.
@@ -89,15 +92,25 @@ impl Row {
         bytes: usize,
         measured: RawMeasured,
     ) -> Self {
-        let RawMeasured { times, counts, refused, unstamped, bytes: forwarded, background, seconds, ended, clocks } =
-            measured;
+        let RawMeasured {
+            times,
+            counts,
+            refused,
+            unstamped,
+            bytes: forwarded,
+            background,
+            seconds,
+            ended,
+            precision,
+            clocks,
+        } = measured;
         let mut row = Self::of_times(method, span, ends, bytes, &times);
         (row.tx, row.rx) = (Some(modes.0), Some(modes.1));
         // Frames from outside have sizes of their own.
         let (least, most) = forwarded.unwrap_or((bytes, bytes));
         row.bytes = most;
         row.least_bytes = (least != most).then_some(least);
-        Self { counts, refused, unstamped, background_fps: background, seconds, ended, clocks, ..row }
+        Self { counts, refused, unstamped, background_fps: background, seconds, ended, precision, clocks, ..row }
     }
 
     /// Of times alone.
@@ -113,6 +126,7 @@ impl Row {
             background_fps: None,
             seconds: 0.0,
             ended: Ended::Done,
+            precision: None,
             counts: Counts::default(),
             refused: 0,
             unstamped: 0,
@@ -197,8 +211,8 @@ impl RawResult {
         self.slope = Slope::through(&points);
     }
 
-    /// Why it ended: as the last of its rows did.
+    /// Why it ended: as the worst of its rows did.
     pub fn ended(&self) -> &Ended {
-        self.rows.last().map_or(&Ended::Stopped, |row| &row.ended)
+        self.rows.iter().map(|row| &row.ended).max_by_key(|ended| ended.rank()).unwrap_or(&Ended::Stopped)
     }
 }

@@ -82,7 +82,7 @@ pub fn send_to_receive(
                         Some(number) => {
                             if run.tally.came(number) == Seen::Late {
                                 // The way is longer than was thought.
-                                run.patience.saw(run.patience.limit());
+                                run.patience.late();
                                 run.last = Instant::now();
                             }
                         }
@@ -194,9 +194,8 @@ pub fn receive_to_send(
                 }
             }
         }
-        if taken > 0 {
-            run.add(took, Stamped::Unused);
-        }
+        // Each frame of a burst left with the last one.
+        (0..taken).for_each(|_| run.add(took, Stamped::Unused));
         way.rest();
     }
 }

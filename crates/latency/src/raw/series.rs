@@ -16,7 +16,7 @@ use crate::{
     disturbed::Judged,
     patience::Patience,
     pingpong::Ended,
-    summary::is_precise,
+    summary::{is_precise, uncertainty, Precision},
     tally::{Counts, Tally},
 };
 
@@ -48,6 +48,8 @@ pub struct RawMeasured {
     pub seconds: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// How precisely it was to be known, where that was asked.
+    pub precision: Option<Precision>,
     /// The first times one by one, in clocks.
     pub clocks: Vec<u64>,
 }
@@ -157,8 +159,9 @@ impl<'a, C: Clock> Series<'a, C> {
         if !go_on() {
             return Ok(Some(Ended::Stopped));
         }
-        if self.last.elapsed() > GONE {
-            let why = format!("no frame came for {} s", GONE.as_secs());
+        let silence = if self.seen == 0 { GONE } else { self.patience.silence(GONE) };
+        if self.last.elapsed() > silence {
+            let why = format!("no frame came for {} s", self.last.elapsed().as_secs());
             return if self.seen == 0 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(Ended::Gone(why))) };
         }
         let count = self.times.all.count();
@@ -184,7 +187,9 @@ impl<'a, C: Clock> Series<'a, C> {
                 (self.times, self.tally) = (times, Tally::default());
             }
         }
+        let reached = || uncertainty(&self.times.all);
         RawMeasured {
+            precision: self.options.precision.map(|asked| Precision { asked, reached: reached() }),
             times: self.times,
             counts: self.tally.end(),
             refused: self.refused,

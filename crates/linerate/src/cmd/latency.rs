@@ -28,6 +28,8 @@ use crate::{
 
 /// The longest measurement.
 const DAY: Duration = Duration::from_secs(86_400);
+/// Bytes that the smallest usual buffers of both ends of a connection hold together (tcp(7): `tcp_wmem`, `tcp_rmem`).
+const MOST_AT_ONCE: u64 = 128 << 10;
 /// Times that are printed one by one.
 const KEPT: usize = 1_000_000;
 
@@ -47,6 +49,7 @@ pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
 }
 
 fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
+    args.output.json.as_deref().map(output::check_file).transpose()?;
     let stop = Stop::on_signals()?;
     let ready = |at: SocketAddr| out::note(&format!("linerate: answers on {at}; Ctrl-C ends it"));
     let server = (transport, address, args.wait.into());
@@ -73,11 +76,12 @@ fn measure(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Resul
         None => applications::measure(&ask, &stop)?,
         Some(PeerArg::Sockperf) => applications::against_sockperf(&ask, &stop)?,
     };
+    let text = args.layout.map(|LatencyLayout::Sockperf| report::latency::sockperf(&result));
+    write_sockets(&result, args.plan, None, text, &args.output.files())?;
+    // Last: what else was measured is safe by then.
     if let Some(file) = &args.full_log {
         output::file(file, &report::latency::full_log(&result.log))?;
     }
-    let text = args.layout.map(|LatencyLayout::Sockperf| report::latency::sockperf(&result));
-    write_sockets(&result, args.plan, None, text, &args.output.files())?;
     Ok(exit_of(&result.ended))
 }
 
@@ -92,6 +96,14 @@ fn asked(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<
             return Err(Failure::usage(format!("--cpu {cpu}: clients have a thread each: use taskset for all of them")))
         }
         _ => {}
+    }
+    let at_once = u64::from(args.burst) * *args.size.end() as u64;
+    if transport == Transport::Tcp && args.burst > 1 && at_once > MOST_AT_ONCE {
+        return Err(Failure::usage(format!(
+            "--burst {} --size {}: {at_once} B at once, and a connection holds {MOST_AT_ONCE} B without a reader for sure",
+            args.burst,
+            args.size.end()
+        )));
     }
     let bytes = args.background_size as usize;
     Ok(SocketAsk {
@@ -142,6 +154,9 @@ fn raw(args: &RawArgs) -> Result<Exit, Failure> {
     };
     if ask.forward && ask.stamps.is_some() {
         return Err(Failure::usage("--stamps: not with --mode forward: what is timed there is the program itself"));
+    }
+    if ask.stamps.is_some() && args.cycles {
+        return Err(Failure::usage("--stamps: not with -a: time stamps are nanoseconds, not clocks"));
     }
     if ask.forward && ask.background.is_some() {
         return Err(Failure::usage(

@@ -20,12 +20,16 @@ pub fn sockperf(result: &LatencyResult) -> String {
         "sockperf: [Valid Duration] RunTime={:.3} sec; SentMessages={}; ReceivedMessages={}\n",
         result.seconds, counts.sent, counts.replied
     );
+    if *samples == 0 {
+        return out + "sockperf: No messages were received from the server. Is the server down?\n";
+    }
     out += &format!("sockperf: ====> avg-latency={mean:.3} (std-dev={:.3})\n", half(*deviation_ns));
     out += &format!(
         "sockperf: # dropped messages = {}; # duplicated messages = {}; # out-of-order messages = {}\n",
         counts.lost, counts.duplicates, counts.reordered
     );
-    out += &format!("sockperf: Summary: Latency is {mean:.3} usec\n");
+    let of = if result.burst > 1 { format!(" of burst of {} messages", result.burst) } else { String::new() };
+    out += &format!("sockperf: Summary: Latency{of} is {mean:.3} usec\n");
     out += &format!(
         "sockperf: Total {samples} observations; each percentile contains {:.2} observations\n",
         *samples as f64 / 100.0

@@ -1,7 +1,7 @@
 //! What all documents about latency have.
 
 use latency::{
-    result::{Stretches, Times},
+    result::{Precision, Stretches, Times},
     steps::Step,
     tally::Counts,
 };
@@ -67,6 +67,16 @@ pub(super) fn undisturbed(all: &Times, undisturbed: Option<&Times>, stretches: S
         num::thousands(undisturbed.samples),
         num::thousands(all.samples)
     ))
+}
+
+/// A precision that was asked for and not reached.
+pub(super) fn missed(precision: &Precision) -> Option<String> {
+    let reached = precision.reached.map_or_else(
+        || "too few samples say how well median and 99th percentile are known".to_owned(),
+        |reached| format!("median and 99th percentile are known to {} %", num::trim(reached * 100.0, 2)),
+    );
+    let asked = num::trim(precision.asked * 100.0, 2);
+    precision.is_missed().then(|| format!("{reached}; {asked} % was asked: measure for longer (--duration)"))
 }
 
 /// A bar for a share of the longest one.

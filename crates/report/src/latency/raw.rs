@@ -287,7 +287,10 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
     notes.extend(missing.map(|text| Note::new(text, Paint::Warn)));
     for row in &result.rows {
         match &row.ended {
-            Ended::Done => {}
+            Ended::Done => {
+                let missed = row.precision.as_ref().and_then(parts::missed);
+                notes.extend(missed.map(|text| Note::new(format!("{} B: {text}", row.bytes), Paint::Warn)));
+            }
             Ended::Precise => notes.push(Note::plain(format!("{} B: as precise as asked", row.bytes))),
             Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
             Ended::Gone(why) => notes.push(Note::new(format!("{} B: ended early: {why}", row.bytes), Paint::Bad)),
@@ -357,6 +360,7 @@ pub(super) mod tests {
             let mut samples = Samples::new().expect("memory");
             (1..=2000).for_each(|n| samples.add(240 + bytes as u64 + n / 20));
             Row {
+                precision: None,
                 method: "software cable".into(),
                 span: Span::SendToReceive,
                 ends: ("cable0:a".into(), "cable0:b".into()),

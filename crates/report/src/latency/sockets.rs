@@ -2,7 +2,7 @@
 
 use latency::{
     pingpong::Ended,
-    result::LatencyResult,
+    result::{LatencyResult, Times},
     socket::{Transport, Wait},
     stamps::Split,
 };
@@ -92,6 +92,9 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
     if result.no_stamps {
         notes.push("the kernel or the driver made no time stamps: ethtool -T names those that it can make".to_owned());
     }
+    if let Some(why) = &result.split_failed {
+        notes.push(format!("no parts: {why}"));
+    }
     if result.napi == Some(false) {
         notes.push(
             "no device could be polled behind this socket (lo, and veth without XDP, have none): as blocking"
@@ -112,7 +115,10 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
     notes.extend(published.map(|published| format!("published: {}", published.source)));
     let mut notes: Vec<Note> = notes.into_iter().map(Note::plain).collect();
     match &result.ended {
-        Ended::Done => {}
+        Ended::Done => {
+            let missed = result.precision.as_ref().and_then(parts::missed);
+            notes.extend(missed.map(|text| Note::new(text, Paint::Warn)));
+        }
         Ended::Precise => notes.push(Note::plain("as precise as asked")),
         Ended::Stopped if result.seconds <= 0.0 => {
             notes.push(Note::new("stopped before the warm-up was over: nothing was measured", Paint::Warn))
@@ -131,7 +137,9 @@ fn split(split: Option<&Split>) -> Table {
         table.right(1, &parts::percentile(percent), "us");
     }
     let Some(split) = split else { return table };
+    let none = Times { samples: 0, mean_ns: None, deviation_ns: None, percentiles: Vec::new() };
     for (name, times) in [
+        ("all of it", split.round_trip.as_ref().unwrap_or(&none)),
         ("application to queue", &split.to_queue),
         ("queue to driver", &split.to_driver),
         ("driver to driver: the other end", &split.away),
@@ -241,6 +249,8 @@ pub(super) mod tests {
         let mut samples = Samples::new().expect("memory");
         (1..=2000).for_each(|n| samples.add(10_000 + n));
         LatencyResult {
+            precision: None,
+            split_failed: None,
             schema: latency::result::LATENCY_SCHEMA.into(),
             linerate_version: "0.1.0".into(),
             transport: Transport::Udp,
@@ -307,6 +317,7 @@ pub(super) mod tests {
     fn what_was_asked_for_beside_is_told() {
         let times = result().round_trip;
         let split = Split {
+            round_trip: None,
             to_queue: times.clone(),
             to_driver: times.clone(),
             away: times.clone(),
