@@ -260,7 +260,12 @@ fn check_version() -> Result<(), DpdkError> {
 }
 
 fn check_lcores(lcores: &[Lcore]) -> Result<(), DpdkError> {
-    let allowed = allowed_cpus();
+    // Each process may go to an isolated CPU, and none begins there.
+    let isolated = std::fs::read_to_string("/sys/devices/system/cpu/isolated").unwrap_or_default();
+    let allowed = match isolated.trim() {
+        "" => allowed_cpus(),
+        isolated => format!("{},{isolated}", allowed_cpus()),
+    };
     let mut seen = BTreeSet::new();
     for &Lcore { id, cpu } in lcores {
         let why = if id == 0 || id >= sys::LR_MAX_LCORE {

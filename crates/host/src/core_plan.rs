@@ -3,7 +3,7 @@
 //! The order is that of table 6 of the two-VM document: the first core of each NUMA node belongs to the operating system; of
 //! the node that the NIC is at, the switch and its polling threads take the lowest cores, and guests the highest.
 
-use std::fmt;
+use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
 
@@ -151,23 +151,18 @@ impl CorePlan {
         let housekeeping = housekeeping(machine, &usable);
         let cores: Vec<CpuSet> =
             cores(machine, &usable, node).into_iter().filter(|core| core.is_disjoint(&housekeeping)).collect();
-        // What is given away: one thread of each core, or all of them.
-        let mut free: Vec<u32> = if shape.smt {
-            cores.iter().flatten().copied().collect()
-        } else {
-            cores.iter().filter_map(|core| core.first().copied()).collect()
-        };
-        free.sort_unstable();
-        let short = Shortage { node, has: free.len(), wants: shape.cores() };
-        let mut low = |n: usize| -> Option<CpuSet> { (n <= free.len()).then(|| free.drain(..n).collect()) };
+        // What is given away of each core: one thread, or all of them, and these to one role.
+        let given = |core: &CpuSet| core.iter().copied().take(if shape.smt { core.len() } else { 1 }).collect();
+        let mut free: VecDeque<Vec<u32>> = cores.iter().map(given).collect();
+        let short = Shortage { node, has: free.iter().map(Vec::len).sum(), wants: shape.cores() };
+        let mut low = |n: usize| take(n, || free.pop_front());
         let switch = low(shape.switch).ok_or_else(|| short.clone())?;
         let pmds = low(shape.pmds).ok_or_else(|| short.clone())?;
         let data_plane = low(shape.data_plane).ok_or_else(|| short.clone())?;
         let tester = low(shape.tester).ok_or_else(|| short.clone())?;
         let mut guests = Vec::new();
         for _ in 0..shape.guests {
-            let from = free.len().checked_sub(shape.vcpus).ok_or_else(|| short.clone())?;
-            guests.push(free.split_off(from).into_iter().collect());
+            guests.push(take(shape.vcpus, || free.pop_back()).ok_or_else(|| short.clone())?);
         }
         let mut plan = Self {
             purpose: shape.purpose,
@@ -300,6 +295,16 @@ impl CorePlan {
     }
 }
 
+/// So many CPUs of the next cores; `None` if these are too few. What is left of the last core is given to nobody else.
+fn take(n: usize, mut next: impl FnMut() -> Option<Vec<u32>>) -> Option<CpuSet> {
+    let mut taken = CpuSet::new();
+    while taken.len() < n {
+        let left = n - taken.len();
+        taken.extend(next()?.into_iter().take(left));
+    }
+    Some(taken)
+}
+
 fn usable(machine: &Machine) -> CpuSet {
     let online = machine.online();
     let both: CpuSet = online.intersection(&machine.allowed).copied().collect();
@@ -425,8 +430,23 @@ mod tests {
         assert_eq!(lists(&plan), ["operating system: 0,8", "data plane: 1", "tester: 2", "idle threads: 9-10"]);
         assert_eq!(cpu_set::to_list(&plan.isolated), "1-2,9-10");
         let both = CorePlan::make(&machine, &Shape { smt: true, pmds: 4, ..Shape::of(Purpose::NfviTwoVm) }).unwrap();
-        assert_eq!(lists(&both)[..3], ["operating system: 0,8", "switch: 1", "polling threads: 2-5"]);
-        assert_eq!(both.guests.len(), 2);
+        // Both threads of a core are of one role, whatever their numbers.
+        assert_eq!(
+            lists(&both),
+            [
+                "operating system: 0,8",
+                "switch: 1",
+                "polling threads: 2-3,10-11",
+                "guest 1: 6-7,15",
+                "guest 2: 4-5,13",
+                "idle threads: 9,12,14"
+            ]
+        );
+        let pairs =
+            CorePlan::make(&machine, &Shape { smt: true, data_plane: 2, tester: 2, ..Shape::of(Purpose::Bench) });
+        assert_eq!(lists(&pairs.unwrap())[1..], ["data plane: 1,9", "tester: 2,10"]);
+        let most = Shape { smt: true, tester: 15, ..Shape::of(Purpose::LowLatency) };
+        assert_eq!(CorePlan::make(&machine, &most).unwrap_err().has, 14);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Facts of the machine.
 
-use crate::{cpu_list::parse_cpu_list, Roots};
+use crate::{machine, Roots};
 
 /// What the machine is, as far as it says.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,7 +11,7 @@ pub struct Facts {
     pub kernel: String,
     /// CPU model name.
     pub cpu_model: String,
-    /// CPUs this process may run on, rising.
+    /// CPUs that threads of this process may be put on, isolated ones too, rising.
     pub cpus_allowed: Vec<u32>,
     /// `virtual machine (vendor)` when the CPU says so.
     pub hypervisor: Option<String>,
@@ -43,14 +43,12 @@ impl Facts {
         };
         let flags = field("flags");
         let has = |flag: &str| flags.split_ascii_whitespace().any(|f| f == flag);
-        let status = roots.proc("self/status").unwrap_or_default();
-        let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
         let vendor: Option<String> = roots.sys("class/dmi/id/sys_vendor");
         Self {
             hostname: line(roots, "sys/kernel/hostname"),
             kernel: line(roots, "sys/kernel/osrelease"),
             cpu_model: field("model name"),
-            cpus_allowed: parse_cpu_list(allowed.trim()),
+            cpus_allowed: machine::may_go_to(roots).into_iter().collect(),
             hypervisor: has("hypervisor").then(|| vendor.unwrap_or_else(|| "virtual machine".to_owned())),
             tsc_invariant: has("constant_tsc") && has("nonstop_tsc"),
             clocksource: roots.sys("devices/system/clocksource/clocksource0/current_clocksource"),

@@ -9,12 +9,13 @@ use std::{
     fs,
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    audit::{is_setting, is_unit},
     pci::{self, PciDevice},
     Fact, Roots,
 };
@@ -145,8 +146,13 @@ impl Journal {
     ///
     /// # Errors
     ///
-    /// It could not be written: the change must not be made.
+    /// It could not be written, or is of what no journal is for (`InvalidInput`): the change must not be made.
     pub fn note(&mut self, change: &Change) -> io::Result<()> {
+        if !is_sound(change) {
+            // It would make the whole journal one that cannot be read.
+            let why = "only settings below /sys, /proc/sys and /proc/irq, units and files of ours are changed";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         self.line(change)
     }
 
@@ -287,14 +293,9 @@ pub(crate) fn is_sound(change: &Change) -> bool {
     let plain = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ":._-".contains(c));
     match change {
         Change::Driver { address, new, .. } => plain(address) && plain(new) && !address.starts_with('.'),
-        Change::Service { unit } => plain(unit) && !unit.starts_with(['-', '.']),
+        Change::Service { unit } => is_unit(unit),
         Change::Made { path, .. } => OURS.iter().any(|ours| path == Path::new(ours)),
-        Change::File { path, .. } => {
-            let mut parts = path.components();
-            parts.next() == Some(Component::RootDir)
-                && matches!(parts.next(), Some(Component::Normal(top)) if top == "sys" || top == "proc")
-                && parts.all(|part| matches!(part, Component::Normal(_)))
-        }
+        Change::File { path, .. } => is_setting(path),
     }
 }
 

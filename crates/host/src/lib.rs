@@ -31,6 +31,7 @@ mod recording;
 mod roots;
 pub mod rules;
 mod run;
+mod smbios;
 mod thread_waits;
 pub mod tuning;
 mod waits;

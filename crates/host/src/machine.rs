@@ -202,6 +202,20 @@ fn container(roots: &Roots) -> Option<String> {
     Some(format!("/proc/mounts: {sign}"))
 }
 
+/// CPUs that threads of this process may be put on: those that it has, and isolated ones, unless somebody has chosen CPUs for it.
+pub(crate) fn may_go_to(roots: &Roots) -> CpuSet {
+    let list = |of: &str| {
+        let status = roots.proc(&format!("{of}/status"))?;
+        Some(cpu_set::from_list(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim()))
+    };
+    let own = list("self").unwrap_or_default();
+    // `taskset`, or a service that names CPUs: the first process has what the boot line left.
+    match list("1").is_none_or(|first| first == own) {
+        true => allowed(roots, container(roots).is_some()),
+        false => own,
+    }
+}
+
 /// CPUs that this process may use.
 fn allowed(roots: &Roots, container: bool) -> CpuSet {
     let status = roots.fact("/proc/self/status").known().unwrap_or_default();

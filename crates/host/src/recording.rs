@@ -26,7 +26,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{beside::beside, cpu_list::parse_cpu_list};
+use crate::{beside::beside, boot_line::BootLine, cpu_list::parse_cpu_list, smbios};
 
 /// The first line.
 const HEAD: &str = "linerate machine 1";
@@ -239,6 +239,10 @@ impl Recording {
         self.0 = entries.into_iter().map(|(path, entry)| (without_groups(path), entry)).collect();
         for (path, entry) in &mut self.0 {
             let Entry::Bytes(bytes) = entry else { continue };
+            if path == Path::new("/sys/firmware/dmi/tables/DMI") {
+                *bytes = smbios::only_memory(bytes);
+                continue;
+            }
             let hide = match path.to_str() {
                 Some("/proc/cmdline") => hide_boot_line,
                 Some("/proc/mounts") => hide_mounts,
@@ -309,31 +313,9 @@ fn hide_status(text: &str) -> String {
 
 /// What names disks, hosts and users in a boot line: its values go, its words stay.
 fn hide_boot_line(line: &str) -> String {
-    const NAMES: [&str; 14] = [
-        "init",
-        "rdinit",
-        "BOOT_IMAGE",
-        "root",
-        "resume",
-        "ip",
-        "rd.",
-        "ostree",
-        "cryptdevice",
-        "nfsroot",
-        "ds",
-        "systemd.",
-        "inst.",
-        "luks.",
-    ];
-    let word = |word: &str| match word.split_once('=') {
-        Some((key, _)) if NAMES.iter().any(|name| key == *name || (name.ends_with('.') && key.starts_with(name))) => {
-            format!("{key}=-")
-        }
-        _ => word.to_owned(),
-    };
     // What stands behind "--" is for the first process.
-    let words = line.split_ascii_whitespace().take_while(|word| *word != "--");
-    format!("{}\n", words.map(word).collect::<Vec<_>>().join(" "))
+    let ours = line.split_once(" -- ").map_or(line, |(ours, _)| ours);
+    format!("{}\n", BootLine::parse(ours).without_names())
 }
 
 /// A line of a text, before its path is expanded.

@@ -187,6 +187,14 @@ fn what_somebody_else_changed_is_left_alone_and_named() {
 #[test]
 fn files_of_ours_outlive_a_boot_and_go_with_revert() {
     let bench = Bench::new();
+    // Without the program that reads it no file is made for the boot loader.
+    bench.set("/usr/sbin/grubby", "");
+    let elsewhere = bench.apply(Some("/usr/bin/linerate")).unwrap();
+    assert_eq!(elsewhere.files, OURS[1..].iter().map(PathBuf::from).collect::<Vec<_>>());
+    assert!(elsewhere.left.iter().all(|left| left.starts_with("grubby --update-kernel=ALL --args=")), "{elsewhere:?}");
+    assert!(!elsewhere.left.is_empty());
+    revert(&bench.roots, &bench.dir, false).unwrap();
+    bench.set("/usr/sbin/update-grub", "");
     let before = bench.files();
     let applied = bench.apply(Some("/usr/bin/linerate")).unwrap();
     assert_eq!(applied.files, OURS.map(PathBuf::from));

@@ -170,9 +170,20 @@ impl<'a> Context<'a> {
             return;
         }
         let shown = if got.is_empty() { "no CPU".to_owned() } else { cpu_set::to_list(&got) };
+        // Of two lists the kernel takes the first ("must match"), and ours would stand behind.
+        let others: Vec<String> = match word {
+            "rcu_nocbs" => Vec::new(),
+            _ => {
+                let of = |text: &&str| cpu_set::from_list(&plain_list(text, last)) != *wanted;
+                self.machine.boot.values(word).filter(of).map(str::to_owned).collect()
+            }
+        };
         let ignored = missing.iter().all(|cpu| asked.contains(cpu));
         let found = out.found(wrong, "", shown, list.clone());
-        found.outcome = ignored && !asked.is_empty();
+        found.outcome = ignored && !asked.is_empty() && others.is_empty();
+        for other in others {
+            found.hand(format!("take {word}={other} out of the boot line: of two the kernel takes the first"));
+        }
         found.boot(format!("{word}={}", value(&list)));
     }
 }

@@ -1,6 +1,9 @@
 //! What a rule found.
 
-use std::path::PathBuf;
+use std::{
+    ffi::OsStr,
+    path::{Component, Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -122,13 +125,43 @@ impl Mend {
     pub fn text(&self) -> String {
         match self {
             Self::Write { path, value } => match path.to_str().and_then(|path| path.strip_prefix("/proc/sys/")) {
-                Some(key) => format!("sysctl -w {}={}", key.replace('/', "."), quoted(value)),
-                None => format!("echo {} > {}", quoted(value), path.display()),
+                Some(key) => format!("sysctl -w {}={}", quoted(&key.replace('/', ".")), quoted(value)),
+                None => format!("echo {} > {}", quoted(value), quoted(&path.to_string_lossy())),
             },
             Self::Boot { word } => format!("boot with {word}"),
             Self::Stop { service } => format!("systemctl stop {service}"),
             Self::Command { command } => command.clone(),
             Self::Hand { what } => what.clone(),
+        }
+    }
+
+    /// Whether it is of what plans are for. One that somebody sends may say anything, and is applied as root: only settings of the
+    /// kernel are written, and no text holds what a shell or a boot loader would take for a command or another line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), String> {
+        let plain = |text: &str| !text.chars().any(char::is_control);
+        match self {
+            Self::Write { path, value } => match is_setting(path) && plain(value) {
+                true => Ok(()),
+                false => Err(format!(
+                    "{path:?}: only files below /sys, /proc/sys and /proc/irq are changed, each with a line"
+                )),
+            },
+            Self::Boot { word } => match !word.is_empty() && word.chars().all(is_of_boot_word) {
+                true => Ok(()),
+                false => Err(format!("{word:?}: not a word of a boot line")),
+            },
+            Self::Stop { service } => match is_unit(service) {
+                true => Ok(()),
+                false => Err(format!("{service:?}: not a unit of systemd")),
+            },
+            Self::Command { command: text } | Self::Hand { what: text } => match plain(text) {
+                true => Ok(()),
+                false => Err(format!("{text:?}: more than a line")),
+            },
         }
     }
 
@@ -138,12 +171,32 @@ impl Mend {
     }
 }
 
+/// Whether a path is of a setting of the kernel. Others below /proc lead anywhere (`/proc/self/root`).
+pub(crate) fn is_setting(path: &Path) -> bool {
+    let below = ["/sys", "/proc/sys", "/proc/irq"].iter().find_map(|top| path.strip_prefix(top).ok());
+    let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
+    below.is_some_and(|rest| {
+        rest.components().next().is_some()
+            && rest.components().all(|part| matches!(part, Component::Normal(name) if plain(name)))
+    })
+}
+
+/// Whether a text is a unit's name, and not an option of systemctl.
+pub(crate) fn is_unit(text: &str) -> bool {
+    let of_name = |c: char| c.is_ascii_alphanumeric() || ":._@\\-".contains(c);
+    !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(of_name)
+}
+
+fn is_of_boot_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.,:=/@+%- ".contains(c)
+}
+
 fn quoted(value: &str) -> String {
     let plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || ",._-/:".contains(c));
     if plain {
         value.to_owned()
     } else {
-        format!("'{value}'")
+        format!("'{}'", value.replace('\'', "'\\''"))
     }
 }
 

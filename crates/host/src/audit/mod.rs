@@ -6,6 +6,7 @@ mod out;
 mod rule;
 
 pub use context::Context;
+pub(crate) use finding::{is_setting, is_unit};
 pub use finding::{Finding, Group, Mend, Verdict};
 pub use out::Out;
 pub use rule::{Asked, Rule};

@@ -113,7 +113,9 @@ pub(super) const RULES: &[Rule] = &[
                     out.ok(&nic.address, format!("node {at}"));
                 } else {
                     let got = format!("CPU {} is on another node", cpu_set::to_list(&far));
-                    out.found(Verdict::Bad, &nic.address, got, format!("cores of node {at}"))
+                    // One that nobody named may be for other things.
+                    let verdict = if cx.nics.is_empty() { Verdict::Warn } else { Verdict::Bad };
+                    out.found(verdict, &nic.address, got, format!("cores of node {at}"))
                         .hand(format!("make a plan for it: linerate host plan --nic {}", nic.address));
                 }
             }

@@ -5,8 +5,6 @@ use crate::{
     Fact,
 };
 
-use super::smbios;
-
 /// A setting of the firmware as a document has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
@@ -267,7 +265,7 @@ fn memory(cx: &Context<'_>, out: &mut Out) {
         Fact::Absent => out.not_applicable(PATH, "absent"),
         Fact::Unreadable(why) => out.unknown(PATH, why),
         Fact::Known(table) => {
-            let slots = smbios::memory(&table);
+            let slots = crate::smbios::memory(&table);
             let used: Vec<_> = slots.iter().filter(|slot| slot.mib > 0).collect();
             if used.is_empty() {
                 return out.unknown(PATH, "does not name memory");

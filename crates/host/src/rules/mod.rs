@@ -10,7 +10,6 @@ mod nic;
 mod pcie;
 mod power;
 mod programs;
-mod smbios;
 mod switch;
 
 use crate::{

@@ -151,7 +151,7 @@ fn payload(_: &Context<'_>, out: &mut Out, path: &PciePath, address: &str) {
     let got = format!("payload {} B, read requests {} B", mps.unwrap_or(express.mps), express.mrrs);
     match (mps, supported) {
         (Some(mps), Some(most)) if mps < most => {
-            out.found(Verdict::Warn, address, got, format!("payload {most} B")).boot("pci=pcie_bus_perf");
+            out.found(Verdict::Warn, address, got, format!("payload {most} B")).boot("pci=pcie_bus_safe");
         }
         _ if express.mrrs < LEAST_MRRS => {
             // Bits 12 to 14 of the Device Control register; the rest stays.

@@ -97,7 +97,9 @@ pub fn apply(
     persist: Option<&str>,
     mut may_go_on: impl FnMut() -> bool,
 ) -> Result<Applied, ApplyError> {
-    let files = persist.map(|program| persist::files(plan, program)).transpose().map_err(ApplyError::Plan)?;
+    // Elsewhere nothing reads a drop-in.
+    let drop_ins = roots.of_machine("/usr/sbin/update-grub").exists();
+    let files = persist.map(|program| persist::files(plan, program, drop_ins)).transpose().map_err(ApplyError::Plan)?;
     // What an earlier boot left is gone by itself.
     if journal::path_of(dir, NAME).exists() && journal::is_of_earlier_boot(roots, &journal::path_of(dir, NAME)) {
         let _ = journal::undo(roots, &journal::path_of(dir, NAME));
@@ -106,7 +108,7 @@ pub fn apply(
     let mut applied = Applied::default();
     for step in &plan.steps {
         let done = match may_go_on() {
-            true => one(roots, &mut journal, &step.change, files.is_some(), &mut applied),
+            true => one(roots, &mut journal, &step.change, files.is_some() && drop_ins, &mut applied),
             false => Err("stopped".to_owned()),
         };
         if let Err(why) = done {
@@ -170,7 +172,10 @@ fn one(
         Mend::Write { path, value } => write(roots, journal, path, value, change, applied),
         Mend::Stop { service } => {
             if roots.command("systemctl", &["is-active", service]).known().is_none() {
-                applied.already.push(change.text());
+                match runs(roots, service) {
+                    true => applied.refused.push((change.text(), "no unit of systemd runs it: stop it by hand".into())),
+                    false => applied.already.push(change.text()),
+                }
                 return Ok(());
             }
             journal.note(&Change::Service { unit: service.clone() }).map_err(|e| e.to_string())?;
@@ -183,6 +188,10 @@ fn one(
             }
         }
         Mend::Boot { .. } if boot_is_kept => Ok(()),
+        Mend::Boot { word } if roots.of_machine("/usr/sbin/grubby").exists() => {
+            applied.left.push(format!("grubby --update-kernel=ALL --args=\"{word}\""));
+            Ok(())
+        }
         Mend::Boot { .. } | Mend::Command { .. } | Mend::Hand { .. } => {
             applied.left.push(change.text());
             Ok(())
@@ -226,21 +235,39 @@ fn write(
             applied.refused.push((change.text(), format!("it is still {old}")));
             Ok(())
         }
+        // Made in part, as with hugepages of a memory that is in pieces.
+        Ok(()) if now.as_ref().is_some_and(|now| differs(now, value)) => {
+            applied.refused.push((change.text(), format!("it became {}", now.unwrap_or_default())));
+            Ok(())
+        }
         Ok(()) => {
             applied.made.push(change.text());
             Ok(())
         }
-        // EIO, EINVAL, EBUSY, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages.
-        // Newer kernels answer EPERM for such an interrupt.
-        Err(e)
-            if matches!(e.raw_os_error(), Some(5 | 16 | 22 | 95))
-                || (e.raw_os_error() == Some(1) && path.starts_with("/proc/irq")) =>
-        {
+        // EIO, EINVAL, EBUSY, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages, for which newer
+        // kernels answer EPERM; so does a policy of ASPM that the firmware keeps. Without the right to it at all the file does not
+        // open (EACCES).
+        Err(e) if matches!(e.raw_os_error(), Some(1 | 5 | 16 | 22 | 95)) => {
             applied.refused.push((change.text(), refusal(path, &e)));
             Ok(())
         }
         Err(e) => Err(e.to_string()),
     }
+}
+
+/// Whether a program with the name of a unit runs.
+fn runs(roots: &Roots, service: &str) -> bool {
+    let name = service.strip_suffix(".service").unwrap_or(service);
+    // The kernel keeps 15 characters of a name.
+    let name: String = name.chars().take(15).collect();
+    let is = |pid: u32| roots.proc(&format!("{pid}/comm")).is_some_and(|comm| comm.trim() == name);
+    roots.proc_numbers("").into_iter().any(is)
+}
+
+/// Whether both are numbers, and not the same.
+fn differs(now: &str, wanted: &str) -> bool {
+    let number = |text: &str| text.trim().parse::<i64>().ok();
+    number(now).zip(number(wanted)).is_some_and(|(now, wanted)| now != wanted)
 }
 
 fn refusal(path: &Path, error: &io::Error) -> String {
@@ -340,5 +367,24 @@ fn text(change: &Change) -> String {
         Change::Service { unit } => format!("systemctl start {unit}"),
         Change::Made { path, .. } => format!("rm {}", path.display()),
         Change::Driver { address, .. } => address.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_in_part_is_seen_and_other_writings_of_a_value_are_not_it() {
+        assert!(differs("37", "512") && differs("-1", "950000"));
+        assert!(!differs("512", "512") && !differs("00000001", "1"));
+        assert!(!differs("0-3", "0,1,2,3") && !differs("madvise", "never") && !differs("3", "ff"));
+    }
+
+    #[test]
+    fn a_program_that_no_unit_runs_is_seen() {
+        let own = fs::read_to_string("/proc/self/comm").unwrap();
+        let here = Roots::default();
+        assert!(runs(&here, &format!("{}.service", own.trim())) && !runs(&here, "no-such-program.service"));
     }
 }

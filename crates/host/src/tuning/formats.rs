@@ -80,6 +80,21 @@ fn tuned(plan: &HostPlan) -> String {
         text += "\n# tuned cannot write these: linerate host apply, or --format systemd\n";
         elsewhere.iter().for_each(|(path, value)| text += &format!("# echo {value} > {path}\n"));
     }
+    let services = plan.steps.iter().filter_map(|step| match &step.change {
+        Mend::Stop { service } => Some(service.strip_suffix(".service").unwrap_or(service)),
+        _ => None,
+    });
+    let services: Vec<&str> = services.collect();
+    if !services.is_empty() {
+        text += "\n[service]\n";
+        services.iter().for_each(|service| text += &format!("service.{service}=stop\n"));
+    }
+    let by_hand = |step: &&Step| matches!(step.change, Mend::Command { .. } | Mend::Hand { .. });
+    let by_hand: Vec<&Step> = plan.steps.iter().filter(by_hand).collect();
+    if !by_hand.is_empty() {
+        text += "\n# left to you:\n";
+        by_hand.iter().for_each(|step| text += &format!("# {}\n", step.change.text()));
+    }
     let words = plan.boot_words();
     if !words.is_empty() {
         text += &format!("\n[bootloader]\ncmdline_linerate={}\n", words.join(" "));
@@ -171,11 +186,9 @@ fn flags(cores: &CorePlan) -> String {
         text += &format!("linerate lab up TOPOLOGY --pmd-cpus {}\n", list(&cores.pmds));
     }
     if !cores.tester.is_empty() {
-        let busy: CpuSet = cores.tester.union(&cores.data_plane).copied().collect();
-        text += &format!(
-            "taskset -c {} linerate bench\n",
-            cpu_set::to_list(&busy.union(&cores.housekeeping).copied().collect())
-        );
+        let first = |flag: &str, cpus: &CpuSet| cpus.first().map_or_else(String::new, |cpu| format!(" {flag} {cpu}"));
+        let (tester, device) = (first("--tester-cpu", &cores.tester), first("--dut-cpu", &cores.data_plane));
+        text += &format!("linerate bench{tester}{device}\n");
     }
     text
 }
@@ -200,6 +213,8 @@ mod tests {
         let steps = vec![
             write("/proc/sys/kernel/watchdog", "0"),
             write("/sys/kernel/mm/ksm/run", "0"),
+            step(Mend::Stop { service: "irqbalance.service".into() }),
+            step(Mend::Command { command: "ethtool -G eth0 rx 4096".into() }),
             step(Mend::Boot { word: "isolcpus=managed_irq,domain,1-7".into() }),
             step(Mend::Boot { word: "nohz_full=1-7".into() }),
         ];
@@ -231,7 +246,10 @@ mod tests {
         }
         assert!(text(Format::Libvirt).contains("<vcpupin vcpu='2' cpuset='21'/>"));
         assert!(text(Format::Qemu).contains("taskset -pc 16 \"$VM2_VCPU0\""));
+        assert!(tuned.contains("\n[service]\nservice.irqbalance=stop\n"), "{tuned}");
+        assert!(tuned.contains("\n# left to you:\n# ethtool -G eth0 rx 4096\n"), "{tuned}");
         assert!(text(Format::Flags).contains("--pmd-cpus 2,3,4,5"));
+        assert!(text(Format::Flags).ends_with("\nlinerate bench --tester-cpu 7 --dut-cpu 6\n"));
         assert_eq!(HostPlan::parse(&text(Format::Plan)), Ok(plan()));
         let bare = HostPlan { cores: CorePlan::default(), ..plan() };
         for format in [Format::Ovs, Format::Qemu, Format::Libvirt] {

@@ -56,10 +56,17 @@ impl HostPlan {
     /// What is wrong with it, in a line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let plan: Self = toml::from_str(text).map_err(|e| one_line(&e))?;
-        match plan.version {
-            VERSION => Ok(plan),
-            other => Err(format!("version {other}: this Linerate reads version {VERSION}")),
+        if plan.version != VERSION {
+            return Err(format!("version {}: this Linerate reads version {VERSION}", plan.version));
         }
+        for (n, step) in plan.steps.iter().enumerate() {
+            let wrong = |why: String| format!("step {}: {why}", n + 1);
+            step.change.check().map_err(wrong)?;
+            if [&step.id, &step.why].iter().any(|text| text.chars().any(char::is_control)) {
+                return Err(wrong("id and why are a line each".to_owned()));
+            }
+        }
+        Ok(plan)
     }
 
     /// The file.
@@ -137,6 +144,14 @@ mod tests {
         assert!(text.contains("tester = \"1-2\""), "{text}");
         assert_eq!(HostPlan::parse(&text), Ok(plan));
         for (from, to) in [
+            ("/proc/sys/a", "/proc/self/root/etc/passwd"),
+            ("/proc/sys/a", "/sys/../etc/passwd"),
+            ("/proc/sys/a", "/etc/passwd"),
+            ("value = \"0\"", "value = \"0\\n1\""),
+            ("word = \"a=1\"", "word = \"a=$(reboot)\""),
+            ("word = \"a=1\"", "word = \"a\\\"; reboot #\""),
+            ("seat it", "seat it\\nreboot"),
+            ("why = \"why\"", "why = \"why\\nreboot\""),
             ("version = 1", "version = 2"),
             ("tester = \"1-2\"", "tester = \"x\""),
             ("[cores]", "[cores]\nx = 1"),

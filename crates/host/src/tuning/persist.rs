@@ -6,16 +6,17 @@ use crate::{audit::Mend, journal::OURS};
 /// The command that the service runs: it applies the plan of [`OURS`] at each boot.
 pub const EARLY_BOOT: &str = "host apply --plan /etc/linerate/host-plan.toml";
 
-/// Each file and what is in it. `program` is the path of Linerate, for the service. A file that would be empty is not made.
+/// Each file and what is in it. `program` is the path of Linerate, for the service; `grub`: whether the boot loader has drop-ins
+/// (Debian and what comes of it). A file that would be empty is not made.
 ///
 /// # Errors
 ///
 /// The plan cannot be written as a file.
-pub fn files(plan: &HostPlan, program: &str) -> Result<Vec<(&'static str, String)>, String> {
+pub fn files(plan: &HostPlan, program: &str, grub_has_drop_ins: bool) -> Result<Vec<(&'static str, String)>, String> {
     let [grub, sysctl, service, saved] = OURS;
     let mut files = Vec::new();
     let words = plan.boot_words();
-    if !words.is_empty() {
+    if !words.is_empty() && grub_has_drop_ins {
         files.push((grub, grub_text(&words)));
     }
     let keys = sysctls(&plan.steps);
@@ -24,15 +25,25 @@ pub fn files(plan: &HostPlan, program: &str) -> Result<Vec<(&'static str, String
     }
     if plan.steps.iter().any(|step| needs_service(&step.change)) {
         files.push((service, service_text(program)));
-        files.push((saved, plan.to_text()?));
+        // Interrupts have other numbers after a boot.
+        let mut kept = plan.clone();
+        kept.steps.retain(|step| !is_of_an_interrupt(&step.change));
+        files.push((saved, kept.to_text()?));
     }
     Ok(files)
+}
+
+/// Whether it names an interrupt by its number.
+fn is_of_an_interrupt(change: &Mend) -> bool {
+    let Mend::Write { path, .. } = change else { return false };
+    let name = path.strip_prefix("/proc/irq").ok().and_then(|rest| rest.iter().next()?.to_str());
+    name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// What `sysctl.d` cannot do: other files of the kernel, services.
 fn needs_service(change: &Mend) -> bool {
     match change {
-        Mend::Write { path, .. } => !path.starts_with("/proc/sys"),
+        Mend::Write { path, .. } => !path.starts_with("/proc/sys") && !is_of_an_interrupt(change),
         Mend::Stop { .. } => true,
         Mend::Boot { .. } | Mend::Command { .. } | Mend::Hand { .. } => false,
     }
@@ -69,6 +80,8 @@ After=systemd-sysctl.service irqbalance.service
 
 [Service]
 Type=oneshot
+# 1: a change was refused, the others are made.
+SuccessExitStatus=1
 ExecStart={program} {EARLY_BOOT}
 ExecStop={program} host revert --runtime
 RemainAfterExit=yes

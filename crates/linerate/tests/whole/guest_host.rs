@@ -122,6 +122,18 @@ fn wrong_and_right_boot_lines_are_told_and_changes_outlive_neither_revert_nor_re
     for id in ["cores.isolated", "cores.tickless", "cores.rcu_callbacks"] {
         assert_eq!(verdicts(&found, id), ["ok"], "{id}: {found:?}");
     }
+    // What polls goes to the cores that were kept for it, although no process begins there.
+    let trial = machine.run(
+        "/init trial --core-plan /var/lib/linerate/plan.toml --dut l2 --load 1kpps --duration 200ms -q --json /tmp/trial",
+    );
+    let result = machine.run("cat /tmp/trial").printed;
+    let result: Value = serde_json::from_str(&result).unwrap_or_else(|e| panic!("{e}: {result} {trial:?}"));
+    let lcores = result["trials"][0]["interference"]["lcores"].as_array().unwrap();
+    let isolated = machine.run("cat /sys/devices/system/cpu/isolated").printed;
+    for lcore in lcores {
+        let cpu = lcore["cpu"].as_u64().unwrap() as u32;
+        assert!(host::cpu_set::from_list(isolated.trim()).contains(&cpu), "{isolated}: {lcore}");
+    }
     let kept: Vec<&Value> = found.iter().filter(|finding| finding["id"] == "outcome.tick").collect();
     assert_eq!(kept.len(), 2, "{kept:?}");
     // The tick stops on a core that one thread has to itself; where it does not, that is a class of its own.

@@ -2,19 +2,19 @@
 
 /// A slot for a memory module.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     /// Its name on the board.
-    pub(super) place: String,
+    pub(crate) place: String,
     /// Size, MiB; 0 if it is empty.
-    pub(super) mib: u64,
+    pub(crate) mib: u64,
     /// Transfers a second that the module could do, millions; 0 if it does not say.
-    pub(super) fastest_mts: u64,
+    pub(crate) fastest_mts: u64,
     /// What it was set to.
-    pub(super) configured_mts: u64,
+    pub(crate) configured_mts: u64,
 }
 
 /// All slots. A table that ends too early gives those before.
-pub(super) fn memory(table: &[u8]) -> Vec<Slot> {
+pub(crate) fn memory(table: &[u8]) -> Vec<Slot> {
     let mut slots = Vec::new();
     let mut rest = table;
     while let Some((found, next)) = structure(rest) {
@@ -47,6 +47,34 @@ fn structure(table: &[u8]) -> Option<(Structure<'_>, &[u8])> {
     Some((Structure { kind, fixed, texts: &behind[..end] }, &behind[end + 2..]))
 }
 
+/// The table with nothing in it but slots and their names on the board: no serial numbers, no names of makers and owners.
+pub(crate) fn only_memory(table: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::new();
+    let mut rest = table;
+    while let Some((found, next)) = structure(rest) {
+        rest = next;
+        let Some(slot) = slot(found.fixed, found.texts).filter(|_| found.kind == 17) else { continue };
+        let mut fixed = found.fixed.to_vec();
+        // Numbers of texts: place, bank, maker, serial number, owner's tag, part, and the maker's firmware.
+        for at in [0x11, 0x17, 0x18, 0x19, 0x1a, 0x2b] {
+            if let Some(number) = fixed.get_mut(at) {
+                *number = 0;
+            }
+        }
+        // Its maker's and the module's own numbers (SMBIOS 3.2).
+        if let Some(numbers) = fixed.get_mut(0x2c..0x34) {
+            numbers.fill(0);
+        }
+        fixed[0x10] = u8::from(!slot.place.is_empty());
+        kept.extend(fixed);
+        kept.extend(slot.place.bytes());
+        // Texts end with two zeros, also where there is none.
+        kept.extend([0, 0]);
+    }
+    kept.extend([127, 4, 0, 0, 0, 0]);
+    kept
+}
+
 fn slot(fixed: &[u8], texts: &[u8]) -> Option<Slot> {
     let word = |at: usize| Some(u64::from(u16::from_le_bytes(fixed.get(at..at + 2)?.try_into().ok()?)));
     let long = |at: usize| Some(u64::from(u32::from_le_bytes(fixed.get(at..at + 4)?.try_into().ok()?)));
@@ -68,7 +96,7 @@ fn slot(fixed: &[u8], texts: &[u8]) -> Option<Slot> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// One structure of kind 17.
@@ -103,6 +131,12 @@ pub(super) mod tests {
         for length in 0..table.len() {
             assert!(memory(&table[..length]).len() <= 3);
         }
+        // What is kept of it has the same slots and no other text, and stays as it is.
+        let kept = only_memory(&table);
+        assert_eq!(memory(&kept), slots);
+        assert_eq!(only_memory(&kept), kept);
+        assert!(!kept.windows(5).any(|five| five == b"other") && table.windows(5).any(|five| five == b"other"));
+        assert_eq!(only_memory(&[1, 2]), [127, 4, 0, 0, 0, 0]);
         assert_eq!(memory(&module("", 0xffff, 0, 0))[0].mib, 0);
         assert_eq!(memory(&module("", 0x8800, 0, 0))[0].mib, 2);
         assert!(memory(&[17, 0, 0, 0, 0, 0]).is_empty(), "a length of 0 ends it");
