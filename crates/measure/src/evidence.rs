@@ -29,7 +29,9 @@ const NO_DELAY_NS: u32 = 1;
 /// Slices have a usual length of 0.1 to 1 ms. Where somebody is away so often that no time between two absences is long enough
 /// to see delays grow in it, what counts for the load comes from shorter slices, and the rates from those of usual length.
 pub fn of(timeline: &Timeline, duration_s: f64, watch: Watch, usual: usize) -> Option<SliceEvidence> {
-    let gone_s = GONE * timeline.slice_s * usual.max(1) as f64;
+    // Slices of a long trial are longer than those, and what a queue of the tester holds is not.
+    let slice_s = (timeline.slice_s * usual.max(1) as f64).min(timeline.usual_slice_s(duration_s));
+    let gone_s = GONE * slice_s;
     let read = |timeline: &Timeline, frames| {
         Sums::of(timeline, duration_s, frames, gone_s).and_then(|sums| read(&sums, watch))
     };

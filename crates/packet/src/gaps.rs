@@ -10,6 +10,8 @@ pub struct GapMeter {
     notable: u64,
     gaps: Gaps,
     log: Log,
+    /// Gaps below this one are counted and not remembered.
+    logged_from: u64,
 }
 
 /// One gap of at least the threshold. Ticks.
@@ -60,7 +62,7 @@ impl GapMeter {
     pub fn new(threshold: u64) -> Self {
         let threshold = threshold.max(1);
         let gaps = Gaps { threshold, ..Gaps::default() };
-        Self { start: 0, last: u64::MAX, threshold, notable: 1, gaps, log: Log::default() }
+        Self { start: 0, last: u64::MAX, threshold, notable: 1, gaps, log: Log::default(), logged_from: 0 }
     }
 
     /// Also remembers when each gap of at least the threshold was: so many of them. When there are more, the last
@@ -71,10 +73,19 @@ impl GapMeter {
         self
     }
 
+    /// Remembers only gaps of at least so many ticks, where those of the threshold are many and say nothing one by one: a log
+    /// that is full of them has no room for what matters.
+    #[must_use]
+    pub fn logging_from(mut self, ticks: u64) -> Self {
+        self.logged_from = ticks;
+        self
+    }
+
     /// Forgets everything; the first gap is measured from here.
     pub fn start(&mut self, now: u64) {
         let Log { all, .. } = std::mem::take(&mut self.log);
-        *self = Self { start: now, last: now, log: Log { all, used: 0 }, ..Self::new(self.threshold) };
+        let log = Log { all, used: 0 };
+        *self = Self { start: now, last: now, log, logged_from: self.logged_from, ..Self::new(self.threshold) };
     }
 
     /// The same, with another threshold.
@@ -120,7 +131,9 @@ impl GapMeter {
         if gap >= self.threshold {
             self.gaps.count += 1;
             self.gaps.total += gap;
-            self.log.add(Absence { from: self.last, to: self.last + gap });
+            if gap >= self.logged_from {
+                self.log.add(Absence { from: self.last, to: self.last + gap });
+            }
         }
         self.notable = self.threshold.min(self.gaps.largest + 1);
     }
@@ -158,6 +171,20 @@ mod tests {
         }
         let gaps = meter.gaps();
         assert_eq!((gaps.count, gaps.total, gaps.largest), (1, 200, 200));
+    }
+
+    #[test]
+    fn a_log_of_long_gaps_is_not_filled_by_short_ones() {
+        let mut meter = GapMeter::new(100).with_log(2).logging_from(1000);
+        meter.start(0);
+        (1..=50).for_each(|n| meter.poll(n * 200));
+        meter.poll(11_000);
+        meter.poll(11_999);
+        assert_eq!((meter.gaps().count, meter.gaps().total), (52, 11_999));
+        assert_eq!(meter.absences(), [Absence { from: 10_000, to: 11_000 }]);
+        meter.start(20_000);
+        meter.poll(20_200);
+        assert!(meter.absences().is_empty(), "it is the same after another start");
     }
 
     #[test]

@@ -66,6 +66,9 @@ impl Rig {
         let ports_before: Vec<_> = self.ports.iter().map(|e| e.port.stats().ok()).collect();
         let threshold = self.gap_threshold(request.spec.shape.peak(request.spec.load_fps), streams.directions);
 
+        // Shorter ones are calls into a kernel, some thousand a second.
+        let logged_from = self.ticks(Duration::from_secs_f64(self.longest_call_s()));
+
         let timing = Timing {
             residual: self.ticks(request.trust.residual + request.spec.drain()),
             settle: self.ticks(SETTLE.min(request.trust.residual)),
@@ -82,7 +85,8 @@ impl Rig {
             TrialDriver { control: &control, stop, request, threshold, scheduling, device_threads, peers, power };
         let (capture, tester_absences, counted) = match &streams.replay {
             None => {
-                let mut worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
+                let worker = tester_worker(ports, streams, frames, &request.spec, epoch, hz, duration, threshold)?;
+                let mut worker = worker.with_gaps_logged_from(logged_from);
                 let capture = driver.run(eal, clock, built_in, &mut worker, tick)?;
                 let away = worker.absences().to_vec();
                 (capture, away, Counted::of(worker))

@@ -348,6 +348,13 @@ impl<S: Sends, R: Receives> Worker<S, R> {
         self
     }
 
+    /// Remembers only gaps of at least so many ticks; shorter ones are counted.
+    #[must_use]
+    pub fn with_gaps_logged_from(mut self, ticks: u64) -> Self {
+        self.gaps = self.gaps.logging_from(ticks);
+        self
+    }
+
     /// The gaps remembered, in order.
     pub fn absences(&self) -> &[Absence] {
         self.gaps.absences()

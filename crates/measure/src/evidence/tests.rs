@@ -33,6 +33,23 @@ fn an_overloaded_device_shows_its_rate_whatever_the_tester_does() {
 }
 
 #[test]
+fn short_absences_of_the_tester_count_in_slices_of_long_trials() {
+    // 10 Mpps through a device that takes them all; in one slice of 0.9 ms the tester is away for 0.3 ms and misses frames.
+    let (slice_s, frames) = (9e-4, 9000);
+    let slice = Slice { sent: frames, received: frames, arrived: frames, ..Slice::default() };
+    let slice = Slice { min_delay_ns: 2000, mean_delay_ns: 2000, arrival_min_delay_ns: 2000, ..slice };
+    let mut slices = vec![slice; 1000];
+    (slices[500].received, slices[500].arrived) = (frames - 900, frames - 900);
+    let away = |from_s: f64, to_s: f64| Absence { who: Party::Tester, from_s, to_s };
+    let at = 500.0 * slice_s + 1e-4;
+    let timeline = Timeline { slice_s, directions: vec![slices], absences: vec![away(at, at + 3e-4)] };
+    let of_it = |timeline: &Timeline| of(timeline, 0.9, Watch::Known, 1).unwrap();
+    assert_eq!(of_it(&timeline).lost, 0);
+    // With nobody away the loss is the device's.
+    assert_eq!(of_it(&Timeline { absences: Vec::new(), ..timeline }).lost, 900);
+}
+
+#[test]
 fn a_shaper_is_not_believed_before_its_buffer_is_full() {
     let e = shown(&trial(&SHAPER, 1.2 * SHAPER.rate, 3000, &[], &[]));
     assert!(off(e.as_measured, SHAPER.rate) < 1e-3, "{e:?}");

@@ -129,10 +129,10 @@ fn mlrsearch_states_every_attribute_of_every_goal() {
         format!("{}\n- {}", label.name, label.departures.join("\n- "))
     };
     insta::assert_snapshot!(["csit", "rfc2544"].map(&mut of).join("\n"), @r"
-    RFC 9971 MLRsearch: NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %), PDR (loss 0.5 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper
+    RFC 9971 MLRsearch: NDR (loss 0 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %), PDR (loss 0.5 %, exceed 50 %, final 1s, sum 21s, initial 1s, width 0.5 %); trial effective duration = trial duration (by slices, the time that counts), width = (upper - lower) / upper
     - not compliant with RFC 2544 §24, some trials may lose frames: NDR, PDR
     - no routing update to a router before each trial (RFC 2544 §23 a)
-    RFC 9971 MLRsearch: RFC 2544 (loss 0 %, exceed 0 %, final 60s, sum 60s, initial 1s, width 0.5 %); trial effective duration = trial duration, width = (upper - lower) / upper; unconditionally compliant with RFC 2544 §24: RFC 2544
+    RFC 9971 MLRsearch: RFC 2544 (loss 0 %, exceed 0 %, final 60s, sum 60s, initial 1s, width 0.5 %); trial effective duration = trial duration (by slices, the time that counts), width = (upper - lower) / upper; unconditionally compliant with RFC 2544 §24: RFC 2544
     - no routing update to a router before each trial (RFC 2544 §23 a)
     ");
     let mut short = GoalSet::rfc2544().goals().to_vec();

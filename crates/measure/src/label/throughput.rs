@@ -85,7 +85,8 @@ fn mlrsearch(goals: &GoalSet) -> String {
         true => String::new(),
         false => format!("; unconditionally compliant with RFC 2544 §24: {}", full.join(", ")),
     };
-    let open = "trial effective duration = trial duration, width = (upper - lower) / upper";
+    let open =
+        "trial effective duration = trial duration (by slices, the time that counts), width = (upper - lower) / upper";
     format!("RFC 9971 MLRsearch: {}; {open}{full}", all.join(", "))
 }
 

@@ -53,6 +53,13 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// How long a slice would be at the load that was offered, were the trial a short one, seconds.
+    pub fn usual_slice_s(&self, duration_s: f64) -> f64 {
+        let sent: u64 = self.directions.iter().flatten().map(|slice| u64::from(slice.sent)).sum();
+        let load = sent as f64 / self.directions.len().max(1) as f64 / duration_s;
+        (USUAL_FRAMES / load).clamp(SHORTEST_SLICE_S, LONGEST_SLICE_S)
+    }
+
     /// For each slice the seconds in which this party was away.
     pub fn away(&self, who: Party, slices: usize) -> Vec<f64> {
         self.away_longer(who, slices, 0.0)

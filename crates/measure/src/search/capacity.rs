@@ -5,6 +5,7 @@
 //! passes are made, spread over the time of the search; the interval covers what differs between them.
 
 mod answer;
+mod own;
 mod votes;
 
 use units::Fps;
@@ -263,6 +264,9 @@ impl CapacitySearch {
         // What passed before it was known how the device behaves when it is kept busy is looked at again.
         let (busiest, tolerated) = (self.busiest, self.config.tolerated_loss.get());
         self.passed.retain(|pass| busiest.excess(&pass.sending) <= tolerated);
+        if let Some(most) = own::takes_at_most(trial).filter(|most| *most < spec.load_fps.get() * REACHED) {
+            return self.offer_no_more_than(most);
+        }
         let shown = self.shown(spec, e);
         let uneven =
             e.offered_fps.get() < EVEN * spec.load_fps.get() && !matches!(self.phase, Phase::Top | Phase::Above);
@@ -328,7 +332,10 @@ impl CapacitySearch {
 
     fn at_top(&mut self, shown: Shown, pass: impl Fn(f64) -> Pass) {
         match shown {
-            Shown::Busy(_) => self.phase = Phase::Above,
+            Shown::Busy(_) => {
+                self.failed.push(self.top());
+                self.phase = Phase::Above;
+            }
             Shown::Passed(offered) => {
                 self.passed.push(pass(offered));
                 self.passes += 1;
@@ -353,9 +360,8 @@ impl CapacitySearch {
         match shown {
             Shown::Busy(_) => {
                 self.short = 0;
-                if self.degrades() {
-                    self.failed.push(load);
-                }
+                // A load that passes in a lucky moment is outvoted.
+                self.failed.push(load);
                 self.phase = Phase::Below;
             }
             // The device does more than it did in a higher overload.
@@ -422,7 +428,11 @@ impl CapacitySearch {
                 if load <= self.config.floor().get() {
                     self.end(Outcome::BelowMinimum, [None, None]);
                 } else if self.below >= 0.9 {
-                    self.pass_done();
+                    match self.passed.is_empty() {
+                        // Nothing passes: the least load says whether anything does.
+                        true => self.below = 1.0,
+                        false => self.pass_done(),
+                    }
                 }
             }
         }

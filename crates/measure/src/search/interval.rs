@@ -1,7 +1,10 @@
 //! Statistics of a few independent passes: means with intervals.
 
 /// Student's t for a two-sided confidence of 95 %, by degrees of freedom from 1.
-const T_95: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
+const T_95: [f64; 30] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+];
 /// The same with many degrees of freedom.
 const Z_95: f64 = 1.96;
 /// The confidence of the intervals here.

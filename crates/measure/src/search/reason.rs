@@ -33,6 +33,15 @@ pub enum Reason {
         /// Received per second just above the capacity.
         just_above: Fps,
     },
+    /// Received per second in a high overload is more than just above the capacity: what was measured later was slower.
+    Slower {
+        /// Received per second at `load`.
+        forwards: Fps,
+        /// The highest load.
+        load: Fps,
+        /// Received per second just above the capacity.
+        just_above: Fps,
+    },
     /// The kernel forwards in the calls by which the tester sends.
     InCalls {
         /// What the tester sends over a pair of such interfaces alone.
@@ -79,6 +88,11 @@ impl fmt::Display for Reason {
             Self::Degrades { forwards, load, just_above } => write!(
                 f,
                 "the device forwards {forwards} at {load} and {just_above} just above its capacity: it degrades in overload"
+            ),
+            Self::Slower { forwards, load, just_above } => write!(
+                f,
+                "the device forwards {forwards} at {load} and {just_above} just above its capacity: it became slower, or its \
+                 directions differ"
             ),
             Self::InCalls { alone } => {
                 f.write_str("the kernel forwards in the tester's own calls, so the device sets the load that is offered")?;

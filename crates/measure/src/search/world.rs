@@ -25,6 +25,12 @@ pub(crate) struct World {
     pub device_away: f64,
     /// Frames lost in the first trial by accident.
     pub accident: u64,
+    /// Share of all frames that the device loses, at any load.
+    pub loses: f64,
+    /// In this trial, counted from 0, the device is faster by this factor.
+    pub lucky: Option<(u32, f64)>,
+    /// The most that the tester's own port takes in; it misses the rest.
+    pub takes: f64,
     /// Below its rate by so much at most, as a share, the device loses a few frames in some trials: the more the nearer.
     pub fuzzy: f64,
     /// Chance that the next trial has the same luck with that as the one before: what takes frames lasts for a while.
@@ -56,6 +62,9 @@ impl World {
             tester_away: 0.0,
             device_away: 0.0,
             accident: 0,
+            loses: 0.0,
+            lucky: None,
+            takes: f64::INFINITY,
             fuzzy: 0.0,
             moody: 0.0,
             luck: 0.5,
@@ -91,9 +100,11 @@ impl World {
         let (tester, device) = (self.absences(self.tester_away, slices), self.absences(self.device_away, slices));
         let load = spec.load_fps.get().min(self.tester);
         let slower = self.slows.filter(|(from, _)| self.trials >= *from).map_or(1.0, |(_, factor)| factor);
-        let full = self.device.rate * slower;
+        let luck = self.lucky.filter(|(trial, _)| self.trials == *trial).map_or(1.0, |(_, factor)| factor);
+        let full = self.device.rate * slower * luck;
         let excess = (load - full).max(0.0);
         let rate = (full - excess * self.degrades).max(0.0);
+        let rate = rate.min(self.takes);
         let timeline = trial(&Device { rate, ..self.device }, load, slices, &tester, &device);
         // Counts of a device that forwards all: only whether something came is looked at.
         let mut record = SimDut::new(1e12, 1).run(spec);
@@ -103,6 +114,15 @@ impl World {
         record.evidence = evidence::of(&timeline, spec.duration_s, evidence::Watch::Known, 1);
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.trials == 1) {
             evidence.lost += self.accident;
+        }
+        if let Some(evidence) = record.evidence.as_mut() {
+            evidence.lost += (evidence.offered as f64 * self.loses) as u64;
+        }
+        if self.takes.is_finite() {
+            let came = load.min(full).min(self.takes);
+            let d = &mut record.directions[0];
+            (d.received, d.lost) = ((came * spec.duration_s) as u64, ((load - came) * spec.duration_s) as u64);
+            d.port_missed = Some(((load.min(full) - came) * spec.duration_s) as u64);
         }
         let near = 1.0 - (1.0 - load / self.device.rate) / self.fuzzy.max(1e-9);
         if self.rng.share() >= self.moody {

@@ -10,7 +10,7 @@ use crate::{figures::simulated, text};
 const NAMED: usize = 4;
 /// Keys of a plan that do not change what a figure means: words, the device, and bounds on effort. Frame sizes are
 /// compared by themselves.
-const NO_MATTER: [&str; 12] = [
+const NO_MATTER: [&str; 13] = [
     "name",
     "description",
     "source",
@@ -21,6 +21,7 @@ const NO_MATTER: [&str; 12] = [
     "search.max_trials",
     "search.timeout",
     "trust.max_repeats",
+    "trust.ready_timeout",
     "trust.settle",
     "trust.selftest",
 ];

@@ -2,7 +2,7 @@
 
 use units::{Fps, Ratio};
 
-use super::{CapacitySearch, IN_CALLS_HALF};
+use super::{CapacitySearch, IN_CALLS_HALF, PASSES};
 use crate::{
     schema::{
         answer::{AnswerStanding, AsMeasured, IntervalAnswer},
@@ -35,10 +35,11 @@ impl CapacitySearch {
 
     pub(super) fn degradation(&self) -> Option<Reason> {
         let (top, mean) = (self.at_top?.value, self.rate()?.mean);
-        self.degrades().then(|| Reason::Degrades {
-            forwards: Fps::from_raw(top.round()),
-            load: self.config.upper,
-            just_above: Fps::from_raw(mean.round()),
+        let (forwards, load) = (Fps::from_raw(top.round()), self.config.upper);
+        let just_above = Fps::from_raw(mean.round());
+        self.degrades().then_some(match top < mean {
+            true => Reason::Degrades { forwards, load, just_above },
+            false => Reason::Slower { forwards, load, just_above },
         })
     }
 
@@ -60,7 +61,8 @@ impl CapacitySearch {
                 // Where the rate is hardly known, the lowest load that passed says more.
                 let least = self.passed.iter().map(|p| p.load).fold(best, f64::min);
                 let lower = best.min((mean - half).max(least));
-                let failed = self.lowest_failed(lower).unwrap_or(f64::INFINITY);
+                // The rate is what many slices say, a failure what one loss says.
+                let failed = self.surely_failed(lower).unwrap_or(f64::INFINITY);
                 (Some(lower), Some(failed.min(mean + half)))
             }
             (Some(Mean { mean, half }), None) => (None, Some(mean + half)),
@@ -81,7 +83,8 @@ impl CapacitySearch {
             upper_fps,
             standing: Some(AnswerStanding::of(lower_fps, upper_fps, self.config.precision.get())),
             point_fps: point.map(raw),
-            confidence: Some(CONFIDENCE),
+            // Of fewer passes nothing says how much they differ.
+            confidence: (self.passes >= PASSES).then_some(CONFIDENCE),
             clean_seconds: self.clean_s,
             passes: self.passes as u32,
             aside_share: if total > 0.0 { self.aside_s / total } else { 0.0 },

@@ -24,6 +24,39 @@ fn a_quiet_policer_is_found_in_three_passes() {
 }
 
 #[test]
+fn a_device_that_loses_at_every_load_is_below_the_minimum() {
+    let mut world = World { loses: 0.01, ..World::new(7.777e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    assert_eq!(answer.outcome, Outcome::BelowMinimum, "{answer:?}");
+    assert!(world.trials < 40, "{}", world.trials);
+}
+
+#[test]
+fn a_pass_in_a_lucky_moment_is_no_answer() {
+    for trial in 1..6 {
+        let mut world = World { lucky: Some((trial, 1.2)), ..World::new(7.777e6, 128.0, 1) };
+        let answer = world.find(Method::Rfc2544);
+        let (lower, upper) = ends(&answer, 7.777e6);
+        assert_eq!(answer.outcome, Outcome::Found);
+        assert!(lower > 0.99 && lower <= 1.0 && upper >= 1.0 && upper < 1.21, "{trial}: {lower} {upper}");
+    }
+}
+
+#[test]
+fn frames_that_the_tester_s_own_port_misses_are_no_limit_of_the_device() {
+    // The device forwards 12 Mpps, and the tester takes 9 in.
+    let mut world = World { takes: 9e6, ..World::new(12e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    assert_eq!(answer.outcome, Outcome::TesterLimited, "{answer:?}");
+    let lower = answer.interval.unwrap().lower_fps.unwrap().get();
+    assert!((8e6..=9e6).contains(&lower), "{lower}");
+    // A device below that is found.
+    let answer = World { takes: 9e6, ..World::new(5e6, 128.0, 1) }.find(Method::Rfc2544);
+    let (lower, upper) = ends(&answer, 5e6);
+    assert!(answer.outcome == Outcome::Found && lower > 0.99 && upper < 1.01, "{lower} {upper}");
+}
+
+#[test]
 fn invalid_trials_are_made_again() {
     let quiet = World::new(7.777e6, 128.0, 1).find(Method::Rfc2544);
     let mut world = World { spoiled: Some((3..9, Rule::Counters)), ..World::new(7.777e6, 128.0, 1) };

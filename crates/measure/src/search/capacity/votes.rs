@@ -40,6 +40,16 @@ impl CapacitySearch {
         above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
+    /// The lowest load above another that failed in several trials, where passes above it do not say otherwise.
+    pub(super) fn surely_failed(&self, above: f64) -> Option<f64> {
+        let stands = |load: &f64| {
+            let (failed, passed) = self.votes(*load);
+            passed * DISPUTED <= failed && failed >= DISPUTED
+        };
+        let above = self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + ALIKE));
+        above.filter(stands).min_by(f64::total_cmp)
+    }
+
     /// Whether a load below the rate failed: the device loses frames now and then before it is kept busy.
     pub(super) fn loses_below(&self) -> bool {
         // Few passes tell the rate roughly.
@@ -67,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{
         plan::Method,
-        search::{capacity::Pass, gave::Sending, interval::Sample, world::World},
+        search::{capacity::Pass, gave::Sending, interval::Sample, reason::Reason, world::World},
     };
 
     /// A search with these loads passed and failed, of a device of this rate.
@@ -102,6 +112,22 @@ mod tests {
         let search = with(&[15e6; 4], &[15_000_600.0, 15.5e6, 15.5e6, 15.5e6], 16e6, 17e6);
         assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(15.5e6)));
         assert_eq!(search.interval().upper_fps.unwrap().get(), 15.5e6);
+    }
+
+    #[test]
+    fn one_failure_just_below_the_rate_does_not_pull_the_upper_end_under_it() {
+        let search = with(&[0.996e6; 3], &[0.998e6], 1e6, 1e6);
+        assert!(search.interval().upper_fps.unwrap().get() >= 1e6);
+        let search = with(&[0.996e6; 3], &[0.998e6; 3], 1e6, 1e6);
+        assert_eq!(search.interval().upper_fps.unwrap().get(), 0.998e6);
+        assert_eq!((search.surely_failed(0.996e6), search.surely_failed(0.998e6)), (Some(0.998e6), None));
+    }
+
+    #[test]
+    fn a_device_that_was_faster_at_first_does_not_degrade() {
+        let of = |at_top| with(&[14e6], &[15e6], 16e6, at_top).degradation();
+        assert!(matches!(of(14e6), Some(Reason::Degrades { .. })) && matches!(of(18e6), Some(Reason::Slower { .. })));
+        assert_eq!(of(16e6), None);
     }
 
     #[test]
