@@ -1,6 +1,7 @@
 //! The throughput found at each frame size, and what the search goals of MLRsearch say.
 
 use measure::{
+    answer::IntervalAnswer,
     result::{RunResult, SizeResult},
     search::mlr::Regularity,
 };
@@ -17,6 +18,8 @@ use crate::{
 
 /// Over the table of an MLRsearch's goals.
 const GOALS: &str = "Search goals (RFC 9971); figures of irregular results in brackets";
+/// Share by which the rate as measured differs from that of the undisturbed time when it is told.
+const DIFFERS: f64 = 0.01;
 /// Fewest lines that notes may take in a short text.
 const NOTE_LINES: usize = 2;
 
@@ -191,6 +194,19 @@ fn notes(result: &RunResult) -> Vec<String> {
     merged.into_iter().map(|(text, sizes)| format!("{}: {text}", Frames::list(&sizes))).collect()
 }
 
+/// What the device forwarded with the times in which somebody was away, where that is another figure.
+fn as_measured(answer: &IntervalAnswer) -> Option<String> {
+    let (measured, point) = (answer.as_measured?, answer.point_fps?);
+    let differs = (measured.point_fps.get() / point.get() - 1.0).abs() > DIFFERS;
+    differs.then(|| {
+        format!(
+            "the figure is that of the undisturbed time; as measured, whoever took a core away, the busy device forwarded {} to {} pps",
+            num::pps(measured.lower_fps),
+            num::pps(measured.upper_fps)
+        )
+    })
+}
+
 fn note(size: &SizeResult, link: Option<LinkSpeed>) -> Option<String> {
     let meaning = words::outcome_meaning(size, link);
     let mut text = meaning.map_or_else(String::new, |m| format!("{}: {m}", words::outcome(size, link)));
@@ -202,9 +218,44 @@ fn note(size: &SizeResult, link: Option<LinkSpeed>) -> Option<String> {
             (None, None) => {}
         }
     }
+    if let Some(both) = size.answer.as_ref().and_then(as_measured) {
+        text.push_str(if text.is_empty() { "" } else { "; " });
+        text.push_str(&both);
+    }
     if let Some(diagnosis) = &size.diagnosis {
         text.push_str(if text.is_empty() { "" } else { "; " });
         text.push_str(&text::clean(diagnosis));
     }
     (!text.is_empty()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::answer::AsMeasured;
+
+    use super::*;
+
+    #[test]
+    fn the_rate_as_measured_is_told_where_it_differs() {
+        let fps = Fps::from_raw;
+        let of = |point: f64| IntervalAnswer {
+            lower_fps: Some(fps(0.99e6)),
+            upper_fps: Some(fps(1.01e6)),
+            point_fps: Some(fps(1e6)),
+            standing: None,
+            confidence: Some(0.95),
+            clean_seconds: 1.0,
+            passes: 3,
+            aside_share: 0.5,
+            as_measured: Some(AsMeasured {
+                lower_fps: fps(point * 0.99),
+                upper_fps: fps(point * 1.01),
+                point_fps: fps(point),
+            }),
+        };
+        assert_eq!(as_measured(&of(0.995e6)), None);
+        let text = as_measured(&of(0.8e6)).unwrap();
+        assert!(text.contains("792,000 to 808,000 pps"), "{text}");
+        assert_eq!(as_measured(&IntervalAnswer { as_measured: None, ..of(0.8e6) }), None);
+    }
 }
