@@ -354,12 +354,15 @@ impl<F: Family> Flows<F> {
     #[inline]
     fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>, place: u32) {
         let Some((raw, reason)) = cut else { return };
+        // Asked once: the reader takes records in between. Both go or neither, because only their order pairs them.
+        let mut room = self.ended.slots() > 0;
         if let Some(details) = &mut self.details {
-            details.cut(place, reason == EndReason::Active, self.ended.slots() > 0);
+            room = room && details.slots() > 0;
+            details.cut(place, reason == EndReason::Active, room);
         }
         common.changed = true;
         common.counts.ended[reason as usize - 1] += 1;
-        if self.ended.push(raw).is_err() {
+        if !room || self.ended.push(raw).is_err() {
             common.counts.dropped_records += 1;
         }
     }
