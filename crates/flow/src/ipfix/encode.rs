@@ -229,6 +229,10 @@ impl Encoder {
         Message { records, data_records, needed, again: true, ..Message::default() }
     }
 
+    fn exporter(&self) -> Exporter<'_> {
+        Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms }
+    }
+
     /// Writes the header of a message.
     fn begin(&self, export_s: u32, out: &mut Vec<u8>) {
         out.clear();
@@ -241,7 +245,7 @@ impl Encoder {
             Version::NetFlow9 => {
                 out.extend(VERSION9.to_be_bytes());
                 out.extend([0; 2]);
-                let uptime = (u64::from(export_s) * 1000).saturating_sub(self.boot_ms) as u32;
+                let uptime = self.exporter().uptime_ms(u64::from(export_s) * 1_000_000_000);
                 let words = [uptime, export_s, self.sequence, self.spec.domain];
                 words.iter().for_each(|word| out.extend(word.to_be_bytes()));
             }
@@ -295,7 +299,7 @@ impl Encoder {
     /// Writes data sets, a new one at each change of form, and templates that are not `known` before their records. Set IDs are
     /// those of the templates and `more`.
     fn records(&self, records: &[Record], more: u16, known: u64, out: &mut Vec<u8>) -> Written {
-        let exporter = Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms };
+        let exporter = self.exporter();
         let distinguished = self.spec.distinguish != Distinguish::None;
         let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
         let mut open = None;
