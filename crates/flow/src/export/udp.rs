@@ -32,8 +32,8 @@ pub(super) const MESSAGE_BYTES: usize = 1400;
 /// Linux keeps this message in an allocation of 8 KiB. One of 8 KiB takes 16 KiB of the collector's socket.
 const LOOPBACK_BYTES: usize = 7680;
 /// Number of further messages with templates at the start of a session. If the first message is lost, the collector could
-/// read nothing for a minute (RFC 7011 8.4).
-const TEMPLATES_AGAIN: u32 = 2;
+/// read nothing for a minute (RFC 7011 8.4). So often, too, a template is repeated that comes with the records that need it.
+pub(super) const TEMPLATES_AGAIN: u32 = 2;
 /// Time in which an ICMP refusal arrives: a message counts as sent after this time, or with the next message.
 const REFUSAL: Duration = Duration::from_millis(100);
 
