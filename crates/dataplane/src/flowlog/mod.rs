@@ -196,6 +196,9 @@ where
             } else {
                 (0, length)
             };
+            if TIMES {
+                self.worker.follow(time);
+            }
             bytes += u64::from(on_wire);
             if SAMPLED && !self.sampler.as_mut().is_none_or(Sampler::takes) {
                 continue;
