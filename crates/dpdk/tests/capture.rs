@@ -5,7 +5,7 @@
 mod common;
 
 use common::{eal_with, full, pool};
-use dpdk::{Eal, Mbuf, Memory, Mempool, Port, PortConfig};
+use dpdk::{DpdkError, Eal, Mbuf, Memory, Mempool, Port, PortConfig};
 use packet::{Buffer, Burst, Rx, Tx};
 use std::time::Duration;
 
@@ -118,6 +118,13 @@ fn a_capture_is_read_once_whatever_its_frames() {
     let out = std::process::Command::new("editcap").args(["-F", "pcapng"]).arg(&path).arg(&ng).status();
     assert!(out.unwrap().success(), "editcap, of Debian's wireshark-common (scripts/setup.sh --test)");
     assert_eq!(read_once(eal, &pool, &format!("pcap:{}", ng.display())), (frames[100..110].to_vec(), None));
+    // Frames of another link are not replayed as if they were of Ethernet.
+    let other = dir.path().join("other.pcap");
+    std::fs::write(&other, [0xa1b2_c3d4u32, 0x0002_0004, 0, 0, 65_535, 101].map(u32::to_be_bytes).concat()).unwrap();
+    let spec = format!("pcap:{}", other.display());
+    let error = Port::open(eal, &spec.parse().unwrap(), &PortConfig::new(&pool)).unwrap_err();
+    let why = error.to_string();
+    assert!(matches!(error, DpdkError::File { .. }) && why.contains("must be Ethernet to be replayed"), "{why}");
     // What is sent is written, if asked for.
     let to = dir.path().join("out.pcap");
     let config = PortConfig { read_once: true, ..PortConfig::new(&pool) };

@@ -217,7 +217,7 @@ pub struct Interface {
     pub packets: u64,
     /// Their bytes without FCS, exact.
     pub bytes: u64,
-    /// Frames received that are not IP.
+    /// Frames received that are not IP. With sampling this, the kinds, `malformed` and `cut` are of the sampled frames only.
     pub not_ip: u64,
     /// These frames by kind, without the kinds that did not come.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

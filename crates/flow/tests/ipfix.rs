@@ -12,7 +12,7 @@ use std::{
 
 use flow::{
     ipfix::{Collector, CollectorSpec, Counts, DecodeError, Decoder, EncodeSpec, Encoder, Limits, Port, Statistics},
-    Addresses, Distinguish, Record, Way,
+    Addresses, Details, Distinguish, Link, Record, Sampling, SamplingMode, Way, WayDetails,
 };
 use ipfix_support::{any_record, as_collected, record, wait_for, T0};
 use proptest::prelude::*;
@@ -59,9 +59,12 @@ proptest! {
         (biflow, distinguish, message_bytes, records) in (any::<bool>(), 0..4usize, 0..3000usize).prop_flat_map(|(biflow, d, size)| {
             let distinguish = [Distinguish::None, Distinguish::Vlan, Distinguish::Vni, Distinguish::Label][d];
             (Just(biflow), Just(distinguish), Just(size), proptest::collection::vec(any_record(biflow, distinguish), 0..100))
-        })
+        }),
+        (details, sampled, templates_again) in (any::<bool>(), any::<bool>(), 0..3usize),
     ) {
-        let mut encoder = Encoder::new(EncodeSpec { domain: 1, biflow, distinguish, message_bytes, ports: ports(), ..ours() });
+        let sampling = sampled.then_some(Sampling { interval: 10, mode: SamplingMode::Random });
+        let spec = EncodeSpec { domain: 1, biflow, distinguish, message_bytes, ports: ports(), details, sampling, ..ours() };
+        let mut encoder = Encoder::new(EncodeSpec { templates_again, ..spec });
         let mut decoder = Decoder::new(Limits::default());
         let (mut out, mut back, mut rest) = (Vec::new(), Vec::new(), &records[..]);
         let (mut first, mut names) = (true, 0);
@@ -79,11 +82,14 @@ proptest! {
         prop_assert_eq!(&back, &records);
         let counts = decoder.counts();
         // Flows without an identifier have forms of their own.
-        let templates = if distinguish == Distinguish::None { 7 } else { 11 };
-        let wanted = (records.len() as u64, 2 + names as u64, templates);
-        prop_assert_eq!((counts.flows, counts.options, counts.templates), wanted);
+        let templates = if distinguish == Distinguish::None { 7 } else { 11 } + u64::from(sampled);
+        let options = 2 + names as u64 + u64::from(sampled);
+        prop_assert_eq!((counts.flows, counts.options), (records.len() as u64, options));
+        // Messages without room for all templates have some with the records that need them, up to three times.
+        let all_fit = message_bytes >= 1400 || !details;
+        prop_assert!(counts.templates == templates || !all_fit && counts.templates < 3 * templates, "{counts:?}");
         prop_assert_eq!((counts.lost, counts.late, counts.without_template, counts.malformed), (0, 0, 0, 0));
-        prop_assert_eq!(encoder.sequence() as usize, records.len() + 2 + names);
+        prop_assert_eq!(encoder.sequence() as usize, records.len() + options as usize);
     }
 
     #[test]
@@ -235,6 +241,43 @@ fn sequence_numbers_show_what_is_missing() {
     assert_eq!([read(0), read(1), read(3), read(4)], [(0, 0), (0, 0), (10, 0), (10, 0)]);
     // The missing one was late; the next is not there at all, then the exporter begins again.
     assert_eq!([read(2), read(7), read(0), read(1)], [(0, 1), (20, 1), (20, 1), (20, 1)]);
+}
+
+/// A record of frames with a VLAN tag.
+fn tagged(n: u64) -> Record {
+    let frame = [&[2; 12][..], &[0x81, 0, 0, 30, 8, 0, 0x45]].concat();
+    let forward = WayDetails { link: Some(Link::read(&frame)), ..WayDetails::default() };
+    Record { details: Some(Details { forward, ..Details::default() }), ..record(4 * n, false, false) }
+}
+
+#[test]
+fn a_template_that_a_record_needs_survives_lost_messages_and_goes_with_the_refresh() {
+    let spec = EncodeSpec { details: true, templates_again: 2, ..ours() };
+    let mut encoder = Encoder::new(spec);
+    let mut made = |templates: bool, records: &[Record]| {
+        let mut out = Vec::new();
+        let message = encoder.message(9, templates, None, records, &mut out);
+        assert_eq!(message.records, records.len());
+        encoder.sent(&message);
+        out
+    };
+    let first = made(true, &[]);
+    // Messages without its records do not have it.
+    let needed: Vec<_> = (0..5).map(|n| (made(false, &[tagged(n)]), made(false, &[record(n, false, false)]))).collect();
+    let refresh = made(true, &[]);
+    let after = made(false, &[tagged(9)]);
+    let read = |messages: &[&Vec<u8>]| {
+        let mut decoder = Decoder::new(Limits::default());
+        let read = messages.iter().map(|bytes| decode(&mut decoder, bytes).unwrap().len()).collect::<Vec<_>>();
+        (read, decoder.counts().templates)
+    };
+    let [(a, b), (c, _), (d, _), (e, _), ..] = &needed[..] else { panic!() };
+    assert_eq!(read(&[&first]).1, 6, "four forms, two of statistics");
+    assert_eq!(read(&[&first, a, b, c, d, e]), (vec![0, 1, 1, 1, 1, 1], 6 + 3));
+    // The first two that have it are lost; all three are.
+    assert_eq!(read(&[&first, d, e]), (vec![0, 1, 1], 6 + 1));
+    assert_eq!(read(&[&first, e]), (vec![0, 0], 6));
+    assert_eq!(read(&[&first, e, &refresh, &after]), (vec![0, 0, 0, 1], 6 + 6 + 1));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use pcap_file::{
 use units::{FrameSize, FCS_BYTES};
 
 pub use frames::{FrameFacts, Frames};
-pub use link::{EthernetHeader, Link};
+pub use link::{not_ethernet, EthernetHeader, Link};
 use times::{nanoseconds, resolution};
 
 /// The most frames of a capture.

@@ -46,8 +46,10 @@ pub struct FlowLog<M, P> {
     prefetch: P,
     packets: Box<Packets>,
     ports: Vec<Arc<PortCounters>>,
-    /// The port that reads a capture, if flows have the times of that.
-    captured: Option<(usize, Arc<Captured>)>,
+    /// By port: what its capture says of its frames, if it reads one.
+    captured: Vec<Option<Arc<Captured>>>,
+    /// Whether flows have the times of the capture.
+    timed: bool,
     /// By port: the length from which on a frame may have been cut.
     cut_lengths: Vec<u32>,
     polls: u32,
@@ -112,7 +114,8 @@ where
             prefetch,
             packets: Box::default(),
             ports: (0..ports).map(|_| Arc::default()).collect(),
-            captured: None,
+            captured: vec![None; ports],
+            timed: false,
             cut_lengths: vec![u32::MAX; ports],
             polls: 0,
             decode: NodeStats::new("flow-decode"),
@@ -126,7 +129,17 @@ where
     /// the latest of these times.
     #[must_use]
     pub fn captured(self, port: usize, captured: Arc<Captured>) -> Self {
-        Self { captured: Some((port, captured)), ..self }
+        Self { timed: true, ..self.captured_lengths(port, captured) }
+    }
+
+    /// Frames of a port have the lengths that its capture tells, of which it may hold fewer bytes. Their times are those at
+    /// which they are read: for several captures at once.
+    #[must_use]
+    pub fn captured_lengths(mut self, port: usize, captured: Arc<Captured>) -> Self {
+        if let Some(at) = self.captured.get_mut(port) {
+            *at = Some(captured);
+        }
+        self
     }
 
     /// No frame passes: each port only receives, also one of a pair.
@@ -160,7 +173,7 @@ where
     ///
     /// Each kind out of line, and in each what is rare: one loop with all of it needs more registers than there are.
     #[inline(never)]
-    fn decode<B: Buffer, const TIMES: bool, const SAMPLED: bool, const DETAILS: bool>(
+    fn decode<B: Buffer, const LENGTHS: bool, const TIMES: bool, const SAMPLED: bool, const DETAILS: bool>(
         &mut self,
         ingress: usize,
         burst: &Burst<B>,
@@ -177,12 +190,15 @@ where
             }
             let frame = frame.data();
             let length = frame.len() as u32;
-            let (time, on_wire) = if TIMES {
-                let captured = self.captured.as_ref().filter(|(port, _)| *port == ingress);
-                captured.and_then(|(_, captured)| captured.get(i)).unwrap_or((latest, length))
+            let (time, on_wire) = if LENGTHS {
+                let captured = self.captured.get(ingress).and_then(Option::as_ref);
+                captured.and_then(|captured| captured.get(i)).unwrap_or((latest, length))
             } else {
                 (0, length)
             };
+            if TIMES {
+                self.worker.follow(time);
+            }
             bytes += u64::from(on_wire);
             if SAMPLED && !self.sampler.as_mut().is_none_or(Sampler::takes) {
                 continue;
@@ -301,29 +317,32 @@ where
         out: &mut Outputs<B>,
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
-        let captured = self.captured.is_some();
+        let timed = self.timed;
+        let lengths = timed || self.captured.get(ingress).is_some_and(Option::is_some);
         // Not the time of the poll: sending the burst of one port can take until the answer arrives at the other.
-        let now = if captured { 0 } else { timer.began() };
+        let now = if timed { 0 } else { timer.began() };
         let details = self.worker.has_details();
-        let counts = match (captured, self.sampler.is_some(), details) {
-            (false, false, false) => self.decode::<B, false, false, false>(ingress, burst),
-            (false, true, false) => self.decode::<B, false, true, false>(ingress, burst),
-            (true, _, false) => self.decode::<B, true, true, false>(ingress, burst),
-            (false, _, true) => self.decode::<B, false, true, true>(ingress, burst),
-            (true, _, true) => self.decode::<B, true, true, true>(ingress, burst),
+        let counts = match (lengths, timed, self.sampler.is_some(), details) {
+            (false, _, false, false) => self.decode::<B, false, false, false, false>(ingress, burst),
+            (false, _, true, false) => self.decode::<B, false, false, true, false>(ingress, burst),
+            (false, _, _, true) => self.decode::<B, false, false, true, true>(ingress, burst),
+            (true, false, _, false) => self.decode::<B, true, false, true, false>(ingress, burst),
+            (true, false, _, true) => self.decode::<B, true, false, true, true>(ingress, burst),
+            (true, true, _, false) => self.decode::<B, true, true, true, false>(ingress, burst),
+            (true, true, _, true) => self.decode::<B, true, true, true, true>(ingress, burst),
         };
         if let Some(port) = self.ports.get(ingress) {
             port.add(counts);
         }
         timer.end_node(&mut self.decode, burst.len());
         let Packets { v4, v6, times4, times6, more4, more6 } = &*self.packets;
-        if details && captured {
+        if details && timed {
             self.worker.count4_at_with(v4, more4, times4, ingress as u8, &self.prefetch);
             self.worker.count6_at_with(v6, more6, times6, ingress as u8, &self.prefetch);
         } else if details {
             self.worker.count4_with(v4, more4, ingress as u8, now, &self.prefetch);
             self.worker.count6_with(v6, more6, ingress as u8, now, &self.prefetch);
-        } else if captured {
+        } else if timed {
             self.worker.count4_at(v4, times4, ingress as u8, &self.prefetch);
             self.worker.count6_at(v6, times6, ingress as u8, &self.prefetch);
         } else {
@@ -358,7 +377,7 @@ where
         _out: &mut Outputs<B>,
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
-        let now = if self.captured.is_some() { self.worker.latest() } else { timer.now() };
+        let now = if self.timed { self.worker.latest() } else { timer.now() };
         let looked = self.worker.age(now, AGE_BUDGET);
         if looked > 0 {
             timer.end_node(&mut self.age, looked);

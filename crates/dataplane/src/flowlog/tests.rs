@@ -213,8 +213,8 @@ fn a_frame_that_the_port_has_cut_counts_with_the_length_of_its_packet() {
         let frames = [beginning(CUT), beginning(CUT - 1), udp(1, 2, 53)];
         let burst: Burst<HeapBuf> = frames.iter().filter_map(|frame| pool.frame(frame)).collect();
         let mut decode = |burst: &Burst<HeapBuf>| match details {
-            false => function.decode::<_, false, false, false>(0, burst),
-            true => function.decode::<_, false, true, true>(0, burst),
+            false => function.decode::<_, false, false, false, false>(0, burst),
+            true => function.decode::<_, false, false, true, true>(0, burst),
         };
         let counts = decode(&burst);
         // A shorter one is a frame that does not say the truth.

@@ -9,7 +9,7 @@ use std::{
     path::Path,
 };
 
-use packet::capture::not_a_capture;
+use packet::capture::{not_a_capture, not_ethernet};
 
 use super::{
     config::PortConfig,
@@ -45,6 +45,14 @@ pub(super) fn open(
         file.by_ref().take(64).read_to_end(&mut head).and_then(|_| file.rewind()).map_err(unreadable)?;
         if let Some(looks) = not_a_capture(&head) {
             return refused(format!("must be a capture, pcap or pcapng, and is {looks}"));
+        }
+        // The driver takes whatever frames there are for those of Ethernet.
+        if !config.read_once {
+            let wrong = not_ethernet(BufReader::new(&file));
+            file.rewind().map_err(unreadable)?;
+            if let Some(why) = wrong {
+                return refused(why);
+            }
         }
         // The driver loads the file into the pool and copies from there for ever; it cannot do so and record.
         if tx.is_none() && !config.read_once {

@@ -179,6 +179,7 @@ impl Running {
             sampling: spec.sampling,
             details: spec.details,
             short_flags: matches!(sink, SinkSpec::Udp(UdpSpec { short_flags: true, .. })),
+            templates_again: if matches!(sink, SinkSpec::Udp(_)) { super::udp::TEMPLATES_AGAIN as usize } else { 0 },
             again: matches!(sink, SinkSpec::Tcp(_)),
             domain: spec.domain,
             biflow: spec.biflow,

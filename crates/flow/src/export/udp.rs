@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::net::sockopt::{set_ip_mtu_discover, set_ipv6_mtu_discover, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
+
 use super::{
     counters::{Counters, Lost},
     output::{Output, Trouble},
@@ -30,8 +32,8 @@ pub(super) const MESSAGE_BYTES: usize = 1400;
 /// Linux keeps this message in an allocation of 8 KiB. One of 8 KiB takes 16 KiB of the collector's socket.
 const LOOPBACK_BYTES: usize = 7680;
 /// Number of further messages with templates at the start of a session. If the first message is lost, the collector could
-/// read nothing for a minute (RFC 7011 8.4).
-const TEMPLATES_AGAIN: u32 = 2;
+/// read nothing for a minute (RFC 7011 8.4). So often, too, a template is repeated that comes with the records that need it.
+pub(super) const TEMPLATES_AGAIN: u32 = 2;
 /// Time in which an ICMP refusal arrives: a message counts as sent after this time, or with the next message.
 const REFUSAL: Duration = Duration::from_millis(100);
 
@@ -123,12 +125,7 @@ impl Udp {
 
     /// A new session to one of the addresses.
     fn begin(&mut self, to: SocketAddr) -> Result<(), Trouble> {
-        let any: SocketAddr = match to {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let socket = UdpSocket::bind(any).and_then(|socket| socket.connect(to).map(|()| socket));
-        self.socket = Some(socket?);
+        self.socket = Some(connected(to)?);
         let usual = if to.ip().is_loopback() { LOOPBACK_BYTES } else { MESSAGE_BYTES };
         self.encoder.restart();
         self.encoder.set_message_bytes(self.message_bytes.unwrap_or(usual));
@@ -186,6 +183,24 @@ impl Output for Udp {
     }
 }
 
+/// A socket to this address. Messages above the MTU of the path are fragmented: with path MTU discovery, the router drops one,
+/// and the kernel reports that as an error of a later message.
+fn connected(to: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = match to {
+        SocketAddr::V4(_) => {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            set_ip_mtu_discover(&socket, Ipv4PathMtuDiscovery::DONT)?;
+            socket
+        }
+        SocketAddr::V6(_) => {
+            let socket = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
+            set_ipv6_mtu_discover(&socket, Ipv6PathMtuDiscovery::DONT)?;
+            socket
+        }
+    };
+    socket.connect(to).map(|()| socket)
+}
+
 /// Whether the error is an ICMP answer to an earlier message, not a local error of this one (no buffer, no route, a firewall).
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::HostUnreachable)
@@ -194,6 +209,19 @@ fn is_refusal(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_fragments_and_reports_no_path_mtu() {
+        use rustix::net::sockopt::{ip_mtu_discover, ipv6_mtu_discover};
+
+        let socket = connected((Ipv4Addr::LOCALHOST, 9).into()).unwrap();
+        assert_eq!(ip_mtu_discover(socket).unwrap(), Ipv4PathMtuDiscovery::DONT);
+        // Machines without IPv6 have nothing to check.
+        if UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).is_ok() {
+            let socket = connected((Ipv6Addr::LOCALHOST, 9).into()).unwrap();
+            assert_eq!(ipv6_mtu_discover(socket).unwrap(), Ipv6PathMtuDiscovery::DONT);
+        }
+    }
 
     #[test]
     fn what_our_own_kernel_refuses_says_nothing_of_the_message_before() {

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{Distinguish, Record, Sampling};
 
-/// Least size of a message: all templates, the statistics and the sampling, and a record of the largest form or the names of
-/// an interface.
+/// Least size of a message: half of the templates with the statistics and the sampling, or a record of the largest form with its
+/// template, or the names of an interface.
 const LEAST: usize = 1200;
 /// Set ID of templates in NetFlow v9, its version, and the bytes of its header (RFC 3954 5).
 const TEMPLATES9: u16 = 0;
@@ -45,6 +45,9 @@ pub struct EncodeSpec {
     /// Whether records have [`Details`](crate::Details), of which TTL, length and the link layer are sent. Templates for frames
     /// with tags or labels are sent with the first record that needs them.
     pub details: bool,
+    /// In how many further messages with its records a template is repeated that came with them, up to 2: over UDP, the first of
+    /// them may be lost.
+    pub templates_again: usize,
     /// Whether records may be sent again, with [`Encoder::message_again`]. With IPFIX only.
     pub again: bool,
 }
@@ -62,6 +65,7 @@ impl Default for EncodeSpec {
             sampling: None,
             short_flags: false,
             details: false,
+            templates_again: 0,
             again: false,
         }
     }
@@ -78,9 +82,33 @@ pub struct Message {
     pub templates: bool,
     /// Interfaces whose names are in it.
     pub interfaces: usize,
-    /// Bits of the templates that came with the records that need them, and whether those are of records sent again.
+    /// Bits of the templates in it that are not among the first, and whether they are of records sent again.
     needed: u64,
     again: bool,
+}
+
+/// Bits of the templates that were sent once, twice and three times since the first templates.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known([u64; 3]);
+
+impl Known {
+    /// Counts a message with these templates.
+    fn add(&mut self, templates: u64) {
+        let [once, twice, thrice] = &mut self.0;
+        *thrice |= *twice & templates;
+        *twice |= *once & templates;
+        *once |= templates;
+    }
+
+    /// Forgets all other templates.
+    fn keep(&mut self, templates: u64) {
+        self.0.iter_mut().for_each(|bits| *bits &= templates);
+    }
+
+    /// Those that were sent and repeated so often.
+    fn repeated(&self, times: usize) -> u64 {
+        self.0[times.min(2)]
+    }
 }
 
 /// Makes the messages of one transport session.
@@ -94,8 +122,12 @@ pub struct Encoder {
     sequence: u32,
     /// Ports whose names were sent since the templates.
     named: usize,
-    /// Bits of the templates that were sent since, with the records that needed them; and those of records sent again.
-    needed: [u64; 2],
+    /// The other templates that were sent since, with the records that needed them; and those of records sent again.
+    known: [Known; 2],
+    /// Number of templates that are sent first: those of frames without tags and labels, as far as a message has room.
+    first: usize,
+    /// Bytes that a message with these has left.
+    left: usize,
     boot_ms: u64,
 }
 
@@ -104,6 +136,8 @@ struct Layout {
     shape: Shape,
     fields: Vec<Field>,
     bytes: usize,
+    /// Bytes of a set with the template.
+    template_bytes: usize,
 }
 
 impl Layout {
@@ -118,12 +152,10 @@ impl Layout {
         count(self.fields.len(), out);
         self.fields.iter().for_each(|field| field.specify(out));
     }
-
-    /// Bytes of a set with the template, at most: each field of another enterprise has eight.
-    fn template_bytes(&self) -> usize {
-        8 + 8 * self.fields.len()
-    }
 }
+
+/// Bytes of the header of a set.
+const SET: usize = 4;
 
 /// What [`Encoder::records`] has written.
 #[derive(Debug, Clone, Copy, Default)]
@@ -154,7 +186,12 @@ impl Encoder {
         };
         let shapes = Shape::all(shape).into_iter().map(|shape| {
             let fields = shape.fields();
-            Layout { shape, bytes: fields.iter().map(|field| usize::from(field.length)).sum(), fields }
+            let bytes = fields.iter().map(|field| usize::from(field.length)).sum();
+            let mut layout = Layout { shape, bytes, fields, template_bytes: 0 };
+            let mut template = Vec::new();
+            layout.specify(0, &mut template);
+            layout.template_bytes = SET + template.len();
+            layout
         });
         let shapes: Vec<Layout> = shapes.collect();
         let EncodeSpec { version, domain, sampling, message_bytes, .. } = spec;
@@ -163,7 +200,8 @@ impl Encoder {
         let options = Options { version, domain, ports, sampling, again };
         let boot_ms = u64::from(crate::unix_time::unix_s()) * 1000;
         let boot_ms = boot_ms.saturating_sub(BOOT_BEFORE_MS);
-        let mut encoder = Self { options, shapes, sequence: 0, named: 0, needed: [0; 2], boot_ms, spec };
+        let known = Default::default();
+        let mut encoder = Self { options, shapes, sequence: 0, named: 0, known, first: 0, left: 0, boot_ms, spec };
         encoder.set_message_bytes(message_bytes);
         encoder
     }
@@ -171,13 +209,27 @@ impl Encoder {
     /// Sets the largest length of further messages, within the legal range.
     pub fn set_message_bytes(&mut self, bytes: usize) {
         self.spec.message_bytes = bytes.clamp(LEAST, 65535);
+        // What every message with templates may hold besides those of flows.
+        let mut rest = Vec::new();
+        self.begin(0, &mut rest);
+        self.options.templates(&mut rest);
+        self.options.sampling(&mut rest);
+        self.options.statistics(&Statistics::default(), &mut rest);
+        let (times, more) = if self.options.again { (2, RELIABILITY_BYTES) } else { (1, 0) };
+        self.left = self.spec.message_bytes.saturating_sub(rest.len() + SET + if more > 0 { SET } else { 0 });
+        self.first = 0;
+        let plain = Shape::plain(self.spec.distinguish != Distinguish::None);
+        for layout in self.shapes.iter().take(plain) {
+            let Some(left) = self.left.checked_sub(times * (layout.template_bytes - SET) + more) else { break };
+            (self.first, self.left) = (self.first + 1, left);
+        }
     }
 
     /// Begins another session: the sequence restarts, and templates are due.
     pub fn restart(&mut self) {
         self.sequence = 0;
         self.named = 0;
-        self.needed = [0; 2];
+        self.known = Default::default();
     }
 
     /// Makes a message in `out` (emptied first): templates if requested, statistics if given, names of interfaces that are
@@ -191,31 +243,31 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Message {
         self.begin(export_s, out);
-        let mut data_records = 0;
+        let (mut data_records, mut refreshed) = (0, 0);
         if templates {
-            self.templates(out);
+            refreshed = self.templates(out);
             data_records +=
-                self.options.sampling(out) + self.options.reliability(self.plain().iter().map(Layout::id), out);
+                self.options.sampling(out) + self.options.reliability(self.first().iter().map(Layout::id), out);
         }
         if let Some(statistics) = statistics {
             data_records += self.options.statistics(statistics, out);
         }
         let named = if templates { 0 } else { self.named };
         let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
-        let known = if templates { 0 } else { self.needed[0] };
+        let known = if templates { refreshed } else { self.known[0].repeated(self.spec.templates_again) };
         let written = self.records(records, 0, known, out);
         data_records += u32::try_from(written.records + interfaces).unwrap_or(u32::MAX) + written.more_records;
+        let needed = written.needed | refreshed;
         match self.spec.version {
             Version::Ipfix => fill_length(out, 0),
             // The number of all records in it, of templates too.
             Version::NetFlow9 => {
-                let all = data_records as usize + if templates { self.plain().len() + self.options.count() } else { 0 };
-                let all = all + written.needed.count_ones() as usize;
+                let all = data_records as usize + if templates { self.first + self.options.count() } else { 0 };
+                let all = all + needed.count_ones() as usize;
                 fill(out, 0, all);
             }
         }
-        let Written { records, needed, .. } = written;
-        Message { records, data_records, templates, interfaces, needed, again: false }
+        Message { records: written.records, data_records, templates, interfaces, needed, again: false }
     }
 
     /// Makes a message in `out` (emptied first) with records that an earlier session may have delivered, as many from the front
@@ -223,10 +275,14 @@ impl Encoder {
     /// templates unreliable (`dataRecordsReliability`, information element 276), which is the nearest mark that IPFIX has.
     pub fn message_again(&self, export_s: u32, records: &[Record], out: &mut Vec<u8>) -> Message {
         self.begin(export_s, out);
-        let Written { records, more_records, needed } = self.records(records, AGAIN, self.needed[1], out);
+        let Written { records, more_records, needed } = self.records(records, AGAIN, self.known[1].repeated(0), out);
         fill_length(out, 0);
         let data_records = u32::try_from(records).unwrap_or(u32::MAX) + more_records;
         Message { records, data_records, needed, again: true, ..Message::default() }
+    }
+
+    fn exporter(&self) -> Exporter<'_> {
+        Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms }
     }
 
     /// Writes the header of a message.
@@ -241,7 +297,7 @@ impl Encoder {
             Version::NetFlow9 => {
                 out.extend(VERSION9.to_be_bytes());
                 out.extend([0; 2]);
-                let uptime = (u64::from(export_s) * 1000).saturating_sub(self.boot_ms) as u32;
+                let uptime = self.exporter().uptime_ms(u64::from(export_s) * 1_000_000_000);
                 let words = [uptime, export_s, self.sequence, self.spec.domain];
                 words.iter().for_each(|word| out.extend(word.to_be_bytes()));
             }
@@ -254,9 +310,10 @@ impl Encoder {
         self.sequence = self.sequence.wrapping_add(counted);
         self.named = message.interfaces + if message.templates { 0 } else { self.named };
         if message.templates {
-            self.needed = [0; 2];
+            self.known[0].keep(message.needed);
+            self.known[1] = Known::default();
         }
-        self.needed[usize::from(message.again)] |= message.needed;
+        self.known[usize::from(message.again)].add(message.needed);
     }
 
     /// The next message's sequence number.
@@ -264,25 +321,38 @@ impl Encoder {
         self.sequence
     }
 
-    fn templates(&self, out: &mut Vec<u8>) {
+    /// Writes the first templates, and of those that records have needed so far as many as there is room for; returns the bits
+    /// of these.
+    fn templates(&self, out: &mut Vec<u8>) -> u64 {
         let id = if self.spec.version == Version::Ipfix { TEMPLATES } else { TEMPLATES9 };
+        let (mut left, mut refreshed) = (self.left, 0);
         set(id, out, |out| {
             for more in [Some(0), self.options.again.then_some(AGAIN)].into_iter().flatten() {
-                self.plain().iter().for_each(|layout| layout.specify(more, out));
+                self.first().iter().for_each(|layout| layout.specify(more, out));
+            }
+            for (index, layout) in self.shapes.iter().enumerate().skip(self.first) {
+                let was_needed = self.known[0].repeated(0) >> index & 1 == 1;
+                // Where records may be sent again, nothing is lost, and templates need no refreshing.
+                let bytes = layout.template_bytes - SET;
+                if was_needed && !self.options.again && bytes <= left {
+                    layout.specify(0, out);
+                    left -= bytes;
+                    refreshed |= 1 << index;
+                }
             }
         });
         self.options.templates(out);
+        refreshed
     }
 
-    /// The forms without tags and labels, whose templates are sent first.
-    fn plain(&self) -> &[Layout] {
-        let plain = Shape::plain(self.spec.distinguish != Distinguish::None);
-        self.shapes.get(..plain).unwrap_or(&self.shapes)
+    /// The forms whose templates are sent first.
+    fn first(&self) -> &[Layout] {
+        self.shapes.get(..self.first).unwrap_or(&self.shapes)
     }
 
-    /// Whether a template has to be sent with its first record. `known`: bits of those that were.
+    /// Whether a template has to be sent with a record. `known`: bits of those that were sent often enough.
     fn is_needed(&self, index: usize, known: u64) -> bool {
-        index >= self.plain().len() && known >> index & 1 == 0
+        index >= self.first && known >> index & 1 == 0
     }
 
     /// Writes a template with its records, and how reliable these are; returns the number of data records.
@@ -295,7 +365,7 @@ impl Encoder {
     /// Writes data sets, a new one at each change of form, and templates that are not `known` before their records. Set IDs are
     /// those of the templates and `more`.
     fn records(&self, records: &[Record], more: u16, known: u64, out: &mut Vec<u8>) -> Written {
-        let exporter = Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms };
+        let exporter = self.exporter();
         let distinguished = self.spec.distinguish != Distinguish::None;
         let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
         let mut open = None;
@@ -306,7 +376,7 @@ impl Encoder {
             let begun = open.filter(|&(at, _)| at == index);
             let header = if begun.is_some() { 0 } else { 4 + padding };
             let is_needed = self.is_needed(index, known | written.needed);
-            let template = if is_needed { layout.template_bytes() + RELIABILITY_BYTES } else { 0 };
+            let template = if is_needed { layout.template_bytes + RELIABILITY_BYTES } else { 0 };
             if out.len() + header + template + layout.bytes + padding > self.spec.message_bytes {
                 break;
             }

@@ -36,10 +36,10 @@ impl Exporter<'_> {
         }
     }
 
-    /// Milliseconds from the boot to a time; zero for times before it.
-    fn uptime_ms(&self, unix_ns: u64) -> u32 {
-        let ms = (unix_ns / 1_000_000).saturating_sub(self.boot_ms);
-        u32::try_from(ms).unwrap_or(u32::MAX)
+    /// Milliseconds from the boot to a time, as the header of a message has them: they wrap after 49.7 days (RFC 3954 5.1).
+    /// Zero for times before the boot.
+    pub fn uptime_ms(&self, unix_ns: u64) -> u32 {
+        (unix_ns / 1_000_000).saturating_sub(self.boot_ms) as u32
     }
 }
 
@@ -345,5 +345,19 @@ impl Item {
             // 20 bits of label, 3 of traffic class, which differs from packet to packet, and the bit of the bottom of the stack.
             Self::Label => out.extend_from_slice(&(scope << 4 | u32::from(r.key.bottom)).to_be_bytes()[1..]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uptimes_of_flows_wrap_as_that_of_the_message_does() {
+        let exporter = Exporter { version: Version::NetFlow9, ports: &[], boot_ms: 1_700_000_000_000 };
+        let at = |ms: u64| exporter.uptime_ms((exporter.boot_ms + ms) * 1_000_000);
+        assert_eq!([at(0), at(7), at((1 << 32) - 1)], [0, 7, u32::MAX]);
+        assert_eq!([at(1 << 32), at((1 << 32) + 5000)], [0, 5000]);
+        assert_eq!(exporter.uptime_ms(0), 0, "before the boot");
     }
 }

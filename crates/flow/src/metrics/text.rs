@@ -16,19 +16,21 @@ pub fn text(totals: &Totals) -> String {
     let t = &totals.table;
     out.each("receive_packets_total", "counter", "Frames received.", interfaces, |i| i.packets);
     out.each("receive_bytes_total", "counter", "Bytes of frames received, without FCS.", interfaces, |i| i.bytes);
-    out.each("receive_not_ip_total", "counter", "Frames received that are no IP.", interfaces, |i| i.not_ip);
+    let help = "Frames received that are no IP; with --sample, of the sampled frames only.";
+    out.each("receive_not_ip_total", "counter", help, interfaces, |i| i.not_ip);
     out.kinds(interfaces);
     out.each(
         "receive_malformed_total",
         "counter",
-        "Frames received that claim to be IP and are not readable.",
+        "Frames received that claim to be IP and are not readable; with --sample, of the sampled frames only.",
         interfaces,
         |i| i.malformed,
     );
     out.each(
         "receive_cut_total",
         "counter",
-        "Frames received longer than the port's buffers; their bytes are those of their IP header.",
+        "Frames received longer than the port's buffers; their bytes are those of their IP header. With --sample, of the sampled \
+         frames only.",
         interfaces,
         |i| i.cut,
     );
@@ -112,7 +114,8 @@ impl Text {
     fn kinds(&mut self, interfaces: &[Interface]) {
         let name = "receive_not_ip_kind_total";
         if interfaces.iter().any(|i| !i.not_ip_kinds.is_empty()) {
-            self.head(name, "counter", "Frames received that are no IP, by kind.");
+            let help = "Frames received that are no IP, by kind; with --sample, of the sampled frames only.";
+            self.head(name, "counter", help);
         }
         for interface in interfaces {
             let port = interface.port.to_string();

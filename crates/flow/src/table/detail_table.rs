@@ -39,7 +39,8 @@ impl EndedDetails {
 impl DetailTable {
     /// For so many slots, with room for so many ended flows; and the reader of these.
     pub(crate) fn new(slots: usize, biflow: bool, ended: usize) -> (Self, Consumer<EndedDetails>) {
-        let (to, from) = RingBuffer::new(ended);
+        // One more than records: the reader takes a record first, and its details afterwards.
+        let (to, from) = RingBuffer::new(ended + 1);
         let lines = vec![Line::default(); slots].into_boxed_slice();
         let links = vec![[0; BYTES]; slots * (1 + usize::from(biflow))].into_boxed_slice();
         (Self { lines, links, biflow, ended: to }, from)
@@ -76,11 +77,16 @@ impl DetailTable {
         }
     }
 
-    /// Begins anew with the flow in this slot, and passes on what was recorded if there is room for its record. `goes_on`: the
-    /// flow does.
-    pub(crate) fn cut(&mut self, place: u32, goes_on: bool, room: bool) {
+    /// Number of details of ended flows that still fit.
+    pub(crate) fn slots(&self) -> usize {
+        self.ended.slots()
+    }
+
+    /// Begins anew with the flow in this slot. Passes on what was recorded if its record is passed on, too: there must be room.
+    /// `goes_on`: the flow does.
+    pub(crate) fn cut(&mut self, place: u32, goes_on: bool, pass: bool) {
         let line = self.lines.get_mut(place as usize).map(|line| line.cut(goes_on)).unwrap_or_default();
-        if room {
+        if pass {
             let link = |back| Link(self.links.get(self.link(place, back)).copied().unwrap_or([0; BYTES]));
             let links = [link(false), if self.biflow { link(true) } else { Link::default() }];
             let _ = self.ended.push(EndedDetails { line, links });

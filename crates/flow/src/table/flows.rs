@@ -48,6 +48,8 @@ pub(crate) struct Common {
     /// Timeouts in ticks.
     pub(crate) idle: u64,
     pub(crate) active: u64,
+    /// Whether packets have their own ticks, which may step back.
+    pub(crate) has_steps: bool,
     /// Ticks within which packets overtake each other: 3 ms.
     pub(crate) overtaking: u64,
     /// How long a flow that TCP has closed stays for late frames, in ticks.
@@ -60,8 +62,16 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// Whether the last frame of a flow is so far ahead that time has stepped back since.
+    #[inline]
+    fn is_ahead<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> bool {
+        self.has_steps && slot.last().saturating_sub(now) > self.idle
+    }
+
     #[inline]
     fn due<F: Family>(&self, slot: Slot<'_, F>, now: u64) -> Option<EndReason> {
+        // What was before a step back is over.
+        let now = if self.is_ahead(slot, now) { u64::MAX } else { now };
         slot.due(now, self.idle, self.active, self.linger)
     }
 
@@ -301,7 +311,8 @@ impl<F: Family> Flows<F> {
             match Slot::<F>::numbered(table, place) {
                 Some(slot) if slot.is(key) => {
                     // Frames of a capture may be slightly out of order.
-                    let now = if each { now.max(slot.last()) } else { now };
+                    let (tick, in_order) = (now, !each || common.is_ahead(slot, now));
+                    let now = if in_order { now } else { now.max(slot.last()) };
                     let due = if each { common.due(slot, now) } else { None };
                     if let Some(reason) = due {
                         self.out(common, slot.cut(reason, common.walls), place);
@@ -315,6 +326,9 @@ impl<F: Family> Flows<F> {
                     }
                     let cut = slot.count_turn(facts, ingress, now, common.biflow, common.walls);
                     self.out(common, cut, place);
+                    if each {
+                        slot.begin_by(tick);
+                    }
                     return place;
                 }
                 _ => lanes &= lanes - 1,
@@ -354,12 +368,15 @@ impl<F: Family> Flows<F> {
     #[inline]
     fn out(&mut self, common: &mut Common, cut: Option<(F::Raw, EndReason)>, place: u32) {
         let Some((raw, reason)) = cut else { return };
+        // Asked once: the reader takes records in between. Both go or neither, because only their order pairs them.
+        let mut room = self.ended.slots() > 0;
         if let Some(details) = &mut self.details {
-            details.cut(place, reason == EndReason::Active, self.ended.slots() > 0);
+            room = room && details.slots() > 0;
+            details.cut(place, reason == EndReason::Active, room);
         }
         common.changed = true;
         common.counts.ended[reason as usize - 1] += 1;
-        if self.ended.push(raw).is_err() {
+        if !room || self.ended.push(raw).is_err() {
             common.counts.dropped_records += 1;
         }
     }

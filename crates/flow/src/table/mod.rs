@@ -111,6 +111,7 @@ where
         idle: ticks(spec.idle.as_secs_f64()),
         active: ticks(spec.active.as_secs_f64()),
         linger: ticks(1.0),
+        has_steps: false,
         overtaking: ticks(0.003),
         walls: timebase.walls(),
         counts: Counts::default(),

@@ -285,6 +285,13 @@ impl<'a, F: Family> Slot<'a, F> {
         cut
     }
 
+    /// The flow begins at this tick at the latest.
+    pub(crate) fn begin_by(self, tick: u64) {
+        if tick < self.get(Self::FIRST) {
+            self.write(|slot| slot.set(Self::FIRST, tick));
+        }
+    }
+
     /// Whether TCP has ended a flow with these flags each way: both sides have sent FIN (the one side, where flows have one
     /// direction), or one RST.
     fn closed(one: u64, other: u64, biflow: bool) -> bool {

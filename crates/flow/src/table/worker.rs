@@ -27,7 +27,7 @@ pub struct Worker<M> {
     pub(crate) sweep: Sweep,
     /// Buckets flushed so far.
     pub(crate) flushed: u32,
-    /// The latest tick of a packet with its own tick.
+    /// The latest tick of a packet with its own tick, since time last stepped back.
     pub(crate) latest: u64,
 }
 
@@ -122,10 +122,20 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         due as usize * LANES
     }
 
-    /// Counts IPv4 packets of a capture, each with its own tick, about in order. Flows that are due at the tick of a packet
-    /// end before the packet is counted, even without [`Self::age`]. Count all packets of a table this way, or none.
+    /// A frame of a capture came at this tick. Call it for every frame, in the order of the capture, before the packets of a
+    /// burst are counted. A tick that is earlier than the latest by more than the idle timeout is a step back: flows from before
+    /// the step end as they are aged or get a packet.
+    #[inline]
+    pub fn follow(&mut self, tick: u64) {
+        self.common.has_steps = true;
+        let is_step = self.latest.saturating_sub(tick) > self.common.idle;
+        self.latest = if is_step { tick } else { self.latest.max(tick) };
+    }
+
+    /// Counts IPv4 packets of a capture, each with its own tick, about in order, after [`Self::follow`]. Flows that are due at
+    /// the tick of a packet end before the packet is counted, even without [`Self::age`]. Count all packets of a table this way,
+    /// or none.
     pub fn count4_at(&mut self, packets: &[Packet4], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
-        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
         self.v4.count(table, &mut self.common, (packets, ()), ingress, ticks, prefetch);
         self.publish();
@@ -133,7 +143,6 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
 
     /// Counts IPv6 packets, as [`Self::count4_at`] does.
     pub fn count6_at(&mut self, packets: &[Packet6], ticks: &[u64], ingress: u8, prefetch: &impl Prefetch) {
-        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (_, table) = self.shared.tables();
         self.v6.count(table, &mut self.common, (packets, ()), ingress, ticks, prefetch);
         self.publish();
@@ -148,7 +157,6 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         ingress: u8,
         prefetch: &impl Prefetch,
     ) {
-        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (table, _) = self.shared.tables();
         self.v4.count(table, &mut self.common, (packets, more), ingress, ticks, prefetch);
         self.publish();
@@ -163,13 +171,12 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
         ingress: u8,
         prefetch: &impl Prefetch,
     ) {
-        self.latest = ticks.iter().fold(self.latest, |latest, &tick| latest.max(tick));
         let (_, table) = self.shared.tables();
         self.v6.count(table, &mut self.common, (packets, more), ingress, ticks, prefetch);
         self.publish();
     }
 
-    /// The latest tick of a packet with its own tick; zero before the first.
+    /// The latest tick of [`Self::follow`] since time last stepped back; zero before the first.
     pub fn latest(&self) -> u64 {
         self.latest
     }

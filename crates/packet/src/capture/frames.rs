@@ -8,7 +8,7 @@ use pcap_file::{
         blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption},
         Block, PcapNgReader,
     },
-    DataLink, PcapError, TsResolution,
+    DataLink, Endianness, PcapError, TsResolution,
 };
 
 use super::{
@@ -126,7 +126,9 @@ fn next_generation<R: Read>(
     broken: impl Fn(PcapError) -> CaptureError,
     into: &mut Vec<u8>,
 ) -> Result<Option<FrameFacts>, CaptureError> {
-    while let Some(block) = reader.next_block() {
+    loop {
+        let is_little = reader.section().endianness == Endianness::Little;
+        let Some(block) = reader.next_block() else { return Ok(None) };
         let (interface, units, data, len) = match block.map_err(&broken)? {
             Block::SectionHeader(_) => {
                 interfaces.clear();
@@ -142,7 +144,9 @@ fn next_generation<R: Read>(
                 (packet.interface_id as usize, units, packet.data, packet.original_len)
             }
             Block::Packet(packet) => {
-                (usize::from(packet.interface_id), packet.timestamp, packet.data, packet.original_len)
+                // The high word is first in every byte order; the crate reads both as one number.
+                let units = if is_little { packet.timestamp.rotate_left(32) } else { packet.timestamp };
+                (usize::from(packet.interface_id), units, packet.data, packet.original_len)
             }
             Block::SimplePacket(_) => return Err(CaptureError::NoTime(number)),
             _ => continue,
@@ -151,7 +155,6 @@ fn next_generation<R: Read>(
         let on_wire = as_ethernet(interface.link, &data, len, into);
         return Ok(Some(FrameFacts { ns: interface.ns(units), on_wire }));
     }
-    Ok(None)
 }
 
 impl Interface {
@@ -249,6 +252,27 @@ mod tests {
         let read = all(&writer.into_inner()).unwrap();
         let facts: Vec<(u64, usize, usize)> = read.iter().map(|(f, bytes)| (f.ns, f.on_wire, bytes.len())).collect();
         assert_eq!(facts, [(5_000_000_000, 40, 20), (1_003_500_000_000, 54, 34), (2_000_000_000, 54, 34)]);
+    }
+
+    #[test]
+    fn old_packet_blocks_have_the_high_word_of_their_time_first() {
+        // 2023, in microseconds.
+        let units: u64 = 1_700_000_000_000_005;
+        let words = [(units >> 32) as u32, units as u32, 60, 61];
+        for is_little in [true, false] {
+            let word = |word: u32| if is_little { word.to_le_bytes() } else { word.to_be_bytes() };
+            let half = |half: u16| if is_little { half.to_le_bytes() } else { half.to_be_bytes() };
+            let block = |kind: u32, body: &[u8]| {
+                let len = word(body.len() as u32 + 12);
+                [&word(kind), &len, body, &len].concat()
+            };
+            let section = [&word(0x1a2b_3c4d)[..], &half(1), &half(0), &[0xff; 8]].concat();
+            let interface = [&half(1)[..], &half(0), &word(0)].concat();
+            let packet = [&half(0)[..], &half(0), &words.map(word).concat(), &[9; 60]].concat();
+            let file = [block(0x0a0d_0d0a, &section), block(1, &interface), block(2, &packet)].concat();
+            let wanted = FrameFacts { ns: units * 1000, on_wire: 61 };
+            assert_eq!(all(&file).unwrap(), [(wanted, vec![9; 60])], "little: {is_little}");
+        }
     }
 
     #[test]

@@ -1,8 +1,16 @@
 //! Frames of other links as frames of Ethernet.
 
-use pcap_file::DataLink;
+use std::io::{Cursor, Read};
+
+use pcap_file::{
+    pcapng::{Block, PcapNgReader},
+    DataLink,
+};
 
 use crate::headers::ethertype;
+
+/// Bytes of the header of a classic capture.
+const HEADER: usize = 24;
 
 /// An Ethernet header.
 pub type EthernetHeader = [u8; 14];
@@ -74,6 +82,39 @@ impl Link {
     }
 }
 
+/// What is wrong with a capture that libpcap is to replay as frames of Ethernet: it has another link type. Of pcapng, the first
+/// interface counts, as libpcap refuses others beside it. `None` also for what cannot be read: that is for libpcap to refuse.
+pub fn not_ethernet(mut from: impl Read) -> Option<String> {
+    let mut head = Vec::new();
+    from.by_ref().take(HEADER as u64).read_to_end(&mut head).ok()?;
+    let link = match head.first_chunk::<HEADER>()? {
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => first_interface(Cursor::new(head).chain(from))?,
+        &[magic, .., a, b, c, d] => {
+            // All classic formats begin with this half of a word, or its like.
+            let is_big = matches!(magic, 0xa1 | 0x1c);
+            let number = if is_big { u32::from_be_bytes([a, b, c, d]) } else { u32::from_le_bytes([a, b, c, d]) };
+            // The upper bits say how long the FCS is, if frames have one.
+            DataLink::from(number & 0xffff)
+        }
+    };
+    let mend = match Link::of(link) {
+        Some(Link::Ethernet) => return None,
+        Some(_) => "; flowlog --once reads this link type",
+        None => "",
+    };
+    Some(format!("link type {link:?} ({}): must be Ethernet to be replayed{mend}", u32::from(link)))
+}
+
+/// The link type of the first interface of pcapng.
+fn first_interface(from: impl Read) -> Option<DataLink> {
+    let mut reader = PcapNgReader::new(from).ok()?;
+    loop {
+        if let Block::InterfaceDescription(interface) = reader.next_block()?.ok()? {
+            return Some(interface.linktype);
+        }
+    }
+}
+
 /// The destination is not known. Protocols below 1536 are none of Ethernet, but lengths.
 fn header(source: [u8; 6], kind: u16) -> EthernetHeader {
     let [k0, k1] = if kind < 1536 { [0, 0] } else { kind.to_be_bytes() };
@@ -83,6 +124,8 @@ fn header(source: [u8; 6], kind: u16) -> EthernetHeader {
 
 #[cfg(test)]
 mod tests {
+    use pcap_file::pcapng::{blocks::interface_description::InterfaceDescriptionBlock, PcapNgBlock as _, PcapNgWriter};
+
     use super::*;
 
     fn kind(link: u32, frame: &[u8]) -> Option<(usize, u16)> {
@@ -110,6 +153,37 @@ mod tests {
         assert_eq!(Link::Cooked2.ethernet(&cooked), Some((20, [0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 6, 7, 0x86, 0xdd])));
         // 802.2 inside, by the kernel's own number.
         assert_eq!(kind(113, &[0, 0, 0, 1, 0, 6, 2, 3, 4, 5, 6, 7, 0, 0, 0, 4]), Some((16, 0)));
+    }
+
+    #[test]
+    fn a_replay_of_another_link_is_refused_by_name() {
+        let classic = |magic: u32, link: u32, is_big: bool| {
+            let word = |word: u32| if is_big { word.to_be_bytes() } else { word.to_le_bytes() };
+            [magic, 0, 0, 0, 65_535, link].map(word).concat()
+        };
+        let next = |links: &[u32]| {
+            let mut writer = PcapNgWriter::new(Vec::new()).unwrap();
+            for &link in links {
+                let block = InterfaceDescriptionBlock::new(DataLink::from(link), 0);
+                writer.write_block(&block.into_block()).unwrap();
+            }
+            writer.into_inner()
+        };
+        for is_big in [true, false] {
+            for magic in [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34] {
+                let of = |link| not_ethernet(&classic(magic, link, is_big)[..]);
+                // The length of the FCS is in the upper bits.
+                assert_eq!((of(1), of(0x1400_0001)), (None, None), "{magic:x} {is_big}");
+                assert!(of(101).unwrap().contains("(101)"), "{magic:x} {is_big}");
+            }
+        }
+        assert_eq!((not_ethernet(&next(&[1])[..]), not_ethernet(&next(&[])[..])), (None, None));
+        assert_eq!((not_ethernet(&b"text"[..]), not_ethernet(&classic(0xa1b2_c3d4, 101, true)[..23])), (None, None));
+        let told = [113, 105].map(|link| not_ethernet(&next(&[link])[..]).unwrap());
+        insta::assert_snapshot!(told.join("\n"), @r"
+        link type LINUX_SLL (113): must be Ethernet to be replayed; flowlog --once reads this link type
+        link type IEEE802_11 (105): must be Ethernet to be replayed
+        ");
     }
 
     #[test]

@@ -95,7 +95,8 @@ impl Logger {
         let clock = Tsc::new(eal);
         let captured = captured(&ports);
         // For a capture, ticks are nanoseconds since the Unix epoch.
-        let timebase = if captured.is_some() { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
+        let is_captured = captured.len() == 1;
+        let timebase = if is_captured { Timebase::new(0, 0, 1_000_000_000) } else { anchor(&clock) };
         let timebase = Arc::new(Mutex::new(timebase));
         let (mut loops, mut readers, mut counters) = (Vec::new(), Vec::new(), Vec::new());
         let mut ended: Vec<Box<dyn Records>> = Vec::new();
@@ -106,8 +107,12 @@ impl Logger {
             if spec.receive_only {
                 function = function.receive_only();
             }
-            if let Some((port, times)) = &captured {
-                function = function.captured(*port, Arc::clone(times));
+            for (port, captured) in &captured {
+                let captured = Arc::clone(captured);
+                function = match is_captured {
+                    true => function.captured(*port, captured),
+                    false => function.captured_lengths(*port, captured),
+                };
             }
             for (port, length) in ports.iter().enumerate().filter_map(|(n, port)| Some((n, port.cut_length()?))) {
                 function = function.cut_length(port, length);
@@ -121,7 +126,7 @@ impl Logger {
         let logged = Logged {
             clock,
             timebase,
-            is_captured: captured.is_some(),
+            is_captured,
             begun: Instant::now(),
             names: names.to_vec(),
             interfaces,
@@ -135,11 +140,11 @@ impl Logger {
     }
 }
 
-/// The port whose capture Linerate itself reads, and the times of its frames. `None` for several such ports: their frames are
-/// not read in the order of their times.
-fn captured(ports: &[Port]) -> Option<(usize, Arc<Captured>)> {
-    let mut found = ports.iter().enumerate().filter_map(|(n, port)| Some((n, Arc::clone(port.progress()?.captured()))));
-    found.next().filter(|_| found.next().is_none())
+/// The ports whose captures Linerate itself reads, and what those say of their frames. Only of a single one flows have the
+/// times: the frames of several are not read in the order of their times.
+fn captured(ports: &[Port]) -> Vec<(usize, Arc<Captured>)> {
+    let captured = |(n, port): (usize, &Port)| Some((n, Arc::clone(port.progress()?.captured())));
+    ports.iter().enumerate().filter_map(captured).collect()
 }
 
 /// Both clocks at one moment: the fastest of a few readings.

@@ -77,3 +77,35 @@ fn an_answer_that_comes_while_a_frame_is_sent_has_a_time_of_its_own() {
         assert_eq!((flow.first, flow.last), (5000, 5000 + TRIP + 320));
     }
 }
+
+#[test]
+fn frames_of_several_captures_have_the_lengths_on_the_wire_and_the_times_of_reading() {
+    for details in [false, true] {
+        let spec = TableSpec { details, ..TableSpec::new(1024) };
+        let base = Timebase::new(0, 0, 1_000_000_000);
+        let (worker, reader, _ended) = table(&spec, Heap::new(spec.words()), base, 64).unwrap();
+        let mut function = FlowLog::new(3, false, DecodeSpec::default(), worker, NoPrefetch);
+        for (port, on_wire) in [(0, 1000), (1, 2000)] {
+            let captured = Arc::new(Captured::default());
+            (0..packet::BURST).for_each(|i| captured.set(i, 77_000_000_000, on_wire));
+            function = function.captured_lengths(port, captured);
+        }
+        let counters = function.ports();
+        let (ends, inner): (Vec<_>, Vec<_>) = (0..3).map(|_| HeapWire::pair(100)).unzip();
+        let inputs =
+            inner.iter().cloned().enumerate().map(|(port, queue)| Input { port, queue_id: 0, queue }).collect();
+        let clock = FakeClock::new(1_000_000_000);
+        let mut loops = Forwarder::new(function, inputs, inner.clone(), clock.clone(), Settings::default());
+        let pool = HeapPool::new(100, 2048);
+        clock.advance(5000);
+        for (port, mut end) in (1u16..).zip(ends) {
+            end.tx(&mut (0..2).filter_map(|_| pool.frame(&udp(1, 2, port))).collect());
+        }
+        while loops.poll_once() > 0 {}
+        let mut flows = Vec::new();
+        reader.scan(0, u64::MAX, &mut |_, f| flows.push((f.key.dport, f.forward.frame_bytes, f.first)));
+        flows.sort_unstable();
+        assert_eq!(flows, [(1, 2000, 5000), (2, 4000, 5000), (3, 120, 5000)], "details: {details}");
+        assert_eq!([0, 1, 2].map(|port: usize| counters[port].read().bytes), [2000, 4000, 120]);
+    }
+}

@@ -118,3 +118,33 @@ fn an_evicted_flow_takes_its_details_along() {
     }
     assert!(worker.counts().evicted > 100);
 }
+
+#[test]
+fn records_keep_their_own_details_while_the_queue_is_full() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    let taker = std::thread::spawn(move || {
+        let mut taken = 0u64;
+        while !ended.is_closed() {
+            // One at a time, now and then: the queue stays full.
+            if let Some(record) = ended.pop() {
+                let source = match record.key.addresses.src() {
+                    std::net::IpAddr::V4(src) => u32::from(src) as u16,
+                    std::net::IpAddr::V6(_) => 0,
+                };
+                assert_eq!((bytes(&record), linked(&record)), (source, source), "record {taken}: {record:?}");
+                taken += 1;
+            }
+        }
+        taken
+    });
+    let mut now = 0;
+    while now < 2_000_000 && !taker.is_finished() {
+        let n = (now % 60_000) as u32 + 1;
+        worker.count4_with(&[four(n)], &[packet(n as u16, None)], 0, now, &NoPrefetch);
+        now += 1;
+    }
+    let (ended, dropped) = (worker.counts().evicted, worker.counts().dropped_records);
+    drop(worker);
+    let taken = taker.join().unwrap();
+    assert!(ended > 1_000_000 && dropped > 0 && taken > 0, "{ended} ended, {dropped} dropped, {taken} taken");
+}

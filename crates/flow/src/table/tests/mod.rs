@@ -14,6 +14,8 @@ mod readers;
 mod rules;
 #[cfg(not(feature = "loom"))]
 mod spread;
+#[cfg(not(feature = "loom"))]
+mod steps;
 
 use std::time::Duration;
 
@@ -91,6 +93,12 @@ fn flows(reader: &Reader<Heap>) -> Vec<Record> {
 
 fn records(ended: &mut EndedReader) -> Vec<Record> {
     std::iter::from_fn(|| ended.pop()).collect()
+}
+
+/// Counts packets of a capture, each with its tick, in this order.
+fn captured(worker: &mut Worker<Heap>, packets: &[Packet4], ticks: &[u64]) {
+    ticks.iter().for_each(|&tick| worker.follow(tick));
+    worker.count4_at(packets, ticks, 0, &NoPrefetch);
 }
 
 /// Lets a whole round of ageing happen at one moment.

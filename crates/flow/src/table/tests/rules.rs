@@ -105,7 +105,7 @@ fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
     // More than one burst.
     seen.extend((0..70).map(|n| (31_000 + n, four(5))));
     let (ticks, packets): (Vec<_>, Vec<_>) = seen.into_iter().unzip();
-    worker.count4_at(&packets, &ticks, 0, &NoPrefetch);
+    captured(&mut worker, &packets, &ticks);
     assert_eq!((worker.latest(), reader.counts().created), (31_069, 7));
     while !worker.flush(64) {}
     assert_eq!((reader.counts().flows, reader.counts().dropped_records), (0, 0));
@@ -134,8 +134,8 @@ fn packets_of_a_capture_have_times_of_their_own_and_end_what_is_due_by_them() {
 #[test]
 fn a_flow_of_a_capture_that_is_due_for_a_cut_at_the_end_ends() {
     let (mut worker, reader, mut ended) = small(TableFull::DropNew, true, 64);
-    worker.count4_at(&[four(1), four(1), four(1), four(1), four(2)], &[0, 7_000, 14_000, 21_000, 0], 0, &NoPrefetch);
-    worker.count4_at(&[four(1), four(3)], &[28_000, 35_000], 0, &NoPrefetch);
+    captured(&mut worker, &[four(2), four(1), four(1), four(1), four(1)], &[0, 0, 7_000, 14_000, 21_000]);
+    captured(&mut worker, &[four(1), four(3)], &[28_000, 35_000]);
     while !worker.flush(64) {}
     assert_eq!((reader.counts().flows, reader.counts().ended), (0, [1, 0, 0, 2, 0]));
     assert_eq!(records(&mut ended).len(), 3);
