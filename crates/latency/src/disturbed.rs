@@ -2,6 +2,9 @@
 
 use std::{fs::File, os::unix::fs::FileExt, time::Duration, time::Instant};
 
+use host::{CpuSnapshot, Roots};
+use serde::{Deserialize, Serialize};
+
 use crate::summary::Samples;
 
 /// How long a stretch is.
@@ -13,6 +16,45 @@ const WOKEN: Duration = Duration::from_micros(4);
 /// Samples of a stretch that are held back until it is judged; further ones are judged with the next.
 const HELD: usize = 1 << 14;
 
+/// What the kernel counted meanwhile of the threads that measured, and of their CPUs, where each is pinned to one; `None`: it does
+/// not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Interference {
+    /// Times that another thread took the CPU.
+    pub involuntary_switches: Option<u64>,
+    /// Interrupts that the CPU took, all sources.
+    pub interrupts: Option<u64>,
+    /// Time that the hypervisor gave to others, ns, in steps of 10 ms.
+    pub steal_ns: Option<u64>,
+    /// Times that the CPU was slowed down because of heat.
+    pub throttles: Option<u64>,
+}
+
+impl Interference {
+    fn of(counted: &CpuSnapshot) -> Self {
+        let CpuSnapshot { steal_ns, interrupts, involuntary_switches, throttles, .. } = *counted;
+        Self { involuntary_switches, interrupts, steal_ns, throttles }
+    }
+
+    /// Together with those of another thread.
+    fn with(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+        Self {
+            involuntary_switches: sum(self.involuntary_switches, other.involuntary_switches),
+            interrupts: sum(self.interrupts, other.interrupts),
+            steal_ns: sum(self.steal_ns, other.steal_ns),
+            throttles: sum(self.throttles, other.throttles),
+        }
+    }
+}
+
+/// The counters of the calling thread, and of its CPU if it is pinned to one.
+fn counted() -> CpuSnapshot {
+    let cpus = host::may_run_on().unwrap_or_default();
+    let own = cpus.first().copied().filter(|_| cpus.len() == 1);
+    CpuSnapshot::read(&Roots::default(), own, host::current_tid())
+}
+
 /// Samples, all of them and those of undisturbed stretches.
 #[derive(Debug)]
 pub struct Judged {
@@ -22,6 +64,9 @@ pub struct Judged {
     pub undisturbed: Option<Samples>,
     /// Stretches, and the disturbed ones of them.
     pub stretches: (u64, u64),
+    /// What the kernel counted from the beginning to the end.
+    pub interference: Interference,
+    counted: CpuSnapshot,
     waits: Option<File>,
     waits_before: Waits,
     since: Instant,
@@ -36,6 +81,8 @@ impl Judged {
             all: Samples::new()?,
             undisturbed: if waits.is_some() { Some(Samples::new()?) } else { None },
             stretches: (0, 0),
+            interference: Interference::default(),
+            counted: counted(),
             waits,
             waits_before: Waits::default(),
             since: Instant::now(),
@@ -64,12 +111,14 @@ impl Judged {
             }
             _ => None,
         };
+        self.interference = self.interference.with(other.interference);
         self.stretches = (self.stretches.0 + other.stretches.0, self.stretches.1 + other.stretches.1);
     }
 
     /// Judges what is held.
     pub fn end(&mut self) {
         self.judge(Instant::now());
+        self.interference = Interference::of(&self.counted.until(&counted()));
     }
 
     fn judge(&mut self, now: Instant) {
@@ -131,6 +180,21 @@ mod tests {
         assert!(stretches >= 4 && disturbed <= stretches, "{:?}", judged.stretches);
         let undisturbed = judged.undisturbed.as_ref().map_or(0, Samples::count);
         assert!(undisturbed <= 1000 && (disturbed > 0 || undisturbed == 1000), "{undisturbed}");
+    }
+
+    #[test]
+    fn what_the_kernel_counts_meanwhile_is_kept() {
+        let pinned = host::Pinned::to(*host::may_run_on().unwrap().first().unwrap()).unwrap();
+        let mut judged = Judged::new().unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        judged.end();
+        let counted = judged.interference;
+        assert!(counted.involuntary_switches.is_some() && counted.steal_ns.is_some(), "{counted:?}");
+        assert!(counted.interrupts > Some(0), "the tick, or the timer that woke it: {counted:?}");
+        drop(pinned);
+        let two = Interference { interrupts: Some(2), steal_ns: None, ..counted };
+        let sum = two.with(Interference { interrupts: Some(3), steal_ns: Some(5), ..counted });
+        assert_eq!((sum.interrupts, sum.steal_ns), (Some(5), None));
     }
 
     #[test]

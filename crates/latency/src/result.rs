@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     background::Background,
-    disturbed::Judged,
+    disturbed::{Interference, Judged},
     open_loop::{OpenLoopOptions, OpenMeasured},
     pingpong::{Ended, Measured, PingPongOptions},
     socket::{Transport, Wait},
@@ -93,6 +93,9 @@ pub struct LatencyResult {
     pub undisturbed: Option<Times>,
     /// Stretches.
     pub stretches: Stretches,
+    /// What the kernel counted of the threads that measured, and of their CPUs.
+    #[serde(default)]
+    pub interference: Interference,
     /// How the round trips are distributed.
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -158,6 +161,7 @@ impl LatencyResult {
             round_trip: Times::of(&Samples::new()?),
             undisturbed: None,
             stretches: Stretches::default(),
+            interference: Interference::default(),
             steps: Vec::new(),
             clock_ns: clock_ns(),
             clients: 1,
@@ -209,6 +213,7 @@ impl LatencyResult {
         }
         self.undisturbed = times.undisturbed.as_ref().map(Times::of);
         self.stretches = Stretches { all, disturbed };
+        self.interference = times.interference;
         self.steps = steps(&times.all);
     }
 }

@@ -8,7 +8,7 @@ use super::{
     timing::Timing,
 };
 use crate::{
-    disturbed::Judged,
+    disturbed::{Interference, Judged},
     pingpong::Ended,
     result::{Precision, Stretches, Times},
     steps::{steps, Step},
@@ -75,6 +75,9 @@ pub struct Row {
     pub undisturbed: Option<Times>,
     /// Stretches.
     pub stretches: Stretches,
+    /// What the kernel counted of the thread that measured, and of its CPU.
+    #[serde(default)]
+    pub interference: Interference,
     /// How the times are distributed.
     pub steps: Vec<Step>,
     /// The first times one by one, in clocks; only where they were asked for.
@@ -133,6 +136,7 @@ impl Row {
             times: Times::of(&times.all),
             undisturbed: times.undisturbed.as_ref().map(Times::of),
             stretches: Stretches { all: times.stretches.0, disturbed: times.stretches.1 },
+            interference: times.interference,
             steps: steps(&times.all),
             clocks: Vec::new(),
         }

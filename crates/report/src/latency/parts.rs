@@ -1,6 +1,7 @@
 //! What all documents about latency have.
 
 use latency::{
+    disturbed::Interference,
     result::{Precision, Stretches, Times},
     steps::Step,
     tally::Counts,
@@ -67,6 +68,20 @@ pub(super) fn undisturbed(all: &Times, undisturbed: Option<&Times>, stretches: S
         num::thousands(undisturbed.samples),
         num::thousands(all.samples)
     ))
+}
+
+/// What the kernel counted meanwhile; `None` if it does not say.
+pub(super) fn interference(counted: &Interference) -> Option<String> {
+    let parts: Vec<String> = [
+        (counted.involuntary_switches, "switched out against its will"),
+        (counted.interrupts, "interrupts"),
+        (counted.throttles, "throttled"),
+    ]
+    .into_iter()
+    .filter_map(|(count, what)| Some(format!("{} {what}", num::thousands(count?))))
+    .chain(counted.steal_ns.map(|ns| format!("{} ms given to others by the hypervisor", num::trim(ns as f64 / 1e6, 0))))
+    .collect();
+    (!parts.is_empty()).then(|| format!("the measuring thread meanwhile: {}", parts.join(", ")))
 }
 
 /// A precision that was asked for and not reached.

@@ -232,6 +232,7 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
             row.ends.1
         )));
         notes.extend(parts::undisturbed(&row.times, row.undisturbed.as_ref(), row.stretches).map(Note::plain));
+        notes.extend(parts::interference(&row.interference).map(Note::plain));
     }
     let beside: Vec<String> =
         result.rows.iter().filter_map(|row| row.background_fps).map(|fps| num::thousands(fps as u64)).collect();
@@ -377,6 +378,7 @@ pub(super) mod tests {
                 times: Times::of(&samples),
                 undisturbed: Some(Times::of(&samples)),
                 stretches: Stretches { all: 300, disturbed: 2 },
+                interference: latency::disturbed::Interference { involuntary_switches: Some(1), ..Default::default() },
                 steps: steps(&samples),
                 clocks: vec![300, 301],
             }

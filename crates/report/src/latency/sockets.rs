@@ -108,6 +108,7 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         ));
     }
     notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
+    notes.extend(parts::interference(&result.interference));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
     if result.round_trip.percentiles.iter().any(|percentile| percentile.ns.is_none()) {
         notes.push("-: fewer than 100 samples are beyond it; measure for longer (--duration)".to_owned());
@@ -270,6 +271,12 @@ pub(super) mod tests {
             round_trip: Times::of(&samples),
             undisturbed: None,
             stretches: latency::result::Stretches { all: 200, disturbed: 3 },
+            interference: latency::disturbed::Interference {
+                involuntary_switches: Some(3),
+                interrupts: Some(2500),
+                steal_ns: Some(30_000_000),
+                throttles: None,
+            },
             steps: steps(&samples),
             clock_ns: 25.4,
             clients: 1,
