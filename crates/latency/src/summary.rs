@@ -23,7 +23,7 @@ pub fn is_precise(samples: &Samples, share: f64) -> bool {
     uncertainty(samples).is_some_and(|known| known <= share)
 }
 
-/// To which share of themselves median and 99th percentile are known, the worse of both; `None` where one is no figure.
+/// To which share of themselves median and 99th percentile are known, the worse of both; `None` where one is not a figure.
 pub fn uncertainty(samples: &Samples) -> Option<f64> {
     PRECISE.iter().try_fold(0.0, |worst: f64, &percent| Some(worst.max(samples.percentile(percent).uncertainty()?)))
 }
@@ -33,7 +33,7 @@ pub fn uncertainty(samples: &Samples) -> Option<f64> {
 pub struct Precision {
     /// What was asked for, as a share of the figures.
     pub asked: f64,
-    /// What came of it; `None` where one of them is no figure.
+    /// What came of it; `None` where one of them is not a figure.
     pub reached: Option<f64>,
 }
 
