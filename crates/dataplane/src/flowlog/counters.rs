@@ -4,6 +4,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flow::decode::NotIp;
 
+/// Most EtherTypes that are counted one by one.
+const TYPES: usize = 16;
+/// Position of the EtherType in a word with its count.
+const TYPE: u32 = 48;
+
 /// What one lcore counted on one port. The lcore alone writes, once a burst; any thread reads.
 #[derive(Debug, Default)]
 #[repr(align(64))]
@@ -13,6 +18,8 @@ pub struct PortCounters {
     not_ip: [AtomicU64; NotIp::KINDS],
     malformed: AtomicU64,
     cut: AtomicU64,
+    /// The EtherTypes that came first of those that are not decoded, each with its count; zero: free.
+    types: [AtomicU64; TYPES],
 }
 
 /// Counts of a port.
@@ -63,6 +70,25 @@ impl PortCounters {
             add(&self.malformed, burst.malformed);
             add(&self.cut, burst.cut);
         }
+    }
+
+    /// Counts a frame of an EtherType that is not decoded, unless as many others came before. As [`Self::add`]: its lcore only.
+    #[cold]
+    pub(super) fn add_type(&self, ether_type: u16) {
+        for word in &self.types {
+            let before = word.load(Relaxed);
+            if before == 0 || before >> TYPE == u64::from(ether_type) {
+                let count = (before & ((1 << TYPE) - 1)) + 1;
+                word.store(u64::from(ether_type) << TYPE | count, Relaxed);
+                return;
+            }
+        }
+    }
+
+    /// Frames by EtherType, of the first 16 that came of those that are not decoded. They are also of [`NotIp::Other`].
+    pub fn types(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        let words = self.types.iter().map(|word| word.load(Relaxed)).filter(|word| *word != 0);
+        words.map(|word| ((word >> TYPE) as u16, word & ((1 << TYPE) - 1)))
     }
 
     /// What was counted so far; each figure by itself is exact, together they may be of bursts next to each other.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use flow::{
-    decode::{DecodeSpec, Decoded, Decoder, Packet4, Packet6},
+    decode::{DecodeSpec, Decoded, Decoder, NotIp, Packet4, Packet6},
     table::{Prefetch, Worker},
     PacketDetails, Sampler,
 };
@@ -251,7 +251,7 @@ where
                 let _ = self.packets.more6.try_push(PacketDetails::read(frame, packet));
                 self.expect6::<TIMES>(ip6, time);
             }
-            Decoded::NotIp(kind) => counts.not_ip(kind),
+            Decoded::NotIp(kind) => self.not_ip(kind, frame, ingress, counts),
             Decoded::Malformed => counts.malformed += 1,
         }
     }
@@ -274,6 +274,16 @@ where
         }
     }
 
+    /// A frame other than IP.
+    fn not_ip(&self, kind: NotIp, frame: &[u8], ingress: usize, counts: &mut PortCounts) {
+        counts.not_ip(kind);
+        if kind == NotIp::Other {
+            if let Some((port, ether_type)) = self.ports.get(ingress).zip(Decoder::ether_type(frame)) {
+                port.add_type(ether_type);
+            }
+        }
+    }
+
     /// A frame other than plain IPv4.
     #[inline(never)]
     fn other<const TIMES: bool>(
@@ -288,7 +298,7 @@ where
         match self.decoder.decode_other(frame, on_wire, ingress as u8) {
             Decoded::Ip4(packet) => self.expect4::<TIMES>(packet, time),
             Decoded::Ip6(packet) => self.expect6::<TIMES>(packet, time),
-            Decoded::NotIp(kind) => counts.not_ip(kind),
+            Decoded::NotIp(kind) => self.not_ip(kind, frame, ingress, counts),
             Decoded::Malformed => counts.malformed += 1,
         }
     }

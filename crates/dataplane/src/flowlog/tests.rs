@@ -5,7 +5,6 @@ mod times;
 use std::cell::RefCell;
 
 use flow::{
-    decode::NotIp,
     table::{table, EndedReader, Heap, NoPrefetch, Reader, TableFull, TableSpec, Timebase},
     EndReason, Record, Way,
 };
@@ -225,6 +224,30 @@ fn a_frame_that_the_port_has_cut_counts_with_the_length_of_its_packet() {
         let lengths: Vec<_> = function.packets.v4.iter().map(|p| flow::Facts::from(p.facts)).collect();
         let lengths: Vec<_> = lengths.iter().map(|facts| (facts.ip_bytes, facts.frame_bytes)).collect();
         assert_eq!(lengths, [(20_000, 20_014), (CUT as u32 - 15, CUT as u32 - 1), (46, 60)]);
+    }
+}
+
+#[test]
+fn the_first_sixteen_ether_types_that_are_not_decoded_are_counted_one_by_one() {
+    let frame = |kind: u16, is_tagged: bool| {
+        let mut frame = udp(1, 2, 1);
+        let at = if is_tagged { 16 } else { 12 };
+        frame[12..14].copy_from_slice(&[0x81, 0]);
+        frame[at..at + 2].copy_from_slice(&kind.to_be_bytes());
+        frame
+    };
+    for details in [false, true] {
+        let spec = TableSpec { details, ..TableSpec::new(1024) };
+        let (worker, reader, ended) = table(&spec, Heap::new(spec.words()), Timebase::new(0, 0, HZ), 4096).unwrap();
+        let mut bench =
+            Bench::with(1, FlowLog::new(1, false, DecodeSpec::default(), worker, NoPrefetch), reader, ended);
+        bench.send(0, &[frame(0x88f7, false), frame(0x88f7, true), udp(1, 2, 7), frame(0x0806, false)]);
+        // One more than there is room for.
+        bench.send(0, &(0..16).map(|n| frame(0x9900 + n, n % 2 == 0)).collect::<Vec<_>>());
+        bench.run();
+        let wanted: Vec<_> = [(0x88f7, 2)].into_iter().chain((0x9900..0x990f).map(|kind| (kind, 1))).collect();
+        assert_eq!(bench.counters[0].types().collect::<Vec<_>>(), wanted, "details: {details}");
+        assert_eq!(bench.counters[0].read().not_ip[NotIp::Other as usize], 18);
     }
 }
 

@@ -67,6 +67,18 @@ impl Decoder {
         Decoded::NotIp(NotIp::Tags)
     }
 
+    /// The EtherType of a frame behind its VLAN tags: what a frame of kind [`NotIp::Other`] is.
+    pub fn ether_type(frame: &[u8]) -> Option<u16> {
+        let mut rest = frame.get(12..)?;
+        for _ in 0..=TAGS {
+            match u16::from_be_bytes(*rest.first_chunk()?) {
+                ethertype::VLAN | ethertype::QINQ | OLD_QINQ => rest = rest.get(4..)?,
+                kind => return Some(kind),
+            }
+        }
+        None
+    }
+
     /// A session of PPPoE (RFC 2516 6): version and type, code, session, length, and the protocol of PPP, in one byte if that
     /// is odd (RFC 1661 2 and 6.5).
     fn pppoe(&self, session: &[u8], seen: Seen<'_>) -> Decoded {

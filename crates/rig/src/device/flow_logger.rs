@@ -184,10 +184,18 @@ impl Records for Ended {
     }
 }
 
-/// The kinds of frames other than IP that came, by name.
-fn kinds(counts: &[u64; NotIp::KINDS]) -> BTreeMap<String, u64> {
-    let came = NotIp::ALL.into_iter().zip(counts).filter(|(_, n)| **n > 0);
-    came.map(|(kind, n)| (kind.name().to_owned(), *n)).collect()
+/// The kinds of frames other than IP that came, by name; those that are not decoded by EtherType, as far as these are known.
+fn kinds(counts: &[u64; NotIp::KINDS], types: impl Iterator<Item = (u16, u64)>) -> BTreeMap<String, u64> {
+    let came = NotIp::ALL.into_iter().zip(counts);
+    let mut kinds: BTreeMap<_, _> = came.map(|(kind, n)| (kind.name().to_owned(), *n)).collect();
+    for (ether_type, n) in types {
+        if let Some(rest) = kinds.get_mut(NotIp::Other.name()) {
+            *rest = rest.saturating_sub(n);
+        }
+        *kinds.entry(format!("EtherType 0x{ether_type:04x}")).or_default() += n;
+    }
+    kinds.retain(|_, n| *n > 0);
+    kinds
 }
 
 /// What the driver and the loops said about a port when it was last read.
@@ -327,6 +335,7 @@ impl Logged {
 
     fn interface(&self, port: usize, name: &str) -> Interface {
         let counts = self.counts(port);
+        let types = self.counters.iter().filter_map(|lcore| lcore.get(port)).flat_map(|c| c.types());
         let seen = lock(&self.seen).get(port).copied().unwrap_or_default();
         Interface {
             port: port as u8,
@@ -335,7 +344,7 @@ impl Logged {
             packets: counts.packets,
             bytes: counts.bytes,
             not_ip: counts.not_ip.iter().sum(),
-            not_ip_kinds: kinds(&counts.not_ip),
+            not_ip_kinds: kinds(&counts.not_ip, types),
             malformed: counts.malformed,
             cut: counts.cut,
             missed: seen.missed,
@@ -399,5 +408,24 @@ impl Source for Logged {
             }
             first += places;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_are_not_decoded_are_told_by_ether_type() {
+        let mut counts = [0; NotIp::KINDS];
+        counts[NotIp::Arp as usize] = 3;
+        counts[NotIp::Other as usize] = 9;
+        let told = |types: &[(u16, u64)]| format!("{:?}", kinds(&counts, types.iter().copied()));
+        assert_eq!(told(&[]), r#"{"ARP": 3, "other EtherTypes": 9}"#);
+        // Of two lcores.
+        let of_two = told(&[(0x88f7, 4), (0x892f, 1), (0x88f7, 2)]);
+        assert_eq!(of_two, r#"{"ARP": 3, "EtherType 0x88f7": 6, "EtherType 0x892f": 1, "other EtherTypes": 2}"#);
+        // Counted a moment before the kinds are.
+        assert_eq!(told(&[(0x88f7, 10)]), r#"{"ARP": 3, "EtherType 0x88f7": 10}"#);
     }
 }
