@@ -1,5 +1,7 @@
 //! The other side: answers what asks, in the words of sockperf.
 
+mod datagrams;
+
 use std::{
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
@@ -9,6 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use datagrams::Datagrams;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
@@ -152,15 +155,15 @@ impl Server {
         socket.set_write_timeout(Some(GLANCE))?;
         let mut buffer = vec![0; MOST_UDP + 1];
         let mut looks = 0u32;
+        let mut datagrams = Datagrams::of(socket)?;
         loop {
-            match socket.recv_from(&mut buffer) {
-                Ok((read, from)) => {
+            match datagrams.receive(&mut buffer) {
+                Ok((read, asker)) => {
                     count(&self.served.received);
-                    // Port 0 cannot be answered.
-                    let asks = from.port() != 0 && message::answer(&mut buffer[..read]);
-                    match asks.then(|| socket.send_to(&buffer[..read], from)) {
+                    let asks = asker.can_be_answered() && message::answer(&mut buffer[..read]);
+                    match asks.then(|| datagrams.send(&buffer[..read], &asker)) {
                         None => count(&self.served.ignored),
-                        Some(Ok(_)) => count(&self.served.answered),
+                        Some(Ok(())) => count(&self.served.answered),
                         Some(Err(_)) => count(&self.served.refused),
                     }
                 }

@@ -101,6 +101,14 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
                     // Replies that are late for the closed loop are not the open one's.
                     clients[0] = open()?;
                     let options = open_options(ask, open_ask, closed.rate());
+                    let messages = options.rate * options.time.as_secs_f64();
+                    if messages < f64::from(options.reply_every) {
+                        return Err(Failure::usage(format!(
+                            "--reply-every {}: of {messages:.0} messages in all none would ask for a reply: measure for longer, \
+                             or ask more often",
+                            options.reply_every
+                        )));
+                    }
                     let measured = open_loop::run(&mut clients[0], &options, &go_on).map_err(failed)?;
                     result.take_open(&measured, &closed, &options);
                 } else {

@@ -317,6 +317,11 @@ fn load_clients_time_stamps_and_a_log_stand_beside_a_measurement() {
         let published = plan.stdout.contains("published") && plan.stdout.contains("1.60");
         assert_eq!((plan.code, published), (0, transport == "udp"), "{}{}", plan.stdout, plan.stderr);
     }
+    let port = free_port();
+    let _server = ours("udp", port);
+    let none =
+        linerate(&["latency", "udp", &format!("127.0.0.1:{port}"), "--open-loop", "10", "--reply-every", "1000"]);
+    assert_eq!((none.code, none.stderr.lines().count()), (2, 1), "{}", none.stderr);
     for wrong in [
         &["--background", "5bps"][..],
         &["--background-size", "300"],

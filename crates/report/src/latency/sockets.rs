@@ -2,7 +2,7 @@
 
 use latency::{
     pingpong::Ended,
-    result::{LatencyResult, Times},
+    result::LatencyResult,
     socket::{Transport, Wait},
     stamps::Split,
 };
@@ -138,14 +138,14 @@ fn split(split: Option<&Split>) -> Table {
         table.right(1, &parts::percentile(percent), "us");
     }
     let Some(split) = split else { return table };
-    let none = Times { samples: 0, mean_ns: None, deviation_ns: None, percentiles: Vec::new() };
     for (name, times) in [
-        ("all of it", split.round_trip.as_ref().unwrap_or(&none)),
-        ("application to queue", &split.to_queue),
-        ("queue to driver", &split.to_driver),
-        ("driver to driver: the other end", &split.away),
-        ("driver to application", &split.to_application),
+        ("all of it", split.round_trip.as_ref()),
+        ("application to queue", Some(&split.to_queue)),
+        ("queue to driver", Some(&split.to_driver)),
+        ("driver to driver: the other end", Some(&split.away)),
+        ("driver to application", Some(&split.to_application)),
     ] {
+        let Some(times) = times else { continue };
         let of = |percent: f64| times.percentiles.iter().find(|p| p.percent == percent).and_then(|p| p.ns);
         let mut cells: Vec<Cell> = vec![name.into()];
         cells.extend(OF_PARTS.iter().map(|&percent| Cell::from(parts::us(of(percent)))));
