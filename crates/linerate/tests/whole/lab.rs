@@ -6,7 +6,13 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::fs::PermissionsExt,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::{
+            fs::PermissionsExt,
+            net::{SocketAddr, UnixListener},
+        },
+    },
     process::{Command, Stdio},
     time::Duration,
 };
@@ -22,6 +28,38 @@ use crate::support::{
 };
 
 const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
+
+/// A lab that does not answer: it has the name, and closes every connection. Ended with the test.
+fn silent(name: &str) {
+    let address = format!("linerate-lab/{}/{name}", rustix::process::getuid().as_raw());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(address).unwrap()).unwrap();
+    std::thread::spawn(move || {
+        // The status, the end of all, and that at the end of the test.
+        for stream in listener.incoming().take(3) {
+            drop(stream);
+        }
+    });
+}
+
+#[test]
+fn a_lab_that_does_not_answer_is_listed_and_does_not_keep_others_up() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&[Needs::Root, Needs::Network]);
+    // Before and behind the other one.
+    let [first, name, last] = ["a", "b", "c"].map(|place| support::unique(&format!("{place}-lab")));
+    silent(&first);
+    silent(&last);
+    does(&["lab", "up", "kernel-bridge", "--name", &name]);
+    let listed = does(&["lab", "status"]).stdout;
+    for silent in [&first, &last] {
+        assert!(listed.contains(&format!("{silent}: coming up, or does not answer")), "{listed}");
+    }
+    assert!(listed.contains(&name), "{listed}");
+    let down = linerate(&["lab", "down", "--all"]);
+    assert_eq!(down.code, 4, "{}{}", down.stdout, down.stderr);
+    assert!(down.stdout.contains(&format!("lab {name} is gone")), "{}", down.stdout);
+}
 
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
 /// a lab's directory. Other tests run beside: their namespaces begin with `lr`.

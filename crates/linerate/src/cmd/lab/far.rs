@@ -81,7 +81,7 @@ fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> 
     topology.check().map_err(|why| Failure::usage(format!("topology {}: {why}", topology.name)))?;
     let options = guests::decided(options, &topology, guests, kernel_in)?;
     let spec = spec_of(name, topology, options)?;
-    mend_before(&spec)?;
+    mend_before(&spec).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut up = bring_up(&spec, true, stop, &mut |what, at_ms| {
         tell(&Progress::Done { what: what.to_owned(), at_ms });
     })?;

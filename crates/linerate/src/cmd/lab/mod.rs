@@ -117,18 +117,27 @@ fn up_line(status: &lab::protocol::Status) -> String {
 }
 
 fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let names = match &args.name {
-        Some(name) => vec![client::named(Some(name))?],
-        None => client::running(),
-    };
-    // A lab that ends meanwhile is not up.
-    let all: Vec<_> = names.iter().filter_map(|name| client::status(name).ok()).collect();
+    let (mut all, mut silent) = (Vec::new(), Vec::new());
+    match &args.name {
+        Some(name) => all.push(client::status(&client::named(Some(name))?)?),
+        None => {
+            for name in client::running() {
+                match client::status_soon(&name) {
+                    Ok(status) => all.push(status),
+                    // A lab that ended meanwhile is not up.
+                    Err(_) if !client::running().contains(&name) => {}
+                    Err(_) => silent.push(format!("{name}: coming up, or does not answer")),
+                }
+            }
+        }
+    }
     if args.json {
+        silent.iter().for_each(|line| out::note(line));
         out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
-    } else if all.is_empty() {
+    } else if all.is_empty() && silent.is_empty() {
         out::print("no lab is up; linerate lab list shows what there is");
     } else {
-        out::print(&all.iter().map(view::status).collect::<Vec<_>>().join("\n"));
+        out::print(&all.iter().map(view::status).chain(silent).collect::<Vec<_>>().join("\n"));
     }
     Ok(())
 }
@@ -212,16 +221,29 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
     if names.is_empty() {
         out::print("no lab is up");
     }
-    for name in names {
-        client::down(&name)?;
+    let one = |name: String| {
+        // A lab that ended by itself meanwhile is gone as well.
+        client::down(&name).or_else(|e| if client::running().contains(&name) { Err(e) } else { Ok(()) })?;
         out::print(&format!("lab {name} is gone"));
-        told(give_nics_back(&name))?;
-    }
+        told(give_nics_back(&name))
+    };
+    let ended = all_of(names.into_iter().map(one));
     // What labs took that were killed.
-    if args.all {
-        told(mend())?;
+    let mended = if args.all { all_of(mend().into_iter().map(told)) } else { Ok(()) };
+    all_of([ended, mended].into_iter())
+}
+
+/// Does all, also behind one that fails. The first failure; further ones are said at once.
+fn all_of(all: impl Iterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut first = Ok(());
+    for one in all {
+        match (&first, one) {
+            (_, Ok(())) => {}
+            (Ok(()), failed) => first = failed,
+            (Err(_), Err(failure)) => out::note(&format!("linerate: {}", failure.text)),
+        }
     }
-    Ok(())
+    first
 }
 
 fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -238,4 +260,22 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     up.down();
     told(give_nics_back(&spec.name))?;
     exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_done_behind_a_failure_and_the_first_one_counts() {
+        let mut done = 0;
+        let mut one = |exit: Option<Exit>| {
+            done += 1;
+            exit.map_or(Ok(()), |exit| Err(Failure { exit, text: "x".to_owned() }))
+        };
+        let all = [None, Some(Exit::Machine), None, Some(Exit::Failed)];
+        let first = all_of(all.into_iter().map(&mut one));
+        assert_eq!((first.unwrap_err().exit, done), (Exit::Machine, 4));
+        assert!(all_of(std::iter::once(Ok(()))).is_ok());
+    }
 }
