@@ -27,8 +27,9 @@ use rustix::{
 };
 
 use crate::{
+    hidden,
     hold::SOCKET,
-    protocol::{Answer, Ask, Progress, Spec, Status},
+    protocol::{Answer, Ask, Progress, Spec, Status, LONGEST},
     topology,
 };
 
@@ -38,14 +39,17 @@ pub const HOLD_COMMAND: &str = "lab-hold";
 /// Set for a process that runs inside a lab: the lab's name.
 pub const INSIDE: &str = "LINERATE_IN_LAB";
 
-/// How long a lab may take to answer: it reads counters of programs.
-const ANSWER: Duration = Duration::from_secs(20);
+// Each is longer than the limit of the lab itself, so that its own message is seen, with the command that did not end.
+/// How long a lab may take to answer: it reads counters of programs, or runs a command for up to 20 s.
+const ANSWER: Duration = Duration::from_secs(45);
+/// How long a question may take to be put.
+const PUT: Duration = Duration::from_secs(20);
 /// How long a list of labs waits for each.
 const SOON: Duration = Duration::from_secs(3);
-/// How long the lab may take to become what was asked for: each check has its own limit.
-const CHECK: Duration = Duration::from_secs(150);
-/// How long something may take to fail and to come back: a machine boots meanwhile.
-const FAULT: Duration = Duration::from_secs(300);
+/// How long the lab may take to become what was asked for: the driver of a disk of the user's may take 300 s.
+const CHECK: Duration = Duration::from_secs(400);
+/// How long something may take to fail and to come back: a machine boots meanwhile, and each of its questions has its own limit.
+const FAULT: Duration = LONGEST;
 /// How long it may take to end: one on another host ends there first.
 const END: Duration = Duration::from_secs(15);
 /// Longest answer.
@@ -284,14 +288,14 @@ fn far_lab() -> Option<String> {
 fn wait_of(question: &Ask) -> Duration {
     match question {
         Ask::Fault { .. } => FAULT,
-        Ask::CheckConnected => CHECK,
+        Ask::Check | Ask::CheckConnected => CHECK,
         _ => ANSWER,
     }
 }
 
 fn exchange(stream: &UnixStream, question: &Ask, wait: Duration) -> std::io::Result<Answer> {
     stream.set_read_timeout(Some(wait))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(PUT))?;
     let text = serde_json::to_string(question)?;
     let mut out = stream;
     out.write_all(format!("{text}\n").as_bytes())?;
@@ -379,7 +383,7 @@ pub fn check_running(status: &Status) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// (machine) when this program cannot be found.
+/// (machine) when this program cannot be found; (usage) for a file that is not seen inside.
 pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
@@ -391,6 +395,7 @@ pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool
         command.args(arguments).env(INSIDE, &status.name);
         return Ok(command);
     }
+    hidden::check_words(arguments.iter().map(std::ffi::OsString::as_os_str), &here)?;
     let mut command = Command::new(if bound { "setpriv" } else { "nsenter" });
     if bound {
         command.args(["--pdeathsig", "KILL", "--", "nsenter"]);

@@ -10,6 +10,7 @@ pub mod client;
 pub mod counters;
 pub mod cpus;
 pub mod diagram;
+pub mod hidden;
 pub mod hold;
 pub mod line;
 mod memory;

@@ -11,7 +11,7 @@ use host::{
 use crate::{
     client::{self, Up},
     cpus::allowed_cpus,
-    hold,
+    hidden, hold,
     needs::Machine,
     nics,
     options::LabOptions,
@@ -30,6 +30,9 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
     let cpus = allowed_cpus();
     // What cannot be built is said before anything is started.
     let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
+    for disk in build.topology.guest.iter().filter_map(|guest| guest.disk.as_ref()) {
+        hidden::check("--disk", Path::new(disk))?;
+    }
     if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }

@@ -23,7 +23,7 @@ use crate::{line::CommandLine, protocol::ProgramStatus, step::Program};
 const MAX_TEXT: u64 = 1 << 20;
 
 /// How long a command may take: all of them only ask or set.
-const COMMAND: Duration = Duration::from_secs(20);
+pub const COMMAND: Duration = Duration::from_secs(20);
 
 /// How long a program may take to answer on its input, and all of them to end by themselves.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -105,7 +105,12 @@ impl Programs {
         self.output_within(line, COMMAND)
     }
 
-    fn output_within(&self, line: &CommandLine, within: Duration) -> Result<Output, Failure> {
+    /// The same within a time of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::output`].
+    pub fn output_within(&self, line: &CommandLine, within: Duration) -> Result<Output, Failure> {
         let mut command = self.command(line)?;
         let [mut out, mut errors] = [in_memory(line)?, in_memory(line)?];
         let to = |file: &File| file.try_clone().map_err(|e| missing(line, &e));
@@ -214,7 +219,14 @@ impl Programs {
         let running = self.all.iter().find(|running| running.program.name == name)?;
         let mut hasher = DefaultHasher::new();
         hasher.write_u32(running.child.id());
-        hasher.write(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().as_bytes());
+        hasher.write(boot_id().unwrap_or_default().as_bytes());
+        Some(hasher.finish())
+    }
+
+    /// Which boot of the kernel here this is, as a number that another boot does not have.
+    pub fn boot() -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(boot_id()?.as_bytes());
         Some(hasher.finish())
     }
 
@@ -307,6 +319,10 @@ fn printed(file: &mut File) -> String {
         let _ = file.take(MAX_TEXT).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn boot_id() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
 }
 
 /// Kills a command with what it has started.

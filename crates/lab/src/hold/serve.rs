@@ -28,8 +28,11 @@ use crate::{
     vm,
 };
 
-/// How long a command in a guest may take.
-const GUEST: Duration = Duration::from_secs(15);
+/// How long a guest may take to answer with what a command did: longer than it lets a command run.
+const GUEST: Duration = Duration::from_secs(25);
+
+/// How long each of the two commands about polling threads may take.
+const THREADS: Duration = Duration::from_secs(10);
 
 /// Longest question, and how long a client may take to put it.
 const MAX_LINE: u64 = 4096;
@@ -136,7 +139,8 @@ fn fault(held: &mut Held, name: Option<&str>, stop: &Stop) -> Answer {
 
 /// What the polling threads of the switch have done. Empty without a switch, and when it does not answer.
 fn threads(held: &Held) -> Threads {
-    let ask = |line: &CommandLine| held.programs.output(line).map(|out| out.printed).unwrap_or_default();
+    let ask =
+        |line: &CommandLine| held.programs.output_within(line, THREADS).map(|out| out.printed).unwrap_or_default();
     match &held.build.threads {
         Some([stats, perf]) => counters::pmd(&ask(stats), &ask(perf)),
         None => Threads::new(),

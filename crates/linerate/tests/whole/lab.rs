@@ -324,7 +324,19 @@ fn what_cannot_be_is_refused_in_one_line() {
     let file = dir.path().join("own.toml");
     fs::write(&file, "name = 'x'\ndescription = ''\nlink = [{ ends = ['tester:0', 'vm1:0'] }]\n").unwrap();
     let file = file.to_str().unwrap();
-    let wrong: [(&[&str], i32); 11] = [
+    let switch = dir.path().join("switch.toml");
+    let own = does(&["lab", "show", "phy-vm-phy", "--toml"]).stdout.replace("br0", "vm1p0");
+    fs::write(&switch, own).unwrap();
+    let switch = switch.to_str().unwrap();
+    let nics = ["--phy", "0000:00:1.0,0000:00:2.0", "--tester-ports", "eth:x,eth:y"];
+    let far = [&["lab", "up", "phy-ovs-phy", "--on", "ssh://nowhere.invalid", "--core-plan", "plan.json"], &nics[..]]
+        .concat();
+    let wrong: [(&[&str], i32); 16] = [
+        (&["lab", "up", switch], 2),
+        (&far, 2),
+        (&["lab", "up", "kernel-bridge", "--logs", "/run/logs"], 2),
+        (&["lab", "run", "kernel-bridge", "--quick", "--json", "/dev/shm/result.json"], 2),
+        (&["lab", "run", "kernel-bridge", "--plan", "no-such-plan"], 2),
         (&["lab", "up", "phy-phy-phy"], 2),
         (&["lab", "up", file], 2),
         (&["lab", "up", "phy-ovs-phy", "--queues", "0"], 2),
@@ -341,6 +353,12 @@ fn what_cannot_be_is_refused_in_one_line() {
         let refused = linerate(args);
         assert_eq!((refused.code, refused.stderr.lines().count()), (code, 1), "{args:?}: {}", refused.stderr);
     }
+    // A plan for more polling threads than this machine has room for says what may be chosen.
+    let mut small = Command::new("taskset");
+    let plan = ["lab", "run", "phy-vm-vm-phy", "--plan", "nfvi-two-vm-2q4pmd", "--quick"];
+    let small = ended(&small.args(["-c", "0,1", BINARY]).args(plan).output().unwrap());
+    assert_eq!((small.code, small.stderr.lines().count()), (4, 1), "{}", small.stderr);
+    assert!(small.stderr.contains("--pmds 1 --queues 2 --plan"), "{}", small.stderr);
     // Programs that are missing are named, with the package that has them: unshare is in none of these directories.
     let mut bare = Command::new(BINARY);
     let out = bare.args(["lab", "up", "kernel-bridge"]).env("PATH", "/nowhere").output().unwrap();
@@ -491,7 +509,8 @@ fn every_topology_is_measured_by_its_documents_plan() {
         let name = support::unique("lab");
         // Twelve loggers take more hugepages than there are.
         let memory = if topology.starts_with("flow") { &["--no-huge"][..] } else { &[] };
-        let lab = ["lab", "run", topology, "--name", &name, "--guests", "process"];
+        // Fewer polling threads than most documents have: two CPUs have room for one.
+        let lab = ["lab", "run", topology, "--name", &name, "--guests", "process", "--pmds", "1"];
         let bench = [
             "--plan",
             plan,

@@ -34,6 +34,11 @@ pub fn on(args: &UpArgs) -> Result<Option<On>, Failure> {
             "--on: needs --phy (the NICs of that host) and --tester-ports (the ports here that are cabled to them)",
         ));
     }
+    if args.topology.core_plan.is_some() {
+        return Err(Failure::usage(
+            "--core-plan: not with --on: the plan is one of this host; choose the other host's CPUs with --pmd-cpus",
+        ));
+    }
     if args.logs.is_some() {
         return Err(Failure::usage("--logs: not with --on: the logs are on the other host, and go with the lab"));
     }

@@ -4,13 +4,14 @@ use failure::Failure;
 use guest::probe::{kvm, Kvm};
 use host::{machine::Machine, PciDevice, Roots};
 use lab::{
-    cpus::{by_plan, by_usual_plan},
+    cpus::{allowed_cpus, by_plan, by_usual_plan},
     needs::lacks_kernel,
     options::GuestKind,
     topology::Topology,
     LabOptions,
 };
 
+use super::for_plan::{filled, ForPlan, Given};
 use crate::{
     cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
     cmd::ports,
@@ -22,14 +23,32 @@ use crate::{
 /// # Errors
 ///
 /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
-pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, Failure> {
+pub fn options(args: &TopologyArgs, topology: &Topology, for_plan: Option<&ForPlan>) -> Result<LabOptions, Failure> {
     let options = with_nics(args.options()?)?;
+    let options = with_plan(options, args, topology, for_plan, &allowed_cpus())?;
     let options = match &args.core_plan {
         Some(file) => by_plan(options, topology, &rig::host_plan::read_core_plan(file)?),
         None => usual(options, topology),
     };
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
+}
+
+/// These variables with those of the plan that the lab is brought up for, where the user gave none.
+///
+/// # Errors
+///
+/// As [`filled`].
+pub fn with_plan(
+    options: LabOptions,
+    args: &TopologyArgs,
+    topology: &Topology,
+    for_plan: Option<&ForPlan>,
+    cpus: &[u32],
+) -> Result<LabOptions, Failure> {
+    let Some(for_plan) = for_plan else { return Ok(options) };
+    let pmds = args.pmds.is_some() || !args.pmd_cpus.is_empty() || args.core_plan.is_some();
+    filled(options, topology, for_plan, Given { queues: args.queues.is_some(), pmds }, cpus)
 }
 
 /// The same of choices that were made elsewhere: the NICs are named as this machine has them.
@@ -51,12 +70,14 @@ pub fn decided(
     Ok(usual(options, topology))
 }
 
-/// The same where the user chose nothing.
+/// The same of a lab that is brought up for a plan, where the user chose nothing.
 ///
 /// # Errors
 ///
-/// None but those of [`options`].
-pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
+/// As [`options`], and [`filled`].
+pub fn chosen(topology: &Topology, for_plan: &ForPlan) -> Result<LabOptions, Failure> {
+    let none = Given { queues: false, pmds: false };
+    let options = filled(LabOptions::default(), topology, for_plan, none, &allowed_cpus())?;
     let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
     let siblings = lab::cpus::siblings();
     let options = LabOptions { guests, siblings, kernels: kernels(KernelInArg::Auto, topology)?, ..options };

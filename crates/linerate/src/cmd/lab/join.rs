@@ -5,20 +5,21 @@ use std::{ffi::OsString, os::unix::process::ExitStatusExt, path::PathBuf};
 use failure::{Exit, Failure, Stop};
 use lab::{
     client::{self, INSIDE},
+    hidden,
     hold::SOCKET,
     protocol::{Answer, Ask, Status},
     start::spec_of,
     topology,
 };
 
-use super::{guests, start::bring_up};
+use super::{for_plan::ForPlan, guests, start::bring_up};
 use crate::{
     cli::{EvidenceArg, MachineArgs, PortArgs, TrafficArgs},
     out,
 };
 
-/// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `topology` is what the
-/// plan names, for a lab that is brought up for this run. The exit code if such a run is over.
+/// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `plan` is what is
+/// measured, for a lab that is brought up for this run. The exit code if such a run is over.
 ///
 /// # Errors
 ///
@@ -28,7 +29,7 @@ pub fn join(
     traffic: &mut TrafficArgs,
     machine: &mut MachineArgs,
     evidence: Option<&mut Option<EvidenceArg>>,
-    topology: &dyn Fn() -> Result<Option<String>, Failure>,
+    plan: &dyn Fn() -> Result<Option<ForPlan>, Failure>,
 ) -> Result<Option<Exit>, Failure> {
     let Some(name) = ports.lab.lab.clone() else { return Ok(None) };
     if std::env::var_os(INSIDE).is_some() {
@@ -53,12 +54,14 @@ pub fn join(
         let status = client::status(&client::named(name.as_deref())?)?;
         return Err(client::enter(&status, &arguments));
     }
-    let needed = topology()?.ok_or_else(|| {
+    let none = || {
         Failure::machine(
             "--lab: no lab is up, and the plan names no topology: bring one up with linerate lab up TOPOLOGY",
         )
-    })?;
-    let known = topology::needed(&needed).ok_or_else(|| {
+    };
+    let plan = plan()?.ok_or_else(none)?;
+    let needed = plan.needs.topology.as_deref().ok_or_else(none)?;
+    let known = topology::needed(needed).ok_or_else(|| {
         let all: Vec<_> = topology::names().collect();
         Failure::usage(format!(
             "--lab: the plan needs {needed}, which no lab builds yet (these are: {})",
@@ -66,7 +69,9 @@ pub fn join(
         ))
     })?;
     let topology = topology::load(known)?;
-    let options = guests::chosen(lab::LabOptions::default(), &topology)?;
+    let here = std::env::current_dir().map_err(Failure::machine)?;
+    hidden::check_words(arguments.iter().map(OsString::as_os_str), &here)?;
+    let options = guests::chosen(&topology, &plan)?;
     let spec = spec_of(known.to_owned(), topology, options)?;
     let stop = Stop::on_signals()?;
     let mut up = bring_up(&spec, true, &stop)?;
@@ -78,8 +83,8 @@ pub fn join(
 fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine: &mut MachineArgs) {
     ports.ports = status.tester.ports;
     ports.lab.inside = Some(PathBuf::from(SOCKET));
-    // The CPUs of a lab on another host are that host's.
-    let own = status.on.is_none().then_some(status.cpus.tester);
+    // The CPUs of a lab on another host are that host's, all but the tester's.
+    let own = if status.on.is_none() { Some(status.cpus.tester) } else { status.options.tester_cpu };
     if traffic.dst_mac.is_empty() {
         traffic.dst_mac = status.tester.dst_mac;
     }

@@ -1,28 +1,31 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
 mod far;
+mod for_plan;
 mod guest;
 mod guests;
 mod join;
 mod start;
 
-use std::io;
+use std::{ffi::OsStr, io};
 
 use failure::{Exit, Failure, Stop};
 use lab::{
     client,
     cpus::allowed_cpus,
-    diagram, hold,
+    diagram, hidden, hold,
     line::{CommandLine, SCRIPT_DIR},
     needs::Machine,
     protocol::{Answer, Ask, Spec},
     script,
     start::{far_spec_of, give_nics_back, mend, spec_of},
-    topology, view,
+    topology::{self, Topology},
+    view,
     vm::libvirt,
     Build,
 };
 
+use super::plan::needs_of;
 use crate::{
     cli::lab::{
         DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs,
@@ -31,6 +34,7 @@ use crate::{
     out,
 };
 
+pub use for_plan::ForPlan;
 pub use join::join;
 use start::{bring_up, told};
 
@@ -40,7 +44,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::List => out::print(&view::list(&Machine::read(), &guests::kernels_here)),
         LabCommand::Show(args) => show(args)?,
         LabCommand::Up(args) => {
-            let up = bring_up(&spec(args)?, false, &Stop::on_signals()?)?;
+            let up = bring_up(&spec(args, &|_| Ok(None))?, false, &Stop::on_signals()?)?;
             out::print(&up_line(&up.status));
         }
         LabCommand::Status(args) => status(args)?,
@@ -67,7 +71,7 @@ pub fn hold(spec: &str) -> Result<Exit, Failure> {
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let topology = topology::load(&args.topology.topology)?;
-    let options = guests::options(&args.topology, &topology)?;
+    let options = guests::options(&args.topology, &topology, None)?;
     if args.toml {
         let text = toml::to_string_pretty(&options.applied_to(topology)).map_err(Failure::failed)?;
         out::print(&text);
@@ -92,17 +96,21 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a lab is started with, if this machine can run it.
-fn spec(args: &UpArgs) -> Result<Spec, Failure> {
+/// What a lab is started with, if this machine can run it. `plan` is what is measured in it, if that is known; its name is given
+/// the topology.
+fn spec(args: &UpArgs, plan: &dyn Fn(&Topology) -> Result<Option<ForPlan>, Failure>) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
     if let Some(on) = far::on(args)? {
         let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
-        return far_spec_of(name, topology, guests::with_testers_ports(args.topology.options()?), on);
+        let options = guests::with_testers_ports(args.topology.options()?);
+        let options = guests::with_plan(options, &args.topology, &topology, plan(&topology)?.as_ref(), &[])?;
+        return far_spec_of(name, topology, options, on);
     }
-    let options = guests::options(&args.topology, &topology)?;
+    let options = guests::options(&args.topology, &topology, plan(&topology)?.as_ref())?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
+    logs.iter().try_for_each(|logs| hidden::check("--logs", logs))?;
     Ok(Spec { logs, fail_at: args.fail_at, ..spec_of(name, topology, options)? })
 }
 
@@ -246,15 +254,31 @@ fn all_of(all: impl Iterator<Item = Result<(), Failure>>) -> Result<(), Failure>
     first
 }
 
+/// The plan that flags of `linerate bench` name.
+fn plan_named(bench: &[String]) -> Option<String> {
+    let at = bench.iter().position(|word| word == "--plan" || word.starts_with("--plan="))?;
+    let own = bench[at].strip_prefix("--plan=").map(str::to_owned);
+    // A flag without its value is bench's to refuse.
+    Some(own.or_else(|| bench.get(at + 1).cloned()).unwrap_or_default())
+}
+
 fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
-    let spec = spec(&args.up)?;
+    let named = plan_named(&args.bench);
+    let spec = spec(&args.up, &|topology| {
+        let plan = named.clone().or_else(|| topology.plan.clone());
+        plan.map(|plan| Ok(ForPlan { needs: needs_of(&plan)?, plan })).transpose()
+    })?;
     let mut bench = vec!["bench".to_owned(), "--lab".to_owned()];
-    let names_plan = |word: &String| word == "--plan" || word.starts_with("--plan=");
-    if let Some(plan) = spec.topology.plan.as_ref().filter(|_| !args.bench.iter().any(names_plan)) {
+    if let Some(plan) = spec.topology.plan.as_ref().filter(|_| named.is_none()) {
         bench.extend(["--plan".to_owned(), plan.clone()]);
     }
     bench.extend(args.bench.iter().cloned());
+    if spec.on.is_none() {
+        // Before the lab is up, and not behind it.
+        let here = std::env::current_dir().map_err(Failure::machine)?;
+        hidden::check_words(bench.iter().map(OsStr::new), &here)?;
+    }
     let mut up = bring_up(&spec, true, &stop)?;
     let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
@@ -265,6 +289,14 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_plan_of_a_run_is_found_in_either_form() {
+        let named = |text: &str| plan_named(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(named("--quick --plan ci -q").as_deref(), Some("ci"));
+        assert_eq!(named("--plan=ci").as_deref(), Some("ci"));
+        assert_eq!(named("--quick"), None);
+    }
 
     #[test]
     fn all_is_done_behind_a_failure_and_the_first_one_counts() {
