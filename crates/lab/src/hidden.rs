@@ -51,6 +51,15 @@ pub fn check_words<'a>(words: impl IntoIterator<Item = &'a OsStr>, here: &Path) 
     Ok(())
 }
 
+/// The same of a command that runs where this process does.
+///
+/// # Errors
+///
+/// As [`check_words`].
+pub fn check_command<'a>(words: impl IntoIterator<Item = &'a OsStr>) -> Result<(), Failure> {
+    check_words(words, &std::env::current_dir().map_err(Failure::machine)?)
+}
+
 /// The directory of a lab's own that a path is below, also through a link. The lab's files themselves are seen in it.
 fn hider(path: &Path) -> Option<&'static str> {
     let real = |path: &Path| path.canonicalize().ok();

@@ -27,6 +27,7 @@ pub mod versions;
 pub mod view;
 pub mod virtio;
 pub mod vm;
+pub mod within;
 
 pub use build::Build;
 pub use options::LabOptions;

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use campaign::plans::{load, suite};
+use campaign::plans::load;
 use failure::Failure;
-use measure::plan::{
-    Direction, EvidenceBy, FieldMode, FieldPlan, Goals, IpVersion, Method, Needs, Plan, ValidPlan, L4,
-};
+use measure::plan::{Direction, EvidenceBy, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
 use super::{blame::as_flags, sweep_flags, times::time};
 use crate::cli::{
@@ -45,18 +43,6 @@ pub fn named(name: &str, args: &BenchArgs) -> Result<ValidPlan, Failure> {
         Ok(Ok(_)) => Failure::usage(as_flags(&e, "--frame-sizes")),
         _ => e.into(),
     })
-}
-
-/// What a plan needs of the testbed; of one with several runs, what all of them need.
-///
-/// # Errors
-///
-/// (usage) for a plan that cannot be read.
-pub fn needs_of(name: &str) -> Result<Needs, Failure> {
-    match suite(name) {
-        Ok(Some(suite)) => Ok(suite.base.needs),
-        _ => Ok(load(name)?.needs),
-    }
 }
 
 /// Applies `TrafficArgs` to a plan.

@@ -18,13 +18,9 @@ use campaign::{
 use failure::{Exit, Failure, Stop};
 use host::tuning::HostPlan;
 use measure::plan::Plan;
-use rig::Device;
+use rig::{lab_plan::ForPlan, Device};
 
-use super::{
-    lab::{self, ForPlan},
-    output, plan,
-    progress::Progress,
-};
+use super::{lab, output, plan, progress::Progress};
 use crate::{cli::BenchArgs, out};
 
 /// Runs the command.
@@ -33,7 +29,7 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
         return list::print();
     }
     let name = args.plan_name().to_owned();
-    let asked = || Ok(Some(ForPlan { needs: plan::needs_of(&name)?, plan: name.clone() }));
+    let asked = || Ok(Some(ForPlan { needs: plans::needs_of(&name)?, plan: name.clone() }));
     if let Some(exit) =
         lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, Some(&mut args.search.evidence), &asked)?
     {

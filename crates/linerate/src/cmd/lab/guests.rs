@@ -11,12 +11,12 @@ use lab::{
     LabOptions,
 };
 
-use super::for_plan::{filled, ForPlan, Given};
 use crate::{
     cli::lab::{GuestsArg, KernelInArg, TopologyArgs},
     cmd::ports,
     out,
 };
+use rig::lab_plan::{filled, ForPlan, Given};
 
 /// The variables of a topology; what guests and kernels are is decided here.
 ///
@@ -46,9 +46,9 @@ pub fn with_plan(
     for_plan: Option<&ForPlan>,
     cpus: &[u32],
 ) -> Result<LabOptions, Failure> {
-    let Some(for_plan) = for_plan else { return Ok(options) };
-    let pmds = args.pmds.is_some() || !args.pmd_cpus.is_empty() || args.core_plan.is_some();
-    filled(options, topology, for_plan, Given { queues: args.queues.is_some(), pmds }, cpus)
+    let chosen = !args.pmd_cpus.is_empty() || args.core_plan.is_some();
+    let given = Given { queues: args.queues.is_some(), pmds: chosen || args.pmds.is_some() };
+    for_plan.map_or(Ok(options.clone()), |for_plan| filled(options, topology, for_plan, given, cpus))
 }
 
 /// The same of choices that were made elsewhere: the NICs are named as this machine has them.

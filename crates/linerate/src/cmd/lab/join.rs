@@ -1,6 +1,6 @@
 //! Measuring a lab: the command goes on inside it, where its sockets and interfaces are.
 
-use std::{ffi::OsString, os::unix::process::ExitStatusExt, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf};
 
 use failure::{Exit, Failure, Stop};
 use lab::{
@@ -10,9 +10,12 @@ use lab::{
     protocol::{Answer, Ask, Status},
     start::spec_of,
     topology,
+    within::run_within,
 };
 
-use super::{for_plan::ForPlan, guests, start::bring_up};
+use rig::lab_plan::ForPlan;
+
+use super::{guests, start::bring_up};
 use crate::{
     cli::{EvidenceArg, MachineArgs, PortArgs, TrafficArgs},
     out,
@@ -69,13 +72,12 @@ pub fn join(
         ))
     })?;
     let topology = topology::load(known)?;
-    let here = std::env::current_dir().map_err(Failure::machine)?;
-    hidden::check_words(arguments.iter().map(OsString::as_os_str), &here)?;
+    hidden::check_command(arguments.iter().map(OsString::as_os_str))?;
     let options = guests::chosen(&topology, &plan)?;
     let spec = spec_of(known.to_owned(), topology, options)?;
     let stop = Stop::on_signals()?;
     let mut up = bring_up(&spec, true, &stop)?;
-    let exit = in_lab(&up.status, arguments, &stop);
+    let exit = run_within(&up.status, arguments, &stop);
     up.down();
     exit.map(Some)
 }
@@ -89,38 +91,4 @@ fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine
         traffic.dst_mac = status.tester.dst_mac;
     }
     machine.tester_cpu = machine.tester_cpu.or(own);
-}
-
-/// Runs Linerate with these arguments inside the lab and waits for its end. A signal to this process goes to that one.
-///
-/// # Errors
-///
-/// It cannot be started.
-pub fn in_lab(status: &Status, arguments: Vec<OsString>, stop: &Stop) -> Result<Exit, Failure> {
-    let mut child = client::command_in(status, &arguments, true)?
-        .spawn()
-        .map_err(|e| Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}")))?;
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    let mut told = false;
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(ended)) => break ended,
-            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(20)),
-            Err(e) => return Err(Failure::failed(format!("the run in the lab: {e}"))),
-        }
-        if let (true, false, Some(pid)) = (stop.requested(), told, pid) {
-            // A Ctrl-C has reached it too: a second signal within a second is the same one.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            told = true;
-        }
-    };
-    match ended.code() {
-        Some(code) => Ok(exit_of(code)),
-        None => Err(Failure::failed(format!("the run in the lab was ended by signal {}", ended.signal().unwrap_or(0)))),
-    }
-}
-
-fn exit_of(code: i32) -> Exit {
-    let all = [Exit::Passed, Exit::Failed, Exit::Usage, Exit::Untrusted, Exit::Machine, Exit::Stopped];
-    all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Exit::Failed)
 }

@@ -1,7 +1,6 @@
 //! `linerate lab`: real systems under test that Linerate brings up itself.
 
 mod far;
-mod for_plan;
 mod guest;
 mod guests;
 mod join;
@@ -22,10 +21,10 @@ use lab::{
     topology::{self, Topology},
     view,
     vm::libvirt,
+    within::run_within,
     Build,
 };
 
-use super::plan::needs_of;
 use crate::{
     cli::lab::{
         DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs,
@@ -33,8 +32,9 @@ use crate::{
     },
     out,
 };
+use campaign::plans::{named_by, needs_of};
+use rig::lab_plan::ForPlan;
 
-pub use for_plan::ForPlan;
 pub use join::join;
 use start::{bring_up, told};
 
@@ -96,8 +96,7 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a lab is started with, if this machine can run it. `plan` is what is measured in it, if that is known; its name is given
-/// the topology.
+/// What a lab is started with, if this machine can run it. `plan` says what is measured in it, if that is known.
 fn spec(args: &UpArgs, plan: &dyn Fn(&Topology) -> Result<Option<ForPlan>, Failure>) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
@@ -236,7 +235,6 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
         told(give_nics_back(&name))
     };
     let ended = all_of(names.into_iter().map(one));
-    // What labs took that were killed.
     let mended = if args.all { all_of(mend().into_iter().map(told)) } else { Ok(()) };
     all_of([ended, mended].into_iter())
 }
@@ -254,17 +252,9 @@ fn all_of(all: impl Iterator<Item = Result<(), Failure>>) -> Result<(), Failure>
     first
 }
 
-/// The plan that flags of `linerate bench` name.
-fn plan_named(bench: &[String]) -> Option<String> {
-    let at = bench.iter().position(|word| word == "--plan" || word.starts_with("--plan="))?;
-    let own = bench[at].strip_prefix("--plan=").map(str::to_owned);
-    // A flag without its value is bench's to refuse.
-    Some(own.or_else(|| bench.get(at + 1).cloned()).unwrap_or_default())
-}
-
 fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
-    let named = plan_named(&args.bench);
+    let named = named_by(&args.bench);
     let spec = spec(&args.up, &|topology| {
         let plan = named.clone().or_else(|| topology.plan.clone());
         plan.map(|plan| Ok(ForPlan { needs: needs_of(&plan)?, plan })).transpose()
@@ -275,12 +265,10 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     bench.extend(args.bench.iter().cloned());
     if spec.on.is_none() {
-        // Before the lab is up, and not behind it.
-        let here = std::env::current_dir().map_err(Failure::machine)?;
-        hidden::check_words(bench.iter().map(OsStr::new), &here)?;
+        hidden::check_command(bench.iter().map(OsStr::new))?;
     }
     let mut up = bring_up(&spec, true, &stop)?;
-    let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
+    let exit = run_within(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
     told(give_nics_back(&spec.name))?;
     exit
@@ -289,14 +277,6 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_plan_of_a_run_is_found_in_either_form() {
-        let named = |text: &str| plan_named(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(named("--quick --plan ci -q").as_deref(), Some("ci"));
-        assert_eq!(named("--plan=ci").as_deref(), Some("ci"));
-        assert_eq!(named("--quick"), None);
-    }
 
     #[test]
     fn all_is_done_behind_a_failure_and_the_first_one_counts() {

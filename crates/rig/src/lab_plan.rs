@@ -64,14 +64,18 @@ pub fn filled(
 mod tests {
     use failure::Exit;
     use lab::topology;
+    use measure::plan::Plan;
 
     use super::*;
 
     #[test]
     fn a_lab_for_a_plan_has_its_queues_and_threads_or_those_that_were_chosen() {
         let topology = |name: &str| topology::load(name).unwrap();
-        let needs = |toml: &str| ForPlan { plan: "own".into(), needs: toml::from_str(toml).unwrap() };
-        let chain = needs("topology = 'PHY-VM-VM-PHY'\ncores = [4, 2]\nqueues = 2");
+        let needs = |toml: &str| ForPlan {
+            plan: "own".into(),
+            needs: Plan::from_toml(&format!("needs = {{ {toml} }}")).unwrap().needs,
+        };
+        let chain = needs("topology = 'PHY-VM-VM-PHY', cores = [4, 2], queues = 2");
         let of = |name: &str, given: Given, cpus: u32| {
             let cpus: Vec<u32> = (0..cpus).collect();
             let options = filled(LabOptions::default(), &topology(name), &chain, given, &cpus);
@@ -85,7 +89,7 @@ mod tests {
         assert_eq!(of("phy-vm-vm-phy", given(false, false), 2), Err(Exit::Machine));
         assert_eq!(of("phy-vm-vm-phy", given(false, true), 2), Ok((2, 1)));
         // Cores of the guests are no threads of the switch.
-        let loggers = needs("topology = '12 x PHY-LOGGER'\ncores = [12]");
+        let loggers = needs("topology = '12 x PHY-LOGGER', cores = [12]");
         let given = given(false, false);
         let options = filled(LabOptions::default(), &topology("flow-loggers-12"), &loggers, given, &[0, 1]).unwrap();
         assert_eq!(options.pmds, 1);
