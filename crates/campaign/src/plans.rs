@@ -6,7 +6,7 @@ use failure::Failure;
 use measure::plan::{
     library,
     suite::{member as suite_member, read as read_suite, Suite},
-    Plan,
+    Needs, Plan,
 };
 use report::layout::Layout;
 
@@ -26,6 +26,22 @@ pub fn load(name: &str) -> Result<Plan, Failure> {
     let text = text_of(name)?;
     let plan = Plan::from_toml(&text);
     plan.map_err(|e| if library::text(name).is_some() { e.into() } else { Failure::usage(format!("plan {name}: {e}")) })
+}
+
+/// What a plan needs of the testbed; of one with several runs, what all of them need.
+pub fn needs_of(name: &str) -> Result<Needs, Failure> {
+    match suite(name) {
+        Ok(Some(suite)) => Ok(suite.base.needs),
+        _ => Ok(load(name)?.needs),
+    }
+}
+
+/// The plan that flags of `linerate bench` name.
+pub fn named_by(bench: &[String]) -> Option<String> {
+    let at = bench.iter().position(|word| word == "--plan" || word.starts_with("--plan="))?;
+    let own = bench[at].strip_prefix("--plan=").map(str::to_owned);
+    // A flag without its value is bench's to refuse.
+    Some(own.or_else(|| bench.get(at + 1).cloned()).unwrap_or_default())
 }
 
 /// The text of a plan, embedded or in a file.
@@ -92,6 +108,14 @@ fn layout(name: &str, given: Option<String>) -> Result<Layout, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_plan_of_a_run_is_found_in_either_form() {
+        let named = |text: &str| named_by(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(named("--quick --plan ci -q").as_deref(), Some("ci"));
+        assert_eq!(named("--plan=ci").as_deref(), Some("ci"));
+        assert_eq!(named("--quick"), None);
+    }
 
     #[test]
     fn every_embedded_plan_is_valid_and_named_as_listed() {

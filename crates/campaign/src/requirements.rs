@@ -95,11 +95,18 @@ fn in_lab(needs: &Needs, lab: &LabRecord) -> Vec<String> {
         format!("this plan expects {needed} but ran in lab {}: the figures do not describe that topology", lab.topology)
     }));
     let has = u32::try_from(lab.pmd_cpus.len()).unwrap_or(u32::MAX);
-    if has > 0 && !needs.cores.is_empty() && !needs.cores.contains(&has) {
-        let cores: Vec<_> = needs.cores.iter().map(u32::to_string).collect();
+    let threads = needs.switch_threads();
+    if has > 0 && !threads.is_empty() && !threads.contains(&has) {
+        let cores: Vec<_> = threads.iter().map(u32::to_string).collect();
         unmet.push(format!(
             "the plan is for {} polling threads of the switch, and the lab has {has} (--pmds)",
             cores.join(", ")
+        ));
+    }
+    if let Some(queues) = needs.queues.filter(|queues| *queues != lab.queues) {
+        unmet.push(format!(
+            "the plan is for {queues} receive queues of each port, and the lab has {} (--queues)",
+            lab.queues
         ));
     }
     if !lab.shared_cpus.is_empty() {
@@ -183,6 +190,11 @@ mod tests {
         assert_eq!(unmet(lab("phy-ovs-phy", 1, &[])), 1);
         assert_eq!(unmet(lab("phy-vm-phy", 3, &[])), 1);
         assert_eq!(unmet(lab("vxlan", 3, &[0])), 3);
+        let two = Plan::from_toml("needs = { topology = 'PHY-VM-PHY', queues = 2 }").unwrap();
+        for (queues, expected) in [(1, 1), (2, 0)] {
+            let lab = LabRecord { queues, ..lab("phy-vm-phy", 2, &[]) };
+            assert_eq!(super::unmet(&two, &device, &[], Some(&lab)).len(), expected, "{queues}");
+        }
         let any = Plan::default();
         let device = Device::parse(&options, &any).unwrap();
         assert!(super::unmet(&any, &device, &[], Some(&lab("vxlan", 3, &[0]))).is_empty(), "it needs nothing");

@@ -27,8 +27,9 @@ use rustix::{
 };
 
 use crate::{
+    hidden,
     hold::SOCKET,
-    protocol::{Answer, Ask, Progress, Spec, Status},
+    protocol::{Answer, Ask, Progress, Spec, Status, LONGEST},
     topology,
 };
 
@@ -38,12 +39,17 @@ pub const HOLD_COMMAND: &str = "lab-hold";
 /// Set for a process that runs inside a lab: the lab's name.
 pub const INSIDE: &str = "LINERATE_IN_LAB";
 
-/// How long a lab may take to answer: it reads counters of programs.
-const ANSWER: Duration = Duration::from_secs(20);
-/// How long the lab may take to become what was asked for: each check has its own limit.
-const CHECK: Duration = Duration::from_secs(150);
-/// How long something may take to fail and to come back: a machine boots meanwhile.
-const FAULT: Duration = Duration::from_secs(300);
+// Each is longer than the limit of the lab itself, so that its own message is seen, with the command that did not end.
+/// How long a lab may take to answer: it reads counters of programs, or runs a command for up to 20 s.
+const ANSWER: Duration = Duration::from_secs(45);
+/// How long a question may take to be put.
+const PUT: Duration = Duration::from_secs(20);
+/// How long a list of labs waits for each.
+const SOON: Duration = Duration::from_secs(3);
+/// How long the lab may take to become what was asked for: the driver of a disk of the user's may take 300 s.
+const CHECK: Duration = Duration::from_secs(400);
+/// How long something may take to fail and to come back: a machine boots meanwhile, and each of its questions has its own limit.
+const FAULT: Duration = LONGEST;
 /// How long it may take to end: one on another host ends there first.
 const END: Duration = Duration::from_secs(15);
 /// Longest answer.
@@ -196,8 +202,12 @@ pub struct Up {
 impl Up {
     /// Ends a lab that belongs to this process, and waits until it is gone.
     pub fn down(&mut self) {
-        let _ = down(&self.status.name);
+        let ended = down(&self.status.name);
         if let Some(mut child) = self.child.take() {
+            if ended.is_err() {
+                // With it the kernel ends all that the lab has started.
+                let _ = child.kill();
+            }
             let _ = child.wait();
         }
     }
@@ -236,6 +246,10 @@ pub fn named(name: Option<&str>) -> Result<String, Failure> {
 ///
 /// (machine) when it does not answer.
 pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
+    ask_within(name, question, wait_of(question))
+}
+
+fn ask_within(name: &str, question: &Ask, wait: Duration) -> Result<Answer, Failure> {
     let fail = |e: std::io::Error| match e.kind() {
         // It answers, and says why not.
         ErrorKind::Other => Failure::machine(format!("lab {name}: {e}")),
@@ -247,7 +261,7 @@ pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
     if peer.uid() != getuid().as_raw() && peer.uid() != 0 {
         return Err(Failure::machine(format!("lab {name}: another user has this name")));
     }
-    exchange(&stream, question).map_err(fail)
+    exchange(&stream, question, wait).map_err(fail)
 }
 
 /// Asks the lab that this process is inside of.
@@ -261,7 +275,7 @@ pub fn ask_inside(question: &Ask) -> Result<Answer, Failure> {
     }
     let fail = |e: std::io::Error| Failure::machine(format!("the lab does not answer at {SOCKET}: {e}"));
     let stream = UnixStream::connect(SOCKET).map_err(fail)?;
-    exchange(&stream, question).map_err(fail)
+    exchange(&stream, question, wait_of(question)).map_err(fail)
 }
 
 /// The lab that this process measures, if it runs on another host: it has no directories of its own here.
@@ -270,14 +284,18 @@ fn far_lab() -> Option<String> {
     (!Path::new(SOCKET).exists()).then_some(name)
 }
 
-fn exchange(stream: &UnixStream, question: &Ask) -> std::io::Result<Answer> {
-    let wait = match question {
+/// How long the answer to a question may take.
+fn wait_of(question: &Ask) -> Duration {
+    match question {
         Ask::Fault { .. } => FAULT,
-        Ask::CheckConnected => CHECK,
+        Ask::Check | Ask::CheckConnected => CHECK,
         _ => ANSWER,
-    };
+    }
+}
+
+fn exchange(stream: &UnixStream, question: &Ask, wait: Duration) -> std::io::Result<Answer> {
     stream.set_read_timeout(Some(wait))?;
-    stream.set_write_timeout(Some(ANSWER))?;
+    stream.set_write_timeout(Some(PUT))?;
     let text = serde_json::to_string(question)?;
     let mut out = stream;
     out.write_all(format!("{text}\n").as_bytes())?;
@@ -295,7 +313,20 @@ fn exchange(stream: &UnixStream, question: &Ask) -> std::io::Result<Answer> {
 ///
 /// As [`ask`].
 pub fn status(name: &str) -> Result<Status, Failure> {
-    match ask(name, &Ask::Status)? {
+    status_within(name, ANSWER)
+}
+
+/// The same of one lab among several: one that is still coming up is not waited for.
+///
+/// # Errors
+///
+/// As [`ask`].
+pub fn status_soon(name: &str) -> Result<Status, Failure> {
+    status_within(name, SOON)
+}
+
+fn status_within(name: &str, wait: Duration) -> Result<Status, Failure> {
+    match ask_within(name, &Ask::Status, wait)? {
         Answer::Status(status) => Ok(*status),
         _ => Err(Failure::failed(format!("lab {name}: another answer than its status"))),
     }
@@ -352,7 +383,7 @@ pub fn check_running(status: &Status) -> Result<(), Failure> {
 ///
 /// # Errors
 ///
-/// (machine) when this program cannot be found.
+/// (machine) when this program cannot be found; (usage) for a file that is not seen inside.
 pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|e| Failure::machine(format!("where this program is: {e}")))?;
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
@@ -364,6 +395,7 @@ pub fn command_in(status: &Status, arguments: &[std::ffi::OsString], bound: bool
         command.args(arguments).env(INSIDE, &status.name);
         return Ok(command);
     }
+    hidden::check_words(arguments.iter().map(std::ffi::OsString::as_os_str), &here)?;
     let mut command = Command::new(if bound { "setpriv" } else { "nsenter" });
     if bound {
         command.args(["--pdeathsig", "KILL", "--", "nsenter"]);

@@ -109,6 +109,14 @@ impl CpuLayout {
                 shared.push(*cpu);
             }
         }
+        // The virtual CPUs of a machine that poll its queues are all on its one CPU.
+        if options.guests.accelerator().is_some() && options.queues > 1 {
+            for cpu in guests.values() {
+                if !shared.contains(cpu) {
+                    shared.push(*cpu);
+                }
+            }
+        }
         let control = options.control_cpu.filter(|cpu| allowed.contains(cpu));
         let control = control.or_else(|| allowed.iter().copied().find(|&cpu| cpu != tester)).unwrap_or(tester);
         pmd_cpus.sort_unstable();
@@ -209,7 +217,7 @@ pub fn allowed_cpus() -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology;
+    use crate::{options::GuestKind, topology};
 
     fn lay(name: &str, options: &LabOptions, allowed: &[u32]) -> Result<CpuLayout, Failure> {
         CpuLayout::choose(&topology::load(name).unwrap(), options, allowed)
@@ -236,6 +244,16 @@ mod tests {
         let refused = [lay("phy-ovs-phy", &many(4), &[0, 1, 2]), lay("phy-vm-phy", &many(2), &[0, 1])];
         insta::assert_snapshot!(refused.map(|refused| refused.unwrap_err().text).join("\n"));
         assert_eq!(lay("phy-ovs-phy", &LabOptions::default(), &[3]).unwrap_err().exit, failure::Exit::Machine);
+    }
+
+    #[test]
+    fn virtual_cpus_of_one_machine_that_poll_on_one_cpu_share_it() {
+        let shared = |queues, guests| {
+            let options = LabOptions { queues, guests, ..LabOptions::default() };
+            lay("phy-vm-phy", &options, &[0, 1, 2, 3]).unwrap().shared
+        };
+        assert_eq!(shared(2, GuestKind::Kvm), [2]);
+        assert_eq!((shared(1, GuestKind::Kvm), shared(2, GuestKind::Process)), (vec![], vec![]));
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod client;
 pub mod counters;
 pub mod cpus;
 pub mod diagram;
+pub mod hidden;
 pub mod hold;
 pub mod line;
 mod memory;
@@ -26,6 +27,7 @@ pub mod versions;
 pub mod view;
 pub mod virtio;
 pub mod vm;
+pub mod within;
 
 pub use build::Build;
 pub use options::LabOptions;

@@ -1,6 +1,6 @@
 //! What is said between a lab and its clients: one line of JSON each way, one question a connection.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,9 @@ use crate::{
     step::Want,
     topology::Topology,
 };
+
+/// The longest time that a client waits for an answer.
+pub const LONGEST: Duration = Duration::from_secs(600);
 
 /// What a lab is started with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use host::{
 use crate::{
     client::{self, Up},
     cpus::allowed_cpus,
-    hold,
+    hidden, hold,
     needs::Machine,
     nics,
     options::LabOptions,
@@ -30,6 +30,9 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
     let cpus = allowed_cpus();
     // What cannot be built is said before anything is started.
     let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
+    for disk in build.topology.guest.iter().filter_map(|guest| guest.disk.as_ref()) {
+        hidden::check("--disk", Path::new(disk))?;
+    }
     if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }
@@ -73,15 +76,10 @@ pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop, done: &mut dyn FnMut(&str
     up
 }
 
-/// Before a lab takes NICs: what labs have taken that were killed is given back, since it may be one of them. What was done, in
-/// a line each.
-///
-/// # Errors
-///
-/// As [`mend`].
-pub fn mend_before(spec: &Spec) -> Result<Vec<String>, Failure> {
+/// Before a lab takes NICs: what labs have taken that were killed is given back, since it may be one of them. As [`mend`].
+pub fn mend_before(spec: &Spec) -> Vec<Result<Vec<String>, Failure>> {
     if spec.options.phy.is_empty() {
-        Ok(Vec::new())
+        Vec::new()
     } else {
         mend()
     }
@@ -110,14 +108,9 @@ pub fn give_nics_back(lab: &str) -> Result<Vec<String>, Failure> {
     nics::give_back(&Roots::default(), Path::new(journal::DIR), lab)
 }
 
-/// The same for all labs that ended without it.
-///
-/// # Errors
-///
-/// The first NIC that could not be given back.
-pub fn mend() -> Result<Vec<String>, Failure> {
+/// The same for each lab that ended without it: all are gone through, also behind one that fails.
+pub fn mend() -> Vec<Result<Vec<String>, Failure>> {
     let running = client::running();
     let dead = nics::owners(Path::new(journal::DIR)).into_iter().filter(|lab| !running.contains(lab));
-    let lines: Vec<Vec<String>> = dead.map(|lab| give_nics_back(&lab)).collect::<Result<_, _>>()?;
-    Ok(lines.into_iter().flatten().collect())
+    dead.map(|lab| give_nics_back(&lab)).collect()
 }

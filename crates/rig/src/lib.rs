@@ -11,6 +11,7 @@ mod drive;
 pub mod facts;
 pub mod host_plan;
 mod hosts;
+pub mod lab_plan;
 mod lcores;
 mod learn;
 mod lock_file;

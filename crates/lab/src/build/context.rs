@@ -57,10 +57,7 @@ impl Context<'_> {
 
 /// The name of a port that is joined to a switch, as the documents have them: `phy0`, `vm1p0`.
 pub fn port_name(end: &End) -> String {
-    match end.is_tester() {
-        true => format!("phy{}", end.port),
-        false => format!("{}p{}", end.node, end.port),
-    }
+    end.port_name()
 }
 
 /// A question about a file that a program makes.

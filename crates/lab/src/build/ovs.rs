@@ -56,7 +56,7 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
     if !options.emc {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
     }
-    if layout.takes_turns() {
+    if layout.pmds.iter().any(|cpu| layout.shared.contains(cpu)) {
         // A thread that found nothing sleeps, so that another one can have the CPU. Versions before 3.1 ignore the setting.
         settings.push(format!("other_config:pmd-maxsleep={SHARED_SLEEP_US}"));
     }
@@ -131,7 +131,7 @@ fn one_bridge(context: &Context<'_>, switch: &Switch, part: &mut Part) {
         match switch.tunnel_at(end.port) {
             Some(tunnel) => tunnels.push((tunnel, *end, *peer)),
             None => {
-                add = add_port(context, add, bridge, end.port, peer);
+                add = add_port(context, add, bridge, end, peer);
                 own.push((*end, *peer));
             }
         }
@@ -287,12 +287,13 @@ fn ends_of<'a>(context: &Context<'a>, bridge: &str) -> Vec<(&'a End, &'a End)> {
 
 /// Every interface without an error, with the number that was asked for.
 fn accepted(context: &Context<'_>, bridge: &str, names: &[String], numbers: &[u32]) -> Question {
-    let line = vsctl(context, "--columns=error,ofport list Interface").with(names.iter().cloned());
-    let numbers = numbers.iter().map(|number| format!("error:[]ofport:{number}")).collect();
+    let line = vsctl(context, "--columns=ofport,name,error list Interface").with(names.iter().cloned());
+    // A row in this order, without blanks, holds no other one: port 10 is not port 1.
+    let rows = names.iter().zip(numbers).map(|(name, number)| format!("ofport:{number}name:{name}error:[]")).collect();
     Question {
         what: format!("{bridge}: ports without an error, with the numbers asked for"),
         line,
-        want: Want::Holds(numbers),
+        want: Want::Holds(rows),
         within: PORTS,
         remedy: String::new(),
         logs: vec!["vswitchd".to_owned()],
@@ -325,7 +326,7 @@ fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Ques
     let line = appctl(context, "dpif-netdev/pmd-rxq-show");
     let queues = |(end, peer): &(&End, &End)| {
         let name = port_name(peer);
-        threads(context, end.port).into_iter().map(move |(queue, cpu)| (name.clone(), queue, cpu)).collect::<Vec<_>>()
+        threads(context, end).into_iter().map(move |(queue, cpu)| (name.clone(), queue, cpu)).collect::<Vec<_>>()
     };
     Question {
         what: format!("{bridge}: every queue is polled by the thread asked for, isolated"),
@@ -336,5 +337,56 @@ fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Ques
             .to_owned(),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cpus::CpuLayout, topology};
+
+    #[test]
+    fn a_port_is_accepted_with_its_own_number_and_without_an_error() {
+        let (topology, options) = (topology::load("phy-vm-phy").unwrap(), LabOptions::default());
+        let cpus = CpuLayout::choose(&topology, &options, &[0, 1]).unwrap();
+        let context =
+            Context { topology: &topology, options: &options, cpus: &cpus, linerate: "linerate", dir: "/run/lab" };
+        let row = |name: &str, number: &str, error: &str| {
+            format!("ofport              : {number}\nname                : {name}\nerror               : {error}\n")
+        };
+        let want = accepted(&context, "br0", &["phy0".to_owned(), "phy1".to_owned()], &[1, 2]).want;
+        let met = |rows: [String; 2]| want.is_met(true, &rows.join("\n"));
+        assert!(met([row("phy0", "1", "[]"), row("phy1", "2", "[]")]));
+        assert!(met([row("\"phy1\"", "2", "[]"), row("phy0", "1", "[]")]), "in any order");
+        assert!(!met([row("phy0", "10", "[]"), row("phy1", "2", "[]")]), "port 10 is not port 1");
+        assert!(!met([row("phy0", "2", "[]"), row("phy1", "1", "[]")]), "of the other port");
+        assert!(!met([row("phy0", "1", "\"no such device\""), row("phy1", "2", "[]")]));
+        assert!(!met([row("phy10", "1", "[]"), row("phy1", "2", "[]")]));
+    }
+
+    #[test]
+    fn every_thread_that_can_has_a_queue() {
+        let polling = |name: &str, queues: u32, pmds: u32| -> Vec<u32> {
+            let topology = topology::load(name).unwrap();
+            let options = LabOptions { queues, pmds, ..LabOptions::default() };
+            let all: Vec<u32> = (0..pmds + 16).collect();
+            let cpus = CpuLayout::choose(&topology, &options, &all).unwrap();
+            let context =
+                Context { topology: &topology, options: &options, cpus: &cpus, linerate: "linerate", dir: "/run/lab" };
+            let ends = topology.switch.iter().flat_map(|switch| topology.ports_of(&switch.name));
+            ends.flat_map(|end| threads(&context, end)).map(|(_, cpu)| cpu - cpus.pmds[0]).collect()
+        };
+        // The documents' layouts, and those below them.
+        assert_eq!(polling("phy-vm-vm-phy", 1, 2), [0, 1, 0, 1, 0, 1]);
+        assert_eq!(polling("phy-vm-vm-phy", 2, 4), [0, 2, 1, 3, 0, 2, 1, 3, 0, 2, 1, 3]);
+        // More threads than that.
+        assert_eq!(polling("phy-vm-vm-phy", 1, 4), [0, 1, 2, 3, 0, 1]);
+        assert_eq!(polling("phy-vm-phy", 2, 6), [0, 1, 2, 3, 4, 5, 0, 1]);
+        for pmds in 3..20 {
+            let mut used = polling("flow-loggers-12", 1, pmds);
+            used.sort_unstable();
+            used.dedup();
+            assert_eq!(used.len(), pmds as usize);
+        }
     }
 }

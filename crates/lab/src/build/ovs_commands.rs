@@ -8,8 +8,8 @@ use crate::{line::CommandLine, memory::NIC_RING, topology::End};
 /// How long its ports may take to be configured, and to find their sockets: it looks for them about once a second.
 pub(super) const PORTS: Duration = Duration::from_secs(30);
 
-/// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge.
-pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, number: u32, peer: &End) -> CommandLine {
+/// Adds a port, a vhost-user socket or a NIC, to the command that makes a bridge. `end` is the switch's, `peer` what is joined to it.
+pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, end: &End, peer: &End) -> CommandLine {
     let name = port_name(peer);
     let (kind, own) = match context.nic(peer) {
         Some(nic) => {
@@ -22,24 +22,28 @@ pub(super) fn add_port(context: &Context<'_>, add: CommandLine, bridge: &str, nu
     };
     let add = add.with(format!("-- add-port {bridge} {name} -- set Interface {name} type={kind}").split(' ')).with(own);
     add.with([
-        format!("ofport_request={number}"),
-        format!("other_config:pmd-rxq-affinity={}", affinity(context, number)),
+        format!("ofport_request={}", end.port),
+        format!("other_config:pmd-rxq-affinity={}", affinity(context, end)),
     ])
 }
 
 /// Which thread polls each queue of a port: even ports begin at the second thread, further queues two threads on, as in the
-/// two-VM document, 4.1.4.
-pub(super) fn threads(context: &Context<'_>, port: u32) -> Vec<(u32, u32)> {
-    let pmds = &context.cpus.pmds;
-    let first = (port as usize + 1) % 2;
+/// two-VM document, 4.1.4. Where that leaves threads without a queue, all queues of all switches take the threads in turn.
+pub(super) fn threads(context: &Context<'_>, port: &End) -> Vec<(u32, u32)> {
+    let (pmds, queues) = (&context.cpus.pmds, context.options.queues as usize);
+    let ports = || context.topology.switch.iter().flat_map(|switch| context.topology.ports_of(&switch.name));
+    let before = ports().position(|other| other == port).unwrap_or(0) * queues;
+    let in_turn = pmds.len() > 2 * queues;
+    let first = (port.port as usize + 1) % 2;
     let of = |queue: u32| {
-        let place = (first + 2 * queue as usize) % pmds.len().max(1);
-        pmds.get(place).map(|cpu| (queue, *cpu))
+        let queue_place = queue as usize;
+        let place = if in_turn { before + queue_place } else { first + 2 * queue_place };
+        pmds.get(place % pmds.len().max(1)).map(|cpu| (queue, *cpu))
     };
     (0..context.options.queues).filter_map(of).collect()
 }
 
-fn affinity(context: &Context<'_>, port: u32) -> String {
+fn affinity(context: &Context<'_>, port: &End) -> String {
     threads(context, port).iter().map(|(queue, cpu)| format!("{queue}:{cpu}")).collect::<Vec<_>>().join(",")
 }
 

@@ -43,7 +43,7 @@ pub(super) fn add(context: &Context<'_>, switch: &Switch, tunnel: &Tunnel, peer:
             mac(tunnel)
         ),
     );
-    let line = add_port(context, line, &under, *port, peer).with(
+    let line = add_port(context, line, &under, &End::new(bridge, *port), peer).with(
         format!(
             "-- add-port {bridge} vxlan{port} -- set Interface vxlan{port} type=vxlan options:key={vni} \
              options:local_ip={local} options:remote_ip={remote} ofport_request={port}"

@@ -21,15 +21,14 @@ use super::{
 };
 use crate::{
     line::quoted,
-    protocol::{Answer, Ask, FarSpec, On, Progress, Spec, Status},
+    options::LabOptions,
+    protocol::{Answer, Ask, FarSpec, On, Progress, Spec, Status, LONGEST},
 };
 
 /// How long the other host may take to answer the first time, to take the program, and to bring the lab up: guests boot.
 const CONNECT: Duration = Duration::from_secs(30);
 const COPY: Duration = Duration::from_secs(300);
 const UP: Duration = Duration::from_secs(300);
-/// How long it may take to answer a question: longer than any client waits.
-const ANSWER: Duration = Duration::from_secs(300);
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(10);
 
@@ -72,14 +71,7 @@ impl Far {
             None => copied(on, &spec.linerate, stop)?,
         };
         let mut link = Link::open(on, &format!("{program} lab serve"))?;
-        let asked = FarSpec {
-            name: spec.name.clone(),
-            topology: spec.topology.clone(),
-            options: crate::LabOptions { tester_elsewhere: true, ..spec.options.clone() },
-            guests: on.guests.clone(),
-            kernel_in: on.kernel_in.clone(),
-        };
-        link.put(&serde_json::to_string(&asked).map_err(Failure::failed)?)?;
+        link.put(&serde_json::to_string(&asked(spec, on)).map_err(Failure::failed)?)?;
         let until = Instant::now() + UP;
         loop {
             let line = link.line(until, stop)?;
@@ -104,7 +96,7 @@ impl Far {
 
     fn ask(&mut self, ask: &Ask, stop: &Stop) -> Result<Answer, Failure> {
         self.link.put(&serde_json::to_string(ask).map_err(Failure::failed)?)?;
-        let line = self.link.line(Instant::now() + ANSWER, stop)?;
+        let line = self.link.line(Instant::now() + LONGEST + END, stop)?;
         serde_json::from_str(&line).map_err(|e| Failure::failed(format!("{}: not an answer: {e}", self.link.url)))
     }
 
@@ -127,6 +119,7 @@ impl Answers for Far {
             Ok(Answer::Status(mut status)) => {
                 status.name.clone_from(&self.status.name);
                 status.tester.clone_from(&self.status.tester);
+                status.options.tester_cpu = self.status.options.tester_cpu;
                 (status.holder, status.on) = (self.status.holder, self.status.on.clone());
                 Answer::Status(status)
             }
@@ -140,11 +133,24 @@ impl Answers for Far {
     }
 }
 
+/// What the other host is told.
+fn asked(spec: &Spec, on: &On) -> FarSpec {
+    FarSpec {
+        name: spec.name.clone(),
+        topology: spec.topology.clone(),
+        // The tester's CPU is one of this host.
+        options: LabOptions { tester_elsewhere: true, tester_cpu: None, ..spec.options.clone() },
+        guests: on.guests.clone(),
+        kernel_in: on.kernel_in.clone(),
+    }
+}
+
 /// The status as this host has it: the lab's holder is the process here, and so are the tester's ports.
 fn local(mut status: Status, spec: &Spec, on: &On) -> Status {
     status.name.clone_from(&spec.name);
     // Never what the other host says of ports here.
     status.tester.ports.clone_from(&spec.options.tester_ports);
+    status.options.tester_cpu = spec.options.tester_cpu;
     status.holder = setup::own_host_pid();
     status.on = Some(on.url.clone());
     status
@@ -311,4 +317,34 @@ fn finish(on: &On, far: &str, input: Stdio, within: Duration, stop: &Stop) -> Re
         let _ = out.take(4096).read_to_string(&mut text);
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    #[test]
+    fn the_testers_cpu_is_one_of_this_host() {
+        let options = LabOptions { tester_cpu: Some(63), pmd_cpus: vec![2], ..LabOptions::default() };
+        let spec = Spec {
+            name: "own".into(),
+            topology: topology::load("phy-ovs-phy").unwrap(),
+            options,
+            cpus: Vec::new(),
+            linerate: "linerate".into(),
+            logs: None,
+            on: None,
+            fail_at: None,
+        };
+        let on = On {
+            url: "ssh://dut".into(),
+            ssh: vec!["ssh".into()],
+            program: None,
+            guests: "auto".into(),
+            kernel_in: "auto".into(),
+        };
+        let asked = asked(&spec, &on).options;
+        assert_eq!((asked.tester_cpu, asked.tester_elsewhere, asked.pmd_cpus.as_slice()), (None, true, &[2][..]));
+    }
 }

@@ -9,9 +9,6 @@ use crate::{
     step::{Program, Step},
 };
 
-/// Where a lab's files are: a file system of its own, which is gone with it.
-pub const DIR: &str = "/run/lab";
-
 /// A lab that is up.
 pub(super) struct Held {
     pub(super) spec: Spec,

@@ -20,7 +20,7 @@ use crate::{
     topology::TESTER,
 };
 
-pub use held::DIR;
+pub use crate::hidden::DIR;
 use held::{millis, Held};
 pub use observe::Observed;
 pub use perform::one_step;

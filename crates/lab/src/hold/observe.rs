@@ -7,7 +7,7 @@ use std::{
 
 use control::{Client, Request};
 
-use super::programs::{Output, Programs};
+use super::programs::{Output, Programs, COMMAND};
 use crate::{
     counters::{self, Counts, Place, PortCounts, Source},
     line::CommandLine,
@@ -24,6 +24,9 @@ const TURN_SHARED: Duration = Duration::from_millis(30);
 
 /// How long a guest may take to count.
 const GUEST: Duration = Duration::from_secs(5);
+
+/// What each source has at least, also when others were slow.
+const LEAST: Duration = Duration::from_millis(100);
 
 /// What is counted and checked.
 pub struct Observed<'a> {
@@ -42,12 +45,17 @@ pub struct Observed<'a> {
 impl Observed<'_> {
     /// The counters of all ports, as of one moment: nodes are read one after the other, so frames that are still on the way
     /// would be counted at one and not yet at the other. Read until two readings agree; traffic that goes on ends the tries.
+    /// All readings together take no longer than a command may: what does not answer in it is unknown.
     pub fn counters(&mut self) -> Counts {
+        let until = Instant::now() + COMMAND;
         let turn = if self.shared { TURN_SHARED } else { TURN };
-        let mut counts = self.read_once();
+        let mut counts = self.read_once(until);
         for _ in 0..READINGS {
             std::thread::sleep(turn);
-            let again = self.read_once();
+            if Instant::now() > until {
+                break;
+            }
+            let again = self.read_once(until);
             if again == counts {
                 break;
             }
@@ -57,17 +65,22 @@ impl Observed<'_> {
     }
 
     /// The counters of all ports. A port whose counters cannot be read has none.
-    fn read_once(&mut self) -> Counts {
+    fn read_once(&mut self, until: Instant) -> Counts {
         let mut all = Counts::new();
+        let left = || until.saturating_duration_since(Instant::now()).max(LEAST);
         for source in self.counters {
             let read = match &source.place {
-                Place::OpenFlow { line } => self.programs.output(line).ok().map(|out| counters::openflow(&out.printed)),
-                Place::Kernel { line } => self.programs.output(line).ok().map(|out| counters::kernel(&out.printed)),
+                Place::OpenFlow { line } => {
+                    self.programs.output_within(line, left()).ok().map(|out| counters::openflow(&out.printed))
+                }
+                Place::Kernel { line } => {
+                    self.programs.output_within(line, left()).ok().map(|out| counters::kernel(&out.printed))
+                }
                 Place::Testpmd { program } => {
                     self.programs.ask(program, "show port stats all").map(|text| counters::testpmd(&text))
                 }
                 Place::Linerate { socket } => ask_linerate(Path::new(socket)).map(|answer| counters::linerate(&answer)),
-                Place::Guest { socket } => match vm::ask(Path::new(socket), &Ask::Counters, GUEST) {
+                Place::Guest { socket } => match vm::ask(Path::new(socket), &Ask::Counters, GUEST.min(left())) {
                     Ok(Answer::Counters(counts)) => {
                         all.extend(counts);
                         continue;
@@ -80,7 +93,9 @@ impl Observed<'_> {
                 Place::OpenFlow { .. } => self.programs.run_of("vswitchd"),
                 Place::Testpmd { program } => self.programs.run_of(program),
                 Place::Linerate { .. } => self.programs.run_of(&source.node),
-                Place::Guest { .. } | Place::Kernel { .. } => None,
+                // It counts from 0 after a reboot.
+                Place::Kernel { .. } => Programs::boot(),
+                Place::Guest { .. } => None,
             };
             for counted in &source.ends {
                 // A switch may list a port by its name.
@@ -104,12 +119,13 @@ impl Observed<'_> {
         }
     }
 
-    /// The answers to all questions; those that may still become right are waited for if `wait`.
+    /// The answers to all questions; those that may still become right are waited for if `wait`, all from the same moment on.
     pub fn check(&mut self, wait: bool) -> Vec<Checked> {
         let mut all: Vec<Checked> = Vec::new();
+        let began = Instant::now();
         for question in self.checks {
             let patience = if wait { question.within } else { Duration::ZERO };
-            let until = Instant::now() + patience;
+            let until = began + patience;
             let out = loop {
                 let out = self.programs.output(&question.line);
                 let met = out.as_ref().is_ok_and(|out| question.want.is_met(out.succeeded, &out.printed));
@@ -144,4 +160,23 @@ impl Observed<'_> {
 fn ask_linerate(socket: &Path) -> Option<serde_json::Value> {
     let ports = Request::Show { what: "ports".to_owned(), json: true, limit: None, interval_s: None };
     Client::connect("forward", None, Some(socket)).ok()?.ask(&ports, &[]).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::End;
+
+    #[test]
+    fn what_a_kernel_has_counted_is_of_one_boot() {
+        let answer = r#"[{"ifname":"d0","stats64":{"rx":{"packets":5},"tx":{"packets":4}}}]"#;
+        let place = Place::Kernel { line: CommandLine::words("echo").with([answer]) };
+        let counters = [Source { node: "vm1".into(), place, ends: vec![End::new("vm1", 0).into()] }];
+        let mut programs = Programs::new("/tmp");
+        let mut observed =
+            Observed { programs: &mut programs, counters: &counters, checks: &[], shared: false, exec: "" };
+        let counts = observed.counters()["vm1:0"];
+        assert_eq!((counts.rx, counts.tx), (Some(5), Some(4)));
+        assert!(counts.run.is_some() && counts.run == Programs::boot());
+    }
 }

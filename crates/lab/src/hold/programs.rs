@@ -4,13 +4,18 @@ use std::{
     fs::{self, File},
     hash::{DefaultHasher, Hasher},
     io::{Read, Seek, SeekFrom, Write},
+    os::unix::process::CommandExt,
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use failure::Failure;
-use rustix::thread::{sched_setaffinity, CpuSet};
+use rustix::{
+    fs::{fcntl_add_seals, memfd_create, MemfdFlags, SealFlags},
+    process::{kill_process_group, Pid, Signal},
+    thread::{sched_setaffinity, CpuSet},
+};
 
 use crate::{line::CommandLine, protocol::ProgramStatus, step::Program};
 
@@ -18,7 +23,7 @@ use crate::{line::CommandLine, protocol::ProgramStatus, step::Program};
 const MAX_TEXT: u64 = 1 << 20;
 
 /// How long a command may take: all of them only ask or set.
-const COMMAND: Duration = Duration::from_secs(20);
+pub const COMMAND: Duration = Duration::from_secs(20);
 
 /// How long a program may take to answer on its input, and all of them to end by themselves.
 const ANSWER: Duration = Duration::from_secs(3);
@@ -97,35 +102,36 @@ impl Programs {
     ///
     /// (machine) when it is not there, or does not end.
     pub fn output(&self, line: &CommandLine) -> Result<Output, Failure> {
+        self.output_within(line, COMMAND)
+    }
+
+    /// The same within a time of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::output`].
+    pub fn output_within(&self, line: &CommandLine, within: Duration) -> Result<Output, Failure> {
         let mut command = self.command(line)?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let [mut out, mut errors] = [in_memory(line)?, in_memory(line)?];
+        let to = |file: &File| file.try_clone().map_err(|e| missing(line, &e));
+        command.stdin(Stdio::null()).stdout(to(&out)?).stderr(to(&errors)?).process_group(0);
         let mut child = command.spawn().map_err(|e| missing(line, &e))?;
-        // A reader for each pipe: one that is full would stop the command.
-        let read = |pipe: Option<Box<dyn Read + Send>>| {
-            std::thread::spawn(move || {
-                let mut bytes = Vec::new();
-                if let Some(pipe) = pipe {
-                    let _ = pipe.take(MAX_TEXT).read_to_end(&mut bytes);
-                }
-                String::from_utf8_lossy(&bytes).into_owned()
-            })
-        };
-        let out = read(child.stdout.take().map(|pipe| Box::new(pipe) as _));
-        let errors = read(child.stderr.take().map(|pipe| Box::new(pipe) as _));
-        let until = Instant::now() + COMMAND;
+        let until = Instant::now() + within;
         let status = loop {
+            let too_long = [&out, &errors].iter().any(|file| file.metadata().is_ok_and(|meta| meta.len() > MAX_TEXT));
             match child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) if Instant::now() < until && !too_long => std::thread::sleep(Duration::from_millis(1)),
                 _ => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(Failure::machine(format!("{line}: did not end within {} s", COMMAND.as_secs())));
+                    end_group(&mut child);
+                    return Err(Failure::machine(match too_long {
+                        true => format!("{line}: printed more than 1 MiB"),
+                        false => format!("{line}: did not end within {} s", within.as_secs()),
+                    }));
                 }
             }
         };
-        let text = |reader: std::thread::JoinHandle<String>| reader.join().unwrap_or_default();
-        Ok(Output { succeeded: status.success(), printed: text(out), errors: text(errors) })
+        Ok(Output { succeeded: status.success(), printed: printed(&mut out), errors: printed(&mut errors) })
     }
 
     /// Starts a program, its output going to a log in the lab's directory.
@@ -213,7 +219,14 @@ impl Programs {
         let running = self.all.iter().find(|running| running.program.name == name)?;
         let mut hasher = DefaultHasher::new();
         hasher.write_u32(running.child.id());
-        hasher.write(fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().as_bytes());
+        hasher.write(boot_id().unwrap_or_default().as_bytes());
+        Some(hasher.finish())
+    }
+
+    /// Which boot of the kernel here this is, as a number that another boot does not have.
+    pub fn boot() -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(boot_id()?.as_bytes());
         Some(hasher.finish())
     }
 
@@ -290,6 +303,37 @@ impl Running {
     }
 }
 
+/// A file for what a command prints. A program that it leaves behind may keep its output open: a pipe would be waited for then,
+/// and a file is not.
+fn in_memory(line: &CommandLine) -> Result<File, Failure> {
+    let file = memfd_create("output", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).map(File::from);
+    file.map_err(|e| missing(line, &e.into()))
+}
+
+/// What a command has printed until its end.
+fn printed(file: &mut File) -> String {
+    // A program that was left behind takes no more memory.
+    let _ = fcntl_add_seals(&*file, SealFlags::GROW);
+    let mut bytes = Vec::new();
+    if file.rewind().is_ok() {
+        let _ = file.take(MAX_TEXT).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn boot_id() -> Option<String> {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()
+}
+
+/// Kills a command with what it has started.
+fn end_group(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
 /// A line of a log without what moves the cursor and sets colours: a console has such.
 fn plain(line: &str) -> String {
     let mut out = String::new();
@@ -340,7 +384,7 @@ fn missing(line: &CommandLine, e: &std::io::Error) -> Failure {
 
 /// Lets a process run on these CPUs only. Programs that pin their threads do so later.
 fn pin(pid: u32, cpus: &[u32]) {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return };
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
     if cpus.is_empty() {
         return;
     }
@@ -389,6 +433,22 @@ mod tests {
             std::thread::sleep(Duration::from_millis(5));
         }
         (dir, programs)
+    }
+
+    #[test]
+    fn a_command_is_waited_for_and_not_what_it_leaves_behind() {
+        let programs = Programs::new("/tmp");
+        let sh = |text: &str, within: u64| {
+            programs.output_within(&CommandLine::words("sh -c").with([text]), Duration::from_millis(within))
+        };
+        let begun = Instant::now();
+        let out = sh("sleep 30 & echo said; echo more >&2", 10_000).unwrap();
+        assert_eq!((out.succeeded, out.printed.as_str(), out.errors.as_str()), (true, "said\n", "more\n"));
+        let ended = |text: &str, within: u64| sh(text, within).map(|out| out.printed).unwrap_err().exit;
+        assert_eq!(ended("sleep 30 & sleep 30", 50), failure::Exit::Machine);
+        assert_eq!(ended("yes", 10_000), failure::Exit::Machine);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert!(!sh("exit 3", 10_000).unwrap().succeeded);
     }
 
     #[test]

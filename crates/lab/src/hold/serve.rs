@@ -21,15 +21,18 @@ use super::{
     setup,
 };
 use crate::{
-    build::Act,
+    build::{Act, Build},
     counters::{self, Place, Threads},
     line::CommandLine,
     protocol::{Answer, Ask},
     vm,
 };
 
-/// How long a command in a guest may take.
-const GUEST: Duration = Duration::from_secs(15);
+/// How long a guest may take to answer with what a command did: longer than it lets a command run.
+const GUEST: Duration = Duration::from_secs(25);
+
+/// How long each of the two commands about polling threads may take.
+const THREADS: Duration = Duration::from_secs(10);
 
 /// Longest question, and how long a client may take to put it.
 const MAX_LINE: u64 = 4096;
@@ -136,31 +139,58 @@ fn fault(held: &mut Held, name: Option<&str>, stop: &Stop) -> Answer {
 
 /// What the polling threads of the switch have done. Empty without a switch, and when it does not answer.
 fn threads(held: &Held) -> Threads {
-    let ask = |line: &CommandLine| held.programs.output(line).map(|out| out.printed).unwrap_or_default();
+    let ask =
+        |line: &CommandLine| held.programs.output_within(line, THREADS).map(|out| out.printed).unwrap_or_default();
     match &held.build.threads {
         Some([stats, perf]) => counters::pmd(&ask(stats), &ask(perf)),
         None => Threads::new(),
     }
 }
 
+/// Where the commands of a node run.
+#[derive(Debug, PartialEq, Eq)]
+enum Runs {
+    /// In a virtual machine, asked by this socket.
+    Guest(String),
+    /// In the network namespace of this kernel.
+    Namespace,
+    /// Among the lab's own programs.
+    Here,
+}
+
+impl Runs {
+    /// Where a node's commands run; why nowhere.
+    fn of(build: &Build, node: &str) -> Result<Self, String> {
+        let topology = &build.topology;
+        if !topology.nodes().contains(&node) {
+            return Err(format!("no node {node}: the nodes are {}", topology.nodes().join(", ")));
+        }
+        let guest = build.counters.iter().find_map(|source| match &source.place {
+            Place::Guest { socket } if source.node == node => Some(socket.clone()),
+            _ => None,
+        });
+        if let Some(socket) = guest {
+            return Ok(Self::Guest(socket));
+        }
+        // Here it would run as root on the host, and the user means the machine.
+        if build.machines.iter().any(|machine| machine.name == node) {
+            return Err(format!("{node} boots a disk of yours: nothing in it is asked"));
+        }
+        let in_namespace = topology.kernel.iter().any(|kernel| kernel.name == node);
+        Ok(if in_namespace { Self::Namespace } else { Self::Here })
+    }
+}
+
 /// Runs a command at a node.
 fn run_at(held: &mut Held, node: &str, line: CommandLine) -> Answer {
-    let topology = &held.build.topology;
-    if !topology.nodes().contains(&node) {
-        return Answer::Refused(format!("no node {node}: the nodes are {}", topology.nodes().join(", ")));
-    }
-    let guest = held.build.counters.iter().find_map(|source| match &source.place {
-        Place::Guest { socket } if source.node == node => Some(socket.clone()),
-        _ => None,
-    });
-    if let Some(socket) = guest {
-        return vm::ask(Path::new(&socket), &Ask::Run { node: node.to_owned(), line }, GUEST)
-            .unwrap_or_else(|failure| Answer::Refused(failure.text));
-    }
-    let in_namespace = topology.kernel.iter().any(|kernel| kernel.name == node);
-    let line = match in_namespace {
-        true => CommandLine::words("ip netns exec").with([node.to_owned()]).with(line.0),
-        false => line,
+    let line = match Runs::of(&held.build, node) {
+        Err(why) => return Answer::Refused(why),
+        Ok(Runs::Guest(socket)) => {
+            return vm::ask(Path::new(&socket), &Ask::Run { node: node.to_owned(), line }, GUEST)
+                .unwrap_or_else(|failure| Answer::Refused(failure.text));
+        }
+        Ok(Runs::Namespace) => CommandLine::words("ip netns exec").with([node.to_owned()]).with(line.0),
+        Ok(Runs::Here) => line,
     };
     observed(held).run(&line)
 }
@@ -170,4 +200,31 @@ fn observed(held: &mut Held) -> Observed<'_> {
     let Held { build, programs, exec, .. } = held;
     let shared = build.cpus.takes_turns();
     Observed { programs, counters: &build.counters, checks: &build.checks, shared, exec }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{options::GuestKind, topology, LabOptions};
+
+    #[test]
+    fn a_command_runs_where_its_node_is_or_nowhere() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let disk = file.path().to_str().unwrap().to_owned();
+        let build = |name: &str, options: LabOptions| {
+            Build::new(topology::load(name).unwrap(), options, &[0, 1], "linerate", "/run/lab").unwrap()
+        };
+        let machines = LabOptions { guests: GuestKind::Tcg, ..LabOptions::default() };
+        let own = LabOptions { disks: [("vm2".to_owned(), disk)].into(), ..machines };
+        let own = build("phy-vm-vm-phy", own);
+        assert_eq!(Runs::of(&own, "vm1"), Ok(Runs::Guest("/run/lab/vm1.ctl".to_owned())));
+        assert!(Runs::of(&own, "vm2").is_err_and(|why| why.contains("disk of yours")), "not on the host");
+        assert_eq!((Runs::of(&own, "br0"), Runs::of(&own, "tester")), (Ok(Runs::Here), Ok(Runs::Here)));
+        assert!(Runs::of(&own, "vm3").is_err());
+        let processes = build("phy-vm-phy", LabOptions::default());
+        assert_eq!(Runs::of(&processes, "vm1"), Ok(Runs::Here));
+        let kernel = build("kernel-bridge", LabOptions::default());
+        let node = kernel.topology.kernel[0].name.clone();
+        assert_eq!(Runs::of(&kernel, &node), Ok(Runs::Namespace));
+    }
 }

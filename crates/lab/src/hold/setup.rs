@@ -8,6 +8,7 @@ use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
 use crate::{
     build::{Build, VSWITCHD},
     counters::Place,
+    hidden,
     protocol::{Answer, Ask},
     topology::Application,
     versions, vm,
@@ -15,9 +16,6 @@ use crate::{
 
 /// How long a guest may take to say its versions.
 const GUEST: Duration = Duration::from_secs(10);
-
-/// Directories that get a file system of their own: sockets and run-time files of everything that runs in a lab are there.
-const PRIVATE: [&str; 2] = ["/run", "/dev/shm"];
 
 /// Gives the lab directories of its own. The mount namespace is the lab's, so nothing else sees them, and they go with it.
 ///
@@ -28,7 +26,7 @@ pub(super) fn private(dir: &Path) -> Result<(), Failure> {
     let fail = |what: &str, e: &dyn std::fmt::Display| Failure::machine(format!("lab: {what}: {e}"));
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|e| fail("mounts of its own", &e))?;
-    for path in PRIVATE {
+    for path in hidden::DIRECTORIES {
         let flags = MountFlags::NOSUID | MountFlags::NODEV;
         mount("linerate-lab", path, "tmpfs", flags, Some(c"mode=0755")).map_err(|e| fail(path, &e))?;
     }

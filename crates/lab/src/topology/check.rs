@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::Ipv4Addr};
 
 use super::{
     end::{is_name, NODE_RULE},
-    End, Topology, Tunnel, TESTER,
+    End, Switch, Topology, Tunnel, TESTER,
 };
 
 /// Most nodes, and most links: a machine that runs more is not one machine.
@@ -43,6 +43,7 @@ impl Topology {
             }
         }
         self.check_links(&nodes)?;
+        self.check_port_names()?;
         self.check_flows()?;
         self.check_tunnels()?;
         self.check_two_ports()?;
@@ -77,6 +78,19 @@ impl Topology {
             }
         }
         Ok(())
+    }
+
+    /// A bridge has a port of its own name: no port of a switch may have it as well.
+    fn check_port_names(&self) -> Result<(), String> {
+        let tunnels = self.switch.iter().flat_map(|s| s.tunnel.iter().map(|tunnel| format!("vxlan{}", tunnel.port)));
+        let ports: BTreeSet<String> =
+            self.link.iter().flat_map(|link| &link.ends).map(End::port_name).chain(tunnels).collect();
+        match self.switch.iter().find(|switch| ports.contains(&switch.name)) {
+            None => Ok(()),
+            Some(Switch { name, .. }) => {
+                Err(format!("switch {name:?}: a port of a switch in this lab has this name: choose another"))
+            }
+        }
     }
 
     fn check_flows(&self) -> Result<(), String> {
@@ -263,6 +277,16 @@ link = [
         ];
         let lines: Vec<String> = wrong.iter().map(|(from, to)| refused(from, to)).collect();
         insta::assert_snapshot!(lines.join("\n"));
+    }
+
+    #[test]
+    fn a_switch_has_not_the_name_of_a_port() {
+        for name in ["phy0", "phy1", "vm1p0", "vm1p1"] {
+            let own: Topology = toml::from_str(&CHAIN.replace("br0", name)).unwrap();
+            assert!(own.check().is_err_and(|why| why.contains(name)), "{name}");
+        }
+        let other: Topology = toml::from_str(&CHAIN.replace("br0", "phy2")).unwrap();
+        other.check().unwrap();
     }
 
     #[test]

@@ -31,6 +31,14 @@ impl End {
         Self { node: node.to_owned(), port }
     }
 
+    /// The name of a switch's port that is joined to this end, as the documents have them: `phy0`, `vm1p0`.
+    pub fn port_name(&self) -> String {
+        match self.is_tester() {
+            true => format!("phy{}", self.port),
+            false => format!("{}p{}", self.node, self.port),
+        }
+    }
+
     /// Whether it is a port of the tester.
     pub fn is_tester(&self) -> bool {
         self.node == TESTER

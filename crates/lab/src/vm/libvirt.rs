@@ -7,7 +7,7 @@ use quick_xml::{events::BytesText, writer::Writer};
 
 use super::{
     definition::{Definition, Joined, MachinePort, FIRST_SLOT},
-    PORT,
+    disk, PORT,
 };
 
 type Xml = Writer<Vec<u8>>;
@@ -119,6 +119,7 @@ fn devices(out: &mut Xml, machine: &Definition) -> io::Result<()> {
     if let Some(disk) = &machine.disk {
         out.create_element("disk").with_attributes([("type", "file"), ("device", "disk")]).write_inner_content(
             |out| {
+                empty(out, "driver", &[("name", "qemu".to_owned()), ("type", disk::format(disk).to_owned())])?;
                 empty(out, "source", &[("file", disk.clone())])?;
                 empty(out, "target", &[("dev", "vda".to_owned()), ("bus", "virtio".to_owned())])?;
                 // What the machine writes is gone with it.
@@ -203,5 +204,22 @@ mod tests {
         }
         let disk = Definition { disk: Some("/x.qcow2".to_owned()), ..build.machines[0].clone() };
         assert!(!xml(&disk).unwrap().contains("description"));
+    }
+
+    #[test]
+    fn a_disk_has_its_format() {
+        let options = LabOptions { guests: GuestKind::Tcg, ..LabOptions::default() };
+        let build =
+            Build::new(topology::load("phy-vm-phy").unwrap(), options, &[0, 1], "linerate", "/run/lab").unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        for (name, bytes, format) in
+            [("a", &b"QFI\xfb\0\0\0\x03"[..], "qcow2"), ("b", b"\xeb\x63", "raw"), ("c", b"", "raw")]
+        {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let own = Definition { disk: Some(path.to_str().unwrap().to_owned()), ..build.machines[0].clone() };
+            assert!(xml(&own).unwrap().contains(&format!("<driver name=\"qemu\" type=\"{format}\"/>")), "{name}");
+            assert!(crate::vm::qemu::command(&own).to_string().contains(&format!(",format={format},")), "{name}");
+        }
     }
 }

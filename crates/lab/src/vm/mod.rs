@@ -5,6 +5,7 @@
 
 mod ask;
 mod definition;
+mod disk;
 pub mod kernel;
 pub mod libvirt;
 pub mod qemu;

@@ -2,7 +2,7 @@
 
 use super::{
     definition::{Definition, Joined, MachinePort, FIRST_SLOT, OFF},
-    qmp, PORT,
+    disk, qmp, PORT,
 };
 use crate::line::CommandLine;
 
@@ -46,7 +46,7 @@ pub fn command(machine: &Definition) -> CommandLine {
         // What the machine writes goes to a file that is gone with it.
         return line.with([
             "-drive".to_owned(),
-            format!("file={},if=none,id=disk,snapshot=on", disk.replace(',', ",,")),
+            format!("file={},format={},if=none,id=disk,snapshot=on", disk.replace(',', ",,"), disk::format(disk)),
             "-device".into(),
             "virtio-blk-pci,drive=disk,bootindex=0".into(),
         ]);

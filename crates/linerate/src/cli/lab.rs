@@ -37,7 +37,8 @@ pub enum LabCommand {
     /// Make something fail in a lab: kill or restart the switch, restart or reboot a guest, take a link down. Without a name: what
     /// there is.
     Fault(FaultArgs),
-    /// Run a command at a node of a lab: in a virtual machine, in a kernel's namespace, or among the lab's own programs.
+    /// Run a command at a node of a lab: in a virtual machine, in a kernel's namespace, or among the lab's own programs. It is
+    /// ended after 20 s.
     Exec(ExecArgs),
     /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
     #[command(subcommand)]
@@ -130,12 +131,12 @@ pub struct TopologyArgs {
     /// A topology: the name of a built-in one (linerate lab list), or a TOML file.
     #[arg(value_name = "TOPOLOGY")]
     pub topology: String,
-    /// Receive queues of each port, 1 to 16.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1")]
-    pub queues: u32,
-    /// Poll-mode threads of the switch. Their CPUs are chosen.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1", conflicts_with = "pmd_cpus")]
-    pub pmds: u32,
+    /// Receive queues of each port, 1 to 16. Default: those of the plan (lab run), else 1.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub queues: Option<u32>,
+    /// Poll-mode threads of the switch. Their CPUs are chosen. Default: the fewest of the plan (lab run), else 1.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "pmd_cpus")]
+    pub pmds: Option<u32>,
     /// Poll-mode threads in pairs on the two hardware threads of a core. Default: a core for each, as long as there are enough.
     #[arg(long)]
     pub smt: bool,
@@ -210,8 +211,8 @@ impl TopologyArgs {
     /// (usage) for a value that is not legal.
     pub fn options(&self) -> Result<LabOptions, Failure> {
         let options = LabOptions {
-            queues: self.queues,
-            pmds: self.pmds,
+            queues: self.queues.unwrap_or(1),
+            pmds: self.pmds.unwrap_or(1),
             pmd_cpus: self.pmd_cpus.clone(),
             tester_cpu: self.tester_cpu,
             guest_cpus: Vec::new(),

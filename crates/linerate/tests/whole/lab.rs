@@ -6,7 +6,13 @@
 use std::{
     collections::BTreeSet,
     fs,
-    os::unix::fs::PermissionsExt,
+    os::{
+        linux::net::SocketAddrExt,
+        unix::{
+            fs::PermissionsExt,
+            net::{SocketAddr, UnixListener},
+        },
+    },
     process::{Command, Stdio},
     time::Duration,
 };
@@ -22,6 +28,38 @@ use crate::support::{
 };
 
 const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
+
+/// A lab that does not answer: it has the name, and closes every connection. Ended with the test.
+fn silent(name: &str) {
+    let address = format!("linerate-lab/{}/{name}", rustix::process::getuid().as_raw());
+    let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(address).unwrap()).unwrap();
+    std::thread::spawn(move || {
+        // The status, the end of all, and that at the end of the test.
+        for stream in listener.incoming().take(3) {
+            drop(stream);
+        }
+    });
+}
+
+#[test]
+fn a_lab_that_does_not_answer_is_listed_and_does_not_keep_others_up() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&[Needs::Root, Needs::Network]);
+    // Before and behind the other one.
+    let [first, name, last] = ["a", "b", "c"].map(|place| support::unique(&format!("{place}-lab")));
+    silent(&first);
+    silent(&last);
+    does(&["lab", "up", "kernel-bridge", "--name", &name]);
+    let listed = does(&["lab", "status"]).stdout;
+    for silent in [&first, &last] {
+        assert!(listed.contains(&format!("{silent}: coming up, or does not answer")), "{listed}");
+    }
+    assert!(listed.contains(&name), "{listed}");
+    let down = linerate(&["lab", "down", "--all"]);
+    assert_eq!(down.code, 4, "{}{}", down.stdout, down.stderr);
+    assert!(down.stdout.contains(&format!("lab {name} is gone")), "{}", down.stdout);
+}
 
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
 /// a lab's directory. Other tests run beside: their namespaces begin with `lr`.
@@ -286,7 +324,19 @@ fn what_cannot_be_is_refused_in_one_line() {
     let file = dir.path().join("own.toml");
     fs::write(&file, "name = 'x'\ndescription = ''\nlink = [{ ends = ['tester:0', 'vm1:0'] }]\n").unwrap();
     let file = file.to_str().unwrap();
-    let wrong: [(&[&str], i32); 11] = [
+    let switch = dir.path().join("switch.toml");
+    let own = does(&["lab", "show", "phy-vm-phy", "--toml"]).stdout.replace("br0", "vm1p0");
+    fs::write(&switch, own).unwrap();
+    let switch = switch.to_str().unwrap();
+    let nics = ["--phy", "0000:00:1.0,0000:00:2.0", "--tester-ports", "eth:x,eth:y"];
+    let far = [&["lab", "up", "phy-ovs-phy", "--on", "ssh://nowhere.invalid", "--core-plan", "plan.json"], &nics[..]]
+        .concat();
+    let wrong: [(&[&str], i32); 16] = [
+        (&["lab", "up", switch], 2),
+        (&far, 2),
+        (&["lab", "up", "kernel-bridge", "--logs", "/run/logs"], 2),
+        (&["lab", "run", "kernel-bridge", "--quick", "--json", "/dev/shm/result.json"], 2),
+        (&["lab", "run", "kernel-bridge", "--plan", "no-such-plan"], 2),
         (&["lab", "up", "phy-phy-phy"], 2),
         (&["lab", "up", file], 2),
         (&["lab", "up", "phy-ovs-phy", "--queues", "0"], 2),
@@ -303,6 +353,12 @@ fn what_cannot_be_is_refused_in_one_line() {
         let refused = linerate(args);
         assert_eq!((refused.code, refused.stderr.lines().count()), (code, 1), "{args:?}: {}", refused.stderr);
     }
+    // A plan for more polling threads than this machine has room for says what may be chosen.
+    let mut small = Command::new("taskset");
+    let plan = ["lab", "run", "phy-vm-vm-phy", "--plan", "nfvi-two-vm-2q4pmd", "--quick"];
+    let small = ended(&small.args(["-c", "0,1", BINARY]).args(plan).output().unwrap());
+    assert_eq!((small.code, small.stderr.lines().count()), (4, 1), "{}", small.stderr);
+    assert!(small.stderr.contains("--pmds 1 --queues 2 --plan"), "{}", small.stderr);
     // Programs that are missing are named, with the package that has them: unshare is in none of these directories.
     let mut bare = Command::new(BINARY);
     let out = bare.args(["lab", "up", "kernel-bridge"]).env("PATH", "/nowhere").output().unwrap();
@@ -453,7 +509,8 @@ fn every_topology_is_measured_by_its_documents_plan() {
         let name = support::unique("lab");
         // Twelve loggers take more hugepages than there are.
         let memory = if topology.starts_with("flow") { &["--no-huge"][..] } else { &[] };
-        let lab = ["lab", "run", topology, "--name", &name, "--guests", "process"];
+        // Fewer polling threads than most documents have: two CPUs have room for one.
+        let lab = ["lab", "run", topology, "--name", &name, "--guests", "process", "--pmds", "1"];
         let bench = [
             "--plan",
             plan,

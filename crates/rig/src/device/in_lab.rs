@@ -86,7 +86,8 @@ impl InLab {
     }
 }
 
-/// What a lab has counted at one moment.
+/// What a lab has counted at one moment. The default is of a lab that did not answer: all is unknown.
+#[derive(Default)]
 pub struct Reading {
     ports: Counts,
     threads: Threads,
@@ -207,5 +208,8 @@ mod tests {
             ("tester:1", HopWay::In, Some(90)),
         ];
         assert_eq!(short, wanted);
+        // A lab that did not answer after the trial.
+        let unknown = super::hops(&path, &now, &Reading::default().ports, (100, 90));
+        assert_eq!(unknown.iter().map(|h| h.frames).collect::<Vec<_>>(), [Some(100), None, None, Some(90)]);
     }
 }

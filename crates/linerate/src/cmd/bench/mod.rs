@@ -18,7 +18,7 @@ use campaign::{
 use failure::{Exit, Failure, Stop};
 use host::tuning::HostPlan;
 use measure::plan::Plan;
-use rig::Device;
+use rig::{lab_plan::ForPlan, Device};
 
 use super::{lab, output, plan, progress::Progress};
 use crate::{cli::BenchArgs, out};
@@ -28,10 +28,10 @@ pub fn run(args: &mut BenchArgs) -> Result<Exit, Failure> {
     if args.list {
         return list::print();
     }
-    let plan = args.plan_name().to_owned();
-    let topology = || topology_of(&plan);
+    let name = args.plan_name().to_owned();
+    let asked = || Ok(Some(ForPlan { needs: plans::needs_of(&name)?, plan: name.clone() }));
     if let Some(exit) =
-        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, Some(&mut args.search.evidence), &topology)?
+        lab::join(&mut args.ports, &mut args.traffic, &mut args.machine, Some(&mut args.search.evidence), &asked)?
     {
         return Ok(exit);
     }
@@ -94,15 +94,6 @@ fn measure(args: &BenchArgs) -> Result<Exit, Failure> {
     };
     // If the rig failed half way, the error comes after the figures measured before.
     failure.map_or(Ok(exit), Err)
-}
-
-/// The topology that a plan names.
-fn topology_of(plan: &str) -> Result<Option<String>, Failure> {
-    let needs = match plans::suite(plan) {
-        Ok(Some(suite)) => suite.base.needs,
-        _ => plans::load(plan)?.needs,
-    };
-    Ok(needs.topology)
 }
 
 /// The suite with the name of the plan, if any.

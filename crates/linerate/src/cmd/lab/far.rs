@@ -34,6 +34,11 @@ pub fn on(args: &UpArgs) -> Result<Option<On>, Failure> {
             "--on: needs --phy (the NICs of that host) and --tester-ports (the ports here that are cabled to them)",
         ));
     }
+    if args.topology.core_plan.is_some() {
+        return Err(Failure::usage(
+            "--core-plan: not with --on: the plan is one of this host; choose the other host's CPUs with --pmd-cpus",
+        ));
+    }
     if args.logs.is_some() {
         return Err(Failure::usage("--logs: not with --on: the logs are on the other host, and go with the lab"));
     }
@@ -81,7 +86,7 @@ fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> 
     topology.check().map_err(|why| Failure::usage(format!("topology {}: {why}", topology.name)))?;
     let options = guests::decided(options, &topology, guests, kernel_in)?;
     let spec = spec_of(name, topology, options)?;
-    mend_before(&spec)?;
+    mend_before(&spec).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut up = bring_up(&spec, true, stop, &mut |what, at_ms| {
         tell(&Progress::Done { what: what.to_owned(), at_ms });
     })?;

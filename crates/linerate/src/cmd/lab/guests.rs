@@ -4,7 +4,7 @@ use failure::Failure;
 use guest::probe::{kvm, Kvm};
 use host::{machine::Machine, PciDevice, Roots};
 use lab::{
-    cpus::{by_plan, by_usual_plan},
+    cpus::{allowed_cpus, by_plan, by_usual_plan},
     needs::lacks_kernel,
     options::GuestKind,
     topology::Topology,
@@ -16,20 +16,39 @@ use crate::{
     cmd::ports,
     out,
 };
+use rig::lab_plan::{filled, ForPlan, Given};
 
 /// The variables of a topology; what guests and kernels are is decided here.
 ///
 /// # Errors
 ///
 /// (usage) for a value that is not legal; (machine) where virtual machines were asked for and cannot be.
-pub fn options(args: &TopologyArgs, topology: &Topology) -> Result<LabOptions, Failure> {
+pub fn options(args: &TopologyArgs, topology: &Topology, for_plan: Option<&ForPlan>) -> Result<LabOptions, Failure> {
     let options = with_nics(args.options()?)?;
+    let options = with_plan(options, args, topology, for_plan, &allowed_cpus())?;
     let options = match &args.core_plan {
         Some(file) => by_plan(options, topology, &rig::host_plan::read_core_plan(file)?),
         None => usual(options, topology),
     };
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
+}
+
+/// These variables with those of the plan that the lab is brought up for, where the user gave none.
+///
+/// # Errors
+///
+/// As [`filled`].
+pub fn with_plan(
+    options: LabOptions,
+    args: &TopologyArgs,
+    topology: &Topology,
+    for_plan: Option<&ForPlan>,
+    cpus: &[u32],
+) -> Result<LabOptions, Failure> {
+    let chosen = !args.pmd_cpus.is_empty() || args.core_plan.is_some();
+    let given = Given { queues: args.queues.is_some(), pmds: chosen || args.pmds.is_some() };
+    for_plan.map_or(Ok(options.clone()), |for_plan| filled(options, topology, for_plan, given, cpus))
 }
 
 /// The same of choices that were made elsewhere: the NICs are named as this machine has them.
@@ -51,12 +70,14 @@ pub fn decided(
     Ok(usual(options, topology))
 }
 
-/// The same where the user chose nothing.
+/// The same of a lab that is brought up for a plan, where the user chose nothing.
 ///
 /// # Errors
 ///
-/// None but those of [`options`].
-pub fn chosen(options: LabOptions, topology: &Topology) -> Result<LabOptions, Failure> {
+/// As [`options`], and [`filled`].
+pub fn chosen(topology: &Topology, for_plan: &ForPlan) -> Result<LabOptions, Failure> {
+    let none = Given { queues: false, pmds: false };
+    let options = filled(LabOptions::default(), topology, for_plan, none, &allowed_cpus())?;
     let guests = kind(GuestsArg::Auto, &options.applied_to(topology.clone()))?;
     let siblings = lab::cpus::siblings();
     let options = LabOptions { guests, siblings, kernels: kernels(KernelInArg::Auto, topology)?, ..options };

@@ -1,15 +1,19 @@
 //! Measuring a lab: the command goes on inside it, where its sockets and interfaces are.
 
-use std::{ffi::OsString, os::unix::process::ExitStatusExt, path::PathBuf};
+use std::{ffi::OsString, path::PathBuf};
 
 use failure::{Exit, Failure, Stop};
 use lab::{
     client::{self, INSIDE},
+    hidden,
     hold::SOCKET,
     protocol::{Answer, Ask, Status},
     start::spec_of,
     topology,
+    within::run_within,
 };
+
+use rig::lab_plan::ForPlan;
 
 use super::{guests, start::bring_up};
 use crate::{
@@ -17,8 +21,8 @@ use crate::{
     out,
 };
 
-/// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `topology` is what the
-/// plan names, for a lab that is brought up for this run. The exit code if such a run is over.
+/// Fills in the ports of a lab, if `--lab` is given: the process is replaced by one inside it first. `plan` is what is
+/// measured, for a lab that is brought up for this run. The exit code if such a run is over.
 ///
 /// # Errors
 ///
@@ -28,7 +32,7 @@ pub fn join(
     traffic: &mut TrafficArgs,
     machine: &mut MachineArgs,
     evidence: Option<&mut Option<EvidenceArg>>,
-    topology: &dyn Fn() -> Result<Option<String>, Failure>,
+    plan: &dyn Fn() -> Result<Option<ForPlan>, Failure>,
 ) -> Result<Option<Exit>, Failure> {
     let Some(name) = ports.lab.lab.clone() else { return Ok(None) };
     if std::env::var_os(INSIDE).is_some() {
@@ -53,12 +57,14 @@ pub fn join(
         let status = client::status(&client::named(name.as_deref())?)?;
         return Err(client::enter(&status, &arguments));
     }
-    let needed = topology()?.ok_or_else(|| {
+    let none = || {
         Failure::machine(
             "--lab: no lab is up, and the plan names no topology: bring one up with linerate lab up TOPOLOGY",
         )
-    })?;
-    let known = topology::needed(&needed).ok_or_else(|| {
+    };
+    let plan = plan()?.ok_or_else(none)?;
+    let needed = plan.needs.topology.as_deref().ok_or_else(none)?;
+    let known = topology::needed(needed).ok_or_else(|| {
         let all: Vec<_> = topology::names().collect();
         Failure::usage(format!(
             "--lab: the plan needs {needed}, which no lab builds yet (these are: {})",
@@ -66,11 +72,12 @@ pub fn join(
         ))
     })?;
     let topology = topology::load(known)?;
-    let options = guests::chosen(lab::LabOptions::default(), &topology)?;
+    hidden::check_command(arguments.iter().map(OsString::as_os_str))?;
+    let options = guests::chosen(&topology, &plan)?;
     let spec = spec_of(known.to_owned(), topology, options)?;
     let stop = Stop::on_signals()?;
     let mut up = bring_up(&spec, true, &stop)?;
-    let exit = in_lab(&up.status, arguments, &stop);
+    let exit = run_within(&up.status, arguments, &stop);
     up.down();
     exit.map(Some)
 }
@@ -78,44 +85,10 @@ pub fn join(
 fn fill(status: Status, ports: &mut PortArgs, traffic: &mut TrafficArgs, machine: &mut MachineArgs) {
     ports.ports = status.tester.ports;
     ports.lab.inside = Some(PathBuf::from(SOCKET));
-    // The CPUs of a lab on another host are that host's.
-    let own = status.on.is_none().then_some(status.cpus.tester);
+    // The CPUs of a lab on another host are that host's, all but the tester's.
+    let own = if status.on.is_none() { Some(status.cpus.tester) } else { status.options.tester_cpu };
     if traffic.dst_mac.is_empty() {
         traffic.dst_mac = status.tester.dst_mac;
     }
     machine.tester_cpu = machine.tester_cpu.or(own);
-}
-
-/// Runs Linerate with these arguments inside the lab and waits for its end. A signal to this process goes to that one.
-///
-/// # Errors
-///
-/// It cannot be started.
-pub fn in_lab(status: &Status, arguments: Vec<OsString>, stop: &Stop) -> Result<Exit, Failure> {
-    let mut child = client::command_in(status, &arguments, true)?
-        .spawn()
-        .map_err(|e| Failure::machine(format!("cannot run nsenter (Debian package util-linux): {e}")))?;
-    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    let mut told = false;
-    let ended = loop {
-        match child.try_wait() {
-            Ok(Some(ended)) => break ended,
-            Ok(None) => std::thread::sleep(std::time::Duration::from_millis(20)),
-            Err(e) => return Err(Failure::failed(format!("the run in the lab: {e}"))),
-        }
-        if let (true, false, Some(pid)) = (stop.requested(), told, pid) {
-            // A Ctrl-C has reached it too: a second signal within a second is the same one.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            told = true;
-        }
-    };
-    match ended.code() {
-        Some(code) => Ok(exit_of(code)),
-        None => Err(Failure::failed(format!("the run in the lab was ended by signal {}", ended.signal().unwrap_or(0)))),
-    }
-}
-
-fn exit_of(code: i32) -> Exit {
-    let all = [Exit::Passed, Exit::Failed, Exit::Usage, Exit::Untrusted, Exit::Machine, Exit::Stopped];
-    all.into_iter().find(|exit| *exit as i32 == code).unwrap_or(Exit::Failed)
 }

@@ -6,20 +6,22 @@ mod guests;
 mod join;
 mod start;
 
-use std::io;
+use std::{ffi::OsStr, io};
 
 use failure::{Exit, Failure, Stop};
 use lab::{
     client,
     cpus::allowed_cpus,
-    diagram, hold,
+    diagram, hidden, hold,
     line::{CommandLine, SCRIPT_DIR},
     needs::Machine,
     protocol::{Answer, Ask, Spec},
     script,
     start::{far_spec_of, give_nics_back, mend, spec_of},
-    topology, view,
+    topology::{self, Topology},
+    view,
     vm::libvirt,
+    within::run_within,
     Build,
 };
 
@@ -30,6 +32,8 @@ use crate::{
     },
     out,
 };
+use campaign::plans::{named_by, needs_of};
+use rig::lab_plan::ForPlan;
 
 pub use join::join;
 use start::{bring_up, told};
@@ -40,7 +44,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::List => out::print(&view::list(&Machine::read(), &guests::kernels_here)),
         LabCommand::Show(args) => show(args)?,
         LabCommand::Up(args) => {
-            let up = bring_up(&spec(args)?, false, &Stop::on_signals()?)?;
+            let up = bring_up(&spec(args, &|_| Ok(None))?, false, &Stop::on_signals()?)?;
             out::print(&up_line(&up.status));
         }
         LabCommand::Status(args) => status(args)?,
@@ -67,7 +71,7 @@ pub fn hold(spec: &str) -> Result<Exit, Failure> {
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
     let topology = topology::load(&args.topology.topology)?;
-    let options = guests::options(&args.topology, &topology)?;
+    let options = guests::options(&args.topology, &topology, None)?;
     if args.toml {
         let text = toml::to_string_pretty(&options.applied_to(topology)).map_err(Failure::failed)?;
         out::print(&text);
@@ -92,17 +96,20 @@ fn show(args: &ShowArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a lab is started with, if this machine can run it.
-fn spec(args: &UpArgs) -> Result<Spec, Failure> {
+/// What a lab is started with, if this machine can run it. `plan` says what is measured in it, if that is known.
+fn spec(args: &UpArgs, plan: &dyn Fn(&Topology) -> Result<Option<ForPlan>, Failure>) -> Result<Spec, Failure> {
     let TopologyArgs { topology, .. } = &args.topology;
     let topology = topology::load(topology)?;
     if let Some(on) = far::on(args)? {
         let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
-        return far_spec_of(name, topology, guests::with_testers_ports(args.topology.options()?), on);
+        let options = guests::with_testers_ports(args.topology.options()?);
+        let options = guests::with_plan(options, &args.topology, &topology, plan(&topology)?.as_ref(), &[])?;
+        return far_spec_of(name, topology, options, on);
     }
-    let options = guests::options(&args.topology, &topology)?;
+    let options = guests::options(&args.topology, &topology, plan(&topology)?.as_ref())?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
+    logs.iter().try_for_each(|logs| hidden::check("--logs", logs))?;
     Ok(Spec { logs, fail_at: args.fail_at, ..spec_of(name, topology, options)? })
 }
 
@@ -117,18 +124,27 @@ fn up_line(status: &lab::protocol::Status) -> String {
 }
 
 fn status(args: &StatusArgs) -> Result<(), Failure> {
-    let names = match &args.name {
-        Some(name) => vec![client::named(Some(name))?],
-        None => client::running(),
-    };
-    // A lab that ends meanwhile is not up.
-    let all: Vec<_> = names.iter().filter_map(|name| client::status(name).ok()).collect();
+    let (mut all, mut silent) = (Vec::new(), Vec::new());
+    match &args.name {
+        Some(name) => all.push(client::status(&client::named(Some(name))?)?),
+        None => {
+            for name in client::running() {
+                match client::status_soon(&name) {
+                    Ok(status) => all.push(status),
+                    // A lab that ended meanwhile is not up.
+                    Err(_) if !client::running().contains(&name) => {}
+                    Err(_) => silent.push(format!("{name}: coming up, or does not answer")),
+                }
+            }
+        }
+    }
     if args.json {
+        silent.iter().for_each(|line| out::note(line));
         out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
-    } else if all.is_empty() {
+    } else if all.is_empty() && silent.is_empty() {
         out::print("no lab is up; linerate lab list shows what there is");
     } else {
-        out::print(&all.iter().map(view::status).collect::<Vec<_>>().join("\n"));
+        out::print(&all.iter().map(view::status).chain(silent).collect::<Vec<_>>().join("\n"));
     }
     Ok(())
 }
@@ -212,30 +228,66 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
     if names.is_empty() {
         out::print("no lab is up");
     }
-    for name in names {
-        client::down(&name)?;
+    let one = |name: String| {
+        // A lab that ended by itself meanwhile is gone as well.
+        client::down(&name).or_else(|e| if client::running().contains(&name) { Err(e) } else { Ok(()) })?;
         out::print(&format!("lab {name} is gone"));
-        told(give_nics_back(&name))?;
+        told(give_nics_back(&name))
+    };
+    let ended = all_of(names.into_iter().map(one));
+    let mended = if args.all { all_of(mend().into_iter().map(told)) } else { Ok(()) };
+    all_of([ended, mended].into_iter())
+}
+
+/// Does all, also behind one that fails. The first failure; further ones are said at once.
+fn all_of(all: impl Iterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut first = Ok(());
+    for one in all {
+        match (&first, one) {
+            (_, Ok(())) => {}
+            (Ok(()), failed) => first = failed,
+            (Err(_), Err(failure)) => out::note(&format!("linerate: {}", failure.text)),
+        }
     }
-    // What labs took that were killed.
-    if args.all {
-        told(mend())?;
-    }
-    Ok(())
+    first
 }
 
 fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = Stop::on_signals()?;
-    let spec = spec(&args.up)?;
+    let named = named_by(&args.bench);
+    let spec = spec(&args.up, &|topology| {
+        let plan = named.clone().or_else(|| topology.plan.clone());
+        plan.map(|plan| Ok(ForPlan { needs: needs_of(&plan)?, plan })).transpose()
+    })?;
     let mut bench = vec!["bench".to_owned(), "--lab".to_owned()];
-    let names_plan = |word: &String| word == "--plan" || word.starts_with("--plan=");
-    if let Some(plan) = spec.topology.plan.as_ref().filter(|_| !args.bench.iter().any(names_plan)) {
+    if let Some(plan) = spec.topology.plan.as_ref().filter(|_| named.is_none()) {
         bench.extend(["--plan".to_owned(), plan.clone()]);
     }
     bench.extend(args.bench.iter().cloned());
+    if spec.on.is_none() {
+        hidden::check_command(bench.iter().map(OsStr::new))?;
+    }
     let mut up = bring_up(&spec, true, &stop)?;
-    let exit = join::in_lab(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
+    let exit = run_within(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
     up.down();
     told(give_nics_back(&spec.name))?;
     exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_done_behind_a_failure_and_the_first_one_counts() {
+        let mut done = 0;
+        let mut one = |exit: Option<Exit>| {
+            done += 1;
+            exit.map_or(Ok(()), |exit| Err(Failure { exit, text: "x".to_owned() }))
+        };
+        let all = [None, Some(Exit::Machine), None, Some(Exit::Failed)];
+        let first = all_of(all.into_iter().map(&mut one));
+        assert_eq!((first.unwrap_err().exit, done), (Exit::Machine, 4));
+        assert!(all_of(std::iter::once(Ok(()))).is_ok());
+    }
 }

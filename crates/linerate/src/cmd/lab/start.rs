@@ -13,7 +13,7 @@ use crate::out;
 ///
 /// What did not come up.
 pub fn bring_up(spec: &Spec, bound: bool, stop: &Stop) -> Result<Up, Failure> {
-    told(start::mend_before(spec))?;
+    start::mend_before(spec).into_iter().try_for_each(told)?;
     let watched = io::stderr().is_terminal();
     start::bring_up(spec, bound, stop, &mut |what, at_ms| {
         if watched {
