@@ -6,6 +6,7 @@ use crate::{
     boot_line::BootLine,
     cpu_set::{self, CpuSet},
     pci::PciDevice,
+    pci::USER_SPACE,
     realtime, Roots,
 };
 
@@ -70,6 +71,19 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The NUMA node of the first NIC that was named. Without one, that of the NICs that a program in user space has, or of all,
+    /// where they agree.
+    pub fn node_of_nics(&self, named: &[String]) -> Option<u32> {
+        if let Some(first) = named.first() {
+            return self.nics.iter().find(|nic| nic.address == *first)?.numa_node;
+        }
+        let handed = |nic: &&PciDevice| nic.driver.as_deref().is_some_and(|driver| USER_SPACE.contains(&driver));
+        let handed: Vec<&PciDevice> = self.nics.iter().filter(handed).collect();
+        let nics = if handed.is_empty() { self.nics.iter().collect() } else { handed };
+        let node = nics.first()?.numa_node;
+        node.filter(|_| nics.iter().all(|nic| nic.numa_node == node))
+    }
+
     /// Reads it. What cannot be read is empty.
     pub fn read(roots: &Roots) -> Self {
         let cpuinfo = roots.fact("/proc/cpuinfo").known().unwrap_or_default();

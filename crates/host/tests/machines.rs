@@ -256,6 +256,9 @@ fn the_same_server_untuned() {
 fn a_server_with_four_nodes_and_threads() {
     let found = held("epyc", audited(include_str!("machines/epyc.txt"), Purpose::Bench, Some(2), &["0000:81:00.0"]));
     assert_eq!((found.machine.nodes.len(), found.plan.node), (4, 2));
+    let node =
+        |named: &[&str]| found.machine.node_of_nics(&named.iter().map(|nic| nic.to_string()).collect::<Vec<_>>());
+    assert_eq!((node(&["0000:81:00.0"]), node(&[])), (Some(2), None), "the NICs are on two nodes");
     assert_eq!(
         (list(&found.plan.data_plane), list(&found.plan.tester), list(&found.plan.idle)),
         ("9".into(), "10".into(), "25-26".into())

@@ -19,12 +19,11 @@ use host::{
     journal,
     machine::Machine,
     outcome::{self, NotMeasured, Outcome},
-    pci::USER_SPACE,
     pcie::{PciePath, PcieReport},
     rules,
     tuning::{self, ApplyError, Format, HostPlan},
     watch::Watch,
-    PciDevice, Place, Roots,
+    Place, Roots,
 };
 use rig::host_plan::read_host_plan;
 
@@ -67,7 +66,7 @@ fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan),
     let shape = Shape::of(args.purpose.into());
     let count = |asked: Option<u8>, usual: usize| asked.map_or(usual, usize::from);
     let shape = Shape {
-        node: node_of(machine, &nics),
+        node: machine.node_of_nics(&nics),
         pmds: count(args.pmds, shape.pmds),
         guests: count(args.guests, shape.guests),
         vcpus: count(args.vcpus, shape.vcpus),
@@ -86,19 +85,6 @@ fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan),
         Err(_) if plain == Shape::of(Default::default()) => Ok((nics, CorePlan::squeezed(machine, shape.node))),
         Err(short) => Err(Failure::machine(format!("{}: {short}", shape.purpose.name()))),
     }
-}
-
-/// The NUMA node of the first NIC that was named. Without one, that of the NICs that a program in user space has, or of all, where
-/// they agree.
-fn node_of(machine: &Machine, named: &[String]) -> Option<u32> {
-    if let Some(first) = named.first() {
-        return machine.nics.iter().find(|nic| nic.address == *first)?.numa_node;
-    }
-    let driver = |nic: &&PciDevice| nic.driver.as_deref().is_some_and(|driver| USER_SPACE.contains(&driver));
-    let handed: Vec<&PciDevice> = machine.nics.iter().filter(driver).collect();
-    let nics = if handed.is_empty() { machine.nics.iter().collect() } else { handed };
-    let node = nics.first()?.numa_node;
-    node.filter(|_| nics.iter().all(|nic| nic.numa_node == node))
 }
 
 fn audit(args: &AuditArgs) -> Result<Exit, Failure> {

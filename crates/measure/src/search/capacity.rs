@@ -15,6 +15,7 @@ use super::{
     gave::{is_clean, Busiest, Drain, Sending, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample},
     liveness::{Liveness, Sign},
+    own_port::takes_at_most,
     pauses::Pauses,
     reason::Reason,
     step::{same_trial, Answer, Search, Step},
@@ -264,7 +265,7 @@ impl CapacitySearch {
         // What passed before it was known how the device behaves when it is kept busy is looked at again.
         let (busiest, tolerated) = (self.busiest, self.config.tolerated_loss.get());
         self.passed.retain(|pass| busiest.excess(&pass.sending) <= tolerated);
-        if let Some(most) = own::takes_at_most(trial).filter(|most| *most < spec.load_fps.get() * REACHED) {
+        if let Some(most) = takes_at_most(trial).filter(|most| *most < spec.load_fps.get() * REACHED) {
             return self.offer_no_more_than(most);
         }
         let shown = self.shown(spec, e);

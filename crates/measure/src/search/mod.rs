@@ -9,6 +9,7 @@ mod gave;
 pub(crate) mod interval;
 mod liveness;
 pub mod mlr;
+mod own_port;
 mod pauses;
 mod placed;
 mod reason;
