@@ -380,6 +380,21 @@ cpu3 1 2
     }
 
     #[test]
+    fn what_polls_may_go_to_isolated_cpus_unless_somebody_chose_others() {
+        let may = |first: &str| {
+            let tree = format!(
+                "linerate machine 1\n/proc/self/status = Cpus_allowed_list:\t0\n/sys/devices/system/cpu/isolated = 1-3\n{first}"
+            );
+            let dir = tempfile::tempdir().unwrap();
+            Recording::parse(&tree).unwrap().unpack(dir.path()).unwrap();
+            cpu_set::to_list(&may_go_to(&Roots::at(dir.path())))
+        };
+        assert_eq!(may("/proc/1/status = Cpus_allowed_list:\t0\n"), "0-3");
+        assert_eq!(may("/proc/1/status = Cpus_allowed_list:\t0,4\n"), "0", "taskset");
+        assert_eq!(may(""), "0-3", "nobody says");
+    }
+
+    #[test]
     fn control_groups_of_the_first_kind_and_odd_ones() {
         let first = machine(
             "/proc/self/cgroup <<

@@ -57,7 +57,8 @@ impl Budget {
 
     /// Takes a trial off it, whatever it says, with the waits around it.
     pub fn spend(&mut self, trial: &TrialRecord) {
-        self.spend_s(trial.real_duration_s.max(0.0) + self.overhead_s + trial.spec.drain_s);
+        // Late frames are waited for, and the device rests for as long before the next trial.
+        self.spend_s(trial.real_duration_s.max(0.0) + self.overhead_s + 2.0 * trial.spec.drain_s);
         self.made += 1;
     }
 

@@ -166,10 +166,10 @@ fn a_budget_counts_trials_and_the_waits_around_them() {
     assert_eq!(other.used_up(), Some(GivenUp::TooLong { key: "search.timeout", most_s: 10.0 }));
     budget.spend_s(2.3);
     assert_eq!(budget.used_up(), None);
-    let mut waited = Budget::new("test_timeout", 2.55, 1.5);
+    let mut waited = Budget::new("test_timeout", 2.69, 1.5);
     waited.spend(&one);
     assert_eq!(waited.used_up(), None);
-    let mut waited = Budget::new("test_timeout", 2.55, 1.5);
+    let mut waited = Budget::new("test_timeout", 2.69, 1.5);
     waited.spend(&drained);
     assert!(waited.used_up().is_some(), "the wait for late frames counts");
     let mut few = Budget::new("search.timeout", 10.0, 0.0).with_trials(2);
