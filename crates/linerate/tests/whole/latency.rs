@@ -60,6 +60,28 @@ fn theirs(transport: &str, port: u16) -> Server {
 }
 
 #[test]
+fn both_versions_of_ip_are_measured_also_of_a_server_on_all_addresses() {
+    for transport in ["udp", "tcp"] {
+        for (server, client) in [("[::1]", "[::1]"), ("[::]", "[::1]"), ("0.0.0.0", "127.0.0.3")] {
+            let port = free_port();
+            let at = format!("{server}:{port}");
+            let _server = serve(&[BINARY, "latency", transport, "--server", &at], transport, port);
+            let flags = ["--duration", "200ms", "--time-stamps", "--json", "-"];
+            let run = linerate(&[&["latency", transport, &format!("{client}:{port}")][..], &flags].concat());
+            assert_eq!(run.code, 0, "{at}: {}", run.stderr);
+            let result = run.json();
+            assert_eq!(
+                (result["counts"]["lost"].as_u64(), result["server"].as_str().unwrap().starts_with(client)),
+                (Some(0), true)
+            );
+            assert!(result["round_trip"]["samples"].as_u64() > Some(100), "{result}");
+            assert!(result["split"]["round_trip"]["samples"].as_u64() > Some(20), "{}", result["split"]);
+            assert!(result["interference"]["involuntary_switches"].is_u64(), "{}", result["interference"]);
+        }
+    }
+}
+
+#[test]
 fn our_client_measures_both_servers_in_every_way_of_waiting() {
     require(&[Needs::Sockperf]);
     for transport in ["udp", "tcp"] {
