@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(of("phy-vm-phy", given(false, false), 8), Ok((1, 1)), "another topology");
         assert_eq!(of("phy-vm-vm-phy", given(false, false), 2), Err(Exit::Machine));
         assert_eq!(of("phy-vm-vm-phy", given(false, true), 2), Ok((2, 1)));
-        // Cores of the guests are no threads of the switch.
+        // Cores of the guests are not threads of the switch.
         let loggers = needs("topology = '12 x PHY-LOGGER', cores = [12]");
         let given = given(false, false);
         let options = filled(LabOptions::default(), &topology("flow-loggers-12"), &loggers, given, &[0, 1]).unwrap();

@@ -113,7 +113,7 @@ fn start(
     if wait == Wait::Spin {
         command.arg("--nonblocked");
     }
-    // Signals of the terminal are for us: we end it, and hear it out.
+    // A Ctrl-C of the terminal is for us: we end it, so that its end is not taken for a server that is gone.
     command.process_group(0).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
     if !is_there("sockperf") {
         return Err(Failure::machine("sockperf is missing: apt-get install sockperf"));

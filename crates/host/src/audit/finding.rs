@@ -171,12 +171,18 @@ impl Mend {
     }
 }
 
+/// Settings that name a program, which the kernel runs as root.
+const PROGRAMS: [&str; 5] = ["core_pattern", "modprobe", "hotplug", "poweroff_cmd", "uevent_helper"];
+
 /// Whether a path is of a setting of the kernel. Others below /proc lead anywhere (`/proc/self/root`).
 pub(crate) fn is_setting(path: &Path) -> bool {
     let below = ["/sys", "/proc/sys", "/proc/irq"].iter().find_map(|top| path.strip_prefix(top).ok());
     let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
+    // A kernel runs what stands in these.
+    let names_a_program = path.file_name().and_then(OsStr::to_str).is_some_and(|name| PROGRAMS.contains(&name));
     below.is_some_and(|rest| {
         rest.components().next().is_some()
+            && !names_a_program
             && rest.components().all(|part| matches!(part, Component::Normal(name) if plain(name)))
     })
 }

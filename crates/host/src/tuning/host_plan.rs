@@ -147,6 +147,7 @@ mod tests {
             ("/proc/sys/a", "/proc/self/root/etc/passwd"),
             ("/proc/sys/a", "/sys/../etc/passwd"),
             ("/proc/sys/a", "/etc/passwd"),
+            ("/proc/sys/a", "/proc/sys/kernel/core_pattern"),
             ("value = \"0\"", "value = \"0\\n1\""),
             ("word = \"a=1\"", "word = \"a=$(reboot)\""),
             ("word = \"a=1\"", "word = \"a\\\"; reboot #\""),
