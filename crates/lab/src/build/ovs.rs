@@ -86,7 +86,17 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
         start("vswitchd", vswitchd),
         Step::Await(dpdk_is_up(context)),
     ];
-    Part { steps, ..Part::default() }
+    Part { steps: steps.into_iter().chain(pool(context)).collect(), ..Part::default() }
+}
+
+/// Makes the pool of buffers before a guest connects. Open vSwitch makes it for the first port that needs one, which is a guest's
+/// that has just connected, and tries sizes that do not fit: it then takes all of its memory for a moment, and the rings of the
+/// guest's next port find none. A port that goes again at once leaves its pool to the next one of the same MTU. Where DPDK lacks
+/// this driver, the switch says so in its log, and goes on.
+fn pool(context: &Context<'_>) -> [Step; 2] {
+    let add = "add-br pool -- set Bridge pool datapath_type=netdev fail-mode=secure -- add-port pool pool0 -- set Interface pool0 \
+               type=dpdk options:dpdk-devargs=net_null0,no-rx=1";
+    [Step::Run(vsctl(context, add)), Step::Run(vsctl(context, "del-br pool"))]
 }
 
 /// Which NICs a program of DPDK may look at.
