@@ -38,9 +38,9 @@ const NARROW: f64 = 0.005;
 /// Passes made at least, and at most where the precision is not reached.
 const PASSES: usize = 3;
 const MOST_PASSES: usize = 12;
-/// At least of a device that loses frames below the rate that it has in overload. If the interval is then still so many times
+/// At least of a device for which single trials are luck: so many decide against one. If the interval is then still so many times
 /// wider than asked, the device differs from moment to moment by more than further passes can tell.
-const WARY_PASSES: usize = 8;
+const WARY_PASSES: usize = 9;
 const HOPELESS: f64 = 2.0;
 /// The load of a pass over the rate expected.
 const OVERLOAD: f64 = 1.1;
@@ -122,6 +122,8 @@ pub struct CapacitySearch {
     /// The rate expected.
     expected: f64,
     overload: f64,
+    /// The excess of that is so many times more, since the device did more than expected.
+    climb: f64,
     below: f64,
     /// Rates of the device while busy, without absences and with them.
     rates: Vec<Sample>,
@@ -170,6 +172,7 @@ impl CapacitySearch {
             phase: Phase::Top,
             expected,
             overload: OVERLOAD,
+            climb: 1.0,
             below: BELOW,
             rates: Vec::new(),
             rough: Vec::new(),
@@ -201,7 +204,7 @@ impl CapacitySearch {
         let floor = self.config.floor().get();
         let load = match self.phase {
             Phase::Top => self.top(),
-            Phase::Above => self.expected * self.overload.max(self.filling()),
+            Phase::Above => self.expected * (1.0 + (self.overload.max(self.filling()) - 1.0) * self.climb),
             // Below what the passes so far leave open, too: a load within that may pass or not.
             Phase::Below => {
                 let open = self.rate().map_or(0.0, |m| m.half / m.mean);
@@ -277,6 +280,9 @@ impl CapacitySearch {
         self.attempts.restart();
         self.unclear = 0;
         self.trials.push(trial.number);
+        if !matches!((shown, self.phase), (Shown::Passed(_), Phase::Above)) {
+            self.climb = 1.0;
+        }
         match shown {
             Shown::Busy(busy) => self.sample(busy, e),
             Shown::Passed(_) => self.pauses.see(e),
@@ -308,10 +314,18 @@ impl CapacitySearch {
         interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
     }
 
-    /// Whether it forwards clearly less, or more, in a high overload than in a low one.
+    /// Whether it forwards clearly less in a high overload than in a low one: what it forwards in overload is not its capacity.
     fn degrades(&self) -> bool {
-        let Some((top, rate)) = self.at_top.zip(interval::mean(&self.rates)) else { return false };
-        (top.value - rate.mean).abs() > (DEGRADED * rate.mean).max(rate.half + 2.0 * top.error)
+        self.differs_at_top().is_some_and(|top| top < 0.0)
+    }
+
+    /// How much more it forwards at the highest load than in a low overload, where that is clear: it differs by more than the rates
+    /// in low ones do from trial to trial.
+    fn differs_at_top(&self) -> Option<f64> {
+        let (top, rate) = self.at_top.zip(interval::mean(&self.rates))?;
+        let more = top.value - rate.mean;
+        let clear = more.abs() > (DEGRADED * rate.mean).max(rate.half + 2.0 * top.error);
+        (clear && interval::is_outside(top.value, &self.rates)).then_some(more)
     }
 
     /// Keeps the rate of a device that was busy.
@@ -368,12 +382,20 @@ impl CapacitySearch {
             // The device does more than it did in a higher overload.
             Shown::Passed(offered) => {
                 self.passed.push(pass(offered));
-                self.rates.clear();
                 self.rough.clear();
+                let reached = offered >= load * REACHED;
+                if load < self.top() && reached && !self.rates.is_empty() {
+                    // Or than it did a moment ago: what it does now is seen higher up.
+                    self.climb *= 2.0;
+                    return;
+                }
+                self.rates.clear();
                 self.measured.clear();
                 if load >= self.top() {
                     (self.phase, self.passes) = (Phase::Top, 1);
-                } else if offered < load * REACHED {
+                } else if reached {
+                    self.expected = offered * OVERLOAD;
+                } else {
                     // The tester offers no more, so a loss at a higher load says nothing about a limit of the device.
                     self.short += 1;
                     if self.short >= PASSES {
@@ -388,8 +410,6 @@ impl CapacitySearch {
                             false => self.end(Outcome::TesterLimited, [None, None]),
                         }
                     }
-                } else {
-                    self.expected = offered * OVERLOAD;
                 }
             }
             // A higher overload keeps it busy sooner.
@@ -457,7 +477,7 @@ impl CapacitySearch {
     }
 
     fn is_wary(&self) -> bool {
-        self.loses_below() || self.degrades()
+        self.is_moody() || self.degrades()
     }
 
     /// Which end of the interval is to be seen again, if any: the highest load that passed has to pass in one of the last trials
@@ -477,18 +497,21 @@ impl CapacitySearch {
     }
 
     fn pass_done(&mut self) {
+        let asked = self.config.precision.get();
+        let wanted = asked.min((asked / 2.0).max(NARROW));
+        let width = self.interval().relative_width();
+        let narrow = width.is_some_and(|width| width <= wanted);
         // Below where no load passes beyond dispute.
         let stands = self.passed.iter().any(|pass| self.passes_at(pass.load));
         let next = match self.degrades() {
+            // No trial tells loads apart that are nearer.
+            true if stands && narrow && self.passes.is_multiple_of(2) => Phase::Again,
+            true if stands && narrow => Phase::Against,
             true if stands || self.passed.is_empty() => Phase::Between,
             true => Phase::Below,
             false => Phase::Above,
         };
         (self.passes, self.tries, self.phase) = (self.passes + 1, 0, next);
-        let asked = self.config.precision.get();
-        let wanted = asked.min((asked / 2.0).max(NARROW));
-        let width = self.interval().relative_width();
-        let narrow = width.is_some_and(|width| width <= wanted);
         let hopeless = self.is_wary() && width.is_some_and(|width| width > HOPELESS * asked);
         let enough = self.passes >= self.least_passes() && (narrow || hopeless) || self.passes >= MOST_PASSES;
         let again = self.to_confirm().filter(|_| enough && self.passes < MOST_PASSES + CONFIRMING);

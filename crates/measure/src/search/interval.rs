@@ -49,6 +49,15 @@ pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
     Some(Mean { mean, half: between.max(Z_95 * own).max(RESOLUTION * mean) })
 }
 
+/// Whether a further value is none of these samples: outside of the interval that holds the next one with a confidence of 95 %.
+/// One sample says nothing of how much they differ.
+pub(crate) fn is_outside(value: f64, samples: &[Sample]) -> bool {
+    let n = samples.len() as f64;
+    let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
+    let variance = samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    samples.len() > 1 && (value - mean).abs() > t_95(samples.len()) * (variance * (1.0 + 1.0 / n)).sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,10 @@ pub(crate) struct World {
     pub fuzzy: f64,
     /// Chance that the next trial has the same luck with that as the one before: what takes frames lasts for a while.
     pub moody: f64,
+    /// The device is slower by this factor in this share of the trials: it has two rates, as its core and its memory happen to lie.
+    pub modes: Option<(f64, f64)>,
+    /// From trial to trial its rate differs by this share, one standard deviation.
+    pub jitter: f64,
     /// Luck of the last trial, 0 to 1.
     pub luck: f64,
     /// From this trial on the device is slower by this factor.
@@ -67,6 +71,8 @@ impl World {
             takes: f64::INFINITY,
             fuzzy: 0.0,
             moody: 0.0,
+            modes: None,
+            jitter: 0.0,
             luck: 0.5,
             slows: None,
             spoiled: None,
@@ -101,7 +107,13 @@ impl World {
         let load = spec.load_fps.get().min(self.tester);
         let slower = self.slows.filter(|(from, _)| self.trials >= *from).map_or(1.0, |(_, factor)| factor);
         let luck = self.lucky.filter(|(trial, _)| self.trials == *trial).map_or(1.0, |(_, factor)| factor);
-        let full = self.device.rate * slower * luck;
+        if self.rng.share() >= self.moody {
+            self.luck = self.rng.share();
+        }
+        let mode = self.modes.filter(|(_, share)| self.luck < *share).map_or(1.0, |(factor, _)| factor);
+        // Twelve uniform ones are nearly a normal one.
+        let normal = (0..12).map(|_| self.rng.share()).sum::<f64>() - 6.0;
+        let full = self.device.rate * slower * luck * mode * (1.0 + self.jitter * normal);
         let excess = (load - full).max(0.0);
         let rate = (full - excess * self.degrades).max(0.0);
         let rate = rate.min(self.takes);
@@ -125,9 +137,6 @@ impl World {
             d.port_missed = Some(((load.min(full) - came) * spec.duration_s) as u64);
         }
         let near = 1.0 - (1.0 - load / self.device.rate) / self.fuzzy.max(1e-9);
-        if self.rng.share() >= self.moody {
-            self.luck = self.rng.share();
-        }
         let loses = self.luck < near;
         if let Some(evidence) = record.evidence.as_mut().filter(|_| self.fuzzy > 0.0 && loses) {
             evidence.lost += 40;

@@ -37,7 +37,7 @@ impl CapacitySearch {
         let (top, mean) = (self.at_top?.value, self.rate()?.mean);
         let (forwards, load) = (Fps::from_raw(top.round()), self.config.upper);
         let just_above = Fps::from_raw(mean.round());
-        self.degrades().then_some(match top < mean {
+        self.differs_at_top().map(|more| match more < 0.0 {
             true => Reason::Degrades { forwards, load, just_above },
             false => Reason::Slower { forwards, load, just_above },
         })
@@ -61,9 +61,12 @@ impl CapacitySearch {
                 // Where the rate is hardly known, the lowest load that passed says more.
                 let least = self.passed.iter().map(|p| p.load).fold(best, f64::min);
                 let lower = best.min((mean - half).max(least));
-                // The rate is what many slices say, a failure what one loss says.
+                // The rate is what many slices say, a failure what one loss says. A load above it that passed says that the device
+                // does more at times.
+                let most = mean + half;
+                let at_times = self.lowest_failed(best).filter(|_| self.passes_above()).unwrap_or(most);
                 let failed = self.surely_failed(lower).unwrap_or(f64::INFINITY);
-                (Some(lower), Some(failed.min(mean + half)))
+                (Some(lower), Some(failed.min(most.max(at_times))))
             }
             (Some(Mean { mean, half }), None) => (None, Some(mean + half)),
             (None, best) => (best, best.and_then(|best| self.lowest_failed(best))),

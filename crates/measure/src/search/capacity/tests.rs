@@ -267,6 +267,43 @@ fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
     }
 }
 
+/// As Open vSwitch was on a virtual machine: within one trial it has one of two rates.
+#[test]
+fn the_answers_of_a_device_with_two_rates_overlap() {
+    for (factor, share, moody, jitter) in [
+        (0.57, 0.5, 0.0, 0.0),
+        (0.57, 0.5, 0.5, 0.05),
+        (0.57, 0.3, 0.3, 0.08),
+        (0.57, 0.7, 0.3, 0.08),
+        (0.57, 0.9, 0.0, 0.03),
+        (0.57, 0.1, 0.0, 0.03),
+        (0.9, 0.5, 0.5, 0.02),
+        (1.0, 0.0, 0.0, 0.05),
+        (1.0, 0.0, 0.0, 0.01),
+    ] {
+        let device = |seed| World { modes: Some((factor, share)), moody, jitter, ..World::new(11e6, 1024.0, seed) };
+        let all: Vec<_> = (0..60).map(|seed| device(seed).find(Method::Rfc2544)).collect();
+        let mut answers: Vec<(f64, f64)> = all.iter().map(|answer| ends(answer, 11e6)).collect();
+        let trials = all.iter().map(|answer| answer.trials.len()).sum::<usize>() / 60;
+        let pairs = || answers.iter().enumerate().flat_map(|(i, a)| answers[..i].iter().map(move |b| (a, b)));
+        let (overlap, pairs) = (pairs().filter(|(a, b)| a.0 <= b.1 && b.0 <= a.1).count(), pairs().count());
+        answers.sort_unstable_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
+        let share_of = overlap as f64 / pairs as f64;
+        println!(
+            "{factor} {share} {moody} {jitter}: {share_of:.3}, median width {:.3}, trials {trials}",
+            answers[30].1 - answers[30].0
+        );
+        assert!(overlap * 20 >= pairs * 19, "{factor} {share} {moody} {jitter}: {overlap} of {pairs}: {answers:?}");
+        assert!(trials < 40, "{trials}");
+        for (lower, upper) in answers {
+            assert!(
+                upper > lower && lower < 1.0 + 3.0 * jitter && upper > factor * (1.0 - 3.0 * jitter),
+                "{lower} {upper}"
+            );
+        }
+    }
+}
+
 /// Further passes do not make narrower what differs from moment to moment.
 #[test]
 fn a_device_that_is_never_the_same_is_given_up_soon() {

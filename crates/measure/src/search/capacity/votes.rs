@@ -5,8 +5,22 @@ use super::{CapacitySearch, DEGRADED};
 /// Loads that differ by less than this share are one load: what a tester offers of a load differs by as much from trial to
 /// trial, and no trial tells them apart.
 const ALIKE: f64 = 1e-3;
-/// So many times more trials have to say that a load passes, or fails, than the contrary.
-const DISPUTED: usize = 3;
+/// Chance that a load which passes as often as it fails is taken for one that does either, on each side of an interval of 95 %.
+const BY_CHANCE: f64 = 0.025;
+
+/// Whether so many trials that say one thing, and so many that say the contrary, leave little doubt of which happens more often:
+/// the sign test. Six are enough if none contradicts.
+fn decides(yes: usize, no: usize) -> bool {
+    let trials = yes + no;
+    // The chance of so few contradictions, or fewer, in as many tosses of a coin.
+    let mut one = 0.5f64.powi(i32::try_from(trials).unwrap_or(i32::MAX));
+    let mut chance = one;
+    for contrary in 1..=no.min(trials) {
+        one *= (trials + 1 - contrary) as f64 / contrary as f64;
+        chance += one;
+    }
+    chance <= BY_CHANCE
+}
 
 impl CapacitySearch {
     /// Failures at this load or below, and passes at it or above.
@@ -15,10 +29,23 @@ impl CapacitySearch {
         (failed, self.passed.iter().filter(|pass| pass.load >= load * (1.0 - ALIKE)).count())
     }
 
-    /// Whether so many trials at this load or above passed that failures at it or below do not count.
+    /// Whether trials at this load or above passed, and so few failed at it or below that this is no luck.
     pub(super) fn passes_at(&self, load: f64) -> bool {
         let (failed, passed) = self.votes(load);
-        failed * DISPUTED <= passed && passed >= self.least_votes()
+        self.stands(passed, failed)
+    }
+
+    /// Whether trials at this load or below failed, and so few passed at it or above that this is no luck.
+    fn fails_at(&self, load: f64) -> bool {
+        let (failed, passed) = self.votes(load);
+        self.stands(failed, passed)
+    }
+
+    fn stands(&self, yes: usize, no: usize) -> bool {
+        match self.is_moody() {
+            true => decides(yes, no),
+            false => yes > 0 && no == 0,
+        }
     }
 
     /// The highest load that passed, where failures below it do not say otherwise: a device that loses a few frames now and
@@ -29,25 +56,21 @@ impl CapacitySearch {
         loads().filter(stands).max_by(f64::total_cmp).or_else(|| loads().min_by(f64::total_cmp))
     }
 
-    /// The lowest load that failed above another and is not the same load, where passes above it do not say otherwise.
+    /// The lowest load that failed above another and is not the same load, where passes above it do not say otherwise. The highest
+    /// one where all are disputed.
     pub(super) fn lowest_failed(&self, above: f64) -> Option<f64> {
-        let least = self.least_votes();
-        let stands = |load: &f64| {
-            let (failed, passed) = self.votes(*load);
-            passed * DISPUTED <= failed && failed >= least
-        };
         let above = || self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + ALIKE));
-        above().filter(stands).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
+        above().filter(|load| self.fails_at(*load)).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
-    /// The lowest load above another that failed in several trials, where passes above it do not say otherwise.
+    /// The lowest load above another that failed in so many trials that this is no luck.
     pub(super) fn surely_failed(&self, above: f64) -> Option<f64> {
-        let stands = |load: &f64| {
+        let sure = |load: &f64| {
             let (failed, passed) = self.votes(*load);
-            passed * DISPUTED <= failed && failed >= DISPUTED
+            decides(failed, passed)
         };
         let above = self.failed.iter().copied().filter(|failed| *failed > above * (1.0 + ALIKE));
-        above.filter(stands).min_by(f64::total_cmp)
+        above.filter(sure).min_by(f64::total_cmp)
     }
 
     /// Whether a load below the rate failed: the device loses frames now and then before it is kept busy.
@@ -57,16 +80,19 @@ impl CapacitySearch {
         self.failed.iter().any(|failed| *failed < rate)
     }
 
-    /// Trials that have to say that a load passes, or fails.
-    pub(super) fn least_votes(&self) -> usize {
-        match self.loses_below() && !self.degrades() || self.contradicts() {
-            true => DISPUTED,
-            false => 1,
-        }
+    /// Whether single trials are luck: whether a load passes differs from trial to trial.
+    pub(super) fn is_moody(&self) -> bool {
+        (self.loses_below() || self.passes_above()) && !self.degrades() || self.contradicts()
     }
 
-    /// Whether a load passed at which, or below which, another trial failed: single trials are luck then.
-    pub(super) fn contradicts(&self) -> bool {
+    /// Whether a load above the rate passed.
+    pub(super) fn passes_above(&self) -> bool {
+        let rate = self.rate().map_or(f64::INFINITY, |rate| rate.mean + rate.half.max(rate.mean * DEGRADED));
+        self.passed.iter().any(|pass| pass.load > rate)
+    }
+
+    /// Whether a load passed at which, or below which, another trial failed.
+    fn contradicts(&self) -> bool {
         let highest = self.passed.iter().map(|pass| pass.load).fold(0.0, f64::max);
         self.failed.iter().any(|failed| *failed <= highest * (1.0 + ALIKE))
     }
@@ -94,10 +120,11 @@ mod tests {
 
     #[test]
     fn loads_that_no_trial_tells_apart_are_one() {
-        // As Open vSwitch gave them: a load failed four times, and one lower by 592 frames/s passed once.
-        let search = with(&[15_003_303.0, 14.01e6, 14e6, 14e6], &[15_003_895.0; 4], 16e6, 17e6);
-        assert_eq!(search.votes(15_003_303.0), (4, 1));
-        assert_eq!(search.votes(15_003_895.0), (4, 1));
+        // As Open vSwitch gave them: a load failed often, and one lower by 592 frames/s passed once.
+        let passed = [15_003_303.0, 14.01e6, 14e6, 14e6, 14e6, 14e6, 14e6];
+        let search = with(&passed, &[15_003_895.0; 8], 16e6, 17e6);
+        assert_eq!(search.votes(15_003_303.0), (8, 1));
+        assert_eq!(search.votes(15_003_895.0), (8, 1));
         assert_eq!((search.passes_at(15_003_303.0), search.passes_at(14e6)), (false, true));
         assert_eq!((search.best(), search.lowest_failed(14e6)), (Some(14.01e6), Some(15_003_895.0)));
         assert_eq!(search.interval().upper_fps.unwrap().get(), 15_003_895.0);
@@ -109,7 +136,7 @@ mod tests {
 
     #[test]
     fn one_failure_at_a_load_that_passed_often_is_no_upper_end() {
-        let search = with(&[15e6; 4], &[15_000_600.0, 15.5e6, 15.5e6, 15.5e6], 16e6, 17e6);
+        let search = with(&[15e6; 8], &[&[15_000_600.0][..], &[15.5e6; 7]].concat(), 16e6, 17e6);
         assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(15.5e6)));
         assert_eq!(search.interval().upper_fps.unwrap().get(), 15.5e6);
     }
@@ -118,7 +145,7 @@ mod tests {
     fn one_failure_just_below_the_rate_does_not_pull_the_upper_end_under_it() {
         let search = with(&[0.996e6; 3], &[0.998e6], 1e6, 1e6);
         assert!(search.interval().upper_fps.unwrap().get() >= 1e6);
-        let search = with(&[0.996e6; 3], &[0.998e6; 3], 1e6, 1e6);
+        let search = with(&[0.996e6; 3], &[0.998e6; 6], 1e6, 1e6);
         assert_eq!(search.interval().upper_fps.unwrap().get(), 0.998e6);
         assert_eq!((search.surely_failed(0.996e6), search.surely_failed(0.998e6)), (Some(0.998e6), None));
     }
@@ -133,31 +160,44 @@ mod tests {
     #[test]
     fn single_trials_count_where_nothing_contradicts_them() {
         let search = with(&[15e6], &[16e6], 14e6, 12e6);
-        assert_eq!((search.contradicts(), search.loses_below(), search.least_votes()), (false, false, 1));
+        assert_eq!((search.contradicts(), search.loses_below(), search.is_moody()), (false, false, false));
         assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(16e6)));
         // Nothing passed there, so one failure stands, and the lower one is the end.
         assert_eq!(with(&[15e6], &[16e6, 17e6], 14e6, 12e6).lowest_failed(15e6), Some(16e6));
         // A failure at the same load contradicts, one above it does not.
         let contradicts = |failed: f64| with(&[14e6, 15e6], &[failed], 14e6, 12e6).contradicts();
         assert_eq!([1.0005, 1.0015].map(|factor| contradicts(15e6 * factor)), [true, false]);
-        // A failure below a pass: three have to say either.
+        // A failure below a pass: six have to say either.
         let search = with(&[15e6, 15.5e6], &[15.2e6, 16e6], 14e6, 12e6);
-        assert_eq!((search.contradicts(), search.least_votes()), (true, 3));
+        assert_eq!((search.contradicts(), search.is_moody()), (true, true));
         assert_eq!(search.best(), Some(15e6), "all are disputed: the lowest");
         assert_eq!(search.lowest_failed(15e6), Some(16e6), "all are disputed: the highest");
-        let search = with(&[15e6, 15.5e6, 15.5e6, 15.5e6], &[15.2e6, 16e6], 14e6, 12e6);
-        assert_eq!(search.best(), Some(15.5e6), "three passes above one failure");
-        let search = with(&[15e6, 15e6, 15e6, 15.5e6], &[15.2e6, 15.3e6, 15.4e6], 14e6, 12e6);
-        assert_eq!((search.best(), search.lowest_failed(15e6)), (Some(15e6), Some(15.4e6)));
+        let (mut passed, failed) = (vec![15e6], [15.2e6, 16e6]);
+        passed.resize(9, 15.5e6);
+        assert_eq!(with(&passed, &failed, 14e6, 12e6).best(), Some(15.5e6), "eight passes above one failure");
+        assert_eq!(with(&passed[1..8], &failed, 14e6, 12e6).best(), Some(15.5e6), "the only load that passed");
+        assert_eq!(with(&passed[..8], &failed, 14e6, 12e6).best(), Some(15e6), "seven above one failure");
+        let search =
+            with(&[15e6, 15.5e6], &[15.2e6, 15.2e6, 15.2e6, 15.2e6, 15.2e6, 15.2e6, 15.3e6, 15.4e6], 14e6, 12e6);
+        assert_eq!(search.lowest_failed(15e6), Some(15.4e6), "eight failures below one pass");
+    }
+
+    #[test]
+    fn the_sign_test_decides_at_one_in_forty_on_each_side() {
+        // The tail of the binomial distribution: 1/64, 9/512, 79/4096.
+        for (least, no) in [(6, 0), (8, 1), (10, 2), (12, 3)] {
+            assert_eq!((decides(least, no), decides(least - 1, no)), (true, false), "{least} to {no}");
+        }
+        assert!(!decides(0, 0) && !decides(0, 6) && !decides(9, 9) && decides(300, 240) && !decides(300, 260));
     }
 
     #[test]
     fn a_failure_below_the_rate_asks_for_more_unless_the_device_degrades() {
         // 16 Mpps in overload, and a loss at 15: now and then.
         let search = with(&[14e6], &[15e6], 16e6, 16e6);
-        assert_eq!((search.degrades(), search.loses_below(), search.least_votes()), (false, true, 3));
-        let search = with(&[14e6], &[15e6], 16e6, 20e6);
-        assert_eq!((search.degrades(), search.loses_below(), search.least_votes()), (true, true, 1));
+        assert_eq!((search.degrades(), search.loses_below(), search.is_moody()), (false, true, true));
+        let search = with(&[14e6], &[15e6], 16e6, 12e6);
+        assert_eq!((search.degrades(), search.loses_below(), search.is_moody()), (true, true, false));
         assert!(!with(&[14e6], &[16e6], 16e6, 16e6).loses_below(), "at the rate, not below it");
         let mut border = with(&[14e6], &[], 16e6, 16e6);
         border.failed = border.rate().map(|rate| rate.mean - rate.half).into_iter().collect();
