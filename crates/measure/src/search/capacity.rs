@@ -314,20 +314,6 @@ impl CapacitySearch {
         interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
     }
 
-    /// Whether it forwards clearly less in a high overload than in a low one: what it forwards in overload is not its capacity.
-    fn degrades(&self) -> bool {
-        self.differs_at_top().is_some_and(|top| top < 0.0)
-    }
-
-    /// How much more it forwards at the highest load than in a low overload, where that is clear: it differs by more than the rates
-    /// in low ones do from trial to trial.
-    fn differs_at_top(&self) -> Option<f64> {
-        let (top, rate) = self.at_top.zip(interval::mean(&self.rates))?;
-        let more = top.value - rate.mean;
-        let clear = more.abs() > (DEGRADED * rate.mean).max(rate.half + 2.0 * top.error);
-        (clear && interval::is_outside(top.value, &self.rates)).then_some(more)
-    }
-
     /// Keeps the rate of a device that was busy.
     fn sample(&mut self, busy: Saturation, e: &SliceEvidence) {
         let scale = 1.0 / (1.0 - self.config.tolerated_loss.get());

@@ -67,6 +67,18 @@ mod tests {
     }
 
     #[test]
+    fn a_further_value_is_outside_where_the_others_do_not_differ_as_much() {
+        let outside = |value: f64, others: &[f64]| {
+            is_outside(value, &others.iter().map(|&value| Sample { value, error: 0.0 }).collect::<Vec<_>>())
+        };
+        // One standard deviation of 1: 12.706 times the root of 1.5 for two, 4.303 times that of 4/3 for three.
+        let two = [10.0 - 0.5f64.sqrt(), 10.0 + 0.5f64.sqrt()];
+        assert_eq!([25.55, 25.57, -5.55, -5.57].map(|value| outside(value, &two)), [false, true, false, true]);
+        assert_eq!([14.96, 14.98].map(|value| outside(value, &[9.0, 10.0, 11.0])), [false, true]);
+        assert!(!outside(99.0, &[10.0]) && !outside(99.0, &[]), "they say nothing of how much they differ");
+    }
+
+    #[test]
     fn the_interval_is_that_of_student() {
         let m = of(&[100.0, 101.0, 102.0], 0.0);
         assert_eq!(m.mean, 101.0);

@@ -1,6 +1,7 @@
 //! What trials at one load say together: single ones may be luck.
 
 use super::{CapacitySearch, DEGRADED};
+use crate::search::interval;
 
 /// Loads that differ by less than this share are one load: what a tester offers of a load differs by as much from trial to
 /// trial, and no trial tells them apart.
@@ -78,6 +79,20 @@ impl CapacitySearch {
         // Few passes tell the rate roughly.
         let rate = self.rate().map_or(0.0, |rate| rate.mean - rate.half.min(rate.mean * DEGRADED));
         self.failed.iter().any(|failed| *failed < rate)
+    }
+
+    /// Whether it forwards clearly less in a high overload than in a low one: what it forwards in overload is not its capacity.
+    pub(super) fn degrades(&self) -> bool {
+        self.differs_at_top().is_some_and(|top| top < 0.0)
+    }
+
+    /// How much more it forwards at the highest load than in a low overload, where that is clear: it differs by more than the rates
+    /// in low ones do from trial to trial.
+    pub(super) fn differs_at_top(&self) -> Option<f64> {
+        let (top, rate) = self.at_top.zip(interval::mean(&self.rates))?;
+        let more = top.value - rate.mean;
+        let clear = more.abs() > (DEGRADED * rate.mean).max(rate.half + 2.0 * top.error);
+        (clear && interval::is_outside(top.value, &self.rates)).then_some(more)
     }
 
     /// Whether single trials are luck: whether a load passes differs from trial to trial.
