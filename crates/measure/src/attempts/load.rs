@@ -70,11 +70,13 @@ impl Attempts {
         }
     }
 
-    /// What follows from a valid trial by slices in nearly all of which somebody was away.
+    /// What follows from a valid trial by slices in nearly all of which somebody was away, or whose slices say nothing.
     pub fn unclear(&mut self, trial: &TrialRecord) -> Ruling {
         self.invalid += 1;
-        match self.invalid > self.max_repeats || self.invalid >= UNCLEAR {
-            true => Ruling::GiveUp(GivenUp::Unclear { trials: self.invalid, load: trial.spec.load_fps }),
+        let (trials, load) = (self.invalid, trial.spec.load_fps);
+        match trials > self.max_repeats || trials >= UNCLEAR {
+            true if trial.evidence.is_none() => Ruling::GiveUp(GivenUp::Untold { trials, load }),
+            true => Ruling::GiveUp(GivenUp::Unclear { trials, load }),
             false => Ruling::Repeat,
         }
     }

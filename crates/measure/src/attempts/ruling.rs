@@ -43,6 +43,13 @@ pub enum GivenUp {
         /// Their load.
         load: Fps,
     },
+    /// The slices of every trial at a load say nothing: the device sends in batches that are too long, or the clocks stepped apart.
+    Untold {
+        /// Trials made.
+        trials: u32,
+        /// Their load.
+        load: Fps,
+    },
     /// The tester was interrupted at every load.
     Disturbed,
     /// The tester fell short of a load that a test needs.
@@ -124,6 +131,11 @@ impl fmt::Display for GivenUp {
             Self::Unclear { trials, load } => write!(
                 f,
                 "{trials} trials at {load} had too little time in which nobody was away: keep other work off the cores"
+            ),
+            Self::Untold { trials, load } => write!(
+                f,
+                "the slices of {trials} trials at {load} say nothing: the device sends in batches of more than some milliseconds, or \
+                 the clock stepped; --evidence whole-trial goes by whole trials"
             ),
             Self::Disturbed => write!(
                 f,

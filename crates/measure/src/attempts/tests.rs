@@ -3,7 +3,10 @@
 use units::{Fps, FrameSize};
 
 use super::*;
-use crate::schema::trial::{Purpose, Rule, TrialRecord, TrialSpec, Violation};
+use crate::schema::{
+    evidence::SliceEvidence,
+    trial::{Purpose, Rule, TrialRecord, TrialSpec, Violation},
+};
 
 /// A trial of a simulated device that broke these rules.
 fn trial(rules: &[Rule]) -> TrialRecord {
@@ -63,7 +66,8 @@ fn a_slice_trial_that_was_short_or_unclear_is_repeated_within_its_bound() {
     let beyond = Ruling::BeyondTester { most_offered: Fps::from_raw(8e5), disturbed: false };
     assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, beyond], "the most that any of them offered");
     let mut attempts = Attempts::new(2);
-    let rulings: Vec<Ruling> = (0..3).map(|_| attempts.unclear(&trial(&[]))).collect();
+    let seen = TrialRecord { evidence: Some(SliceEvidence::default()), ..trial(&[]) };
+    let rulings: Vec<Ruling> = (0..3).map(|_| attempts.unclear(&seen)).collect();
     let given_up = GivenUp::Unclear { trials: 3, load: Fps::from_raw(1e6) };
     assert_eq!(rulings, [Ruling::Repeat, Ruling::Repeat, Ruling::GiveUp(given_up)]);
     let mut attempts = Attempts::new(1000);
@@ -72,7 +76,8 @@ fn a_slice_trial_that_was_short_or_unclear_is_repeated_within_its_bound() {
     // Both count against the one bound.
     let mut attempts = Attempts::new(1);
     assert_eq!(attempts.short(Fps::from_raw(7e5)), Ruling::Repeat);
-    assert!(matches!(attempts.unclear(&trial(&[])), Ruling::GiveUp(GivenUp::Unclear { trials: 2, .. })));
+    let given_up = GivenUp::Untold { trials: 2, load: Fps::from_raw(1e6) };
+    assert_eq!(attempts.unclear(&trial(&[])), Ruling::GiveUp(given_up), "without slices that say anything");
 }
 
 #[test]

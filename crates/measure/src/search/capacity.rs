@@ -205,10 +205,12 @@ impl CapacitySearch {
         let load = match self.phase {
             Phase::Top => self.top(),
             Phase::Above => self.expected * (1.0 + (self.overload.max(self.filling()) - 1.0) * self.climb),
-            // Below what the passes so far leave open, too: a load within that may pass or not.
+            // Below what the passes so far leave open, too: a load within that may pass or not. Two that differ leave much open: a
+            // load below both will do.
             Phase::Below => {
                 let open = self.rate().map_or(0.0, |m| m.half / m.mean);
-                self.expected * (1.0 - self.below.max(open))
+                let least = self.rates.iter().map(|rate| rate.value).fold(self.expected, f64::min);
+                (self.expected * (1.0 - self.below.max(open))).max(least * (1.0 - self.below.max(DEGRADED)))
             }
             Phase::Between => {
                 let best = self.best().unwrap_or(floor);

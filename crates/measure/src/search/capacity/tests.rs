@@ -304,6 +304,17 @@ fn the_answers_of_a_device_with_two_rates_overlap() {
     }
 }
 
+#[test]
+fn a_load_that_passes_above_a_rate_is_raised_until_the_device_is_busy_again() {
+    // From the fourth trial on the device does more.
+    let mut world = World { slows: Some((3, 1.6)), ..World::new(10e6, 128.0, 1) };
+    let answer = world.find(Method::Rfc2544);
+    let loads: Vec<f64> = world.asked.iter().map(|(load, _)| (load / 1e4).round() / 1e3).collect();
+    assert_eq!(loads[..9], [3.0, 1.1, 0.998, 1.1, 1.2, 1.4, 1.8, 0.98, 1.43], "{loads:?}");
+    let (lower, upper) = ends(&answer, 10e6);
+    assert!(lower <= 1.6 && upper >= 1.6 && answer.outcome == Outcome::Found, "{lower} {upper}");
+}
+
 /// Further passes do not make narrower what differs from moment to moment.
 #[test]
 fn a_device_that_is_never_the_same_is_given_up_soon() {
