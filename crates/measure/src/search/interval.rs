@@ -50,7 +50,7 @@ pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
 }
 
 /// Whether a further value is none of these samples: outside of the interval that holds the next one with a confidence of 95 %.
-/// One sample says nothing of how much they differ.
+/// One sample does not tell how much they differ.
 pub(crate) fn is_outside(value: f64, samples: &[Sample]) -> bool {
     let n = samples.len() as f64;
     let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
@@ -75,7 +75,7 @@ mod tests {
         let two = [10.0 - 0.5f64.sqrt(), 10.0 + 0.5f64.sqrt()];
         assert_eq!([25.55, 25.57, -5.55, -5.57].map(|value| outside(value, &two)), [false, true, false, true]);
         assert_eq!([14.96, 14.98].map(|value| outside(value, &[9.0, 10.0, 11.0])), [false, true]);
-        assert!(!outside(99.0, &[10.0]) && !outside(99.0, &[]), "they say nothing of how much they differ");
+        assert!(!outside(99.0, &[10.0]) && !outside(99.0, &[]), "they do not tell how much they differ");
     }
 
     #[test]

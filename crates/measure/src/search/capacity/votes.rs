@@ -30,13 +30,13 @@ impl CapacitySearch {
         (failed, self.passed.iter().filter(|pass| pass.load >= load * (1.0 - ALIKE)).count())
     }
 
-    /// Whether trials at this load or above passed, and so few failed at it or below that this is no luck.
+    /// Whether trials at this load or above passed, and so few failed at it or below that luck is unlikely.
     pub(super) fn passes_at(&self, load: f64) -> bool {
         let (failed, passed) = self.votes(load);
         self.stands(passed, failed)
     }
 
-    /// Whether trials at this load or below failed, and so few passed at it or above that this is no luck.
+    /// Whether trials at this load or below failed, and so few passed at it or above that luck is unlikely.
     fn fails_at(&self, load: f64) -> bool {
         let (failed, passed) = self.votes(load);
         self.stands(failed, passed)
@@ -64,7 +64,7 @@ impl CapacitySearch {
         above().filter(|load| self.fails_at(*load)).min_by(f64::total_cmp).or_else(|| above().max_by(f64::total_cmp))
     }
 
-    /// The lowest load above another that failed in so many trials that this is no luck.
+    /// The lowest load above another that failed in so many trials that luck is unlikely.
     pub(super) fn surely_failed(&self, above: f64) -> Option<f64> {
         let sure = |load: &f64| {
             let (failed, passed) = self.votes(*load);
