@@ -173,6 +173,39 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_at_the_highest_load_differs_by_more_than_all_that_is_not_known() {
+        let more = |top: f64| with(&[], &[], 16e6, top).differs_at_top().map(|more| more.round());
+        assert_eq!([15.7e6, 16.3e6].map(more), [None, None], "by less than 2 %");
+        assert_eq!([15.6e6, 16.4e6].map(more), [Some(-4e5), Some(4e5)]);
+        // Two standard errors of 1 Mpps, and the half of the interval of the rate, 0.05 % here.
+        let vague = |top: f64| {
+            let search = with(&[], &[], 16e6, top);
+            let at_top = search.at_top.map(|sample| Sample { error: 1e6, ..sample });
+            CapacitySearch { at_top, ..search }.differs_at_top().is_some()
+        };
+        assert_eq!([18.007e6, 18.009e6].map(vague), [false, true]);
+        // The next of samples that differ by 1 Mpps is within 4.97 Mpps of their mean.
+        let rates = [15e6, 16e6, 17e6].map(|value| Sample { value, error: 0.0 }).to_vec();
+        let scattered = |top| CapacitySearch { rates: rates.clone(), ..with(&[], &[], 16e6, top) }.degrades();
+        assert_eq!([10.9e6, 11.1e6, 99e6].map(scattered), [true, false, false]);
+    }
+
+    #[test]
+    fn a_load_passes_above_the_rate_by_more_than_that_is_known() {
+        let above = |load: f64| with(&[load], &[], 16e6, 16e6).passes_above();
+        assert_eq!([16.31e6, 16.33e6].map(above), [false, true]);
+        let rates = [15e6, 16e6, 17e6].map(|value| Sample { value, error: 0.0 }).to_vec();
+        let above = |load| CapacitySearch { rates: rates.clone(), ..with(&[load], &[], 16e6, 16e6) }.passes_above();
+        assert_eq!([18.4e6, 18.6e6].map(above), [false, true], "4.303 / sqrt(3) Mpps");
+        let unrated = CapacitySearch { rates: vec![], ..with(&[15e6], &[], 16e6, 16e6) };
+        assert!(!unrated.passes_above(), "without a rate nothing is above it");
+        // Then single trials are luck, and the upper end is where loads fail beyond dispute.
+        let search = with(&[15e6, 18e6], &[17e6, 19e6], 16e6, 16e6);
+        assert!(search.is_moody());
+        assert_eq!(search.interval().upper_fps.unwrap().get(), 19e6);
+    }
+
+    #[test]
     fn single_trials_count_where_nothing_contradicts_them() {
         let search = with(&[15e6], &[16e6], 14e6, 12e6);
         assert_eq!((search.contradicts(), search.loses_below(), search.is_moody()), (false, false, false));
