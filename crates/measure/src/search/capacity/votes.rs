@@ -163,6 +163,11 @@ mod tests {
         let search = with(&[0.996e6; 3], &[0.998e6; 6], 1e6, 1e6);
         assert_eq!(search.interval().upper_fps.unwrap().get(), 0.998e6);
         assert_eq!((search.surely_failed(0.996e6), search.surely_failed(0.998e6)), (Some(0.998e6), None));
+        assert_eq!(search.surely_failed(0.9975e6), None, "loads that no trial tells apart");
+        // A load that passes within the interval of the rate does not move it.
+        let search = with(&[14e6, 15.995e6], &[17e6], 16e6, 16e6);
+        let found = search.interval();
+        assert_eq!([found.lower_fps, found.upper_fps].map(|fps| fps.unwrap().get()), [15.992e6, 16.008e6]);
     }
 
     #[test]
