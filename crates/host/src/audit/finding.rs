@@ -178,7 +178,6 @@ const PROGRAMS: [&str; 5] = ["core_pattern", "modprobe", "hotplug", "poweroff_cm
 pub(crate) fn is_setting(path: &Path) -> bool {
     let below = ["/sys", "/proc/sys", "/proc/irq"].iter().find_map(|top| path.strip_prefix(top).ok());
     let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
-    // A kernel runs what stands in these.
     let names_a_program = path.file_name().and_then(OsStr::to_str).is_some_and(|name| PROGRAMS.contains(&name));
     below.is_some_and(|rest| {
         rest.components().next().is_some()

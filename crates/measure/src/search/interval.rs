@@ -31,20 +31,24 @@ pub(crate) struct Mean {
     pub half: f64,
 }
 
+/// The mean of samples and their variance, which is not a number of fewer than two.
+fn spread(samples: &[Sample]) -> (f64, f64) {
+    let n = samples.len() as f64;
+    let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
+    (mean, samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0))
+}
+
 /// The mean of independent samples. Its interval covers what differs between them, and the errors of each. `None` of none.
 pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
     let n = samples.len() as f64;
     if samples.is_empty() {
         return None;
     }
-    let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
+    let (mean, variance) = spread(samples);
     let own = (samples.iter().map(|s| s.error.powi(2)).sum::<f64>() / n).sqrt() / n.sqrt();
     let between = match samples.len() {
         1 => 0.0,
-        len => {
-            let variance = samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-            t_95(len) * (variance / n).sqrt()
-        }
+        len => t_95(len) * (variance / n).sqrt(),
     };
     Some(Mean { mean, half: between.max(Z_95 * own).max(RESOLUTION * mean) })
 }
@@ -53,8 +57,7 @@ pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
 /// One sample does not tell how much they differ.
 pub(crate) fn is_outside(value: f64, samples: &[Sample]) -> bool {
     let n = samples.len() as f64;
-    let mean = samples.iter().map(|s| s.value).sum::<f64>() / n;
-    let variance = samples.iter().map(|s| (s.value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let (mean, variance) = spread(samples);
     samples.len() > 1 && (value - mean).abs() > t_95(samples.len()) * (variance * (1.0 + 1.0 / n)).sqrt()
 }
 

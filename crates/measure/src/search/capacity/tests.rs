@@ -245,6 +245,12 @@ fn a_device_far_below_the_first_load_is_found_by_all_methods() {
     }
 }
 
+/// How many pairs of answers overlap, and how many there are.
+fn overlapping(answers: &[(f64, f64)]) -> (usize, usize) {
+    let pairs = || answers.iter().enumerate().flat_map(|(i, a)| answers[..i].iter().map(move |b| (a, b)));
+    (pairs().filter(|(a, b)| a.0 <= b.1 && b.0 <= a.1).count(), pairs().count())
+}
+
 #[test]
 fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
     for (fuzzy, moody, least) in
@@ -252,8 +258,7 @@ fn the_answers_of_a_device_that_loses_now_and_then_overlap() {
     {
         let find = |seed| World { fuzzy, moody, ..World::new(11e6, 1024.0, seed) }.find(Method::Rfc2544);
         let mut answers: Vec<(f64, f64)> = (0..60).map(|seed| ends(&find(seed), 11e6)).collect();
-        let pairs = || answers.iter().enumerate().flat_map(|(i, a)| answers[..i].iter().map(move |b| (a, b)));
-        let (overlap, all) = (pairs().filter(|(a, b)| a.0 <= b.1 && b.0 <= a.1).count(), pairs().count());
+        let (overlap, all) = overlapping(&answers);
         answers.sort_unstable_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
         println!(
             "{fuzzy} {moody}: {:.3}, median width {:.3}",
@@ -285,8 +290,7 @@ fn the_answers_of_a_device_with_two_rates_overlap() {
         let all: Vec<_> = (0..60).map(|seed| device(seed).find(Method::Rfc2544)).collect();
         let mut answers: Vec<(f64, f64)> = all.iter().map(|answer| ends(answer, 11e6)).collect();
         let trials = all.iter().map(|answer| answer.trials.len()).sum::<usize>() / 60;
-        let pairs = || answers.iter().enumerate().flat_map(|(i, a)| answers[..i].iter().map(move |b| (a, b)));
-        let (overlap, pairs) = (pairs().filter(|(a, b)| a.0 <= b.1 && b.0 <= a.1).count(), pairs().count());
+        let (overlap, pairs) = overlapping(&answers);
         answers.sort_unstable_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
         let share_of = overlap as f64 / pairs as f64;
         println!(
