@@ -22,6 +22,7 @@ pub mod schema;
 pub mod search;
 pub mod sim;
 pub mod standing;
+mod student;
 pub mod upgrade;
 pub mod validity;
 

@@ -16,7 +16,7 @@
 use super::loads::CLEAN_SHARE;
 use crate::{
     schema::check::{ExpectedPrecision, FullLoad},
-    search::interval::t_95,
+    student::{t_95, Z_95},
 };
 
 /// The time of measuring that the answer is about, seconds.
@@ -25,7 +25,6 @@ pub const WITHIN_S: f64 = 60.0;
 const PASSES: f64 = 12.0;
 /// Trials that are needed, as passes of a search.
 const LEAST: usize = 3;
-const Z_95: f64 = 1.96;
 /// Least half width.
 const RESOLUTION: f64 = 5e-4;
 
@@ -44,7 +43,7 @@ pub fn expected(trials: &[FullLoad], within_s: f64) -> Option<ExpectedPrecision>
     let own = median(of(&|t| t.deviation.powi(2) * t.slice_s / t.clean_s))?;
     let between = ((deviation / middle).powi(2) - own).max(0.0).sqrt();
     let by_slices = Z_95 * (second / (clean * within_s / 2.0)).sqrt();
-    let by_trials = t_95(trials.len()) * between / PASSES.sqrt();
+    let by_trials = t_95(trials.len().saturating_sub(1)) * between / PASSES.sqrt();
     let width = 2.0 * by_slices.max(by_trials).max(RESOLUTION);
     let all = ExpectedPrecision { within_s, width, by_slices, by_trials };
     [width, by_slices, by_trials, within_s].iter().all(|v| v.is_finite()).then_some(all)

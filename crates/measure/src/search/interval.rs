@@ -1,21 +1,11 @@
 //! Statistics of a few independent passes: means with intervals.
 
-/// Student's t for a two-sided confidence of 95 %, by degrees of freedom from 1.
-const T_95: [f64; 30] = [
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-];
-/// The same with many degrees of freedom.
-const Z_95: f64 = 1.96;
+use crate::student::{t_95, Z_95};
+
 /// The confidence of the intervals here.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// Least half width of an interval over its mean: clocks, bursts and the ends of stretches are not known better.
 const RESOLUTION: f64 = 5e-4;
-
-/// Student's t for the mean of N samples, two or more: two-sided, with a confidence of 95 %.
-pub(crate) fn t_95(samples: usize) -> f64 {
-    T_95.get(samples.saturating_sub(2)).copied().unwrap_or(Z_95)
-}
 
 /// A value with its own standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,7 +38,7 @@ pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
     let own = (samples.iter().map(|s| s.error.powi(2)).sum::<f64>() / n).sqrt() / n.sqrt();
     let between = match samples.len() {
         1 => 0.0,
-        len => t_95(len) * (variance / n).sqrt(),
+        len => t_95(len - 1) * (variance / n).sqrt(),
     };
     Some(Mean { mean, half: between.max(Z_95 * own).max(RESOLUTION * mean) })
 }
@@ -58,7 +48,7 @@ pub(crate) fn mean(samples: &[Sample]) -> Option<Mean> {
 pub(crate) fn is_outside(value: f64, samples: &[Sample]) -> bool {
     let n = samples.len() as f64;
     let (mean, variance) = spread(samples);
-    samples.len() > 1 && (value - mean).abs() > t_95(samples.len()) * (variance * (1.0 + 1.0 / n)).sqrt()
+    samples.len() > 1 && (value - mean).abs() > t_95(samples.len() - 1) * (variance * (1.0 + 1.0 / n)).sqrt()
 }
 
 #[cfg(test)]
@@ -87,7 +77,7 @@ mod tests {
         assert_eq!(m.mean, 101.0);
         assert!((m.half - 4.303 / 3f64.sqrt()).abs() < 1e-9, "{m:?}");
         let many = of(&[[99.0, 101.0]; 50].concat(), 0.0);
-        assert!((many.half - 1.96 * (100.0f64 / 99.0 / 100.0).sqrt()).abs() < 1e-9, "{many:?}");
+        assert!((many.half - t_95(99) * (100.0f64 / 99.0 / 100.0).sqrt()).abs() < 1e-9, "{many:?}");
     }
 
     #[test]
