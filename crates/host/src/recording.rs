@@ -248,6 +248,7 @@ impl Recording {
                 Some("/proc/mounts") => hide_mounts,
                 Some("/proc/self/status") => hide_status,
                 Some("/proc/self/cgroup" | "/proc/1/cgroup") => hide_groups,
+                Some(command) if command.starts_with("/command/ip link show") => hide_addresses,
                 _ => continue,
             };
             *bytes = hide(&String::from_utf8_lossy(bytes)).into_bytes();
@@ -304,6 +305,17 @@ fn hide_groups(text: &str) -> String {
         Some(format!("{head}:{}\n", path(at)))
     };
     text.lines().filter_map(line).collect()
+}
+
+/// What virtual functions may do. Addresses of theirs and of the card go, and everything else.
+fn hide_addresses(text: &str) -> String {
+    let functions = text.lines().map(str::trim).filter(|line| line.starts_with("vf "));
+    let line = |line: &str| {
+        let number = line.split_ascii_whitespace().nth(1).unwrap_or_default().trim_end_matches(',');
+        let rights = line.split(", ").filter(|part| part.starts_with("spoof checking") || part.starts_with("trust"));
+        format!("vf {number}, {}\n", rights.collect::<Vec<_>>().join(", "))
+    };
+    functions.map(line).collect()
 }
 
 /// The CPUs of a process; its name, its user and its groups go.
@@ -512,6 +524,8 @@ one
         assert_eq!(hide_mounts(mounts), wanted);
         let layers = "overlay / overlay rw,lowerdir=/var/lib/containerd/secret/fs 0 0\n";
         assert_eq!(hide_mounts(layers), "- / overlay rw,lowerdir=/containerd/ 0 0\n");
+        let functions = "2: eth0: <UP> mtu 1500\n    link/ether 52:54:00:01:02:03\n    vf 3     link/ether 02:00:00:00:00:09 brd ff:ff:ff:ff:ff:ff, spoof checking on, link-state auto, trust off\n";
+        assert_eq!(hide_addresses(functions), "vf 3, spoof checking on, trust off\n");
         assert_eq!(hide_status("Name:\tsecret\nUid:\t1000\nCpus_allowed_list:\t0-3\n"), "Cpus_allowed_list:\t0-3\n");
     }
 

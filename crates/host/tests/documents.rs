@@ -34,7 +34,7 @@ const TWO_VM: &[(&str, &str, By)] = &[
     ("4.1.1", "nohz_full=1-21,23-43", Rule("cores.tickless")),
     ("4.1.1", "selinux=0 enforcing=0", Rule("boot.selinux")),
     ("4.1.1", "intel_iommu=on iommu=pt", Rule("boot.iommu")),
-    ("4.1.1", "crashkernel=auto", NoSetting("memory for a crash dump")),
+    ("4.1.1", "crashkernel=auto", Rule("programs.crash_dump")),
     ("4.1.1", "rd.lvm.lv=... rhgb quiet", NoSetting("where the root is, and how the boot looks")),
     ("4.1.1", "cores on the node of the NIC", Rule("cores.node")),
     ("4.1.1", "pmd-cpu-mask", Rule("switch.polling_cores")),

@@ -181,6 +181,11 @@ fn the_tuned_server_of_the_document() {
     found.each(Verdict::Ok, &["cores.allowed"]);
     // idle=poll and the firmware leave the kernel nothing to set.
     found.each(Verdict::NotApplicable, &["power.governor", "power.frequency", "power.sleep", "kernel.fair_server"]);
+    // What KVM does to guests that spin is set where its modules are loaded.
+    let spins = found.at("kvm.exits", "/sys/module/kvm_intel/parameters/ple_gap");
+    assert_eq!((spins.verdict, spins.got.as_str(), spins.want.as_str()), (Verdict::Warn, "128", "0"));
+    assert_eq!(found.at("kvm.exits", "/sys/module/kvm/parameters/kvmclock_periodic_sync").verdict, Verdict::Warn);
+    assert_eq!(found.at("kvm.memory_and_halt", "/sys/module/kvm/parameters/halt_poll_ns").got, "200000");
     // A program has the NICs.
     found.each(Verdict::NotApplicable, &["nic.speed", "nic.rings", "nic.pause", "nic.offloads"]);
     // Nothing comes to busy cores; those of the disks have been placed there by their driver and are silent.
@@ -191,8 +196,14 @@ fn the_tuned_server_of_the_document() {
     let timer = found.at("interrupts.each", "/proc/irq/0/smp_affinity_list (timer)");
     assert!(timer.mend.is_empty() && timer.verdict == Verdict::Noted);
     // What the document leaves as it was.
-    let left =
-        ["cores.rcu_polled", "boot.tsc_reliable", "boot.aspm", "kernel.realtime_throttling", "kernel.statistics"];
+    let left = [
+        "cores.rcu_polled",
+        "boot.tsc_reliable",
+        "boot.aspm",
+        "kernel.realtime_throttling",
+        "kernel.statistics",
+        "kvm.exits",
+    ];
     found.each(Verdict::Warn, &left);
     found.each(Verdict::Warn, &["interrupts.new", "interrupts.work", "interrupts.timers"]);
     let open: BTreeSet<&str> = found.findings.iter().filter(|f| f.is_open()).map(|f| f.id.as_str()).collect();
@@ -264,6 +275,16 @@ fn a_server_with_four_nodes_and_threads() {
         ("9".into(), "10".into(), "25-26".into())
     );
     assert_eq!(found.bad(), ["cores.isolated", "power.governor", "interrupts.balancer", "memory.hugepages"]);
+    // Frames of queue 0 go to both cores that poll. Who may send by a queue is only told.
+    let queue = |queue: &str| format!("/sys/class/net/enp129s0f0np0/queues/{queue}");
+    let steered = found.at("nic.steering", &queue("rx-0/rps_cpus"));
+    assert_eq!((steered.verdict, steered.got.as_str()), (Verdict::Warn, "CPU 9-10"));
+    assert_eq!(found.mends("nic.steering"), [format!("echo 0 > {}", queue("rx-0/rps_cpus"))]);
+    assert_eq!(found.at("nic.steering", &queue("tx-0/xps_cpus")).verdict, Verdict::Noted);
+    assert_eq!(found.of("nic.steering").len(), 2, "queue 1 has no mask");
+    assert_eq!(found.of("nic.error_correction")[0].got, "RS");
+    let function = |n: u32| found.at("nic.virtual_functions", &format!("enp129s0f0np0 function {n}")).got.clone();
+    assert_eq!([function(0), function(1)], ["spoof checking off, trust on", "spoof checking on, trust off"]);
     found.each(Verdict::Ok, &["cores.node", "pcie.link", "pcie.root_port", "pcie.payload", "pcie.errors", "nic.rings"]);
     assert_eq!(found.at("memory.hugepages", "node 2").verdict, Verdict::Bad);
     assert_eq!(found.at("power.governor", "/sys/devices/system/cpu/cpu9/cpufreq/scaling_governor").got, "schedutil");

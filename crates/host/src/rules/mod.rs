@@ -5,6 +5,7 @@ mod cores;
 mod firmware;
 mod interrupts;
 mod kernel;
+mod kvm;
 mod memory;
 mod nic;
 mod pcie;
@@ -29,6 +30,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         power::RULES,
         boot::RULES,
         kernel::RULES,
+        kvm::RULES,
         interrupts::RULES,
         memory::RULES,
         programs::RULES,

@@ -2,7 +2,7 @@
 
 use crate::{
     audit::{Asked, Context, Group, Out, Rule, Verdict},
-    pci, Fact,
+    cpu_set, pci, Fact, PciDevice,
 };
 
 /// Entries of a ring as the documents set them.
@@ -49,6 +49,46 @@ pub(super) const RULES: &[Rule] = &[
                     (Some(true), None) => out.noted(&place, "a link; does not say its speed"),
                     (Some(true), Some(mbps)) => out.noted(&place, format!("{mbps} Mbit/s")),
                 }
+            }
+        },
+    },
+    Rule {
+        id: "nic.error_correction",
+        group: Group::Nic,
+        why: "forward error correction delays each frame; ends that differ in it have no link",
+        effect: None,
+        asked: &[Asked::LowLatency("ExaNIC Configuration")],
+        bare_metal: false,
+        check: |cx, out| {
+            ethtool(cx, out, "--show-fec", |text| {
+                let active = text.lines().find_map(|line| line.split_once("Active FEC encoding")?.1.split_once(':'));
+                let got = active.map_or("does not say", |(_, kinds)| kinds.trim());
+                (Verdict::Noted, got.to_owned(), String::new())
+            });
+        },
+    },
+    Rule {
+        id: "nic.steering",
+        group: Group::Nic,
+        why: "the kernel hands frames of a queue to other CPUs: work of the kernel on cores that poll",
+        effect: None,
+        asked: &[Asked::TwoVm("4.2.2"), Asked::Tuned],
+        bare_metal: false,
+        check: |cx, out| {
+            if no_interface(cx, out) {
+                return;
+            }
+            for (_, interface) in cx.plan_interfaces() {
+                let queues = format!("/sys/class/net/{}/queues", interface.name);
+                for queue in cx.roots.names(&queues) {
+                    match queue.starts_with("rx-") {
+                        true => steered(cx, out, &format!("{queues}/{queue}/rps_cpus")),
+                        false => steered(cx, out, &format!("{queues}/{queue}/xps_cpus")),
+                    }
+                }
+            }
+            if out.is_empty() {
+                out.not_applicable("", "no queue has a mask");
             }
         },
     },
@@ -190,6 +230,8 @@ pub(super) const RULES: &[Rule] = &[
                 }
             }
             cx.note(out, "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode");
+            // DPDK's guide for AMD: a device that sleeps while nobody has it open may not come back.
+            cx.note(out, "/sys/module/vfio_pci/parameters/disable_idle_d3");
         },
     },
     Rule {
@@ -205,7 +247,12 @@ pub(super) const RULES: &[Rule] = &[
             }
             for nic in cx.plan_nics() {
                 match cx.roots.fact(format!("/sys/bus/pci/devices/{}/sriov_numvfs", nic.address)) {
-                    Fact::Known(count) => out.noted(&nic.address, format!("{count} virtual functions")),
+                    Fact::Known(count) => {
+                        out.noted(&nic.address, format!("{count} virtual functions"));
+                        if count != "0" {
+                            rights(cx, out, nic);
+                        }
+                    }
                     Fact::Absent => out.not_applicable(&nic.address, "none possible"),
                     Fact::Unreadable(why) => out.unknown(&nic.address, why),
                 }
@@ -226,6 +273,34 @@ fn no_interface(cx: &Context<'_>, out: &mut Out) -> bool {
         Some(_) => {}
     }
     none
+}
+
+/// A mask of CPUs to which the kernel gives frames. None for a queue that one CPU serves alone, which is the usual.
+fn steered(cx: &Context<'_>, out: &mut Out, path: &str) {
+    let Fact::Known(mask) = cx.roots.fact(path) else { return };
+    let cpus = cpu_set::from_mask(&mask).unwrap_or_default();
+    let busy = cx.busy_in(&cpus);
+    match busy.filter(|_| path.ends_with("rps_cpus")) {
+        // A transmit queue's mask says who may send by it, and only those who send do.
+        None if cpus.is_empty() => {}
+        None => out.noted(path, format!("CPU {}", cpu_set::to_list(&cpus))),
+        Some(busy) => {
+            out.found(Verdict::Warn, path, format!("CPU {busy}"), "no CPU that polls").write(path, "0");
+        }
+    }
+}
+
+/// What virtual functions may do, as `ip` says it: a guest that bridges sends from addresses that are not its own.
+fn rights(cx: &Context<'_>, out: &mut Out, nic: &PciDevice) {
+    for interface in &nic.interfaces {
+        let Fact::Known(text) = cx.roots.command("ip", &["link", "show", "dev", &interface.name]) else { continue };
+        for line in text.lines().map(str::trim).filter(|line| line.starts_with("vf ")) {
+            let number = line.split_ascii_whitespace().nth(1).unwrap_or("?").trim_end_matches(',');
+            let of = |key: &str| line.split(", ").find_map(|part| part.strip_prefix(key)).unwrap_or("not said").trim();
+            let got = format!("spoof checking {}, trust {}", of("spoof checking"), of("trust"));
+            out.noted(&format!("{} function {number}", interface.name), got);
+        }
+    }
 }
 
 /// What `ethtool` says of each interface of the plan.

@@ -1,6 +1,9 @@
 //! Programs that work against a plan, and limits of this one.
 
-use crate::audit::{Asked, Context, Group, Mend, Out, Rule, Verdict};
+use crate::{
+    audit::{Asked, Context, Group, Mend, Out, Rule, Verdict},
+    Fact,
+};
 
 /// TLP sets values at boot and when the plug is pulled, and no process of it stays: it leaves this file.
 const TLP: &str = "/run/tlp/last_pwr";
@@ -96,7 +99,13 @@ pub(super) const RULES: &[Rule] = &[
         effect: None,
         asked: &[Asked::Onp("3.5"), Asked::Onp("10.1")],
         bare_metal: false,
-        check: |cx, out| note(cx, out, &["firewalld"]),
+        check: |cx, out| {
+            note(cx, out, &["firewalld"]);
+            // Only there while the kernel tracks connections, which rules of any program may ask for.
+            let count = cx.roots.fact("/proc/sys/net/netfilter/nf_conntrack_count");
+            let got = if count == Fact::Absent { "connections are not tracked" } else { "connections are tracked" };
+            out.noted("/proc/sys/net/netfilter/nf_conntrack_count", got);
+        },
     },
     Rule {
         id: "programs.network",
@@ -106,6 +115,18 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::Onp("3.5")],
         bare_metal: false,
         check: |cx, out| note(cx, out, &["NetworkManager", "dhclient", "dhcpcd"]),
+    },
+    Rule {
+        id: "programs.crash_dump",
+        group: Group::Programs,
+        why: "memory that is kept for a crash dump is nobody's: less is left for hugepages",
+        effect: None,
+        asked: &[Asked::TwoVm("4.1.1")],
+        bare_metal: false,
+        check: |cx, out| {
+            cx.note(out, "/sys/kernel/kexec_crash_loaded");
+            cx.note(out, "/sys/kernel/kexec_crash_size");
+        },
     },
     Rule {
         id: "programs.clock",
