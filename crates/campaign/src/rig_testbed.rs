@@ -116,15 +116,15 @@ impl RigTestbed {
         Ok(Streams { specs, directions, prefilled, flows: None, replay: None })
     }
 
-    /// The self-test of these streams, added to the others.
+    /// The self-test of these streams, added to the others. `None` when a signal came.
     ///
     /// # Errors
     ///
     /// A rig that fails.
-    pub fn test_self(&mut self, streams: &Streams, duration: Duration) -> Result<Fps, Failure> {
-        let point = self.rig.selftest(streams, duration)?;
-        let most = point.max_fps;
-        self.selftest.push(point);
+    pub fn test_self(&mut self, streams: &Streams, duration: Duration) -> Result<Option<Fps>, Failure> {
+        let point = self.rig.selftest(streams, duration, &self.stop)?;
+        let most = point.as_ref().map(|point| point.max_fps);
+        self.selftest.extend(point);
         Ok(most)
     }
 
@@ -140,7 +140,7 @@ impl RigTestbed {
 impl Testbed for RigTestbed {
     fn prepare(&mut self, size: Frames, selftest: Duration) -> Result<Option<Fps>, Failure> {
         let streams = self.make_streams(size)?;
-        let most = if self.plan.trust.selftest { Some(self.test_self(&streams, selftest)?) } else { None };
+        let most = if self.plan.trust.selftest { self.test_self(&streams, selftest)? } else { None };
         self.streams = Some(streams);
         Ok(most)
     }

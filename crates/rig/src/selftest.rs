@@ -11,7 +11,7 @@ use packet::Clock;
 use traffic::control::{Control, Timing};
 use units::{Fps, Nanos};
 
-use failure::Failure;
+use failure::{Failure, Stop};
 
 use crate::{
     lcores::TESTER_LCORE,
@@ -36,32 +36,43 @@ const LONGEST: Duration = Duration::from_secs(2);
 const RESIDUAL: Duration = Duration::from_millis(10);
 
 impl Rig {
-    /// The most frames per second and direction for these streams, in passes of `duration`.
+    /// The most frames per second and direction for these streams, in passes of `duration`. `None` when a signal came.
     ///
     /// # Errors
     ///
     /// (usage) for streams that cannot be sent; (failed) when the lcore fails.
-    pub fn selftest(&mut self, streams: &Streams, duration: Duration) -> Result<SelfTestPoint, Failure> {
+    pub fn selftest(
+        &mut self,
+        streams: &Streams,
+        duration: Duration,
+        stop: &Stop,
+    ) -> Result<Option<SelfTestPoint>, Failure> {
         self.open_loopback()?;
         let mut cable = std::mem::take(&mut self.loopback);
-        let over_cable = self.passes(&mut cable, streams, duration);
+        let over_cable = self.passes(&mut cable, streams, duration, stop);
         self.loopback = cable;
         let over_cable = over_cable?;
+        if stop.requested() {
+            return Ok(None);
+        }
         let (kind, fallback) = self.open_pair();
         let rates = match kind {
             SelfTestKind::SoftwareCable => over_cable.clone(),
             _ => {
                 let mut pair = std::mem::take(&mut self.pair.ports);
-                let rates = self.passes(&mut pair, streams, duration);
+                let rates = self.passes(&mut pair, streams, duration, stop);
                 self.pair.ports = pair;
                 rates?
             }
         };
+        if stop.requested() {
+            return Ok(None);
+        }
         let directions = streams.directions as f64;
         let best = over_cable.iter().copied().fold(0.0, f64::max);
         let settled = settled(&rates);
         let fps = |rate: f64| Fps::from_raw(rate / directions);
-        Ok(SelfTestPoint {
+        Ok(Some(SelfTestPoint {
             frame_size_bytes: streams.specs[0].frame_size,
             max_fps: fps(best),
             cycles_per_frame: if best > 0.0 { self.clock.hz() as f64 / best } else { 0.0 },
@@ -73,14 +84,22 @@ impl Rig {
                 stable: settled.stable,
                 fallback,
             }),
-        })
+        }))
     }
 
-    /// Frames per second, of all directions together, of passes over two joined ports until three agree.
-    fn passes(&mut self, ports: &mut [TesterPort], streams: &Streams, duration: Duration) -> Result<Vec<f64>, Failure> {
+    /// Frames per second, of all directions together, of passes over two joined ports until three agree or a signal comes.
+    fn passes(
+        &mut self,
+        ports: &mut [TesterPort],
+        streams: &Streams,
+        duration: Duration,
+        stop: &Stop,
+    ) -> Result<Vec<f64>, Failure> {
         let (begun, limit) = (Instant::now(), (duration * MOST).min(LONGEST));
         let mut rates = Vec::new();
-        while rates.len() < PASSES || (!settled(&rates).stable && begun.elapsed() + duration < limit) {
+        let more =
+            |rates: &[f64]| rates.len() < PASSES || (!settled(rates).stable && begun.elapsed() + duration < limit);
+        while more(&rates) && !stop.requested() {
             rates.push(self.pass(ports, streams, duration)?);
         }
         Ok(rates)

@@ -201,8 +201,10 @@ impl<'a> FlowScore<'a> {
             Some(upper) => upper,
             None => {
                 let streams = self.streams(self.spec)?.0;
-                let able = self.controller.testbed.rig.selftest(&streams, Duration::from_millis(100))?.max_fps.get()
-                    / per_flow;
+                let testbed = &mut self.controller.testbed;
+                // After a signal no trial follows.
+                let point = testbed.rig.selftest(&streams, Duration::from_millis(100), &testbed.stop)?;
+                let able = point.map_or(most, |point| point.max_fps.get() / per_flow);
                 let link =
                     self.controller.testbed.link().map_or(f64::INFINITY, |l| l.line_rate(self.size).get() / per_flow);
                 (0.9 * able).min(link).min(most)
