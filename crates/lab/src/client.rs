@@ -114,7 +114,6 @@ pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
     if bound {
         argv.extend(["setpriv", "--pdeathsig", "KILL", "--"]);
     }
-    argv.push("setsid");
     // The process here of a lab on another host only speaks with that one, as this user.
     if spec.on.is_none() {
         argv.extend(["unshare", "--net", "--pid", "--mount", "--fork", "--kill-child"]);
@@ -126,6 +125,9 @@ pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
     argv.extend([&spec.linerate, HOLD_COMMAND, &text]);
     let mut command = Command::new(argv[0]);
     command.args(&argv[1..]).stdin(OwnedFd::from(listener)).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A group of its own is safe from Ctrl-C and from a terminal that closes. A session of its own would be, too, but kernels
+    // with sched_autogroup share a CPU by session: a tester on the CPU of an emulated guest then waited for up to 430 s.
+    command.process_group(0);
     let mut child = command
         .spawn()
         .map_err(|e| Failure::machine(format!("cannot run {} (Debian package util-linux): {e}", argv[0])))?;

@@ -98,6 +98,22 @@ pub(super) const RULES: &[Rule] = &[
         check: |cx, out| cx.number(out, Verdict::Warn, "/proc/sys/vm/stat_interval", 10..=3600, "10"),
     },
     Rule {
+        id: "kernel.sessions",
+        group: Group::Kernel,
+        why: "the kernel shares a CPU by terminal session: a thread may wait for minutes beside one of another session",
+        effect: Some("beside an emulated guest a thread of the tester waited for 79 to 430 s (Linux 6.18, measured here)"),
+        asked: &[],
+        bare_metal: false,
+        check: |cx, out| {
+            const PATH: &str = "/proc/sys/kernel/sched_autogroup_enabled";
+            // On cores that the plan keeps free, nobody waits for anybody.
+            match cx.own().len() < cx.busy().len() {
+                true => cx.file(out, Verdict::Warn, PATH, &["0"]),
+                false => cx.note(out, PATH),
+            }
+        },
+    },
+    Rule {
         id: "kernel.bpf_statistics",
         group: Group::Kernel,
         why: "each run of a BPF program is timed: XDP and traffic control cost more",
