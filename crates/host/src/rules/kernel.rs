@@ -101,7 +101,9 @@ pub(super) const RULES: &[Rule] = &[
         id: "kernel.sessions",
         group: Group::Kernel,
         why: "the kernel shares a CPU by terminal session: a thread may wait for minutes beside one of another session",
-        effect: Some("beside an emulated guest a thread of the tester waited for 79 to 430 s (Linux 6.18, measured here)"),
+        effect: Some(
+            "beside an emulated guest a thread of the tester waited for 79 to 430 s (Linux 6.18, measured here)",
+        ),
         asked: &[],
         bare_metal: false,
         check: |cx, out| {
