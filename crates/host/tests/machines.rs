@@ -275,6 +275,10 @@ fn a_server_with_four_nodes_and_threads() {
         ("9".into(), "10".into(), "25-26".into())
     );
     assert_eq!(found.bad(), ["cores.isolated", "power.governor", "interrupts.balancer", "memory.hugepages"]);
+    // The plan has no guests, so that what KVM does is only told.
+    let filter = found.at("kvm.exits", "/sys/module/kvm_amd/parameters/pause_filter_count");
+    assert_eq!((filter.verdict, filter.got.as_str()), (Verdict::Noted, "3000"));
+    assert_eq!(found.at("kvm.exits", "/sys/module/kvm/parameters/kvmclock_periodic_sync").verdict, Verdict::Ok);
     // Frames of queue 0 go to both cores that poll. Who may send by a queue is only told.
     let queue = |queue: &str| format!("/sys/class/net/enp129s0f0np0/queues/{queue}");
     let steered = found.at("nic.steering", &queue("rx-0/rps_cpus"));

@@ -102,7 +102,7 @@ pub(super) const RULES: &[Rule] = &[
         group: Group::Kernel,
         why: "the kernel shares a CPU by terminal session: a thread may wait for minutes beside one of another session",
         effect: Some(
-            "beside an emulated guest a thread of the tester waited for 79 to 430 s (Linux 6.18, measured here)",
+            "beside an emulated guest a thread of the tester waited for 21 to 430 s, now and then (Linux 6.18, own measurement)",
         ),
         asked: &[],
         bare_metal: false,

@@ -541,6 +541,21 @@ fn every_topology_is_measured_by_its_documents_plan() {
 }
 
 #[test]
+fn a_lab_outlives_the_terminal_that_it_was_started_in() {
+    let _alone = exclusive();
+    let _end = EndOfLabs;
+    require(&ALL);
+    let name = support::unique("lab");
+    // `script` has a terminal for this command alone, and closes it behind it: the kernel hangs up.
+    let up = format!("{BINARY} lab up phy-ovs-phy --name {name}");
+    let mut terminal = Command::new("script");
+    let status = terminal.args(["-qec", &up, "/dev/null"]).stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{status}");
+    does(&["lab", "check", &name]);
+    does(&["lab", "down", &name]);
+}
+
+#[test]
 fn a_tunnel_comes_back_with_its_switch() {
     let _alone = exclusive();
     let _end = EndOfLabs;
