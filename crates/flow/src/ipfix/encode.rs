@@ -1,6 +1,7 @@
 //! Flow records as messages of IPFIX or NetFlow v9.
 
 use super::{
+    clock::{Clock, BOOT_BEFORE_MS},
     options::{Options, Statistics, AGAIN},
     template::{Exporter, Field, Shape},
     wire::{count, fill, fill_length, pad, set, Version},
@@ -15,10 +16,10 @@ const LEAST: usize = 1200;
 const TEMPLATES9: u16 = 0;
 const VERSION9: u16 = 9;
 const HEADER9: usize = 20;
+/// No record of NetFlow v9 has fewer bytes.
+const LEAST_RECORD9: usize = 32;
 /// Bytes of a set that says how reliable the records of a template are.
 const RELIABILITY_BYTES: usize = 12;
-/// How long before the first message the boot was, for NetFlow v9: flows may have begun before the exporter.
-const BOOT_BEFORE_MS: u64 = 24 * 3600 * 1000;
 
 /// Configuration of an encoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,7 +212,7 @@ impl Encoder {
         self.spec.message_bytes = bytes.clamp(LEAST, 65535);
         // What every message with templates may hold besides those of flows.
         let mut rest = Vec::new();
-        self.begin(0, &mut rest);
+        self.begin(Clock::of_day(0, 0), &mut rest);
         self.options.templates(&mut rest);
         self.options.sampling(&mut rest);
         self.options.statistics(&Statistics::default(), &mut rest);
@@ -242,7 +243,8 @@ impl Encoder {
         records: &[Record],
         out: &mut Vec<u8>,
     ) -> Message {
-        self.begin(export_s, out);
+        let clock = self.clock(export_s, records);
+        self.begin(clock, out);
         let (mut data_records, mut refreshed) = (0, 0);
         if templates {
             refreshed = self.templates(out);
@@ -255,7 +257,7 @@ impl Encoder {
         let named = if templates { 0 } else { self.named };
         let interfaces = self.options.interfaces(named, self.spec.message_bytes, out);
         let known = if templates { refreshed } else { self.known[0].repeated(self.spec.templates_again) };
-        let written = self.records(records, 0, known, out);
+        let written = self.records(clock, records, 0, known, out);
         data_records += u32::try_from(written.records + interfaces).unwrap_or(u32::MAX) + written.more_records;
         let needed = written.needed | refreshed;
         match self.spec.version {
@@ -274,19 +276,34 @@ impl Encoder {
     /// as fit. Their templates have the fields of the others and IDs of their own: 64 more. The options data calls these
     /// templates unreliable (`dataRecordsReliability`, information element 276), which is the nearest mark that IPFIX has.
     pub fn message_again(&self, export_s: u32, records: &[Record], out: &mut Vec<u8>) -> Message {
-        self.begin(export_s, out);
-        let Written { records, more_records, needed } = self.records(records, AGAIN, self.known[1].repeated(0), out);
+        let clock = self.clock(export_s, records);
+        self.begin(clock, out);
+        let known = self.known[1].repeated(0);
+        let Written { records, more_records, needed } = self.records(clock, records, AGAIN, known, out);
         fill_length(out, 0);
         let data_records = u32::try_from(records).unwrap_or(u32::MAX) + more_records;
         Message { records, data_records, needed, again: true, ..Message::default() }
     }
 
-    fn exporter(&self) -> Exporter<'_> {
-        Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: self.boot_ms }
+    /// The clock of a message with these records; IPFIX has times since 1970, and needs none.
+    fn clock(&self, export_s: u32, records: &[Record]) -> Clock {
+        let clock = Clock::of_day(export_s, self.boot_ms);
+        match self.spec.version {
+            Version::Ipfix => clock,
+            Version::NetFlow9 => {
+                let fit = self.spec.message_bytes / LEAST_RECORD9;
+                clock.of(records.iter().take(fit).map(|record| (record.first, record.last)))
+            }
+        }
+    }
+
+    fn exporter(&self, clock: Clock) -> Exporter<'_> {
+        Exporter { version: self.spec.version, ports: &self.spec.ports, boot_ms: clock.boot_ms }
     }
 
     /// Writes the header of a message.
-    fn begin(&self, export_s: u32, out: &mut Vec<u8>) {
+    fn begin(&self, clock: Clock, out: &mut Vec<u8>) {
+        let export_s = clock.export_s;
         out.clear();
         match self.spec.version {
             Version::Ipfix => {
@@ -297,7 +314,7 @@ impl Encoder {
             Version::NetFlow9 => {
                 out.extend(VERSION9.to_be_bytes());
                 out.extend([0; 2]);
-                let uptime = self.exporter().uptime_ms(u64::from(export_s) * 1_000_000_000);
+                let uptime = self.exporter(clock).uptime_ms(u64::from(export_s) * 1_000_000_000);
                 let words = [uptime, export_s, self.sequence, self.spec.domain];
                 words.iter().for_each(|word| out.extend(word.to_be_bytes()));
             }
@@ -364,8 +381,9 @@ impl Encoder {
 
     /// Writes data sets, a new one at each change of form, and templates that are not `known` before their records. Set IDs are
     /// those of the templates and `more`.
-    fn records(&self, records: &[Record], more: u16, known: u64, out: &mut Vec<u8>) -> Written {
-        let exporter = self.exporter();
+    fn records(&self, clock: Clock, records: &[Record], more: u16, known: u64, out: &mut Vec<u8>) -> Written {
+        let exporter = self.exporter(clock);
+        let any_time = self.spec.version == Version::Ipfix;
         let distinguished = self.spec.distinguish != Distinguish::None;
         let padding = if self.spec.version == Version::Ipfix { 0 } else { 3 };
         let mut open = None;
@@ -373,6 +391,10 @@ impl Encoder {
         for record in records {
             let index = Shape::index(record, distinguished);
             let Some(layout) = self.shapes.get(index) else { break };
+            // The first is what the clock was made for.
+            if written.records > 0 && !any_time && !clock.holds(record.first, record.last) {
+                break;
+            }
             let begun = open.filter(|&(at, _)| at == index);
             let header = if begun.is_some() { 0 } else { 4 + padding };
             let is_needed = self.is_needed(index, known | written.needed);

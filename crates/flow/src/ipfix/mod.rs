@@ -5,7 +5,9 @@
 //!
 //! - IPFIX has times twice, in milliseconds and in nanoseconds: nfcapd before 1.7.5 or so does not read the latter, and
 //!   milliseconds alone would lose precision.
-//! - NetFlow v9 has no bytes of frames, no reverse elements, and eight TCP flags.
+//! - NetFlow v9 has no bytes of frames, no reverse elements, and eight TCP flags; messages with flows of another day than the
+//!   export's say that they were sent then.
+mod clock;
 mod collector;
 mod counts;
 mod decode;

@@ -6,7 +6,7 @@ use std::{
     fs,
     net::IpAddr,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use serde_json::Value;
@@ -17,6 +17,8 @@ use crate::{
     support::{ending::Ending, exclusive, require, run, tester::BINARY, wait_until, Needs, Netns, Process},
 };
 
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
@@ -64,6 +66,12 @@ fn less(flows: &Flows, change: impl Fn(Key, Seen) -> (Key, Seen)) -> Flows {
     let mut out = Flows::new();
     flows.iter().map(|(&key, &seen)| change(key, seen)).for_each(|(key, seen)| add(&mut out, key, seen));
     out
+}
+
+/// What most collectors keep: no bytes of frames, eight flags, milliseconds.
+fn short(seen: Seen) -> Seen {
+    let [first, last] = [seen.first, seen.last].map(whole_ms);
+    Seen { frame_bytes: 0, flags: seen.flags & 0xff, first, last, ..seen }
 }
 
 #[track_caller]
@@ -216,10 +224,22 @@ fn by_json(path: &Path) -> Flows {
     flows
 }
 
-/// What nfcapd stored, as nfdump tells it: eight flags, and no bytes of frames.
+/// A date and time of day (UTC), in ns since the Unix epoch.
+fn ns(date: &Value) -> u64 {
+    let text = date.as_str().unwrap_or_else(|| panic!("{date}"));
+    let time = humantime::parse_rfc3339_weak(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+    time.duration_since(UNIX_EPOCH).unwrap().as_nanos().try_into().unwrap()
+}
+
+/// Whole milliseconds, in ns.
+fn whole_ms(ns: u64) -> u64 {
+    ns / MS * MS
+}
+
+/// What nfcapd stored, as nfdump tells it: eight flags, times in milliseconds, and no bytes of frames.
 fn by_nfdump(store: &Path) -> Flows {
     let mut flows = Flows::new();
-    let text = run(&["nfdump", "-R", store.to_str().unwrap(), "-q", "-o", "json"]);
+    let text = run(&["env", "TZ=UTC", "nfdump", "-R", store.to_str().unwrap(), "-q", "-o", "json"]);
     // The members of a list, without its brackets.
     let list: Vec<Value> = serde_json::from_str(&format!("[{}]", text.trim().trim_end_matches(','))).unwrap();
     for record in &list {
@@ -236,7 +256,8 @@ fn by_nfdump(store: &Path) -> Flows {
         let (packets, ip_bytes) = (number(record, "in_packets"), number(record, "in_bytes"));
         assert_eq!(record["input_snmp"], 1, "{record}");
         let ends = (address(record, &["src4_addr", "src6_addr"]), address(record, &["dst4_addr", "dst6_addr"]));
-        let seen = Seen { packets, ip_bytes, flags, ..Seen::default() };
+        let [first, last] = ["first", "last"].map(|end| ns(&record[end]));
+        let seen = Seen { packets, ip_bytes, frame_bytes: 0, flags, first, last };
         add(&mut flows, (ends.0, ends.1, protocol, port("src_port"), dport), seen);
     }
     flows
@@ -260,7 +281,8 @@ fn by_pmacct(path: &Path) -> Flows {
         assert_eq!(number(&record, "iface_in"), 1, "{record}");
         let (packets, ip_bytes) = (number(&record, "packets"), number(&record, "bytes"));
         let flags = if protocol == TCP { record["tcp_flags"].as_str().unwrap().parse().unwrap() } else { 0 };
-        let seen = Seen { packets, ip_bytes, flags, ..Seen::default() };
+        let [first, last] = ["start", "end"].map(|end| ns(&record[format!("timestamp_{end}")]));
+        let seen = Seen { packets, ip_bytes, frame_bytes: 0, flags, first, last };
         let port = |name: &str| number(&record, name) as u16;
         let ends = (address(&record, &["ip_src", "ip_src"]), address(&record, &["ip_dst", "ip_dst"]));
         add(&mut flows, (ends.0, ends.1, protocol, port("port_src"), port("port_dst")), seen);
@@ -288,7 +310,7 @@ pub fn nfcapd(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> (Process, 
 /// Seconds from 1900, where NTP begins, to 1970.
 const NTP_TO_UNIX: u64 = 2_208_988_800;
 
-/// What `netflow` read: of IPFIX all figures, of NetFlow v9 (`v9`) neither bytes of frames nor times; and its other records,
+/// What `netflow` read: of IPFIX all figures, of NetFlow v9 (`v9`) no bytes of frames and times in milliseconds; and its other records,
 /// which are options.
 fn by_netflow(lines: &str, v9: bool) -> (Flows, Vec<Value>) {
     let (mut flows, mut options) = (Flows::new(), Vec::new());
@@ -300,7 +322,8 @@ fn by_netflow(lines: &str, v9: bool) -> (Flows, Vec<Value>) {
             let ends =
                 ["SRC", "DST"].map(|end| address(&record, &[&format!("IPV4_{end}_ADDR"), &format!("IPV6_{end}_ADDR")]));
             let flags = if of("PROTOCOL") == 6 { of("TCP_FLAGS") } else { 0 };
-            let seen = Seen { packets: of("IN_PKTS"), ip_bytes: of("IN_BYTES"), flags, ..Seen::default() };
+            let [first, last] = ["FIRST", "LAST"].map(|end| (of("boot_ms") + of(&format!("{end}_SWITCHED"))) * MS);
+            let seen = Seen { packets: of("IN_PKTS"), ip_bytes: of("IN_BYTES"), frame_bytes: 0, flags, first, last };
             assert_eq!(of("INPUT_SNMP"), 1, "{record}");
             (ends, (of("PROTOCOL") as u8, port("L4_SRC_PORT"), port("L4_DST_PORT")), seen)
         } else if record.get("octetDeltaCount").is_none() {
@@ -377,7 +400,8 @@ fn nfacctd(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> Nfacctd {
         "nfacctd_ip: 127.0.0.1".to_owned(),
         format!("nfacctd_port: {port}"),
         "plugins: print".to_owned(),
-        "aggregate: src_host, dst_host, src_port, dst_port, proto, tcpflags, in_iface".to_owned(),
+        "aggregate: src_host, dst_host, src_port, dst_port, proto, tcpflags, in_iface, timestamp_start, timestamp_end"
+            .to_owned(),
         "print_output: json".to_owned(),
         format!("print_output_file: {}", out.display()),
         // It writes at its end.
@@ -385,7 +409,8 @@ fn nfacctd(netns: &Netns, dir: &Path, (port, hex): (u16, &str)) -> Nfacctd {
     ];
     fs::write(&config, lines.join("\n") + "\n").unwrap();
     let argv = ["nfacctd", "-f", config.to_str().unwrap()].map(str::to_owned);
-    let mut process = Process::spawn(&argv, Some(netns), &[], &dir.join(format!("nfacctd-{port}.log")));
+    let env = [("TZ", Path::new("UTC"))];
+    let mut process = Process::spawn(&argv, Some(netns), &env, &dir.join(format!("nfacctd-{port}.log")));
     wait_for_port(netns, &mut process, hex);
     Nfacctd { process, out }
 }
@@ -436,15 +461,13 @@ fn captures_with_every_header_are_logged_as_others_read_them() {
     PORTS.iter().for_each(|(_, hex)| wait_for_rest(&netns, hex));
     for (collector, v9) in lines.iter().zip([false, true]) {
         let (got, options) = by_netflow(&collector.output(), v9);
-        let v9_sees = |seen: Seen| Seen { frame_bytes: 0, flags: seen.flags & 0xff, first: 0, last: 0, ..seen };
-        let want = less(&every, |key, seen| (key, if v9 { v9_sees(seen) } else { seen }));
+        let want = less(&every, |key, seen| (key, if v9 { short(seen) } else { seen }));
         same(if v9 { "netflow, v9" } else { "netflow" }, &got, &want);
         let named = |option: &Value| option["interfaceName"].as_str().is_some_and(|name| name.starts_with("pcap:rx="));
         assert!(v9 || options.iter().any(|option| option["ingressInterface"] == 1 && named(option)), "{options:?}");
     }
 
-    let counted = |seen: Seen| Seen { frame_bytes: 0, first: 0, last: 0, ..seen };
-    let flagged = less(&every, |key, seen| (key, Seen { flags: seen.flags & 0xff, ..counted(seen) }));
+    let flagged = less(&every, |key, seen| (key, short(seen)));
     for (mut process, store) in stores {
         assert_eq!(process.end(PATIENCE).and_then(|s| s.code()), Some(0), "{}", process.output());
         same(store.file_name().unwrap().to_str().unwrap(), &by_nfdump(&store), &flagged);
@@ -453,7 +476,10 @@ fn captures_with_every_header_are_logged_as_others_read_them() {
         // ICMP's type and code stand in the destination port of NetFlow v9.
         let plain = less(&every, |(src, dst, protocol, sport, dport), seen| {
             let dport = if [ICMP, ICMP6].contains(&protocol) && !v9 { 0 } else { dport };
-            ((src, dst, protocol, sport, dport), Seen { flags: seen.flags & 0xff, ..counted(seen) })
+            // Times of NetFlow v9 it tells in seconds, rounded up.
+            let [first, last] = [seen.first, seen.last].map(|ns| ns.div_ceil(SECOND) * SECOND);
+            let seen = if v9 { Seen { first, last, ..short(seen) } } else { short(seen) };
+            ((src, dst, protocol, sport, dport), seen)
         });
         let path = collector.out.clone();
         drop(collector);
