@@ -1,4 +1,4 @@
-//! A connection to a collector, over TCP or TLS, with its bytes counted.
+//! A connection to a collector, over TCP, TLS or SCTP, with its bytes counted.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use net::{client_tls, TcpProbe, TcpState};
+use net::{client_tls, sctp_connect, SctpProbe, TcpProbe, TcpState};
 use rustls::{ClientConnection, StreamOwned};
 
-use super::spec::TcpSpec;
+use super::spec::{TcpSpec, Transport};
 
 const CONNECT: Duration = Duration::from_secs(1);
 /// How long a write waits for room, and a read at the end for the collector.
@@ -19,7 +19,14 @@ const WAIT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Stream,
-    probe: Option<TcpProbe>,
+    probe: Option<Probe>,
+}
+
+/// Who tells how much has arrived.
+#[derive(Debug)]
+enum Probe {
+    Tcp(TcpProbe),
+    Sctp(SctpProbe),
 }
 
 #[derive(Debug)]
@@ -28,7 +35,7 @@ enum Stream {
     Tls(Box<StreamOwned<ClientConnection, Counted>>),
 }
 
-/// A TCP stream that counts the bytes that the kernel took.
+/// A stream of TCP or SCTP that counts the bytes that the kernel took.
 #[derive(Debug)]
 struct Counted {
     tcp: TcpStream,
@@ -59,13 +66,22 @@ impl Connection {
     pub fn open(to: SocketAddr, spec: &TcpSpec) -> io::Result<Self> {
         let tls = spec.tls.as_ref().map(|tls| client_tls(&tls.trust, tls.own.as_ref(), &spec.address)).transpose();
         let tls = tls.map_err(|error| io::Error::new(ErrorKind::InvalidInput, error.to_string()))?;
-        let tcp = TcpStream::connect_timeout(&to, CONNECT)?;
-        tcp.set_nodelay(true)?;
+        let tcp = match spec.transport {
+            Transport::Sctp => sctp_connect(to, CONNECT)?,
+            Transport::Tcp => {
+                let tcp = TcpStream::connect_timeout(&to, CONNECT)?;
+                tcp.set_nodelay(true)?;
+                tcp
+            }
+        };
         // The handshake is a second's work on a far or a busy machine.
         tcp.set_write_timeout(Some(CONNECT))?;
         tcp.set_read_timeout(Some(CONNECT))?;
         // Without it, nothing is known to be read before the end.
-        let probe = TcpProbe::new(&tcp).ok();
+        let probe = match spec.transport {
+            Transport::Tcp => TcpProbe::new(&tcp).ok().map(Probe::Tcp),
+            Transport::Sctp => SctpProbe::new(&tcp).ok().map(Probe::Sctp),
+        };
         let mut counted = Counted { tcp, written: 0 };
         let stream = match tls {
             None => Stream::Plain(counted),
@@ -97,9 +113,16 @@ impl Connection {
         self.counted().written
     }
 
-    /// What the kernel knows of it; `None` if it is gone, or on an old kernel.
+    /// What the kernel knows of it; `None` if it is gone, or on an old kernel. Of SCTP it does not tell the window; an
+    /// association that has ended by itself had delivered everything (RFC 9260 9.2).
     pub fn state(&self) -> Option<TcpState> {
-        self.probe.as_ref()?.read().ok()
+        match self.probe.as_ref()? {
+            Probe::Tcp(tcp) => tcp.read().ok(),
+            Probe::Sctp(sctp) => {
+                let on_the_way = sctp.on_the_way().ok()?.unwrap_or(0);
+                Some(TcpState { acknowledged: self.written().saturating_sub(on_the_way), window: 0 })
+            }
+        }
     }
 
     /// Writes; `None`: no room for a tenth of a second.
@@ -146,6 +169,8 @@ impl Connection {
         match read {
             // TLS without its own end: the connection has ended all the same.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Some(0)),
+            // An association of SCTP has no half: when both kernels have agreed on its end, it is gone.
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(Some(0)),
             other => waited(other),
         }
     }

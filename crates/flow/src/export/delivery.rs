@@ -7,6 +7,9 @@ use crate::Record;
 /// Bytes that may be in a collector's buffer without a narrower window: Linux starts with 128 KiB of buffer
 /// and half of that as its window.
 const HIDDEN: u64 = 128 << 10;
+/// The same where no window is known: Linux takes no more than 208 KiB into a buffer that nobody but root made larger, and
+/// counts it double where a program asked for it.
+const HIDDEN_WITHOUT_WINDOW: u64 = 512 << 10;
 /// Most records kept. A session has about ten MiB on the way at most, which is less than that many.
 const MOST: usize = 1 << 19;
 
@@ -24,9 +27,16 @@ pub(super) struct Delivery {
     read: u64,
     /// The widest window seen, in bytes.
     widest: u64,
+    /// Whether no window is ever known.
+    blind: bool,
 }
 
 impl Delivery {
+    /// Of a session whose transport tells no window.
+    pub fn without_window() -> Self {
+        Self { blind: true, ..Self::default() }
+    }
+
     /// A message is with our kernel; the session has `end` bytes with it.
     pub fn sent(&mut self, end: u64, records: impl IntoIterator<Item = Record>) {
         let before = self.records.len();
@@ -40,7 +50,8 @@ impl Delivery {
     /// So many bytes of the session are acknowledged, and the window is so large now.
     pub fn seen(&mut self, acknowledged: u64, window: u64) {
         self.widest = self.widest.max(window);
-        let unread = self.widest - window + HIDDEN.max(self.widest / 2);
+        let hidden = if self.blind { HIDDEN_WITHOUT_WINDOW } else { HIDDEN.max(self.widest / 2) };
+        let unread = self.widest - window + hidden;
         self.read_to(acknowledged.saturating_sub(unread));
     }
 
@@ -70,7 +81,8 @@ impl Delivery {
 
     /// The session is over: the records that may not have been read, in their order.
     pub fn end(&mut self) -> VecDeque<Record> {
-        std::mem::take(self).records
+        let next = Self { blind: self.blind, ..Self::default() };
+        std::mem::replace(self, next).records
     }
 }
 

@@ -22,4 +22,4 @@ mod udp;
 
 pub use event::{Change, ExportEvent, Log};
 pub use exporter::{Exporter, Records, SinkStats};
-pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, TcpSpec, TlsSinkSpec, UdpSpec};
+pub use spec::{ExportSpec, FileSpec, SinkError, SinkSpec, TcpSpec, TlsSinkSpec, Transport, UdpSpec};

@@ -55,12 +55,13 @@ impl Default for ExportSpec {
     }
 }
 
-/// A place that records are exported to: `udp:HOST:PORT`, `netflow9:HOST:PORT`, `tcp:HOST:PORT`, `json:FILE`.
+/// A place that records are exported to: `udp:HOST:PORT`, `netflow9:HOST:PORT`, `tcp:HOST:PORT`, `sctp:HOST:PORT`,
+/// `json:FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SinkSpec {
     /// IPFIX or NetFlow v9 over UDP.
     Udp(UdpSpec),
-    /// IPFIX over TCP or TLS.
+    /// IPFIX over TCP, TLS or SCTP.
     Tcp(TcpSpec),
     /// JSON lines in a file.
     Json(FileSpec),
@@ -106,13 +107,25 @@ impl UdpSpec {
     }
 }
 
-/// A collector of IPFIX over TCP.
+/// A collector of IPFIX over TCP or SCTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpSpec {
     /// `HOST:PORT`, looked up whenever the session begins.
     pub address: String,
-    /// Whom to trust, for TLS (RFC 7011 11); none: in clear.
+    /// What carries the session.
+    pub transport: Transport,
+    /// Whom to trust, for TLS (RFC 7011 11), over TCP; none: in clear.
     pub tls: Option<TlsSinkSpec>,
+}
+
+/// What carries a session that has a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// TCP (RFC 7011 10.4).
+    #[default]
+    Tcp,
+    /// SCTP (RFC 7011 10.2): each message is one of SCTP, all in one stream and in order.
+    Sctp,
 }
 
 /// TLS towards a collector.
@@ -127,7 +140,7 @@ pub struct TlsSinkSpec {
 impl TcpSpec {
     /// In clear.
     pub fn new(address: impl Into<String>) -> Self {
-        Self { address: address.into(), tls: None }
+        Self { address: address.into(), transport: Transport::Tcp, tls: None }
     }
 
     /// Checks the files of TLS. Errors when one cannot be read, or holds something else.
@@ -171,7 +184,14 @@ impl fmt::Display for SinkSpec {
         match self {
             Self::Udp(UdpSpec { version: Version::NetFlow9, address, .. }) => write!(f, "netflow9:{address}"),
             Self::Udp(to) => write!(f, "udp:{}", to.address),
-            Self::Tcp(to) => write!(f, "{}:{}", if to.tls.is_some() { "tls" } else { "tcp" }, to.address),
+            Self::Tcp(to) => {
+                let kind = match to.transport {
+                    Transport::Sctp => "sctp",
+                    Transport::Tcp if to.tls.is_some() => "tls",
+                    Transport::Tcp => "tcp",
+                };
+                write!(f, "{kind}:{}", to.address)
+            }
             Self::Json(file) => write!(f, "json:{}", file.path.display()),
         }
     }
@@ -179,7 +199,7 @@ impl fmt::Display for SinkSpec {
 
 /// The text is not a sink.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("export \"{0}\": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT or json:FILE")]
+#[error("export \"{0}\": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT, sctp:HOST:PORT or json:FILE")]
 pub struct SinkError(String);
 
 impl FromStr for SinkSpec {
@@ -192,6 +212,7 @@ impl FromStr for SinkSpec {
                 Self::Udp(UdpSpec { version: Version::NetFlow9, ..UdpSpec::new(to) })
             }
             Some(("tcp", to)) if address(to) => Self::Tcp(TcpSpec::new(to)),
+            Some(("sctp", to)) if address(to) => Self::Tcp(TcpSpec { transport: Transport::Sctp, ..TcpSpec::new(to) }),
             Some(("json", path)) if !path.is_empty() => Self::Json(FileSpec::new(path)),
             _ => return Err(SinkError(text.into())),
         };

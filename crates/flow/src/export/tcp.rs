@@ -1,4 +1,4 @@
-//! IPFIX over TCP and TLS.
+//! IPFIX over TCP, TLS and SCTP.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use super::{
     event::Change,
     output::{Output, Trouble},
     resolve::{no_address, resolve},
-    spec::{ExportSpec, TcpSpec},
+    spec::{ExportSpec, TcpSpec, Transport},
 };
 use crate::{
     ipfix::{EncodeSpec, Encoder, Message},
@@ -31,7 +31,7 @@ const RESENDS: usize = 64;
 /// How long the last records of a session have until the collector has read them.
 const LAST: Duration = Duration::from_millis(900);
 
-/// IPFIX over TCP (RFC 7011 10.4) or TLS (11.1): a connection is a session, with templates at its begin.
+/// IPFIX over TCP (RFC 7011 10.4), TLS (11.1) or SCTP (10.2): a connection is a session, with templates at its begin.
 ///
 /// Records count as sent when the kernel has the whole message. When a connection breaks, those that the collector may not
 /// have read ([`Delivery`]) count as uncertain, and are sent again in the next session by templates of their own. A message that
@@ -66,6 +66,10 @@ impl Tcp {
         counters: Arc<Counters>,
         log: Box<dyn Fn(Change) + Send>,
     ) -> Self {
+        let delivery = match to.transport {
+            Transport::Tcp => Delivery::default(),
+            Transport::Sctp => Delivery::without_window(),
+        };
         Self {
             to,
             encoder: Encoder::new(EncodeSpec { message_bytes: MESSAGE_BYTES, ..encode }),
@@ -78,7 +82,7 @@ impl Tcp {
             written: 0,
             records: Vec::new(),
             resends: false,
-            delivery: Delivery::default(),
+            delivery,
             again: VecDeque::new(),
             to_resend: 0,
             refreshed: Instant::now(),

@@ -104,7 +104,7 @@ pub struct FlowlogArgs {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Reading and export")]
     pub tls_key: Option<PathBuf>,
-    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off][,flags=8|9], tcp://HOST:PORT or
+    /// A collector of IPFIX: udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES][,names=on|off][,flags=8|9], tcp://HOST:PORT, sctp://HOST:PORT or
     /// tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]; repeat for more.
     /// rate: most records a second, or unlimited (default 200k). refresh: how often the templates are sent again (default
     /// 60s). mtu: of the path (default 1428 for IPv4). names: whether the names of interfaces are sent (default on). flags: how

@@ -20,6 +20,7 @@ mod made;
 mod offloads;
 mod peer;
 mod refused;
+mod sctp;
 mod softflowd;
 mod stepped;
 mod streams;

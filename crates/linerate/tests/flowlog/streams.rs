@@ -15,10 +15,10 @@ use crate::support::{ending, ending::Ending, exclusive, require, wait_until, Nee
 
 const IDLE: [&str; 2] = ["--idle", "1s"];
 /// Templates of records that are sent again have IDs from here on; those of other records have lower ones.
-const AGAIN: u64 = 256 + 64;
+pub const AGAIN: u64 = 256 + 64;
 
 /// A collector on port 4740 of a namespace, in Python.
-fn collector(netns: &Netns, log: &Path, how: &[&str]) -> Process {
+pub fn collector(netns: &Netns, log: &Path, how: &[&str]) -> Process {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/flowlog/ipfix_stream.py");
     let argv: Vec<String> = ["/usr/bin/python3", script, "4740"].iter().chain(how).map(|&a| a.to_owned()).collect();
     let mut process = Process::spawn(&argv, Some(netns), &[("PYTHONPATH", Path::new(NETFLOW))], log);
@@ -31,14 +31,14 @@ fn collector(netns: &Netns, log: &Path, how: &[&str]) -> Process {
 }
 
 /// The flow records that it has read: the source address and the set of each.
-fn read(collector: &Process) -> Vec<(String, u64)> {
+pub fn read(collector: &Process) -> Vec<(String, u64)> {
     let lines = collector.output();
     let records = lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let flows = records.filter_map(|r| Some((r.get("sourceIPv4Address")?.to_string(), r["set"].as_u64().unwrap())));
     flows.collect()
 }
 
-fn sources(flows: &[(String, u64)]) -> usize {
+pub fn sources(flows: &[(String, u64)]) -> usize {
     flows.iter().map(|(source, _)| source).collect::<BTreeSet<_>>().len()
 }
 

@@ -29,6 +29,8 @@ pub struct Parts<'a> {
     pub nic: &'a str,
     /// What each NIC hangs on, as `-netdev` has it without an id; at PCI slots from 3 on.
     pub netdevs: &'a [&'a str],
+    /// Modules of its kernel that it loads besides those of virtio and for userspace drivers.
+    pub modules: &'a [&'a str],
     /// Programs of this machine that it has.
     pub programs: &'a [&'a str],
     /// Its hugepages of 2 MiB.
@@ -57,14 +59,14 @@ impl Guest {
     /// # Panics
     /// If it does not boot.
     pub fn boot(parts: &Parts<'_>) -> Self {
-        let Parts { machine, nic, netdevs, programs, hugepages, mib, netns, cpus, words, disk } = parts;
+        let Parts { machine, nic, netdevs, programs, hugepages, mib, netns, cpus, words, disk, modules } = parts;
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-        let modules = ["virtio_pci", "virtio_console", "virtio_net", "virtio_blk", "uio", "uio_pci_generic"];
-        let modules = modules.map(str::to_owned);
+        let usual = ["virtio_pci", "virtio_console", "virtio_net", "virtio_blk", "uio", "uio_pci_generic"];
+        let modules: Vec<String> = usual.iter().chain(*modules).map(|&module| module.to_owned()).collect();
         let spec = GuestSpec {
             name: "nic".into(),
-            modules: modules.into(),
+            modules,
             programs: programs.iter().map(|program| (*program).to_owned()).collect(),
             ..GuestSpec::default()
         };

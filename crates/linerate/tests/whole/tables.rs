@@ -218,7 +218,9 @@ fn every_plan_runs_over_the_built_in_device_to_its_end() {
     let _machine = exclusive();
     let mut all_told = BTreeSet::new();
     let list = bench(&["--list"]).stdout;
-    for plan in list.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(' ').next().unwrap()) {
+    // The router's eight runs are those of `router-all`.
+    let plans = list.lines().filter(|l| !l.starts_with(' ')).map(|l| l.split(' ').next().unwrap());
+    for plan in plans.filter(|plan| *plan == "router-all" || !plan.starts_with("router-")) {
         let dir = tempfile::tempdir().unwrap();
         let json = dir.path().join("r.json");
         // Shortened: few frames, one size that holds a VXLAN tunnel's headers, few repeats. A busy machine makes it

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use failure::Failure;
-use flow::export::{FileSpec, SinkSpec, TcpSpec, TlsSinkSpec, UdpSpec};
+use flow::export::{FileSpec, SinkSpec, TcpSpec, TlsSinkSpec, Transport, UdpSpec};
 use net::{TlsSpec, TlsTrust};
 
 use super::own_output::is_own_output;
@@ -14,18 +14,18 @@ const RATES: std::ops::RangeInclusive<f64> = 100.0..=100e6;
 /// Sizes of UDP messages: what the templates need, and what a datagram holds.
 const MESSAGES: std::ops::RangeInclusive<usize> = 1200..=65_507;
 
-/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]`, `tcp://HOST:PORT`, or
-/// `tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]`.
+/// `udp://HOST:PORT[,rate=RECORDS][,refresh=TIME][,mtu=BYTES]`, `tcp://HOST:PORT`,
+/// `sctp://HOST:PORT`, or `tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]`.
 pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     let at = |why: &str| Failure::usage(format!("ipfix {text:?}: {why}"));
     let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
     if let Some(to) = url.strip_prefix("tls://") {
         return tls(to, options.unwrap_or_default()).map_err(|why| at(&why));
     }
-    let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp"));
+    let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp" | "sctp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
     let form =
-        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
+        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
     match (sink.ok_or_else(|| at(form))?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
@@ -164,6 +164,15 @@ pub fn once_each(sinks: Vec<SinkSpec>) -> Result<Vec<SinkSpec>, Failure> {
     }
 }
 
+/// Refuses a transport that this kernel has not.
+pub fn check_transports(sinks: &[SinkSpec]) -> Result<(), Failure> {
+    let sctp = |sink: &&SinkSpec| matches!(sink, SinkSpec::Tcp(to) if to.transport == Transport::Sctp);
+    match sinks.iter().find(sctp) {
+        Some(sink) => net::has_sctp().map_err(|error| Failure::machine(format!("{sink}: {error}"))),
+        None => Ok(()),
+    }
+}
+
 fn age(text: &str) -> Option<Duration> {
     let legal = Duration::from_secs(1)..=Duration::from_secs(365 * 86_400);
     // A number without a unit may be meant as a size.
@@ -194,10 +203,12 @@ mod tests {
     fn collectors_are_urls() {
         assert_eq!(collector("udp://127.0.0.1:4739").unwrap(), SinkSpec::Udp(UdpSpec::new("127.0.0.1:4739")));
         assert_eq!(collector("tcp://[::1]:4739").unwrap(), SinkSpec::Tcp(TcpSpec::new("[::1]:4739")));
-        for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "sctp://a:1", "udp://a", "json:///tmp/x", ""] {
+        let sctp = collector("sctp://a:1").unwrap();
+        assert_eq!((sctp.to_string(), "sctp:a:1".parse()), ("sctp:a:1".to_owned(), Ok(sctp)));
+        for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "dccp://a:1", "sctp://a", "udp://a", "json:///tmp/x", ""] {
             assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
-        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
     }
 
     #[test]
@@ -221,6 +232,7 @@ mod tests {
             "udp://a:1,pace=1k",
             "udp://a:1,",
             "tcp://a:1,rate=1k",
+            "sctp://a:1,ca=x",
         ];
         insta::assert_snapshot!(bad.map(|text| collector(text).unwrap_err().text).join("\n"), @r#"
         ipfix "udp://a:1,rate=0": rate must be 100 to 100M records a second, such as 200k, or unlimited
@@ -233,6 +245,7 @@ mod tests {
         ipfix "udp://a:1,pace=1k": options must be rate=RECORDS, refresh=TIME, mtu=BYTES, names=on|off or flags=8|9
         ipfix "udp://a:1,": options must be rate=RECORDS, refresh=TIME, mtu=BYTES, names=on|off or flags=8|9
         ipfix "tcp://a:1,rate=1k": rate, refresh, mtu, names and flags are for udp:// only
+        ipfix "sctp://a:1,ca=x": rate, refresh, mtu, names and flags are for udp:// only
         "#);
     }
 

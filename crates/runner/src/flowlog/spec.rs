@@ -118,6 +118,7 @@ impl FlowlogSpec {
         let sinks = sinks.chain(config.netflow9.iter().map(|text| sinks::netflow9(text)));
         let sinks = sinks.chain(config.json.iter().map(|text| sinks::file(text))).collect::<Result<Vec<_>, _>>()?;
         let sinks = sinks::once_each(sinks)?;
+        sinks::check_transports(&sinks)?;
         let listen = address("listen", &config.listen)?;
         let metrics = address("metrics", &config.metrics)?;
         for (what, address) in [("listen", listen), ("metrics", metrics)] {
