@@ -18,6 +18,9 @@ use crate::Snapshot;
 pub struct NotRunning(pub Duration);
 
 const KEEP_GAPS: u64 = u64::MAX;
+/// How long another thread sleeps between two looks whether the loop has answered: at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// The other thread's handle on a running [`Forwarder`](crate::Forwarder): asks it to stop, and for its counters.
 ///
@@ -88,6 +91,7 @@ impl Control {
         }
         let request = self.request.fetch_add(1, Ordering::Release) + 1;
         let since = Instant::now();
+        let mut pause = FIRST_PAUSE;
         loop {
             if self.served.load(Ordering::Acquire) == request || self.resting.load(Ordering::Acquire) {
                 if let Some(snapshot) = self.read() {
@@ -97,8 +101,10 @@ impl Control {
             if since.elapsed() > timeout {
                 return Err(NotRunning(timeout));
             }
-            // Asleep, not spinning: the lcore may share its core's resources with this thread.
-            std::thread::sleep(Duration::from_micros(20));
+            // Asleep, not spinning: the lcore may share its core's resources with this thread, or wait for its turn on a CPU, to
+            // which every wake-up here adds.
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

@@ -125,8 +125,8 @@ pub fn start(spec: &Spec, bound: bool) -> Result<Starting, Failure> {
     argv.extend([&spec.linerate, HOLD_COMMAND, &text]);
     let mut command = Command::new(argv[0]);
     command.args(&argv[1..]).stdin(OwnedFd::from(listener)).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A group of its own is safe from Ctrl-C and from a terminal that closes. A session of its own would be, too, but kernels
-    // with sched_autogroup share a CPU by session: a tester on the CPU of an emulated guest then waited for up to 430 s.
+    // A group of its own is safe from Ctrl-C and from a terminal that closes. The programs are each a session (`hold/programs.rs`);
+    // what asks them is in the session of the tester, which waits for its answers.
     command.process_group(0);
     let mut child = command
         .spawn()

@@ -100,7 +100,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "kernel.sessions",
         group: Group::Kernel,
-        why: "the kernel shares a CPU by terminal session: a thread may wait for minutes beside one of another session",
+        why: "the kernel shares a CPU by terminal session: a thread, also one of the kernel, may wait for minutes beside a session that sleeps often",
         effect: Some(
             "beside an emulated guest a thread of the tester waited for 21 to 430 s, now and then (Linux 6.18, own measurement)",
         ),

@@ -83,7 +83,13 @@ pub(super) fn start(context: &Context<'_>, machines: &[Definition]) -> Part {
             part.steps.extend(image(context, machine, &file));
         }
         let line = qemu::command(machine);
-        let program = Program { name: name.to_owned(), line, cpus: Vec::new(), wants_input: false, quits_by: None };
+        let program = Program {
+            name: name.to_owned(),
+            line,
+            cpus: vec![context.cpus.control],
+            wants_input: false,
+            quits_by: None,
+        };
         part.steps.push(Step::Start(program));
         if machine.disk.is_some() {
             // Nobody in it counts for us.

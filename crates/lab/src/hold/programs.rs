@@ -1,11 +1,12 @@
 //! The programs of a lab: started, asked, watched, ended.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     hash::{DefaultHasher, Hasher},
     io::{Read, Seek, SeekFrom, Write},
     os::unix::process::CommandExt,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -144,7 +145,13 @@ impl Programs {
         let fail = |e: std::io::Error| Failure::machine(format!("{}: {e}", log.display()));
         let out = File::create(&log).map_err(fail)?;
         let errors = out.try_clone().map_err(fail)?;
-        let mut command = self.command(&program.line)?;
+        let mut command = self.command(&in_session(&program.line))?;
+        let path = command.get_envs().find_map(|(name, value)| if name == "PATH" { value } else { None });
+        let named = program.line.0.first().map_or("", String::as_str);
+        // Without the one there is no session, and without the other the error names it.
+        if ["setsid", named].iter().any(|name| !is_there(name, path.unwrap_or_default())) {
+            command = self.command(&program.line)?;
+        }
         command.stdin(if program.wants_input { Stdio::piped() } else { Stdio::null() });
         let mut child = command.stdout(out).stderr(errors).spawn().map_err(|e| missing(&program.line, &e))?;
         pin(child.id(), &program.cpus);
@@ -382,6 +389,20 @@ fn missing(line: &CommandLine, e: &std::io::Error) -> Failure {
     }
 }
 
+/// Whether a program can be found, by its path or in the directories of `path`.
+fn is_there(program: &str, path: &OsStr) -> bool {
+    program.contains('/') && Path::new(program).exists()
+        || std::env::split_paths(path).any(|dir| dir.join(program).exists())
+}
+
+/// A program in a session of its own. Kernels with `sched_autogroup` share a CPU by session, and give a session on several CPUs a
+/// new weight each time one of its threads wakes up. On a CPU that takes turns among threads which sleep often, such a session then
+/// keeps the CPU (seen in Linux 6.18): neither the tester in another one nor the kernel's own threads ran, for up to 430 s. One
+/// program on one CPU keeps its weight.
+fn in_session(line: &CommandLine) -> CommandLine {
+    CommandLine(std::iter::once("setsid".to_owned()).chain(line.0.iter().cloned()).collect())
+}
+
 /// Lets a process run on these CPUs only. Programs that pin their threads do so later.
 fn pin(pid: u32, cpus: &[u32]) {
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
@@ -449,6 +470,21 @@ mod tests {
         assert_eq!(ended("yes", 10_000), failure::Exit::Machine);
         assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         assert!(!sh("exit 3", 10_000).unwrap().succeeded);
+    }
+
+    #[test]
+    fn a_program_is_a_session_of_its_own() {
+        // The sixth number of a process is its session (proc(5)).
+        let (dir, programs) = ran("read -r own rest </proc/self/stat; echo $$; cut -d' ' -f6 /proc/$$/stat");
+        let said = fs::read_to_string(dir.path().join("vm1.log")).unwrap();
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(matches!(lines[..], [own, session] if own == session), "{lines:?}");
+        drop(programs);
+        // What is not there is named, with or without one.
+        let mut programs = Programs::new(dir.path().to_str().unwrap());
+        let line = CommandLine::words("/no/such/program");
+        let program = Program { name: "x".into(), line, cpus: Vec::new(), wants_input: false, quits_by: None };
+        assert!(programs.start(&program).unwrap_err().text.contains("cannot run /no/such/program"));
     }
 
     #[test]
