@@ -70,7 +70,7 @@ fn sctp_carries_records_and_what_was_not_read_is_sent_again() {
          ip link set vb up; ip addr add 10.0.0.1/24 dev vb; ip neigh add 10.0.0.2 lladdr 02:00:00:00:00:02 dev vb",
     );
     let says = |file: &str, text: &str| guest.run_words(&["grep", "-q", text, file]).0;
-    // Datagrams of so many flows, that no one answers.
+    // A datagram for each port, which nobody answers.
     let flows = |ports: std::ops::Range<u16>| {
         ports.for_each(|port| drop(guest.script(&format!("echo x | ncat -u --send-only 10.0.0.2 {port}"))));
     };

@@ -1,11 +1,18 @@
 //! Beside softflowd, which many have today: the same capture, the same collector, the same totals.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    io::{Read, Write},
+    net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket},
+    path::Path,
+};
 
 use crate::{
+    between::{Between, PATIENCE},
     collectors::Nfcapd,
-    logger::directory,
-    support::{exclusive, require, tester::BINARY, Needs, Netns},
+    logger::{directory, Logger},
+    made::{nfcapd, wait_for_rest},
+    support::{exclusive, raw::inside, require, run, tester::BINARY, wait_until, Needs, Netns, Process},
 };
 
 const CAPTURES: &str = "/var/lib/linerate-tests/captures";
@@ -67,4 +74,72 @@ fn totals_are_those_of_softflowd() {
         assert_eq!(collected(nfcapd), seen, "{name}");
         assert!(seen.values().map(|[packets, _]| packets).sum::<u64>() >= 43, "{seen:?}");
     }
+}
+
+/// A ping, a megabyte over TCP and some datagrams between a host and the namespace in the middle, which is 10.0.0.9.
+fn talk(bench: &Between) {
+    bench.hosts[0].run(&["ping", "-q", "-c", "5", "-i", "0.2", "10.0.0.9"]);
+    let server = inside(&bench.middle, || TcpListener::bind("10.0.0.9:0").unwrap());
+    let at = server.local_addr().unwrap();
+    let mut client = inside(&bench.hosts[0], || TcpStream::connect(at).unwrap());
+    let (mut taken, _) = server.accept().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        taken.read_to_end(&mut all).unwrap();
+        taken.write_all(&all[..1000]).unwrap();
+        all.len()
+    });
+    client.write_all(&vec![7; 1 << 20]).unwrap();
+    client.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(reader.join().unwrap(), 1 << 20);
+    assert_eq!(client.read_to_end(&mut Vec::new()).unwrap(), 1000);
+    let receiver = inside(&bench.middle, || UdpSocket::bind("10.0.0.9:0").unwrap());
+    for n in 0..20 {
+        let sender = inside(&bench.hosts[0], || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).unwrap());
+        sender.send_to(&vec![n; 100 + usize::from(n)], receiver.local_addr().unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn three_commands_take_its_place_on_an_interface() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let (bench, dir) = (Between::new(), directory());
+    bench.middle.ip("addr add 10.0.0.9/24 dev d0");
+    let ports = [(4739, "1283"), (4740, "1284")];
+    let stores = ports.map(|port| nfcapd(&bench.middle, dir.path(), port));
+    let [control, pid] = ["softflowd.ctl", "softflowd.pid"].map(|name| dir.path().join(name));
+    let argv = ["softflowd", "-d", "-i", "d0", "-n", COLLECTOR, "-v", "10", "-c", control.to_str().unwrap(), "-p"];
+    let argv: Vec<String> = argv.iter().chain(&[pid.to_str().unwrap()]).map(|&word| word.to_owned()).collect();
+    let mut softflowd = Process::spawn(&argv, Some(&bench.middle), &[], &dir.path().join("softflowd"));
+    wait_until("softflowd runs", PATIENCE, || {
+        assert!(softflowd.alive(), "scripts/setup.sh --test installs it: {}", softflowd.tail());
+        control.exists()
+    });
+    let args = ["--port", "eth:d0,driver=af_packet", "--flows", "1k", "--ipfix", "udp://127.0.0.1:4740"];
+    let logger = Logger::start(Some(&bench.middle), dir.path(), &args);
+    talk(&bench);
+    // 20 datagrams, both ways of TCP and of the ping.
+    wait_until("the flows are listed", PATIENCE, || logger.client().flows().len() >= 22);
+
+    let stopped = logger.operator(&["stop"]);
+    assert_eq!((stopped.code, stopped.stderr.as_str()), (0, ""));
+    softflowd.signal("TERM");
+    assert_eq!(softflowd.wait_end(PATIENCE).and_then(|s| s.code()), Some(0), "{}", softflowd.output());
+    ports.iter().for_each(|(_, hex)| wait_for_rest(&bench.middle, hex));
+    let [theirs, ours] = stores.map(|(mut process, store)| {
+        assert_eq!(process.end(PATIENCE).and_then(|s| s.code()), Some(0), "{}", process.output());
+        let text = run(&["nfdump", "-R", store.to_str().unwrap(), "-q", "-N", "-o", "fmt:%pr %pkt %byt"]);
+        let mut totals = Totals::new();
+        for row in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()) {
+            // What the kernels say to IPv6 routers may come before one of them runs.
+            let [name @ ("1" | "6" | "17" | "ICMP" | "TCP" | "UDP"), packets, bytes] = row[..] else { continue };
+            let sum = totals.entry(name.to_owned()).or_default();
+            *sum = [sum[0] + packets.parse::<u64>().unwrap(), sum[1] + bytes.parse::<u64>().unwrap()];
+        }
+        totals
+    });
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.len(), 3, "{ours:?}");
+    assert!(ours.values().map(|[_, bytes]| bytes).sum::<u64>() > 1 << 20, "{ours:?}");
 }
