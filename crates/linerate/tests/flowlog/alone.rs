@@ -1,11 +1,13 @@
 //! Who has an interface has it alone, and who was told to end has ended.
 
-use std::{fs, time::Duration};
+use std::{fs, os::fd::OwnedFd, time::Duration};
+
+use rustix::fs::{fallocate, memfd_create, FallocateFlags, MemfdFlags};
 
 use crate::logger::{directory, Logger};
 use crate::support::{
     ending::Ending,
-    exclusive,
+    exclusive, free_hugepages,
     raw::cable,
     require,
     tester::{ended, BINARY},
@@ -66,4 +68,35 @@ fn stop_returns_when_the_process_has_ended() {
     assert_eq!(status.and_then(|s| s.code()), Some(0), "{}", process.output());
     assert_eq!(Ending::of(&process.output()).begun, 0);
     assert_eq!(fs::read_dir(dir.path().join("linerate")).unwrap().count(), 0);
+}
+
+/// Takes hugepages until it is dropped.
+fn hold(pages: usize) -> OwnedFd {
+    let held = memfd_create("held", MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB | MemfdFlags::HUGE_2MB).unwrap();
+    fallocate(&held, FallocateFlags::empty(), 0, (pages as u64) << 21).unwrap();
+    held
+}
+
+#[test]
+fn loggers_that_start_at_once_share_the_hugepages_that_there_are() {
+    require(&[Needs::Root, Needs::Hugepages(200)]);
+    let _machine = exclusive();
+    let dir = directory();
+    let args = |name| ["--port", "null,no-rx=1", "--flows", "1k", "--duration", "2m", "--name", name];
+    let before = free_hugepages();
+    let alone = Logger::start(None, dir.path(), &args("alone"));
+    let takes = before - free_hugepages();
+    assert_eq!(alone.end_by("TERM").0.and_then(|s| s.code()), Some(0));
+    assert!(takes > 0, "it took ordinary memory, with {before} pages free");
+    // Enough for one. Who comes second may have seen them free.
+    let _held = hold(free_hugepages() - takes * 3 / 2);
+    for _ in 0..5 {
+        let both = ["one", "two"].map(|name| Logger::spawn(&[], None, dir.path(), &args(name)));
+        let both = both.map(|process| Logger::ready(process, None, dir.path()));
+        assert!(free_hugepages() <= takes, "none of them took hugepages");
+        for logger in both {
+            let (status, said) = logger.end_by("TERM");
+            assert_eq!(status.and_then(|s| s.code()), Some(0), "{said}");
+        }
+    }
 }
