@@ -557,9 +557,14 @@ fn the_end_lifts_the_pace() {
 
 #[test]
 fn sinks_are_read_from_text() {
-    for good in
-        ["udp:10.0.0.1:4739", "tcp:[::1]:4739", "udp:collector.example:2055", "netflow9:[::1]:2055", "json:/tmp/a:b"]
-    {
+    for good in [
+        "udp:10.0.0.1:4739",
+        "tcp:[::1]:4739",
+        "sctp:[::1]:4739",
+        "udp:collector.example:2055",
+        "netflow9:[::1]:2055",
+        "json:/tmp/a:b",
+    ] {
         assert_eq!(good.parse::<SinkSpec>().unwrap().to_string(), good);
     }
     for bad in [
@@ -577,5 +582,5 @@ fn sinks_are_read_from_text() {
         let error = bad.parse::<SinkSpec>().unwrap_err().to_string();
         assert!(error.contains(&format!("\"{bad}\"")), "{error}");
     }
-    insta::assert_snapshot!("xml:a".parse::<SinkSpec>().unwrap_err(), @r#"export "xml:a": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT or json:FILE"#);
+    insta::assert_snapshot!("xml:a".parse::<SinkSpec>().unwrap_err(), @r#"export "xml:a": must be udp:HOST:PORT, netflow9:HOST:PORT, tcp:HOST:PORT, sctp:HOST:PORT or json:FILE"#);
 }

@@ -11,7 +11,9 @@ use std::{
 };
 
 use flow::{
-    ipfix::{Collector, CollectorSpec, Counts, DecodeError, Decoder, EncodeSpec, Encoder, Limits, Port, Statistics},
+    ipfix::{
+        Collector, CollectorSpec, Counts, DecodeError, Decoder, EncodeSpec, Encoder, Limits, Port, Statistics, Version,
+    },
     Addresses, Details, Distinguish, Link, Record, Sampling, SamplingMode, Way, WayDetails,
 };
 use ipfix_support::{any_record, as_collected, record, wait_for, T0};
@@ -409,4 +411,28 @@ fn a_collector_outlives_whoever_sends_to_it() {
     other.write_all(&good[..20]).unwrap();
     let counts = collector.stop();
     assert_eq!((counts.flows, counts.malformed, counts.sessions), (7, 6, 8));
+}
+
+#[test]
+fn flows_of_another_day_go_into_messages_of_netflow_v9_that_were_sent_then() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() as u32;
+    let old = [0, 1, 2].map(|n| record(n, false, false));
+    let today = u64::from(now) * 1_000_000_000;
+    let new = Record { first: today - 5, last: today - 1, ..old[0] };
+    let records = [old[0], old[1], new, old[2]];
+    let encoder = Encoder::new(EncodeSpec { version: Version::NetFlow9, ..EncodeSpec::default() });
+    let (mut rest, mut told) = (&records[..], Vec::new());
+    while !rest.is_empty() {
+        let mut bytes = Vec::new();
+        let made = encoder.message(now, false, None, rest, &mut bytes);
+        let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+        // RFC 3954 5.1: uptime in ms, then the time in seconds.
+        told.push((made.records, word(8), word(4)));
+        rest = &rest[made.records..];
+    }
+    let end = (old[1].last / 1_000_000_000) as u32 + 1;
+    let day = 24 * 3600 * 1000;
+    assert_eq!(told.iter().map(|&(records, at, _)| (records, at)).collect::<Vec<_>>(), [(2, end), (1, now), (1, end)]);
+    assert_eq!((told[0].2, told[2].2), (1 << 31, 1 << 31));
+    assert!((day..day + 60_000).contains(&told[1].2), "{told:?}");
 }
