@@ -149,7 +149,7 @@ impl Programs {
         let path = command.get_envs().find_map(|(name, value)| if name == "PATH" { value } else { None });
         let named = program.line.0.first().map_or("", String::as_str);
         // Without the one there is no session, and without the other the error names it.
-        if ["setsid", named].iter().any(|name| !is_there(name, path.unwrap_or_default())) {
+        if ["setsid", "env", named].iter().any(|name| !is_there(name, path.unwrap_or_default())) {
             command = self.command(&program.line)?;
         }
         command.stdin(if program.wants_input { Stdio::piped() } else { Stdio::null() });
@@ -399,8 +399,10 @@ fn is_there(program: &str, path: &OsStr) -> bool {
 /// new weight each time one of its threads wakes up. On a CPU that takes turns among threads which sleep often, such a session then
 /// keeps the CPU (seen in Linux 6.18): neither the tester in another one nor the kernel's own threads ran, for up to 430 s. One
 /// program on one CPU keeps its weight.
+///
+/// And one that writes to a switch which has just gone gets an error: dpdk-testpmd would end by SIGPIPE.
 fn in_session(line: &CommandLine) -> CommandLine {
-    CommandLine(std::iter::once("setsid".to_owned()).chain(line.0.iter().cloned()).collect())
+    CommandLine::words("setsid env --ignore-signal=PIPE").with(line.0.iter().cloned())
 }
 
 /// Lets a process run on these CPUs only. Programs that pin their threads do so later.
