@@ -80,8 +80,8 @@ impl SctpProbe {
         Ok(Self { own: stream.local_addr()?.port(), other: stream.peer_addr()?.port() })
     }
 
-    /// Bytes that the other side's kernel has not acknowledged, at most: the kernel counts its own headers with them. None:
-    /// there is no such association any more. Errors: the kernel does not tell.
+    /// Bytes that the other side's kernel has not acknowledged, at most: the kernel counts its own headers with them.
+    /// `None` if the association has ended. Errors: the kernel's list cannot be read.
     pub fn on_the_way(&self) -> io::Result<Option<u64>> {
         Ok(on_the_way(&fs::read_to_string(ASSOCIATIONS)?, self.own, self.other))
     }

@@ -113,16 +113,25 @@ impl Connection {
         self.counted().written
     }
 
-    /// What the kernel knows of it; `None` if it is gone, or on an old kernel. Of SCTP it does not tell the window; an
-    /// association that has ended by itself had delivered everything (RFC 9260 9.2).
+    /// What the kernel knows of it; `None` if it is gone, or on an old kernel. Of SCTP it does not tell the window.
     pub fn state(&self) -> Option<TcpState> {
         match self.probe.as_ref()? {
             Probe::Tcp(tcp) => tcp.read().ok(),
             Probe::Sctp(sctp) => {
-                let on_the_way = sctp.on_the_way().ok()?.unwrap_or(0);
+                let on_the_way = sctp.on_the_way().ok()??;
                 Some(TcpState { acknowledged: self.written().saturating_sub(on_the_way), window: 0 })
             }
         }
+    }
+
+    fn is_sctp(&self) -> bool {
+        matches!(self.probe, Some(Probe::Sctp(_)))
+    }
+
+    /// Bytes that have arrived of a connection which the collector has ended, and did not reset. An association of SCTP that is
+    /// gone then has delivered everything (RFC 9260 9.2).
+    pub fn arrived(&self) -> Option<u64> {
+        self.state().map(|state| state.acknowledged).or_else(|| self.is_sctp().then(|| self.written()))
     }
 
     /// Writes; `None`: no room for a tenth of a second.
@@ -170,7 +179,7 @@ impl Connection {
             // TLS without its own end: the connection has ended all the same.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(Some(0)),
             // An association of SCTP has no half: when both kernels have agreed on its end, it is gone.
-            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(Some(0)),
+            Err(error) if error.kind() == ErrorKind::NotConnected && self.is_sctp() => Ok(Some(0)),
             other => waited(other),
         }
     }

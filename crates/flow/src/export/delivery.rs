@@ -173,4 +173,18 @@ mod tests {
         }
         assert_eq!(delivery.uncertain(), MOST / 1000 * 1000);
     }
+
+    #[test]
+    fn without_a_window_the_last_half_mebibyte_is_uncertain_in_every_session() {
+        let mut delivery = Delivery::without_window();
+        for _ in 0..2 {
+            delivery.sent(1000, some(2));
+            delivery.sent(2000, some(3));
+            delivery.seen(999 + HIDDEN_WITHOUT_WINDOW, 0);
+            assert_eq!(delivery.uncertain(), 5);
+            delivery.seen(1000 + HIDDEN_WITHOUT_WINDOW, 0);
+            assert_eq!(delivery.uncertain(), 3);
+            assert_eq!(delivery.end().len(), 3);
+        }
+    }
 }

@@ -182,8 +182,8 @@ impl Tcp {
         let Some(connection) = self.connection.take() else { return error };
         // "Broken pipe" is of a connection that the collector had ended before.
         if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe) {
-            if let Some(state) = connection.state() {
-                self.delivery.ended(state.acknowledged);
+            if let Some(arrived) = connection.arrived() {
+                self.delivery.ended(arrived);
             }
         }
         let mut again = self.delivery.end();

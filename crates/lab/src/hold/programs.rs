@@ -148,7 +148,7 @@ impl Programs {
         let mut command = self.command(&in_session(&program.line))?;
         let path = command.get_envs().find_map(|(name, value)| if name == "PATH" { value } else { None });
         let named = program.line.0.first().map_or("", String::as_str);
-        // Without the one there is no session, and without the other the error names it.
+        // In a guest, setsid and env may be missing: the program runs without them. A missing program is named by the error.
         if ["setsid", "env", named].iter().any(|name| !is_there(name, path.unwrap_or_default())) {
             command = self.command(&program.line)?;
         }
