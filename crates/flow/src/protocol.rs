@@ -13,7 +13,7 @@ use crate::Record;
 /// The value of [`Hello::server`].
 pub const SERVER: &str = "linerate-flowlog";
 /// The protocol's version, [`Hello::version`].
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Longest request line, in bytes, its end included.
 pub const MAX_REQUEST: usize = 64 << 10;
 /// Most flows in a [`Page`].
@@ -142,8 +142,10 @@ pub enum By {
     #[default]
     Bytes,
     /// Packets a second, over the last second.
+    #[serde(rename = "packets_per_s")]
     PacketRate,
     /// Bits a second, over the last second.
+    #[serde(rename = "bits_per_s")]
     BitRate,
 }
 
@@ -189,6 +191,7 @@ pub enum What {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Nanoseconds since the Unix epoch.
+    #[serde(rename = "at_unix_ns")]
     pub at: u64,
     /// Seconds since the logger started.
     pub uptime_s: f64,
@@ -232,8 +235,10 @@ pub struct Interface {
     /// Frames received that could not be transmitted.
     pub tx_dropped: u64,
     /// Packets a second over the last full second.
+    #[serde(rename = "packets_per_s")]
     pub packet_rate: f64,
     /// Bits a second (layer 2 without FCS) over the last full second.
+    #[serde(rename = "bits_per_s")]
     pub bit_rate: f64,
     /// Whether the link is up.
     pub up: bool,
@@ -247,6 +252,7 @@ pub struct TableTotals {
     /// Flows that the table has room for.
     pub capacity: u64,
     /// Memory of the tables in bytes.
+    #[serde(rename = "memory_bytes")]
     pub memory: u64,
     /// Flows begun since the start.
     pub created: u64,
@@ -257,6 +263,7 @@ pub struct TableTotals {
     /// Flows evicted for others (policy `evict`).
     pub evicted: u64,
     /// New flows a second over the last full second.
+    #[serde(rename = "created_per_s")]
     pub new_rate: f64,
 }
 
@@ -310,7 +317,9 @@ pub struct Row {
     pub record: Record,
     /// Packets a second, both ways, between the last two walks of the table: about a second, longer for tables of
     /// millions of flows.
+    #[serde(rename = "packets_per_s")]
     pub packet_rate: f64,
     /// Bits a second (layer 2 without FCS), both ways, over the same time.
+    #[serde(rename = "bits_per_s")]
     pub bit_rate: f64,
 }

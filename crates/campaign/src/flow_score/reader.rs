@@ -273,13 +273,13 @@ mod tests {
         at
     }
 
-    const HELLO: &str = r#"{"server":"linerate-flowlog","version":1,"name":"a","auth":false}"#;
+    const HELLO: &str = r#"{"server":"linerate-flowlog","version":2,"name":"a","auth":false}"#;
 
     fn page(program: &Program, flow: u64, next: &str) -> String {
         let t = program.keys().tuple(flow);
         let row = json!({ "src": t.src, "dst": t.dst, "sport": t.sport, "dport": t.dport, "protocol": t.protocol, "port": 1,
             "scope": null, "ingress": 1, "tos": 0, "forward": { "packets": 3, "ip_bytes": 138, "frame_bytes": 180, "tcp_flags": 0 },
-            "back": { "packets": 0, "ip_bytes": 0, "frame_bytes": 0, "tcp_flags": 0 }, "first_unix_ns": 5, "last_unix_ns": 9, "end": null, "packet_rate": 0.0, "bit_rate": 0.0 });
+            "back": { "packets": 0, "ip_bytes": 0, "frame_bytes": 0, "tcp_flags": 0 }, "first_unix_ns": 5, "last_unix_ns": 9, "end": null, "packets_per_s": 0.0, "bits_per_s": 0.0 });
         let next = if next.is_empty() { json!(null) } else { json!(next) };
         format!("{}\n", json!({ "id": 0, "page": { "flows": [row], "next": next, "matching": null } }))
     }

@@ -198,7 +198,9 @@ impl Running {
                 let log = Box::new(move |change| log(&ExportEvent { sink: name.clone(), change }));
                 Box::new(Tcp::new(to.clone(), encode, spec, Arc::clone(&counters), log))
             }
-            SinkSpec::Json(file) => Box::new(JsonLines::new(file.clone(), Arc::clone(&counters), Arc::clone(log))),
+            SinkSpec::Json(file) => {
+                Box::new(JsonLines::new(file.clone(), &spec.ports, Arc::clone(&counters), Arc::clone(log)))
+            }
         };
         let name = sink.to_string();
         let sink = Sink::new(name.clone(), Arc::clone(&queue), Arc::clone(&counters), Arc::clone(log), output);

@@ -16,7 +16,7 @@ use super::{
     output::{Output, Trouble},
     spec::FileSpec,
 };
-use crate::Record;
+use crate::{ipfix::Port, Record};
 
 /// Bytes of one write, before its last line.
 const WRITE: usize = 64 << 10;
@@ -36,12 +36,16 @@ pub(super) struct JsonLines {
     opened: Instant,
     looked: Instant,
     out: Vec<u8>,
+    /// What a line says of the interfaces of each port, before its end.
+    interfaces: Vec<Vec<u8>>,
 }
 
 impl JsonLines {
-    pub fn new(spec: FileSpec, counters: Arc<Counters>, log: Log) -> Self {
+    pub fn new(spec: FileSpec, ports: &[Port], counters: Arc<Counters>, log: Log) -> Self {
         let now = Instant::now();
-        Self { spec, counters, log, file: None, rotates: false, size: 0, opened: now, looked: now, out: Vec::new() }
+        let interfaces = ports.iter().map(interfaces).collect();
+        let out = Vec::new();
+        Self { spec, counters, log, file: None, rotates: false, size: 0, opened: now, looked: now, out, interfaces }
     }
 
     fn open_file(&mut self) -> io::Result<()> {
@@ -71,6 +75,12 @@ impl JsonLines {
         for (n, record) in records.iter().enumerate() {
             let before = self.out.len();
             serde_json::to_writer(&mut self.out, record)?;
+            if let (Some(interfaces), Some(b'}')) = (self.interfaces.get(usize::from(record.ingress)), self.out.last())
+            {
+                self.out.pop();
+                self.out.extend_from_slice(interfaces);
+                self.out.push(b'}');
+            }
             self.out.push(b'\n');
             let with = self.size + self.out.len() as u64;
             let first = self.size == 0 && before == 0;
@@ -132,6 +142,13 @@ impl JsonLines {
         let ours = self.file.as_ref().map(|file| file.metadata().map(|meta| (meta.dev(), meta.ino())));
         !matches!((there, ours), (Ok(there), Some(Ok(ours))) if there == ours)
     }
+}
+
+/// The members that name the interfaces of a port, as IPFIX has them: elements 10, 82 and 14.
+fn interfaces(port: &Port) -> Vec<u8> {
+    let Port { index, name, egress, .. } = port;
+    let name = serde_json::Value::from(name.as_str());
+    format!(r#","ingress_interface":{index},"ingress_name":{name},"egress_interface":{egress}"#).into_bytes()
 }
 
 fn unrotated(error: &io::Error) -> Trouble {

@@ -124,7 +124,7 @@ impl Logger {
             clocks: total("cycles_per_frame"),
             flows: number(&table["flows"]),
             capacity: number(&table["capacity"]),
-            memory: number(&table["memory"]),
+            memory: number(&table["memory_bytes"]),
         }
     }
 

@@ -64,6 +64,13 @@ fn an_address_that_others_reach_needs_a_token() {
     assert!(metrics("").starts_with("HTTP/1.1 401"), "{}", metrics(""));
     let right = metrics(&format!("Authorization: Bearer {TOKEN}\r\n"));
     assert!(right.starts_with("HTTP/1.1 200"), "{right}");
+    // As others write it: header names and the scheme in any case, and lines that end with a bare line feed.
+    let curl = ["curl", "-sSf", "-H", "authorization: bearer s3cret-and-long", "http://192.0.2.1:19396/metrics"];
+    let metric = "\nlinerate_flowlog_flows 0";
+    assert!(netns.run(&curl).contains(metric), "{}", netns.run(&curl));
+    let bare = r"printf 'GET /metrics HTTP/1.1\nHost: a\nAUTHORIZATION: BEARER s3cret-and-long\n\n'";
+    let bare = netns.run(&["sh", "-c", &format!("{bare} | nc -w 30 192.0.2.1 19396")]);
+    assert!(bare.starts_with("HTTP/1.1 200") && bare.contains(metric), "{bare}");
     assert_eq!(logger.end_by("TERM").0.and_then(|s| s.code()), Some(0));
 }
 

@@ -10,7 +10,7 @@ use crate::support::{
     ending::Ending,
     exclusive,
     frames::{eth, ip4, mac, udp, IPV4, UDP},
-    require,
+    require, run,
     tester::{ended, BINARY},
     wait_until,
     words::FLOWS_AT,
@@ -80,6 +80,16 @@ fn what_passes_is_what_is_read_and_recorded() {
     assert_eq!((records.len(), sum(&records, "packets")), (100, 900), "{said}");
     let ending = Ending::of(&said);
     assert_eq!((ending.forced, ending.lack, ending.exported, ending.dropped), (100, 0, 100, 0), "{said}");
+    // What jq makes of the lines: each has the kernel's numbers and names of its interfaces.
+    let sums = "group_by(.ingress)[] | [.[0].ingress_name, .[0].ingress_interface, .[0].egress_interface, \
+                (map(.forward.ip_bytes) | add), (map(.forward.frame_bytes) | add)] | @tsv";
+    let jq = run(&["jq", "-rs", sums, json.to_str().unwrap()]);
+    let index = |n: usize| bench.middle.run(&["cat", &format!("/sys/class/net/d{n}/ifindex")]).trim().to_owned();
+    let line = |n: usize| {
+        let (frames, bytes) = sent[n];
+        format!("d{n}\t{}\t{}\t{}\t{bytes}\n", index(n), index(1 - n), bytes - 14 * frames)
+    };
+    assert_eq!(jq, line(0) + &line(1));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn serve(stream: TcpStream, manner: &Manner) -> Option<()> {
     }
     let hello = Hello {
         server: "linerate-flowlog".into(),
-        version: 1,
+        version: flow::protocol::VERSION,
         name: manner.name.clone(),
         auth: manner.token.is_some(),
     };

@@ -205,6 +205,33 @@ fn a_stream_outlives_its_logger() {
     assert!(stream.wait_end(SOON).unwrap().success());
 }
 
+#[test]
+fn jq_reads_a_stream_through_losses_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let logger = Logger::named("front");
+    let address = logger.address;
+    let each = "[.state, .name, (.top.flows // [] | map(.packets_per_s) | add), .totals.interfaces[0].packets_per_s]";
+    let pipe = format!(
+        "exec {BINARY} flows {address} --json --every 100ms --top 5 > >(jq -ec --unbuffered '{each}'; echo ended $?)"
+    );
+    let argv = ["bash", "-c", &pipe].map(str::to_owned);
+    let mut stream = Process::spawn(&argv, None, &[], &dir.path().join("out"));
+    stream.wait_output("flows", SOON, |out| out.contains(r#"["connected","front",7.5,14880952.4]"#));
+    drop(logger);
+    stream.wait_output("loss", SOON, |out| out.contains(r#"["down","#));
+    let again = Logger::start_at(address, Manner { name: "back".into(), ..Manner::default() });
+    stream.wait_output("look", SOON, |out| out.contains(r#"["connected","back",7.5,"#));
+    stream.signal("TERM");
+    assert!(stream.wait_end(SOON).unwrap().success());
+    drop(again);
+    // jq, too, ends well: the last line is whole.
+    wait_until("jq has ended", SOON, || stream.output().ends_with("\nended 0\n"));
+    let short = Logger::named("short");
+    let short = format!("{BINARY} flows {} --json --every 100ms | head -n 2", short.at());
+    let ended = support::run(&["timeout", "60", "sh", "-c", &short]);
+    assert!(lines(&ended).iter().all(|line| line["logger"].is_string()), "{ended}");
+}
+
 /// The display on a terminal of its own, with the terminal's settings before and after.
 struct Shown {
     process: Process,
