@@ -162,4 +162,44 @@ fn wrong_and_right_boot_lines_are_told_and_changes_outlive_neither_revert_nor_re
         );
     }
     assert!(find("outcome.switches")["got"].as_str().unwrap().contains("sh "), "{}", find("outcome.switches"));
+    outlive_a_boot(machine, &disk, &words);
+}
+
+/// `--persist`: files of ours in /etc make the same changes at the next boot, and go with `revert`.
+fn outlive_a_boot(machine: Machine, disk: &Path, words: &str) {
+    let etc = "mkdir -p /var/lib/linerate/etc; mount --bind /var/lib/linerate/etc /etc";
+    let files = "for f in /etc/*/* /etc/*/*/*; do test -f $f && echo $f; done; true";
+    let knobs =
+        "cat /proc/sys/vm/stat_interval /proc/sys/kernel/sched_rt_runtime_us /sys/devices/virtual/workqueue/cpumask";
+    machine.0.script(etc);
+    machine.run("/init host apply --plan /var/lib/linerate/plan.toml --persist");
+    let (applied, ours) = (machine.run(knobs).printed, machine.run(files).printed);
+    // There is no boot loader in it: the line is told.
+    let [service, sysctl] = ["/etc/systemd/system/linerate-host.service", "/etc/sysctl.d/90-linerate.conf"];
+    assert!([service, sysctl].iter().all(|file| ours.contains(file)), "{ours}");
+    drop(machine);
+
+    let machine = Machine::boot(disk, words);
+    machine.0.script(etc);
+    let fresh = machine.run(knobs).printed;
+    assert_ne!(fresh, applied);
+    assert_eq!(machine.run(files).printed, ours, "they outlive a power cut");
+    // What the system does with them at a boot.
+    for line in machine.run(&format!("cat {sysctl}")).printed.lines() {
+        if let Some((key, value)) = line.split_once(" = ") {
+            machine.run(&format!("echo {value} >/proc/sys/{}", key.replace('.', "/")));
+        }
+    }
+    let unit = machine.run(&format!("cat {service}")).printed;
+    let command = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().to_owned();
+    machine.run(&command("ExecStart="));
+    assert_eq!(machine.run(knobs).printed, applied);
+    let stopped = machine.run(&command("ExecStop="));
+    assert!(stopped.succeeded, "{stopped:?}");
+    assert_eq!(machine.run(files).printed, ours, "a stopped service takes no file along");
+    let reverted = machine.run("/init host revert");
+    assert!(reverted.succeeded, "{reverted:?}");
+    assert_eq!(machine.run(files).printed, "");
+    let status = machine.run("/init host status");
+    assert!(!status.printed.contains("/etc/"), "{status:?}");
 }
