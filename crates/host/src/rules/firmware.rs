@@ -272,13 +272,20 @@ fn memory(cx: &Context<'_>, out: &mut Out) {
             }
             let gib: u64 = used.iter().map(|slot| slot.mib).sum::<u64>() / 1024;
             let got = format!("{} of {} slots, {gib} GiB", used.len(), slots.len());
+            let empty: Vec<&str> = crate::smbios::empty_channels(&slots).into_iter().map(|c| c.name.as_str()).collect();
+            if let [first, ..] = empty[..] {
+                let what = format!("{got}; no module on {}", empty.join(", "));
+                out.found(Verdict::Warn, first, what, "a module on each channel")
+                    .hand("memory of one kind on every channel: each that is empty is bandwidth that nobody has");
+            }
             match used.iter().find(|slot| slot.configured_mts < slot.fastest_mts) {
                 Some(slow) => {
                     let want = format!("{} MT/s", slow.fastest_mts);
                     out.found(Verdict::Warn, &slow.place, format!("{got}; {} MT/s", slow.configured_mts), want)
-                        .hand("memory of one kind, on every channel, at its full speed where the processor has it");
+                        .hand("memory of one kind, at its full speed where the processor has it");
                 }
-                None => out.noted("", format!("{got}, {} MT/s", used[0].configured_mts)),
+                None if empty.is_empty() => out.noted("", format!("{got}, {} MT/s", used[0].configured_mts)),
+                None => {}
             }
         }
     }
