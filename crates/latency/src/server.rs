@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::{
     message::{self, Stream, MOST_TCP, MOST_UDP},
-    socket::{Transport, Wait},
+    socket::{Epoll, Transport, Wait},
 };
 
 /// How often a thread that waits looks whether it is to end.
@@ -78,6 +78,37 @@ impl std::fmt::Display for ServedCounts {
             "{received} messages came: {answered} answered, {ignored} asked for no answer or were none, {refused} could not \
              be answered"
         )
+    }
+}
+
+/// How a thread waits for a question.
+#[derive(Debug)]
+enum Idle {
+    /// In the call that receives, for a glance.
+    InTheCall,
+    Spins,
+    Sleeps(Epoll),
+}
+
+impl Idle {
+    fn of(wait: Wait, socket: BorrowedFd<'_>) -> io::Result<Self> {
+        Ok(match wait {
+            Wait::Block | Wait::BusyPoll | Wait::PreferBusyPoll => Self::InTheCall,
+            Wait::Spin => Self::Spins,
+            Wait::Epoll => Self::Sleeps(Epoll::of(socket)?),
+        })
+    }
+
+    /// Before the call that receives: whether there is something, as far as that is known.
+    fn has(&self) -> io::Result<bool> {
+        match self {
+            Self::InTheCall | Self::Spins => Ok(true),
+            Self::Sleeps(poll) => poll.wait(GLANCE),
+        }
+    }
+
+    fn spins(&self) -> bool {
+        matches!(self, Self::Spins)
     }
 }
 
@@ -147,16 +178,22 @@ impl Server {
     }
 
     fn datagrams(&self, socket: &UdpSocket, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
-        let spins = self.wait == Wait::Spin;
-        match spins {
-            true => socket.set_nonblocking(true)?,
-            false => socket.set_read_timeout(Some(GLANCE))?,
+        let idle = Idle::of(self.wait, socket.as_fd())?;
+        match idle {
+            Idle::InTheCall => socket.set_read_timeout(Some(GLANCE))?,
+            Idle::Spins | Idle::Sleeps(_) => socket.set_nonblocking(true)?,
         }
         socket.set_write_timeout(Some(GLANCE))?;
         let mut buffer = vec![0; MOST_UDP + 1];
         let mut looks = 0u32;
         let mut datagrams = Datagrams::of(socket)?;
         loop {
+            if !idle.has()? {
+                if !go_on() {
+                    return Ok(());
+                }
+                continue;
+            }
             match datagrams.receive(&mut buffer) {
                 Ok((read, asker)) => {
                     count(&self.served.received);
@@ -169,7 +206,7 @@ impl Server {
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     looks = looks.wrapping_add(1);
-                    if (!spins || looks.is_multiple_of(SPINS)) && !go_on() {
+                    if (!idle.spins() || looks.is_multiple_of(SPINS)) && !go_on() {
                         return Ok(());
                     }
                     continue;
@@ -222,10 +259,10 @@ impl Server {
     fn connection(&self, mut stream: TcpStream, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<()> {
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(GLANCE))?;
-        let spins = self.wait == Wait::Spin;
-        match spins {
-            true => stream.set_nonblocking(true)?,
-            false => {
+        let idle = Idle::of(self.wait, stream.as_fd())?;
+        match idle {
+            Idle::Spins | Idle::Sleeps(_) => stream.set_nonblocking(true)?,
+            Idle::InTheCall => {
                 stream.set_nonblocking(false)?;
                 stream.set_read_timeout(Some(GLANCE))?;
             }
@@ -236,14 +273,18 @@ impl Server {
         let mut heard = Instant::now();
         loop {
             looks = looks.wrapping_add(1);
-            match stream.read(&mut buffer) {
+            let came = match idle.has()? {
+                true => stream.read(&mut buffer),
+                false => Err(ErrorKind::WouldBlock.into()),
+            };
+            match came {
                 Ok(0) => return Ok(()),
                 Ok(read) => {
                     messages.add(&buffer[..read]);
                     heard = Instant::now();
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    if !spins || looks.is_multiple_of(SPINS) {
+                    if !idle.spins() || looks.is_multiple_of(SPINS) {
                         if !go_on() {
                             return Ok(());
                         }
@@ -323,7 +364,7 @@ mod tests {
 
     #[test]
     fn what_asks_is_answered_and_nothing_else() {
-        for wait in [Wait::Block, Wait::Spin] {
+        for wait in [Wait::Block, Wait::Spin, Wait::Epoll] {
             let ((), counts) = with_server(Transport::Udp, wait, |server| {
                 let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
                 for hostile in [
@@ -350,7 +391,7 @@ mod tests {
 
     #[test]
     fn several_connections_are_answered_and_garbage_is_cut_off() {
-        for wait in [Wait::Block, Wait::Spin] {
+        for wait in [Wait::Block, Wait::Spin, Wait::Epoll] {
             let ((), counts) = with_server(Transport::Tcp, wait, |server| {
                 let mut one = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
                 let mut two = Client::open(Transport::Tcp, server, Wait::Spin).unwrap();

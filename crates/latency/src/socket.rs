@@ -72,7 +72,33 @@ enum Waiting {
     /// The timeout that is set on the socket.
     Block(Option<Duration>),
     Spin,
-    Epoll(OwnedFd),
+    Epoll(Epoll),
+}
+
+/// Sleeps in `epoll_wait` until a socket has something to read.
+#[derive(Debug)]
+pub(crate) struct Epoll(OwnedFd);
+
+impl Epoll {
+    pub(crate) fn of(socket: BorrowedFd<'_>) -> io::Result<Self> {
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&poll, socket, epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
+        Ok(Self(poll))
+    }
+
+    /// Whether the socket is worth a look; false when the time is over.
+    pub(crate) fn wait(&self, most: Duration) -> io::Result<bool> {
+        let timeout = rustix::event::Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let mut events = [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
+        match epoll::wait(&self.0, &mut events, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(true),
+            Err(e) => Err(e.into()),
+        }
+    }
 }
 
 /// What came of waiting.
@@ -122,9 +148,7 @@ impl Client {
             }
             Wait::Epoll => {
                 socket.set_nonblocking()?;
-                let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-                epoll::add(&poll, socket.as_fd(), epoll::EventData::new_u64(0), epoll::EventFlags::IN)?;
-                Waiting::Epoll(poll)
+                Waiting::Epoll(Epoll::of(socket.as_fd())?)
             }
         };
         // A byte more than the longest message: a longer one is seen to be one.
@@ -361,17 +385,7 @@ impl Waiting {
                 if left.is_zero() {
                     return Ok(false);
                 }
-                let timeout = rustix::event::Timespec {
-                    tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-                    tv_nsec: left.subsec_nanos().into(),
-                };
-                let mut events =
-                    [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }];
-                match epoll::wait(&*poll, &mut events, Some(&timeout)) {
-                    Ok(ready) => Ok(ready > 0),
-                    Err(rustix::io::Errno::INTR) => Ok(true),
-                    Err(e) => Err(e.into()),
-                }
+                poll.wait(left)
             }
         }
     }

@@ -40,6 +40,19 @@ fn every_kind_has_its_key() {
 }
 
 #[test]
+fn frequent_frames_are_plain_and_are_read_alike_either_way() {
+    let decoder = Decoder::new(inner());
+    for (name, frame) in kinds() {
+        let length = frame.len() as u32;
+        let plain = decoder.decode_plain(&frame, length, 3);
+        assert_eq!(plain.is_some(), matches!(name, "udp" | "tcp"), "{name}");
+        if let Some(plain) = plain {
+            assert_eq!(Decoded::Ip4(plain), decoder.decode_other(&frame, length, 3), "{name}");
+        }
+    }
+}
+
+#[test]
 fn agrees_with_etherparse() {
     let options = Ipv4Options::try_from(&[1, 1, 1, 0][..]).unwrap();
     for (name, frame) in kinds() {

@@ -148,3 +148,22 @@ fn records_keep_their_own_details_while_the_queue_is_full() {
     let taken = taker.join().unwrap();
     assert!(ended > 1_000_000 && dropped > 0 && taken > 0, "{ended} ended, {dropped} dropped, {taken} taken");
 }
+
+#[test]
+fn packets_with_times_of_their_own_have_details_too() {
+    let (mut worker, _, mut ended) = detailed(TableFull::Evict);
+    for (n, tick) in [HZ, 2 * HZ].into_iter().enumerate() {
+        worker.follow(tick);
+        worker.count4_at_with(&[four(1)], &[packet(70 + n as u16, None)], &[tick], 0, &NoPrefetch);
+        worker.count6_at_with(&[six(1)], &[packet(90 + n as u16, None)], &[tick], 0, &NoPrefetch);
+    }
+    while !worker.flush(4096) {}
+    let mut records = records(&mut ended);
+    records.sort_by_key(bytes);
+    let [v4, v6] = &records[..] else { panic!("{records:?}") };
+    for (record, least) in [(v4, 70), (v6, 90)] {
+        let of = record.details.unwrap().forward;
+        assert_eq!((of.min_ip_bytes, of.max_ip_bytes, record.forward.packets), (least, least + 1, 2), "{record:?}");
+        assert_eq!(record.last - record.first, 1_000_000_000, "{record:?}");
+    }
+}
