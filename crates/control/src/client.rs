@@ -177,13 +177,15 @@ fn only(command: &str, names: &[String], runs: impl Fn(&str) -> Option<String>) 
     match (own.as_slice(), others.is_empty()) {
         ([one], _) => Ok(one.clone()),
         ([], true) => Err(Failure::machine(format!(
-            "no linerate {command} runs here as this user: start one, or give its --socket"
+            "no linerate {command} runs here as this user: start one, or give the --socket of another user's"
         ))),
         ([], false) => Err(Failure::machine(format!(
             "no linerate {command} runs here as this user. What runs: {}. Start one, or give its --name",
             others.join(", ")
         ))),
-        (many, _) => Err(Failure::usage(format!("several data planes run: choose one with --name {}", many.join("|")))),
+        (many, _) => {
+            Err(Failure::usage(format!("several linerate {command} run: choose one with --name {}", many.join("|"))))
+        }
     }
 }
 
@@ -246,9 +248,9 @@ mod tests {
             [failure::Exit::Machine, failure::Exit::Machine, failure::Exit::Usage]
         );
         insta::assert_snapshot!(refused.map(|f| f.text).join("\n"), @r"
-        no linerate forward runs here as this user: start one, or give its --socket
+        no linerate forward runs here as this user: start one, or give the --socket of another user's
         no linerate forward runs here as this user. What runs: flowlog. Start one, or give its --name
-        several data planes run: choose one with --name forward1|forward2
+        several linerate forward run: choose one with --name forward1|forward2
         ");
     }
 

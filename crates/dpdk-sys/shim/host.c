@@ -147,6 +147,26 @@ int lr_iface(const char *name, struct lr_iface *out)
 	return err;
 }
 
+int lr_iface_promiscuous_off(const char *name)
+{
+	struct ifreq req;
+	int err = 0;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	memset(&req, 0, sizeof(req));
+	strncpy(req.ifr_name, name, IFNAMSIZ - 1);
+	if (ioctl(fd, SIOCGIFFLAGS, &req) == 0) {
+		req.ifr_flags &= ~IFF_PROMISC;
+		if (ioctl(fd, SIOCSIFFLAGS, &req) != 0)
+			err = errno;
+	} else {
+		err = errno;
+	}
+	close(fd);
+	return err;
+}
+
 static uint32_t ethtool_value(int fd, const char *name, uint32_t cmd)
 {
 	struct ifreq req;

@@ -220,7 +220,10 @@ fn eth(iface: &str, rest: &str) -> Result<PortSpec, String> {
         Some("af_packet") => EthDriver::AfPacket,
         Some(other) => return Err(format!("driver {other:?}: legal are af_xdp and af_packet")),
     };
-    let options = check_keys(Ok(options), &[XDP_KEYS, PACKET_KEYS].concat())?;
+    if options.iter().any(|(key, _)| key == "driver") {
+        return Err("driver is given twice: give it once".into());
+    }
+    let options = check_keys(Ok(options), &[&["driver"], XDP_KEYS, PACKET_KEYS].concat())?;
     Ok(PortSpec::Eth { iface: iface.to_string(), driver, options })
 }
 

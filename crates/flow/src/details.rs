@@ -10,7 +10,8 @@ use crate::Link;
 pub struct Details {
     /// From the source to the destination.
     pub forward: WayDetails,
-    /// From the destination to the source; zeros without packets.
+    /// From the destination to the source; zeros without packets, and null as JSON.
+    #[serde(with = "null_without_packets")]
     pub back: WayDetails,
     /// From the client's SYN to the server's SYN and ACK, in ns: the round trip to the server and back, seen from the logger.
     /// Only of biflows whose handshake was seen; none in further records of the flow. None where both have one time: they came
@@ -18,6 +19,21 @@ pub struct Details {
     pub server_rtt_ns: Option<u64>,
     /// From there to the client's ACK, in ns: the round trip to the client. None where both have one time.
     pub client_rtt_ns: Option<u64>,
+}
+
+mod null_without_packets {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::WayDetails;
+
+    pub fn serialize<S: Serializer>(way: &WayDetails, to: S) -> Result<S::Ok, S::Error> {
+        // A packet is at least as long as its header.
+        Some(way).filter(|way| way.max_ip_bytes > 0).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<WayDetails, D::Error> {
+        Option::deserialize(from).map(Option::unwrap_or_default)
+    }
 }
 
 /// Details of one direction.
@@ -277,6 +293,22 @@ mod tests {
 
     fn segment(flags: u8, sequence: u32, payload: u16) -> PacketDetails {
         PacketDetails { ttl: 64, dscp: 0, ip_bytes: 40 + payload, flags, sequence, payload, link: Link::default() }
+    }
+
+    #[test]
+    fn least_and_greatest_are_of_all_packets() {
+        let mut line = Line::default();
+        for (ttl, ip_bytes) in [(62, 900), (60, 40), (61, 75)] {
+            let packet = PacketDetails { ttl, ip_bytes, ..segment(0, 0, 0) };
+            line.take(&packet, false, 0, 0);
+            line.take(&PacketDetails { ttl: ttl + 100, ip_bytes: ip_bytes + 1000, ..packet }, true, 0, 0);
+        }
+        let Details { forward, back, .. } = line.details(|ticks| ticks);
+        assert_eq!((forward.min_ttl, forward.max_ttl, forward.min_ip_bytes, forward.max_ip_bytes), (60, 62, 40, 900));
+        assert_eq!((back.min_ttl, back.max_ttl, back.min_ip_bytes, back.max_ip_bytes), (160, 162, 1040, 1900));
+        let text = serde_json::to_string(&Details { forward, ..Details::default() }).unwrap();
+        assert!(text.contains(r#""back":null"#), "{text}");
+        assert_eq!(serde_json::from_str::<Details>(&text).unwrap(), Details { forward, ..Details::default() });
     }
 
     /// The details of these segments: from the destination, flags, sequence, payload, ms.

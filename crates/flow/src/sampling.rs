@@ -137,6 +137,13 @@ mod tests {
     }
 
     #[test]
+    fn random_numbers_are_those_of_splitmix64() {
+        // The published generator's first outputs from 0 are e220a8397b1dcdaf, 6e789e6aa1b965f4 and 06c45d188009454f.
+        let mut sampler = Sampler::new("1/2,random".parse().unwrap(), 0);
+        assert_eq!([(); 3].map(|()| sampler.below(1 << 31)), [0x7110_541c, 0x373c_4f35, 0x0362_2e8c]);
+    }
+
+    #[test]
     fn the_text_form_is_strict() {
         for text in ["1/1", "1/100", "1/16777216,random"] {
             assert_eq!(text.parse::<Sampling>().unwrap().to_string(), text);

@@ -43,7 +43,7 @@ pub enum ServeError {
         why: String,
     },
     /// The address cannot be bound.
-    #[error("listen address {listen}: {why}: choose a free port and an address of this machine")]
+    #[error("listen address {listen}: {why}: choose a free port (0: any) and an address of this machine")]
     Listen {
         /// The address.
         listen: SocketAddr,

@@ -6,7 +6,7 @@ use control::private_directory;
 use dpdk::PortSpec;
 use failure::Failure;
 
-use crate::lock_file::{remove_stale, Attempt, LockFile};
+use crate::lock_file::{lock_files, remove_stale, Attempt, LockFile};
 
 /// A claim on a kernel interface: a locked file among the control sockets.
 #[derive(Debug)]
@@ -19,13 +19,14 @@ impl Claim {
     ///
     /// # Errors
     ///
-    /// (machine) when another process of this user, or this one, has one of the interfaces.
+    /// (machine) when another process of this user has one of the interfaces; (usage) when this one has.
     pub fn all(specs: &[PortSpec]) -> Result<Vec<Self>, Failure> {
         let kernel = specs.iter().filter(|spec| matches!(spec, PortSpec::Eth { .. }));
         let mut claims = Vec::new();
         for (n, spec) in kernel.enumerate() {
             let (Ok(dir), Some(name)) = (private_directory(), file_name(spec)) else { continue };
             if n == 0 {
+                mend_interfaces(&dir);
                 // Nobody claims the interfaces of a network namespace that is gone, so their files would stay.
                 remove_stale(&dir, "eth-");
             }
@@ -35,7 +36,9 @@ impl Claim {
     }
 
     fn take(path: &Path, spec: &PortSpec) -> Result<Option<Self>, Failure> {
-        match LockFile::take(path, &std::process::id().to_string()) {
+        let PortSpec::Eth { iface, .. } = spec else { return Ok(None) };
+        let plain = if dpdk::is_promiscuous(iface) == Some(false) { PLAIN } else { "" };
+        match LockFile::take(path, &format!("{}{plain}", std::process::id())) {
             Attempt::Taken(file) => Ok(Some(Self { _file: file })),
             Attempt::Held(owner) => Err(held(&owner, spec)),
             Attempt::Impossible => Ok(None),
@@ -43,16 +46,41 @@ impl Claim {
     }
 }
 
+/// Behind the id of a process: the interface received no frames for others when it was claimed.
+const PLAIN: &str = " plain";
+
+/// Interfaces of this network namespace whose Linerate was killed receive frames for others no longer, if they did not before.
+fn mend_interfaces(dir: &Path) {
+    let Some(prefix) = prefix() else { return };
+    for path in lock_files(dir, &prefix) {
+        let Attempt::Taken(file) = LockFile::take(&path, "") else { continue };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let iface = name.strip_prefix(&prefix).and_then(|name| name.strip_suffix(".lock"));
+        if let Some(iface) = iface.filter(|_| file.left.ends_with(PLAIN)) {
+            // It may be gone.
+            let _ = dpdk::end_promiscuous(iface);
+        }
+    }
+}
+
 /// An interface belongs to its network namespace.
 fn file_name(spec: &PortSpec) -> Option<String> {
     let PortSpec::Eth { iface, .. } = spec else { return None };
+    Some(format!("{}{iface}.lock", prefix()?))
+}
+
+fn prefix() -> Option<String> {
     let netns = fs::metadata("/proc/self/ns/net").ok()?.ino();
-    Some(format!("eth-{netns}-{iface}.lock"))
+    Some(format!("eth-{netns}-"))
 }
 
 fn held(owner: &str, spec: &PortSpec) -> Failure {
-    let who = match owner.parse::<u32>() {
-        Ok(pid) if pid == std::process::id() => "another --port of this command".to_owned(),
+    let who = match owner.trim_end_matches(PLAIN).parse::<u32>() {
+        Ok(pid) if pid == std::process::id() => {
+            return Failure::usage(format!(
+                "port {spec}: another --port of this command has that interface: give each once"
+            ));
+        }
         Ok(pid) => format!("another linerate, process {pid},"),
         Err(_) => "another linerate".to_owned(),
     };
@@ -70,9 +98,9 @@ mod tests {
         let spec: PortSpec = "eth:t0".parse().unwrap();
         let first = Claim::take(&path, &spec).unwrap().unwrap();
         let refused = Claim::take(&path, &spec).unwrap_err();
-        assert_eq!(refused.exit, failure::Exit::Machine);
-        insta::assert_snapshot!(refused, @"port eth:t0: another --port of this command has that interface: stop it, or give another interface");
-        fs::write(&path, "4194305").unwrap();
+        assert_eq!(refused.exit, failure::Exit::Usage);
+        insta::assert_snapshot!(refused, @"port eth:t0: another --port of this command has that interface: give each once");
+        fs::write(&path, format!("4194305{PLAIN}")).unwrap();
         insta::assert_snapshot!(Claim::take(&path, &spec).unwrap_err(), @"port eth:t0: another linerate, process 4194305, has that interface: stop it, or give another interface");
         drop(first);
         assert!(Claim::take(&path, &spec).unwrap().is_some());

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::Write,
+    io::{Read, Seek, Write},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     thread,
@@ -14,6 +14,9 @@ use rustix::{
     io::Errno,
 };
 
+/// Bytes that are more than any owner writes.
+const MOST_LEFT: u64 = 256;
+
 /// How often a lock that another process holds is tried again, a millisecond apart.
 const TRIES: u32 = 20;
 
@@ -22,6 +25,8 @@ const TRIES: u32 = 20;
 #[derive(Debug)]
 pub(crate) struct LockFile {
     path: PathBuf,
+    /// What an owner that was killed had written; empty if there was none.
+    pub(crate) left: String,
     _locked: File,
 }
 
@@ -71,8 +76,10 @@ impl LockFile {
             if fs::metadata(path).ok().map(id) != locked.metadata().ok().map(id) {
                 continue;
             }
-            return match locked.set_len(0).and_then(|()| locked.write_all(content.as_bytes())) {
-                Ok(()) => Attempt::Taken(Self { path: path.to_owned(), _locked: locked }),
+            let mut left = String::new();
+            let read = (&locked).take(MOST_LEFT).read_to_string(&mut left).and_then(|_| locked.rewind());
+            return match read.and_then(|()| locked.set_len(0)).and_then(|()| locked.write_all(content.as_bytes())) {
+                Ok(()) => Attempt::Taken(Self { path: path.to_owned(), left, _locked: locked }),
                 Err(_) => Attempt::Impossible,
             };
         }

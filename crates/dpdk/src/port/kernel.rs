@@ -12,6 +12,25 @@ pub(super) fn interface(name: &str) -> Option<sys::lr_iface> {
     (unsafe { sys::lr_iface(name.as_ptr(), &mut out) } == 0).then_some(out)
 }
 
+/// Whether an interface receives frames for others; `None` when it does not exist in this network namespace.
+pub fn is_promiscuous(name: &str) -> Option<bool> {
+    interface(name).map(|found| found.promiscuous != 0)
+}
+
+/// Ends that an interface receives frames for others, which a process that was killed began.
+///
+/// # Errors
+///
+/// As the system says: no such interface, no right.
+pub fn end_promiscuous(name: &str) -> std::io::Result<()> {
+    let name = std::ffi::CString::new(name)?;
+    // SAFETY: the name is NUL-terminated.
+    match unsafe { sys::lr_iface_promiscuous_off(name.as_ptr()) } {
+        0 => Ok(()),
+        error => Err(std::io::Error::from_raw_os_error(error)),
+    }
+}
+
 /// Offloads of an interface that are on and make frames longer than its MTU, as `ethtool -K` names them.
 pub(super) fn long_frame_offloads(name: &str) -> Vec<&'static str> {
     let Ok(name) = std::ffi::CString::new(name) else { return Vec::new() };

@@ -23,6 +23,7 @@ pub use capture::Progress;
 pub use config::PortConfig;
 pub use eth::AF_XDP_MOST_MTU;
 pub use handle::{PeerWatch, Port};
+pub use kernel::{end_promiscuous, is_promiscuous};
 pub use queue::{RxQueue, TxQueue};
 pub use rss::Rss;
 pub use stats::{Link, PortStats};

@@ -1,7 +1,7 @@
 //! Checks before writing to a file of JSON lines: the lock, and a complete last line.
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, ErrorKind},
     os::unix::fs::FileExt,
     path::Path,
@@ -11,7 +11,7 @@ use std::{
 const LINE: usize = 4096;
 
 /// Errors when the path is a regular file that does not hold JSON lines or that another process writes, or a symbolic link
-/// to one. Does not read pipes.
+/// to one, or may not be written. Does not read pipes.
 pub(super) fn check(path: &Path) -> io::Result<()> {
     let found = fs::metadata(path);
     let is_file = found.as_ref().map_or(true, fs::Metadata::is_file);
@@ -23,12 +23,20 @@ pub(super) fn check(path: &Path) -> io::Result<()> {
     }
     match found {
         Ok(meta) if meta.is_file() => {
-            let file = File::open(path)?;
+            let file = OpenOptions::new().read(true).append(true).open(path)?;
             lock_alone(&file)?;
             whole_lines(&file).map(drop)
         }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        Ok(_) => rustix::fs::access(path, rustix::fs::Access::WRITE_OK).map_err(io::Error::from),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            // Whether it could be made: another process that is as far finds its own file again.
+            match OpenOptions::new().write(true).create_new(true).open(path) {
+                Ok(_) => fs::remove_file(path),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                Err(error) => Err(error),
+            }
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -18,6 +18,8 @@ use super::{
 };
 use crate::{ipfix::Port, Record};
 
+/// Characters of a port's name in each line: a file of captures may have a long path.
+const MOST_NAME: usize = 255;
 /// Bytes of one write, before its last line.
 const WRITE: usize = 64 << 10;
 /// Interval of the checks of the file's age and name.
@@ -147,7 +149,8 @@ impl JsonLines {
 /// The members that name the interfaces of a port, as IPFIX has them: elements 10, 82 and 14.
 fn interfaces(port: &Port) -> Vec<u8> {
     let Port { index, name, egress, .. } = port;
-    let name = serde_json::Value::from(name.as_str());
+    let name: String = name.chars().take(MOST_NAME).collect();
+    let name = serde_json::Value::from(name);
     format!(r#","ingress_interface":{index},"ingress_name":{name},"egress_interface":{egress}"#).into_bytes()
 }
 

@@ -13,8 +13,10 @@ use crate::{
     Source,
 };
 
-/// Most places walked for one page.
+/// Most places walked for one page, once it has a flow.
 const WALK: u64 = 1 << 18;
+/// Most places walked for a page that is still empty.
+const LONG_WALK: u64 = 1 << 21;
 /// Fewest places walked at once.
 const STEP: u64 = 256;
 
@@ -51,10 +53,10 @@ impl Pages {
         let turn = lock(&self.turn);
         let begun = Instant::now();
         let places = self.source.places();
-        let end = places.min(from.saturating_add(WALK));
+        let [enough, end] = [WALK, LONG_WALK].map(|walk| places.min(from.saturating_add(walk)));
         let mut rows: Vec<(u64, Row)> = Vec::new();
         let mut place = from;
-        while place < end && rows.len() < limit {
+        while place < if rows.is_empty() { end } else { enough } && rows.len() < limit {
             // A place has at most one flow, so this many places give hardly more flows than wanted.
             let to = end.min(place + STEP.max((limit - rows.len()) as u64));
             let known = rows.len();

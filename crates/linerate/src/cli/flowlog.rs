@@ -174,8 +174,10 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes:
   0 ended by a signal, stop, --duration or --once
+  1 --once: a capture is cut or damaged, or records were lost
   2 the command line or a file is wrong
-  4 an address is taken, or a port cannot be opened";
+  4 an address is taken, or a port cannot be opened
+  130 a second Ctrl-C ended it at once";
 
 /// What to do with a running logger.
 #[derive(Debug, Subcommand)]

@@ -214,6 +214,24 @@ fn a_pipe_is_read_to_its_end_whatever_the_kind_of_capture() {
 }
 
 #[test]
+fn records_of_a_capture_that_nobody_keeps_are_not_a_success() {
+    let dir = directory();
+    let input = write(dir.path(), &(0..10).map(|n| datagram(n, 30)).collect::<Vec<_>>());
+    let port = format!("pcap:{}", input.display());
+    let mut words = Words::new();
+    // The second is found before anything is read.
+    for (json, code) in [("/dev/full", 1), ("/proc/x", 2)] {
+        let args = ["--port", &port, "--once", "--listen", "off", "--flows", "1k", "--json", json];
+        let ended = flowlog(dir.path(), &[&args[..], &MEMORY].concat());
+        assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+        let errors: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("linerate: ")).collect();
+        assert_eq!((errors.len(), ended.stdout.contains("10 begun")), (1, code == 1), "{ended:?}");
+        words.add(json, errors[0]);
+    }
+    insta::assert_snapshot!(words);
+}
+
+#[test]
 fn a_full_table_is_told_and_stops_nothing() {
     let dir = directory();
     let mut words = Words::new();

@@ -170,6 +170,9 @@ fn after_a_kill_everything_written_is_whole_and_the_place_is_free() {
     (0..200).for_each(|i| port.send(&datagram(0, i)));
     let (status, _) = logger.end_by("KILL");
     assert_eq!(status.and_then(|s| s.code()), None);
+    // The driver has made them receive frames for others, and nobody took that back.
+    let promiscuous = || ["d0", "d1"].map(|name| bench.middle.run(&["ip", "link", "show", name]).contains("PROMISC"));
+    assert_eq!(promiscuous(), [true; 2]);
 
     let logger = bench.logger(dir.path(), &more);
     assert!(logger.client().flows().len() <= 50);
@@ -182,4 +185,5 @@ fn after_a_kill_everything_written_is_whole_and_the_place_is_free() {
     assert!(records.len() >= 51, "{}", records.len());
     assert!(records.iter().take(50).all(|r| r["end"] == "idle"), "{records:?}");
     assert_eq!(records.last().unwrap()["forward"]["packets"], 1);
+    assert_eq!(promiscuous(), [false; 2], "as before the one that was killed");
 }

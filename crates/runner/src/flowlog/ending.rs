@@ -13,7 +13,7 @@ const FLUSH: Duration = Duration::from_secs(60);
 const STUCK: Duration = Duration::from_secs(3);
 /// How long the collectors then have for the rest of the records.
 pub const LAST_EXPORT: Duration = Duration::from_secs(10);
-/// A collector that is up and has not got all records by then is named as one that is waited for.
+/// A collector that has not got all records by then is named as one that is waited for.
 const SLOW: Duration = Duration::from_secs(1);
 /// Places of a table flushed at once, and how many records may wait for a collector meanwhile.
 const STEP: usize = 4096;
@@ -47,16 +47,13 @@ pub fn flush(loops: &mut [LogLoop], logged: &Logged) -> bool {
     true
 }
 
-/// Names of the collectors for which the end waits: those that are down at once, slow ones after a second.
+/// Names of the collectors that have not got all records after a second, for which the end waits.
 pub fn waited_for(logged: &Logged) -> Vec<String> {
     let begun = Instant::now();
     loop {
         let waits = logged.waited_for();
-        let known = waits.is_some();
-        let waits = waits.unwrap_or_default();
-        let is_down = waits.iter().any(|(_, up)| !up);
-        if is_down || known && waits.is_empty() || begun.elapsed() > SLOW {
-            return waits.into_iter().map(|(name, _)| name).collect();
+        if waits.as_ref().is_some_and(Vec::is_empty) || begun.elapsed() > SLOW {
+            return waits.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
         }
         std::thread::sleep(POLL_INTERVAL);
     }

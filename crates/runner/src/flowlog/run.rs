@@ -14,7 +14,8 @@ use rig::{
 use super::{
     ending,
     mtu::{mtus, note_shorter},
-    serving::Serving,
+    serving::{self, Serving},
+    spec::reads_capture,
     spec::FlowlogSpec,
 };
 use crate::{
@@ -57,6 +58,14 @@ fn log(
 ) -> Result<(), Failure> {
     let Output { note, draw, mut report } = output;
     let config = &spec.config;
+    // What is refused is refused before an interface is touched.
+    let name = Some(config.name.as_str()).filter(|name| !name.is_empty());
+    let (server, requests) = Server::start("flowlog", name)?;
+    let name = server.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    serving::check_addresses(spec)?;
+    if !config.once && spec.ports.iter().any(reads_capture) {
+        note("a capture is read again and again, each time as new frames: --once reads it once");
+    }
     let mtu = mtus(config.mtu, &spec.ports);
     let port_options = PortOptions {
         descriptors: config.descriptors,
@@ -87,9 +96,6 @@ fn log(
     let Logger { mut loops, ports, logged, ended } =
         Logger::new(eal, &spec.logger(), ports, &config.ports, interfaces, &spec.polled)?;
     logged.look(&ports, &[]);
-    let name = Some(config.name.as_str()).filter(|name| !name.is_empty());
-    let (server, requests) = Server::start("flowlog", name)?;
-    let name = server.path().file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let serving = Serving::start(spec, &name, &logged, ended, &note)?;
     note(&format!(
         "{name}: logging flows {}; {}{}; Ctrl-C ends it",
@@ -149,10 +155,17 @@ fn log(
     // What was read before counts, and has been reported.
     let broke_off = |(name, capture): &(String, Arc<Progress>)| Some(format!("port {name}: {}", capture.broke_off()?));
     let broke_off: Vec<_> = captures.iter().filter_map(broke_off).collect();
-    if broke_off.is_empty() {
+    if !broke_off.is_empty() {
+        return Err(Failure::failed(broke_off.join("; ")));
+    }
+    // A live logger goes on without a collector, and says so. Who reads a capture once wants its records.
+    let lost = sinks.iter().filter(|sink| config.once && sink.totals.dropped > 0);
+    let lost: Vec<_> =
+        lost.map(|s| format!("{}: {} of {} records lost", s.name, s.totals.dropped, s.totals.records)).collect();
+    if lost.is_empty() {
         Ok(())
     } else {
-        Err(Failure::failed(broke_off.join("; ")))
+        Err(Failure::failed(lost.join("; ")))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The threads beside the packet path: export, clients, metrics.
 
-use std::sync::Arc;
+use std::{net::TcpListener, sync::Arc};
 
 use failure::Failure;
 use flow::{
@@ -9,6 +9,7 @@ use flow::{
     serve::{ServeSpec, Server, TlsSpec},
     Source,
 };
+use net::ServeError;
 use rig::device::Logged;
 
 use super::spec::FlowlogSpec;
@@ -88,6 +89,14 @@ impl Serving {
         let metrics = self.metrics.as_ref().map(|s| format!("metrics at {}; ", s.local_addr()));
         flows.unwrap_or_default() + &metrics.unwrap_or_default()
     }
+}
+
+/// Refuses addresses that are taken, before anything else is done.
+pub fn check_addresses(spec: &FlowlogSpec) -> Result<(), Failure> {
+    for listen in [spec.listen, spec.metrics].into_iter().flatten() {
+        TcpListener::bind(listen).map_err(|why| ServeError::Listen { listen, why })?;
+    }
+    Ok(())
 }
 
 /// The observation domain for a logger of this name. Collectors distinguish the loggers of a machine by it (RFC 7011 3.1),

@@ -24,9 +24,10 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     }
     let sink = url.split_once("://").filter(|(kind, _)| matches!(*kind, "udp" | "tcp" | "sctp"));
     let sink = sink.and_then(|(kind, to)| format!("{kind}:{to}").parse().ok());
-    let form =
-        "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets";
-    match (sink.ok_or_else(|| at(form))?, options) {
+    let form = "udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or \
+                tls://HOST:PORT,ca=FILE";
+    let wrong = || at(&format!("{}: must be {form}", what_is_wrong(url, &["udp", "tcp", "sctp", "tls"])));
+    match (sink.ok_or_else(wrong)?, options) {
         (sink, None) => Ok(sink),
         (SinkSpec::Udp(to), Some(options)) => {
             options.split(',').try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
@@ -35,10 +36,33 @@ pub fn collector(text: &str) -> Result<SinkSpec, Failure> {
     }
 }
 
+/// What of an address of a collector is not as it must be.
+fn what_is_wrong(url: &str, transports: &[&str]) -> String {
+    let Some((kind, to)) = url.split_once("://") else {
+        let of = transports.iter().find_map(|kind| Some((kind, url.strip_prefix(kind)?.strip_prefix(':')?)));
+        let (kind, to) = of.map_or((&transports[0], url), |(kind, to)| (kind, to));
+        return format!("write {kind}://{}", if to.is_empty() { "HOST:PORT" } else { to });
+    };
+    if !transports.contains(&kind) {
+        return format!("{kind}:// is not offered");
+    }
+    let is_bare_v6 = |host: &str| host.contains(':') && !host.starts_with('[');
+    match to.rsplit_once(':') {
+        _ if to.ends_with(']') => "the port is missing".to_owned(),
+        None => "the port is missing".to_owned(),
+        Some(("", _)) => "the host is missing".to_owned(),
+        Some((host, _)) if is_bare_v6(host) => "an IPv6 address goes in brackets".to_owned(),
+        Some((_, port)) if port.parse::<u16>().is_ok_and(|port| port > 0) => format!("{to:?} is no address"),
+        Some((_, port)) => format!("port {port:?} must be 1 to 65535"),
+    }
+}
+
 /// A collector over TLS; its files are read.
 fn tls(address: &str, options: &str) -> Result<SinkSpec, String> {
-    let form = "must be tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE], an IPv6 address in brackets";
-    let Ok(SinkSpec::Tcp(to)) = format!("tcp:{address}").parse() else { return Err(form.into()) };
+    let Ok(SinkSpec::Tcp(to)) = format!("tcp:{address}").parse() else {
+        let wrong = what_is_wrong(&format!("tls://{address}"), &["tls"]);
+        return Err(format!("{wrong}: must be tls://HOST:PORT,ca=FILE[,name=NAME][,cert=FILE,key=FILE]"));
+    };
     let [mut ca, mut name, mut cert, mut key] = [None; 4];
     for option in options.split(',').filter(|_| !options.is_empty()) {
         match option.split_once('=').filter(|(_, value)| !value.is_empty()) {
@@ -67,11 +91,14 @@ pub fn netflow9(text: &str) -> Result<SinkSpec, Failure> {
     let (url, options) = text.split_once(',').map_or((text, None), |(url, options)| (url, Some(options)));
     let to = url.strip_prefix("udp://").and_then(|to| format!("netflow9:{to}").parse().ok());
     let Some(SinkSpec::Udp(to)) = to else {
-        return Err(at(
-            "must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], an IPv6 address in brackets",
-        ));
+        let wrong = what_is_wrong(url, &["udp"]);
+        return Err(at(&format!("{wrong}: must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on]")));
     };
-    options.into_iter().flat_map(|options| options.split(',')).try_fold(to, udp_option).map(SinkSpec::Udp).map_err(at)
+    let option = |to, option: &str| match option.split_once('=') {
+        Some(("flags", "9")) => Err("NetFlow v9 has eight TCP flags: flags=9 is for --ipfix"),
+        _ => udp_option(to, option),
+    };
+    options.into_iter().flat_map(|options| options.split(',')).try_fold(to, option).map(SinkSpec::Udp).map_err(at)
 }
 
 /// Applies one option; the error says what is legal.
@@ -208,7 +235,32 @@ mod tests {
         for bad in ["127.0.0.1:4739", "udp:127.0.0.1:4739", "dccp://a:1", "sctp://a", "udp://a", "json:///tmp/x", ""] {
             assert_eq!(collector(bad).unwrap_err().exit, Exit::Usage, "{bad}");
         }
-        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or tls://HOST:PORT,ca=FILE, an IPv6 address in brackets"#);
+        let wrong = [
+            "udp://a",
+            "udp://a:99950",
+            "udp://:1",
+            "udp://::1:4739",
+            "udp://[::1]",
+            "udp:a:1",
+            "a:1",
+            "http://a:1",
+            "",
+        ];
+        let said = wrong.map(|url| what_is_wrong(url, &["udp", "tcp"])).join("\n");
+        insta::assert_snapshot!(said, @r#"
+        the port is missing
+        port "99950" must be 1 to 65535
+        the host is missing
+        an IPv6 address goes in brackets
+        the port is missing
+        write udp://a:1
+        write udp://a:1
+        http:// is not offered
+        write udp://HOST:PORT
+        "#);
+        insta::assert_snapshot!(collector("udp://a").unwrap_err(), @r#"ipfix "udp://a": the port is missing: must be udp://HOST:PORT[,rate=200k][,refresh=60s][,mtu=1500][,names=on][,flags=9], tcp://HOST:PORT, sctp://HOST:PORT or tls://HOST:PORT,ca=FILE"#);
+        assert_eq!(netflow9("udp://a:1,flags=9").unwrap_err().exit, Exit::Usage);
+        assert!(netflow9("udp://a:1,flags=8").is_ok());
     }
 
     #[test]

@@ -296,7 +296,7 @@ fn port_specs(config: &Config) -> Result<Vec<PortSpec>, Failure> {
     Ok(specs)
 }
 
-fn reads_capture(spec: &PortSpec) -> bool {
+pub(super) fn reads_capture(spec: &PortSpec) -> bool {
     matches!(spec, PortSpec::Pcap { rx: Some(_), .. })
 }
 

@@ -417,3 +417,11 @@ fn a_closed_flow_is_recorded_within_a_round() {
     assert!((1500..=2510).contains(&now), "at {now}");
     assert_eq!(end, Some(EndReason::EndOfFlow));
 }
+
+#[test]
+fn ageing_says_how_many_places_it_looked_at() {
+    let (mut worker, _, _) = small(TableFull::Evict, true, 0);
+    assert_eq!(worker.age(0, 256), 0);
+    // Sixteen at a time.
+    assert_eq!(worker.age(1000 * HZ, 250), 256);
+}
