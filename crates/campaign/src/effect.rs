@@ -1,6 +1,6 @@
 //! What a setting of the host is worth: measured without and with it in turn, through apply and revert.
 
-use std::{path::Path, time::Duration, time::SystemTime};
+use std::{fs::File, path::Path, time::Duration, time::SystemTime};
 
 use failure::{Failure, Stop};
 use host::{
@@ -84,8 +84,14 @@ pub fn run(
         }
         if let Some(result) = &answer.result {
             figures.of_test(result, with);
-            if result.standing == Standing::NotTrustworthy {
-                failures.push(format!("leg {} says of itself that it cannot be trusted", number + 1));
+            match result.standing {
+                Standing::NotTrustworthy => {
+                    failures.push(format!("leg {} says of itself that it cannot be trusted", number + 1));
+                }
+                Standing::NotDeviceLimit => {
+                    failures.push(format!("leg {} found a limit of the tester, not of the device", number + 1));
+                }
+                _ => {}
             }
         }
         if let Some(failure) = answer.failure {
@@ -113,6 +119,8 @@ struct Applied<'a> {
     roots: &'a Roots,
     journals: &'a Path,
     changes: Vec<String>,
+    /// Keeps everybody else from taking it back meanwhile.
+    held: Option<File>,
     over: bool,
 }
 
@@ -120,7 +128,8 @@ impl<'a> Applied<'a> {
     fn now(roots: &'a Roots, options: &'a EffectOptions) -> Result<Self, Failure> {
         let journals = options.journals.as_path();
         let applied = tuning::apply(roots, journals, &options.plan, None, || true).map_err(|e| not_applied(&e))?;
-        let this = Self { roots, journals, changes: applied.made, over: false };
+        let held = journal::hold(&journal::path_of(journals, tuning::NAME)).ok();
+        let this = Self { roots, journals, changes: applied.made, held, over: false };
         if let Some((change, why)) = applied.refused.first() {
             return Err(Failure::machine(format!("{change}: refused: {why}")));
         }
@@ -132,6 +141,7 @@ impl<'a> Applied<'a> {
 
     fn back(mut self) -> Result<(), Failure> {
         self.over = true;
+        drop(self.held.take());
         let reverted = tuning::revert(self.roots, self.journals, true).map_err(Failure::failed)?;
         match (reverted.failed.first(), reverted.left.first()) {
             (Some((change, why)), _) => Err(Failure::failed(format!("{change}: could not be taken back: {why}"))),
@@ -146,6 +156,7 @@ impl<'a> Applied<'a> {
 impl Drop for Applied<'_> {
     fn drop(&mut self) {
         if !self.over {
+            drop(self.held.take());
             // On the way out with an error: that one is told.
             let _ = tuning::revert(self.roots, self.journals, true);
         }
@@ -158,7 +169,7 @@ pub fn not_applied(error: &ApplyError) -> Failure {
         ApplyError::Earlier(path) => {
             Failure::machine(format!("{}: a plan is applied already: sudo linerate host revert", path.display()))
         }
-        ApplyError::Journal(path, why) => Failure::machine(format!("{}: {why}: run it as root", path.display())),
+        ApplyError::Journal(path, why) => Failure::machine(format!("{}: {why}", path.display())),
         ApplyError::Plan(why) => Failure::failed(why),
         ApplyError::Failed { change, why, kept } if kept.is_empty() => {
             Failure::failed(format!("{change}: {why}; everything was taken back"))

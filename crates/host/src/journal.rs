@@ -38,6 +38,10 @@ pub enum Change {
         old: String,
         /// What will be in it.
         new: String,
+        /// What is written before the old contents: an interrupt that may go to several CPUs stays where it is, so that it is
+        /// sent back first to the one that had it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        first: Option<String>,
     },
     /// A network device on the PCI bus gets another driver.
     Driver {
@@ -122,6 +126,8 @@ pub struct Undone {
     pub failed: Vec<(Change, String)>,
     /// The machine was booted since: there was nothing to change back.
     pub rebooted: bool,
+    /// Lines that cannot be read, from 1 on: what they changed is not known. The file is kept under another name.
+    pub damaged: Vec<usize>,
 }
 
 impl Journal {
@@ -198,12 +204,17 @@ pub fn names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Where a journal with lines that cannot be read is kept, once the others are undone.
+pub fn damaged(path: &Path) -> PathBuf {
+    path.with_extension("damaged")
+}
+
 /// Changes everything in a journal back, the last change first, and removes the journal if nothing failed. A journal that is
-/// not there has nothing to undo.
+/// not there has nothing to undo. One with lines that cannot be read is kept as [`damaged`].
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is not a journal: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
+/// The file cannot be read, or no line is of a journal: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
 pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     let file = match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
@@ -211,17 +222,19 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     };
     file.try_lock()?;
     let text = read(&file)?;
-    let (head, changes) = parse(&text)?;
+    let Parsed { head, changes, damaged: lines } = parse(&text)?;
     let rebooted = head.is_some_and(|head| head.boot != boot(roots));
-    let mut undone = Undone { rebooted, ..Undone::default() };
+    let mut undone = Undone { rebooted, damaged: lines, ..Undone::default() };
     for noted in changes.into_iter().rev() {
         // Only files outlive a boot.
         if !undone.rebooted || matches!(noted.change, Change::Made { .. }) {
             one(roots, noted, &mut undone);
         }
     }
-    if undone.failed.is_empty() {
-        fs::remove_file(path)?;
+    match (undone.failed.is_empty(), undone.damaged.is_empty()) {
+        (false, _) => {}
+        (true, true) => fs::remove_file(path)?,
+        (true, false) => fs::rename(path, damaged(path))?,
     }
     Ok(undone)
 }
@@ -245,13 +258,15 @@ pub fn hold(path: &Path) -> io::Result<fs::File> {
 pub fn changes(path: &Path) -> io::Result<Vec<Change>> {
     match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        file => Ok(parse(&read(&file?)?)?.1.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect()),
+        file => {
+            Ok(parse(&read(&file?)?)?.changes.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect())
+        }
     }
 }
 
 /// Whether a journal was begun before the machine was booted the last time.
 pub fn is_of_earlier_boot(roots: &Roots, path: &Path) -> bool {
-    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).ok()?.0;
+    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).ok()?.head;
     head().is_some_and(|head| head.boot != boot(roots))
 }
 
@@ -264,13 +279,22 @@ fn read(file: &fs::File) -> io::Result<String> {
     }
 }
 
+/// What a journal says.
+#[derive(Debug, Default)]
+struct Parsed {
+    head: Option<Head>,
+    changes: Vec<Noted>,
+    /// Lines that are none of a journal, from 1 on.
+    damaged: Vec<usize>,
+}
+
 /// The head and the changes. A last line that was cut off was never acted on.
-fn parse(text: &str) -> io::Result<(Option<Head>, Vec<Noted>)> {
-    let wrong = |n: usize| io::Error::new(io::ErrorKind::InvalidData, format!("line {}: not one of a journal", n + 1));
+fn parse(text: &str) -> io::Result<Parsed> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let mut lines = whole.lines().enumerate();
-    let Some((_, first)) = lines.next() else { return Ok((None, Vec::new())) };
-    let head = serde_json::from_str(first).map_err(|_| wrong(0))?;
+    let Some((_, first)) = lines.next() else { return Ok(Parsed::default()) };
+    let head: Option<Head> = serde_json::from_str(first).ok();
+    let mut damaged = Vec::from_iter(head.is_none().then_some(1));
     let mut changes: Vec<Noted> = Vec::new();
     for (n, line) in lines {
         match (serde_json::from_str::<Line>(line), changes.last_mut()) {
@@ -282,10 +306,15 @@ fn parse(text: &str) -> io::Result<(Option<Head>, Vec<Noted>)> {
                 changes.push(Noted { change, became: None });
             }
             (Ok(Line::Became(value)), Some(last)) => last.became = Some(value),
-            _ => return Err(wrong(n)),
+            _ => damaged.push(n + 1),
         }
     }
-    Ok((Some(head), changes))
+    match damaged.first() {
+        Some(line) if changes.is_empty() => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: not one of a journal")))
+        }
+        _ => Ok(Parsed { head, changes, damaged }),
+    }
 }
 
 /// Whether a change is of what journals are for: no other file is ever written.
@@ -324,7 +353,7 @@ enum Now {
 
 fn now(roots: &Roots, change: &Change, became: Option<&str>) -> Result<Now, String> {
     match change {
-        Change::File { path, old, new } => {
+        Change::File { path, old, new, .. } => {
             let found = roots.read(path).map_err(|e| e.to_string())?;
             let found = chosen(found.trim());
             Ok(match became {
@@ -359,7 +388,11 @@ fn now(roots: &Roots, change: &Change, became: Option<&str>) -> Result<Now, Stri
 
 fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
     match change {
-        Change::File { path, old, .. } => roots.write(path, old).map_err(|e| e.to_string()),
+        Change::File { path, old, first, .. } => {
+            // A CPU that is gone meanwhile cannot have it back.
+            let _ = first.as_ref().map(|first| roots.write(path, first));
+            roots.write(path, old).map_err(|e| e.to_string())
+        }
         Change::Service { unit } => match roots.command("systemctl", &["start", unit]) {
             Fact::Known(_) => Ok(()),
             _ => Err(format!("systemctl start {unit} failed")),
@@ -417,7 +450,7 @@ mod tests {
     }
 
     fn file(path: &str, old: &str, new: &str) -> Change {
-        Change::File { path: path.into(), old: old.into(), new: new.into() }
+        Change::File { path: path.into(), old: old.into(), new: new.into(), first: None }
     }
 
     #[test]
@@ -541,6 +574,27 @@ mod tests {
         assert_eq!(undo(&roots, &path).unwrap(), Undone { rebooted: true, ..Undone::default() });
         assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "it is of this boot");
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_keep_nobody_from_undoing_the_others() {
+        let (root, roots) = machine();
+        let path = path_of(root.path(), "x");
+        let sound = "{\"file\":{\"path\":\"/sys/a\",\"old\":\"1\",\"new\":\"7\"}}\n{\"became\":\"7\"}\n";
+        for (text, lines) in [
+            (format!("{{\"boot\":\"first\"}}\ngarbage\n{sound}"), vec![2]),
+            (format!("\u{0}\u{0}\n{sound}x\n"), vec![1, 4]),
+        ] {
+            fs::write(root.path().join("sys/a"), "7\n").unwrap();
+            fs::write(&path, &text).unwrap();
+            assert_eq!(changes(&path).unwrap().len(), 1);
+            let undone = undo(&roots, &path).unwrap();
+            assert_eq!((undone.back.len(), undone.damaged), (1, lines));
+            assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1");
+            // Another plan may be applied, and what was there can be read.
+            assert!(!path.exists() && names(root.path()).is_empty());
+            assert_eq!(fs::read_to_string(damaged(&path)).unwrap(), text);
+        }
     }
 
     #[test]

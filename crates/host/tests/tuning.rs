@@ -276,3 +276,38 @@ fn a_plan_of_another_machine_does_what_it_can_and_never_more() {
     fs::write(journal::path_of(&bench.dir, NAME), "garbage\n").unwrap();
     assert!(revert(&bench.roots, &bench.dir, false).is_err());
 }
+
+#[test]
+fn an_interrupt_goes_back_to_the_cpu_that_had_it() {
+    let bench = Bench::new();
+    let [list, carrier] = ["smp_affinity_list", "effective_affinity_list"].map(|file| format!("/proc/irq/42/{file}"));
+    bench.set(&list, "0-3");
+    bench.set(&carrier, "2");
+    let step = Step {
+        id: "interrupts.each".into(),
+        why: "why".into(),
+        change: Mend::Write { path: list.clone().into(), value: "0".into() },
+    };
+    let plan = HostPlan { steps: vec![step], ..plan() };
+    apply(&bench.roots, &bench.dir, &plan, None, || true).unwrap();
+    let noted = fs::read_to_string(journal::path_of(&bench.dir, NAME)).unwrap();
+    assert!(noted.contains(r#""old":"0-3","new":"0","first":"2""#), "{noted}");
+    assert_eq!(bench.get(&list), "0");
+    revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!(bench.get(&list), "0-3");
+}
+
+#[test]
+fn what_acts_when_it_is_written_is_no_setting() {
+    let bench = Bench::new();
+    for path in [
+        "/sys/power/state",
+        "/sys/class/net/lo/uevent",
+        "/sys/bus/pci/devices/0000:00:03.0/remove",
+        "/proc/sys/kernel/sysrq",
+    ] {
+        bench.set(path, "1");
+        let text = plan().to_text().unwrap().replace("/proc/sys/kernel/watchdog", path);
+        assert!(HostPlan::parse(&text).is_err(), "{path}");
+    }
+}

@@ -49,6 +49,17 @@ pub struct EffectFigure {
     pub change: Option<Change>,
 }
 
+impl EffectFigure {
+    /// Legs of each kind from which on a difference is called one: of fewer, chance alone is often larger than what it says of
+    /// itself.
+    pub const LEGS: usize = 6;
+
+    /// Whether there are enough legs to tell a difference from chance.
+    pub fn is_enough(&self) -> bool {
+        self.without.len().min(self.with.len()) >= Self::LEGS
+    }
+}
+
 /// A difference with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Change {

@@ -147,7 +147,8 @@ impl Mend {
             Self::Write { path, value } => match is_setting(path) && plain(value) {
                 true => Ok(()),
                 false => Err(format!(
-                    "{path:?}: only files below /sys, /proc/sys and /proc/irq are changed, each with a line"
+                    "{path:?}: only settings below /sys, /proc/sys and /proc/irq are changed, each with a line: no programs, no files that \
+                     act when they are written"
                 )),
             },
             Self::Boot { word } => match !word.is_empty() && word.chars().all(is_of_boot_word) {
@@ -174,14 +175,37 @@ impl Mend {
 /// Settings that name a program, which the kernel runs as root.
 const PROGRAMS: [&str; 5] = ["core_pattern", "modprobe", "hotplug", "poweroff_cmd", "uevent_helper"];
 
+/// Files that do something when they are written, whatever is in them: they are no settings, and nothing takes them back.
+const TRIGGERS: [&str; 16] = [
+    "remove",
+    "rescan",
+    "reset",
+    "uevent",
+    "bind",
+    "unbind",
+    "new_id",
+    "remove_id",
+    "probe",
+    "delete",
+    "delete_device",
+    "new_device",
+    "sysrq",
+    "drop_caches",
+    "compact_memory",
+    "sysrq-trigger",
+];
+
 /// Whether a path is of a setting of the kernel. Others below /proc lead anywhere (`/proc/self/root`).
 pub(crate) fn is_setting(path: &Path) -> bool {
     let below = ["/sys", "/proc/sys", "/proc/irq"].iter().find_map(|top| path.strip_prefix(top).ok());
     let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
-    let names_a_program = path.file_name().and_then(OsStr::to_str).is_some_and(|name| PROGRAMS.contains(&name));
+    let is_one_of = |names: &[&str]| path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name));
+    let names_a_program = is_one_of(&PROGRAMS);
+    let is_trigger = is_one_of(&TRIGGERS) || path.starts_with("/sys/power");
     below.is_some_and(|rest| {
         rest.components().next().is_some()
             && !names_a_program
+            && !is_trigger
             && rest.components().all(|part| matches!(part, Component::Normal(name) if plain(name)))
     })
 }

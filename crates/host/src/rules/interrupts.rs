@@ -196,9 +196,12 @@ fn each(cx: &Context<'_>, out: &mut Out) {
     for (_, name, Coming { verdict, place, got, path, rest }) in busiest {
         if is_managed(name) {
             // It comes where somebody asked the disk for something.
-            let own = if cx.plan.isolated.is_empty() { cx.own() } else { cx.plan.isolated.clone() };
-            out.found(verdict, &place, format!("{got}; its driver places it"), rest)
-                .boot(format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&own)));
+            // A plan that leaves no core to itself must not send everything else away from one (`domain`).
+            let word = match cx.plan.isolated.is_empty() {
+                true => format!("isolcpus=managed_irq,{}", cpu_set::to_list(&cx.own())),
+                false => format!("isolcpus=managed_irq,domain,{}", cpu_set::to_list(&cx.plan.isolated)),
+            };
+            out.found(verdict, &place, format!("{got}; its driver places it"), rest).boot(word);
         } else if name == "timer" {
             out.noted(&place, format!("{got}; the kernel places it"));
         } else {

@@ -68,6 +68,8 @@ pub struct Reverted {
     pub rebooted: bool,
     /// There was nothing to take back.
     pub nothing: bool,
+    /// Journals with lines that cannot be read, where they are kept, and the lines: what these changed is not known.
+    pub damaged: Vec<(PathBuf, Vec<usize>)>,
 }
 
 /// What is applied now.
@@ -140,6 +142,7 @@ fn begin(roots: &Roots, dir: &Path, name: &str) -> Result<Journal, ApplyError> {
     let path = journal::path_of(dir, name);
     Journal::begin(roots, dir, name).map_err(|e| match e.kind() {
         io::ErrorKind::AlreadyExists => ApplyError::Earlier(path),
+        io::ErrorKind::PermissionDenied => ApplyError::Journal(path, format!("{e}: run it as root")),
         _ => ApplyError::Journal(path, e.to_string()),
     })
 }
@@ -214,15 +217,21 @@ fn write(
             applied.refused.push((change.text(), "this machine does not have it".to_owned()));
             return Ok(());
         }
+        Fact::Unreadable(_) if is_write_only(roots, path) => return Err("cannot be read, so not taken back".to_owned()),
         Fact::Unreadable(why) => return Err(why),
     };
     if old == value {
         applied.already.push(change.text());
         return Ok(());
     }
-    let noted = Change::File { path: path.to_owned(), old: old.clone(), new: value.to_owned() };
+    let noted = Change::File {
+        path: path.to_owned(),
+        old: old.clone(),
+        new: value.to_owned(),
+        first: carrier(roots, path, &old),
+    };
     if !journal::is_sound(&noted) {
-        return Err("only files below /sys and /proc are changed".to_owned());
+        return Err("only settings below /sys, /proc/sys and /proc/irq are changed".to_owned());
     }
     journal.note(&noted).map_err(|e| e.to_string())?;
     let written = roots.write(path, value);
@@ -253,6 +262,20 @@ fn write(
         }
         Err(e) => Err(e.to_string()),
     }
+}
+
+/// The CPU that an interrupt goes to, of several that it may go to, as its `smp_affinity_list` is written.
+fn carrier(roots: &Roots, path: &Path, old: &str) -> Option<String> {
+    let list = path.strip_prefix("/proc/irq").is_ok() && path.ends_with("smp_affinity_list");
+    let at = path.with_file_name("effective_affinity_list");
+    let carrier = roots.fact(&at).known().filter(|_| list)?;
+    (!carrier.is_empty() && carrier != old).then_some(carrier)
+}
+
+/// Whether nobody may read it, not even root.
+fn is_write_only(roots: &Roots, path: &Path) -> bool {
+    fs::metadata(roots.of_machine(path))
+        .is_ok_and(|meta| std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o444 == 0)
 }
 
 /// Whether a program with the name of a unit runs.
@@ -315,11 +338,16 @@ pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Rever
     let mut reverted = Reverted { nothing: true, ..Reverted::default() };
     for name in [PERSISTENT, NAME].into_iter().filter(|&name| !(runtime_only && name == PERSISTENT)) {
         let path = journal::path_of(dir, name);
-        if !path.exists() {
+        // Who may not look does not know that nothing is there.
+        if !path.try_exists()? {
             continue;
         }
         reverted.nothing = false;
-        let Undone { back, left, failed, rebooted } = journal::undo(roots, &path)?;
+        let Undone { back, left, failed, rebooted, damaged } = journal::undo(roots, &path)?;
+        if !damaged.is_empty() {
+            let kept = if failed.is_empty() { journal::damaged(&path) } else { path };
+            reverted.damaged.push((kept, damaged));
+        }
         reverted.rebooted |= rebooted && name == NAME;
         for change in back {
             match change {

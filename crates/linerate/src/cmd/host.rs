@@ -191,7 +191,8 @@ fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
 fn revert(runtime: bool) -> Result<Exit, Failure> {
     let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), runtime).map_err(journal_failed)?;
     out::print(&report::host::reverted(&reverted));
-    Ok(if reverted.failed.is_empty() { Exit::Passed } else { Exit::Failed })
+    let whole = reverted.failed.is_empty() && reverted.damaged.is_empty();
+    Ok(if whole { Exit::Passed } else { Exit::Failed })
 }
 
 fn journal_failed(e: io::Error) -> Failure {

@@ -64,6 +64,11 @@ pub fn reverted(reverted: &Reverted) -> String {
             out += &format!("still to do: {command}\n");
         }
     }
+    for (path, lines) in &reverted.damaged {
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        let path = path.display();
+        out += &format!("{path}: line {} cannot be read: what it changed was not taken back\n", lines.join(", "));
+    }
     if reverted.rebooted {
         out += "the machine was booted since: the rest is as the kernel started\n";
     }

@@ -26,6 +26,10 @@ pub fn render(effect: &EffectResult) -> String {
             figure.change.map_or_else(|| "too few figures".to_owned(), |change| difference(figure, &change))
         );
     }
+    let tested = effect.figures.iter().filter(|figure| figure.change.is_some() && figure.is_enough()).count();
+    if tested > 1 {
+        out += &format!("each of the {tested} figures is called better or worse by chance once in twenty times\n");
+    }
     for failure in &effect.failures {
         out += &format!("note: {}\n", text::clean(failure));
     }
@@ -57,10 +61,11 @@ fn difference(figure: &EffectFigure, change: &Change) -> String {
         }
     };
     let better = (change.difference() > 0.0) == figure.more_is_better;
-    let verdict = match (change.is_noise(), better) {
-        (true, _) => "within noise",
-        (false, true) => "better",
-        (false, false) => "worse",
+    let verdict = match (change.is_noise(), figure.is_enough(), better) {
+        (true, ..) => "within noise",
+        (_, false, _) => "may be chance: it takes three rounds",
+        (false, _, true) => "better",
+        (false, _, false) => "worse",
     };
     format!("{size}, {verdict}")
 }
@@ -89,6 +94,17 @@ mod tests {
             test: "plan rfc2544 (quick), l2".into(),
             figures: vec![
                 figure("throughput at 64 B", "fps", true, [10e6, 10.2e6], [10.1e6, 10.2e6]),
+                {
+                    let (without, with) =
+                        (vec![9e6, 9.1e6, 9e6, 9.1e6, 9e6, 9.1e6], vec![8e6, 8.1e6, 8e6, 8.1e6, 8e6, 8.1e6]);
+                    let change = Change::of(&without, &with);
+                    EffectFigure {
+                        without,
+                        with,
+                        change,
+                        ..figure("throughput at 128 B", "fps", true, [0.0; 2], [0.0; 2])
+                    }
+                },
                 figure("longest gap of a core", "us", false, [100.0, 102.0], [50.0, 51.0]),
                 figure("interrupts of a core", "1/s", false, [0.0, 0.0], [2.0, 2.0]),
                 EffectFigure { with: Vec::new(), change: None, ..figure("away", "%", false, [1.0, 1.0], [1.0, 1.0]) },
