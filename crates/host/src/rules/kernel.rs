@@ -17,12 +17,14 @@ pub(super) const RULES: &[Rule] = &[
         asked: &[Asked::LowLatency("Software Settings")],
         bare_metal: false,
         check: |cx, out| {
-            // Newer kernels throttle only where somebody waits, and then by the fair server. Polling threads of a switch, and
-            // guests, are not real-time threads unless somebody makes them so.
-            let rare = cx.machine.kernel_version() >= FAIR_SERVER_SINCE || cx.plan.purpose == Purpose::NfviTwoVm;
-            let wrong = if rare { Verdict::Warn } else { Verdict::Bad };
-            let period = cx.roots.value::<i64>("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
             let path = "/proc/sys/kernel/sched_rt_runtime_us";
+            // Then this setting takes no time any more (but from groups of threads, CONFIG_RT_GROUP_SCHED, which Debian leaves out).
+            if cx.machine.kernel_version() >= FAIR_SERVER_SINCE {
+                return out.not_applicable(path, "since Linux 6.12 the fair server takes that time: kernel.fair_server");
+            }
+            // Polling threads of a switch, and guests, are not real-time threads unless somebody makes them so.
+            let wrong = if cx.plan.purpose == Purpose::NfviTwoVm { Verdict::Warn } else { Verdict::Bad };
+            let period = cx.roots.value::<i64>("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
             match cx.roots.value::<i64>(path) {
                 Some(runtime) if runtime >= period => out.ok(path, runtime.to_string()),
                 _ => cx.file(out, wrong, path, &["-1"]),
@@ -43,8 +45,14 @@ pub(super) const RULES: &[Rule] = &[
             if cx.own().is_empty() {
                 return out.not_applicable("", "the plan leaves no core to itself");
             }
+            let debug = "/sys/kernel/debug";
+            let file = |cpu: u32| format!("{debug}/sched/fair_server/cpu{cpu}/runtime");
+            let is_absent = cx.own().first().is_some_and(|&cpu| matches!(cx.roots.fact(file(cpu)), Fact::Absent));
+            if is_absent && cx.roots.names(debug).is_empty() {
+                return out.unknown(debug, "debugfs is not mounted: mount -t debugfs none /sys/kernel/debug");
+            }
             for cpu in cx.own() {
-                cx.file(out, Verdict::Warn, &format!("/sys/kernel/debug/sched/fair_server/cpu{cpu}/runtime"), &["0"]);
+                cx.file(out, Verdict::Warn, &file(cpu), &["0"]);
             }
         },
     },
