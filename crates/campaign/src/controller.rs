@@ -81,7 +81,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
         self.display.show(&self.line("self-test", size, index));
         let most = self.testbed.prepare(size, duration.clamp(Duration::from_millis(20), Duration::from_millis(100)))?;
         if self.testbed.stopped() {
-            // A self-test that was cut short says nothing of what the tester can do.
+            // A self-test that was cut short does not tell what the tester can do.
             return Ok(());
         }
         if index == 0 {

@@ -17,7 +17,7 @@ use std::{
 
 use flow::{
     export::{Change, ExportEvent, ExportSpec, Exporter, FileSpec, SinkSpec, SinkStats, TcpSpec, UdpSpec},
-    ipfix::{Collector, CollectorSpec, Counts, Decoder, Limits, Port},
+    ipfix::{Collector, CollectorSpec, Counts, Decoder, Limits},
     protocol::ExportTotals,
     Record,
 };
@@ -119,28 +119,6 @@ fn every_sink_gets_every_record() {
     let text = fs::read_to_string(path).unwrap();
     let read: Vec<Record> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(read, records);
-}
-
-#[test]
-fn a_line_names_the_interfaces_of_its_port() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("flows.jsonl");
-    let port = Port { index: 7, egress: 9, name: "e\"th\n0".to_owned(), description: String::new() };
-    let sinks = [SinkSpec::Json(FileSpec::new(&path))];
-    let (exporter, given, _) = start(&ExportSpec { ports: vec![port], ..spec(&sinks) });
-    let mut records = some(2);
-    (records[0].ingress, records[1].ingress) = (0, 1);
-    given.put(records.clone());
-    exporter.finish(SECONDS);
-    let text = fs::read_to_string(path).unwrap();
-    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let of = |line: &serde_json::Value| {
-        ["ingress_interface", "ingress_name", "egress_interface"].map(|name| line[name].clone())
-    };
-    assert_eq!(serde_json::json!(of(&lines[0])), serde_json::json!([7, "e\"th\n0", 9]));
-    // A port that nobody described.
-    assert_eq!(serde_json::json!(of(&lines[1])), serde_json::json!([null, null, null]));
-    assert_eq!(serde_json::from_str::<Record>(text.lines().next().unwrap()).unwrap(), records[0]);
 }
 
 #[test]

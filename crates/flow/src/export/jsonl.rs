@@ -201,3 +201,38 @@ impl Output for JsonLines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    #[test]
+    fn a_line_names_the_interfaces_of_its_port() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("flows.jsonl");
+        let port =
+            Port { index: 7, egress: 9, name: "e\"th\n0".to_owned() + &"x".repeat(5000), description: String::new() };
+        let way = json!({ "packets": 1, "ip_bytes": 2, "frame_bytes": 3, "tcp_flags": 0 });
+        let record = |ingress: u8| -> Record {
+            let record = json!({ "src": "10.0.0.1", "dst": "10.0.0.2", "sport": 1, "dport": 2, "protocol": 17, "port": 0,
+                "scope": null, "ingress": ingress, "tos": 0, "forward": way, "back": way, "first_unix_ns": 1, "last_unix_ns": 2,
+                "end": "idle" });
+            serde_json::from_value(record).unwrap()
+        };
+        let counters = Arc::new(Counters::new(&Arc::default()));
+        let mut lines = JsonLines::new(FileSpec::new(&path), &[port], counters, Arc::new(|_: &ExportEvent| {}));
+        lines.open().unwrap();
+        // The second is of a port that nobody described.
+        assert_eq!(lines.send(&[record(0), record(1)]).unwrap(), 2);
+        let text = fs::read_to_string(path).unwrap();
+        let read: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of =
+            |line: &Value| ["ingress_interface", "ingress_name", "egress_interface"].map(|name| line[name].clone());
+        assert_eq!(json!(of(&read[0])), json!([7, "e\"th\n0".to_owned() + &"x".repeat(MOST_NAME - 6), 9]));
+        assert_eq!(json!(of(&read[1])), json!([null, null, null]));
+        assert_eq!(serde_json::from_value::<Record>(read[0].clone()).unwrap(), record(0));
+        assert!(text.lines().next().unwrap().len() < 4096, "whole lines are found by their last 4096 bytes");
+    }
+}

@@ -52,7 +52,7 @@ fn what_is_wrong(url: &str, transports: &[&str]) -> String {
         None => "the port is missing".to_owned(),
         Some(("", _)) => "the host is missing".to_owned(),
         Some((host, _)) if is_bare_v6(host) => "an IPv6 address goes in brackets".to_owned(),
-        Some((_, port)) if port.parse::<u16>().is_ok_and(|port| port > 0) => format!("{to:?} is no address"),
+        Some((_, port)) if port.parse::<u16>().is_ok_and(|port| port > 0) => format!("{to:?} is not an address"),
         Some((_, port)) => format!("port {port:?} must be 1 to 65535"),
     }
 }

@@ -1,0 +1,182 @@
+//! Journals are written, undone, damaged, and of other boots.
+
+use super::*;
+
+/// A machine with two knobs.
+fn machine() -> (tempfile::TempDir, Roots) {
+    let root = tempfile::tempdir().unwrap();
+    for (file, text) in [("sys/a", "1\n"), ("sys/b", "2\n"), ("proc/sys/kernel/random/boot_id", "first\n")] {
+        let path = root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let roots = Roots::at(root.path());
+    (root, roots)
+}
+
+fn file(path: &str, old: &str, new: &str) -> Change {
+    Change::File { path: path.into(), old: old.into(), new: new.into(), first: None }
+}
+
+#[test]
+fn changes_are_undone_backwards_and_once() {
+    let (root, roots) = machine();
+    let dir = root.path().join("journals");
+    let mut journal = Journal::begin(&roots, &dir, "x").unwrap();
+    assert_eq!(Journal::begin(&roots, &dir, "x").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    for (path, old, new) in [("/sys/a", "1", "7"), ("/sys/b", "2", "8"), ("/sys/a", "7", "9")] {
+        journal.note(&file(path, old, new)).unwrap();
+        roots.write(Path::new(path), new).unwrap();
+    }
+    assert_eq!((names(&dir), journal.path()), (vec!["x".to_owned()], path_of(&dir, "x").as_path()));
+    let path = journal.path().to_owned();
+    assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock, "it is still written");
+    drop(journal);
+    let undone = undo(&roots, &path).unwrap();
+    assert_eq!(undone.back.len(), 3);
+    assert_eq!((undone.left.len(), undone.failed.len(), undone.rebooted), (0, 0, false));
+    let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
+    assert_eq!((read("sys/a"), read("sys/b")), ("1".into(), "2".into()));
+    assert_eq!(names(&dir), Vec::<String>::new());
+    assert_eq!(undo(&roots, &path).unwrap(), Undone::default(), "twice is as once");
+}
+
+#[test]
+fn a_crash_before_or_in_the_middle_of_a_change_is_undone() {
+    let (root, roots) = machine();
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    // Written down and never made; and a line that was cut off.
+    journal.note(&file("/sys/a", "1", "7")).unwrap();
+    fs::OpenOptions::new().append(true).open(journal.path()).unwrap().write_all(b"{\"file\":{\"pa").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    assert_eq!(undo(&roots, &path).unwrap(), Undone::default());
+    assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1\n", "not even written again");
+    // Nothing but a head that was cut off.
+    fs::write(path_of(root.path(), "y"), "{\"bo").unwrap();
+    assert_eq!(undo(&roots, &path_of(root.path(), "y")).unwrap(), Undone::default());
+}
+
+#[test]
+fn what_somebody_else_changed_is_left_and_what_fails_keeps_the_journal() {
+    let (root, roots) = machine();
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    for change in [file("/sys/a", "1", "7"), file("/sys/b", "2", "8"), file("/sys/c", "0", "1")] {
+        journal.note(&change).unwrap();
+    }
+    fs::write(root.path().join("sys/a"), "5\n").unwrap();
+    fs::write(root.path().join("sys/b"), "8\n").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    let undone = undo(&roots, &path).unwrap();
+    assert_eq!(undone.left, [(file("/sys/a", "1", "7"), "5".to_owned())]);
+    assert_eq!(undone.back, [file("/sys/b", "2", "8")]);
+    assert_eq!(undone.failed.len(), 1, "there is no such file");
+    assert!(path.exists());
+    fs::write(root.path().join("sys/c"), "1\n").unwrap();
+    assert_eq!(undo(&roots, &path).unwrap().back, [file("/sys/c", "0", "1")]);
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_the_kernel_made_of_a_value_counts_and_the_last_change_may_be_half_done() {
+    let (root, roots) = machine();
+    let (a, b) = (root.path().join("sys/a"), root.path().join("sys/b"));
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    journal.note(&file("/sys/a", "1", "7")).unwrap();
+    fs::write(&a, "00000007\n").unwrap();
+    journal.became("00000007").unwrap();
+    journal.note(&file("/sys/b", "2", "8")).unwrap();
+    // Neither: it died between the write and the line that says what came of it.
+    fs::write(&b, "5\n").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    assert_eq!(undo(&roots, &path).unwrap().back.len(), 2);
+    assert_eq!((fs::read_to_string(&a).unwrap(), fs::read_to_string(&b).unwrap()), ("1".into(), "2".into()));
+    // The same with somebody else's value in the place of what came of it.
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    journal.note(&file("/sys/a", "1", "7")).unwrap();
+    journal.became("00000007").unwrap();
+    fs::write(&a, "5\n").unwrap();
+    drop(journal);
+    assert_eq!(undo(&roots, &path).unwrap().left.len(), 1);
+}
+
+#[test]
+fn files_of_ours_outlive_a_boot_and_are_removed_unless_they_were_edited() {
+    let (root, roots) = machine();
+    let at = |path: &str| root.path().join(path.trim_start_matches('/'));
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    for path in OURS {
+        journal.note(&Change::Made { path: path.into(), text: "ours\n".into() }).unwrap();
+        fs::create_dir_all(at(path).parent().unwrap()).unwrap();
+        fs::write(at(path), "ours\n").unwrap();
+    }
+    journal.note(&file("/sys/a", "1", "7")).unwrap();
+    fs::write(at(OURS[1]), "edited\n").unwrap();
+    fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "second\n").unwrap();
+    fs::write(root.path().join("sys/a"), "7\n").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    let undone = undo(&roots, &path).unwrap();
+    assert_eq!((undone.back.len(), undone.left.len(), undone.rebooted), (3, 1, true));
+    assert!(!at(OURS[0]).exists() && at(OURS[1]).exists());
+    assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "of another boot");
+    // No other file is one of ours.
+    fs::write(&path, "{\"boot\":\"second\"}\n{\"made\":{\"path\":\"/etc/passwd\",\"text\":\"\"}}\n").unwrap();
+    assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+}
+
+#[test]
+fn another_boot_has_undone_everything() {
+    let (root, roots) = machine();
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    journal.note(&file("/sys/a", "1", "7")).unwrap();
+    fs::write(root.path().join("sys/a"), "7\n").unwrap();
+    fs::write(root.path().join("proc/sys/kernel/random/boot_id"), "second\n").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    assert_eq!(undo(&roots, &path).unwrap(), Undone { rebooted: true, ..Undone::default() });
+    assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "7\n", "it is of this boot");
+    assert!(!path.exists());
+}
+
+#[test]
+fn lines_that_cannot_be_read_keep_nobody_from_undoing_the_others() {
+    let (root, roots) = machine();
+    let path = path_of(root.path(), "x");
+    let sound = "{\"file\":{\"path\":\"/sys/a\",\"old\":\"1\",\"new\":\"7\"}}\n{\"became\":\"7\"}\n";
+    for (text, lines) in [
+        (format!("{{\"boot\":\"first\"}}\ngarbage\n{sound}"), vec![2]),
+        (format!("\u{0}\u{0}\n{sound}x\n"), vec![1, 4]),
+    ] {
+        fs::write(root.path().join("sys/a"), "7\n").unwrap();
+        fs::write(&path, &text).unwrap();
+        assert_eq!(changes(&path).unwrap().len(), 1);
+        let undone = undo(&roots, &path).unwrap();
+        assert_eq!((undone.back.len(), undone.damaged), (1, lines));
+        assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1");
+        // Another plan may be applied, and what was there can be read.
+        assert!(!path.exists() && names(root.path()).is_empty());
+        assert_eq!(fs::read_to_string(damaged(&path)).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_journal_changes_nothing() {
+    let (root, roots) = machine();
+    let path = path_of(root.path(), "x");
+    let head = "{\"boot\":\"first\"}\n";
+    for lines in [
+        "x\n".to_owned(),
+        format!("{head}x\n"),
+        format!("{head}{{\"file\":{{\"path\":\"/etc/passwd\",\"old\":\"x\",\"new\":\"y\"}}}}\n"),
+        format!("{head}{{\"file\":{{\"path\":\"/sys/../etc/passwd\",\"old\":\"x\",\"new\":\"y\"}}}}\n"),
+        format!("{head}{{\"file\":{{\"path\":\"sys/a\",\"old\":\"x\",\"new\":\"1\"}}}}\n"),
+        format!("{head}{{\"driver\":{{\"address\":\"../x\",\"old\":null,\"new\":\"y\"}}}}\n"),
+    ] {
+        fs::write(&path, &lines).unwrap();
+        assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::InvalidData, "{lines}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), lines, "it is kept");
+    }
+}
