@@ -83,7 +83,7 @@ fn collect(at: &Path, without: &Path, found: &mut BTreeMap<PathBuf, String>) {
 }
 
 fn plan() -> HostPlan {
-    let step = |change| Step { id: "a.b".into(), why: "why".into(), change };
+    let step = |change| Step { id: "a.b".into(), why: "why".into(), change, interrupt: None };
     let writes = KNOBS.iter().map(|(path, _, new)| step(Mend::Write { path: path.into(), value: (*new).to_owned() }));
     let cores =
         CorePlan { housekeeping: cpu_set::from_list("0"), tester: cpu_set::from_list("1"), ..CorePlan::default() };
@@ -264,6 +264,7 @@ fn a_plan_of_another_machine_does_what_it_can_and_never_more() {
             id: "x".into(),
             why: "x".into(),
             change: Mend::Write { path: path.into(), value: "y".into() },
+            interrupt: None,
         });
         let refused = apply(&bench.roots, &bench.dir, &plan, None, || true);
         assert!(matches!(refused, Err(ApplyError::Failed { .. })), "{path}");
@@ -287,8 +288,18 @@ fn an_interrupt_goes_back_to_the_cpu_that_had_it() {
         id: "interrupts.each".into(),
         why: "why".into(),
         change: Mend::Write { path: list.clone().into(), value: "0".into() },
+        interrupt: Some("eth0-rx".into()),
     };
     let plan = HostPlan { steps: vec![step], ..plan() };
+    assert_eq!(HostPlan::parse(&plan.to_text().unwrap()), Ok(plan.clone()));
+    // On another machine the number may be that of something else, or of nothing.
+    for other in [" 42: 1 2 MSI 7 disk0", " 41: 1 2 MSI 7 eth0-rx"] {
+        bench.set("/proc/interrupts", &format!("      CPU0 CPU1\n{other}"));
+        let applied = apply(&bench.roots, &bench.dir, &plan, None, || true).unwrap();
+        assert_eq!((applied.made.len(), applied.refused.len()), (0, 1), "{applied:?}");
+        assert_eq!(bench.get(&list), "0-3");
+    }
+    bench.set("/proc/interrupts", "      CPU0 CPU1\n 42: 1 2 MSI 7 eth0-rx");
     apply(&bench.roots, &bench.dir, &plan, None, || true).unwrap();
     let noted = fs::read_to_string(journal::path_of(&bench.dir, NAME)).unwrap();
     assert!(noted.contains(r#""old":"0-3","new":"0","first":"2""#), "{noted}");

@@ -6,9 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{host_plan::HostPlan, persist};
+use super::{
+    host_plan::{HostPlan, Step},
+    persist,
+};
 use crate::{
     audit::Mend,
+    interrupt_table,
     journal::{self, chosen, Change, Journal, Undone},
     Fact, Roots,
 };
@@ -109,6 +113,10 @@ pub fn apply(
     let mut journal = begin(roots, dir, NAME)?;
     let mut applied = Applied::default();
     for step in &plan.steps {
+        if let Some(why) = another_interrupt(roots, step) {
+            applied.refused.push((step.change.text(), why));
+            continue;
+        }
         let done = match may_go_on() {
             true => one(roots, &mut journal, &step.change, files.is_some() && drop_ins, &mut applied),
             false => Err("stopped".to_owned()),
@@ -261,6 +269,18 @@ fn write(
             Ok(())
         }
         Err(e) => Err(e.to_string()),
+    }
+}
+
+/// Why a step is not of an interrupt of this machine.
+fn another_interrupt(roots: &Roots, step: &Step) -> Option<String> {
+    let (wanted, Mend::Write { path, .. }) = (step.interrupt.as_ref()?, &step.change) else { return None };
+    let number = path.strip_prefix("/proc/irq").ok()?.iter().next()?.to_str()?;
+    let rows = interrupt_table::rows(&roots.proc("interrupts")?);
+    match rows.into_iter().find(|row| row.key == number) {
+        Some(row) if row.name == *wanted => None,
+        Some(row) => Some(format!("interrupt {number} is {}, and the plan means {wanted}: make a plan here", row.name)),
+        None => Some(format!("there is no interrupt {number} ({wanted}): make a plan here")),
     }
 }
 

@@ -208,7 +208,7 @@ mod tests {
             tester: cpus("7"),
             ..CorePlan::default()
         };
-        let step = |change| Step { id: "a.b".into(), why: "why".into(), change };
+        let step = |change| Step { id: "a.b".into(), why: "why".into(), change, interrupt: None };
         let write = |path: &str, value: &str| step(Mend::Write { path: path.into(), value: value.into() });
         let steps = vec![
             write("/proc/sys/kernel/watchdog", "0"),

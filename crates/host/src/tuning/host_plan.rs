@@ -20,6 +20,9 @@ pub struct Step {
     pub why: String,
     /// The change.
     pub change: Mend,
+    /// The name of the interrupt that is sent elsewhere: its number may be another one's on another machine, and after a boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<String>,
 }
 
 /// Cores and changes.
@@ -42,7 +45,9 @@ impl HostPlan {
         for finding in findings.iter().filter(|finding| finding.is_open()) {
             for change in &finding.mend {
                 if !steps.iter().any(|step| same(&step.change, change)) {
-                    steps.push(Step { id: finding.id.clone(), why: finding.why.clone(), change: change.clone() });
+                    let interrupt = interrupt(change, &finding.place);
+                    let (id, why) = (finding.id.clone(), finding.why.clone());
+                    steps.push(Step { id, why, change: change.clone(), interrupt });
                 }
             }
         }
@@ -62,8 +67,9 @@ impl HostPlan {
         for (n, step) in plan.steps.iter().enumerate() {
             let wrong = |why: String| format!("step {}: {why}", n + 1);
             step.change.check().map_err(wrong)?;
-            if [&step.id, &step.why].iter().any(|text| text.chars().any(char::is_control)) {
-                return Err(wrong("id and why are a line each".to_owned()));
+            let name = step.interrupt.as_ref().unwrap_or(&step.id);
+            if [&step.id, &step.why, name].iter().any(|text| text.chars().any(char::is_control)) {
+                return Err(wrong("id, why and interrupt are a line each".to_owned()));
             }
         }
         Ok(plan)
@@ -90,6 +96,14 @@ impl HostPlan {
             })
             .collect()
     }
+}
+
+/// The name of an interrupt whose file is written, out of the place of the finding: `FILE (NAME)`.
+fn interrupt(change: &Mend, place: &str) -> Option<String> {
+    let Mend::Write { path, .. } = change else { return None };
+    path.strip_prefix("/proc/irq").ok()?;
+    let name = place.strip_prefix(path.to_str()?)?.strip_prefix(" (")?.strip_suffix(')')?;
+    Some(name.to_owned())
 }
 
 /// Whether two changes are of the same thing: a file has one value, and a word of the boot line is there once.
@@ -137,6 +151,12 @@ mod tests {
             ..CorePlan::default()
         };
         let plan = HostPlan::new(cores, &findings());
+        assert!(plan.steps.iter().all(|step| step.interrupt.is_none()));
+        let write = |path: &str| Mend::Write { path: path.into(), value: "0".into() };
+        let file = "/proc/irq/42/smp_affinity_list";
+        assert_eq!(interrupt(&write(file), &format!("{file} (eth0 (rx))")).as_deref(), Some("eth0 (rx)"));
+        assert_eq!(interrupt(&write(file), file), None);
+        assert_eq!(interrupt(&write("/proc/sys/a"), "/proc/sys/a (b)"), None);
         let texts: Vec<String> = plan.steps.iter().map(|step| step.change.text()).collect();
         assert_eq!(texts, ["sysctl -w a=0", "boot with a=1", "seat it"]);
         assert_eq!(plan.boot_words(), ["a=1"]);

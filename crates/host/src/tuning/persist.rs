@@ -63,17 +63,17 @@ pub(super) fn sysctls(steps: &[Step]) -> Vec<(String, String)> {
 
 pub(super) fn grub_text(words: &[&str]) -> String {
     let line = words.join(" ");
-    format!("# Made by linerate host apply --persist; linerate host revert removes it.\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {line}\"\n")
+    format!("# Made by linerate host; what apply --persist has put here, linerate host revert removes.\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {line}\"\n")
 }
 
 pub(super) fn sysctl_text(keys: &[(String, String)]) -> String {
     let lines: String = keys.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-    format!("# Made by linerate host apply --persist; linerate host revert removes it.\n{lines}")
+    format!("# Made by linerate host; what apply --persist has put here, linerate host revert removes.\n{lines}")
 }
 
 pub(super) fn service_text(program: &str) -> String {
     format!(
-        "# Made by linerate host apply --persist; linerate host revert removes it.
+        "# Made by linerate host; what apply --persist has put here, linerate host revert removes.
 [Unit]
 Description=Settings of this machine for packet forwarding (linerate host)
 After=systemd-sysctl.service irqbalance.service
