@@ -30,7 +30,7 @@ fn raw(server: &Server) -> (TcpStream, BufReader<TcpStream>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut hello = String::new();
     reader.read_line(&mut hello).unwrap();
-    assert_eq!(hello, "{\"server\":\"linerate-flowlog\",\"version\":1,\"name\":\"flowlog\",\"auth\":false}\n");
+    assert_eq!(hello, "{\"server\":\"linerate-flowlog\",\"version\":2,\"name\":\"flowlog\",\"auth\":false}\n");
     (stream, reader)
 }
 
