@@ -305,6 +305,8 @@ fn parse(text: &str) -> io::Result<Parsed> {
                 }
                 changes.push(Noted { change, became: None });
             }
+            // Of the change that cannot be read.
+            (Ok(Line::Became(_)), _) if damaged.last() == Some(&n) => {}
             (Ok(Line::Became(value)), Some(last)) => last.became = Some(value),
             _ => damaged.push(n + 1),
         }

@@ -388,7 +388,7 @@ where
         timer: &mut NodeTimer<'_, C>,
     ) -> Dispatch {
         let now = if self.timed { self.worker.latest() } else { timer.now() };
-        let looked = self.worker.age_ahead(now, AGE_BUDGET, &self.prefetch);
+        let looked = self.worker.age(now, AGE_BUDGET);
         if looked > 0 {
             timer.end_node(&mut self.age, looked);
         }

@@ -388,18 +388,6 @@ impl<F: Family> Flows<F> {
         }
     }
 
-    /// Prefetches the slots of a bucket that has flows.
-    #[inline]
-    pub(crate) fn fetch_bucket(&self, table: Slots<'_>, bucket: u32, prefetch: &impl Prefetch) {
-        let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;
-        while lanes != 0 {
-            if let Some(slot) = Slot::<F>::numbered(table, bucket * LANES as u32 + lanes.trailing_zeros()) {
-                slot.lines().take(1).for_each(|line| prefetch.prefetch(line));
-            }
-            lanes &= lanes - 1;
-        }
-    }
-
     /// Ends the flows of a bucket that are due, and with `forced` all other flows.
     pub(crate) fn sweep(&mut self, table: Slots<'_>, common: &mut Common, bucket: u32, now: u64, forced: bool) {
         let mut lanes = !self.index.lanes(bucket, 0) & 0xffff;

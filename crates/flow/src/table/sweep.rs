@@ -33,12 +33,6 @@ impl Sweep {
         (self.credit >> 64) as u32
     }
 
-    /// The bucket that is next.
-    #[inline]
-    pub(crate) fn next(&self) -> u32 {
-        self.at
-    }
-
     /// Goes on by one bucket.
     #[inline]
     pub(crate) fn step(&mut self) -> u32 {

@@ -6,7 +6,7 @@ use super::{
     counts::Counts,
     flows::{Common, Flows},
     index::LANES,
-    prefetch::{NoPrefetch, Prefetch},
+    prefetch::Prefetch,
     reader::Shared,
     slot::{V4, V6},
     sweep::Sweep,
@@ -110,18 +110,11 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
     /// Returns how many places were looked at.
     #[inline]
     pub fn age(&mut self, now: u64, budget: usize) -> usize {
-        self.age_ahead(now, budget, &NoPrefetch)
-    }
-
-    /// As [`Self::age`], and fetches the memory of the places that are next, also for the next call.
-    #[inline]
-    pub fn age_ahead(&mut self, now: u64, budget: usize, prefetch: &impl Prefetch) -> usize {
         self.common.walls = Walls(self.shared.walls.load(Ordering::Relaxed));
         let due = self.sweep.due(now).min(u32::try_from(budget.div_ceil(LANES)).unwrap_or(u32::MAX));
         if due > 0 {
             for _ in 0..due {
                 let bucket = self.sweep.step();
-                self.fetch(self.sweep.next(), prefetch);
                 self.look(bucket, now, false);
             }
             self.publish();
@@ -212,14 +205,6 @@ impl<M: Deref<Target = [AtomicU64]> + Send + Sync> Worker<M> {
 
     pub(crate) fn buckets(&self) -> u32 {
         (self.v4.buckets() + self.v6.buckets()) as u32
-    }
-
-    fn fetch(&self, bucket: u32, prefetch: &impl Prefetch) {
-        let (v4, v6) = self.shared.tables();
-        match bucket.checked_sub(self.v4.buckets() as u32) {
-            None => self.v4.fetch_bucket(v4, bucket, prefetch),
-            Some(bucket) => self.v6.fetch_bucket(v6, bucket, prefetch),
-        }
     }
 
     fn look(&mut self, bucket: u32, now: u64, forced: bool) {

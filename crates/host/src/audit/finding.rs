@@ -175,7 +175,7 @@ impl Mend {
 /// Settings that name a program, which the kernel runs as root.
 const PROGRAMS: [&str; 5] = ["core_pattern", "modprobe", "hotplug", "poweroff_cmd", "uevent_helper"];
 
-/// Files that do something when they are written, whatever is in them: they are no settings, and nothing takes them back.
+/// Files that act when they are written, instead of keeping a value: nothing could be taken back.
 const TRIGGERS: [&str; 16] = [
     "remove",
     "rescan",

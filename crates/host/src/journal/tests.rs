@@ -149,6 +149,8 @@ fn lines_that_cannot_be_read_keep_nobody_from_undoing_the_others() {
     for (text, lines) in [
         (format!("{{\"boot\":\"first\"}}\ngarbage\n{sound}"), vec![2]),
         (format!("\u{0}\u{0}\n{sound}x\n"), vec![1, 4]),
+        // What came of a change that cannot be read is not of the one before.
+        (format!("{{\"boot\":\"first\"}}\n{sound}x\n{{\"became\":\"5\"}}\n"), vec![4]),
     ] {
         fs::write(root.path().join("sys/a"), "7\n").unwrap();
         fs::write(&path, &text).unwrap();

@@ -280,7 +280,7 @@ fn another_interrupt(roots: &Roots, step: &Step) -> Option<String> {
     match rows.into_iter().find(|row| row.key == number) {
         Some(row) if row.name == *wanted => None,
         Some(row) => Some(format!("interrupt {number} is {}, and the plan means {wanted}: make a plan here", row.name)),
-        None => Some(format!("there is no interrupt {number} ({wanted}): make a plan here")),
+        None => Some(format!("this machine has no interrupt {number} ({wanted}): make a plan here")),
     }
 }
 

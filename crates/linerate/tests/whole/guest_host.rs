@@ -174,7 +174,7 @@ fn outlive_a_boot(machine: Machine, disk: &Path, words: &str) {
     machine.0.script(etc);
     machine.run("/init host apply --plan /var/lib/linerate/plan.toml --persist");
     let (applied, ours) = (machine.run(knobs).printed, machine.run(files).printed);
-    // There is no boot loader in it: the line is told.
+    // The guest has no boot loader, so that no file is made for one.
     let [service, sysctl] = ["/etc/systemd/system/linerate-host.service", "/etc/sysctl.d/90-linerate.conf"];
     assert!([service, sysctl].iter().all(|file| ours.contains(file)), "{ours}");
     drop(machine);
