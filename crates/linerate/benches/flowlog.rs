@@ -23,6 +23,7 @@ mod readers;
 use contest::Load;
 use logger::{rate, Logger, Seen};
 
+const RATE_ROUNDS: usize = 15;
 const ROUNDS: usize = 7;
 const SWEEP_ROUNDS: usize = 3;
 /// Sixteen million frames of a capture in memory take 15 GB.
@@ -40,7 +41,7 @@ fn main() {
     if asked("rate") || !["flows", "readers", "captures", "latency"].into_iter().any(asked) {
         println!("\n64-byte frames, 1k flows, one lcore");
         let load = Load::new(1024, 16);
-        contest::compare(&["l3fwd em", "flowlog"], rounds(ROUNDS), |name| match name {
+        contest::compare(&["l3fwd em", "flowlog"], rounds(RATE_ROUNDS), |name| match name {
             "flowlog" => rate(&load).fps,
             _ => contest::l3fwd(&load, "em"),
         });

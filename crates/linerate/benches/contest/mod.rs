@@ -33,7 +33,8 @@ pub const LPM_ROUTES: u32 = 1024;
 /// What its exact-match table holds without crowding.
 pub const EM_FLOWS: u32 = 1 << 20;
 
-/// Runs each in turn, again and again, and prints Mpps, cycles a frame, and ratios to every peer.
+/// Runs each in turn, again and again, and prints Mpps, cycles a frame, and ratios to every peer. A ratio is the median of
+/// those of the rounds, since the machine's own speed changes from minute to minute.
 pub fn compare(contenders: &[&str], rounds: usize, mut run: impl FnMut(&str) -> f64) {
     let mut rates: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for round in 1..=rounds {
@@ -44,23 +45,42 @@ pub fn compare(contenders: &[&str], rounds: usize, mut run: impl FnMut(&str) -> 
     }
     let hz = clock_hz();
     println!("{:<20} {:>7} {:>7} {:>7} {:>7}", "Mpps", "min", "median", "max", "cycles");
-    let mut peers: Vec<(&str, f64)> = Vec::new();
-    for &name in contenders {
-        let rates = rates.get_mut(name).unwrap();
-        rates.sort_by(f64::total_cmp);
-        let median = rates[rates.len() / 2];
-        let is_peer = name.starts_with("testpmd") || name.starts_with("l3fwd");
-        let ratios = peers.iter().filter(|_| !is_peer).fold(String::new(), |mut text, (peer, rate)| {
-            let _ = write!(text, "  {:.2} of {peer}", median / rate);
+    let is_peer = |name: &str| name.starts_with("testpmd") || name.starts_with("l3fwd");
+    for (i, &name) in contenders.iter().enumerate() {
+        let own = &rates[name];
+        let peers = contenders[..i].iter().filter(|peer| is_peer(peer) && !is_peer(name));
+        let ratios = peers.fold(String::new(), |mut text, peer| {
+            let of = own.iter().zip(&rates[peer]).map(|(own, peer)| own / peer).collect();
+            let _ = write!(text, "  {} of {peer}", ratio(of));
             text
         });
-        let shown = if is_peer { name.to_owned() } else { format!("linerate {name}") };
-        let (least, most) = (rates[0] / 1e6, rates[rates.len() - 1] / 1e6);
-        println!("{shown:<20} {least:>7.1} {:>7.1} {most:>7.1} {:>7.1}{ratios}", median / 1e6, hz / median);
-        if is_peer {
-            peers.push((name, median));
-        }
+        let shown = if is_peer(name) { name.to_owned() } else { format!("linerate {name}") };
+        let mut own = own.clone();
+        own.sort_by(f64::total_cmp);
+        let [least, median, most] = [0, own.len() / 2, own.len() - 1].map(|i| own[i]);
+        let [l, m, x] = [least, median, most].map(|rate| rate / 1e6);
+        println!("{shown:<20} {l:>7.1} {m:>7.1} {x:>7.1} {:>7.1}{ratios}", hz / median);
     }
+}
+
+/// The median of the ratios of several rounds, and where it lies with 95 %, by order statistics; of fewer than six rounds
+/// the least and the greatest.
+fn ratio(mut of: Vec<f64>) -> String {
+    of.sort_by(f64::total_cmp);
+    // The chance that fewer than k of n rounds lie below the median, for both sides.
+    let tails = |k: usize| {
+        let n = of.len() as f64;
+        let mut term = 0.5f64.powf(n);
+        (0..k).fold(0.0, |sum, i| {
+            let sum = sum + term;
+            term *= (n - i as f64) / (i as f64 + 1.0);
+            sum
+        }) * 2.0
+    };
+    let inside = (1..=of.len() / 2).rev().find(|&k| tails(k) <= 0.05);
+    let cut = inside.map_or(0, |k| k - 1);
+    let share = if inside.is_some() { "95 %: " } else { "" };
+    format!("{:.2} ({share}{:.2} to {:.2})", of[of.len() / 2], of[cut], of[of.len() - 1 - cut])
 }
 
 /// The frames, and the routes in each program's own words.
