@@ -12,6 +12,19 @@ pub fn from_list(text: &str) -> CpuSet {
     parse_cpu_list(text).into_iter().collect()
 }
 
+/// Reads a number or a range that a person wrote: `3`, `1-3`.
+///
+/// # Errors
+///
+/// It is neither; the text says what is legal.
+pub fn parse(text: &str) -> Result<CpuSet, String> {
+    let cpus = from_list(text);
+    match cpus.is_empty() || text.chars().any(|c| !c.is_ascii_digit() && c != '-') {
+        true => Err("must be CPUs, such as 1,3 or 1-3".to_owned()),
+        false => Ok(cpus),
+    }
+}
+
 /// Writes a list such as `0-3,8`; an empty one is empty.
 pub fn to_list(cpus: &CpuSet) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();
@@ -78,5 +91,9 @@ mod tests {
             assert_eq!(from_mask(wrong), None, "{wrong}");
         }
         assert_eq!(to_hex(&from_list("1-3,31-33")), "38000000e");
+        assert_eq!(parse("1-3"), Ok(from_list("1-3")));
+        for wrong in ["", "1 2", "a", "3-1", "1-", "-1", "1:2"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -8,7 +8,7 @@
 use std::{
     fs,
     io::{self, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -248,6 +248,15 @@ pub fn hold(path: &Path) -> io::Result<fs::File> {
     let file = fs::File::open(path)?;
     file.try_lock()?;
     Ok(file)
+}
+
+/// Whether somebody holds a journal, by the kernel's list of locks: to try the lock would refuse it to others meanwhile. No
+/// where it cannot be told, as in a PID namespace of its own.
+pub fn is_held(path: &Path) -> bool {
+    let (Ok(file), Ok(locks)) = (fs::metadata(path), fs::read_to_string("/proc/locks")) else { return false };
+    // `1: FLOCK  ADVISORY  WRITE 1234 fe:00:56789 0 EOF`. Devices are not compared: some file systems show another there.
+    let inode = format!(":{}", file.ino());
+    locks.lines().any(|line| line.contains(" FLOCK ") && line.split_whitespace().any(|word| word.ends_with(&inode)))
 }
 
 /// The changes that a journal holds, in order, without those that the kernel did not make; none if it is not there.

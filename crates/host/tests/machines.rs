@@ -478,3 +478,14 @@ fn irqbalance_does_as_it_is_told() {
 fn list(cpus: &host::cpu_set::CpuSet) -> String {
     host::cpu_set::to_list(cpus)
 }
+
+/// The same EPYC, whose debugfs nobody mounted.
+#[test]
+fn without_debugfs_the_fair_server_is_not_known() {
+    let text = include_str!("machines/epyc.txt").lines().filter(|line| !line.starts_with("/sys/kernel/debug"));
+    let text = text.collect::<Vec<_>>().join("\n");
+    let found = audited(&text, Purpose::Bench, Some(2), &["0000:81:00.0"]);
+    let unknown = found.at("kernel.fair_server", "/sys/kernel/debug");
+    assert_eq!(unknown.verdict, Verdict::Unknown);
+    assert!(unknown.got.contains("mount -t debugfs"), "{unknown:?}");
+}

@@ -102,7 +102,9 @@ fn what_was_applied_is_taken_back() {
     for (path, _, new) in KNOBS {
         assert_eq!(bench.get(path), new);
     }
-    let Status::Applied { runtime, files } = status(&bench.roots, &bench.dir).unwrap() else { panic!("nothing") };
+    let Status::Applied { runtime, files, held: false } = status(&bench.roots, &bench.dir).unwrap() else {
+        panic!("nothing")
+    };
     assert_eq!((runtime.len(), files.len()), (5, 0));
     // Two at once, and twice.
     assert!(matches!(bench.apply(None), Err(ApplyError::Earlier(_))));
@@ -204,7 +206,9 @@ fn files_of_ours_outlive_a_boot_and_go_with_revert() {
     // The boot: the kernel's files are as they were, ours are there, and the service applies again.
     bench.set("/proc/sys/kernel/random/boot_id", "second");
     KNOBS.iter().for_each(|(path, old, _)| bench.set(path, old));
-    let Status::Applied { runtime, files } = status(&bench.roots, &bench.dir).unwrap() else { panic!("nothing") };
+    let Status::Applied { runtime, files, held: false } = status(&bench.roots, &bench.dir).unwrap() else {
+        panic!("nothing")
+    };
     assert_eq!((runtime.len(), files.len()), (0, 4));
     assert_eq!(bench.apply(None).unwrap().made.len(), 5);
     let runtime = revert(&bench.roots, &bench.dir, true).unwrap();
@@ -228,8 +232,12 @@ fn a_journal_that_is_held_is_undone_by_nobody_else() {
     let blocked = std::io::ErrorKind::WouldBlock;
     assert_eq!(kind(revert(&bench.roots, &bench.dir, true).map(|_| ())), blocked);
     assert_eq!(kind(host::journal::hold(&path).map(|_| ())), blocked);
-    assert!(matches!(status(&bench.roots, &bench.dir).unwrap(), Status::Applied { .. }), "it may be looked at");
+    assert!(
+        matches!(status(&bench.roots, &bench.dir).unwrap(), Status::Applied { held: true, .. }),
+        "it may be looked at"
+    );
     drop(held);
+    assert!(matches!(status(&bench.roots, &bench.dir).unwrap(), Status::Applied { held: false, .. }));
     assert_eq!(revert(&bench.roots, &bench.dir, true).unwrap().back.len(), 5);
     assert_eq!(kind(host::journal::hold(&path).map(|_| ())), std::io::ErrorKind::NotFound);
 }

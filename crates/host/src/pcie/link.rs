@@ -1,5 +1,7 @@
 //! The speed and width of a link, and the bits per second that it leaves for packets of the transaction layer.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 /// Speeds of a lane, GT/s: generations 1 to 6.
@@ -99,9 +101,32 @@ impl Link {
     }
 }
 
+impl FromStr for Link {
+    type Err = String;
+
+    /// Reads what a person writes: `5x4`, or as it is printed: `5 GT/s x4`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('x').map(|(speed, lanes)| (speed.trim().trim_end_matches("GT/s").trim(), lanes));
+        parts.and_then(|(speed, lanes)| Self::new(speed.parse().ok()?, lanes.parse().ok()?)).ok_or_else(|| {
+            "must be GT/s and lanes, such as 5x4: 2.5, 5, 8, 16, 32 or 64; 1, 2, 4, 8, 12, 16 or 32".into()
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_is_written_as_speed_and_lanes() {
+        for text in ["5x4", "5.0x4", "5 GT/s x4", "5GT/sx4"] {
+            assert_eq!(text.parse(), Ok(link(5.0, 4)), "{text}");
+        }
+        assert_eq!("2.5x1".parse(), Ok(link(2.5, 1)));
+        for wrong in ["", "x", "5", "x4", "5x", "5x3", "6x4", "5x4x4", "-5x4", "nanx4", "5x 4", "GT/sx4"] {
+            assert!(wrong.parse::<Link>().is_err(), "{wrong}");
+        }
+    }
 
     fn link(gts: f64, lanes: u32) -> Link {
         Link::new(gts, lanes).unwrap()

@@ -1,6 +1,8 @@
 //! How a network card and its driver move descriptors.
 
-use serde::{Deserialize, Serialize};
+use std::str::FromStr;
+
+use serde::{de::value::StrDeserializer, Deserialize, Serialize};
 
 /// What a card and its driver transfer beside the frames. Sizes are in bytes, batches in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +90,15 @@ impl NicKind {
     }
 }
 
+impl FromStr for NicKind {
+    type Err = serde::de::value::Error;
+
+    /// Reads the name that JSON has: `mlx5`.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::deserialize(StrDeserializer::new(name))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,5 +117,9 @@ mod tests {
         }
         let names = NicKind::ALL.map(|kind| serde_json::to_string(&kind).unwrap());
         assert_eq!(names[0], "\"intel-vector\"");
+        for (kind, name) in NicKind::ALL.iter().zip(&names) {
+            assert_eq!(name.trim_matches('"').parse(), Ok(*kind));
+        }
+        assert!("intel".parse::<NicKind>().unwrap_err().to_string().contains("`mlx5`"));
     }
 }

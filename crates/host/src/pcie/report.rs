@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attached::{Attached, RootPlace},
+    attached::{Attached, Attachment, RootPlace},
     link::Link,
     model::{ceiling, Ceiling, Crossing, Slot},
     nic::NicKind,
@@ -56,6 +56,8 @@ pub enum SlotKind {
     Present,
     /// A slot that can do all that the device can.
     DeviceMaximum,
+    /// A slot that was asked for.
+    Asked,
     /// A common slot.
     Other,
 }
@@ -124,6 +126,15 @@ impl PcieReport {
             elsewhere: elsewhere.collect(),
             path,
         }
+    }
+
+    /// The ceilings of slots that are not here, for a card that is not here either.
+    pub fn of_slots(slots: &[Link], frame_size: u32, nic: Option<NicKind>) -> Self {
+        let nowhere = Self::new(PciePath::nowhere(), frame_size, nic);
+        let inputs = Inputs { frame_size, nic: nowhere.nic, mrrs: USUAL_MRRS };
+        let asked = slots.iter().map(|link| inputs.slot(SlotKind::Asked, *link, *link, None, None));
+        let attached = Attached { to: Attachment::Unknown, inferred: false };
+        Self { attached, elsewhere: asked.chain(nowhere.elsewhere).collect(), ..nowhere }
     }
 
     /// The ceilings of the present slot with the payload size in use; `None` if either is not known.

@@ -19,7 +19,7 @@ const MOST_HOPS: usize = 32;
 /// The path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PciePath {
-    /// From the device to the root port. There is at least the device.
+    /// From the device to the root port; none for a device that is not here.
     hops: Vec<Hop>,
 }
 
@@ -59,6 +59,11 @@ impl PciePath {
         }
         let hops = places.iter().rev().take(MOST_HOPS).map(|(dir, name)| Hop::read(roots, dir, name));
         Some(Self { hops: hops.collect() })
+    }
+
+    /// The path of a device that is not here.
+    pub(super) fn nowhere() -> Self {
+        Self { hops: Vec::new() }
     }
 
     /// All hops, from the device to the root port.

@@ -87,6 +87,8 @@ pub enum Status {
         runtime: Vec<String>,
         /// Beyond it.
         files: Vec<PathBuf>,
+        /// A program applies them or takes them back now, or will when it ends.
+        held: bool,
     },
 }
 
@@ -402,9 +404,10 @@ pub fn status(roots: &Roots, dir: &Path) -> io::Result<Status> {
             }
         }
     }
+    let held = journal::is_held(&journal::path_of(dir, NAME));
     Ok(match runtime.is_empty() && files.is_empty() {
         true => Status::Nothing,
-        false => Status::Applied { runtime, files },
+        false => Status::Applied { runtime, files, held },
     })
 }
 

@@ -3,7 +3,12 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
-use host::{core_plan::Purpose, tuning::Format};
+use host::{
+    core_plan::Purpose,
+    cpu_set::{self, CpuSet},
+    pcie::{Link, NicKind},
+    tuning::Format,
+};
 
 /// `linerate host`
 #[derive(Debug, Args)]
@@ -52,8 +57,8 @@ pub enum HostCommand {
         #[command(flatten)]
         cores: CoresArgs,
         /// CPUs to watch. Default: the busy ones of the plan.
-        #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
-        cpus: Vec<String>,
+        #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpu_set::parse)]
+        cpus: Vec<CpuSet>,
         /// Time between two looks: 100ms to 1h.
         #[arg(long, value_name = "TIME", default_value = "1s")]
         interval: String,
@@ -71,6 +76,13 @@ pub enum HostCommand {
         /// Bytes of a frame, FCS included: 64 to 16383.
         #[arg(long, value_name = "BYTES", default_value = "64", value_parser = clap::value_parser!(u32).range(64..=16383))]
         frame_size: u32,
+        /// A slot that is not here, by GT/s of a lane and lanes, instead of NICs. Repeat for more.
+        #[arg(long, value_name = "GT/SxLANES", conflicts_with_all = ["nics", "root"])]
+        link: Vec<Link>,
+        /// How the card moves descriptors: intel-vector, intel-scalar, unbatched, mlx5 or mlx5-uncompressed. Default: by its
+        /// ID, otherwise intel-vector.
+        #[arg(long, value_name = "KIND")]
+        card: Option<NicKind>,
         /// A recorded machine: a file or a directory.
         #[arg(long, value_name = "FILE|DIR")]
         root: Option<PathBuf>,
@@ -190,7 +202,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// Write the findings for a CI server, in the form of JUnit (`-` for standard output).
-    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    #[arg(long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
     /// Write everything that was read, for a report of a fault: without names, addresses and serial numbers.
     #[arg(long, value_name = "FILE")]

@@ -19,7 +19,7 @@ use host::{
     journal,
     machine::Machine,
     outcome::{self, NotMeasured, Outcome},
-    pcie::{PciePath, PcieReport},
+    pcie::{NicKind, PciePath, PcieReport},
     rules,
     tuning::{self, ApplyError, Format, HostPlan},
     watch::Watch,
@@ -48,7 +48,14 @@ pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
         HostCommand::Revert { runtime, .. } => revert(*runtime),
         HostCommand::Effect(args) => effect::run(args),
         HostCommand::Watch { cores, cpus, interval, count, json } => watch(cores, cpus, interval, *count, *json),
-        HostCommand::Pcie { nics, frame_size, root, json } => pcie(nics, *frame_size, root.as_deref(), *json),
+        HostCommand::Pcie { nics, frame_size, link, card, root, json } => {
+            let reports = match link.is_empty() {
+                true => pcie(nics, *frame_size, *card, root.as_deref())?,
+                false => vec![PcieReport::of_slots(link, *frame_size, *card)],
+            };
+            out::print(&report::host::slots(&reports, *json, &output::style()).map_err(Failure::failed)?);
+            Ok(Exit::Passed)
+        }
     }
 }
 
@@ -118,10 +125,11 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
             .collect();
     }
     let failed = |e: serde_json::Error| Failure::failed(e);
-    match (&args.json, &args.junit) {
-        (Some(file), _) => output::file(file, &audit.json().map_err(failed)?)?,
-        (_, Some(file)) => output::file(file, &report::host::junit(&findings))?,
-        _ => {}
+    if let Some(file) = &args.json {
+        output::file(file, &audit.json().map_err(failed)?)?;
+    }
+    if let Some(file) = &args.junit {
+        output::file(file, &report::host::junit(&findings))?;
     }
     if ![&args.json, &args.junit].into_iter().flatten().any(|file| file.as_os_str() == "-") {
         out::print(&report::host::audit(&audit, args.all, &output::style()));
@@ -206,11 +214,11 @@ fn journal_failed(e: io::Error) -> Failure {
     }
 }
 
-fn watch(args: &CoresArgs, cpus: &[String], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
+fn watch(args: &CoresArgs, cpus: &[CpuSet], interval: &str, count: Option<u64>, json: bool) -> Result<Exit, Failure> {
     if let Some(root) = &args.root {
         return Err(Failure::usage(format!("--root {}: watch looks at this machine", root.display())));
     }
-    let cpus = listed("--cpus", cpus)?;
+    let cpus: CpuSet = cpus.iter().flatten().copied().collect();
     let machine = Machine::read(&Roots::default());
     let interval = in_range("--interval", interval)?;
     let cpus: CpuSet = match cpus.iter().find(|cpu| machine.cpu(**cpu).is_none()) {
@@ -221,7 +229,7 @@ fn watch(args: &CoresArgs, cpus: &[String], interval: &str, count: Option<u64>, 
             )))
         }
         None if cpus.is_empty() => cores(args, &machine)?.1.busy(),
-        None => cpus.iter().copied().collect(),
+        None => cpus,
     };
     let stop = Stop::on_signals()?;
     let mut watch = Watch::begin(&Roots::default(), &cpus);
@@ -246,40 +254,17 @@ fn watch(args: &CoresArgs, cpus: &[String], interval: &str, count: Option<u64>, 
     Ok(Exit::Passed)
 }
 
-/// CPUs out of numbers and ranges.
-fn listed(flag: &str, parts: &[String]) -> Result<CpuSet, Failure> {
-    let mut all = CpuSet::new();
-    for part in parts {
-        let cpus = cpu_set::from_list(part);
-        if cpus.is_empty() || part.chars().any(|c| !c.is_ascii_digit() && c != '-') {
-            return Err(Failure::usage(format!("{flag} {part}: must be CPUs, such as 1,3 or 1-3")));
-        }
-        all.extend(cpus);
-    }
-    Ok(all)
-}
-
-fn pcie(nics: &[String], frame_size: u32, root: Option<&Path>, json: bool) -> Result<Exit, Failure> {
+fn pcie(nics: &[String], size: u32, card: Option<NicKind>, root: Option<&Path>) -> Result<Vec<PcieReport>, Failure> {
     let place = place(root)?;
     let all = Machine::read(place.roots()).nics;
     let mut named: Vec<String> = nics.iter().map(|nic| ports::address(&all, nic)).collect::<Result<_, _>>()?;
     if named.is_empty() {
         named = all.iter().map(|nic| nic.address.clone()).collect();
     }
-    let reports = named
-        .iter()
-        .filter_map(|nic| PciePath::read(place.roots(), nic))
-        .map(|path| PcieReport::new(path, frame_size, None));
-    let reports: Vec<PcieReport> = reports.collect();
-    if reports.is_empty() {
-        return Err(Failure::machine("no NIC on a PCI bus: list them with linerate ports"));
+    let paths = named.iter().filter_map(|nic| PciePath::read(place.roots(), nic));
+    let reports: Vec<PcieReport> = paths.map(|path| PcieReport::new(path, size, card)).collect();
+    match reports.is_empty() {
+        true => Err(Failure::machine("no NIC on a PCI bus: list them with linerate ports, or give a slot with --link")),
+        false => Ok(reports),
     }
-    if json {
-        out::print(&serde_json::to_string_pretty(&reports).map_err(Failure::failed)?);
-    } else {
-        let style = output::style();
-        let texts: Vec<String> = reports.iter().map(|one| report::host::pcie(one, &style)).collect();
-        out::print(&texts.join("\n"));
-    }
-    Ok(Exit::Passed)
 }

@@ -37,8 +37,10 @@ fn an_audit_is_quick_and_its_recording_gives_the_same_findings() {
     for path in ["/proc/sys/kernel/hostname", "/sys/class/dmi/id/product_serial", "/sys/class/net/lo/address"] {
         assert!(!recording.contains(path), "{path}");
     }
-    let xml = linerate(&["host", "audit", "--junit", "-"]).stdout;
-    assert_eq!(xml.matches("<failure").count() > 0, bad);
+    linerate(&["host", "audit", "--junit", &file("xml"), "--json", &file("json")]);
+    assert_eq!(fs::read_to_string(file("xml")).unwrap().matches("<failure").count() > 0, bad);
+    let written: Value = serde_json::from_str(&fs::read_to_string(file("json")).unwrap()).unwrap();
+    assert_eq!(verdicts(&written), verdicts(&here));
     let text = linerate(&["host", "audit", "--all"]).stdout;
     assert!(text.contains("clock.source") && text.contains("n/a"), "{text}");
     // The least of several runs: other programs take the CPU.
@@ -49,6 +51,24 @@ fn an_audit_is_quick_and_its_recording_gives_the_same_findings() {
     });
     let quickest = quickest.fold(f64::INFINITY, f64::min);
     assert!(quickest < 5.0, "{quickest} s");
+}
+
+/// The small-router document's cards, in slots that no machine here has.
+#[test]
+fn a_slot_that_is_not_here_has_a_ceiling() {
+    for (slot, card, size, mps, least, most) in [
+        ("5x4", "intel-vector", "64", 128, 12.85, 13.4),
+        ("5 GT/s x4", "intel-vector", "64", 512, 13.4, 13.65),
+        ("5x4", "intel-vector", "1514", 512, 1.07, 1.1),
+        ("8x4", "mlx5", "1514", 256, 2.06, 2.09),
+    ] {
+        let report = linerate(&["host", "pcie", "--link", slot, "--card", card, "--frame-size", size, "--json"]).json();
+        let slot = &report[0]["elsewhere"][0];
+        let payloads = slot["by_payload"].as_array().unwrap();
+        let mpps = payloads.iter().find(|one| one["mps"] == mps).unwrap()["both"]["fps"].as_f64().unwrap() / 1e6;
+        assert_eq!(slot["kind"], "asked");
+        assert!((least..most).contains(&mpps), "{card} {size} {mps}: {mpps}");
+    }
 }
 
 /// Commands in a mount namespace of its own, in which no plan was ever applied.
@@ -137,6 +157,9 @@ fn what_is_wrong_is_said_in_a_line() {
         (vec!["apply", "--plan", &file("c", other)], 2),
         (vec!["pcie", "--frame-size", "9"], 2),
         (vec!["pcie", "0000:99:00.0"], 2),
+        (vec!["pcie", "--link", "8x3"], 2),
+        (vec!["pcie", "--link", "8x4", "--card", "x520"], 2),
+        (vec!["watch", "--cpus", "0-x"], 2),
     ] {
         let ended = linerate(&[&["host"], args.as_slice()].concat());
         assert_eq!(ended.code, code, "{args:?}: {}", ended.stderr);

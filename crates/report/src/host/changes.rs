@@ -83,10 +83,14 @@ pub fn reverted(reverted: &Reverted) -> String {
 pub fn status(status: &Status) -> String {
     match status {
         Status::Nothing => "nothing is applied\n".to_owned(),
-        Status::Applied { runtime, files } => {
+        Status::Applied { runtime, files, held } => {
             let mut out = format!("{} changes until the next boot, {} files beyond it\n", runtime.len(), files.len());
             runtime.iter().for_each(|change| out += &format!("  {change}\n"));
             files.iter().for_each(|path| out += &format!("  {}\n", path.display()));
+            out += match held {
+                true => "of a program that still runs (apply, revert, effect, or bench --tune): the last two take them back at their end\n",
+                false => "to take them back: linerate host revert\n",
+            };
             out
         }
     }

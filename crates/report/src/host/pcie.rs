@@ -7,37 +7,25 @@ use host::{
 
 use crate::{style::Style, table::Table};
 
+/// All reports, as text or as JSON.
+///
+/// # Errors
+///
+/// As those of `serde_json`: none is known for these.
+pub fn render_all(reports: &[PcieReport], json: bool, style: &Style) -> Result<String, serde_json::Error> {
+    match json {
+        true => serde_json::to_string_pretty(reports),
+        false => Ok(reports.iter().map(|report| render(report, style)).collect::<Vec<_>>().join("\n")),
+    }
+}
+
 /// The path hop by hop, the ceiling here, and in other slots.
 pub fn render(report: &PcieReport, style: &Style) -> String {
-    let mut out = String::new();
-    let mut hops = Table::default();
-    hops.left(0, "hop", "");
-    hops.left(0, "link", "");
-    hops.left(0, "could be", "");
-    hops.right(0, "payload", "B");
-    hops.right(0, "read request", "B");
-    hops.right(0, "errors", "");
-    for hop in report.path.hops() {
-        let narrow = if report.narrowest.as_ref() == Some(&hop.address) { " *" } else { "" };
-        let express = hop.express.as_known();
-        let errors =
-            [&hop.errors.correctable, &hop.errors.nonfatal, &hop.errors.fatal].map(|count| count.as_known().copied());
-        let sum: Option<u64> = errors.into_iter().sum();
-        hops.row(vec![
-            format!("{}{narrow}", hop.address).into(),
-            link(&hop.current_link).into(),
-            link(&hop.max_link).into(),
-            express.map_or("-".to_owned(), |express| express.mps.to_string()).into(),
-            express.map_or("-".to_owned(), |express| express.mrrs.to_string()).into(),
-            sum.map_or("-".to_owned(), |sum| sum.to_string()).into(),
-        ]);
-    }
-    out += &hops.text(style);
-    out += &format!("attached to {}\n", attached(&report.attached.to));
-    let Some(present) = &report.present else {
+    let mut out = if report.path.hops().is_empty() { String::new() } else { path(report, style) };
+    if report.present.is_none() && !report.path.hops().is_empty() {
         return out + "no link of PCI Express is known here: a virtual machine, or a device inside the processor\n";
-    };
-    out += &format!("\nframes of {} B, both received and transmitted through the slot, Mpps:\n", report.frame_size);
+    }
+    out += &format!("frames of {} B, both received and transmitted through the slot, Mpps:\n", report.frame_size);
     let mut slots = Table::default();
     slots.left(0, "slot", "");
     slots.left(0, "link", "");
@@ -46,7 +34,7 @@ pub fn render(report: &PcieReport, style: &Style) -> String {
     }
     slots.left(1, "limited by", "");
     let mut links = Vec::new();
-    for slot in [present].into_iter().chain(&report.elsewhere) {
+    for slot in report.present.iter().chain(&report.elsewhere) {
         // A slot that can do more than the card gives what the card's best gives.
         if slot.kind == SlotKind::Other && links.contains(&slot.link) {
             continue;
@@ -62,6 +50,7 @@ pub fn render(report: &PcieReport, style: &Style) -> String {
         let kind = match slot.kind {
             SlotKind::Present => "here".to_owned(),
             SlotKind::DeviceMaximum => "the card's best".to_owned(),
+            SlotKind::Asked => "asked for".to_owned(),
             SlotKind::Other => text(slot.slot),
         };
         let bound = of(256).or_else(|| slot.by_payload.first()).map(|payload| match payload.both.bound_by {
@@ -87,6 +76,33 @@ pub fn render(report: &PcieReport, style: &Style) -> String {
         );
     }
     out
+}
+
+/// The path hop by hop, and an empty line.
+fn path(report: &PcieReport, style: &Style) -> String {
+    let mut hops = Table::default();
+    hops.left(0, "hop", "");
+    hops.left(0, "link", "");
+    hops.left(0, "could be", "");
+    hops.right(0, "payload", "B");
+    hops.right(0, "read request", "B");
+    hops.right(0, "errors", "");
+    for hop in report.path.hops() {
+        let narrow = if report.narrowest.as_ref() == Some(&hop.address) { " *" } else { "" };
+        let express = hop.express.as_known();
+        let errors =
+            [&hop.errors.correctable, &hop.errors.nonfatal, &hop.errors.fatal].map(|count| count.as_known().copied());
+        let sum: Option<u64> = errors.into_iter().sum();
+        hops.row(vec![
+            format!("{}{narrow}", hop.address).into(),
+            link(&hop.current_link).into(),
+            link(&hop.max_link).into(),
+            express.map_or("-".to_owned(), |express| express.mps.to_string()).into(),
+            express.map_or("-".to_owned(), |express| express.mrrs.to_string()).into(),
+            sum.map_or("-".to_owned(), |sum| sum.to_string()).into(),
+        ]);
+    }
+    format!("{}attached to {}\n\n", hops.text(style), attached(&report.attached.to))
 }
 
 fn text(link: Link) -> String {
