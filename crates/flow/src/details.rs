@@ -51,8 +51,8 @@ pub struct WayDetails {
     pub dscp_changes: u16,
     /// TCP segments whose bytes had come before, or whose place had been passed for longer than packets overtake each other.
     pub retransmissions: u32,
-    /// TCP segments that others had overtaken: they came soon after, at most the round trip of the handshake later, or 3 ms
-    /// where that is not known (the rule of Wireshark).
+    /// TCP segments that others had overtaken: they filled a hole soon after it opened, in less than the round trip of the
+    /// handshake, or 3 ms where that is not known. Who sends again learns of the hole first, which takes that round trip.
     pub out_of_order: u32,
     /// The link layer of the first frame; none without frames.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,8 +130,8 @@ impl PacketDetails {
 /// | word | holds, highest bits first |
 /// |---|---|
 /// | 0 | next sequence number forward 32, back 32 |
-/// | 1 | when it last advanced, in units of 2^10 ticks: forward 32, back 32 |
-/// | 2 | step of the handshake 2, word 0 holds forward 1, back 1; tick of the step 60 |
+/// | 1 | when the oldest hole before it opened, in units of 2^10 ticks: forward 32, back 32 |
+/// | 2 | step of the handshake 2, word 0 holds forward 1, back 1; tick of the step 60, or in steps 0 and 3 bytes of the holes: forward 30, back 30 |
 /// | 3 | round trips in units of 2^4 ticks, zero: none: server 32, client 32 |
 /// | 4 | retransmissions forward 32, back 32 |
 /// | 5 | segments out of order forward 32, back 32 |
@@ -142,20 +142,27 @@ impl PacketDetails {
 pub(crate) struct Line([u64; 8]);
 
 const NEXT: usize = 0;
-const ADVANCED: usize = 1;
+const OPENED: usize = 1;
 const HANDSHAKE: usize = 2;
 const TRIPS: usize = 3;
 const RETRANSMISSIONS: usize = 4;
 const OUT_OF_ORDER: usize = 5;
 const FORWARD: usize = 6;
 /// Units of ticks.
-const ADVANCE_UNIT: u32 = 10;
+const OPENED_UNIT: u32 = 10;
 const TRIP_UNIT: u32 = 4;
 /// In the word of the handshake.
 const STEP: u32 = 62;
 const KNOWN: u32 = 60;
 const TICK: u64 = (1 << KNOWN) - 1;
 const MOST_CHANGES: u64 = 0x3ff;
+const HOLES: u32 = 30;
+const MOST_HOLES: u32 = (1 << HOLES) - 1;
+/// Bytes that may have passed just before the first segment that was seen.
+const BEFORE_FIRST: u32 = 0xffff;
+/// A hole that is open for so many times as long as packets overtake each other without a round trip, a second, fills no more: the
+/// logger itself has missed it.
+const LOST: u64 = 333;
 
 /// One half of a word: forward is the upper one.
 #[inline]
@@ -218,7 +225,24 @@ impl Line {
             }
             _ => return,
         };
-        self.0[HANDSHAKE] = step << STEP | word & (3 << KNOWN) | now & TICK;
+        let rest = if step == 3 { 0 } else { now & TICK };
+        self.0[HANDSHAKE] = step << STEP | word & (3 << KNOWN) | rest;
+    }
+
+    /// Bytes of the holes before the next sequence number.
+    fn holes(&self, back: bool) -> u32 {
+        match self.0[HANDSHAKE] >> STEP {
+            0 | 3 => (self.0[HANDSHAKE] >> if back { 0 } else { HOLES }) as u32 & MOST_HOLES,
+            _ => 0,
+        }
+    }
+
+    fn set_holes(&mut self, back: bool, bytes: u32) {
+        let word = &mut self.0[HANDSHAKE];
+        if matches!(*word >> STEP, 0 | 3) {
+            let shift = if back { 0 } else { HOLES };
+            *word = *word & !(u64::from(MOST_HOLES) << shift) | u64::from(bytes.min(MOST_HOLES)) << shift;
+        }
     }
 
     fn sequence(&mut self, packet: &PacketDetails, back: bool, now: u64, overtaking: u64) {
@@ -227,12 +251,31 @@ impl Line {
         let end = packet.sequence.wrapping_add(length);
         let known = 1 << (KNOWN + u32::from(!back));
         let next = half(self.0[NEXT], back);
-        let moment = (now >> ADVANCE_UNIT) as u32;
+        let moment = (now >> OPENED_UNIT) as u32;
         let is_before = |one: u32, other: u32| (one.wrapping_sub(other) as i32) < 0;
-        if self.0[HANDSHAKE] & known == 0 || length > 0 && !is_before(packet.sequence, next) {
+        if self.0[HANDSHAKE] >> STEP == 1 && length > 0 && packet.flags & SYN == 0 {
+            // Data, and the answer to the SYN was not seen: it does not come any more.
+            self.0[HANDSHAKE] &= 3 << KNOWN;
+        }
+        if self.0[HANDSHAKE] & known == 0 {
             self.0[HANDSHAKE] |= known;
             set_half(&mut self.0[NEXT], back, end);
-            set_half(&mut self.0[ADVANCED], back, moment);
+            set_half(&mut self.0[OPENED], back, moment);
+            self.set_holes(back, if packet.flags & SYN != 0 { 0 } else { BEFORE_FIRST });
+            return;
+        }
+        let open = u64::from(moment.wrapping_sub(half(self.0[OPENED], back))) << OPENED_UNIT;
+        if length > 0 && !is_before(packet.sequence, next) {
+            set_half(&mut self.0[NEXT], back, end);
+            let hole = packet.sequence.wrapping_sub(next);
+            if hole > 0 {
+                let lasts = open <= overtaking.saturating_mul(LOST);
+                let holes = Some(self.holes(back)).filter(|&holes| lasts && holes != BEFORE_FIRST).unwrap_or(0);
+                if holes == 0 {
+                    set_half(&mut self.0[OPENED], back, moment);
+                }
+                self.set_holes(back, holes.saturating_add(hole));
+            }
             return;
         }
         // A probe of an idle connection repeats the last byte, or has none.
@@ -243,8 +286,10 @@ impl Line {
         let trips = self.0[TRIPS];
         let trip = (u64::from(half(trips, false)) + u64::from(half(trips, true))) << TRIP_UNIT;
         let within = if half(trips, true) > 0 && half(trips, false) > 0 { trip } else { overtaking };
-        let later = u64::from(moment.wrapping_sub(half(self.0[ADVANCED], back))) << ADVANCE_UNIT;
-        let kind = if later < within && end != next { OUT_OF_ORDER } else { RETRANSMISSIONS };
+        let holes = self.holes(back);
+        // Where nothing is missing, its bytes came before.
+        let kind = if holes > 0 && open < within && end != next { OUT_OF_ORDER } else { RETRANSMISSIONS };
+        self.set_holes(back, holes.saturating_sub(length));
         let count = half(self.0[kind], back).saturating_add(1);
         set_half(&mut self.0[kind], back, count);
         if is_before(next, end) {
@@ -258,7 +303,7 @@ impl Line {
         *self = Self::default();
         if goes_on {
             self.0[NEXT] = whole.0[NEXT];
-            self.0[ADVANCED] = whole.0[ADVANCED];
+            self.0[OPENED] = whole.0[OPENED];
             self.0[HANDSHAKE] = whole.0[HANDSHAKE];
         }
         whole
@@ -347,11 +392,29 @@ mod tests {
         // A hole that fills soon, or late; without a round trip, soon is 3 ms.
         assert_eq!(counts(of(&[data(0, 0), data(200, 1), data(100, 2)])), [(0, 1), (0, 0)]);
         assert_eq!(counts(of(&[data(0, 0), data(200, 1), data(100, 9)])), [(1, 0), (0, 0)]);
+        // A hole that opened long ago, whatever came since.
+        let row = |n: u64| (false, ACK, 200 + 100 * n as u32, 100, n);
+        let bulk: Vec<_> = [(false, ACK, 0, 100, 0)].into_iter().chain((0..40).map(row)).collect();
+        assert_eq!(counts(of(&[&bulk[..], &[data(100, 40)]].concat())), [(1, 0), (0, 0)]);
+        // Three segments that one has overtaken, and three that were lost.
+        let block = |at| [data(0, 0), data(400, 10), data(100, at), data(200, at), data(300, at)];
+        assert_eq!(counts(of(&block(11))), [(0, 3), (0, 0)]);
+        assert_eq!(counts(of(&block(90))), [(3, 0), (0, 0)]);
         // With a round trip of 42 ms.
         let handshake = [(false, SYN, u32::MAX, 0, 0), (true, SYN | ACK, 5, 0, 30), (false, ACK, 0, 0, 42)];
         let late = |at| counts(of(&[&handshake[..], &[data(0, 50), data(200, 60), data(100, at)]].concat()));
         assert_eq!(late(95), [(0, 1), (0, 0)]);
         assert_eq!(late(110), [(1, 0), (0, 0)]);
+        // Nothing is missing: the bytes came before, and were lost behind the logger.
+        let seen = [data(0, 50), data(100, 51), data(200, 52), data(300, 53), data(100, 54)];
+        assert_eq!(counts(of(&[&handshake[..], &seen].concat())), [(1, 0), (0, 0)]);
+        // A hole that nothing fills, and a segment that is overtaken a second later.
+        let missed = [data(0, 50), data(200, 60), data(400, 2000), data(300, 2010)];
+        assert_eq!(counts(of(&[&handshake[..], &missed].concat())), [(0, 1), (0, 0)]);
+        // One way of a connection, as without biflows.
+        let alone =
+            [(false, SYN, u32::MAX, 0, 0), data(0, 50), data(200, 60), data(100, 61), data(300, 62), data(200, 63)];
+        assert_eq!(counts(of(&alone)), [(1, 1), (0, 0)]);
         // A SYN and a FIN count as a byte each; acknowledgements and probes do not.
         let more = [
             (false, SYN, u32::MAX, 0, 43),

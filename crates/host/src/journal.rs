@@ -10,6 +10,8 @@ use std::{
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +130,8 @@ pub struct Undone {
     pub rebooted: bool,
     /// Lines that cannot be read, from 1 on: what they changed is not known. The file is kept under another name.
     pub damaged: Vec<usize>,
+    /// The last line has no end. A crash leaves it so before the change is made.
+    pub cut: bool,
 }
 
 impl Journal {
@@ -222,9 +226,9 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     };
     file.try_lock()?;
     let text = read(&file)?;
-    let Parsed { head, changes, damaged: lines } = parse(&text)?;
+    let Parsed { head, changes, damaged: lines, cut } = parse(&text)?;
     let rebooted = head.is_some_and(|head| head.boot != boot(roots));
-    let mut undone = Undone { rebooted, damaged: lines, ..Undone::default() };
+    let mut undone = Undone { rebooted, damaged: lines, cut, ..Undone::default() };
     for noted in changes.into_iter().rev() {
         // Only files outlive a boot.
         if !undone.rebooted || matches!(noted.change, Change::Made { .. }) {
@@ -254,9 +258,10 @@ pub fn hold(path: &Path) -> io::Result<fs::File> {
 /// where it cannot be told, as in a PID namespace of its own.
 pub fn is_held(path: &Path) -> bool {
     let (Ok(file), Ok(locks)) = (fs::metadata(path), fs::read_to_string("/proc/locks")) else { return false };
-    // `1: FLOCK  ADVISORY  WRITE 1234 fe:00:56789 0 EOF`. Devices are not compared: some file systems show another there.
-    let inode = format!(":{}", file.ino());
-    locks.lines().any(|line| line.contains(" FLOCK ") && line.split_whitespace().any(|word| word.ends_with(&inode)))
+    // `1: FLOCK  ADVISORY  WRITE 1234 fe:00:56789 0 EOF`
+    let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+    let place = format!(" {major:02x}:{minor:02x}:{} ", file.ino());
+    locks.lines().any(|line| line.contains(" FLOCK ") && line.contains(&place))
 }
 
 /// The changes that a journal holds, in order, without those that the kernel did not make; none if it is not there.
@@ -280,10 +285,11 @@ pub fn is_of_earlier_boot(roots: &Roots, path: &Path) -> bool {
 }
 
 fn read(file: &fs::File) -> io::Result<String> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     // A part of it would undo a part, and forget the rest.
-    match file.take(MAX_BYTES + 1).read_to_string(&mut text)? as u64 {
-        0..=MAX_BYTES => Ok(text),
+    match file.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 {
+        // Bytes that are not text spoil their own line only: see `parse`.
+        0..=MAX_BYTES => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, format!("is longer than {MAX_BYTES} bytes"))),
     }
 }
@@ -295,17 +301,21 @@ struct Parsed {
     changes: Vec<Noted>,
     /// Lines that are none of a journal, from 1 on.
     damaged: Vec<usize>,
+    /// The last line has no end.
+    cut: bool,
 }
 
-/// The head and the changes. A last line that was cut off was never acted on.
+/// The head and the changes. A last line that a crash cut off was never acted on.
 fn parse(text: &str) -> io::Result<Parsed> {
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let (whole, rest) = text.rfind('\n').map_or(("", text), |end| text.split_at(end));
+    let cut = !rest.trim_start_matches('\n').is_empty();
     let mut lines = whole.lines().enumerate();
-    let Some((_, first)) = lines.next() else { return Ok(Parsed::default()) };
+    let Some((_, first)) = lines.next() else { return Ok(Parsed { cut, ..Parsed::default() }) };
     let head: Option<Head> = serde_json::from_str(first).ok();
     let mut damaged = Vec::from_iter(head.is_none().then_some(1));
     let mut changes: Vec<Noted> = Vec::new();
     for (n, line) in lines {
+        let line = if line.contains(char::REPLACEMENT_CHARACTER) { "" } else { line };
         match (serde_json::from_str::<Line>(line), changes.last_mut()) {
             (Ok(Line::Change(change)), last) if is_sound(&change) => {
                 // Another one follows: it was finished, as it was meant.
@@ -324,7 +334,7 @@ fn parse(text: &str) -> io::Result<Parsed> {
         Some(line) if changes.is_empty() => {
             Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: not one of a journal")))
         }
-        _ => Ok(Parsed { head, changes, damaged }),
+        _ => Ok(Parsed { head, changes, damaged, cut }),
     }
 }
 
@@ -383,7 +393,7 @@ fn now(roots: &Roots, change: &Change, became: Option<&str>) -> Result<Now, Stri
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Now::Old),
             // One that was not finished is a part of it.
             Ok(found) if found == *text || (became.is_none() && text.starts_with(&found)) => Ok(Now::New),
-            Ok(_) => Ok(Now::Other("it was edited".to_owned())),
+            Ok(_) => Ok(Now::Other("something else".to_owned())),
             Err(e) => Err(e.to_string()),
         },
         Change::Driver { address, old, new } => match PciDevice::read(roots, address) {
@@ -401,7 +411,16 @@ fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
     match change {
         Change::File { path, old, first, .. } => {
             // A CPU that is gone meanwhile cannot have it back.
-            let _ = first.as_ref().map(|first| roots.write(path, first));
+            if let Some(first) = first.as_ref().filter(|first| roots.write(path, first).is_ok()) {
+                let at = path.with_file_name("effective_affinity_list");
+                // Some interrupts move when they come the next time: a rare one goes where the kernel likes.
+                for _ in 0..20 {
+                    if roots.fact(&at).known().is_none_or(|carrier| carrier == *first) {
+                        break;
+                    }
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
             roots.write(path, old).map_err(|e| e.to_string())
         }
         Change::Service { unit } => match roots.command("systemctl", &["start", unit]) {

@@ -67,7 +67,7 @@ pub fn give_back(roots: &Roots, dir: &Path, lab: &str) -> Result<Vec<String>, Fa
             other.map_err(|e| Failure::failed(format!("{}: {e}: what is in it was not undone", path.display())))?
         }
     };
-    let Undone { back, left, failed, rebooted, damaged } = undone;
+    let Undone { back, left, failed, rebooted, damaged, cut: _ } = undone;
     if let Some((change, why)) = failed.first() {
         return Err(Failure::failed(format!("{}: could not be given back: {why}; {}", name(change), path.display())));
     }

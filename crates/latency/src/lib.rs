@@ -21,3 +21,4 @@ pub mod summary;
 pub mod tally;
 #[cfg(test)]
 mod testing;
+pub mod throughput;

@@ -1,5 +1,6 @@
 //! What a measurement found, as it is kept.
 
+use host::audit::Finding;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     steps::{steps, Step},
     summary::{uncertainty, Samples},
     tally::Counts,
+    throughput::{self, Throughput},
 };
 
 pub use crate::summary::{Precision, Times};
@@ -122,6 +124,9 @@ pub struct LatencyResult {
     /// Why round trips could not be split by time stamps, where that was wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_failed: Option<String>,
+    /// Findings about the host that were open at the start, the worst first; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding>>,
     /// How precisely median and 99th percentile were to be known, as a share, and how precisely they are; `None` where nothing was
     /// asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,6 +137,9 @@ pub struct LatencyResult {
     /// Of an open loop; `None` of a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
+    /// Where messages went out as fast as they could: `counts` and round trips are of the few that asked for a reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
 }
 
 impl LatencyResult {
@@ -171,9 +179,11 @@ impl LatencyResult {
             split: None,
             no_stamps: false,
             split_failed: None,
+            findings: None,
             precision: options.precision.map(|asked| Precision { asked, reached: None }),
             log: Vec::new(),
             open_loop: None,
+            throughput: None,
         })
     }
 
@@ -184,6 +194,16 @@ impl LatencyResult {
         self.counts = measured.counts;
         self.times(&measured.times);
         self.log = measured.log;
+    }
+
+    /// Takes over what was sent as fast as it could.
+    pub fn take_throughput(&mut self, measured: throughput::Measured) {
+        self.seconds = measured.seconds;
+        self.ended = measured.ended;
+        self.counts = measured.counts;
+        self.round_trip = Times::of(&measured.times);
+        self.steps = steps(&measured.times);
+        self.throughput = Some(measured.sent);
     }
 
     /// Takes over what an open loop measured, behind a closed one.

@@ -109,6 +109,16 @@ pub fn audit_of_run(
     (cores, open)
 }
 
+/// What is open on this machine for a measurement from these CPUs, through these ports; on all that this process may use, if none
+/// is named. The worst first.
+pub fn open_for(cpus: CpuSet, specs: &[PortSpec]) -> Vec<Finding> {
+    let roots = Roots::default();
+    let machine = Machine::read(&roots);
+    let cpus = if cpus.is_empty() { host::may_run_on().unwrap_or_default() } else { cpus };
+    let cores = CorePlan::of_run(&machine, cpus, CpuSet::new());
+    open_findings(&roots, &machine, &cores, &nics_behind(specs, &machine))
+}
+
 /// What can be changed at once for a run on this device: settings that a reboot or a person has to change are left out.
 ///
 /// # Errors

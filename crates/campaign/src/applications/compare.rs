@@ -17,7 +17,7 @@ use latency::{
     server::Server,
     socket::{explain, Client, Transport, Wait},
 };
-use rig::{Hosts, MachineOptions, RawBench, RawSize, RawWay, ADDRESSES};
+use rig::{host_plan::open_for, Hosts, MachineOptions, RawBench, RawSize, RawWay, ADDRESSES};
 
 use super::frames::begun;
 
@@ -53,6 +53,7 @@ pub fn compare(
 ) -> Result<RawResult, Failure> {
     let mut bench = RawBench::new(machine, &[], LINK_WAIT)?;
     let mut result = begun(&bench);
+    result.findings = Some(open_for([bench.cpu].into(), &[]));
     let options = |tx, rx| RawOptions { tx, rx, time, samples: u64::MAX, warm_ups: 1000, ..RawOptions::default() };
     let modes = [options(TxMode::Frame, RxMode::Copy), options(TxMode::Preloaded, RxMode::InPlace)];
     for (name, way) in ways()? {

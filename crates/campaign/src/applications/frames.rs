@@ -7,7 +7,7 @@ use latency::{
     asked::BackgroundRate,
     raw::{packet_socket::Stamps, result::RawResult, run::RawOptions},
 };
-use rig::{MachineOptions, RawBench, RawSize, RawWay};
+use rig::{host_plan::open_for, MachineOptions, RawBench, RawSize, RawWay};
 
 /// Raw frames, as a user asks for them.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Fa
     let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
     bench.zero_copy = ask.zero_copy;
     let mut result = begun(&bench);
+    result.findings = Some(open_for([bench.cpu].into(), way.specs()));
     let with_background = |bytes: usize| RawOptions {
         background: ask.background.map(|rate| rate.messages(bytes)),
         ..ask.options.clone()

@@ -19,8 +19,9 @@ use latency::{
     server::{ServedCounts, Server},
     socket::{explain, Client, Transport, Wait},
     stamps,
+    throughput::{self, ThroughputOptions},
 };
-use rig::lock_memory;
+use rig::{host_plan::open_for, lock_memory};
 
 /// How long the closed loop before an open one is measured.
 const CLOSED: Duration = Duration::from_secs(1);
@@ -53,6 +54,8 @@ pub struct SocketAsk {
     pub options: PingPongOptions,
     /// At a rate instead of in a closed loop.
     pub open_loop: Option<OpenAsk>,
+    /// As fast as it can instead: of `options` size and times count.
+    pub throughput: bool,
     /// Clients at once.
     pub clients: u32,
     /// Load beside.
@@ -88,11 +91,18 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
     let mut result = LatencyResult::new((ask.transport, ask.wait), ends, &ask.options).ok_or_else(memory)?;
     let facts = rig::facts::read();
     (result.hostname, result.cpu_model, result.kernel) = (facts.hostname, facts.cpu_model, facts.kernel);
+    let polls = [ask.cpu, ask.open_loop.and_then(|open| open.receiver_cpu)].into_iter().flatten().collect();
+    result.findings = Some(open_for(polls, &[]));
     result.started_at = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     (result.cpu, result.clients, result.memory_locked) = (ask.cpu, ask.clients.max(1), lock_memory());
     let go_on = || !stop.requested();
     let measure = || -> Result<LatencyResult, Failure> {
         match ask.open_loop {
+            None if ask.throughput => {
+                let PingPongOptions { size, warm_up, time, .. } = ask.options.clone();
+                let options = ThroughputOptions { size, warm_up, time };
+                result.take_throughput(throughput::run(&mut clients, &options, &go_on).map_err(failed)?);
+            }
             None => result.take(clients::run(&mut clients, &ask.options, &go_on).map_err(failed)?),
             Some(open_ask) => {
                 let short = PingPongOptions { time: CLOSED, ..ask.options.clone() };

@@ -89,6 +89,11 @@ impl Connection {
                 while tls.is_handshaking() {
                     tls.complete_io(&mut counted).map_err(|error| match is_wait(&error) {
                         true => io::Error::new(ErrorKind::TimedOut, "no answer to the TLS handshake: does it use TLS?"),
+                        // webpki's word for it.
+                        false if error.to_string().contains("CaUsedAsEndEntity") => {
+                            let why = "its certificate is that of an authority: sign one for it with that authority";
+                            io::Error::new(error.kind(), why)
+                        }
                         false => error,
                     })?;
                 }

@@ -50,11 +50,12 @@ fn a_crash_before_or_in_the_middle_of_a_change_is_undone() {
     fs::OpenOptions::new().append(true).open(journal.path()).unwrap().write_all(b"{\"file\":{\"pa").unwrap();
     let path = journal.path().to_owned();
     drop(journal);
-    assert_eq!(undo(&roots, &path).unwrap(), Undone::default());
+    let cut = Undone { cut: true, ..Undone::default() };
+    assert_eq!(undo(&roots, &path).unwrap(), cut);
     assert_eq!(fs::read_to_string(root.path().join("sys/a")).unwrap(), "1\n", "not even written again");
     // Nothing but a head that was cut off.
     fs::write(path_of(root.path(), "y"), "{\"bo").unwrap();
-    assert_eq!(undo(&roots, &path_of(root.path(), "y")).unwrap(), Undone::default());
+    assert_eq!(undo(&roots, &path_of(root.path(), "y")).unwrap(), cut);
 }
 
 #[test]
@@ -162,6 +163,14 @@ fn lines_that_cannot_be_read_keep_nobody_from_undoing_the_others() {
         assert!(!path.exists() && names(root.path()).is_empty());
         assert_eq!(fs::read_to_string(damaged(&path)).unwrap(), text);
     }
+    // Bytes that are not text spoil their line only, also where they would make another path or value of it.
+    let other = "{\"file\":{\"path\":\"/sys/b?\",\"old\":\"1\",\"new\":\"7\"}}\n";
+    let mut bytes = format!("{{\"boot\":\"first\"}}\n{sound}{other}").into_bytes();
+    bytes.iter_mut().filter(|byte| **byte == b'?').for_each(|byte| *byte = 0xff);
+    fs::write(root.path().join("sys/a"), "7\n").unwrap();
+    fs::write(&path, &bytes).unwrap();
+    let undone = undo(&roots, &path).unwrap();
+    assert_eq!((undone.back.len(), undone.damaged), (1, vec![4]));
 }
 
 #[test]

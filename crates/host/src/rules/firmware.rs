@@ -36,6 +36,13 @@ const fn onp(name: &'static str, value: &'static str) -> Setting {
 
 /// All settings of the firmware that the documents name.
 pub const SETTINGS: &[Setting] = &[
+    newer("Workload Profile", "Custom"),
+    newer("Dynamic Power Capping Functionality", "Disabled"),
+    newer("Opportunistic Self-Refresh", "Disabled"),
+    newer("Memory Remap", "No Action"),
+    newer("Persistent Memory Backup Power Policy", "Wait for Backup Power on Boot"),
+    newer("Persistent Memory Integrity Check", "Enabled"),
+    newer("Persistent Memory Address Range Scrub", "Enabled"),
     newer("Power Regulator", "Static High Performance Mode"),
     newer("Minimum Processor Idle Power Core C-State", "No C-states"),
     newer("Minimum Processor Idle Power Package C-State", "No Package State"),
@@ -94,7 +101,7 @@ pub const SETTINGS: &[Setting] = &[
         gen9: Some("Disabled"),
         onp: Some("Enabled and Disabled"),
     },
-    older("Processor x2APIC Support", "Enabled"),
+    both("Processor x2APIC Support", "Enabled"),
     Setting {
         name: "Intel Virtualization Technology (Intel VT)",
         gen10: Some("Enabled"),
@@ -103,24 +110,24 @@ pub const SETTINGS: &[Setting] = &[
     },
     both("Intel Virtualization Technology for Directed I/O (Intel VT-d)", "Enabled"),
     both("SR-IOV", "Enabled"),
-    older("Advanced Memory Protection", "Advanced ECC Support"),
+    both("Advanced Memory Protection", "Advanced ECC Support"),
     older("Power Profile", "Maximum Performance"),
     older("Intel QPI Link Power Management", "Disabled"),
     older("Intel QPI Link Frequency", "Auto"),
     older("Intel QPI Link Enablement", "Auto"),
-    older("Maximum Memory Bus Frequency", "Auto"),
-    older("Channel Interleaving", "Enabled"),
+    both("Maximum Memory Bus Frequency", "Auto"),
+    both("Channel Interleaving", "Enabled"),
     older("Maximum PCI Express Speed", "Maximum Supported"),
     older("Dynamic Power Savings Mode Response", "Fast"),
-    older("Node Interleaving", "Disabled"),
+    both("Node Interleaving", "Disabled"),
     older("QPI Snoop Configuration", "Early Snoop"),
     older("QPI Home Snoop Optimization", "Directory + OSB Enabled"),
     older("QPI Bandwidth Optimization (RTID)", "Balanced"),
     older("I/O Non-posted Prefetching", "Enabled"),
     older("Processor Power and Utilization Monitoring", "Disabled"),
     older("Shared Memory Communication", "Enabled"),
-    older("Memory Patrol Scrubbing", "Disabled"),
-    older("Memory Refresh Rate", "1x Refresh"),
+    both("Memory Patrol Scrubbing", "Disabled"),
+    both("Memory Refresh Rate", "1x Refresh"),
     older("Primary Riser PCIe x16 Bifurcation", "PCIe x16 Slot"),
     older("Hardware P-State Control", "Disabled"),
     onp("C-state", "Disabled"),
@@ -303,6 +310,12 @@ mod tests {
         }
         let of = |f: fn(&Setting) -> Option<&str>| SETTINGS.iter().filter(|setting| f(setting).is_some()).count();
         // As many as tables 7 and 8 of the document, and table 3-3 of the report, have lines.
-        assert_eq!((of(|s| s.gen10), of(|s| s.gen9), of(|s| s.onp)), (46, 49, 7));
+        assert_eq!((of(|s| s.gen10), of(|s| s.gen9), of(|s| s.onp)), (60, 49, 7));
+        let page = include_str!("../../../../docs/host.md");
+        for Setting { name, gen10, gen9, onp } in SETTINGS {
+            let [gen10, gen9, onp] = [gen10, gen9, onp].map(|value| value.unwrap_or_default());
+            let row = format!("| {name} | {gen10} | {gen9} | {onp} |");
+            assert!(page.contains(&row), "{row}");
+        }
     }
 }

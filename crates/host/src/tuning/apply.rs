@@ -74,6 +74,8 @@ pub struct Reverted {
     pub nothing: bool,
     /// Journals with lines that cannot be read, where they are kept, and the lines: what these changed is not known.
     pub damaged: Vec<(PathBuf, Vec<usize>)>,
+    /// The last line of a journal has no end. A crash leaves it so before the change is made.
+    pub cut: bool,
 }
 
 /// What is applied now.
@@ -263,10 +265,10 @@ fn write(
             applied.made.push(change.text());
             Ok(())
         }
-        // EIO, EINVAL, EBUSY, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages, for which newer
+        // EIO, EINVAL, EBUSY, ERANGE, EOVERFLOW, EOPNOTSUPP: this one cannot be changed, such as an interrupt that the driver manages, for which newer
         // kernels answer EPERM; so does a policy of ASPM that the firmware keeps. Without the right to it at all the file does not
         // open (EACCES).
-        Err(e) if matches!(e.raw_os_error(), Some(1 | 5 | 16 | 22 | 95)) => {
+        Err(e) if matches!(e.raw_os_error(), Some(1 | 5 | 16 | 22 | 34 | 75 | 95)) => {
             applied.refused.push((change.text(), refusal(path, &e)));
             Ok(())
         }
@@ -316,7 +318,7 @@ fn differs(now: &str, wanted: &str) -> bool {
 }
 
 fn refusal(path: &Path, error: &io::Error) -> String {
-    match path.starts_with("/proc/irq") {
+    match path.starts_with("/proc/irq") && matches!(error.raw_os_error(), Some(1 | 5)) {
         true => format!("{error}: its driver manages it (isolcpus=managed_irq moves it at boot)"),
         false => error.to_string(),
     }
@@ -365,7 +367,8 @@ pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Rever
             continue;
         }
         reverted.nothing = false;
-        let Undone { back, left, failed, rebooted, damaged } = journal::undo(roots, &path)?;
+        let Undone { back, left, failed, rebooted, damaged, cut } = journal::undo(roots, &path)?;
+        reverted.cut |= cut && !rebooted;
         if !damaged.is_empty() {
             let kept = if failed.is_empty() { journal::damaged(&path) } else { path };
             reverted.damaged.push((kept, damaged));

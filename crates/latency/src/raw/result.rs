@@ -1,5 +1,6 @@
 //! What measurements of raw frames, and comparisons of methods, leave.
 
+use host::audit::Finding;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -185,6 +186,9 @@ pub struct RawResult {
     /// What a reader should know: another program polls the same CPU.
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// Findings about the host that were open at the start, the worst first; `None` where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<Finding>>,
     /// The line through the medians of three sizes or more of one method.
     pub slope: Option<Slope>,
 }
@@ -205,6 +209,7 @@ impl RawResult {
             rows: Vec::new(),
             missing: Vec::new(),
             warnings: Vec::new(),
+            findings: None,
             slope: None,
         }
     }

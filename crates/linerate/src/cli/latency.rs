@@ -315,6 +315,9 @@ pub struct SocketArgs {
     /// Each Nth message asks for a reply; the others are load.
     #[arg(long, value_name = "N", default_value = "1", requires = "open_loop", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub reply_every: u32,
+    /// Send as fast as it can: messages a second. A few of them ask for a reply, which shows how many arrive.
+    #[arg(long, conflicts_with_all = ["burst", "samples", "until", "open_loop", "verify", "full_log", "time_stamps", "background", "plan", "server"])]
+    pub throughput: bool,
     /// CPU that the receiving thread of an open loop is pinned to.
     #[arg(long, value_name = "CPU", requires = "open_loop")]
     pub receiver_cpu: Option<u32>,

@@ -117,6 +117,7 @@ fn asked(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<
             reply_every: args.reply_every,
             receiver_cpu: args.receiver_cpu,
         }),
+        throughput: args.throughput,
         clients: args.clients,
         background: args.background.map(|rate| Load { rate, bytes }),
         time_stamps: args.time_stamps,

@@ -21,8 +21,8 @@ class Connection:
         self.port = 40000 + number
         self.isn = list(isn)
 
-    def send(self, at, back, flags, offset=0, payload=0, ttl=64, dscp=0):
-        """`offset` counts from the initial sequence number of the sender."""
+    def send(self, at, back, flags, offset=0, payload=0, ttl=64, dscp=0, read=1):
+        """`offset` and `read`, up to where the other side is acknowledged, count from the initial sequence numbers."""
         ends = [("2001:db8::1", "2001:db8::2"), ("10.0.0.1", "10.0.0.2")][not self.v6]
         source, target = ends[::-1] if back else ends
         ports = (443, self.port) if back else (self.port, 443)
@@ -31,7 +31,7 @@ class Connection:
         else:
             ip = IP(src=source, dst=target, ttl=ttl, tos=dscp << 2)
         sequence = (self.isn[back] + offset) % 2**32
-        ack = 0 if flags == "S" else (self.isn[not back] + 1) % 2**32
+        ack = 0 if flags == "S" else (self.isn[not back] + read) % 2**32
         packet = self.around(ip / TCP(sport=ports[0], dport=ports[1], flags=flags, seq=sequence, ack=ack) / Raw(b"x" * payload))
         packet.time = 1700000000 + (self.begin + at) / 1e6
         packets.append(packet)
@@ -81,6 +81,30 @@ c = Connection(7, 300_000)
 c.send(0, False, "PA", 1, 10)
 c.send(5_000, True, "A", 1)
 c.send(90_000, False, "PA", 1, 10)
+
+
+def bulk(number, begin, lost, again):
+    """Sixty segments, one each millisecond, of which `lost` never come this far and go out again at `again`; round trip 30 ms."""
+    c = Connection(number, begin)
+    t = c.handshake(15_000, 15_000) + 1_000
+    for n in range(60):
+        if n not in lost:
+            c.send(t + 1000 * n, False, "PA", 1 + 100 * n, 100)
+        # The server's acknowledgements stay where the first hole is.
+        hole = min(lost) if n > min(lost) else n + 1
+        c.send(t + 1000 * n + 400, True, "A", 1, read=1 + 100 * hole)
+    for i, n in enumerate(lost):
+        c.send(t + again + 200 * i, False, "PA", 1 + 100 * n, 100)
+
+
+# Sent again as soon as the client learned of it, in the middle of the others.
+bulk(8, 500_000, [10], 41_500)
+# Overtaken by one other.
+c = Connection(10, 700_000)
+t = c.handshake(15_000, 15_000) + 1_000
+for n in [0, 1, 2, 4, 3, 5, 6, 7]:
+    c.send(t, False, "PA", 1 + 100 * n, 100)
+    t += 1_000
 
 packets.sort(key=lambda packet: packet.time)
 wrpcap(sys.argv[1], packets)

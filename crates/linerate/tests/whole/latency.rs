@@ -114,6 +114,34 @@ fn our_client_measures_both_servers_in_every_way_of_waiting() {
 }
 
 #[test]
+fn our_client_sends_to_both_servers_as_fast_as_it_can() {
+    require(&[Needs::Sockperf]);
+    for transport in ["udp", "tcp"] {
+        let (port, other) = (free_port(), free_port());
+        let (_ours, _theirs) = (ours(transport, port), theirs(transport, other));
+        for port in [port, other] {
+            let address = format!("127.0.0.1:{port}");
+            let flags = ["latency", transport, &address, "--throughput", "--size", "500", "--duration", "500ms"];
+            let run = linerate(&[&flags[..], &["--json", "-"]].concat());
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            let json = run.json();
+            let (sent, counts) = (&json["throughput"], &json["counts"]);
+            let (messages, rate) = (sent["messages"].as_u64().unwrap(), sent["messages_per_s"].as_f64().unwrap());
+            assert!(messages > 1000 && sent["bytes"].as_u64() == Some(500 * messages), "{sent}");
+            assert!((rate * json["seconds"].as_f64().unwrap() / messages as f64 - 1.0).abs() < 1e-6, "{json}");
+            assert!(counts["replied"].as_u64() > Some(0) && counts["foreign"] == 0, "{counts}");
+            // Every message of a connection was read.
+            assert!(transport == "udp" || counts["lost"] == 0, "{counts}");
+            assert!(json["findings"].is_array(), "{json}");
+            let lines = linerate(&[&flags[..], &["--layout", "sockperf"]].concat()).stdout;
+            assert!(lines.contains("sockperf: Summary: Message Rate is "), "{lines}");
+        }
+    }
+    let nobody = linerate(&["latency", "udp", &format!("127.0.0.1:{}", free_port()), "--throughput"]);
+    assert_eq!((nobody.code, nobody.stderr.lines().count()), (4, 1), "{}", nobody.stderr);
+}
+
+#[test]
 fn sockperf_measures_our_server() {
     require(&[Needs::Sockperf]);
     for transport in ["udp", "tcp"] {

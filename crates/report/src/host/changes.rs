@@ -69,6 +69,9 @@ pub fn reverted(reverted: &Reverted) -> String {
         let path = path.display();
         out += &format!("{path}: line {} cannot be read: what it changed was not taken back\n", lines.join(", "));
     }
+    if reverted.cut {
+        out += "the last line of the journal is cut off: a crash leaves it so before the change is made\n";
+    }
     if reverted.rebooted {
         out += "the machine was booted since: the rest is as the kernel started\n";
     }

@@ -12,6 +12,19 @@ const EXANIC: [f64; 11] = [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99
 
 /// Round trips in the lines of sockperf 3.7, whose latency is half a round trip.
 pub fn sockperf(result: &LatencyResult) -> String {
+    if let Some(sent) = &result.throughput {
+        // As sockperf, it calls 2^20 bytes a megabyte, and eight times as many a megabit.
+        let mega = sent.bits_per_s / 8.0 / f64::from(1 << 20);
+        return format!(
+            "sockperf: Total of {} messages sent in {:.3} sec\n\
+             sockperf: Summary: Message Rate is {:.0} [msg/sec]\n\
+             sockperf: Summary: BandWidth is {mega:.3} MBps ({:.3} Mbps)\n",
+            sent.messages,
+            result.seconds,
+            sent.messages_per_s,
+            mega * 8.0
+        );
+    }
     let Times { samples, mean_ns, deviation_ns, percentiles } = &result.round_trip;
     let half = |ns: Option<f64>| ns.map_or(0.0, |ns| ns / 2.0 / 1e3);
     let counts = result.counts;
@@ -84,6 +97,11 @@ mod tests {
     #[test]
     fn the_lines_of_sockperf_have_half_a_round_trip() {
         insta::assert_snapshot!(sockperf(&sockets::result()));
+        insta::assert_snapshot!(sockperf(&sockets::fast()), @r"
+        sockperf: Total of 291283 messages sent in 1.000 sec
+        sockperf: Summary: Message Rate is 291165 [msg/sec]
+        sockperf: Summary: BandWidth is 17.771 MBps (142.170 Mbps)
+        ");
         insta::assert_snapshot!(full_log(&[(0, 20_000), (1_000_000_000, 1_000_041_001)]), @r"
         packet, txTime(sec), rxTime(sec), latency(usec)
         0, 0.000000000, 0.000020000, 10.000

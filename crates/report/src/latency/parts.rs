@@ -1,5 +1,6 @@
 //! What all documents about latency have.
 
+use host::audit::{Finding, Verdict};
 use latency::{
     disturbed::Interference,
     result::{Precision, Stretches, Times},
@@ -11,6 +12,7 @@ use crate::{
     num,
     style::Paint,
     table::{Cell, Table},
+    text,
 };
 
 /// Lines of a picture at most.
@@ -19,6 +21,25 @@ const LINES: usize = 16;
 const BAR: f64 = 40.0;
 /// The share of samples that the lines of a picture hold one by one; the others are one line.
 const SHOWN: f64 = 0.995;
+
+/// Rules that are named of those that are open.
+const NAMED: usize = 3;
+
+/// What was open on the host, the worst first; `None` if nothing was.
+pub(super) fn findings(open: Option<&Vec<Finding>>) -> Option<String> {
+    let mut ids: Vec<(&str, Verdict)> = open?.iter().map(|f| (f.id.as_str(), f.verdict)).collect();
+    ids.dedup();
+    let bad = ids.iter().filter(|(_, verdict)| *verdict == Verdict::Bad).count();
+    let counts = match (bad, ids.len() - bad) {
+        (0, 0) => return None,
+        (0, warn) => format!("{warn} may matter"),
+        (bad, 0) => format!("{bad} bad"),
+        (bad, warn) => format!("{bad} bad, {warn} may matter"),
+    };
+    let named: Vec<String> = ids.iter().take(NAMED).map(|(id, _)| text::clean(id)).collect();
+    let more = if ids.len() > NAMED { ", ..." } else { "" };
+    Some(format!("settings: {counts}: {}{more} (linerate host audit)", named.join(", ")))
+}
 
 /// Times in ns, whole.
 pub(super) fn ns(ns: Option<u64>) -> String {

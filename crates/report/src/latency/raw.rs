@@ -283,6 +283,7 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
     if let Some(published) = published {
         notes.push(Note::plain(format!("published: {}", published.source)));
     }
+    notes.extend(parts::findings(result.findings.as_ref()).map(Note::plain));
     notes.extend(result.warnings.iter().map(|text| Note::new(text.clone(), Paint::Warn)));
     let missing = result.missing.iter().map(|missing| format!("{}: not measured: {}", missing.method, missing.why));
     notes.extend(missing.map(|text| Note::new(text, Paint::Warn)));

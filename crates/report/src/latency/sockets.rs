@@ -5,6 +5,7 @@ use latency::{
     result::LatencyResult,
     socket::{Transport, Wait},
     stamps::Split,
+    throughput::Throughput,
 };
 
 use super::{parts, raw::Published};
@@ -23,15 +24,24 @@ pub fn document(result: &LatencyResult, published: Option<&Published>) -> Docume
     let open = result.open_loop.as_ref().map_or_else(String::new, |open| {
         format!(", open loop of {} messages a second", num::thousands(open.asked_rate.round() as u64))
     });
+    let fast = result.throughput.as_ref().map_or_else(
+        || format!(": {} in", num::thousands(result.round_trip.samples)),
+        |sent| {
+            let rate = num::thousands(sent.messages_per_s.round() as u64);
+            format!(
+                ", as fast as it can: {rate} messages a second, {} Mbit/s of messages, for",
+                num::mbps(sent.bits_per_s)
+            )
+        },
+    );
     let clients = if result.clients > 1 { format!(", {} clients", result.clients) } else { String::new() };
     let burst = if result.burst > 1 { format!(", bursts of {}", result.burst) } else { String::new() };
     let title = format!(
-        "{} to {}, {}, {} B{burst}{clients}{open}: {} in {:.2} s",
+        "{} to {}, {}, {} B{burst}{clients}{open}{fast} {:.2} s",
         transport(result.transport),
         result.server,
         wait(result.wait),
         bytes(result),
-        num::thousands(result.round_trip.samples),
         result.seconds
     );
     let section = Section::new(Topic::Sheet, title)
@@ -59,7 +69,8 @@ pub(super) fn wait(wait: Wait) -> &'static str {
 }
 
 fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
-    let mut notes = vec![parts::counts("messages", &result.counts, "replied", 0)];
+    let mut notes: Vec<String> = result.throughput.iter().flat_map(|sent| fast(sent, result)).collect();
+    notes.push(parts::counts("messages", &result.counts, "replied", 0));
     if let Some(open) = &result.open_loop {
         notes.push(format!(
             "sent: {} messages a second, one of {} asks; the sender was late by {} us at most; {} refused by the socket",
@@ -107,9 +118,12 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
             num::thousands(open.unsent)
         ));
     }
-    notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
+    if result.throughput.is_none() {
+        notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
+    }
     notes.extend(parts::interference(&result.interference));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
+    notes.extend(parts::findings(result.findings.as_ref()));
     if result.round_trip.percentiles.iter().any(|percentile| percentile.ns.is_none()) {
         notes.push("-: fewer than 100 samples are beyond it; measure for longer (--duration)".to_owned());
     }
@@ -128,6 +142,25 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
     }
     notes
+}
+
+/// What went out as fast as it could.
+fn fast(sent: &Throughput, result: &LatencyResult) -> [String; 2] {
+    let went = format!(
+        "sent: {} messages; {} refused by the socket",
+        num::thousands(sent.messages),
+        num::thousands(sent.refused)
+    );
+    let seen = match result.transport {
+        Transport::Tcp => {
+            "until the server had read them all; round trips are of the few that asked for a reply".to_owned()
+        }
+        Transport::Udp => format!(
+            "of the few that asked for a reply {:.1} % were answered: about this share of all arrived",
+            result.counts.replied as f64 * 100.0 / result.counts.sent.max(1) as f64
+        ),
+    };
+    [went, seen]
 }
 
 /// The parts of a round trip.
@@ -252,6 +285,7 @@ pub(super) mod tests {
         LatencyResult {
             precision: None,
             split_failed: None,
+            findings: Some(vec![]),
             schema: latency::result::LATENCY_SCHEMA.into(),
             linerate_version: "0.1.0".into(),
             transport: Transport::Udp,
@@ -287,12 +321,28 @@ pub(super) mod tests {
             no_stamps: false,
             log: Vec::new(),
             open_loop: None,
+            throughput: None,
         }
+    }
+
+    /// The same as fast as it can.
+    pub(in crate::latency) fn fast() -> LatencyResult {
+        let sent = Throughput {
+            messages: 291_283,
+            bytes: 291_283 * 64,
+            refused: 5,
+            messages_per_s: 291_165.0,
+            bits_per_s: 291_165.0 * 512.0,
+        };
+        LatencyResult { bytes: (64, 64), throughput: Some(sent), ..result() }
     }
 
     #[test]
     fn round_trips_read_as_a_table() {
         insta::assert_snapshot!(render(&result()));
+        insta::assert_snapshot!("as_fast_as_it_can", render(&fast()));
+        let tcp = LatencyResult { transport: Transport::Tcp, ..fast() };
+        insta::assert_snapshot!("as_fast_as_it_can_over_tcp", render(&tcp));
         let hostile = LatencyResult {
             server: "\u{1b}[31mx".into(),
             bytes: (14, 64),

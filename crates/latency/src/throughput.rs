@@ -1,0 +1,427 @@
+//! As many messages as a client can send. Some ask for a reply, so that it is seen whether they arrive.
+
+use std::{
+    io,
+    ops::RangeInclusive,
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{channel, Receiver, Sender as Tell},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    message::{reply, Header, Reply, CLIENT, HEADER, PONG},
+    noise::Noise,
+    pingpong::Ended,
+    socket::{Came, Client, Sender},
+    summary::Samples,
+    tally::{Counts, Seen, Tally},
+};
+
+/// One of `ASK_EVERY` messages asks for a reply, and one at least in each `ASK_WITHIN`.
+const ASK_EVERY: u64 = 1000;
+const ASK_WITHIN: Duration = Duration::from_millis(10);
+/// How long the reply to the last message may take: a server that is behind has to read all before it.
+const LAST: Duration = Duration::from_secs(5);
+/// The same over UDP, where it may be lost.
+const LAST_DATAGRAM: Duration = Duration::from_millis(500);
+/// How often the thread that waits for replies asks whether it is to go on.
+const GLANCE: Duration = Duration::from_millis(50);
+/// Rest after a datagram that the socket did not take: a queue is full, or nobody listens.
+const REST: Duration = Duration::from_micros(100);
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThroughputOptions {
+    /// Bytes of a message, header included: one size, or each of a range in an order that looks random.
+    pub size: RangeInclusive<usize>,
+    /// How long messages go before they count.
+    pub warm_up: Duration,
+    /// How long they count.
+    pub time: Duration,
+}
+
+/// What went out.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Throughput {
+    /// Messages that the socket took.
+    pub messages: u64,
+    /// Their bytes, headers of sockperf's messages included, of lower layers not.
+    pub bytes: u64,
+    /// Messages that the socket did not take.
+    pub refused: u64,
+    /// Messages a second.
+    pub messages_per_s: f64,
+    /// Bits of messages a second.
+    pub bits_per_s: f64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Measured {
+    /// What went out.
+    pub sent: Throughput,
+    /// What became of the messages that asked for a reply.
+    pub counts: Counts,
+    /// Their round trips.
+    pub times: Samples,
+    /// How long it took, s: over TCP until the last message was answered, so that the server has read them all.
+    pub seconds: f64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Sends with each client on a thread of its own, and takes all together.
+///
+/// # Errors
+///
+/// Where not one reply came: as the system says, or that nobody answers (`TimedOut`).
+pub fn run(
+    clients: &mut [Client],
+    options: &ThroughputOptions,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> io::Result<Measured> {
+    let all: Vec<io::Result<Measured>> = thread::scope(|scope| {
+        let running: Vec<_> = clients.iter_mut().map(|client| scope.spawn(|| one(client, options, go_on))).collect();
+        let failed = |_| Err(io::Error::other("a client's thread has failed"));
+        running.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect()
+    });
+    let (mut sum, mut failed): (Option<Measured>, Option<io::Error>) = (None, None);
+    for one in all {
+        match (one, &mut sum) {
+            (Err(e), _) => failed = Some(e),
+            (Ok(first), None) => sum = Some(first),
+            (Ok(one), Some(sum)) => {
+                sum.times.merge(&one.times);
+                sum.counts += one.counts;
+                sum.seconds = sum.seconds.max(one.seconds);
+                sum.sent.messages += one.sent.messages;
+                sum.sent.bytes += one.sent.bytes;
+                sum.sent.refused += one.sent.refused;
+                if one.ended.rank() > sum.ended.rank() {
+                    sum.ended = one.ended;
+                }
+            }
+        }
+    }
+    let Some(mut sum) = sum else { return Err(failed.unwrap_or_else(|| io::ErrorKind::InvalidInput.into())) };
+    if let Some(e) = failed {
+        sum.ended = Ended::Gone(format!("not for every client: {e}"));
+    }
+    if sum.seconds > 0.0 {
+        sum.sent.messages_per_s = sum.sent.messages as f64 / sum.seconds;
+        sum.sent.bits_per_s = sum.sent.bytes as f64 * 8.0 / sum.seconds;
+    }
+    Ok(sum)
+}
+
+/// A message that asks for a reply, told before it goes out.
+struct Asked {
+    sequence: u64,
+    at: Instant,
+    /// The warm-up is over.
+    counts: bool,
+    /// Nothing follows.
+    last: bool,
+}
+
+/// What the sending thread did.
+struct Went {
+    sent: Throughput,
+    begun: Instant,
+    seconds: f64,
+    /// Why it could not go on, or why the socket did not take the last message that it refused.
+    error: Option<io::Error>,
+}
+
+fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bool + Sync)) -> io::Result<Measured> {
+    let (sender, other_end) = (client.sender()?, client.sender()?);
+    let (tell, told) = channel();
+    let stop = AtomicBool::new(false);
+    let mut heard = Heard {
+        tally: Tally::default(),
+        times: Samples::new().ok_or(io::ErrorKind::OutOfMemory)?,
+        open: Vec::new(),
+        last: None,
+        last_at: None,
+        replied: false,
+    };
+    let (went, error) = thread::scope(|scope| {
+        let sending = scope.spawn(|| send(sender, options, &stop, tell));
+        let error = listen(client, &mut heard, &told, go_on);
+        stop.store(true, Ordering::Relaxed);
+        if error.is_err() || !go_on() {
+            // One that waits for a server that reads nothing waits no longer.
+            other_end.end();
+        }
+        (sending.join(), error)
+    });
+    let mut went = went.map_err(|_| io::Error::other("the sending thread has failed"))?;
+    let is_udp = client.is_udp();
+    let nobody = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused && heard.last_at.is_none();
+    // What single datagrams met is in the counts.
+    let mut error = error.err().or(went.error.take().filter(|e| !is_udp || !heard.replied || nobody(e)));
+    if !heard.replied && go_on() {
+        return Err(error.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()));
+    }
+    let read = heard.last_at.filter(|_| !is_udp).map(|at| (at - went.begun).as_secs_f64());
+    Ok(Measured {
+        sent: went.sent,
+        counts: heard.tally.end(),
+        times: heard.times,
+        seconds: read.unwrap_or(went.seconds),
+        ended: match error {
+            _ if !go_on() => Ended::Stopped,
+            Some(e) if is_udp && nobody(&e) => Ended::Gone("nobody listens there any more".to_owned()),
+            Some(e) => Ended::Gone(e.to_string()),
+            None if heard.last_at.is_none() && !is_udp => Ended::Gone("it has not read everything in 5 s".to_owned()),
+            None => Ended::Done,
+        },
+    })
+}
+
+/// Sends until the time is over, and a last message that asks.
+fn send(mut sender: Sender, options: &ThroughputOptions, stop: &AtomicBool, tell: Tell<Asked>) -> Went {
+    let mut noise = Noise::default();
+    let mut message = vec![0; (*options.size.end()).max(HEADER)];
+    noise.fill(&mut message[HEADER..]);
+    let start = Instant::now();
+    let mut went = Went { sent: Throughput::default(), begun: start, seconds: 0.0, error: None };
+    let (mut counts, mut sequence, mut asked) = (options.warm_up.is_zero(), 0, start);
+    loop {
+        let now = Instant::now();
+        if !counts && now - start >= options.warm_up {
+            (counts, went.begun, went.sent) = (true, now, Throughput::default());
+        }
+        let last = (counts && now - went.begun >= options.time) || stop.load(Ordering::Relaxed);
+        sequence += 1;
+        let asks = last || sequence % ASK_EVERY == 1 || now - asked >= ASK_WITHIN;
+        if asks {
+            asked = now;
+            let _ = tell.send(Asked { sequence, at: now, counts, last });
+        }
+        let size = noise.size(&options.size);
+        let flags = if asks { CLIENT | PONG } else { CLIENT };
+        Header { sequence, flags, length: size as u32 }.write(&mut message);
+        match take(&mut sender, &message[..size], stop) {
+            Ok(()) => {
+                went.sent.messages += 1;
+                went.sent.bytes += size as u64;
+            }
+            Err(e) if sender.is_udp() => {
+                went.sent.refused += 1;
+                went.error = Some(e);
+                thread::sleep(REST);
+            }
+            // A part of a message may be on its way: nothing that follows would be one.
+            Err(e) => {
+                went.error = Some(e);
+                break;
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    went.seconds = if counts { went.begun.elapsed().as_secs_f64() } else { 0.0 };
+    if !counts {
+        // Nothing of a warm-up is a figure.
+        went.sent = Throughput::default();
+    }
+    went
+}
+
+/// Sends a message, and waits where the socket is full.
+fn take(sender: &mut Sender, message: &[u8], stop: &AtomicBool) -> io::Result<()> {
+    loop {
+        match sender.send(message) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && sender.is_udp() && !stop.load(Ordering::Relaxed) => {
+                std::hint::spin_loop();
+            }
+            sent => return sent,
+        }
+    }
+}
+
+/// What came back.
+struct Heard {
+    tally: Tally,
+    times: Samples,
+    /// Messages that wait for their replies: number, when it went out, whether it counts.
+    open: Vec<(u64, Instant, bool)>,
+    /// The number of the last message, and until when its reply is waited for.
+    last: Option<(u64, Instant)>,
+    /// When the reply to it came.
+    last_at: Option<Instant>,
+    replied: bool,
+}
+
+/// Takes replies until that to the last message has come, or its time is over.
+fn listen(client: &mut Client, heard: &mut Heard, told: &Receiver<Asked>, go_on: &dyn Fn() -> bool) -> io::Result<()> {
+    let patience = if client.is_udp() { LAST_DATAGRAM } else { LAST };
+    let mut over = false;
+    while go_on() && heard.last_at.is_none() && heard.last.is_none_or(|(_, until)| Instant::now() < until) {
+        let now = Instant::now();
+        let came = match client.receive(now, now + GLANCE) {
+            Ok(Came::Message(message)) => Some(reply(message)),
+            Ok(Came::Nothing) => None,
+            Ok(Came::Closed) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection")),
+            Ok(Came::Garbage) => {
+                return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not send messages of sockperf"))
+            }
+            // Nobody listens: the thread that sends sees it too.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => None,
+            Err(e) => return Err(e),
+        };
+        let at = Instant::now();
+        loop {
+            match told.try_recv() {
+                Ok(asked) => heard.asked(&asked, patience),
+                Err(std::sync::mpsc::TryRecvError::Empty) => break,
+                Err(std::sync::mpsc::TryRecvError::Disconnected) => {
+                    over = true;
+                    break;
+                }
+            }
+        }
+        match came {
+            Some(Reply::To(sequence)) => heard.reply(sequence, at),
+            Some(Reply::Foreign) => heard.tally.foreign(),
+            // It could not send its last message: nothing comes any more.
+            None if over && heard.last.is_none() => break,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+impl Heard {
+    fn asked(&mut self, asked: &Asked, patience: Duration) {
+        // Lost ones stay few: a datagram that is not answered in the time of a thousand others never is.
+        if self.open.len() >= 4096 {
+            self.open.drain(..2048);
+        }
+        self.open.push((asked.sequence, asked.at, asked.counts));
+        if asked.counts {
+            self.tally.sent(asked.sequence);
+        }
+        if asked.last {
+            self.last = Some((asked.sequence, asked.at + patience));
+        }
+    }
+
+    fn reply(&mut self, sequence: u64, at: Instant) {
+        self.replied = true;
+        let found = self.open.iter().position(|(asked, ..)| *asked == sequence);
+        let sent = found.map(|i| self.open.swap_remove(i));
+        match sent {
+            Some((_, sent, true)) => {
+                if self.tally.came(sequence) == Seen::Good {
+                    self.times.add(u64::try_from((at - sent).as_nanos()).unwrap_or(u64::MAX));
+                }
+            }
+            // Of the warm-up.
+            Some(_) => {}
+            None => {
+                self.tally.came(sequence);
+            }
+        }
+        if self.last.is_some_and(|(last, _)| last == sequence) {
+            self.last_at = Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        socket::{Transport, Wait},
+        testing::with_server,
+    };
+
+    const SHORT: ThroughputOptions =
+        ThroughputOptions { size: 64..=64, warm_up: Duration::from_millis(50), time: Duration::from_millis(200) };
+
+    #[test]
+    fn messages_go_as_fast_as_they_can_and_some_are_answered() {
+        for (transport, wait) in [
+            (Transport::Udp, Wait::Block),
+            (Transport::Udp, Wait::Spin),
+            (Transport::Tcp, Wait::Block),
+            (Transport::Tcp, Wait::Epoll),
+        ] {
+            let (measured, served) = with_server(transport, Wait::Block, |server| {
+                let mut clients: Vec<Client> = (0..2).map(|_| Client::open(transport, server, wait).unwrap()).collect();
+                run(&mut clients, &SHORT, &|| true).unwrap()
+            });
+            assert_eq!(measured.ended, Ended::Done, "{transport:?}");
+            let Throughput { messages, bytes, messages_per_s, bits_per_s, .. } = measured.sent;
+            assert_eq!(bytes, messages * 64);
+            assert!(messages > 100 && measured.seconds >= 0.2, "{measured:?}");
+            assert!((messages_per_s * measured.seconds / messages as f64 - 1.0).abs() < 1e-9, "{measured:?}");
+            assert!((bits_per_s / messages_per_s - 512.0).abs() < 1e-6, "{measured:?}");
+            let Counts { sent, replied, lost, foreign, .. } = measured.counts;
+            assert!(replied > 0 && sent == replied + lost && foreign == 0, "{measured:?}");
+            assert_eq!(measured.times.count(), replied);
+            if transport == Transport::Tcp {
+                assert_eq!(lost, 0, "{measured:?}");
+                assert!(served.received > messages, "those of the warm-up too: {served:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn who_does_not_answer_is_told() {
+        let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = nobody.local_addr().unwrap();
+        let throw = |options: &ThroughputOptions, go_on: &(dyn Fn() -> bool + Sync)| {
+            run(&mut [Client::open(Transport::Udp, at, Wait::Block).unwrap()], options, go_on)
+        };
+        // Somebody who hears and does not answer.
+        assert_eq!(throw(&SHORT, &|| true).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        let begun = Instant::now();
+        let go_on = || begun.elapsed() < Duration::from_millis(300);
+        let stopped = throw(&ThroughputOptions { time: Duration::from_secs(60), ..SHORT }, &go_on).unwrap();
+        assert_eq!(stopped.ended, Ended::Stopped);
+        assert!(stopped.sent.messages > 0 && begun.elapsed() < Duration::from_secs(10), "{stopped:?}");
+        drop(nobody);
+        assert_eq!(throw(&SHORT, &|| true).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        // A connection that nobody reads.
+        let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = [Client::open(Transport::Tcp, deaf.local_addr().unwrap(), Wait::Block).unwrap()];
+        let begun = Instant::now();
+        let large = ThroughputOptions { size: 60_000..=60_000, time: Duration::from_secs(60), ..SHORT };
+        assert!(run(&mut client, &large, &|| true).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_server_that_goes_ends_it() {
+        let over = AtomicBool::new(false);
+        let server = crate::server::Server::bind(Transport::Tcp, "127.0.0.1:0".parse().unwrap(), Wait::Block).unwrap();
+        let at = server.address().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let served = server.run(&|| !over.load(Ordering::Relaxed));
+                drop(server);
+                served
+            });
+            let mut client = [Client::open(Transport::Tcp, at, Wait::Block).unwrap()];
+            let begun = Instant::now();
+            let long = ThroughputOptions { time: Duration::from_secs(60), ..SHORT };
+            let measured = run(&mut client, &long, &|| {
+                if begun.elapsed() > Duration::from_millis(300) {
+                    over.store(true, Ordering::Relaxed);
+                }
+                true
+            });
+            assert!(matches!(measured.unwrap().ended, Ended::Gone(_)));
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        });
+    }
+}
