@@ -246,6 +246,7 @@ impl Recording {
             let hide = match path.to_str() {
                 Some("/proc/cmdline") => hide_boot_line,
                 Some("/proc/mounts") => hide_mounts,
+                Some("/proc/swaps") => hide_swaps,
                 Some("/proc/self/status") => hide_status,
                 Some("/proc/self/cgroup" | "/proc/1/cgroup") => hide_groups,
                 Some(command) if command.starts_with("/command/ip link show") => hide_addresses,
@@ -272,9 +273,16 @@ fn hide_mounts(text: &str) -> String {
         // By where its layers are a container is known.
         let layers = ["docker", "containerd", "containers"].map(|sign| format!("/{sign}/"));
         plain.extend(layers.into_iter().filter(|sign| options.contains(sign)).map(|sign| format!("lowerdir={sign}")));
+        // Pages of a virtual machine or a user may be mounted anywhere.
+        let at = if kind == "hugetlbfs" && !below(&["/dev/"]) { "/-" } else { at };
         kept.then(|| format!("- {at} {kind} {} 0 0\n", plain.join(",")))
     };
     text.lines().filter_map(line).collect()
+}
+
+/// The head, and a line for each device or file that is swapped to.
+fn hide_swaps(text: &str) -> String {
+    text.lines().enumerate().map(|(n, line)| if n == 0 { format!("{line}\n") } else { "-\n".to_owned() }).collect()
 }
 
 /// The path of a limit of a control group, with the names that [`hide_groups`] leaves.
@@ -518,14 +526,17 @@ one
             sysfs /sys sysfs ro,nosuid 0 0\n\
             secret:/home /home/secret nfs4 rw,addr=10.0.0.1 0 0\n\
             nodev /dev/huge1G hugetlbfs rw,relatime,pagesize=1024M 0 0\n\
+            nodev /home/secret/huge hugetlbfs rw,pagesize=2M 0 0\n\
             tmpfs /run/user/1000 tmpfs rw,uid=1000 0 0\nodd\n";
         let wanted = "- / ext4 rw,relatime 0 0\n- /sys sysfs ro,nosuid 0 0\n\
-            - /dev/huge1G hugetlbfs rw,relatime,pagesize=1024M 0 0\n";
+            - /dev/huge1G hugetlbfs rw,relatime,pagesize=1024M 0 0\n- /- hugetlbfs rw,pagesize=2M 0 0\n";
         assert_eq!(hide_mounts(mounts), wanted);
         let layers = "overlay / overlay rw,lowerdir=/var/lib/containerd/secret/fs 0 0\n";
         assert_eq!(hide_mounts(layers), "- / overlay rw,lowerdir=/containerd/ 0 0\n");
         let functions = "2: eth0: <UP> mtu 1500\n    link/ether 52:54:00:01:02:03\n    vf 3     link/ether 02:00:00:00:00:09 brd ff:ff:ff:ff:ff:ff, spoof checking on, link-state auto, trust off\n";
         assert_eq!(hide_addresses(functions), "vf 3, spoof checking on, trust off\n");
+        let swaps = "Filename Type Size\n/home/secret/swapfile file 1024 0 -2\n/dev/sda2 partition 9 0 -3\n";
+        assert_eq!(hide_swaps(swaps), "Filename Type Size\n-\n-\n");
         assert_eq!(hide_status("Name:\tsecret\nUid:\t1000\nCpus_allowed_list:\t0-3\n"), "Cpus_allowed_list:\t0-3\n");
     }
 

@@ -194,8 +194,10 @@ fn conclusion(audit: &Audit<'_>, all: bool) -> String {
     let hint = if all { "" } else { " (all of them: --all)" };
     let mends = audit.findings.iter().any(|finding| finding.is_open() && !finding.mend.is_empty());
     let next = if mends {
+        // Of a recording, the plan is for the machine that was recorded.
+        let there = if audit.flags.contains("--root ") { "there: " } else { "" };
         format!(
-            "\nmend them: linerate host plan {} --out plan.toml; sudo linerate host apply --plan plan.toml",
+            "\nmend them: linerate host plan {} --out plan.toml; {there}sudo linerate host apply --plan plan.toml",
             audit.flags
         )
     } else {
