@@ -415,6 +415,14 @@ mod tests {
         let alone =
             [(false, SYN, u32::MAX, 0, 0), data(0, 50), data(200, 60), data(100, 61), data(300, 62), data(200, 63)];
         assert_eq!(counts(of(&alone)), [(1, 1), (0, 0)]);
+        // What passed before the first segment is not known, but behind a SYN everything is.
+        assert_eq!(counts(of(&[data(100, 0), data(200, 1), data(0, 2)])), [(0, 1), (0, 0)]);
+        let begun = [(false, SYN, u32::MAX, 0, 0), data(0, 1), data(100, 1), data(0, 2)];
+        assert_eq!(counts(of(&begun)), [(1, 0), (0, 0)]);
+        // Half of a round trip is none: 3 ms.
+        let half = [(false, SYN, u32::MAX, 0, 0), (true, SYN | ACK, 5, 0, 0), (false, ACK, 0, 0, 12)];
+        let late = [data(0, 50), data(200, 60), data(100, 66)];
+        assert_eq!(counts(of(&[&half[..], &late].concat())), [(1, 0), (0, 0)]);
         // A SYN and a FIN count as a byte each; acknowledgements and probes do not.
         let more = [
             (false, SYN, u32::MAX, 0, 43),
@@ -453,7 +461,7 @@ mod tests {
     fn least_and_most_are_kept_each_way() {
         let mut line = Line::default();
         for (ttl, dscp, ip_bytes, back) in
-            [(64, 0, 40, false), (60, 46, 1500, false), (255, 46, 0, true), (62, 0, 100, false)]
+            [(64, 0, 40, false), (60, 46, 1500, false), (255, 46, 0, true), (62, 0, 100, false), (62, 0, 100, false)]
         {
             line.take(&PacketDetails { ttl, dscp, ip_bytes, ..PacketDetails::default() }, back, 0, 0);
         }
