@@ -374,6 +374,8 @@ mod tests {
         let again = (false, SYN, 9, 0, 10);
         assert_eq!(trips(of(&[syn, again, both, ack, (false, ACK, 10, 0, 99)])), (Some(20), Some(12)));
         assert_eq!(trips(of(&[both, ack])), (None, None));
+        // What comes back without a SYN answers none.
+        assert_eq!(trips(of(&[syn, (true, ACK, 5, 0, 10), both, ack])), (Some(30), Some(12)));
         assert_eq!(trips(of(&[syn, ack])), (None, None));
         assert_eq!(trips(of(&[syn, both])), (Some(30), None));
         assert_eq!(trips(of(&[syn, both, (false, ACK | SYN, 10, 0, 42)])), (Some(30), None));

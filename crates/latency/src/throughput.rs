@@ -31,6 +31,8 @@ const LAST: Duration = Duration::from_secs(5);
 const LAST_DATAGRAM: Duration = Duration::from_millis(500);
 /// How often the thread that waits for replies asks whether it is to go on.
 const GLANCE: Duration = Duration::from_millis(50);
+/// A server that answers nothing for so long is gone.
+const GONE: Duration = Duration::from_secs(5);
 /// Rest after a datagram that the socket did not take: a queue is full, or nobody listens.
 const REST: Duration = Duration::from_micros(100);
 
@@ -149,6 +151,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
         last: None,
         last_at: None,
         replied: false,
+        since: Instant::now(),
     };
     let (went, error) = thread::scope(|scope| {
         let sending = scope.spawn(|| send(sender, options, &stop, tell));
@@ -258,6 +261,8 @@ struct Heard {
     /// When the reply to it came.
     last_at: Option<Instant>,
     replied: bool,
+    /// When the latest reply came, or the wait for the first one began.
+    since: Instant,
 }
 
 /// Takes replies until that to the last message has come, or its time is over.
@@ -266,6 +271,9 @@ fn listen(client: &mut Client, heard: &mut Heard, told: &Receiver<Asked>, go_on:
     let mut over = false;
     while go_on() && heard.last_at.is_none() && heard.last.is_none_or(|(_, until)| Instant::now() < until) {
         let now = Instant::now();
+        if now - heard.since > GONE {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer for {} s", GONE.as_secs())));
+        }
         let came = match client.receive(now, now + GLANCE) {
             Ok(Came::Message(message)) => Some(reply(message)),
             Ok(Came::Nothing) => None,
@@ -315,7 +323,7 @@ impl Heard {
     }
 
     fn reply(&mut self, sequence: u64, at: Instant) {
-        self.replied = true;
+        (self.replied, self.since) = (true, at);
         let found = self.open.iter().position(|(asked, ..)| *asked == sequence);
         let sent = found.map(|i| self.open.swap_remove(i));
         match sent {
@@ -389,6 +397,11 @@ mod tests {
         let stopped = throw(&ThroughputOptions { time: Duration::from_secs(60), ..SHORT }, &go_on).unwrap();
         assert_eq!(stopped.ended, Ended::Stopped);
         assert!(stopped.sent.messages > 0 && begun.elapsed() < Duration::from_secs(10), "{stopped:?}");
+        // However long it was to go on.
+        let begun = Instant::now();
+        let long = ThroughputOptions { time: Duration::from_secs(60), ..SHORT };
+        assert_eq!(throw(&long, &|| true).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         drop(nobody);
         assert_eq!(throw(&SHORT, &|| true).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
         // A connection that nobody reads.
