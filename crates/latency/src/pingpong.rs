@@ -74,6 +74,8 @@ pub enum Ended {
     Precise,
     /// It was asked to end.
     Stopped,
+    /// No message that counts was answered in time: the rate of an open loop is far above what goes.
+    TooFast,
     /// The server is gone, and how that was seen.
     Gone(String),
 }
@@ -85,7 +87,8 @@ impl Ended {
             Self::Precise => 0,
             Self::Done => 1,
             Self::Stopped => 2,
-            Self::Gone(_) => 3,
+            Self::TooFast => 3,
+            Self::Gone(_) => 4,
         }
     }
 }

@@ -33,6 +33,8 @@ const LAST_DATAGRAM: Duration = Duration::from_millis(500);
 const GLANCE: Duration = Duration::from_millis(50);
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
+/// A server that has answered nothing for so long when the time is over was gone.
+const SILENT: Duration = Duration::from_secs(1);
 /// Rest after a datagram that the socket did not take: a queue is full, or nobody listens.
 const REST: Duration = Duration::from_micros(100);
 
@@ -165,6 +167,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
     });
     let mut went = went.map_err(|_| io::Error::other("the sending thread has failed"))?;
     let is_udp = client.is_udp();
+    let silent = heard.last_at.is_none() && heard.since.elapsed() > SILENT;
     let nobody = |e: &io::Error| e.kind() == io::ErrorKind::ConnectionRefused && heard.last_at.is_none();
     // What single datagrams met is in the counts.
     let mut error = error.err().or(went.error.take().filter(|e| !is_udp || !heard.replied || nobody(e)));
@@ -181,6 +184,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
             _ if !go_on() => Ended::Stopped,
             Some(e) if is_udp && nobody(&e) => Ended::Gone("nobody listens there any more".to_owned()),
             Some(e) => Ended::Gone(e.to_string()),
+            None if silent && is_udp => Ended::Gone("it answered nothing at the end".to_owned()),
             None if heard.last_at.is_none() && !is_udp => Ended::Gone("it has not read everything in 5 s".to_owned()),
             None => Ended::Done,
         },
@@ -411,6 +415,33 @@ mod tests {
         let large = ThroughputOptions { size: 60_000..=60_000, time: Duration::from_secs(60), ..SHORT };
         assert!(run(&mut client, &large, &|| true).is_err());
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    }
+
+    /// One that hears, and answers for half a second.
+    #[test]
+    fn a_server_that_is_silent_at_the_end_is_told() {
+        let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = server.local_addr().unwrap();
+        server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let over = AtomicBool::new(false);
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut buffer = [0; 2048];
+                while !over.load(Ordering::Relaxed) {
+                    let Ok((bytes, from)) = server.recv_from(&mut buffer) else { continue };
+                    let message = &mut buffer[..bytes];
+                    if crate::message::answer(message) && begun.elapsed() < Duration::from_millis(500) {
+                        server.send_to(message, from).unwrap();
+                    }
+                }
+            });
+            let mut client = [Client::open(Transport::Udp, at, Wait::Block).unwrap()];
+            let options = ThroughputOptions { time: Duration::from_millis(2500), ..SHORT };
+            let measured = run(&mut client, &options, &|| true);
+            over.store(true, Ordering::Relaxed);
+            assert!(matches!(measured.unwrap().ended, Ended::Gone(_)));
+        });
     }
 
     #[test]

@@ -121,6 +121,9 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
                     }
                     let measured = open_loop::run(&mut clients[0], &options, &go_on).map_err(failed)?;
                     result.take_open(&measured, &closed, &options);
+                    if result.ended == Ended::Done && result.round_trip.samples == 0 {
+                        result.ended = Ended::TooFast;
+                    }
                 } else {
                     result.take(closed);
                 }

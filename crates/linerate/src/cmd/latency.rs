@@ -257,7 +257,7 @@ fn exit_of(ended: &Ended) -> Exit {
     match ended {
         Ended::Done | Ended::Precise => Exit::Passed,
         Ended::Stopped => Exit::Stopped,
-        Ended::Gone(_) => Exit::Failed,
+        Ended::TooFast | Ended::Gone(_) => Exit::Failed,
     }
 }
 

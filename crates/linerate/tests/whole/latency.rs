@@ -278,6 +278,9 @@ fn a_rate_that_cannot_be_kept_ends_with_its_time_and_a_warm_up_is_no_figure() {
     let json = run.json();
     assert!(json["open_loop"]["unsent"].as_u64() > Some(0), "{}", json["open_loop"]);
     assert_eq!(json["counts"]["foreign"], 0, "{}", json["counts"]);
+    // Without a figure it is not a success.
+    let none = json["round_trip"]["samples"] == 0;
+    assert_eq!((run.code, json["ended"] == "too-fast"), (i32::from(none), none), "{json}");
     let log = tempfile::tempdir().unwrap();
     let flags = ["latency", "tcp", &address, "--warm-up", "30s", "--json", "-"];
     let mut run = crate::support::tester::start(&flags, None, &log.path().join("log"));

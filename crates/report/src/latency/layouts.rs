@@ -29,9 +29,11 @@ pub fn sockperf(result: &LatencyResult) -> String {
     let half = |ns: Option<f64>| ns.map_or(0.0, |ns| ns / 2.0 / 1e3);
     let counts = result.counts;
     let mean = half(*mean_ns);
+    // Of an open loop, those that ask for no reply too.
+    let sent = result.open_loop.as_ref().map_or(counts.sent, |open| (open.rate * result.seconds).round() as u64);
     let mut out = format!(
         "sockperf: [Valid Duration] RunTime={:.3} sec; SentMessages={}; ReceivedMessages={}\n",
-        result.seconds, counts.sent, counts.replied
+        result.seconds, sent, counts.replied
     );
     if *samples == 0 {
         return out + "sockperf: No messages were received from the server. Is the server down?\n";

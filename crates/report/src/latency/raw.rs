@@ -295,6 +295,8 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
             }
             Ended::Precise => notes.push(Note::plain(format!("{} B: as precise as asked", row.bytes))),
             Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
+            // Only of an open loop.
+            Ended::TooFast => {}
             Ended::Gone(why) => notes.push(Note::new(format!("{} B: ended early: {why}", row.bytes), Paint::Bad)),
         }
     }

@@ -139,6 +139,9 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
             notes.push(Note::new("stopped before the warm-up was over: nothing was measured", Paint::Warn))
         }
         Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
+        Ended::TooFast => {
+            notes.push(Note::new("no reply came in time: ask for a lower rate (--open-loop)", Paint::Bad))
+        }
         Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
     }
     notes
