@@ -21,13 +21,20 @@ pub fn run(
     if let [client] = clients {
         return pingpong::run(client, options, go_on);
     }
-    let all: Vec<io::Result<Measured>> = thread::scope(|scope| {
-        let running: Vec<_> =
-            clients.iter_mut().map(|client| scope.spawn(|| pingpong::run(client, options, go_on))).collect();
+    together(each(clients, |client| pingpong::run(client, options, go_on)))
+}
+
+/// What comes of each client, each on a thread of its own.
+pub(crate) fn each<T: Send>(
+    clients: &mut [Client],
+    run: impl Fn(&mut Client) -> io::Result<T> + Sync,
+) -> Vec<io::Result<T>> {
+    let run = &run;
+    thread::scope(|scope| {
+        let running: Vec<_> = clients.iter_mut().map(|client| scope.spawn(move || run(client))).collect();
         let failed = |_| Err(io::Error::other("a client's thread has failed"));
         running.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect()
-    });
-    together(all)
+    })
 }
 
 fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {

@@ -14,6 +14,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    clients,
     message::{reply, Header, Reply, CLIENT, HEADER, PONG},
     noise::Noise,
     pingpong::Ended,
@@ -89,11 +90,7 @@ pub fn run(
     options: &ThroughputOptions,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Measured> {
-    let all: Vec<io::Result<Measured>> = thread::scope(|scope| {
-        let running: Vec<_> = clients.iter_mut().map(|client| scope.spawn(|| one(client, options, go_on))).collect();
-        let failed = |_| Err(io::Error::other("a client's thread has failed"));
-        running.into_iter().map(|thread| thread.join().unwrap_or_else(failed)).collect()
-    });
+    let all = clients::each(clients, |client| one(client, options, go_on));
     let (mut sum, mut failed): (Option<Measured>, Option<io::Error>) = (None, None);
     for one in all {
         match (one, &mut sum) {

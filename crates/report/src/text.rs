@@ -148,6 +148,22 @@ pub(crate) fn field(value: &str) -> String {
     }
 }
 
+/// Rules about the host that were open, each once and whether it was bad, and the first of them by name; and whether one was bad.
+pub(crate) fn open_rules<'a>(
+    rules: impl ExactSizeIterator<Item = (&'a str, bool)> + Clone,
+    most: usize,
+) -> (String, bool) {
+    let (all, bad) = (rules.len(), rules.clone().filter(|(_, bad)| *bad).count());
+    let counts = match (bad, all - bad) {
+        (0, warn) => format!("{warn} may matter"),
+        (bad, 0) => format!("{bad} bad"),
+        (bad, warn) => format!("{bad} bad, {warn} may matter"),
+    };
+    let named: Vec<String> = rules.take(most).map(|(id, _)| clean(id)).collect();
+    let more = if all > most { ", ..." } else { "" };
+    (format!("{counts}: {}{more} (linerate host audit)", named.join(", ")), bad > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -54,6 +54,9 @@ pub struct RawMeasured {
     pub clocks: Vec<u64>,
 }
 
+/// A kernel that has not begun to stamp frames until then does not stamp them.
+const STAMPS_BEGIN: Duration = Duration::from_secs(2);
+
 /// One measurement on the thread that calls.
 pub(super) struct Series<'a, C> {
     clock: &'a C,
@@ -64,6 +67,8 @@ pub(super) struct Series<'a, C> {
     pub(super) refused: u64,
     pub(super) bytes: Option<(usize, usize)>,
     pub(super) unstamped: u64,
+    /// The latest frame had no time stamp.
+    awaits_stamps: bool,
     /// Of the background: frames that went out, and those that were not made up for.
     beside: (u64, u64),
     clocks: Vec<u64>,
@@ -86,6 +91,7 @@ impl<'a, C: Clock> Series<'a, C> {
             refused: 0,
             bytes: None,
             unstamped: 0,
+            awaits_stamps: false,
             beside: (0, 0),
             clocks: Vec::with_capacity(options.keep.min(usize::try_from(options.samples).unwrap_or(usize::MAX))),
             begun: now,
@@ -104,7 +110,9 @@ impl<'a, C: Clock> Series<'a, C> {
         // A way so slow that a warm-up by number takes too long is warm after a tenth of the time.
         let warm =
             self.seen >= self.options.warm_ups || (self.seen > 0 && self.begun.elapsed() > self.options.time / 10);
-        if self.counts || !warm {
+        // The kernel begins to stamp some milliseconds after it was asked to, beside other work later.
+        let awaits_stamps = self.awaits_stamps && self.begun.elapsed() < STAMPS_BEGIN;
+        if self.counts || !warm || awaits_stamps {
             return;
         }
         if let Some(times) = Judged::new() {
@@ -135,6 +143,7 @@ impl<'a, C: Clock> Series<'a, C> {
         let now = Instant::now();
         let ns = (u128::from(clocks) * 1_000_000_000 / u128::from(self.clock.hz().max(1))) as u64;
         self.patience.saw(Duration::from_nanos(ns));
+        self.awaits_stamps = matches!(stamped, Stamped::Missing);
         match stamped {
             Stamped::Unused => self.times.add(ns, now),
             Stamped::Ns(ns) => self.times.add(ns, now),

@@ -53,7 +53,7 @@ pub fn run(args: &HostArgs) -> Result<Exit, Failure> {
                 true => pcie(nics, *frame_size, *card, root.as_deref())?,
                 false => vec![PcieReport::of_slots(link, *frame_size, *card)],
             };
-            out::print(&report::host::slots(&reports, *json, &output::style()).map_err(Failure::failed)?);
+            out::print(&report::host::pcie(&reports, *json, &output::style()).map_err(Failure::failed)?);
             Ok(Exit::Passed)
         }
     }

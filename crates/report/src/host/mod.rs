@@ -12,6 +12,6 @@ pub use audit::{render as audit, Audit};
 pub use changes::{applied, reverted, status, tuned};
 pub use effect::{line as effect_line, render as effect};
 pub use junit::junit;
-pub use pcie::{render as pcie, render_all as slots};
+pub use pcie::render as pcie;
 pub use plan::render as plan;
 pub use watch::render as watch;

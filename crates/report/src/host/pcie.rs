@@ -12,15 +12,15 @@ use crate::{style::Style, table::Table};
 /// # Errors
 ///
 /// As those of `serde_json`: none is known for these.
-pub fn render_all(reports: &[PcieReport], json: bool, style: &Style) -> Result<String, serde_json::Error> {
+pub fn render(reports: &[PcieReport], json: bool, style: &Style) -> Result<String, serde_json::Error> {
     match json {
         true => serde_json::to_string_pretty(reports),
-        false => Ok(reports.iter().map(|report| render(report, style)).collect::<Vec<_>>().join("\n")),
+        false => Ok(reports.iter().map(|report| one(report, style)).collect::<Vec<_>>().join("\n")),
     }
 }
 
 /// The path hop by hop, the ceiling here, and in other slots.
-pub fn render(report: &PcieReport, style: &Style) -> String {
+fn one(report: &PcieReport, style: &Style) -> String {
     let mut out = if report.path.hops().is_empty() { String::new() } else { path(report, style) };
     if report.present.is_none() && !report.path.hops().is_empty() {
         return out + "no link of PCI Express is known here: a virtual machine, or a device inside the processor\n";

@@ -27,18 +27,10 @@ const NAMED: usize = 3;
 
 /// What was open on the host, the worst first; `None` if nothing was.
 pub(super) fn findings(open: Option<&Vec<Finding>>) -> Option<String> {
-    let mut ids: Vec<(&str, Verdict)> = open?.iter().map(|f| (f.id.as_str(), f.verdict)).collect();
+    let open = open.filter(|open| !open.is_empty())?;
+    let mut ids: Vec<(&str, bool)> = open.iter().map(|f| (f.id.as_str(), f.verdict == Verdict::Bad)).collect();
     ids.dedup();
-    let bad = ids.iter().filter(|(_, verdict)| *verdict == Verdict::Bad).count();
-    let counts = match (bad, ids.len() - bad) {
-        (0, 0) => return None,
-        (0, warn) => format!("{warn} may matter"),
-        (bad, 0) => format!("{bad} bad"),
-        (bad, warn) => format!("{bad} bad, {warn} may matter"),
-    };
-    let named: Vec<String> = ids.iter().take(NAMED).map(|(id, _)| text::clean(id)).collect();
-    let more = if ids.len() > NAMED { ", ..." } else { "" };
-    Some(format!("settings: {counts}: {}{more} (linerate host audit)", named.join(", ")))
+    Some(format!("settings: {}", text::open_rules(ids.into_iter(), NAMED).0))
 }
 
 /// Times in ns, whole.

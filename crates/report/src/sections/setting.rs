@@ -34,16 +34,9 @@ fn findings(result: &RunResult, most: usize) -> Option<Fact> {
     let all = result.host.findings.as_deref().filter(|all| !all.is_empty())?;
     let mut ids: Vec<(&str, FindingLevel)> = all.iter().map(|f| (f.id.as_str(), f.level)).collect();
     ids.dedup();
-    let bad = ids.iter().filter(|(_, level)| *level == FindingLevel::Bad).count();
-    let counts = match (bad, ids.len() - bad) {
-        (0, warn) => format!("{warn} may matter"),
-        (bad, 0) => format!("{bad} bad"),
-        (bad, warn) => format!("{bad} bad, {warn} may matter"),
-    };
-    let named: Vec<String> = ids.iter().take(most).map(|(id, _)| text::clean(id)).collect();
-    let more = if ids.len() > most { ", ..." } else { "" };
-    let paint = if bad > 0 { Paint::Bad } else { Paint::Plain };
-    Some(Fact::new("settings", format!("{counts}: {}{more} (linerate host audit)", named.join(", ")), paint))
+    let (text, bad) = text::open_rules(ids.iter().map(|(id, level)| (*id, *level == FindingLevel::Bad)), most);
+    let paint = if bad { Paint::Bad } else { Paint::Plain };
+    Some(Fact::new("settings", text, paint))
 }
 
 /// `Linerate 0.1.0: rfc2544 (quick)`. A plan may be run by another method than its own: `rfc2544 (quick), method tst009`.
