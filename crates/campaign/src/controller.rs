@@ -107,7 +107,8 @@ impl<'a, T: Testbed> Controller<'a, T> {
         self.procedures(&config, index, most, known)
     }
 
-    /// Waits until a frame comes back through an outside device, for a while: a guest may still boot, a bridge still listen.
+    /// Waits until frames come back each way through an outside device, for a while: a guest may still boot, a bridge
+    /// still listen.
     /// A device that never answers is left to the search, which tells why.
     fn await_device(&mut self, size: Frames, index: usize) -> Result<(), Failure> {
         let begun = Instant::now();

@@ -35,8 +35,8 @@ pub trait Testbed {
     /// The next trial is one in which an event is caused: for a simulated device, which no command can reset.
     fn cause_event(&mut self) {}
 
-    /// Sends a few of the frames made ready and tells whether one came back; `None` when a signal came. A device in this
-    /// process always answers.
+    /// Sends a few of the frames made ready and tells whether one came back from each way; `None` when a signal came. A
+    /// device in this process always answers.
     ///
     /// # Errors
     ///

@@ -23,8 +23,8 @@ const SENT_S: f64 = 0.02;
 const RESIDUAL: Duration = Duration::from_millis(50);
 
 impl Rig {
-    /// Sends twenty frames in 20 ms and tells whether one came back; `None` when a signal came. It is not a trial: numbers
-    /// of trials do not change.
+    /// Sends twenty frames in 20 ms each way and tells whether one came back from every way that was sent; `None` when a
+    /// signal came. One port of a switch may be ready before the other. It is not a trial: numbers of trials do not change.
     ///
     /// # Errors
     ///
@@ -44,7 +44,10 @@ impl Rig {
         self.epoch_base = self.epoch_base.wrapping_add(1);
         Ok(match end {
             TrialEnd::Stopped(_) => None,
-            TrialEnd::Done(done) => Some(done.record.received() > 0),
+            TrialEnd::Done(done) => {
+                let ways = &done.record.directions;
+                Some(ways.iter().any(|way| way.sent > 0) && ways.iter().all(|way| way.sent == 0 || way.received > 0))
+            }
         })
     }
 }

@@ -195,7 +195,7 @@ pub struct SearchArgs {
     /// it.
     #[arg(long, value_enum, value_name = "RULE")]
     pub evidence: Option<EvidenceArg>,
-    /// How long to wait for the first frame through an outside device, before the first trial.
+    /// How long to wait for the first frame each way through an outside device, before the first trial.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub ready_timeout: Option<String>,
     /// How often an invalid trial is repeated before the answer is inconclusive.

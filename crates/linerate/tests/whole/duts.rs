@@ -222,6 +222,9 @@ fn ovs_dpdk_agrees_with_us() {
     let _machine = exclusive();
     let dut = OvsDpdk::bring_up();
     let [a, b] = [0, 1].map(|n| format!("virtio:{},server=1,queue_size=1024", dut.socket(n).display()));
+    // OVS sets a port up some time after its first peer connected. Until then it drops what is for that port, uncounted,
+    // and then its counters start again.
+    counted(&trial([&a, &b], &["--load", "1kpps", "--both-ways"]));
     let before = dut.counters();
     let result = counted(&trial([&a, &b], &["--load", "200kpps", "--both-ways"]));
     let after = dut.counters();
@@ -230,7 +233,7 @@ fn ovs_dpdk_agrees_with_us() {
     assert_eq!(rx, total(&result, "sent") + 2 * LEARNING, "{after:?} {result}");
     // What it took in it handed over or says that it dropped; learning frames may be among these.
     let missing = total(&result, "lost");
-    assert!(dropped <= missing + 2 * LEARNING && missing <= dropped + 2 * LEARNING, "{after:?} {result}");
+    assert!(dropped.abs_diff(missing) <= 2 * LEARNING, "{missing} are missing, from {before:?} to {after:?}: {result}");
     assert!(total(&result, "received") > 20_000, "{result}");
 
     let result = bench([&a, &b], "300kpps", &["--flows", "100"]);
