@@ -1,4 +1,4 @@
-//! When a trial counts: the validity rules of `docs/trust.md`, each with its evidence.
+//! When a trial counts: the validity rules of `docs/trial-rules.md`, each with its evidence.
 //!
 //! Only what disturbs Linerate itself is held against a trial. A device under test outside has no interference record,
 //! so whatever disturbs it is its loss.

@@ -4,7 +4,7 @@ use units::{FrameSize, Frames, Imix, Nanos};
 
 use crate::plan::{Placements, Plan, Trust};
 
-/// Departures for each tolerance of the plan that is wider than its default in `docs/trust.md`.
+/// Departures for each tolerance of the plan that is wider than its default in `docs/trial-rules.md`.
 pub(super) fn trust(plan: &Plan) -> Vec<String> {
     let (trust, usual) = (&plan.trust, Trust::default());
     let mut departures = Vec::new();

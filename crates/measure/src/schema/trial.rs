@@ -271,7 +271,7 @@ pub struct Violation {
     pub text: String,
 }
 
-/// The validity rules (`docs/trust.md`).
+/// The validity rules (`docs/trial-rules.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
