@@ -1,6 +1,9 @@
 //! What a user asks for, out of text.
 
-use std::ops::RangeInclusive;
+use std::{
+    net::{SocketAddr, ToSocketAddrs},
+    ops::RangeInclusive,
+};
 
 use crate::message::{HEADER, MOST_UDP};
 
@@ -75,6 +78,29 @@ pub fn background_rate(text: &str) -> Result<BackgroundRate, String> {
     }
 }
 
+/// Reads `10.0.0.2:11111`, `[fd00::2]:11111`, `[fe80::2%eth0]:11111` or `host:11111`. Of a name that has several addresses the
+/// first of IPv4 counts, since sockperf has no other.
+///
+/// # Errors
+///
+/// What is legal, or that the name has no address.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let legal = || "must be ADDRESS:PORT, such as 10.0.0.2:11111, [fd00::2]:11111 or host:11111".to_owned();
+    let (host, port) = text.rsplit_once(':').ok_or_else(legal)?;
+    let port: u16 = port.parse().map_err(|_| legal())?;
+    let scoped = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    // Without brackets, an address of IPv6 and a port are one row of colons.
+    if host.is_empty() || scoped.is_none() && host.contains([':', '[', ']']) {
+        return Err(legal());
+    }
+    let host = scoped.unwrap_or(host);
+    let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(|e| format!("{host}: {e}"))?.collect();
+    found.iter().find(|a| a.is_ipv4()).or(found.first()).copied().ok_or_else(|| format!("{host} has no address"))
+}
+
 /// Reads `64` or `14..1400`: bytes of messages.
 ///
 /// # Errors
@@ -121,6 +147,23 @@ mod tests {
         assert_eq!((precision("ci=1%"), precision("ci=50%")), (Ok(0.01), Ok(0.5)));
         for wrong in ["1%", "ci=1", "ci=0%", "ci=51%", "ci=0.1%", "ci=x%", ""] {
             assert!(precision(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_an_address_a_name_or_an_address_of_one_interface() {
+        let is =
+            |text: &str, means: &str| assert_eq!(address(text).map(|a| a.to_string()), Ok(means.to_owned()), "{text}");
+        is("10.0.0.2:11111", "10.0.0.2:11111");
+        is("[fd00::2]:1", "[fd00::2]:1");
+        is("localhost:80", "127.0.0.1:80");
+        // The first interface is lo everywhere.
+        is("[fe80::2%lo]:7", "[fe80::2%1]:7");
+        is("[::1]:7", "[::1]:7");
+        for wrong in
+            ["", "10.0.0.2", ":1", "10.0.0.2:65536", "10.0.0.2:x", "fd00::2:11111", "[fe80::2%none]:7", "[]:1", "[a:1"]
+        {
+            assert!(address(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -51,6 +51,10 @@ pub struct OpenLoopOptions {
     pub time: Duration,
     /// The CPU of the receiving thread.
     pub receiver_cpu: Option<u32>,
+    /// Payloads are compared with what was sent.
+    pub verify: bool,
+    /// Messages that are kept one by one, the first replies.
+    pub keep: usize,
 }
 
 /// What came of it.
@@ -74,6 +78,9 @@ pub struct OpenMeasured {
     pub seconds: f64,
     /// Why it ended.
     pub ended: Ended,
+    /// When each of the first messages that were replied to went out and its reply came, ns after the first was due, in the
+    /// order in which they went out.
+    pub log: Vec<(u64, u64)>,
 }
 
 /// What both threads share.
@@ -143,7 +150,7 @@ pub fn run(
     });
     let (received, failed) = received;
     let received = received.map_err(|_| io::Error::other("the receiving thread has failed"))?;
-    let Received { intended, actual, counts, gone } = match (received, failed) {
+    let Received { intended, actual, counts, gone, mut log } = match (received, failed) {
         (Ok(received), None) => received,
         (Ok(received), Some(e)) if received.counts.replied > 0 => Received { gone: Some(e.to_string()), ..received },
         (Err(e), _) | (Ok(_), Some(e)) => return Err(e),
@@ -153,6 +160,7 @@ pub fn run(
     let last_ns = if sent > 0 { shared.sent_at[Shared::place(sent)].load(Ordering::Relaxed) } else { 0 };
     let sending = (last_ns as f64 + shared.period_ns) / 1e9;
     let refused = shared.refused.load(Ordering::Relaxed);
+    log.sort_unstable();
     Ok(OpenMeasured {
         intended,
         actual,
@@ -167,6 +175,7 @@ pub fn run(
             (None, false) => Ended::Stopped,
             (None, true) => Ended::Done,
         },
+        log,
     })
 }
 
@@ -178,9 +187,7 @@ fn send(
     all: u64,
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<()> {
-    let mut message = vec![0; (*options.size.end()).max(HEADER)];
-    let mut noise = Noise::default();
-    noise.fill(&mut message[HEADER..]);
+    let (mut message, mut noise) = longest(options);
     let mut look = shared.begun;
     let end = shared.begun + options.warm_up + options.time;
     for sequence in 1..=all {
@@ -235,11 +242,20 @@ fn send(
     Ok(())
 }
 
+/// The longest message, without its header, and the noise behind it: the same each time. A shorter one is a part of it.
+fn longest(options: &OpenLoopOptions) -> (Vec<u8>, Noise) {
+    let mut message = vec![0; (*options.size.end()).max(HEADER)];
+    let mut noise = Noise::default();
+    noise.fill(&mut message[HEADER..]);
+    (message, noise)
+}
+
 struct Received {
     intended: Judged,
     actual: Judged,
     counts: Counts,
     gone: Option<String>,
+    log: Vec<(u64, u64)>,
 }
 
 fn receive(
@@ -253,6 +269,8 @@ fn receive(
     let (mut intended, mut actual) = (Judged::new().ok_or_else(memory)?, Judged::new().ok_or_else(memory)?);
     let (mut tally, mut patience) = (Tally::with_window(REMEMBERED), Patience::default());
     let every = u64::from(options.reply_every.max(1));
+    let (sent_bytes, _) = longest(options);
+    let (mut log, first_ns) = (Vec::with_capacity(options.keep), shared.due_ns(warm + 1));
     let mut asked = 0;
     // Books of messages that asked, up to one.
     let mut book = |tally: &mut Tally, up_to: u64| {
@@ -290,6 +308,12 @@ fn receive(
                             // Of a message so old, the time of sending is another's by now.
                             if shared.sent.load(Ordering::Acquire) - sequence < REMEMBERED as u64 - 1 {
                                 actual.add(at.saturating_sub(sent_at), now);
+                                if log.len() < options.keep {
+                                    log.push((sent_at.saturating_sub(first_ns), at.saturating_sub(first_ns)));
+                                }
+                            }
+                            if options.verify && !is_of(message, &sent_bytes, &options.size) {
+                                tally.damaged();
                             }
                         }
                     }
@@ -335,7 +359,12 @@ fn receive(
     if !any && gone.is_none() && go_on() {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    Ok(Received { intended, actual, counts: tally.end(), gone })
+    Ok(Received { intended, actual, counts: tally.end(), gone, log })
+}
+
+/// Whether a reply has a size and a payload that were sent.
+fn is_of(reply: &[u8], sent: &[u8], sizes: &RangeInclusive<usize>) -> bool {
+    sizes.contains(&reply.len()) && reply.get(HEADER..) == sent.get(HEADER..reply.len())
 }
 
 fn nanos(duration: Duration) -> u64 {
@@ -351,7 +380,7 @@ mod tests {
         message::answer,
         socket::{Transport, Wait},
         summary::Samples,
-        testing::with_server,
+        testing::{with_server, EndsWith},
     };
 
     fn options(rate: f64, time: Duration) -> OpenLoopOptions {
@@ -362,6 +391,8 @@ mod tests {
             warm_up: Duration::from_millis(20),
             time,
             receiver_cpu: None,
+            verify: false,
+            keep: 0,
         }
     }
 
@@ -386,10 +417,9 @@ mod tests {
                     }
                 }
             });
+            let _end = EndsWith(&over);
             let mut client = Client::open(Transport::Udp, address, Wait::Block).unwrap();
-            let measured = run(&mut client, &options(rate, Duration::from_secs(2)), &|| true).unwrap();
-            over.store(true, Ordering::Relaxed);
-            measured
+            run(&mut client, &options(rate, Duration::from_secs(2)), &|| true).unwrap()
         })
     }
 
@@ -430,6 +460,53 @@ mod tests {
                 assert!(intended >= actual, "{intended:?} {actual:?}");
             });
         }
+    }
+
+    #[test]
+    fn first_messages_are_kept_and_payloads_compared() {
+        with_server(Transport::Tcp, Wait::Block, |server| {
+            let mut client = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
+            let size = 14..=300;
+            let kept = OpenLoopOptions { verify: true, keep: 50, size, ..options(2_000.0, Duration::from_millis(300)) };
+            let measured = run(&mut client, &kept, &|| true).unwrap();
+            assert_eq!((measured.counts.damaged, measured.log.len()), (0, 50));
+            assert!(
+                measured.log.is_sorted() && measured.log.iter().all(|(out, back)| out < back),
+                "{:?}",
+                measured.log
+            );
+            assert!(measured.log[0].0 < 400_000_000 && measured.log[49].0 >= 24_000_000, "{:?}", measured.log);
+        });
+    }
+
+    #[test]
+    fn a_reply_with_another_payload_is_damaged() {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let address = socket.local_addr().unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|s| {
+            s.spawn(|| {
+                let (mut bytes, mut n) = ([0; 64], 0);
+                while !over.load(Ordering::Relaxed) {
+                    let Ok((read, from)) = socket.recv_from(&mut bytes) else { continue };
+                    answer(&mut bytes[..read]);
+                    n += 1;
+                    // Every other one.
+                    bytes[read - 1] ^= (n % 2) as u8;
+                    let _ = socket.send_to(&bytes[..read], from);
+                }
+            });
+            let _end = EndsWith(&over);
+            let mut client = Client::open(Transport::Udp, address, Wait::Block).unwrap();
+            let verified =
+                OpenLoopOptions { verify: true, size: 40..=40, ..options(1_000.0, Duration::from_millis(300)) };
+            let counts = run(&mut client, &verified, &|| true).unwrap().counts;
+            assert!(counts.damaged.abs_diff(counts.replied / 2) <= 1 && counts.damaged > 50, "{counts:?}");
+        });
+        let sent = [7; 40];
+        assert!(is_of(&sent[..20], &sent, &(14..=40)));
+        assert!(!is_of(&sent[..13], &sent, &(14..=40)) && !is_of(&[7; 41], &sent, &(14..=40)));
     }
 
     #[test]

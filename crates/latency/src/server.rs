@@ -6,7 +6,7 @@ use std::{
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream, UdpSocket},
     os::fd::{AsFd, BorrowedFd},
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -26,8 +26,10 @@ const GLANCE: Duration = Duration::from_millis(100);
 const CONNECTIONS: usize = 64;
 /// A client that takes no answer for so long is cut off.
 const SLOW: Duration = Duration::from_secs(5);
-/// A client that says nothing for so long is cut off: others may want its place.
+/// A client that sends no whole message for so long is cut off.
 const IDLE: Duration = Duration::from_secs(120);
+/// The same once another client found no place.
+const IDLE_IN_A_CROWD: Duration = Duration::from_secs(5);
 /// Looks at a socket between two questions whether to go on, where the thread spins.
 const SPINS: u32 = 1024;
 
@@ -38,10 +40,11 @@ pub struct Served {
     answered: AtomicU64,
     ignored: AtomicU64,
     refused: AtomicU64,
+    turned_away: AtomicU64,
 }
 
 /// The same as figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct ServedCounts {
     /// Datagrams or messages that came.
     pub received: u64,
@@ -49,8 +52,10 @@ pub struct ServedCounts {
     pub answered: u64,
     /// Messages that asked for no answer, or were none.
     pub ignored: u64,
-    /// Answers that could not be sent, connections above the limit or cut off.
+    /// Datagrams that could not be answered.
     pub refused: u64,
+    /// Connections above the limit, or cut off: they sent something else, took no answers, or were silent.
+    pub turned_away: u64,
 }
 
 impl Served {
@@ -62,6 +67,7 @@ impl Served {
             answered: of(&self.answered),
             ignored: of(&self.ignored),
             refused: of(&self.refused),
+            turned_away: of(&self.turned_away),
         }
     }
 }
@@ -72,12 +78,17 @@ fn count(what: &AtomicU64) {
 
 impl std::fmt::Display for ServedCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { received, answered, ignored, refused } = self;
+        let Self { received, answered, ignored, refused, turned_away } = self;
         write!(
             f,
             "{received} messages came: {answered} answered, {ignored} asked for no answer or were none, {refused} could not \
              be answered"
-        )
+        )?;
+        match turned_away {
+            0 => Ok(()),
+            1 => write!(f, "; 1 client was turned away or cut off"),
+            clients => write!(f, "; {clients} clients were turned away or cut off"),
+        }
     }
 }
 
@@ -118,6 +129,8 @@ pub struct Server {
     socket: Socket,
     wait: Wait,
     served: Served,
+    /// A client found no place since one was cut off for it.
+    crowded: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -137,7 +150,7 @@ impl Server {
             Transport::Udp => Socket::Udp(UdpSocket::bind(address)?),
             Transport::Tcp => Socket::Tcp(TcpListener::bind(address)?),
         };
-        Ok(Self { socket, wait, served: Served::default() })
+        Ok(Self { socket, wait, served: Served::default(), crowded: AtomicBool::new(false) })
     }
 
     /// Where it listens.
@@ -235,17 +248,20 @@ impl Server {
                     let open = &open;
                     let serve = move || {
                         if self.connection(stream, go_on).is_err() {
-                            count(&self.served.refused);
+                            count(&self.served.turned_away);
                         }
                         open.fetch_sub(1, Ordering::Relaxed);
                     };
                     // A system that has no thread to spare refuses this client, and goes on with the others.
                     if thread::Builder::new().name("latency-client".to_owned()).spawn_scoped(s, serve).is_err() {
-                        count(&self.served.refused);
+                        count(&self.served.turned_away);
                         open.fetch_sub(1, Ordering::Relaxed);
                     }
                 }
-                Ok(_) => count(&self.served.refused),
+                Ok(_) => {
+                    count(&self.served.turned_away);
+                    self.crowded.store(true, Ordering::Relaxed);
+                }
                 // Asleep until somebody knocks: a thread that woke up now and then would take the CPU from those that answer.
                 Err(e) if e.kind() == ErrorKind::WouldBlock => wait_for_a_knock(listener),
                 // A client that was gone before it was taken; too many open files, no memory, a device that is down: for a
@@ -279,16 +295,16 @@ impl Server {
             };
             match came {
                 Ok(0) => return Ok(()),
-                Ok(read) => {
-                    messages.add(&buffer[..read]);
-                    heard = Instant::now();
-                }
+                Ok(read) => messages.add(&buffer[..read]),
                 Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     if !idle.spins() || looks.is_multiple_of(SPINS) {
                         if !go_on() {
                             return Ok(());
                         }
-                        if heard.elapsed() > IDLE {
+                        let silent = heard.elapsed();
+                        // One place is made for the one who found none.
+                        let in_the_way = silent > IDLE_IN_A_CROWD && self.crowded.swap(false, Ordering::Relaxed);
+                        if silent > IDLE || in_the_way {
                             return Err(ErrorKind::TimedOut.into());
                         }
                     }
@@ -299,6 +315,7 @@ impl Server {
             }
             while let Some(message) = messages.take().map_err(|_| io::Error::from(ErrorKind::InvalidData))? {
                 count(&self.served.received);
+                heard = Instant::now();
                 if message::answer(message) {
                     send_all(&mut stream, message, go_on)?;
                     count(&self.served.answered);
@@ -385,7 +402,11 @@ mod tests {
                     "the first answer is to the last message"
                 );
             });
-            assert_eq!(counts, ServedCounts { received: 7, answered: 1, ignored: 6, refused: 0 }, "{wait:?}");
+            assert_eq!(
+                counts,
+                ServedCounts { received: 7, answered: 1, ignored: 6, ..ServedCounts::default() },
+                "{wait:?}"
+            );
         }
     }
 
@@ -407,8 +428,32 @@ mod tests {
                     assert_eq!((reply(bytes), bytes.len()), (Reply::To(sequence), 100_000));
                 }
             });
-            assert_eq!((counts.received, counts.answered, counts.refused), (2, 2, 1), "{wait:?}: {counts:?}");
+            assert_eq!((counts.received, counts.answered, counts.turned_away), (2, 2, 1), "{wait:?}: {counts:?}");
         }
+    }
+
+    #[test]
+    fn a_silent_client_makes_place_for_one_that_found_none() {
+        with_server(Transport::Tcp, Wait::Block, |server| {
+            let silent: Vec<_> = (0..CONNECTIONS).map(|_| TcpStream::connect(server).unwrap()).collect();
+            let until = soon() + IDLE_IN_A_CROWD;
+            loop {
+                let mut late = Client::open(Transport::Tcp, server, Wait::Block).unwrap();
+                // The server may close it before or behind the message.
+                let sent = late.send(&message(1, CLIENT | PONG, 14));
+                if sent.is_ok() && matches!(late.receive(Instant::now(), soon()), Ok(Came::Message(_))) {
+                    break;
+                }
+                assert!(Instant::now() < until, "no place in time");
+                thread::sleep(GLANCE);
+            }
+            // The others stay.
+            let closed = silent.iter().filter(|stream| {
+                stream.set_nonblocking(true).unwrap();
+                matches!(stream.peek(&mut [0]), Ok(0))
+            });
+            assert!(closed.count() <= 2);
+        });
     }
 
     #[test]

@@ -266,9 +266,10 @@ pub fn explain(error: &io::Error, transport: Transport) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => format!("nobody listens: {start}"),
         io::ErrorKind::TimedOut => format!("no answer: no server, or a firewall between; {start}"),
-        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-            format!("{error}: another program's server; {start}")
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            format!("{error}: a server that has as many clients as it takes (64), or another program's; {start}")
         }
+        io::ErrorKind::InvalidData => format!("{error}: another program's server; {start}"),
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => format!("{error}: see ip route get"),
         _ => error.to_string(),
     }

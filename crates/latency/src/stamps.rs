@@ -255,9 +255,11 @@ mod tests {
             (Transport::Tcp, Wait::Block, 200_000),
         ] {
             with_server(transport, Wait::Block, |server| {
-                let split = split((transport, server), wait, bytes, Duration::from_millis(300), &|| true).unwrap();
-                let split = split.expect("lo has stamps");
-                assert!(split.to_queue.samples > 20, "{split:?}");
+                // Longer where other programs have the CPUs.
+                let mut tries = [300, 2_000, 5_000].map(Duration::from_millis).into_iter().map(|time| {
+                    split((transport, server), wait, bytes, time, &|| true).unwrap().expect("lo has stamps")
+                });
+                let split = tries.find(|split| split.to_queue.samples > 20).expect("more than 20 samples");
                 assert!(split.without <= split.to_queue.samples / 2, "{split:?}");
                 let parts = [&split.to_queue, &split.to_driver, &split.away, &split.to_application];
                 let mean = |times: &Times| times.mean_ns.unwrap();

@@ -14,14 +14,24 @@ use crate::{
     socket::{Transport, Wait},
 };
 
+/// Tells a thread beside to end, also when the test fails: its scope waits for the thread.
+pub(crate) struct EndsWith<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for EndsWith<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What is done with a server that runs meanwhile; and what it counted.
 pub(crate) fn with_server<T>(transport: Transport, wait: Wait, act: impl FnOnce(SocketAddr) -> T) -> (T, ServedCounts) {
     let server = Server::bind(transport, (Ipv4Addr::LOCALHOST, 0).into(), wait).unwrap();
     let over = AtomicBool::new(false);
     let result = thread::scope(|s| {
         let runs = s.spawn(|| server.run(&|| !over.load(Ordering::Relaxed)));
+        let end = EndsWith(&over);
         let result = act(server.address().unwrap());
-        over.store(true, Ordering::Relaxed);
+        drop(end);
         runs.join().unwrap().unwrap();
         result
     });

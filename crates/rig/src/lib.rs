@@ -21,6 +21,7 @@ mod polling_cpus;
 mod power;
 mod probe;
 mod raw;
+pub mod raw_mtu;
 mod ready;
 mod realtime;
 mod record;

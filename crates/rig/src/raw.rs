@@ -224,7 +224,8 @@ impl RawBench {
     ///
     /// # Errors
     ///
-    /// (machine) for ports that cannot be opened or joined; (failed) where no frame comes. Rows measured before stay.
+    /// (machine) for ports that cannot be opened or joined, and where no frame comes at all; (failed) where none comes of a later
+    /// size. Rows measured before stay.
     pub fn measure(
         &mut self,
         way: &RawWay,
@@ -241,12 +242,22 @@ impl RawBench {
             if stop.requested() {
                 break;
             }
-            rows.push(self.row(&mut ends, way, *size, stop)?);
+            let row = self.row(&mut ends, way, *size, stop, rows.is_empty())?;
+            rows.push(row);
         }
         Ok(())
     }
 
-    fn row(&mut self, ends: &mut Ends, way: &RawWay, size: RawSize<'_>, stop: &Stop) -> Result<Row, Failure> {
+    /// Measures a size; `first`: nothing has come so far.
+    fn row(
+        &mut self,
+        ends: &mut Ends,
+        way: &RawWay,
+        size: RawSize<'_>,
+        stop: &Stop,
+        first: bool,
+    ) -> Result<Row, Failure> {
+        let silent = |text: String| if first { Failure::machine(text) } else { Failure::failed(text) };
         self.runs += 1;
         let mark = u64::from(std::process::id()) << 32 | self.runs;
         let go_on = || !stop.requested();
@@ -269,11 +280,11 @@ impl RawBench {
         // From where to where.
         let ends_named = if size.forward { (names.1.clone(), names.0.clone()) } else { names.clone() };
         let measured = measured.map_err(|e| match e.kind() {
-            io::ErrorKind::TimedOut if size.forward => Failure::failed(format!(
+            io::ErrorKind::TimedOut if size.forward => silent(format!(
                 "no frame of {} B came in at {} and went out at {} within 3 s: send some, and see that both links are up",
                 size.bytes, names.1, names.0
             )),
-            io::ErrorKind::TimedOut => Failure::failed(format!(
+            io::ErrorKind::TimedOut => silent(format!(
                 "no frame of {} B came from {} to {} within 3 s: join the two ports (a cable, or the device between them), \
                  and see that it carries frames of this size",
                 size.bytes, names.0, names.1

@@ -7,7 +7,7 @@ use latency::{
     asked::BackgroundRate,
     raw::{packet_socket::Stamps, result::RawResult, run::RawOptions},
 };
-use rig::{host_plan::open_for, MachineOptions, RawBench, RawSize, RawWay};
+use rig::{host_plan::open_for, raw_mtu, MachineOptions, RawBench, RawSize, RawWay};
 
 /// Raw frames, as a user asks for them.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ pub fn raw(ask: &RawAsk, stop: &Stop) -> Result<(RawResult, Option<Failure>), Fa
     if let Some(stamps) = ask.stamps {
         way = way.with_stamps(stamps)?;
     }
+    raw_mtu::check(&way, &ask.sizes)?;
     let mut bench = RawBench::new(&ask.machine, way.specs(), ask.link_wait)?;
     bench.zero_copy = ask.zero_copy;
     let mut result = begun(&bench);

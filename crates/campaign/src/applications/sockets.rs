@@ -105,7 +105,7 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
             }
             None => result.take(clients::run(&mut clients, &ask.options, &go_on).map_err(failed)?),
             Some(open_ask) => {
-                let short = PingPongOptions { time: CLOSED, ..ask.options.clone() };
+                let short = PingPongOptions { time: CLOSED, keep: 0, verify: false, ..ask.options.clone() };
                 let closed = pingpong::run(&mut clients[0], &short, &go_on).map_err(failed)?;
                 if closed.ended == Ended::Done {
                     // Replies that are late for the closed loop are not the open one's.
@@ -119,7 +119,8 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
                             options.reply_every
                         )));
                     }
-                    let measured = open_loop::run(&mut clients[0], &options, &go_on).map_err(failed)?;
+                    let mut measured = open_loop::run(&mut clients[0], &options, &go_on).map_err(failed)?;
+                    result.log = std::mem::take(&mut measured.log);
                     result.take_open(&measured, &closed, &options);
                     if result.ended == Ended::Done && result.round_trip.samples == 0 {
                         result.ended = Ended::TooFast;
@@ -166,6 +167,8 @@ fn open_options(ask: &SocketAsk, open: OpenAsk, closed_rate: f64) -> OpenLoopOpt
         warm_up: ask.options.warm_up,
         time: ask.options.time,
         receiver_cpu: open.receiver_cpu,
+        verify: ask.options.verify,
+        keep: ask.options.keep,
     }
 }
 

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, ops::RangeInclusive, path::PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use latency::{
-    asked::{background_rate, open_rate, precision, sizes, BackgroundRate, OpenRate},
+    asked::{address, background_rate, open_rate, precision, sizes, BackgroundRate, OpenRate},
     plans::{plan, LatencyPlan, What, PLANS},
     raw::{
         packet_socket::Stamps,
@@ -281,11 +281,11 @@ pub enum RawLayout {
 /// What both have.
 #[derive(Debug, Args)]
 pub struct SocketArgs {
-    /// The server: an address and a port, `10.0.0.2:11111` or `[fd00::2]:11111`.
-    #[arg(value_name = "ADDRESS:PORT", required_unless_present = "server", conflicts_with = "server")]
+    /// The server: an address or a name, and a port: `10.0.0.2:11111`, `[fd00::2]:11111`, `host:11111`.
+    #[arg(value_name = "ADDRESS:PORT", value_parser = address, required_unless_present = "server", conflicts_with = "server")]
     pub address: Option<SocketAddr>,
     /// Be the server, until Ctrl-C: answer what asks.
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub server: Option<SocketAddr>,
     /// How a thread waits for messages.
     #[arg(long, value_enum, default_value = "block")]
@@ -310,7 +310,7 @@ pub struct SocketArgs {
     pub until: Option<f64>,
     /// Send at a rate, whatever the replies do, and count from the moment at which each message was due: messages a second, or a
     /// share of what a closed loop does, 50%.
-    #[arg(long, value_name = "RATE|PERCENT", value_parser = open_rate, conflicts_with_all = ["burst", "samples", "until", "verify"])]
+    #[arg(long, value_name = "RATE|PERCENT", value_parser = open_rate, conflicts_with_all = ["burst", "samples", "until"])]
     pub open_loop: Option<OpenRate>,
     /// Each Nth message asks for a reply; the others are load.
     #[arg(long, value_name = "N", default_value = "1", requires = "open_loop", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -337,7 +337,7 @@ pub struct SocketArgs {
     #[arg(long, conflicts_with = "server")]
     pub time_stamps: bool,
     /// Write when the first million messages went out and came back, in the layout of sockperf's --full-log.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["open_loop", "server"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "server")]
     pub full_log: Option<PathBuf>,
     /// Compare the payload of each reply with what was sent.
     #[arg(long)]

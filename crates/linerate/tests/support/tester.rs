@@ -12,6 +12,8 @@ use super::{Netns, Process};
 /// How long a run that the machine disturbs is made again.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 /// The built binary.
 pub const BINARY: &str = env!("CARGO_BIN_EXE_linerate");
 
@@ -64,7 +66,7 @@ pub fn start(args: &[&str], netns: Option<&Netns>, log: &Path) -> Process {
 /// a time. Fails when that goes on; what a trusted run says is for the caller to judge.
 #[track_caller]
 pub fn until_trusted(tries: u32, run: impl FnMut() -> Ended) -> Ended {
-    match trusted(tries, run) {
+    match trusted(tries, MINUTE, run) {
         Ok(ended) => ended,
         Err(last) => panic!("{tries} runs or more could not be trusted, the last: {}\n{}", last.stdout, last.stderr),
     }
@@ -74,7 +76,8 @@ pub fn until_trusted(tries: u32, run: impl FnMut() -> Ended) -> Ended {
 /// run comes as an error, and has to be true as far as it goes. On any other machine it fails as [`until_trusted`] does.
 #[track_caller]
 pub fn until_trusted_unless_busy(tries: u32, busy: bool, run: impl FnMut() -> Ended) -> Result<Ended, Ended> {
-    let ended = trusted(tries, run);
+    // What a busy machine spoils it spoils again.
+    let ended = if busy { trusted(1, MINUTE / 4, run) } else { trusted(tries, MINUTE, run) };
     if let Err(last) = &ended {
         assert!(busy, "{tries} runs or more could not be trusted, the last: {}\n{}", last.stdout, last.stderr);
     }
@@ -89,9 +92,10 @@ pub fn others_take_cpus() -> bool {
     cores.iter().any(|core| core.gaps.away_seconds > core.gaps.seconds / 4.0)
 }
 
-fn trusted(tries: u32, mut run: impl FnMut() -> Ended) -> Result<Ended, Ended> {
+/// At least so many runs, and for at least so long.
+fn trusted(tries: u32, patience: Duration, mut run: impl FnMut() -> Ended) -> Result<Ended, Ended> {
     let mut last = None;
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + patience;
     for _ in (0..).take_while(|&tried| tried < tries || Instant::now() < until) {
         let ended = run();
         if ended.code != 3 {

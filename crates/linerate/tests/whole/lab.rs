@@ -437,7 +437,7 @@ fn a_switch_that_is_restarted_has_a_reset_time() {
     require(&ALL);
     let busy = others_take_cpus();
     let name = support::unique("lab");
-    let flags = ["--quick", "--throughput", "20kpps", "--json", "-", "-q"];
+    let flags = ["--quick", "--throughput", "20kpps", "--max-repeats", "3", "--json", "-", "-q"];
     let run = [&["lab", "run", "phy-ovs-phy", "--name", &name, "--plan", "reset"], &flags[..]].concat();
     let result = match until_trusted_unless_busy(3, busy, || linerate(&run)) {
         Ok(ended) => ended.json(),
