@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{fs, process::Command, time::Instant};
+use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Instant};
 
 use serde_json::Value;
 
@@ -43,14 +43,13 @@ fn an_audit_is_quick_and_its_recording_gives_the_same_findings() {
     assert_eq!(verdicts(&written), verdicts(&here));
     let text = linerate(&["host", "audit", "--all"]).stdout;
     assert!(text.contains("clock.source") && text.contains("n/a"), "{text}");
-    // The least of several runs: other programs take the CPU.
-    let quickest = (0..5).map(|_| {
+    // One of several runs: other programs take the CPU.
+    let quick = (0..5).any(|_| {
         let begun = Instant::now();
         linerate(&["host", "audit"]);
-        begun.elapsed().as_secs_f64()
+        begun.elapsed().as_secs_f64() < 5.0
     });
-    let quickest = quickest.fold(f64::INFINITY, f64::min);
-    assert!(quickest < 5.0, "{quickest} s");
+    assert!(quick, "no audit of five in 5 s");
 }
 
 /// The small-router document's cards, in slots that no machine here has.
@@ -73,7 +72,7 @@ fn a_slot_that_is_not_here_has_a_ceiling() {
 
 /// Commands in a mount namespace of its own, in which no plan was ever applied.
 fn privately(script: &str) -> Ended {
-    let script = format!("mkdir -p /var/lib/linerate; mount -t tmpfs none /var/lib/linerate; {script}");
+    let script = format!("mkdir -p /var/lib/linerate; mount -t tmpfs -o mode=755 none /var/lib/linerate; {script}");
     ended(&Command::new("unshare").args(["-m", "sh", "-uc", &script]).output().expect("unshare runs"))
 }
 
@@ -322,4 +321,55 @@ fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
     }
     assert!(ran.stdout.contains("\n         here:  "), "the audit says what was measured: {ran:?}");
     assert_eq!(ran.stdout.matches("refused 2").count(), 6, "{ran:?}");
+}
+
+#[test]
+fn what_is_being_measured_is_nobody_elses_to_take_back_and_ctrl_c_takes_it_back() {
+    support::require(&[Needs::Root]);
+    let _one = exclusive();
+    let before = knob(TUNED);
+    let script = format!(
+        "B={BINARY}; K=/proc/sys/{TUNED}; echo 1 >$K
+         $B host effect kernel.statistics --rounds 20 -- --quick --dut null --frame-sizes 64 --no-latency >/dev/null & P=$!
+         for i in $(seq 600); do [ $(cat $K) = 1 ] || break; sleep 0.05; done; echo during $(cat $K)
+         $B host revert; echo reverted $?
+         $B host status; echo status $?
+         kill -INT $P; wait $P; echo ended $?; echo after $(cat $K); ls /var/lib/linerate/journal"
+    );
+    let ran = privately(&script);
+    fs::write(format!("/proc/sys/{TUNED}"), &before).unwrap();
+    let said = |text: &str| assert!(ran.stdout.contains(text), "{text}: {ran:?}");
+    ["during 10", "reverted 4", "status 0", "ended 130\nafter 1\n"].into_iter().for_each(said);
+    assert!(ran.stdout.trim_end().ends_with("after 1"), "no journal stays: {ran:?}");
+}
+
+#[test]
+fn who_has_no_right_takes_nothing_back_and_the_journal_stays() {
+    support::require(&[Needs::Root]);
+    let _one = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (program, plan) = (dir.path().join("linerate"), dir.path().join("plan.toml"));
+    fs::copy(BINARY, &program).unwrap();
+    assert_eq!(linerate(&["host", "plan", "--out", plan.to_str().unwrap()]).code, 0);
+    let cores = fs::read_to_string(&plan).unwrap().split("[[step]]").next().unwrap().to_owned();
+    let step = "[[step]]\nid = \"test\"\nwhy = \"a test\"\n[step.change.write]\npath = \"/proc/sys/vm/swappiness\"\nvalue = \"17\"\n";
+    fs::write(&plan, cores + step).unwrap();
+    let before = knob("vm/swappiness");
+    let ran = privately(&format!(
+        "B={program}; USER=\"setpriv --reuid=65534 --regid=65534 --clear-groups\"
+         $USER $B host apply --plan {plan}; echo applied by nobody $?; cat /proc/sys/vm/swappiness
+         $B host apply --plan {plan} >/dev/null; echo applied $?
+         $USER $B host revert; echo reverted by nobody $?; cat /proc/sys/vm/swappiness
+         $B host revert >/dev/null; echo reverted $?; cat /proc/sys/vm/swappiness",
+        program = program.display(),
+        plan = plan.display()
+    ));
+    fs::write("/proc/sys/vm/swappiness", &before).unwrap();
+    let said = |text: String| assert!(ran.stdout.contains(&text), "{text}: {ran:?}");
+    said(format!("applied by nobody 4\n{before}\n"));
+    said("reverted by nobody 4\n17\n".to_owned());
+    said("applied 0\n".to_owned());
+    said(format!("reverted 0\n{before}\n"));
+    assert_eq!(ran.stderr.lines().count(), 2, "one line each: {ran:?}");
 }
