@@ -86,8 +86,10 @@ impl Judged {
             waits,
             waits_before: Waits::default(),
             since: Instant::now(),
-            held: Vec::with_capacity(HELD),
+            held: vec![1; HELD],
         };
+        // Written to once: its memory is there.
+        judged.held.clear();
         judged.waits_before = judged.waits_so_far();
         Some(judged)
     }
