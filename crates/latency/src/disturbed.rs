@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::summary::Samples;
 
-/// How long a stretch is.
+/// How long a stretch is at least,
 const STRETCH: Duration = Duration::from_millis(5);
+/// and how many samples it has, unless it becomes longer than this. Whoever asks the kernel has a colder cache for the next message:
+/// of one in a hundred messages that would be the 99th percentile.
+const SAMPLES: usize = 400;
+const LONGEST: Duration = Duration::from_millis(50);
 /// A stretch is disturbed if the thread was ready and did not run for longer in all,
 const WAITED: Duration = Duration::from_micros(50);
 /// and for longer than this each time that it was woken: a thread that sleeps waits a little for its CPU whenever a message comes.
@@ -98,7 +102,8 @@ impl Judged {
     pub fn add(&mut self, ns: u64, now: Instant) {
         self.all.add(ns);
         self.held.push(ns);
-        if now - self.since >= STRETCH || self.held.len() == HELD {
+        let (long, held) = (now - self.since, self.held.len());
+        if long >= STRETCH && held >= SAMPLES || long >= LONGEST || held == HELD {
             self.judge(now);
         }
     }
@@ -179,9 +184,24 @@ mod tests {
         judged.end();
         assert_eq!(judged.all.count(), 1000);
         let (stretches, disturbed) = judged.stretches;
-        assert!(stretches >= 4 && disturbed <= stretches, "{:?}", judged.stretches);
+        // Of 400 samples, and the last.
+        assert!(stretches == 3 && disturbed <= stretches, "{:?}", judged.stretches);
         let undisturbed = judged.undisturbed.as_ref().map_or(0, Samples::count);
         assert!(undisturbed <= 1000 && (disturbed > 0 || undisturbed == 1000), "{undisturbed}");
+    }
+
+    #[test]
+    fn a_stretch_has_many_samples_and_ends_in_time_without_them() {
+        let stretches = |every: Duration, samples: u32| {
+            let mut judged = Judged::new().unwrap();
+            let begun = Instant::now();
+            (1..=samples).for_each(|n| judged.add(1, begun + every * n));
+            judged.stretches.0
+        };
+        assert_eq!(stretches(Duration::from_millis(10), 20), 4, "each 50 ms");
+        assert_eq!(stretches(Duration::from_micros(50), 1200), 3, "400 samples are 20 ms");
+        assert_eq!(stretches(Duration::from_micros(1), 10_100), 2, "5 ms, whatever comes in them");
+        assert_eq!(stretches(Duration::from_nanos(1), 2 * HELD as u32), 2, "no more than there is memory for");
     }
 
     #[test]

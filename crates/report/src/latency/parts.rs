@@ -75,7 +75,7 @@ pub(super) fn counts(what: &str, counts: &Counts, came: &str, refused: u64) -> S
 pub(super) fn undisturbed(all: &Times, undisturbed: Option<&Times>, stretches: Stretches) -> Option<String> {
     let undisturbed = undisturbed?;
     Some(format!(
-        "undisturbed: {} of {} stretches of 5 ms, {} of {} samples; nothing is left out of the other columns",
+        "undisturbed: {} of {} stretches of 5 ms or more, {} of {} samples; nothing is left out of the other columns",
         num::thousands(stretches.all - stretches.disturbed.min(stretches.all)),
         num::thousands(stretches.all),
         num::thousands(undisturbed.samples),
