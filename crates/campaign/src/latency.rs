@@ -10,11 +10,7 @@ use measure::{
 };
 use units::Fps;
 
-use crate::{
-    controller::Controller,
-    testbed::{links_down, Testbed},
-    throughput::SearchPlace,
-};
+use crate::{controller::Controller, testbed::Testbed, throughput::SearchPlace};
 
 impl<T: Testbed> Controller<'_, T> {
     /// The latency trial at the throughput, in its placement. A throughput that does not stand for the longer trial
@@ -56,8 +52,8 @@ impl<T: Testbed> Controller<'_, T> {
                 let attempt = attempts.attempt();
                 let Some(trial) = self.one(spec, attempt, most, line, Some(0.0))? else { return Ok(None) };
                 budget.spend(&trial);
-                if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
-                    // The answer of the search stands. This trial does not describe the device: a link was down.
+                if self.testbed.is_last(&trial) {
+                    // The answer of the search stands. This trial does not describe the device: a link or a part was down.
                     answer.outcome = Outcome::Interrupted;
                     return Ok(None);
                 }

@@ -15,7 +15,7 @@ use units::Fps;
 use crate::{
     command::EventCommand,
     controller::{Attempts, Controller},
-    testbed::{links_down, Testbed},
+    testbed::Testbed,
 };
 
 /// What the trials of a test have in common.
@@ -104,10 +104,9 @@ impl<T: Testbed> Controller<'_, T> {
                 None if asked && trial.valid() => procedure.event_failed(trial.number, "not started"),
                 None => {}
             }
-            let down = links_down(&self.testbed);
             // A link that the event took down may come back; one that is down after any other trial is gone.
-            if at_s.is_none() && trial.loss_ratio() > 0.0 && !down.is_empty() {
-                gone = Some(format!("port {}: its link went down during trial {}", down.join(" and "), trial.number));
+            if at_s.is_none() && self.testbed.is_last(&trial) {
+                gone = self.testbed.gone();
                 break;
             }
         }

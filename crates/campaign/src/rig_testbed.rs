@@ -176,6 +176,10 @@ impl Testbed for RigTestbed {
         }
     }
 
+    fn ended_part(&self) -> Option<String> {
+        self.rig.in_lab.as_ref().and_then(|lab| lab.ended_part())
+    }
+
     fn has_slices(&self) -> bool {
         true
     }

@@ -45,6 +45,26 @@ pub trait Testbed {
         Ok(Some(true))
     }
 
+    /// The part of the system under test that has ended, where that is known, and what starts it again.
+    fn ended_part(&self) -> Option<String> {
+        None
+    }
+
+    /// Why nothing more can be measured: a part has ended, or the link of a port is down. `None`: all is there.
+    fn gone(&self) -> Option<String> {
+        self.ended_part().or_else(|| {
+            let down: Vec<String> = links_down(self);
+            let text =
+                || format!("port {}: its link went down: the peer ended or was disconnected", down.join(" and "));
+            (!down.is_empty()).then(text)
+        })
+    }
+
+    /// Whether this trial was the last that could be measured. A link that is down without a loss may come up again.
+    fn is_last(&self, trial: &TrialRecord) -> bool {
+        self.ended_part().is_some() || trial.loss_ratio() > 0.0 && !links_down(self).is_empty()
+    }
+
     /// Whether trials come with evidence by slices.
     fn has_slices(&self) -> bool {
         false
@@ -100,7 +120,7 @@ pub struct TestbedFacts {
 }
 
 /// The ports whose link is down.
-pub(crate) fn links_down(testbed: &impl Testbed) -> Vec<String> {
+fn links_down<T: Testbed + ?Sized>(testbed: &T) -> Vec<String> {
     let down = |port: PortState| (port.link_up == Some(false)).then_some(port.name);
     testbed.ports().into_iter().filter_map(down).collect()
 }

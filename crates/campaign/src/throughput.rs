@@ -18,7 +18,7 @@ use units::{Fps, Frames};
 
 use crate::{
     controller::{Attempts, Controller},
-    testbed::{links_down, Testbed},
+    testbed::Testbed,
 };
 
 /// Where a search stands, for the progress line.
@@ -50,17 +50,9 @@ impl<T: Testbed> Controller<'_, T> {
         if self.plan.wants_latency() && answer.outcome.has_figure() {
             confirmed = self.confirm(&mut answer, &at, most, &mut notes)?;
         }
-        let down = links_down(&self.testbed);
-        if !down.is_empty() && answer.outcome != Outcome::Found {
+        if let Some(why) = self.testbed.gone().filter(|_| answer.outcome != Outcome::Found) {
             answer.outcome = Outcome::Interrupted;
-            notes.insert(
-                0,
-                format!(
-                    "port {}: its link went down during trial {}: the peer ended or was disconnected; trials so far are kept",
-                    down.join(" and "),
-                    self.trials.last().map_or(0, |t| t.number)
-                ),
-            );
+            notes.insert(0, format!("{why}; trials so far are kept"));
         }
         let records: Vec<&TrialRecord> = self.trials.iter().skip(first_trial).collect();
         if answer.outcome == Outcome::NoTraffic {
@@ -126,7 +118,7 @@ impl<T: Testbed> Controller<'_, T> {
             done += 1;
             self.keep_timeline(&trial);
             search.report(&trial);
-            if trial.loss_ratio() > 0.0 && !links_down(&self.testbed).is_empty() {
+            if self.testbed.is_last(&trial) {
                 return Ok(Answer { outcome: Outcome::Interrupted, ..search.so_far() });
             }
         }

@@ -232,7 +232,9 @@ pub fn named(name: Option<&str>) -> Result<String, Failure> {
     let labs = running();
     match (name, labs.as_slice()) {
         (Some(name), _) if labs.iter().any(|lab| lab == name) => Ok(name.to_owned()),
-        (Some(name), []) => Err(Failure::machine(format!("no lab {name} is up, nor another: linerate lab up {name}"))),
+        (Some(name), []) => Err(Failure::machine(format!(
+            "no lab {name} is up, nor another: linerate lab up TOPOLOGY --name {name} (linerate lab list)"
+        ))),
         (Some(name), _) => Err(Failure::machine(format!("no lab {name} is up; up here: {}", labs.join(", ")))),
         (None, [one]) => Ok(one.clone()),
         (None, []) => {

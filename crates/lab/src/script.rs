@@ -27,8 +27,17 @@ fi
 /// compare what a command prints, blanks and quotes aside: `is` with the whole, `has` with parts, `count` with a number of parts.
 const HELPERS: &str = r#"cat >"$d/end" <<'EOF'
 d=${0%/*}
-for pid in $(cat "$d/pids"); do kill "$pid" 2>/dev/null; done
-sleep 1
+alive() {
+    for pid in $(cat "$d/pids"); do
+        grep -q '^State:.[^ZX]' "/proc/$pid/status" 2>/dev/null && echo "$pid"
+    done
+}
+kill $(alive) 2>/dev/null
+for tenth in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+    [ "$(alive)" ] || break
+    [ $tenth -lt 20 ] || kill -9 $(alive) 2>/dev/null
+    sleep 0.1
+done
 . "$d/undo"
 rm -r "$d"
 EOF

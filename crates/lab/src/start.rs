@@ -39,6 +39,19 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
     Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None, fail_at: None })
 }
 
+/// Makes the directory that logs are kept in.
+///
+/// # Errors
+///
+/// (usage) for one that cannot be made or written to, or that a lab hides.
+pub fn check_logs(to: &Path) -> Result<(), Failure> {
+    hidden::check("--logs", to)?;
+    let wrong = |e: std::io::Error| Failure::usage(format!("--logs {}: {e}: choose another directory", to.display()));
+    std::fs::create_dir_all(to).map_err(wrong)?;
+    let tried = to.join(format!(".linerate-{}", std::process::id()));
+    std::fs::write(&tried, "").and_then(|()| std::fs::remove_file(&tried)).map_err(wrong)
+}
+
 /// What a lab on another host is started with. Whether that host can run it is said there.
 ///
 /// # Errors
@@ -113,4 +126,21 @@ pub fn mend() -> Vec<Result<Vec<String>, Failure>> {
     let running = client::running();
     let dead = nics::owners(Path::new(journal::DIR)).into_iter().filter(|lab| !running.contains(lab));
     dead.map(|lab| give_nics_back(&lab)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_go_to_a_directory_that_can_be_written_to() {
+        let dir = std::env::temp_dir().join(format!("lrlogs{}", std::process::id()));
+        check_logs(&dir.join("a/b")).unwrap();
+        let made: Vec<_> = std::fs::read_dir(dir.join("a/b")).unwrap().collect();
+        assert!(made.is_empty(), "{made:?}");
+        std::fs::remove_dir_all(&dir).unwrap();
+        for wrong in ["/proc/x", "/dev/null/x"] {
+            assert!(check_logs(Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
 }

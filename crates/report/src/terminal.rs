@@ -109,7 +109,7 @@ impl Render for Terminal<'_> {
                 }
             }
             Block::Picture(text) | Block::Json(text) => text.lines().for_each(|line| {
-                self.out.push_str(&text::styled_indented(line, style));
+                self.out.push_str(&text::styled_with_spaces(line, style));
                 self.out.push('\n');
             }),
         }

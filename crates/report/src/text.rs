@@ -54,10 +54,9 @@ pub(crate) fn styled(text: &str, style: &Style) -> String {
     out
 }
 
-/// [`styled`] that keeps the white space in front of a line of code.
-pub(crate) fn styled_indented(line: &str, style: &Style) -> String {
-    let body = line.trim_start_matches(' ');
-    " ".repeat(line.len() - body.len()) + &styled(body, style)
+/// [`styled`] that keeps the white space of a line of code or of a picture.
+pub(crate) fn styled_with_spaces(line: &str, style: &Style) -> String {
+    line.split(' ').map(|word| styled(word, style)).collect::<Vec<_>>().join(" ")
 }
 
 /// Cut to so many characters, the last of them a `~` when something was cut.

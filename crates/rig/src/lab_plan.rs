@@ -53,10 +53,14 @@ pub fn filled(
     // With room for none it is not the plan that asks for too much: the lab says what is missing.
     let Some(room) = (1..options.pmds).rev().find(|pmds| fits(*pmds)) else { return Ok(options) };
     let (threads, name) = (options.pmds, &topology.name);
+    let counted = |n: u32, what: &str| if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") };
     Err(Failure::machine(format!(
-        "plan {plan} is for {threads} polling threads of the switch (--pmds) and {queues} queues of each port (--queues), and this \
-         machine has CPUs for {room} threads: choose yourself, and the result says that it is another testbed: linerate lab run \
-         {name} --pmds {room} --queues {queues} --plan {plan}"
+        "plan {plan} is for {} of the switch (--pmds) and {} of each port (--queues), and this machine has CPUs for {}: choose \
+         yourself, and the result says that it is another testbed: linerate lab run {name} --pmds {room} --queues {queues} --plan \
+         {plan}, and your other flags",
+        counted(threads, "polling thread"),
+        counted(queues, "queue"),
+        counted(room, "thread"),
     )))
 }
 

@@ -27,6 +27,8 @@ use crate::{
     worker::{tester_worker, Counted},
 };
 
+/// The least wait for the last frames where parts of a lab take turns on a CPU: their turns are tens of milliseconds long.
+const TURNS: Duration = Duration::from_millis(200);
 /// See [`Rig::longest_call_s`].
 const KERNEL_CALL_S: f64 = 1e-3;
 
@@ -70,11 +72,13 @@ impl Rig {
         let logged_from = self.ticks(Duration::from_secs_f64(self.longest_call_s()));
 
         let timing = Timing {
-            residual: self.ticks(request.trust.residual + request.spec.drain()),
+            residual: self.ticks(self.residual(request.trust.residual) + request.spec.drain()),
             settle: self.ticks(SETTLE.min(request.trust.residual)),
         };
         let control = Control::new(timing, streams.directions);
-        let stretch = Duration::from_secs_f64(request.spec.duration_s) + request.trust.residual + request.spec.drain();
+        let stretch = Duration::from_secs_f64(request.spec.duration_s)
+            + self.residual(request.trust.residual)
+            + request.spec.drain();
         let scheduling = self.realtime.scheduling(stretch);
         let duration = (request.spec.duration_s * hz as f64) as u64;
         let begun = Instant::now();
@@ -200,6 +204,14 @@ impl Rig {
         };
         validity::settle(&mut record, &conditions);
         Ok(TrialEnd::Done(Box::new(Finished { record, samples, timeline, sent_flows })))
+    }
+
+    /// How long the last frames are waited for. Parts of a lab that take turns on a CPU hold frames until their next turn.
+    fn residual(&self, asked: Duration) -> Duration {
+        match self.in_lab.as_ref().is_some_and(InLab::takes_turns) {
+            true => asked.max(TURNS),
+            false => asked,
+        }
     }
 
     /// What is known of the time in which the device was away.

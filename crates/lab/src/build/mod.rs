@@ -175,7 +175,7 @@ fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure
             return Err(Failure::usage(format!("{guest}: a disk is booted by a virtual machine: --guests vm")));
         }
         Some((guest, disk)) if !std::path::Path::new(disk).is_file() => {
-            return Err(Failure::machine(format!("{guest}: its disk {disk} is not a file here")));
+            return Err(Failure::usage(format!("{guest}: its disk {disk} is not a file here")));
         }
         _ => {}
     }

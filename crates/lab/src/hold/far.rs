@@ -42,7 +42,7 @@ const MAX_LINE: usize = 4 << 20;
 /// What did not come up. The connection is closed then, and so the lab there ends.
 pub(super) fn run(spec: &Spec, on: &On, listener: UnixListener, stop: &Stop) -> Result<Exit, Failure> {
     let mut far = Far::connect(spec, on, stop)?;
-    tell(&Progress::Up(Box::new(far.status.clone())));
+    tell(&Progress::Up(Box::new(far.status.clone())))?;
     serve::until_down(&mut far, &[listener], stop);
     far.end();
     Ok(Exit::Passed)
@@ -76,7 +76,7 @@ impl Far {
         loop {
             let line = link.line(until, stop)?;
             match serde_json::from_str(&line) {
-                Ok(Progress::Done { what, at_ms }) => tell(&Progress::Done { what, at_ms }),
+                Ok(Progress::Done { what, at_ms }) => tell(&Progress::Done { what, at_ms })?,
                 Ok(Progress::Failed { text, exit }) => {
                     return Err(Failure { exit, text: format!("{}: {text}", on.url) });
                 }

@@ -48,7 +48,7 @@ pub fn run(spec: Spec, listener: UnixListener, stop: &Stop) -> Result<Exit, Fail
     }
     // Told last: the process that started it ends the lab then.
     if let Err(Failure { text, exit }) = &ended {
-        tell(&Progress::Failed { text: text.clone(), exit: *exit });
+        let _ = tell(&Progress::Failed { text: text.clone(), exit: *exit });
     }
     ended
 }
@@ -57,7 +57,7 @@ fn hold(spec: Spec, listener: UnixListener, started: Instant, stop: &Stop) -> Re
     match bring_up(spec, started, stop) {
         Ok(mut held) => {
             let inside = UnixListener::bind(SOCKET).map_err(|e| Failure::machine(format!("{SOCKET}: {e}")))?;
-            tell(&Progress::Up(Box::new(held.status())));
+            tell(&Progress::Up(Box::new(held.status())))?;
             serve::until_down(&mut held, &[listener, inside], stop);
             held.programs.quit();
             Ok(Exit::Passed)
@@ -90,7 +90,7 @@ fn bring_up(spec: Spec, started: Instant, stop: &Stop) -> Result<Held, Failure> 
         }
         let what = one_step(step, &mut programs, stop)?;
         if let Some(what) = what {
-            tell(&Progress::Done { what, at_ms: millis(started.elapsed()) });
+            tell(&Progress::Done { what, at_ms: millis(started.elapsed()) })?;
         }
     }
     let versions = setup::versions(&build);

@@ -123,6 +123,7 @@ impl Observed<'_> {
     pub fn check(&mut self, wait: bool) -> Vec<Checked> {
         let mut all: Vec<Checked> = Vec::new();
         let began = Instant::now();
+        let switch_ended = self.programs.status().iter().any(|p| p.name == "vswitchd" && p.ended.is_some());
         for question in self.checks {
             let patience = if wait { question.within } else { Duration::ZERO };
             let until = began + patience;
@@ -134,12 +135,24 @@ impl Observed<'_> {
                 }
                 std::thread::sleep(Duration::from_millis(50));
             };
-            let (met, printed) = match out {
-                Ok(out) => (question.want.is_met(out.succeeded, &out.printed), out.printed + &out.errors),
-                Err(e) => (false, e.text),
-            };
             let command = question.line.to_string();
-            let Question { what, want, remedy, only_while_measured, logs, .. } = question.clone();
+            let Question { what, want, remedy, mut only_while_measured, logs, .. } = question.clone();
+            let (mut met, mut printed) = match out {
+                Ok(out) => {
+                    // A tester that is not there is a reason for another answer, not for none.
+                    only_while_measured &= out.succeeded;
+                    (want.is_met(out.succeeded, &out.printed), out.printed + &out.errors)
+                }
+                Err(e) => {
+                    only_while_measured = false;
+                    (false, e.text)
+                }
+            };
+            if switch_ended && question.line.0.first().is_some_and(|program| program == "ovs-vsctl") {
+                // The database says what was.
+                (met, only_while_measured, printed) =
+                    (false, false, format!("vswitchd has ended; before that: {printed}"));
+            }
             let remedies = Some(remedy).filter(|remedy| !remedy.is_empty()).into_iter();
             let remedy = remedies.chain(logs.iter().map(|name| self.log_of(name))).collect::<Vec<_>>().join("; ");
             all.push(Checked { what, command, want, met, printed, remedy, only_while_measured });

@@ -28,7 +28,10 @@ pub fn one_step(step: &Step, programs: &mut Programs, stop: &Stop) -> Result<Opt
             let out = programs.output(line)?;
             match out.succeeded {
                 true => Ok(None),
-                false => Err(Failure::machine(format!("{line}: {}", out.last_line()))),
+                // A program that has ended knows better why.
+                false => {
+                    Err(Failure::machine(programs.dead().unwrap_or_else(|| format!("{line}: {}", out.last_line()))))
+                }
             }
         }
         Step::Start(Program { name, .. }) => {

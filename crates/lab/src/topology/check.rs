@@ -97,6 +97,11 @@ impl Topology {
         for switch in &self.switch {
             let name = &switch.name;
             let ports: BTreeSet<u32> = self.ports_of(name).iter().map(|end| end.port).collect();
+            if ports.is_empty() {
+                return Err(format!(
+                    "switch {name}: it has no link, so no frame comes to it: link it, or leave it out"
+                ));
+            }
             if ports.contains(&0) {
                 return Err(format!("link {name}:0: ports of a switch are numbered from 1"));
             }
@@ -274,6 +279,8 @@ link = [
             ("name = \"vm1\"", "name = \"ovsdb\""),
             ("\"tester:1\"", "\"tester:2\""),
             ("flows", "flow"),
+            ("[1, 3], [4, 2]", "[1, 3], [4, 2, 1]"),
+            ("switch = [", "switch = [{ name = \"br9\" }, "),
         ];
         let lines: Vec<String> = wrong.iter().map(|(from, to)| refused(from, to)).collect();
         insta::assert_snapshot!(lines.join("\n"));

@@ -43,7 +43,7 @@ pub struct Switch {
     #[serde(default)]
     pub kind: SwitchKind,
     /// Pairs of its ports: what comes in by one leaves by the other.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "pairs")]
     pub flows: Vec<[u32; 2]>,
     /// Ports whose frames are spread over others.
     #[serde(default)]
@@ -287,4 +287,14 @@ impl Topology {
         ends.sort();
         ends
     }
+}
+/// Pairs, and nothing behind the second port: a list of fixed length would leave it out.
+fn pairs<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<[u32; 2]>, D::Error> {
+    let lists: Vec<Vec<u32>> = serde::Deserialize::deserialize(from)?;
+    let pair = |list: Vec<u32>| {
+        list.try_into().map_err(|list: Vec<u32>| {
+            serde::de::Error::custom(format!("a flow has two ports, in and out, and {list:?} has {}", list.len()))
+        })
+    };
+    lists.into_iter().map(pair).collect()
 }

@@ -66,7 +66,9 @@ pub fn ask(socket: &Path, ask: &Ask, within: Duration) -> Result<Answer, Failure
         }
     };
     match talk() {
-        Ok(Some(Answer::Refused(why))) => Err(fail(why)),
+        Ok(Some(Answer::Refused(why))) => {
+            Err(Failure::machine(format!("the guest behind {}: {why}", socket.display())))
+        }
         Ok(Some(answer)) => Ok(answer),
         Ok(None) => Err(fail(format!("nothing within {} ms", within.as_millis()))),
         Err(e) => Err(fail(e.to_string())),

@@ -97,9 +97,8 @@ pub fn run(args: &mut TrialArgs) -> Result<Exit, Failure> {
         Some(r) if !r.valid() => Standing::NotTrustworthy,
         Some(_) => Standing::Completed,
     };
-    let ports = controller.testbed.ports();
-    let down: Vec<String> = ports.into_iter().filter(|p| p.link_up == Some(false)).map(|p| p.name).collect();
-    let standing = if record.is_some() && !down.is_empty() { Standing::Interrupted } else { standing };
+    let gone = controller.testbed.gone().filter(|_| record.is_some());
+    let standing = if gone.is_some() { Standing::Interrupted } else { standing };
     let mut warnings: Vec<Warning> = record.iter().flat_map(foreign).collect();
     if let Some(cut) = controller.testbed.cut.take() {
         let text = "interrupted: the counts end at the interruption".to_owned();
@@ -107,14 +106,11 @@ pub fn run(args: &mut TrialArgs) -> Result<Exit, Failure> {
         controller.trials.push(cut);
     }
     let exit = output::finish(&controller.result(Vec::new(), warnings, standing), &args.output)?;
-    if standing == Standing::Interrupted {
-        // The link is the cause, whatever the counts show.
-        return Err(Failure::failed(format!(
-            "port {}: its link went down during the trial: the peer ended or was disconnected; the counts are kept",
-            down.join(" and ")
-        )));
+    match gone {
+        // That is the cause, whatever the counts show.
+        Some(why) => Err(Failure::failed(format!("{why}; the counts are kept"))),
+        None => Ok(exit),
     }
-    Ok(exit)
 }
 
 /// The trial over time: a picture in a file named .svg, CSV in any other.

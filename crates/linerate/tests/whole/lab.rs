@@ -27,7 +27,8 @@ use crate::support::{
     wait_until, Needs,
 };
 
-const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
+/// What a lab with a switch and guests needs.
+pub const ALL: [Needs; 5] = [Needs::Root, Needs::Hugepages(400), Needs::Testpmd, Needs::OvsDpdk, Needs::Network];
 
 /// A lab that does not answer: it has the name, and closes every connection. Ended with the test.
 fn silent(name: &str) {
@@ -63,7 +64,7 @@ fn a_lab_that_does_not_answer_is_listed_and_does_not_keep_others_up() {
 
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
 /// a lab's directory. Other tests run beside: their namespaces begin with `lr`.
-fn traces() -> BTreeSet<String> {
+pub fn traces() -> BTreeSet<String> {
     let output = |argv: &[&str]| support::run(argv);
     let read = |path: &str| support::run(&["cat", path]);
     let names = |dir: &str| -> Vec<String> {

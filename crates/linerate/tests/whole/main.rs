@@ -15,6 +15,7 @@ mod guest_host;
 mod host;
 mod imix;
 mod lab;
+mod lab_faults;
 mod latency;
 mod latency_raw;
 mod lcores;

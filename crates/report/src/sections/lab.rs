@@ -93,7 +93,7 @@ fn facts(lab: &LabRecord, commands: bool) -> Vec<Fact> {
     let mut facts = vec![fact("topology", lab.description.clone()), fact("queues", format!("{} a port", lab.queues))];
     facts.extend(lab.on.iter().map(|host| fact("on", host.clone())));
     if !lab.pmd_cpus.is_empty() {
-        facts.push(fact("switch polls on", format!("CPU {}", list(&lab.pmd_cpus))));
+        facts.push(fact("switch", format!("polls on CPU {}", list(&lab.pmd_cpus))));
     }
     if !lab.shared_cpus.is_empty() {
         facts.push(fact("shared", format!("CPU {}: more than one polling thread", list(&lab.shared_cpus))));
@@ -162,6 +162,9 @@ fn between(from: &str, to: &str) -> String {
     }
 }
 
+/// Places of a loss that are named.
+const PLACES: usize = 4;
+
 /// Where the frames of a direction were lost, in a sentence.
 fn where_lost(hops: &[HopLoss]) -> String {
     let ends = hops.first().zip(hops.last());
@@ -172,18 +175,32 @@ fn where_lost(hops: &[HopLoss]) -> String {
         return format!("{way}: no frame was lost");
     }
     let mut places: Vec<(i64, String)> = Vec::new();
-    let mut before = first;
-    for hop in hops.iter().skip(1) {
+    let (mut before, mut next) = (first, 1);
+    for (n, hop) in hops.iter().enumerate().skip(1) {
         let Some(lost) = hop.lost else { continue };
-        let name = between(&before.hop.at, &hop.hop.at);
+        let name = match n == next {
+            true => between(&before.hop.at, &hop.hop.at),
+            // What is between them is unknown: they need not be neighbours.
+            false => format!("between {} and {}", before.hop.at, hop.hop.at),
+        };
         if lost > 0 {
             places.push((lost, name));
         }
-        before = hop;
+        (before, next) = (hop, n + 1);
     }
     places.sort_by_key(|(lost, _)| std::cmp::Reverse(*lost));
     let of = |(lost, name): &(i64, String)| format!("{} {name}", num::thousands(lost.unsigned_abs()));
-    let places: Vec<String> = places.iter().take(4).map(of).collect();
+    let others: i64 = places.iter().skip(PLACES).map(|(lost, _)| lost).sum();
+    // Frames of an earlier trial that came late are counted by the next one's hops.
+    let more = places.iter().map(|(lost, _)| lost).sum::<i64>() - total;
+    let mut places: Vec<String> = places.iter().take(PLACES).map(of).collect();
+    if others > 0 {
+        places.push(format!("{} elsewhere", num::thousands(others.unsigned_abs())));
+    }
+    if more > 0 {
+        places
+            .push(format!("less {} that a hop had and the one before it had not", num::thousands(more.unsigned_abs())));
+    }
     format!("{way}: {} frames lost: {}", num::thousands(total.unsigned_abs()), places.join(", "))
 }
 
@@ -224,6 +241,17 @@ mod tests {
             hop("tester:1", HopWay::In, Some(888)),
         ];
         insta::assert_snapshot!(where_lost(&losses(&hops)), @"tester:0 to tester:1: 112 frames lost: 100 between br0:1 and vm1:0, 10 between tester:0 and br0:1, 2 in vm1 from port 0 to 1");
+        // Within one node, and not neighbours.
+        let unknown = [
+            hop("br0:1", HopWay::In, Some(9)),
+            hop("br0:3", HopWay::Out, None),
+            hop("br0:4", HopWay::In, None),
+            hop("br0:2", HopWay::Out, Some(2)),
+        ];
+        insta::assert_snapshot!(where_lost(&losses(&unknown)), @"br0:1 to br0:2: 7 frames lost: 7 between br0:1 and br0:2");
+        let counted = |(n, frames)| hop(&format!("a{n}:0"), HopWay::In, Some(frames));
+        let many: Vec<Hop> = [90, 80, 71, 63, 56, 50, 45, 47].into_iter().enumerate().map(counted).collect();
+        insta::assert_snapshot!(where_lost(&losses(&many)), @"a0:0 to a7:0: 43 frames lost: 10 between a0:0 and a1:0, 9 between a1:0 and a2:0, 8 between a2:0 and a3:0, 7 between a3:0 and a4:0, 11 elsewhere, less 2 that a hop had and the one before it had not");
         let whole = hops.map(|hop| Hop { frames: Some(5), ..hop });
         insta::assert_snapshot!(where_lost(&losses(&whole)), @"tester:0 to tester:1: no frame was lost");
         let lines = format!("{:?}", table(&[losses(&whole)]).rows());

@@ -2,7 +2,7 @@
 
 use failure::Failure;
 use lab::{
-    client::ask_inside,
+    client::{ask_inside, check_running},
     counters::{Counts, PortCounts, ThreadCounts, Threads},
     diagram,
     protocol::{Answer, Ask, Checked, Status},
@@ -66,12 +66,24 @@ impl InLab {
         })
     }
 
-    /// What the ports and the switch's threads have counted until now.
+    /// The program of the lab that has ended, and what starts it again. `None` if all run, or if the lab does not answer: the
+    /// next reading tells that.
+    pub fn ended_part(&self) -> Option<String> {
+        match ask_inside(&Ask::Status) {
+            Ok(Answer::Status(status)) => check_running(&status).err().map(|failure| failure.text),
+            _ => None,
+        }
+    }
+
+    /// What the ports and the switch's threads have counted until now. Unknown if a program has ended: what asks it waits long.
     ///
     /// # Errors
     ///
     /// (machine) when the lab does not answer.
     pub fn read(&self) -> Result<Reading, Failure> {
+        if self.ended_part().is_some() {
+            return Ok(Reading::default());
+        }
         let Answer::Counters(ports) = ask_inside(&Ask::Counters)? else { return Err(other("counters")) };
         let Answer::Threads(threads) = ask_inside(&Ask::Threads)? else { return Err(other("threads")) };
         Ok(Reading { ports, threads })

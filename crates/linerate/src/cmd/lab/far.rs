@@ -68,7 +68,7 @@ pub fn serve() -> Result<Exit, Failure> {
     let lines = lines();
     let ended = served(&lines, &stop);
     if let Err(Failure { text, exit }) = &ended {
-        tell(&Progress::Failed { text: text.clone(), exit: *exit });
+        let _ = tell(&Progress::Failed { text: text.clone(), exit: *exit });
     }
     ended
 }
@@ -88,16 +88,16 @@ fn served(lines: &mpsc::Receiver<String>, stop: &Stop) -> Result<Exit, Failure> 
     let spec = spec_of(name, topology, options)?;
     mend_before(&spec).into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut up = bring_up(&spec, true, stop, &mut |what, at_ms| {
-        tell(&Progress::Done { what: what.to_owned(), at_ms });
+        let _ = tell(&Progress::Done { what: what.to_owned(), at_ms });
     })?;
-    tell(&Progress::Up(Box::new(up.status.clone())));
+    let _ = tell(&Progress::Up(Box::new(up.status.clone())));
     while let Some(line) = next(lines, stop) {
         let answer = match serde_json::from_str::<Ask>(&line) {
             Ok(Ask::Down) => break,
             Ok(ask) => client::ask(&spec.name, &ask).unwrap_or_else(|failure| Answer::Refused(failure.text)),
             Err(e) => Answer::Refused(format!("this is not a question to a lab: {e}")),
         };
-        tell(&answer);
+        let _ = tell(&answer);
     }
     up.down();
     give_nics_back(&spec.name)?;

@@ -17,7 +17,7 @@ use lab::{
     needs::Machine,
     protocol::{Answer, Ask, Spec},
     script,
-    start::{far_spec_of, give_nics_back, mend, spec_of},
+    start::{check_logs, far_spec_of, give_nics_back, mend, spec_of},
     topology::{self, Topology},
     view,
     vm::libvirt,
@@ -26,9 +26,12 @@ use lab::{
 };
 
 use crate::{
-    cli::lab::{
-        DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs,
-        UpArgs,
+    cli::{
+        lab::{
+            DownArgs, ExecArgs, FaultArgs, LabArgs, LabCommand, NameArgs, RunArgs, ShowArgs, StatusArgs, TopologyArgs,
+            UpArgs,
+        },
+        parsing,
     },
     out,
 };
@@ -109,7 +112,7 @@ fn spec(args: &UpArgs, plan: &dyn Fn(&Topology) -> Result<Option<ForPlan>, Failu
     let options = guests::options(&args.topology, &topology, plan(&topology)?.as_ref())?;
     let name = args.name.clone().unwrap_or_else(|| topology.name.clone());
     let logs = args.logs.as_deref().map(std::path::absolute).transpose().map_err(Failure::usage)?;
-    logs.iter().try_for_each(|logs| hidden::check("--logs", logs))?;
+    logs.as_deref().map_or(Ok(()), check_logs)?;
     Ok(Spec { logs, fail_at: args.fail_at, ..spec_of(name, topology, options)? })
 }
 
@@ -266,6 +269,12 @@ fn whole_run(args: &RunArgs) -> Result<Exit, Failure> {
     bench.extend(args.bench.iter().cloned());
     if spec.on.is_none() {
         hidden::check_command(bench.iter().map(OsStr::new))?;
+    }
+    // A wrong flag is found before anything comes up.
+    let words = ["linerate"].into_iter().chain(bench.iter().map(String::as_str));
+    if let Some(e) = parsing::parse(words.map(Into::into)).err().filter(|e| e.use_stderr()) {
+        let wrong = parsing::one_line(&e);
+        return Err(Failure::usage(format!("{wrong}; flags of the lab come first, then those of linerate bench")));
     }
     let mut up = bring_up(&spec, true, &stop)?;
     let exit = run_within(&up.status, bench.into_iter().map(Into::into).collect(), &stop);
