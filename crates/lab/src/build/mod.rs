@@ -86,6 +86,7 @@ impl Build {
         check_nics(&topology, &options)?;
         let cpus = CpuLayout::choose(&topology, &options, allowed_cpus)?;
         let context = Context { topology: &topology, options: &options, cpus: &cpus, linerate, dir };
+        check_effects(&topology, &options)?;
         check_guests(&topology, &options)?;
         let machines = machine::definitions(&context);
         // A virtual machine boots when the switch has taken its ports, and its driver makes the rings that the switch waits for.
@@ -151,6 +152,26 @@ impl Build {
                 if names.is_empty() { "none; --guests vm makes guests such".to_owned() } else { names.join(", ") };
             Failure::usage(format!("{flag} {name}: no such virtual machine: there is {names}"))
         })
+    }
+}
+
+/// Flags that change nothing in this topology: who gives one expects something of it.
+fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    let (no_guests, no_switch) = (topology.guest.is_empty(), topology.switch.is_empty());
+    let usual = LabOptions::default();
+    let given = [
+        (no_guests, options.application != usual.application, "--application", "no guests"),
+        (no_guests && no_switch, options.queues != usual.queues, "--queues", "ports of one queue"),
+        (no_guests && no_switch, options.ring != usual.ring, "--ring", "no virtio ports"),
+        (no_switch, options.pmds != usual.pmds || !options.pmd_cpus.is_empty(), "--pmds", "no switch of its own"),
+        (no_switch, options.emc != usual.emc, "--no-emc", "no switch of its own"),
+        (no_switch, options.smc != usual.smc, "--smc", "no switch of its own"),
+    ];
+    match given.iter().find(|(without, given, ..)| *without && *given) {
+        None => Ok(()),
+        Some((_, _, flag, what)) => {
+            Err(Failure::usage(format!("{flag}: topology {} has {what}: leave the flag out", topology.name)))
+        }
     }
 }
 
@@ -256,7 +277,10 @@ fn tester(context: &Context<'_>) -> TesterSide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{script, topology};
+    use crate::{
+        script,
+        topology::{self, Application},
+    };
 
     pub(super) fn built(name: &str, options: &LabOptions, allowed: &[u32]) -> Build {
         let topology = topology::load(name).unwrap();
@@ -334,6 +358,31 @@ mod tests {
         assert_eq!(said, ["linerate: for a machine with CPUs 0 to 6: this process may use CPUs 0,1"]);
         let twice = LabOptions { pmd_cpus: vec![2, 2], ..LabOptions::default() };
         assert_eq!(shown(twice, &mut said).unwrap_err().exit, failure::Exit::Usage);
+    }
+
+    #[test]
+    fn a_flag_that_changes_nothing_is_refused() {
+        let wrong = |name: &str, options: LabOptions| {
+            let topology = topology::load(name).unwrap();
+            Build::new(topology, options, &[0, 1, 2, 3], "linerate", "/run/lab").err().map(|failure| failure.text)
+        };
+        let usual = LabOptions::default;
+        let testpmd = Some(Application::TestpmdIo);
+        for (name, options, flag) in [
+            ("kernel-bridge", LabOptions { queues: 4, ..usual() }, Some("--queues")),
+            ("kernel-bridge", LabOptions { ring: 64, ..usual() }, Some("--ring")),
+            ("kernel-router", LabOptions { pmd_cpus: vec![1], ..usual() }, Some("--pmds")),
+            ("phy-phy", LabOptions { pmds: 2, ..usual() }, Some("--pmds")),
+            ("phy-phy", LabOptions { smc: true, ..usual() }, Some("--smc")),
+            ("phy-phy", LabOptions { emc: false, ..usual() }, Some("--no-emc")),
+            ("phy-ovs-phy", LabOptions { application: testpmd, ..usual() }, Some("--application")),
+            ("phy-phy", LabOptions { application: testpmd, queues: 2, ring: 64, ..usual() }, None),
+            ("phy-ovs-phy", LabOptions { queues: 2, ring: 64, smc: true, emc: false, ..usual() }, None),
+        ] {
+            let wrong = wrong(name, options);
+            assert!(wrong.as_deref().is_none_or(|text| flag.is_some_and(|flag| text.starts_with(flag))), "{wrong:?}");
+            assert_eq!(wrong.is_some(), flag.is_some(), "{name} {flag:?}");
+        }
     }
 
     #[test]
