@@ -108,8 +108,7 @@ impl<'a, T: Testbed> Controller<'a, T> {
     }
 
     /// Waits until frames come back each way through an outside device, for a while: a guest may still boot, a bridge
-    /// still listen.
-    /// A device that never answers is left to the search, which tells why.
+    /// still listen. A device that never answers is left to the search, which tells why.
     fn await_device(&mut self, size: Frames, index: usize) -> Result<(), Failure> {
         let begun = Instant::now();
         while begun.elapsed() < self.plan.trust.ready_timeout && self.testbed.device_answers()? == Some(false) {

@@ -9,8 +9,8 @@ use crate::summary::Samples;
 
 /// How long a stretch is at least,
 const STRETCH: Duration = Duration::from_millis(5);
-/// and how many samples it has, unless it becomes longer than this. Whoever asks the kernel has a colder cache for the next message:
-/// of one in a hundred messages that would be the 99th percentile.
+/// and how many samples it has, unless it becomes longer than this. Asking the kernel may make the next message slower: beside one
+/// message in a hundred it would be in the 99th percentile.
 const SAMPLES: usize = 400;
 const LONGEST: Duration = Duration::from_millis(50);
 /// A stretch is disturbed if the thread was ready and did not run for longer in all,
