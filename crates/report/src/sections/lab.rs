@@ -19,9 +19,19 @@ pub(crate) fn hops_section(result: &RunResult) -> Section {
     let all = by_direction(result);
     let trials = result.trials.iter().filter(|t| t.directions.iter().any(|d| !d.hops.is_empty())).count();
     let title = format!("Hop by hop, {trials} trial{} together", if trials == 1 { "" } else { "s" });
+    let refused = |n: usize| result.trials.iter().filter_map(|t| t.directions.get(n)).map(|d| d.refused).sum::<u64>();
+    let notes = all.iter().enumerate().map(|(n, hops)| Note::plain(where_lost(hops) + &refused_before(refused(n))));
     Section::new(Topic::Hops, title)
         .with(Audience::READERS, Block::Table(table(&all)))
-        .with(Audience::READERS, Block::Notes(all.iter().map(|hops| Note::plain(where_lost(hops))).collect()))
+        .with(Audience::READERS, Block::Notes(notes.collect()))
+}
+
+/// Frames that never left the tester: they count as loss of the device, and are at none of its hops.
+fn refused_before(frames: u64) -> String {
+    match frames {
+        0 => String::new(),
+        frames => format!("; {} more were refused by the tester's port, whose queue was full", num::thousands(frames)),
+    }
 }
 
 /// What the switch's polling threads did, of all trials together.
@@ -254,6 +264,8 @@ mod tests {
         insta::assert_snapshot!(where_lost(&losses(&many)), @"a0:0 to a7:0: 43 frames lost: 10 between a0:0 and a1:0, 9 between a1:0 and a2:0, 8 between a2:0 and a3:0, 7 between a3:0 and a4:0, 11 elsewhere, less 2 that a hop had and the one before it had not");
         let whole = hops.map(|hop| Hop { frames: Some(5), ..hop });
         insta::assert_snapshot!(where_lost(&losses(&whole)), @"tester:0 to tester:1: no frame was lost");
+        assert_eq!(refused_before(0), "");
+        insta::assert_snapshot!(refused_before(1_200), @"; 1,200 more were refused by the tester's port, whose queue was full");
         let lines = format!("{:?}", table(&[losses(&whole)]).rows());
         assert_eq!(lines, "6");
     }
