@@ -170,10 +170,10 @@ fn frames_that_do_not_come_are_an_answer_in_a_line() {
     netns.wait_for_links(&["t0", "t1"]);
     let small = joined();
     for (netns, flags, code, says) in [
-        (Some(&netns), &["--port", "socket:t0", "--port", "socket:t1"][..], 1, "no frame of 60 B came"),
-        (Some(&netns), &["--port", "eth:t0", "--port", "eth:t1"], 1, "join the two ports"),
-        (Some(&netns), &["-m", "forward", "--port", "eth:t0", "--port", "eth:t1"], 1, "no frame"),
-        (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--sizes", "9014"], 1, "of this size"),
+        (Some(&netns), &["--port", "socket:t0", "--port", "socket:t1"][..], 4, "no frame of 60 B came"),
+        (Some(&netns), &["--port", "eth:t0", "--port", "eth:t1"], 4, "join the two ports"),
+        (Some(&netns), &["-m", "forward", "--port", "eth:t0", "--port", "eth:t1"], 4, "no frame"),
+        (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--sizes", "9014"], 2, "carries at most 1514 B"),
         (Some(&netns), &["--port", "socket:t0", "--port", "socket:none"], 2, "no interface none"),
         (Some(&netns), &["--port", "eth:none", "--port", "eth:t1"], 2, "none"),
         (Some(&small), &["--port", "socket:t0", "--port", "socket:t1", "--hw"], 4, "hardware time stamps of t0"),
