@@ -49,7 +49,8 @@ pub fn check_logs(to: &Path) -> Result<(), Failure> {
     let wrong = |e: std::io::Error| Failure::usage(format!("--logs {}: {e}: choose another directory", to.display()));
     std::fs::create_dir_all(to).map_err(wrong)?;
     let tried = to.join(format!(".linerate-{}", std::process::id()));
-    std::fs::write(&tried, "").and_then(|()| std::fs::remove_file(&tried)).map_err(wrong)
+    // A new file: in a directory of many users, one of this name may be somebody's link.
+    std::fs::File::create_new(&tried).and_then(|_| std::fs::remove_file(&tried)).map_err(wrong)
 }
 
 /// What a lab on another host is started with. Whether that host can run it is said there.

@@ -334,7 +334,6 @@ pub(crate) fn is_too_long_here(is_udp: bool, error: &io::Error) -> bool {
 mod tests {
     use std::{
         net::{Ipv4Addr, SocketAddr, UdpSocket},
-        sync::atomic::{AtomicBool, Ordering},
         thread,
     };
 
@@ -342,7 +341,7 @@ mod tests {
     use crate::{
         message::answer,
         socket::{Transport, Wait},
-        testing::{with_server, EndsWith},
+        testing::{with_other, with_server},
     };
 
     fn quick() -> PingPongOptions {
@@ -352,31 +351,6 @@ mod tests {
             verify: true,
             ..PingPongOptions::default()
         }
-    }
-
-    /// A server of this behaviour, for datagrams.
-    fn with_other<T>(
-        behaves: impl Fn(&UdpSocket, &mut [u8], SocketAddr, u64) + Sync,
-        act: impl FnOnce(SocketAddr) -> T,
-    ) -> T {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        let address = socket.local_addr().unwrap();
-        let over = AtomicBool::new(false);
-        thread::scope(|s| {
-            s.spawn(|| {
-                let mut bytes = [0; 2048];
-                let mut n = 0;
-                while !over.load(Ordering::Relaxed) {
-                    if let Ok((read, from)) = socket.recv_from(&mut bytes) {
-                        n += 1;
-                        behaves(&socket, &mut bytes[..read], from, n);
-                    }
-                }
-            });
-            let _end = EndsWith(&over);
-            act(address)
-        })
     }
 
     fn measured(server: SocketAddr, options: &PingPongOptions) -> Measured {

@@ -1,10 +1,10 @@
 //! A server and a clock for tests.
 
 use std::{
-    net::{Ipv4Addr, SocketAddr},
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
     sync::atomic::{AtomicBool, Ordering},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use packet::Clock;
@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Tells a thread beside to end, also when the test fails: its scope waits for the thread.
-pub(crate) struct EndsWith<'a>(pub(crate) &'a AtomicBool);
+struct EndsWith<'a>(&'a AtomicBool);
 
 impl Drop for EndsWith<'_> {
     fn drop(&mut self) {
@@ -36,6 +36,31 @@ pub(crate) fn with_server<T>(transport: Transport, wait: Wait, act: impl FnOnce(
         result
     });
     (result, server.counts())
+}
+
+/// A server of this behaviour, for datagrams.
+pub(crate) fn with_other<T>(
+    behaves: impl Fn(&UdpSocket, &mut [u8], SocketAddr, u64) + Sync,
+    act: impl FnOnce(SocketAddr) -> T,
+) -> T {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let address = socket.local_addr().unwrap();
+    let over = AtomicBool::new(false);
+    thread::scope(|s| {
+        s.spawn(|| {
+            let mut bytes = [0; 2048];
+            let mut n = 0;
+            while !over.load(Ordering::Relaxed) {
+                if let Ok((read, from)) = socket.recv_from(&mut bytes) {
+                    n += 1;
+                    behaves(&socket, &mut bytes[..read], from, n);
+                }
+            }
+        });
+        let _end = EndsWith(&over);
+        act(address)
+    })
 }
 
 /// Nanoseconds of this machine.

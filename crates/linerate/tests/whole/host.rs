@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{fs, os::unix::fs::PermissionsExt, process::Command, time::Instant};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command, time::Instant};
 
 use serde_json::Value;
 
@@ -256,6 +256,14 @@ fn a_plan_of_the_cores_is_followed_and_its_findings_are_in_the_result() {
     assert!(lab.stdout.contains(&format!("--tester-cpu {cpu}")), "{}{}", lab.stdout, lab.stderr);
 }
 
+/// A plan of this machine that changes nothing but `vm.swappiness`, to 17.
+fn one_knob(plan: &Path) {
+    assert_eq!(linerate(&["host", "plan", "--out", plan.to_str().unwrap()]).code, 0);
+    let cores = fs::read_to_string(plan).unwrap().split("[[step]]").next().unwrap().to_owned();
+    let step = "[[step]]\nid = \"test\"\nwhy = \"a test\"\n[step.change.write]\npath = \"/proc/sys/vm/swappiness\"\nvalue = \"17\"\n";
+    fs::write(plan, cores + step).unwrap();
+}
+
 /// One knob that `--tune` and `effect` change on this machine, with its value now.
 const TUNED: &str = "vm/stat_interval";
 
@@ -280,10 +288,7 @@ fn settings_of_one_run_are_taken_back_also_after_a_kill() {
     );
     let dir = tempfile::tempdir().unwrap();
     let plan = dir.path().join("plan.toml");
-    assert_eq!(linerate(&["host", "plan", "--out", plan.to_str().unwrap()]).code, 0);
-    let cores = fs::read_to_string(&plan).unwrap().split("[[step]]").next().unwrap().to_owned();
-    let step = "[[step]]\nid = \"test\"\nwhy = \"a test\"\n[step.change.write]\npath = \"/proc/sys/vm/swappiness\"\nvalue = \"17\"\n";
-    fs::write(&plan, cores + step).unwrap();
+    one_knob(&plan);
     let ran = privately(&format!("set -- {}; {script}", plan.display()));
     fs::write(format!("/proc/sys/{TUNED}"), &before).unwrap();
     let said = |text: &str| assert!(ran.stdout.contains(text), "{text}: {ran:?}");
@@ -351,10 +356,7 @@ fn who_has_no_right_takes_nothing_back_and_the_journal_stays() {
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let (program, plan) = (dir.path().join("linerate"), dir.path().join("plan.toml"));
     fs::copy(BINARY, &program).unwrap();
-    assert_eq!(linerate(&["host", "plan", "--out", plan.to_str().unwrap()]).code, 0);
-    let cores = fs::read_to_string(&plan).unwrap().split("[[step]]").next().unwrap().to_owned();
-    let step = "[[step]]\nid = \"test\"\nwhy = \"a test\"\n[step.change.write]\npath = \"/proc/sys/vm/swappiness\"\nvalue = \"17\"\n";
-    fs::write(&plan, cores + step).unwrap();
+    one_knob(&plan);
     let before = knob("vm/swappiness");
     let ran = privately(&format!(
         "B={program}; USER=\"setpriv --reuid=65534 --regid=65534 --clear-groups\"
