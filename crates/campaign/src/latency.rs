@@ -2,7 +2,7 @@
 
 use failure::Failure;
 use measure::{
-    attempts::{Budget, Confirmation, GivenUp, Lowering, Ruling, STEPS_DOWN},
+    attempts::{Budget, Confirmation, GivenUp, Lowering, Ruling, Said, STEPS_DOWN},
     plan::Method,
     result::Outcome,
     search::Answer,
@@ -43,7 +43,8 @@ impl<T: Testbed> Controller<'_, T> {
                     notes.push(format!("no latency: {why}"));
                     if lowering.is_lowered() && !goals && answer.outcome != Outcome::TesterLimited {
                         // A trial lost frames at what the search found, and none has passed below it.
-                        (answer.outcome, answer.throughput) = (Outcome::Inconclusive, None);
+                        answer.outcome = Outcome::Inconclusive;
+                        answer.lower(None, precision);
                     }
                     return Ok(None);
                 }
@@ -58,7 +59,13 @@ impl<T: Testbed> Controller<'_, T> {
                     return Ok(None);
                 }
                 match attempts.rule(&trial) {
-                    Ruling::Counts => break Some(trial),
+                    Ruling::Counts => match Said::of(&trial, by_slices) {
+                        Said::Lost(_) => break Some(trial),
+                        Said::Short | Said::Nothing if attempts.again() => {}
+                        // The tester is the limit, and not this one for so long.
+                        Said::Short if tester_limited => break None,
+                        Said::Short | Said::Nothing => break Some(trial),
+                    },
                     Ruling::Repeat => {}
                     Ruling::BeyondTester { .. } => break None,
                     Ruling::GiveUp(why) => {
@@ -79,9 +86,16 @@ impl<T: Testbed> Controller<'_, T> {
                 lowering.after_shortfall();
                 continue;
             };
-            let loss = match trial.evidence.as_ref().filter(|_| by_slices) {
-                Some(e) if e.offered > 0 => e.lost as f64 / e.offered as f64,
-                _ => trial.loss_ratio(),
+            let loss = match Said::of(&trial, by_slices) {
+                Said::Lost(loss) => loss,
+                // It says nothing against the load. Its delays are what they are.
+                Said::Short | Said::Nothing => {
+                    notes.push(format!(
+                        "the delays hold absences: too little of {} trials at {load} was offered while nobody was away",
+                        attempts.attempt() - 1
+                    ));
+                    0.0
+                }
             };
             if goals || loss <= tolerated.get() {
                 if lowering.is_lowered() && answer.outcome == Outcome::TesterLimited {
@@ -93,7 +107,9 @@ impl<T: Testbed> Controller<'_, T> {
                         "lowered from {found}: trials of {duration_s} s, longer than the search's, lost frames above"
                     ));
                 }
-                answer.throughput = Some(load);
+                if lowering.is_lowered() {
+                    answer.lower(Some(load), precision);
+                }
                 return Ok(Some(trial));
             }
             answer.upper_bound = Some(load);
@@ -111,7 +127,7 @@ impl<T: Testbed> Controller<'_, T> {
              of the search did not"
         ));
         answer.outcome = Outcome::Inconclusive;
-        answer.throughput = None;
+        answer.lower(None, precision);
         Ok(None)
     }
 }

@@ -15,7 +15,7 @@ mod scores;
 
 pub use self::{
     bounds::{Budget, Streak},
-    confirmation::{Confirmation, Lowering},
+    confirmation::{Confirmation, Lowering, Said},
     limits::*,
     load::{broken, is_elsewhere, within_tester, Attempts},
     ruling::{GivenUp, Ruling},

@@ -133,15 +133,21 @@ fn window(of: &Interval, hz: u64) -> WindowSummary {
 }
 
 /// The slices of a direction: what its sender and its checker counted.
+///
+/// The checker counts up to a burst one slice early where a reordered frame ends it. More than was sent in a slice cannot
+/// have come of it, so that the rest belongs to the next: otherwise that one would have lost it.
 pub fn slices(sent: &[SentSlice], checked: &[CheckedSlice], hz: u64) -> Vec<Slice> {
     let ns = |ticks: u64| u32::try_from(Nanos::from_ticks(ticks, hz).0).unwrap_or(u32::MAX);
+    let mut early = 0;
     let one = |(sent, checked): (&SentSlice, &CheckedSlice)| {
         let CheckedSlice { departed, arrived, duplicates } = *checked;
+        let came = departed.frames.saturating_add(early);
+        early = came.saturating_sub(sent.sent);
         let min = |came: CameSlice| if came.frames > 0 { ns(came.min.into()) } else { 0 };
         Slice {
             sent: sent.sent,
             refused: sent.refused,
-            received: departed.frames,
+            received: came - early,
             min_delay_ns: min(departed),
             mean_delay_ns: ns(departed.sum / u64::from(departed.frames).max(1)),
             arrived: arrived.frames,
@@ -233,6 +239,22 @@ mod tests {
     fn run(first: u64, frames: u64, ticks: Option<(u64, u64)>) -> Option<LostRun> {
         let departed = ticks.map(|t| t.1 - 1);
         Some(LostRun { first, frames, before: ticks.map(|t| t.0), behind: ticks.map(|t| t.1), departed })
+    }
+
+    #[test]
+    fn what_was_counted_a_slice_early_is_not_lost_in_the_next() {
+        let received = |came: &[u32]| {
+            let sent: Vec<SentSlice> = came.iter().map(|_| SentSlice { sent: 10, refused: 0 }).collect();
+            let of = |frames: u32| CheckedSlice {
+                departed: CameSlice { frames, min: 1, sum: 0 },
+                ..CheckedSlice::default()
+            };
+            let checked: Vec<CheckedSlice> = came.iter().map(|frames| of(*frames)).collect();
+            slices(&sent, &checked, 1_000_000_000).iter().map(|slice| slice.received).collect::<Vec<_>>()
+        };
+        assert_eq!(received(&[10, 13, 7, 10]), [10, 10, 10, 10]);
+        assert_eq!(received(&[25, 0, 4, 10]), [10, 10, 9, 10], "over more than one, and one that was lost");
+        assert_eq!(received(&[7, 10, 13]), [7, 10, 10], "what was lost before stays lost");
     }
 
     fn refused(sequence: u64, frames: u64, ticks: (u64, u64)) -> TxCounters {

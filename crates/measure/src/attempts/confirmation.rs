@@ -3,7 +3,9 @@
 use units::Fps;
 
 use super::{
-    limits::{ELSEWHERE, SHORT_CONFIRMATIONS, SILENT_CHECKS, STEPS_DOWN, TESTER_STEP},
+    limits::{
+        ELSEWHERE, SHORT_CONFIRMATIONS, SHORT_OF_LOAD, SILENT_CHECKS, STEPS_DOWN, TESTER_STEP, UNCLEAR_CONFIRMATIONS,
+    },
     load::is_elsewhere,
     ruling::{GivenUp, Ruling},
 };
@@ -19,18 +21,25 @@ pub struct Confirmation {
     made: u32,
     short: u32,
     silent: u32,
+    unclear: u32,
 }
 
 impl Confirmation {
     /// Of a throughput found in this placement, with as many trials as an invalid one is repeated, or those of a placement
     /// that does not come back where these are more.
     pub fn new(max_repeats: u32, home: Option<u32>, tester_limited: bool) -> Self {
-        Self { home, tester_limited, most: max_repeats.max(ELSEWHERE), made: 0, short: 0, silent: 0 }
+        Self { home, tester_limited, most: max_repeats.max(ELSEWHERE), made: 0, short: 0, silent: 0, unclear: 0 }
     }
 
     /// Number of the next trial at this load, from 1.
     pub fn attempt(&self) -> u32 {
         self.made + 1
+    }
+
+    /// Whether to try again after a trial that counts and does not say whether its load passes.
+    pub fn again(&mut self) -> bool {
+        self.unclear += 1;
+        self.unclear < UNCLEAR_CONFIRMATIONS && self.made < self.most
     }
 
     /// What follows from a trial.
@@ -54,6 +63,34 @@ impl Confirmation {
         match self.made >= self.most {
             true => Ruling::GiveUp(GivenUp::Unconfirmed { trials: self.made, duration_s }),
             false => Ruling::Repeat,
+        }
+    }
+}
+
+/// What a trial that counts says of the load that it is to confirm.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Said {
+    /// This share of the frames was lost.
+    Lost(f64),
+    /// By slices it was offered less than the load.
+    Short,
+    /// By slices somebody was away in nearly all of it: whatever was lost, the load may pass.
+    Nothing,
+}
+
+impl Said {
+    /// Of a trial, by its slices or as a whole.
+    pub fn of(trial: &TrialRecord, by_slices: bool) -> Self {
+        if !by_slices {
+            return Self::Lost(trial.loss_ratio());
+        }
+        let clean = trial.evidence.as_ref().filter(|e| e.offered > 0 && e.is_clean(trial.spec.duration_s));
+        match clean {
+            None => Self::Nothing,
+            Some(e) if e.lost == 0 && e.offered_fps.get() < trial.spec.load_fps.get() * (1.0 - SHORT_OF_LOAD) => {
+                Self::Short
+            }
+            Some(e) => Self::Lost(e.lost as f64 / e.offered as f64),
         }
     }
 }

@@ -25,6 +25,10 @@ pub const SCORES: u32 = 3;
 /// Share of the most that the tester offered at which it is asked next: a core without a few percent to spare cannot make
 /// up for a timer's tick.
 pub const HEADROOM: f64 = 0.93;
+/// Trials in too little of which nobody was away that are made to confirm a throughput: they say nothing against it.
+pub const UNCLEAR_CONFIRMATIONS: u32 = 3;
+/// A confirmation that was offered so much less of its load does not confirm it, as a share.
+pub const SHORT_OF_LOAD: f64 = 0.05;
 /// A throughput whose confirmation loses frames is lowered at most so often, each time by the precision.
 pub const STEPS_DOWN: u32 = 8;
 /// A throughput that only the tester limits is lowered to this share when its confirmations fall short.

@@ -135,6 +135,11 @@ pub(super) fn slices(sums: &Sums, stalls: &[bool], floor: Option<u32>) -> Vec<bo
                 *before = true;
             }
         }
+        if sum.missed {
+            if let Some(this) = aside.get_mut(i) {
+                *this = true;
+            }
+        }
         let Some(slices) = since else { continue };
         if let Some(this) = aside.get_mut(i) {
             *this = true;

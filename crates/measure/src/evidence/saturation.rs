@@ -44,7 +44,8 @@ pub(super) fn of(sums: &Sums, away: &[bool]) -> Option<Saturation> {
     let wait = (sums.queue_s / sums.slice_s).round() as usize;
     let is_deaf = |i: usize| sums.all.get(i + wait).is_some_and(|s| s.tester_deaf_s > 0.0);
     let rested = rested(sums, away);
-    let skipped = |i: usize| is_away(i) || is_deaf(i) || rested.get(i).copied().unwrap_or_default();
+    let is_missed = |i: usize| sums.all.get(i).is_some_and(|s| s.missed);
+    let skipped = |i: usize| is_away(i) || is_deaf(i) || is_missed(i) || rested.get(i).copied().unwrap_or_default();
     // Beside an absence a slice holds a part of it.
     let counts = |i: &usize| !(skipped(*i) || skipped(i + 1) || i.checked_sub(1).is_some_and(skipped));
     let (mut frames, mut slices, mut number, mut seconds) = (0, 0, 0, 0.0);

@@ -71,6 +71,27 @@ fn deaf_s(slices: &[Sum], slice_s: f64) -> f64 {
     RING * slice_s / (most as f64).max(1.0)
 }
 
+/// Slices whose frames were lost as they came back: by the wait of those before they did while the tester was away for so
+/// long that its receive queue overflowed. After the end of sending nobody knows that, so that a slice of which no frame came
+/// counts among them if they were to come then.
+fn mark_missed(slices: &mut [Sum], slice_s: f64) {
+    let mut wait = None;
+    for i in 0..slices.len() {
+        let Some(sum) = slices.get(i) else { return };
+        if let Some(ns) = sum.min_delay_ns().filter(|ns| !waits_for_tester(slices, slice_s, i, *ns)) {
+            wait = Some((f64::from(ns) * 1e-9 / slice_s) as usize);
+        }
+        let is_deaf = |at: usize| match slices.get(at..(at + 2).min(slices.len())) {
+            Some(came @ [_, ..]) => came.iter().any(|s| s.tester_deaf_s > 0.0),
+            _ => sum.received == 0,
+        };
+        let missed = sum.lost() > 0 && wait.is_some_and(|wait| is_deaf(i + wait));
+        if let Some(sum) = slices.get_mut(i) {
+            sum.missed = missed;
+        }
+    }
+}
+
 /// The directions of a trial together, slice by slice, as far as sending lasted.
 #[derive(Debug, Clone)]
 pub(super) struct Sums {
@@ -100,6 +121,8 @@ pub(super) struct Sum {
     /// Seconds in which the tester was away at all, and in which it was away for so long that its receive queue overflowed.
     pub tester_any_s: f64,
     pub tester_deaf_s: f64,
+    /// See [`mark_missed`].
+    pub missed: bool,
 }
 
 impl Sum {
@@ -117,6 +140,7 @@ impl Sum {
             device_away_s: slices.iter().map(|s| s.device_away_s).sum(),
             tester_any_s: slices.iter().map(|s| s.tester_any_s).sum(),
             tester_deaf_s: slices.iter().map(|s| s.tester_deaf_s).sum(),
+            missed: slices.iter().any(|s| s.missed),
         }
     }
 
@@ -167,6 +191,7 @@ impl Sums {
             (sum.tester_away_s, sum.tester_gone_s, sum.device_away_s) = (at(&tester), at(&gone), at(&device));
             sum.tester_deaf_s = at(&deaf);
         }
+        mark_missed(&mut all, timeline.slice_s);
         // Slices with few frames are joined: loss shows in each of a device that is kept busy.
         let mean = |of: &dyn Fn(&&Sum) -> bool| {
             let (n, frames) = all.iter().filter(of).fold((0usize, 0), |(n, frames), s| (n + 1, frames + s.offered()));

@@ -75,6 +75,25 @@ impl IntervalAnswer {
         let (lower, upper) = (self.lower_fps?.get(), self.upper_fps?.get());
         (upper > 0.0).then(|| (upper - lower) / upper)
     }
+
+    /// The same after longer trials: their highest load that passed, if one did, and the lowest that failed. `asked`: see
+    /// [`AnswerStanding::of`].
+    pub fn lowered(self, passed: Option<Fps>, failed: Option<Fps>, asked: f64) -> Self {
+        let least = |a: Fps, b: Fps| if a.get() <= b.get() { a } else { b };
+        // A device that is not the same from moment to moment may do more in another one: the upper end stays where a load passed.
+        let upper_fps = match (passed, self.upper_fps, failed) {
+            (Some(_), upper @ Some(_), _) => upper,
+            (None, Some(upper), Some(failed)) => Some(least(upper, failed)),
+            (_, upper, failed) => upper.or(failed),
+        };
+        let within = |point: Fps| {
+            let above = passed.map_or(point.get(), |lower| point.get().max(lower.get()));
+            Fps::from_raw(upper_fps.map_or(above, |upper| above.min(upper.get())))
+        };
+        let point_fps = if upper_fps.is_none() { passed } else { self.point_fps.map(within) };
+        let standing = Some(AnswerStanding::of(passed, upper_fps, asked));
+        Self { lower_fps: passed, upper_fps, point_fps, standing, ..self }
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +110,38 @@ mod tests {
         assert_eq!(of(Some(5.0), None), AnswerStanding::AtLeast);
         assert_eq!(of(None, Some(5.0)), AnswerStanding::AtMost);
         assert_eq!(of(None, None), AnswerStanding::Nothing);
+    }
+
+    #[test]
+    fn longer_trials_lower_an_answer() {
+        let fps = |of: f64| Some(Fps::from_raw(of));
+        let answer = |lower, upper| IntervalAnswer {
+            lower_fps: lower,
+            upper_fps: upper,
+            point_fps: fps(9.0),
+            standing: None,
+            confidence: None,
+            clean_seconds: 1.0,
+            passes: 3,
+            aside_share: 0.0,
+            as_measured: None,
+        };
+        let of = |before: IntervalAnswer, passed, failed| {
+            let after = before.lowered(passed, failed, 0.01);
+            (after.lower_fps, after.upper_fps, after.point_fps, after.standing)
+        };
+        let both = answer(fps(8.0), fps(10.0));
+        assert_eq!(of(both, fps(7.0), fps(7.5)), (fps(7.0), fps(10.0), fps(9.0), Some(AnswerStanding::Wide)));
+        assert_eq!(of(both, None, fps(7.5)), (None, fps(7.5), fps(7.5), Some(AnswerStanding::AtMost)));
+        assert_eq!(of(both, None, fps(11.0)), (None, fps(10.0), fps(9.0), Some(AnswerStanding::AtMost)));
+        let least = answer(fps(9.0), None);
+        assert_eq!(
+            of(least, fps(8.0), None),
+            (fps(8.0), None, fps(8.0), Some(AnswerStanding::AtLeast)),
+            "by the tester"
+        );
+        assert_eq!(of(least, fps(8.0), fps(8.5)), (fps(8.0), fps(8.5), fps(8.5), Some(AnswerStanding::Wide)));
+        assert_eq!(of(least, None, None), (None, None, None, Some(AnswerStanding::Nothing)));
     }
 
     #[test]

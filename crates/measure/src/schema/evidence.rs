@@ -41,6 +41,17 @@ pub struct SliceEvidence {
     pub delay: Option<DelayTrend>,
 }
 
+/// Time in slices that count that a trial must have, as a share of it, and in seconds.
+const CLEAN_SHARE: f64 = 0.1;
+const CLEAN_S: f64 = 5e-3;
+
+impl SliceEvidence {
+    /// Whether a trial of this length has time enough in which nobody was away.
+    pub fn is_clean(&self, duration_s: f64) -> bool {
+        self.clean_s >= CLEAN_S.max(duration_s * CLEAN_SHARE).min(duration_s * 0.5)
+    }
+}
+
 fn is_zero(frames: &u64) -> bool {
     *frames == 0
 }

@@ -12,7 +12,7 @@ use units::Fps;
 
 use super::{
     config::SearchConfig,
-    gave::{is_clean, Busiest, Drain, Sending, GROWTH, SATURATED_S},
+    gave::{Busiest, Drain, Sending, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample},
     liveness::{Liveness, Sign},
     own_port::takes_at_most,
@@ -51,6 +51,14 @@ const REACHED: f64 = 0.995;
 /// Share of a trial in which the queue of the device is to fill, and the highest load for that over the rate.
 const FILLING: f64 = 0.1;
 const FILLING_MOST: f64 = 2.0;
+/// A device that let through less than this share of a load is far below it, whatever its slices say.
+const FAR: f64 = 0.5;
+/// At least this share of what came of a trial was forwarded in it, and did not only wait in buffers.
+const BUFFERED: f64 = 0.25;
+/// Loads that are lowered for that at most.
+const MOST_LOWERED: u32 = 10;
+/// The lowest load of a search is this share of the rate expected at most, where nobody gave one.
+const LOWEST: f64 = 0.1;
 /// First distance of the load below, as a share of the rate.
 const BELOW: f64 = 0.002;
 /// Trials at a load below of which one may fail.
@@ -140,6 +148,8 @@ pub struct CapacitySearch {
     /// Loads above the rate that passed, since the tester offered less.
     short: usize,
     tries: u32,
+    /// Loads that were far above the rate, so that their slices told nothing of it.
+    lowered: u32,
     /// Trials in a row that do not describe their load, or are invalid.
     attempts: Attempts,
     unclear: u32,
@@ -183,6 +193,7 @@ impl CapacitySearch {
             passes: 0,
             short: 0,
             tries: 0,
+            lowered: 0,
             unclear: 0,
             pauses: Pauses::default(),
             trials: Vec::new(),
@@ -199,9 +210,20 @@ impl CapacitySearch {
         self.config.upper.get()
     }
 
+    /// The lowest load: lower than other searches have where the device is so slow.
+    fn floor(&self) -> f64 {
+        let floor = self.config.floor().get();
+        let slow = (self.expected * LOWEST).max(1.0 / (self.config.precision.get() * MOST_S));
+        if self.config.lower > Fps::ZERO {
+            floor
+        } else {
+            floor.min(slow)
+        }
+    }
+
     /// The load of the next trial.
     fn load(&self) -> f64 {
-        let floor = self.config.floor().get();
+        let floor = self.floor();
         let load = match self.phase {
             Phase::Top => self.top(),
             Phase::Above => self.expected * (1.0 + (self.overload.max(self.filling()) - 1.0) * self.climb),
@@ -239,7 +261,7 @@ impl CapacitySearch {
         let tolerated = self.config.tolerated_loss.get();
         // Under pressure only while the device is away it is not its own rate that shows.
         let busy = e.undisturbed.filter(|s| s.seconds >= SATURATED_S);
-        let clean = is_clean(e.clean_s, spec.duration_s);
+        let clean = e.is_clean(spec.duration_s);
         let loss = if e.offered > 0 { e.lost as f64 / e.offered as f64 } else { 0.0 };
         let offered = e.offered_fps.get();
         match busy {
@@ -261,8 +283,44 @@ impl CapacitySearch {
         }
     }
 
+    /// The rate of a device that let through little of the load, where slices tell nothing of it: too few that count, or so few
+    /// frames that came out in one that it seems to be away.
+    fn far_below(&self, spec: &TrialSpec, trial: &TrialRecord, shown: Shown) -> Option<f64> {
+        let clean = trial.evidence.as_ref().is_some_and(|e| e.is_clean(spec.duration_s));
+        let told = match shown {
+            Shown::Unclear => false,
+            Shown::Lossy(rate) => clean && rate > self.floor(),
+            Shown::Busy(_) | Shown::Passed(_) | Shown::Buffered(_) => true,
+        };
+        let nothing = self.rates.is_empty() && self.rough.is_empty();
+        let is_first = matches!(self.phase, Phase::Top | Phase::Above) && nothing;
+        if told || !is_first || self.lowered >= MOST_LOWERED {
+            return None;
+        }
+        // What its buffers took is in it: it is more than the rate, and not by much.
+        let directions = trial.directions.len().max(1) as f64;
+        let came: u64 = trial.directions.iter().map(|direction| direction.received).sum();
+        let whole = came as f64 / directions / spec.duration_s;
+        let busy = trial.evidence.as_ref().and_then(|e| e.as_measured).filter(|busy| busy.seconds >= SATURATED_S);
+        let rate = busy.map_or(whole, |busy| busy.fps.get().max(whole * BUFFERED));
+        (came > 0 && rate < FAR * spec.load_fps.get()).then_some(rate)
+    }
+
+    /// Goes on a little above this rate.
+    fn lower_to(&mut self, rate: f64) {
+        self.lowered += 1;
+        self.attempts.restart();
+        self.unclear = 0;
+        (self.expected, self.phase) = (rate, Phase::Above);
+    }
+
     fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
-        let Some(e) = &trial.evidence else { return self.repeat(trial) };
+        let Some(e) = &trial.evidence else {
+            return match self.far_below(spec, trial, Shown::Unclear) {
+                Some(rate) => self.lower_to(rate),
+                None => self.repeat(trial),
+            };
+        };
         self.drain.see(e);
         self.clean_s += e.clean_s;
         self.aside_s += e.aside_s;
@@ -274,6 +332,9 @@ impl CapacitySearch {
             return self.offer_no_more_than(most);
         }
         let shown = self.shown(spec, e);
+        if let Some(rate) = self.far_below(spec, trial, shown) {
+            return self.lower_to(rate);
+        }
         let uneven =
             e.offered_fps.get() < EVEN * spec.load_fps.get() && !matches!(self.phase, Phase::Top | Phase::Above);
         if shown == Shown::Unclear || uneven && matches!(shown, Shown::Lossy(_)) {
@@ -434,7 +495,7 @@ impl CapacitySearch {
                 self.failed.push(load);
                 self.tries = 0;
                 self.below = (self.below * 2.0).min(0.99);
-                if load <= self.config.floor().get() {
+                if load <= self.floor() {
                     self.end(Outcome::BelowMinimum, [None, None]);
                 } else if self.below >= 0.9 {
                     match self.passed.is_empty() {

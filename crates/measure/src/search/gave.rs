@@ -22,9 +22,6 @@ const WELL: f64 = 0.01;
 const ABSORBED_MARGIN: f64 = 1.5;
 /// Share of a trial that is set aside from which on it is disturbed.
 const DISTURBED: f64 = 0.1;
-/// Time in slices that count that a trial must have, as a share of it, and in seconds.
-const CLEAN_SHARE: f64 = 0.1;
-const CLEAN_S: f64 = 5e-3;
 
 /// How long the queue of the device takes to empty: frames are waited for so much longer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -103,7 +100,7 @@ impl Gave {
     /// highest loss ratio that still passes a goal. `busiest`: what is known of the device.
     pub(super) fn by_slices(trial: &TrialRecord, passing: f64, busiest: &Busiest) -> BySlices {
         let spec = &trial.spec;
-        let clean = |e: &&SliceEvidence| e.offered > 0 && is_clean(e.clean_s, spec.duration_s);
+        let clean = |e: &&SliceEvidence| e.offered > 0 && e.is_clean(spec.duration_s);
         let Some(e) = trial.evidence.as_ref().filter(clean) else { return BySlices::Unclear };
         let offered = e.offered as f64;
         let growth = e.delay.map(|delay| delay.growth);
@@ -188,9 +185,4 @@ impl Busiest {
             false => 0.0,
         }
     }
-}
-
-/// Whether a trial of this length has time enough in which nobody was away.
-pub(super) fn is_clean(clean_s: f64, duration_s: f64) -> bool {
-    clean_s >= CLEAN_S.max(duration_s * CLEAN_SHARE).min(duration_s * 0.5)
 }

@@ -70,6 +70,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// What is left of it after longer trials: the load that passed one, if any did. `asked`: the precision of the search.
+    pub fn lower(&mut self, passed: Option<Fps>, asked: f64) {
+        self.throughput = passed;
+        self.interval = self.interval.map(|found| found.lowered(passed, self.upper_bound, asked));
+    }
+
     /// The reasons in one line; `None` when there are none.
     pub fn reason(&self) -> Option<String> {
         reason::line(&self.reasons)
