@@ -26,7 +26,7 @@ pub use frames::Frames;
 pub use imix::Imix;
 pub use link::LinkSpeed;
 pub use load::Load;
-pub use nanos::{parse_duration, Nanos};
+pub use nanos::{parse_duration, parse_duration_or_zero, Nanos};
 pub use ratio::Ratio;
 pub use rng::SplitMix64;
 pub use si::{parse_si, si, si_column, si_parts, si_short};

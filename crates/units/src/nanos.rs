@@ -57,9 +57,20 @@ impl fmt::Display for Nanos {
 /// Errors on anything else, on zero and on more than 30 days.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let err = || UnitError::new("duration", text, "must be like 60s, 500ms, 2m or 1h: above zero, at most 30 days");
+    parse(text).filter(|time| !time.is_zero()).ok_or_else(err)
+}
+
+/// The same, where zero is legal: `0`, or of any unit.
+pub fn parse_duration_or_zero(text: &str) -> Result<Duration, UnitError> {
+    let err = || UnitError::new("duration", text, "must be like 60s, 500ms, 2m or 1h, at most 30 days");
+    parse(text).ok_or_else(err)
+}
+
+/// Zero to 30 days.
+fn parse(text: &str) -> Option<Duration> {
     let trimmed = text.trim();
     let split = trimmed.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(trimmed.len());
-    let value: f64 = trimmed[..split].trim().parse().map_err(|_| err())?;
+    let value: f64 = trimmed[..split].trim().parse().ok()?;
     let scale = match &trimmed[split..] {
         "ns" => 1e-9,
         "us" => 1e-6,
@@ -68,14 +79,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         "m" | "min" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
-        _ => return Err(err()),
+        _ => return None,
     };
     let seconds = value * scale;
-    if seconds.is_finite() && seconds > 0.0 && seconds <= 30.0 * 86_400.0 {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err(err())
-    }
+    let legal = seconds == 0.0 && !seconds.is_sign_negative() || (1e-9..=30.0 * 86_400.0).contains(&seconds);
+    legal.then(|| Duration::from_secs_f64(seconds))
 }
 
 #[cfg(test)]
@@ -102,6 +110,14 @@ mod tests {
         assert_eq!(parse_duration("0.25").unwrap(), Duration::from_millis(250));
         for bad in ["", "s", "-1s", "0s", "1y", "1e99s", "31d", "1 s s"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
+            assert_eq!(parse_duration_or_zero(bad).is_ok(), bad == "0s", "{bad}");
         }
+        for zero in ["0", "0s", "0.0ms"] {
+            assert_eq!(parse_duration_or_zero(zero).unwrap(), Duration::ZERO, "{zero}");
+        }
+        for bad in ["-0s", "0y", "0.1ns", "nan"] {
+            assert!(parse_duration_or_zero(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_duration_or_zero("30d").unwrap(), Duration::from_secs(30 * 86_400));
     }
 }

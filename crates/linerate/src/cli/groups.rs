@@ -13,7 +13,7 @@ use super::flows_arg::FlowsArg;
 /// Which CPU polls which queue of which port, and when frames leave.
 #[derive(Debug, Args, Default)]
 pub struct QueueArgs {
-    /// CPUs that poll, an lcore on each. Default: the last one allowed.
+    /// CPUs that poll, an lcore on each. Default: the last but one allowed, since a tester takes the last.
     #[arg(long, value_name = "CPU,...", value_delimiter = ',', help_heading = "Queues")]
     pub cpus: Vec<u32>,
     /// Receive queues of each port. On a NIC, RSS spreads flows over the queues and keeps each flow on one. Default: 1.

@@ -6,7 +6,11 @@ use campaign::plans::load;
 use failure::Failure;
 use measure::plan::{Direction, EvidenceBy, FieldMode, FieldPlan, Goals, IpVersion, Method, Plan, ValidPlan, L4};
 
-use super::{blame::as_flags, sweep_flags, times::time};
+use super::{
+    blame::as_flags,
+    sweep_flags,
+    times::{time, time_or_none},
+};
 use crate::cli::{
     flows_arg::FlowsArg, BenchArgs, EvidenceArg, GoalsArg, IpArg, L4Arg, MethodArg, PortArgs, SearchArgs, TrafficArgs,
 };
@@ -165,7 +169,7 @@ fn search(plan: &mut Plan, args: &SearchArgs) -> Result<(), Failure> {
         s.duration = time("--duration", text)?;
     }
     if let Some(text) = &args.ready_timeout {
-        plan.trust.ready_timeout = if text == "0" { Duration::ZERO } else { time("--ready-timeout", text)? };
+        plan.trust.ready_timeout = time_or_none("--ready-timeout", text)?;
     }
     if let Some(text) = &args.latency_duration {
         plan.latency.duration = time("--latency-duration", text)?;

@@ -196,6 +196,36 @@ fn what_a_tester_cannot_offer_is_asked_for_less() {
 }
 
 #[test]
+fn a_trial_with_somebody_away_says_nothing_against_a_throughput() {
+    // A second at 1 Mpps: 900,000 frames in slices that count, at this load.
+    let by_slices = |offered: f64, clean_s: f64, lost: u64| {
+        let mut trial = trial(&[]);
+        let offered = Fps::from_raw(offered);
+        trial.evidence =
+            Some(SliceEvidence { offered: 900_000, offered_fps: offered, clean_s, lost, ..Default::default() });
+        trial
+    };
+    let said = |offered, clean_s, lost| Said::of(&by_slices(offered, clean_s, lost), true);
+    assert_eq!(said(1e6, 0.9, 0), Said::Lost(0.0));
+    assert_eq!(said(1e6, 0.9, 9), Said::Lost(1e-5));
+    assert_eq!(said(1e6, 0.09, 9), Said::Nothing, "a tenth of it has to count");
+    assert_eq!([said(0.951e6, 0.9, 0), said(0.949e6, 0.9, 0)], [Said::Lost(0.0), Said::Short]);
+    assert_eq!(said(0.8e6, 0.9, 9), Said::Lost(1e-5), "it fails at less, too");
+    let mut none = by_slices(1e6, 0.9, 0);
+    none.evidence = None;
+    assert_eq!(Said::of(&none, true), Said::Nothing);
+    (none.directions[0].sent, none.directions[0].received, none.directions[0].lost) = (1000, 990, 10);
+    assert_eq!(Said::of(&none, false), Said::Lost(none.loss_ratio()), "as a whole every loss counts");
+    assert!(none.loss_ratio() > 0.0);
+    // It is tried so often, and not more often than other trials.
+    let often = |max_repeats| {
+        let mut confirmation = Confirmation::new(max_repeats, None, false);
+        (0..9).take_while(|_| matches!(confirmation.rule(&trial(&[])), Ruling::Counts) && confirmation.again()).count()
+    };
+    assert_eq!(often(20) as u32, UNCLEAR_CONFIRMATIONS - 1);
+}
+
+#[test]
 fn a_throughput_is_lowered_so_often() {
     let mut lowering = Lowering::new(Fps::from_raw(1000.0));
     assert!(!lowering.is_lowered());

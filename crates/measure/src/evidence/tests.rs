@@ -49,6 +49,41 @@ fn short_absences_of_the_tester_count_in_slices_of_long_trials() {
     assert_eq!(of_it(&Timeline { absences: Vec::new(), ..timeline }).lost, 900);
 }
 
+/// A device that holds frames for 2 ms, at a fifth of its rate, with the tester away for the 4 ms from slice 100 on: what departed
+/// from slice 80 on came back meanwhile, and was lost in the queue of the tester.
+fn missed(last: usize) -> Timeline {
+    let device = Device::new(5e6, 500_000.0, 2e-3);
+    let mut timeline = trial(&device, 1e6, 400, &[(100, 40)], &[]);
+    timeline.directions[0].iter_mut().take(last).skip(82).for_each(|slice| slice.received = 0);
+    timeline
+}
+
+#[test]
+fn what_came_back_while_the_tester_was_away_is_not_lost_by_the_device() {
+    let e = shown(&missed(100));
+    assert_eq!((e.lost, e.undisturbed.map(|busy| busy.seconds)), (0, None), "{e:?}");
+    assert!(e.clean_s > 0.02, "{e:?}");
+    // A loss whose frames would have come before that is the device's.
+    let mut timeline = missed(100);
+    timeline.directions[0][70].received = 0;
+    assert_eq!(shown(&timeline).lost, 100);
+    // So is one after it.
+    let mut timeline = missed(100);
+    timeline.directions[0][300].received = 90;
+    assert_eq!(shown(&timeline).lost, 10);
+}
+
+#[test]
+fn slices_whose_frames_were_to_come_after_the_end_tell_no_rate() {
+    let mut timeline = trial(&Device::new(5e6, 500_000.0, 2e-3), 1e6, 400, &[], &[]);
+    timeline.directions[0].iter_mut().skip(383).for_each(|slice| slice.received = 0);
+    let e = shown(&timeline);
+    assert_eq!((e.lost, e.as_measured, e.undisturbed), (0, None, None), "{e:?}");
+    // Where some came, the others were lost.
+    timeline.directions[0].iter_mut().skip(383).for_each(|slice| slice.received = 50);
+    assert_eq!(shown(&timeline).lost, 17 * 50);
+}
+
 #[test]
 fn a_shaper_is_not_believed_before_its_buffer_is_full() {
     let e = shown(&trial(&SHAPER, 1.2 * SHAPER.rate, 3000, &[], &[]));

@@ -182,7 +182,7 @@ fn errors_name_the_key_the_value_and_what_is_legal() {
     search.precision = 60 %: must be 0.001% to 50%
     search.tolerated_loss = 100 %: must be 0 % to below 100 %
     line 1, `search.tolerated_loss = 1.5`: ratio "1.5": must be 0 to 1 (0.005), or 0% to 100% (0.5%)
-    line 1, `search.duration = "fast"`: duration "fast": must be like 60s, 500ms, 2m or 1h: above zero, at most 30 days
+    line 1, `search.duration = "fast"`: duration "fast": must be like 60s, 500ms, 2m or 1h, at most 30 days
     search.duration = 0s: must be 10ms to 30 days
     line 1, `search.method = "ndr"`: unknown variant `ndr`, expected one of `rfc2544`, `tst009`, `mlrsearch`
     search.lower = 2Mpps: must be below search.upper = 1Mpps, 1.000 Mpps at 64 bytes

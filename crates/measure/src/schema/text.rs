@@ -3,7 +3,7 @@
 use std::{fmt, marker::PhantomData, net::IpAddr, time::Duration};
 
 use serde::{de, Deserializer, Serializer};
-use units::{parse_duration, LinkSpeed, Load, Ratio, UnitError};
+use units::{parse_duration_or_zero, LinkSpeed, Load, Ratio, UnitError};
 
 /// Accepts a string or a number and parses its text.
 struct Text<T>(fn(&str) -> Result<T, UnitError>, &'static str, PhantomData<T>);
@@ -40,16 +40,6 @@ fn read<'de, D: Deserializer<'de>, T>(
     d.deserialize_any(Text(parse, expecting, PhantomData))
 }
 
-/// A span of time, zero allowed (a validator forbids it where it makes no sense).
-fn parse_span(text: &str) -> Result<Duration, UnitError> {
-    let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
-    if digits.parse() == Ok(0.0_f64) {
-        Ok(Duration::ZERO)
-    } else {
-        parse_duration(text)
-    }
-}
-
 /// The shortest exact text: `60s`, `250ms`, `20us`.
 pub(crate) fn span_text(d: Duration) -> String {
     let ns = d.as_nanos();
@@ -71,7 +61,7 @@ pub(crate) mod span {
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Duration, D::Error> {
-        read(d, parse_span, "a duration like \"60s\" or \"500ms\"")
+        read(d, parse_duration_or_zero, "a duration like \"60s\" or \"500ms\"")
     }
 }
 

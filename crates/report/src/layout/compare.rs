@@ -7,7 +7,7 @@ use measure::{
     placement::same_place,
     result::{RunResult, SizeResult},
 };
-use units::derived;
+use units::{derived, Fps};
 
 use super::{
     columns::{Row, What},
@@ -43,11 +43,12 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
     if with_noise {
         table.left(2, "difference", "");
     }
-    let (mut notes, mut compared, mut proposed) = (Vec::new(), 0, false);
+    let (mut notes, mut compared, mut proposed, mut by_point) = (Vec::new(), 0, false, false);
     for size in &new.sizes {
         let Some(was) = old.sizes.iter().find(|s| s.frame_size_bytes == size.frame_size_bytes) else { continue };
         let (now, then) = (Row::of(new, size), Row::of(old, was));
         let improvement = improvement(&now, &then, size, was);
+        by_point |= points(size.answer.as_ref(), was.answer.as_ref()).is_some() && improvement.is_ok();
         let compares = improvement.is_ok();
         let improvement = match improvement {
             Ok(percent) => {
@@ -78,7 +79,10 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
                 true => noise(size.answer.as_ref(), was.answer.as_ref()),
                 false => String::new(),
             };
-            proposed |= noise.contains("within");
+            if let Some(both) = both(size.answer.as_ref(), was.answer.as_ref()).filter(|_| noise.contains("within")) {
+                proposed = true;
+                notes.push(format!("{}: {both}", size.frame_size_bytes.with_unit("B")));
+            }
             row.push(noise.into());
         }
         table.row(row);
@@ -90,6 +94,9 @@ pub fn compare(new: &RunResult, old: &RunResult) -> Result<Section, Vec<String>>
         notes.push(
             "within noise: the intervals overlap. linerate bench --repeat N resolves smaller differences".to_owned(),
         );
+    }
+    if by_point {
+        notes.push("improvement: of the likeliest loads; PPS are the lower ends of the intervals".to_owned());
     }
     notes.insert(0, format!("new: {}", of_whom(new)));
     notes.insert(1, format!("old: {}", of_whom(old)));
@@ -161,7 +168,20 @@ fn improvement(now: &Row<'_>, then: &Row<'_>, new: &SizeResult, old: &SizeResult
             return Err(why);
         }
     }
-    derived::gain_percent(now.get(), then.get()).ok_or_else(|| "the old figure is 0".to_owned())
+    let (now, then) = points(new.answer.as_ref(), old.answer.as_ref()).unwrap_or((now.get(), then.get()));
+    derived::gain_percent(now, then).ok_or_else(|| "the old figure is 0".to_owned())
+}
+
+/// The likeliest loads of two answers with intervals: of wide ones the lower ends say little of a difference.
+fn points(new: Option<&IntervalAnswer>, old: Option<&IntervalAnswer>) -> Option<(f64, f64)> {
+    let point = |answer: &IntervalAnswer| answer.relative_width().and(answer.point_fps).map(Fps::get);
+    new.and_then(point).zip(old.and_then(point))
+}
+
+/// The two intervals in words.
+fn both(new: Option<&IntervalAnswer>, old: Option<&IntervalAnswer>) -> Option<String> {
+    let ends = |of: &IntervalAnswer| Some(format!("{} to {}", num::pps(of.lower_fps?), num::pps(of.upper_fps?)));
+    Some(format!("{} against {} pps", new.and_then(ends)?, old.and_then(ends)?))
 }
 
 /// The way from core to core behind an answer, ns: that of its placement, or of a search of all placements the median.
@@ -178,8 +198,6 @@ pub(super) fn other_places(new_ns: f64, old_ns: f64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use units::Fps;
-
     use super::*;
 
     fn answer(lower: f64, upper: f64) -> IntervalAnswer {
@@ -206,5 +224,19 @@ mod tests {
         assert_eq!(of((10.0, 12.0), (11.0, 13.0)), "within noise; 4 runs of each would decide");
         assert_eq!(of((10.0, 12.0), (10.0, 12.0)), "within noise");
         assert_eq!(noise(None, Some(&answer(1.0, 2.0))), "");
+    }
+
+    #[test]
+    fn wide_answers_are_compared_by_their_likeliest_loads() {
+        let of = |lower: f64, upper: f64, point: Option<f64>| IntervalAnswer {
+            point_fps: point.map(Fps::from_raw),
+            ..answer(lower, upper)
+        };
+        let (wide, other) = (of(0.05e6, 6.8e6, Some(5.4e6)), of(4.8e6, 7.9e6, Some(6.7e6)));
+        assert_eq!(points(Some(&wide), Some(&other)), Some((5.4e6, 6.7e6)));
+        assert_eq!(points(Some(&wide), Some(&of(4.8e6, 7.9e6, None))), None);
+        let words = both(Some(&wide), Some(&other)).unwrap();
+        assert_eq!(words, "50,000 to 6,800,000 against 4,800,000 to 7,900,000 pps");
+        assert_eq!((points(Some(&wide), None), both(None, Some(&other))), (None, None));
     }
 }

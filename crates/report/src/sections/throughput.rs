@@ -198,11 +198,14 @@ fn notes(result: &RunResult) -> Vec<String> {
 fn as_measured(answer: &IntervalAnswer) -> Option<String> {
     let (measured, point) = (answer.as_measured?, answer.point_fps?);
     let differs = (measured.point_fps.get() / point.get() - 1.0).abs() > DIFFERS;
+    let forwarded = match measured.lower_fps > Fps::ZERO {
+        true => format!("{} to {} pps", num::pps(measured.lower_fps), num::pps(measured.upper_fps)),
+        false => format!("about {} pps, and not the same from pass to pass", num::pps(measured.point_fps)),
+    };
     differs.then(|| {
         format!(
-            "the figure is that of the undisturbed time; as measured, whoever took a core away, the busy device forwarded {} to {} pps",
-            num::pps(measured.lower_fps),
-            num::pps(measured.upper_fps)
+            "the figure is that of the undisturbed time; as measured, whoever took a core away, the busy device \
+             forwarded {forwarded}"
         )
     })
 }
@@ -257,5 +260,8 @@ mod tests {
         let text = as_measured(&of(0.8e6)).unwrap();
         assert!(text.contains("792,000 to 808,000 pps"), "{text}");
         assert_eq!(as_measured(&IntervalAnswer { as_measured: None, ..of(0.8e6) }), None);
+        let measured = AsMeasured { lower_fps: Fps::ZERO, upper_fps: fps(5e6), point_fps: fps(0.7e6) };
+        let text = as_measured(&IntervalAnswer { as_measured: Some(measured), ..of(1e6) }).unwrap();
+        assert!(text.contains("about 700,000 pps") && !text.contains("5,000,000"), "{text}");
     }
 }

@@ -87,7 +87,7 @@ pub struct Config {
     pub json: Vec<String>,
     /// Where Prometheus reads; `off`: nowhere.
     pub metrics: String,
-    /// CPUs that poll; empty: the last one allowed.
+    /// CPUs that poll; empty: the last but one allowed.
     pub cpus: Vec<u32>,
     /// Receive queues of each port.
     pub rx_queues: u16,

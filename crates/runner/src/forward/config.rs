@@ -14,7 +14,7 @@ const STATIONS: [MacAddr; 2] = [MacAddr([0x02, b'L', b'R', 0, 0, 0]), MacAddr([0
 pub struct Config {
     /// The ports, counted from 0.
     pub ports: Vec<String>,
-    /// CPUs that poll; empty: the last one allowed.
+    /// CPUs that poll; empty: the last but one allowed.
     pub cpus: Vec<u32>,
     /// Receive queues of each port.
     pub rx_queues: u16,

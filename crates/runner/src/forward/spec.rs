@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_checked_configuration_is_complete() {
         let spec = check(&["null", "null"], |c| c.mtu = vec![9000]).unwrap();
-        assert_eq!((spec.cpus, spec.mtu, spec.ports.len()), (vec![1], vec![9000, 9000], 2));
+        assert_eq!((spec.cpus, spec.mtu, spec.ports.len()), (vec![0], vec![9000, 9000], 2));
         assert_eq!(spec.polled.len(), 2);
     }
 

@@ -24,10 +24,7 @@ const ENDS_WITHIN: Duration = Duration::from_secs(15);
 pub fn run(command: &str, control: &Control) -> Result<Exit, Failure> {
     match control {
         Control::Show { what, json, interval, limit, target } => {
-            let interval_s = match interval.as_str() {
-                "0" | "0s" => 0.0,
-                text => units::parse_duration(text)?.as_secs_f64(),
-            };
+            let interval_s = units::parse_duration_or_zero(interval)?.as_secs_f64();
             let request = Request::Show {
                 what: what.name().into(),
                 json: *json,

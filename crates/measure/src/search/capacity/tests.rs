@@ -24,6 +24,18 @@ fn a_quiet_policer_is_found_in_three_passes() {
 }
 
 #[test]
+fn a_device_far_below_the_highest_load_is_found() {
+    for rate in [1e3, 2.3e3, 5e3, 19e3] {
+        for buffer in [4.0, 50.0] {
+            let answer = World::new(rate, buffer, 1).find(Method::Rfc2544);
+            let (lower, upper) = ends(&answer, rate);
+            assert_eq!(answer.outcome, Outcome::Found, "{rate} {buffer}: {answer:?}");
+            assert!(lower <= 1.01 && 0.99 <= upper, "{rate} {buffer}: {lower} {upper}");
+        }
+    }
+}
+
+#[test]
 fn a_device_that_loses_at_every_load_is_below_the_minimum() {
     let mut world = World { loses: 0.01, ..World::new(7.777e6, 128.0, 1) };
     let answer = world.find(Method::Rfc2544);
