@@ -38,6 +38,8 @@ impl<T: Testbed> Controller<'_, T> {
             let spec = TrialSpec { passing_loss: (!goals).then_some(tolerated), by_slices, ..spec };
             let tester_limited = answer.outcome == Outcome::TesterLimited;
             let mut attempts = Confirmation::new(max_repeats, answer.placement, tester_limited);
+            // Of trials that say nothing for or against the load the one that lost least.
+            let mut kept: Option<TrialRecord> = None;
             let valid = loop {
                 if let Some(why) = budget.used_up() {
                     notes.push(format!("no latency: {why}"));
@@ -61,10 +63,18 @@ impl<T: Testbed> Controller<'_, T> {
                 match attempts.rule(&trial) {
                     Ruling::Counts => match Said::of(&trial, by_slices) {
                         Said::Lost(_) => break Some(trial),
-                        Said::Short | Said::Nothing if attempts.again() => {}
-                        // The tester is the limit, and not this one for so long.
-                        Said::Short if tester_limited => break None,
-                        Said::Short | Said::Nothing => break Some(trial),
+                        said => {
+                            let again = attempts.again();
+                            if kept.as_ref().is_none_or(|kept| trial.loss_ratio() < kept.loss_ratio()) {
+                                kept = Some(trial);
+                            }
+                            match again {
+                                true => {}
+                                // The tester is the limit, and not at this load for so long.
+                                false if tester_limited && said == Said::Short => break None,
+                                false => break kept,
+                            }
+                        }
                     },
                     Ruling::Repeat => {}
                     Ruling::BeyondTester { .. } => break None,

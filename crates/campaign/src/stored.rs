@@ -70,9 +70,11 @@ fn parse(bytes: &[u8]) -> Result<Stored, String> {
     struct Head {
         schema: Option<serde_json::Value>,
     }
-    let not_json = |e: serde_json::Error| {
-        format!("is not a JSON object ({}): give a file written with --json", e.to_string().escape_debug())
-    };
+    const GIVE: &str = "give a file written with --json";
+    if bytes.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(format!("is not a JSON object: {GIVE}"));
+    }
+    let not_json = |e: serde_json::Error| format!("is not a JSON object ({}): {GIVE}", e.to_string().escape_debug());
     let head: Head = serde_json::from_slice(bytes).map_err(not_json)?;
     let whole = |e: serde_json::Error| {
         let e: String = e.to_string().chars().take(200).collect();
@@ -137,7 +139,7 @@ mod tests {
         assert!(!errors.iter().any(|error| error.chars().any(char::is_control)), "{errors:?}");
         insta::assert_snapshot!(errors.join("\n"), @r#"
         is not a JSON object (EOF while parsing a value at line 1 column 0): give a file written with --json
-        is not a JSON object (trailing characters at line 1 column 5): give a file written with --json
+        is not a JSON object: give a file written with --json
         its schema is "evil\u{1b}[2J/9", and must be "linerate-result/2", "linerate-sweep/2", "linerate-repeat/1", "linerate-latency/1" or "linerate-latency-raw/1"
         has no schema: give a result file written with --json ("linerate-result/2")
         has no schema: give a result file written with --json ("linerate-result/2")
