@@ -51,7 +51,7 @@ const REACHED: f64 = 0.995;
 /// Share of a trial in which the queue of the device is to fill, and the highest load for that over the rate.
 const FILLING: f64 = 0.1;
 const FILLING_MOST: f64 = 2.0;
-/// A device that let through less than this share of a load is far below it, whatever its slices say.
+/// A device that let through less than this share of what it was offered is far below the load, whatever its slices say.
 const FAR: f64 = 0.5;
 /// At least this share of what came of a trial was forwarded in it, and did not only wait in buffers.
 const BUFFERED: f64 = 0.25;
@@ -298,12 +298,13 @@ impl CapacitySearch {
             return None;
         }
         // What its buffers took is in it: it is more than the rate, and not by much.
-        let directions = trial.directions.len().max(1) as f64;
-        let came: u64 = trial.directions.iter().map(|direction| direction.received).sum();
-        let whole = came as f64 / directions / spec.duration_s;
+        let (came, offered) = trial.directions.iter().fold((0, 0), |(came, offered), direction| {
+            (came + direction.received, offered + direction.sent + direction.refused)
+        });
+        let whole = came as f64 / trial.directions.len().max(1) as f64 / spec.duration_s;
         let busy = trial.evidence.as_ref().and_then(|e| e.as_measured).filter(|busy| busy.seconds >= SATURATED_S);
         let rate = busy.map_or(whole, |busy| busy.fps.get().max(whole * BUFFERED));
-        (came > 0 && rate < FAR * spec.load_fps.get()).then_some(rate)
+        (came > 0 && (came as f64) < FAR * offered as f64).then_some(rate)
     }
 
     /// Goes on a little above this rate.
