@@ -5,6 +5,8 @@
 //! passes are made, spread over the time of the search; the interval covers what differs between them.
 
 mod answer;
+mod far;
+mod loads;
 mod own;
 mod votes;
 
@@ -22,7 +24,6 @@ use super::{
 };
 use crate::{
     attempts::{within_tester, Attempts, Budget, GivenUp, Ruling, Streak, LOADS_IN_A_ROW},
-    bisection::middle,
     schema::{
         evidence::{Saturation, SliceEvidence},
         outcome::Outcome,
@@ -30,9 +31,6 @@ use crate::{
     },
 };
 
-/// Frames that a trial is to have, and the longest that it is made for that, seconds.
-const FRAMES: f64 = 4_000.0;
-const MOST_S: f64 = 0.5;
 /// Width of the interval that ends a search, as a share, unless less is asked for, or more than twice of it.
 const NARROW: f64 = 0.005;
 /// Passes made at least, and at most where the precision is not reached.
@@ -48,17 +46,6 @@ const OVERLOAD: f64 = 1.1;
 const MOST_OVERLOAD: f64 = 8.0;
 /// Share of a load from which on the tester has offered it.
 const REACHED: f64 = 0.995;
-/// Share of a trial in which the queue of the device is to fill, and the highest load for that over the rate.
-const FILLING: f64 = 0.1;
-const FILLING_MOST: f64 = 2.0;
-/// A device that let through less than this share of what it was offered is far below the load, whatever its slices say.
-const FAR: f64 = 0.5;
-/// At least this share of what came of a trial was forwarded in it, and did not only wait in buffers.
-const BUFFERED: f64 = 0.25;
-/// Loads that are lowered for that at most.
-const MOST_LOWERED: u32 = 10;
-/// The lowest load of a search is this share of the rate expected at most, where nobody gave one.
-const LOWEST: f64 = 0.1;
 /// First distance of the load below, as a share of the rate.
 const BELOW: f64 = 0.002;
 /// Trials at a load below of which one may fail.
@@ -210,52 +197,6 @@ impl CapacitySearch {
         self.config.upper.get()
     }
 
-    /// The lowest load: lower than other searches have where the device is so slow.
-    fn floor(&self) -> f64 {
-        let floor = self.config.floor().get();
-        let slow = (self.expected * LOWEST).max(1.0 / (self.config.precision.get() * MOST_S));
-        if self.config.lower > Fps::ZERO {
-            floor
-        } else {
-            floor.min(slow)
-        }
-    }
-
-    /// The load of the next trial.
-    fn load(&self) -> f64 {
-        let floor = self.floor();
-        let load = match self.phase {
-            Phase::Top => self.top(),
-            Phase::Above => self.expected * (1.0 + (self.overload.max(self.filling()) - 1.0) * self.climb),
-            // Below what the passes so far leave open, too: a load within that may pass or not. Two that differ leave much open: a
-            // load below both will do.
-            Phase::Below => {
-                let open = self.rate().map_or(0.0, |m| m.half / m.mean);
-                let least = self.rates.iter().map(|rate| rate.value).fold(self.expected, f64::min);
-                (self.expected * (1.0 - self.below.max(open))).max(least * (1.0 - self.below.max(DEGRADED)))
-            }
-            Phase::Between => {
-                let best = self.best().unwrap_or(floor);
-                middle(best, self.lowest_failed(best).unwrap_or(self.top()))
-            }
-            Phase::Again => self.best().unwrap_or(floor),
-            Phase::Against => self.best().and_then(|best| self.lowest_failed(best)).unwrap_or(self.top()),
-        };
-        load.min(self.top()).max(floor)
-    }
-
-    /// The overload that fills the queue of the device in a small part of a trial.
-    fn filling(&self) -> f64 {
-        let frames = self.expected * self.duration_s() * FILLING;
-        (1.0 + self.busiest.absorbed() / frames.max(1.0)).min(FILLING_MOST)
-    }
-
-    /// Few frames tell a rate roughly.
-    fn duration_s(&self) -> f64 {
-        let wanted = (FRAMES / self.expected).max(self.config.duration_s * self.longer);
-        self.config.duration_s.max(wanted.min(MOST_S))
-    }
-
     fn shown(&self, spec: &TrialSpec, e: &SliceEvidence) -> Shown {
         // At a load that loses no more than tolerated the device forwards all but that.
         let tolerated = self.config.tolerated_loss.get();
@@ -281,38 +222,6 @@ impl CapacitySearch {
                 },
             },
         }
-    }
-
-    /// The rate of a device that let through little of the load, where slices tell nothing of it: too few that count, or so few
-    /// frames that came out in one that it seems to be away.
-    fn far_below(&self, spec: &TrialSpec, trial: &TrialRecord, shown: Shown) -> Option<f64> {
-        let clean = trial.evidence.as_ref().is_some_and(|e| e.is_clean(spec.duration_s));
-        let told = match shown {
-            Shown::Unclear => false,
-            Shown::Lossy(rate) => clean && rate > self.floor(),
-            Shown::Busy(_) | Shown::Passed(_) | Shown::Buffered(_) => true,
-        };
-        let nothing = self.rates.is_empty() && self.rough.is_empty();
-        let is_first = matches!(self.phase, Phase::Top | Phase::Above) && nothing;
-        if told || !is_first || self.lowered >= MOST_LOWERED {
-            return None;
-        }
-        // What its buffers took is in it: it is more than the rate, and not by much.
-        let (came, offered) = trial.directions.iter().fold((0, 0), |(came, offered), direction| {
-            (came + direction.received, offered + direction.sent + direction.refused)
-        });
-        let whole = came as f64 / trial.directions.len().max(1) as f64 / spec.duration_s;
-        let busy = trial.evidence.as_ref().and_then(|e| e.as_measured).filter(|busy| busy.seconds >= SATURATED_S);
-        let rate = busy.map_or(whole, |busy| busy.fps.get().max(whole * BUFFERED));
-        (came > 0 && (came as f64) < FAR * offered as f64).then_some(rate)
-    }
-
-    /// Goes on a little above this rate.
-    fn lower_to(&mut self, rate: f64) {
-        self.lowered += 1;
-        self.attempts.restart();
-        self.unclear = 0;
-        (self.expected, self.phase) = (rate, Phase::Above);
     }
 
     fn judge(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
@@ -360,17 +269,6 @@ impl CapacitySearch {
             Phase::Below => self.below(shown, spec, pass),
             Phase::Between | Phase::Again | Phase::Against => self.between(shown, spec, pass),
         }
-    }
-
-    /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
-    fn is_in_calls(&self) -> bool {
-        self.offered_most().is_some_and(|most| self.config.is_in_calls(Fps::from_raw(most.mean)))
-    }
-
-    /// The load that the tester offers at most, of the passes that it did not offer in full.
-    fn offered_most(&self) -> Option<Mean> {
-        let samples: Vec<Sample> = self.passed.iter().map(|p| Sample { value: p.load, error: 0.0 }).collect();
-        interval::mean(samples.get(samples.len().checked_sub(PASSES)?..)?)
     }
 
     /// The rate of the device.

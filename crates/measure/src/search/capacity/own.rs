@@ -1,8 +1,9 @@
-//! A highest load that the tester's own ports can take in.
+//! Loads that the tester's own ports set: what they can take in, and what the kernel forwards in the tester's own calls.
 
 use units::Fps;
 
-use super::{CapacitySearch, Phase};
+use super::{CapacitySearch, Phase, PASSES};
+use crate::search::interval::{self, Mean, Sample};
 
 /// What the tester is asked for, of what it took.
 const LESS: f64 = 0.99;
@@ -20,5 +21,16 @@ impl CapacitySearch {
         self.failed.clear();
         self.at_top = None;
         self.expected = most;
+    }
+
+    /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
+    pub(super) fn is_in_calls(&self) -> bool {
+        self.offered_most().is_some_and(|most| self.config.is_in_calls(Fps::from_raw(most.mean)))
+    }
+
+    /// The load that the tester offers at most, of the passes that it did not offer in full.
+    pub(super) fn offered_most(&self) -> Option<Mean> {
+        let samples: Vec<Sample> = self.passed.iter().map(|p| Sample { value: p.load, error: 0.0 }).collect();
+        interval::mean(samples.get(samples.len().checked_sub(PASSES)?..)?)
     }
 }
