@@ -91,7 +91,7 @@ fn queue_map(texts: &[String], ports: usize, queues: u16) -> Result<Option<Queue
     Ok(Some(map))
 }
 
-/// The CPUs that poll: those given, or those of the map, or the last but one allowed: a tester beside
+/// The CPUs that poll: those given, or those of the map, or the last but one allowed, since a tester
 /// takes the last.
 fn cpus(given: &[u32], map: &Option<QueueMap>, allowed: &[u32]) -> Result<Vec<u32>, Failure> {
     let mut cpus = given.to_vec();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::Fps;
 
 /// What was shown of a throughput: between which loads it lies. Loads are per direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct IntervalAnswer {
     /// Highest load shown to meet the goal; `None` when none was.
     pub lower_fps: Option<Fps>,
@@ -119,12 +119,7 @@ mod tests {
             lower_fps: lower,
             upper_fps: upper,
             point_fps: fps(9.0),
-            standing: None,
-            confidence: None,
-            clean_seconds: 1.0,
-            passes: 3,
-            aside_share: 0.0,
-            as_measured: None,
+            ..IntervalAnswer::default()
         };
         let of = |before: IntervalAnswer, passed, failed| {
             let after = before.lowered(passed, failed, 0.01);

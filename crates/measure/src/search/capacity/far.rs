@@ -26,8 +26,8 @@ impl CapacitySearch {
         }
     }
 
-    /// The rate of a device that let through little of the load, where slices tell nothing of it: too few that count, or so few
-    /// frames that came out in one that it seems to be away.
+    /// The rate of a device that let through little of the load, where slices do not tell it: too few of them count, or so few
+    /// frames came out in each that the device seems to be away.
     pub(super) fn far_below(&self, spec: &TrialSpec, trial: &TrialRecord, shown: Shown) -> Option<f64> {
         let clean = trial.evidence.as_ref().is_some_and(|e| e.is_clean(spec.duration_s));
         let told = match shown {
