@@ -58,6 +58,9 @@ pub struct Question {
     pub logs: Vec<String>,
     /// It is about the tester's ports, which are up only while the tester measures.
     pub only_while_measured: bool,
+    /// Commands that make the other side try again, once, when the answer is still wrong after a while; none: it tries by itself.
+    #[serde(default)]
+    pub again: Vec<CommandLine>,
 }
 
 /// The right answer of a command.

@@ -70,6 +70,7 @@ pub(super) fn await_file(what: &str, flag: &str, path: String, within: Duration,
         remedy: String::new(),
         logs: vec![program.to_owned()],
         only_while_measured: false,
+        again: Vec::new(),
     })
 }
 

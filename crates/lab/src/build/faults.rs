@@ -110,4 +110,33 @@ mod tests {
         assert_eq!(waits_for(GuestKind::Tcg, "reboot:vm2"), vm2);
         assert_eq!(waits_for(GuestKind::Process, "kill-switch"), None);
     }
+
+    #[test]
+    fn a_guest_that_was_refused_connects_again() {
+        let again = |guests: GuestKind, fault: &str| -> Vec<String> {
+            let options = LabOptions { guests, ..LabOptions::default() };
+            let topology = topology::load("phy-vm-phy").unwrap();
+            let build = Build::new(topology, options, &[0, 1], "linerate", "/run/lab").unwrap();
+            let fault = build.faults.into_iter().find(|one| one.name == fault).unwrap();
+            match fault.acts.last() {
+                Some(Act::Do(step)) => match step.as_ref() {
+                    Step::Await(question) => question.again.iter().map(ToString::to_string).collect(),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            }
+        };
+        for fault in ["restart-switch", "restart:vm1"] {
+            let lines = again(GuestKind::Process, fault);
+            assert_eq!(lines.len(), 2, "{lines:?}");
+            for port in ["vm1p0", "vm1p1"] {
+                assert!(lines[0].contains(&format!("del-port br0 {port}")), "{lines:?}");
+                assert!(lines[1].contains(&format!("add-port br0 {port} ")), "{lines:?}");
+            }
+            // The tester's ports stay, and each port has its number again: flows go by it.
+            assert!(!lines.concat().contains("phy0") && lines[1].contains("ofport_request=3"), "{lines:?}");
+        }
+        // A machine's driver takes its time.
+        assert!(again(GuestKind::Tcg, "restart-switch").is_empty());
+    }
 }

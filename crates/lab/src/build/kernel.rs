@@ -128,5 +128,6 @@ fn carrier(line: &str, what: &str) -> Question {
         remedy: "the kernel did not report the link of a veth pair as up".to_owned(),
         logs: Vec::new(),
         only_while_measured: false,
+        again: Vec::new(),
     }
 }

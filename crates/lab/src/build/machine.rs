@@ -132,6 +132,7 @@ pub(super) fn up(context: &Context<'_>, machine: &Definition) -> Question {
         remedy: String::new(),
         logs: vec![machine.name.clone()],
         only_while_measured: false,
+        again: Vec::new(),
     }
 }
 
@@ -152,6 +153,7 @@ pub(super) fn booted(context: &Context<'_>, machines: &[Definition]) -> Part {
             remedy: String::new(),
             logs: vec![name.clone()],
             only_while_measured: false,
+            again: Vec::new(),
         };
         // Of a disk of the user's the switch says that its driver is there.
         if machine.disk.is_none() {

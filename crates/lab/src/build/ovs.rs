@@ -117,6 +117,7 @@ fn dpdk_is_up(context: &Context<'_>) -> Question {
         remedy: format!("Open vSwitch takes {} MiB of hugepages", memory::switch_mib(context.options)),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
+        again: Vec::new(),
     }
 }
 
@@ -228,12 +229,13 @@ pub(super) fn flows_again(context: &Context<'_>) -> Part {
             remedy: String::new(),
             logs: vec!["vswitchd".to_owned()],
             only_while_measured: false,
+            again: Vec::new(),
         }));
         steps.extend(tunnel::addresses(context, switch));
         steps.extend(flows(context, switch));
         let guests = vhost_names(context, switch, false);
         if !guests.is_empty() {
-            steps.push(Step::Await(awaited(rings(context, &switch.name, &guests), &guests[0])));
+            steps.push(Step::Await(awaited(context, &switch.name, &guests)));
         }
     }
     Part { steps, ..Part::default() }
@@ -244,7 +246,7 @@ pub(super) fn guest_connected(context: &Context<'_>, guest: &str) -> Option<Ques
     let ports = context.topology.ports_of(guest);
     let switch = context.topology.peer(ports.first()?).and_then(|peer| context.topology.switch_named(&peer.node))?;
     let names: Vec<String> = ports.into_iter().map(port_name).collect();
-    Some(awaited(rings(context, &switch.name, &names), &names[0]))
+    Some(awaited(context, &switch.name, &names))
 }
 
 /// The guests' ends are connected; the tester's are only while it measures.
@@ -254,9 +256,8 @@ pub(super) fn connected(context: &Context<'_>) -> Part {
         let ends = ends_of(context, &switch.name);
         let (guests, phys) = (vhost_names(context, switch, false), vhost_names(context, switch, true));
         if !guests.is_empty() {
-            let question = rings(context, &switch.name, &guests);
-            part.steps.push(Step::Await(awaited(question.clone(), &guests[0])));
-            part.checks.push(question);
+            part.steps.push(Step::Await(awaited(context, &switch.name, &guests)));
+            part.checks.push(rings(context, &switch.name, &guests));
         }
         if !phys.is_empty() {
             part.checks.push(Question { only_while_measured: true, ..rings(context, &switch.name, &phys) });
@@ -272,15 +273,31 @@ fn vhost_names(context: &Context<'_>, switch: &Switch, tester: bool) -> Vec<Stri
     ends_of(context, &switch.name).into_iter().filter(of).map(|(_, peer)| port_name(peer)).collect()
 }
 
-/// A question about ports that is asked until they are connected, each time behind a change of the database. A switch writes down
-/// what a port is like when it is told that something changed; when a guest connects meanwhile, what it wrote stays wrong until
-/// something else changes.
-fn awaited(question: Question, port: &str) -> Question {
+/// Ports of a switch, asked about until they are connected, each time behind a change of the database. A switch writes down what a
+/// port is like when it is told that something changed; when a guest connects meanwhile, what it wrote stays wrong until something
+/// else changes.
+fn awaited(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
+    let question = rings(context, bridge, names);
     let words: Vec<String> = question.line.0.iter().map(|word| crate::line::quoted(word)).collect();
     let tool = words.iter().take(3).cloned().collect::<Vec<_>>().join(" ");
+    let port = names.first().map_or("", String::as_str);
     // Another value each time, or nothing changes.
     let script = format!("{tool} set Interface {port} external_ids:asked=$(date +%N) && {}", words.join(" "));
-    Question { line: CommandLine::words("sh -c").with([script]), ..question }
+    // A machine's driver may take its time.
+    let again = match context.options.guests.accelerator() {
+        Some(_) => Vec::new(),
+        None => connect_again(context, bridge, names),
+    };
+    Question { line: CommandLine::words("sh -c").with([script]), again, ..question }
+}
+
+/// Ports go and come, so that their guests connect anew. A switch that was started again makes its pool of buffers for the first
+/// guest (see `pool`): a guest that connects just then is told that there is no memory, and neither side tries again.
+fn connect_again(context: &Context<'_>, bridge: &str, names: &[String]) -> Vec<CommandLine> {
+    let gone = names.iter().map(|name| format!("del-port {bridge} {name}")).collect::<Vec<_>>().join(" -- ");
+    let ends = ends_of(context, bridge).into_iter().filter(|(_, peer)| names.contains(&port_name(peer)));
+    let add = ends.fold(vsctl(context, "init"), |add, (end, peer)| add_port(context, add, bridge, end, peer));
+    vec![vsctl(context, &gone), add]
 }
 
 /// The commands that say what the polling threads have done: their cycles, and the rest.
@@ -308,6 +325,7 @@ fn accepted(context: &Context<'_>, bridge: &str, names: &[String], numbers: &[u3
         remedy: String::new(),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
+        again: Vec::new(),
     }
 }
 
@@ -328,6 +346,7 @@ fn rings(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
         remedy: "the other side did not connect with these rings".to_owned(),
         logs: context.guests_behind(bridge, names).chain(["vswitchd".to_owned()]).collect(),
         only_while_measured: false,
+        again: Vec::new(),
     }
 }
 
@@ -347,6 +366,7 @@ fn queue_map(context: &Context<'_>, bridge: &str, ends: &[(&End, &End)]) -> Ques
             .to_owned(),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
+        again: Vec::new(),
     }
 }
 

@@ -154,6 +154,7 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
             remedy: String::new(),
             logs: vec![named("ovsdb")],
             only_while_measured: false,
+            again: Vec::new(),
         }),
         // Open vSwitch 3.1 counts no CPUs in the first ten seconds of a kernel: it has no threads for new flows then, and
         // loses every frame later, too.
@@ -165,6 +166,7 @@ fn open_vswitch(place: &Place<'_>) -> Vec<Step> {
             remedy: "see /proc/uptime".to_owned(),
             logs: Vec::new(),
             only_while_measured: false,
+            again: Vec::new(),
         }),
         vsctl("--no-wait init"),
         start("vswitchd", place.exec(&format!("{VSWITCHD} unix:{} --unixctl={}", file("db.sock"), file("vswitchd.ctl")))),
@@ -198,6 +200,7 @@ pub(super) fn checks(place: &Place<'_>, role: KernelRole) -> Vec<Question> {
         remedy: remedy.to_owned(),
         logs: Vec::new(),
         only_while_measured: false,
+        again: Vec::new(),
     };
     match role {
         KernelRole::Bridge => vec![question(

@@ -101,5 +101,6 @@ fn route(context: &Context<'_>, tunnel: &Tunnel, under: &str) -> Question {
         remedy: format!("look at ip addr show dev {under}"),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
+        again: Vec::new(),
     }
 }

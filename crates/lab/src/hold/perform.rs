@@ -13,6 +13,9 @@ use crate::step::{Program, Question, Step};
 /// How often a question is asked until it is answered right.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// Of the time that a right answer may take, the part after which the other side is made to try again.
+const BEFORE_AGAIN: u32 = 6;
+
 /// Runs a step. What it was in words, where a user wants to read it.
 ///
 /// # Errors
@@ -48,6 +51,7 @@ pub fn one_step(step: &Step, programs: &mut Programs, stop: &Stop) -> Result<Opt
 
 fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result<(), Failure> {
     let until = Instant::now() + question.within;
+    let mut again = Some((Instant::now() + question.within / BEFORE_AGAIN, &question.again));
     loop {
         let out = programs.output(&question.line)?;
         if question.want.is_met(out.succeeded, &out.printed) {
@@ -76,6 +80,11 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
             parts.extend(question.logs.iter().filter_map(|name| programs.last_line(name)));
             parts.extend((!question.logs.is_empty()).then(|| "--logs DIR keeps the logs".to_owned()));
             return Err(Failure::machine(parts.join("; ")));
+        }
+        if let Some((_, lines)) = again.take_if(|(at, _)| Instant::now() >= *at) {
+            for line in lines {
+                programs.output(line)?;
+            }
         }
         std::thread::sleep(AGAIN);
     }

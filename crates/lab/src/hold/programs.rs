@@ -40,6 +40,9 @@ const BIN: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What the first process of a guest writes before a line.
 pub const GUEST_SAYS: &str = "linerate: guest: ";
 
+/// What marks the line of a log that says why, the surest first: a guest's own, an error and a warning of Open vSwitch.
+const WHY: [&str; 3] = [GUEST_SAYS, "|ERR|", "|WARN|"];
+
 /// Directories of administrators' programs, which a user's PATH lacks.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
@@ -284,9 +287,9 @@ impl Running {
     fn last_words(&self) -> String {
         let text = tail(&self.log, 0);
         let mut lines = text.lines().rev().map(plain).filter(|line| !line.is_empty());
-        // A guest's kernel has the last word on its console, but not the one that says why.
-        let of_guest = lines.clone().find(|line| line.contains(GUEST_SAYS));
-        of_guest.or_else(|| lines.next()).unwrap_or_else(|| "it printed nothing".to_owned())
+        // A guest's kernel has the last word on its console, and a switch tells its news at the end: neither says why.
+        let why = WHY.iter().find_map(|word| lines.clone().find(|line| line.contains(word)));
+        why.or_else(|| lines.next()).unwrap_or_else(|| "it printed nothing".to_owned())
     }
 
     fn ask(&mut self, line: &str) -> Option<String> {
