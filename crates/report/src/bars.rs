@@ -3,7 +3,7 @@
 use measure::result::{RunResult, SizeResult};
 
 use crate::{
-    figures::{Rates, Shown},
+    figures::{self, ends, Rates, Shown},
     style::{Paint, Style},
     text, words,
 };
@@ -25,6 +25,8 @@ struct Row {
     long: String,
     paint: Paint,
     rate: f64,
+    /// The upper end of its interval; 0 where it has none.
+    upper: f64,
     line: Option<f64>,
 }
 
@@ -39,6 +41,7 @@ impl Bars {
             long: label(size, result, true),
             paint: words::outcome_paint(size, result.link_bps),
             rate: Shown::of(size, result.link_bps).rate().map_or(0.0, |r| r.get()),
+            upper: ends(size, result.link_bps).map_or(0.0, |(_, upper)| upper.get()),
             line: result.link_bps.map(|l| l.line_rate(size.frame_size_bytes).get()),
         };
         let link = result.link_bps.map(|link| format!("{link}bit/s"));
@@ -63,7 +66,7 @@ impl Bars {
     pub(crate) fn text(&self, style: &Style) -> String {
         // As wide as five digits, or a mix of sizes.
         let sizes = self.rows.iter().map(|r| r.size.len()).fold(5, usize::max);
-        let best = self.best();
+        let best = figures::highest(self.rows.iter().map(|r| r.rate), self.rows.iter().map(|r| r.upper));
         let highest_line = self.rows.iter().filter_map(|r| r.line).fold(0.0, f64::max);
         // A link far above the DUT would press every bar flat: its mark is then shown as off the scale.
         let full = if highest_line <= best * 3.0 { best.max(highest_line) } else { best * 1.05 };
@@ -75,11 +78,16 @@ impl Bars {
         let words = if style.width < width(long) + 30 { short } else { long };
         let label_width = width(words);
         let cells = style.width.saturating_sub(label_width + sizes + 5);
-        let (mark, beyond) = if style.unicode { ('┃', '→') } else { ('|', '>') };
+        let (mark, beyond, open) = if style.unicode { ('┃', '→', '░') } else { ('|', '>', '.') };
 
         let mut out = String::new();
+        let mut any_open = false;
         for row in &self.rows {
             let mut bar = bar(row.rate / full, cells, style.unicode);
+            let end = ((row.upper / full).min(1.0) * cells as f64).round() as usize;
+            let rest = end.saturating_sub(bar.chars().count());
+            bar.extend(std::iter::repeat_n(open, rest));
+            any_open |= rest > 0;
             let mut marked = None;
             if let Some(line) = row.line {
                 let at = (line / full * cells as f64).round() as usize;
@@ -95,6 +103,12 @@ impl Bars {
                 style.paint(Paint::Warn, &marked.unwrap_or_default()),
             );
             out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        if any_open {
+            out.push_str(
+                &style.paint(Paint::Dim, &format!("{:>sizes$}  {open} up to the upper end of its interval", "")),
+            );
             out.push('\n');
         }
         if let Some(link) = &self.link {

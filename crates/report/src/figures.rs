@@ -38,6 +38,22 @@ impl Shown {
     }
 }
 
+/// The ends of the interval behind a throughput that is shown exactly: highest load shown to pass, lowest shown to fail.
+pub(crate) fn ends(size: &SizeResult, link: Option<LinkSpeed>) -> Option<(Fps, Fps)> {
+    let answer = size.answer.filter(|_| matches!(Shown::of(size, link), Shown::Exactly(_)))?;
+    Some((answer.lower_fps?, answer.upper_fps?)).filter(|(lower, upper)| lower <= upper)
+}
+
+/// Above this part of the highest rate the end of an interval does not stretch a picture's scale.
+const STRETCH: f64 = 1.5;
+
+/// The highest of rates and of the upper ends of their intervals, for the scale of a picture: the end of a very wide interval must
+/// not press every bar flat.
+pub(crate) fn highest(rates: impl Iterator<Item = f64>, uppers: impl Iterator<Item = f64>) -> f64 {
+    let best = rates.fold(0.0, f64::max);
+    uppers.filter(|upper| *upper <= best * STRETCH).fold(best, f64::max)
+}
+
 /// Whether the highest load that met the goal is the line rate within 0.1 %. The links then set the figure.
 pub(crate) fn at_line_rate(size: &SizeResult, link: Option<LinkSpeed>) -> bool {
     match (size.outcome, size.throughput_fps, link) {

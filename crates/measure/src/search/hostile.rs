@@ -2,7 +2,7 @@
 
 use units::Fps;
 
-use super::{world::World, Answer};
+use super::{for_config, reason::Reason, world::World, Answer, Search, SearchConfig, Step};
 use crate::{evidence::model::Device, plan::Method, result::Outcome, sim::Rng};
 
 const ALL: [Method; 3] = [Method::Rfc2544, Method::Tst009, Method::Mlrsearch];
@@ -113,4 +113,35 @@ fn odd_devices_and_clocks_yield_no_narrow_wrong_interval() {
         }
     }
     assert!(wrong.len() <= 2, "of {}: {wrong:?}", runs * 3);
+}
+
+#[test]
+fn a_search_that_halves_says_how_far_it_came() {
+    let find = |most: u32| {
+        let mut world = World::new(7.777e6, 128.0, 1);
+        let config = SearchConfig { max_trials: most, ..world.config(Method::Tst009) };
+        let mut search = for_config(config);
+        loop {
+            match search.next() {
+                Step::Done(answer) => break answer,
+                Step::Run(spec) => search.report(&world.run(&spec)),
+            }
+        }
+    };
+    let width = |answer: &Answer| answer.interval.unwrap().relative_width().unwrap();
+    let missed = |answer: &Answer| -> Vec<(f64, f64, usize)> {
+        let of = |reason: &Reason| match reason {
+            Reason::Precision { asked, reached, passes } => Some((asked.get(), reached.get(), *passes)),
+            _ => None,
+        };
+        answer.reasons.iter().filter_map(of).collect()
+    };
+    let short = find(5);
+    assert_eq!((short.outcome, missed(&short).len()), (Outcome::Found, 1), "{short:?}");
+    let (asked, reached, passes) = missed(&short)[0];
+    assert_eq!((reached, passes), (width(&short), 1));
+    // A share of the highest load is a larger one of this device's.
+    assert!(asked < reached && (0.005..0.05).contains(&asked), "{asked} {reached}");
+    let whole = find(900);
+    assert!(width(&whole) < reached && missed(&whole).is_empty(), "{whole:?}");
 }

@@ -83,7 +83,9 @@ impl fmt::Display for Reason {
             ),
             Self::NotOffered => f.write_str("the tester could not offer even the lowest load in full"),
             Self::Precision { asked, reached, passes } => {
-                write!(f, "precision: asked {asked}, reached {reached} in {passes} passes")
+                write!(f, "precision: asked {asked}, reached {reached}")?;
+                // A search that halves makes one.
+                if *passes > 1 { write!(f, " in {passes} passes") } else { Ok(()) }
             }
             Self::Degrades { forwards, load, just_above } => write!(
                 f,

@@ -1,6 +1,6 @@
 //! What every search has around its strategy: repeats, loads beyond the tester, a silent device, bounds.
 
-use units::Fps;
+use units::{Fps, Ratio};
 
 use super::{
     config::SearchConfig,
@@ -106,7 +106,12 @@ impl<S: Strategy> Retrying<S> {
                 (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(most));
             }
         }
-        let reasons = [reason, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
+        let interval = self.config.by_slices.then(|| self.interval(&bounds));
+        // A goal of an MLRsearch says itself how far it came, and where the kernel forwards in our calls no load fails.
+        let found = outcome == Outcome::Found && !matches!(reason, Some(Reason::InCalls { .. }));
+        let wide = interval.filter(|_| found && self.strategy.tolerated_loss().is_none());
+        let precision = wide.and_then(|found| self.precision_missed(&bounds, &found));
+        let reasons = [reason, precision, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -118,8 +123,22 @@ impl<S: Strategy> Retrying<S> {
             placement: None,
             reasons,
             goals: self.strategy.goals(),
-            interval: self.config.by_slices.then(|| self.interval(&bounds)),
+            interval,
         }
+    }
+
+    /// Width asked for, over the upper end.
+    fn asked(&self, bounds: &Bounds) -> f64 {
+        let precision = self.config.precision.get();
+        bounds.step.zip(bounds.upper).map_or(precision, |(step, upper)| step.get() / upper.get())
+    }
+
+    /// What was asked and what was reached, where these differ.
+    fn precision_missed(&self, bounds: &Bounds, found: &IntervalAnswer) -> Option<Reason> {
+        let wide = found.standing == Some(AnswerStanding::Wide);
+        let ratio = |share: f64| Ratio::new(share).ok();
+        let (asked, reached) = (ratio(self.asked(bounds))?, ratio(found.relative_width()?)?);
+        wide.then_some(Reason::Precision { asked, reached, passes: found.passes as usize })
     }
 
     /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
@@ -131,8 +150,7 @@ impl<S: Strategy> Retrying<S> {
     fn interval(&self, bounds: &Bounds) -> IntervalAnswer {
         let total = self.clean_s + self.aside_s;
         let (lower_fps, upper_fps) = (bounds.lower.map(|(load, _)| load), bounds.upper);
-        let precision = self.config.precision.get();
-        let asked = bounds.step.zip(upper_fps).map_or(precision, |(step, upper)| step.get() / upper.get()) * 1.000_001;
+        let asked = self.asked(bounds) * 1.000_001;
         IntervalAnswer {
             lower_fps,
             upper_fps,

@@ -8,9 +8,14 @@ use super::{
     error::SvgError,
     palette::{BLUE, GRID, INK, ORANGE, SKY, SOFT},
 };
-use crate::{figures::Shown, names, num, sections::setting, text, words};
+use crate::{
+    figures::{self, ends, Shown},
+    names, num,
+    sections::setting,
+    text, words,
+};
 
-/// Bars of throughput per direction; a stroke at the line rate over each when the link is known.
+/// Bars of throughput per direction, each with the interval of its answer; a stroke at the line rate over each when the link is known.
 pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<(), SvgError> {
     let plot = Plot { left: 90, top: top + 96, right: WIDTH as i32 - 30, bottom: top + 398 };
     let each = if result.directions > 1 { ", each way" } else { "" };
@@ -19,7 +24,8 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<
     canvas.text(&text::clip(&text::clean(&about), 110), (24, top + 54), 16, SOFT, Anchor::Start)?;
 
     let rates = result.sizes.iter().filter_map(|s| Shown::of(s, result.link_bps).rate()).map(|r| r.get());
-    let best = rates.fold(0.0, f64::max);
+    let uppers = result.sizes.iter().filter_map(|s| ends(s, result.link_bps)).map(|(_, upper)| upper.get());
+    let best = figures::highest(rates, uppers);
     let line_rate = |s: &SizeResult| result.link_bps.map(|l| l.line_rate(s.frame_size_bytes).get());
     let highest_line = result.sizes.iter().filter_map(line_rate).fold(0.0, f64::max);
     // As in the terminal: a link far above the DUT must not press every bar flat.
@@ -48,6 +54,12 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<
             }
             Shown::Nothing => {}
         }
+        let mut highest = y;
+        if let Some((lower, upper)) = ends(size, result.link_bps) {
+            highest = plot.y(upper.get() / full).min(y);
+            let cap = ((right - left) / 4).min(12);
+            interval(canvas, middle, (plot.y(lower.get() / full), highest), cap, upper.get() <= full)?;
+        }
         if let Some(line) = line_rate(size).filter(|l| *l <= full) {
             let at = plot.y(line / full);
             canvas.line(vec![(beside(-0.42), at), (beside(0.42), at)], ORANGE, 3)?;
@@ -60,12 +72,19 @@ pub(super) fn draw(canvas: &Canvas<'_>, top: i32, result: &RunResult) -> Result<
             Shown::AtLeast(r) => format!("≥ {}", si(r.get()).trim_end()),
             Shown::Nothing => words::outcome(size, result.link_bps).to_owned(),
         };
-        canvas.text(&label, (middle, over(y - 11)), if slots > 12.0 { 12 } else { 16 }, INK, Anchor::Middle)?;
+        canvas.text(&label, (middle, over(highest - 11)), if slots > 12.0 { 12 } else { 16 }, INK, Anchor::Middle)?;
         canvas.text(&size.frame_size_bytes.to_string(), (middle, plot.bottom + 18), 16, INK, Anchor::Middle)?;
     }
     canvas.line(vec![(plot.left, plot.bottom), (plot.right, plot.bottom)], INK, 1)?;
     let middle = (plot.left + plot.right) / 2;
     canvas.text("frame size, bytes with FCS", (middle, plot.bottom + 42), 16, SOFT, Anchor::Middle)
+}
+
+/// An upright stroke from the lower to the upper end, with a cap at each; none at an end that lies off the scale.
+fn interval(canvas: &Canvas<'_>, x: i32, (lower, upper): (i32, i32), cap: i32, on: bool) -> Result<(), SvgError> {
+    canvas.line(vec![(x, lower), (x, upper)], INK, 2)?;
+    let caps = [Some(lower), Some(upper).filter(|_| on)];
+    caps.into_iter().flatten().try_for_each(|y| canvas.line(vec![(x - cap, y), (x + cap, y)], INK, 2))
 }
 
 /// Grid, figures and unit of the rates on the left, up to `full`.
@@ -100,6 +119,11 @@ fn legend(canvas: &Canvas<'_>, y: i32, result: &RunResult, off: bool) -> Result<
         canvas.frame([(x, y - 6), (x + 18, y + 6)], BLUE)?;
         canvas.text("at least this (limit not found)", (x + 26, y), 15, INK, Anchor::Start)?;
         x += 250;
+    }
+    if result.sizes.iter().any(|size| ends(size, result.link_bps).is_some()) {
+        interval(canvas, x + 9, (y + 8, y - 8), 6, true)?;
+        canvas.text("its interval", (x + 26, y), 15, INK, Anchor::Start)?;
+        x += 130;
     }
     if let Some(link) = result.link_bps {
         canvas.line(vec![(x, y), (x + 18, y)], ORANGE, 3)?;

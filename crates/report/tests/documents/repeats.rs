@@ -156,3 +156,49 @@ fn hostile_figures_break_nothing() {
     let none = RepeatResult { runs: Vec::new(), sizes: Vec::new(), ..repeat };
     assert!(terminal::render(&document(&none), Detail::Short, &Style::PIPE, &[]).contains("0 runs"));
 }
+
+/// Black strokes two wide, as "M x y L x y" of upright ones: (from, to).
+fn uprights(svg: &str) -> Vec<(f64, f64)> {
+    let points = |line: &str| -> Option<Vec<f64>> {
+        let list = line.split_once("points=\"")?.1.split_once('"')?.0;
+        list.split([' ', ',']).filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
+    };
+    let strokes = svg.lines().filter(|line| line.starts_with("<polyline") && line.contains("stroke-width=\"2\""));
+    strokes
+        .filter_map(points)
+        .filter(|at| at.len() == 4 && at[0] == at[2] && at[1] != at[3])
+        .map(|at| (at[1], at[3]))
+        .collect()
+}
+
+#[test]
+fn pictures_show_the_interval_of_each_answer() {
+    let wide = |bytes: u32, rate: f64, upper: f64| {
+        let size = around(bytes, rate);
+        let answer = IntervalAnswer { lower_fps: Some(fps(rate)), upper_fps: Some(fps(upper)), ..size.answer.unwrap() };
+        SizeResult { answer: Some(answer), ..size }
+    };
+    let limited = SizeResult { outcome: Outcome::TesterLimited, ..around(256, 1e6) };
+    let mut measured = result(vec![wide(64, 1e6, 1.4e6), wide(128, 1e6, 1e6), limited, wide(512, 0.5e6, 9e6)]);
+    measured.link_bps = None;
+
+    let text = short(&measured, &Style { unicode: true, ..Style::PIPE });
+    let open = |start: &str| {
+        let row = text.lines().find(|line| line.trim_start().starts_with(start) && line.contains('█'));
+        row.unwrap_or_else(|| panic!("{start}: {text}")).matches('░').count()
+    };
+    assert!(open("64 ") > 5 && open("128 ") == 0 && open("256 ") == 0 && open("512 ") > open("64 "), "{text}");
+    assert!(text.contains("░ up to the upper end of its interval"), "{text}");
+
+    let svg = report::svg::render(&measured).unwrap();
+    // The legend's, and those of the three answers: nothing is claimed where the tester set the limit.
+    let strokes = uprights(&svg);
+    assert_eq!(strokes.len(), 3, "a flat interval has caps only: {strokes:?}");
+    let of_64 = strokes[1];
+    // The bar of 64 B ends where its interval begins, and the scale holds the upper end.
+    assert!((of_64.0 - of_64.1) > 50.0 && of_64.1 >= 96.0, "{strokes:?}");
+    assert!(svg.contains("its interval"));
+
+    measured.sizes.retain(|size| size.outcome == Outcome::TesterLimited);
+    assert!(!report::svg::render(&measured).unwrap().contains("its interval"));
+}
