@@ -89,3 +89,43 @@ fn wait_for(question: &Question, programs: &mut Programs, stop: &Stop) -> Result
         std::thread::sleep(AGAIN);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{line::CommandLine, step::Want};
+
+    fn asks(line: &str, again: &[String]) -> Question {
+        Question {
+            what: "it is there".to_owned(),
+            line: CommandLine::words(line),
+            want: Want::Success,
+            within: Duration::from_millis(1200),
+            remedy: String::new(),
+            logs: Vec::new(),
+            only_while_measured: false,
+            again: again.iter().map(|line| CommandLine::words(line)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_wrong_answer_makes_the_other_side_try_again_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name).display().to_string();
+        let mut programs = Programs::new(&dir.path().display().to_string());
+        let stop = Stop::simulated(false);
+        let start = Instant::now();
+        let touched =
+            asks(&format!("test -e {}", file("a")), &[format!("mkdir {}", file("b")), format!("touch {}", file("a"))]);
+        wait_for(&touched, &mut programs, &stop).unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(200) && dir.path().join("b").is_dir(), "only after a while");
+
+        // Never right: the second mkdir would fail, and does not come.
+        let wrong = asks("false", &[format!("mkdir {}", file("c")), format!("mktemp -p {}", file("c"))]);
+        wait_for(&wrong, &mut programs, &stop).unwrap_err();
+        assert_eq!(fs::read_dir(dir.path().join("c")).unwrap().count(), 1);
+        // Right at once: nothing is done.
+        wait_for(&asks("true", &[format!("mkdir {}", file("d"))]), &mut programs, &stop).unwrap();
+        assert!(!dir.path().join("d").exists());
+    }
+}

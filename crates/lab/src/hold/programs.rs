@@ -40,8 +40,8 @@ const BIN: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What the first process of a guest writes before a line.
 pub const GUEST_SAYS: &str = "linerate: guest: ";
 
-/// What marks the line of a log that says why, the surest first: a guest's own, an error and a warning of Open vSwitch.
-const WHY: [&str; 3] = [GUEST_SAYS, "|ERR|", "|WARN|"];
+/// How Open vSwitch marks an error in its log.
+const ERROR: &str = "|ERR|";
 
 /// Directories of administrators' programs, which a user's PATH lacks.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin";
@@ -172,10 +172,12 @@ impl Programs {
         })
     }
 
-    /// The last line of a program's log, in words; `None` if no such program was started.
+    /// The line of a program's log that says most, in words: its last error, else its last line. `None` if no such program was
+    /// started.
     pub fn last_line(&self, name: &str) -> Option<String> {
         let running = self.all.iter().find(|running| running.program.name == name)?;
-        Some(format!("{name} said last: {}", running.last_words()))
+        // A switch goes on telling its news after an error.
+        Some(format!("{name} said last: {}", running.last_with(&[GUEST_SAYS, ERROR])))
     }
 
     /// What one of these programs has said that makes waiting for it useless: on the console of a machine.
@@ -285,11 +287,16 @@ impl Running {
 
     /// The last line of its log.
     fn last_words(&self) -> String {
+        // A guest's kernel has the last word on its console, but not the one that says why.
+        self.last_with(&[GUEST_SAYS])
+    }
+
+    /// The last line of its log that has one of these marks, the first of them first; if none has, the last.
+    fn last_with(&self, marks: &[&str]) -> String {
         let text = tail(&self.log, 0);
         let mut lines = text.lines().rev().map(plain).filter(|line| !line.is_empty());
-        // A guest's kernel has the last word on its console, and a switch tells its news at the end: neither says why.
-        let why = WHY.iter().find_map(|word| lines.clone().find(|line| line.contains(word)));
-        why.or_else(|| lines.next()).unwrap_or_else(|| "it printed nothing".to_owned())
+        let marked = marks.iter().find_map(|mark| lines.clone().find(|line| line.contains(mark)));
+        marked.or_else(|| lines.next()).unwrap_or_else(|| "it printed nothing".to_owned())
     }
 
     fn ask(&mut self, line: &str) -> Option<String> {
@@ -505,5 +512,13 @@ mod tests {
         let (_dir, programs) = ran("echo GRUB loading; echo; echo 'linerate: guest: no eth0'; echo reboot");
         assert_eq!(programs.hopeless(&names), None);
         assert_eq!(programs.last_line("vm1").as_deref(), Some("vm1 said last: linerate: guest: no eth0"));
+    }
+
+    #[test]
+    fn an_error_of_a_switch_says_more_than_its_news() {
+        let (_dir, mut programs) = ran("echo 'a|ERR|x'; echo 'b|ERR|y'; echo 'c|INFO|rules:8'");
+        assert_eq!(programs.last_line("vm1").as_deref(), Some("vm1 said last: b|ERR|y"));
+        // Of one that has ended the last line counts.
+        assert!(programs.dead().unwrap().ends_with("c|INFO|rules:8"));
     }
 }
