@@ -2,7 +2,7 @@
 
 use std::{fs::File, path::Path, time::Duration, time::SystemTime};
 
-use failure::{Failure, Stop};
+use failure::{Exit, Failure, Stop};
 use host::{
     audit::{Context, Mend, Verdict},
     core_plan::CorePlan,
@@ -51,7 +51,8 @@ pub trait EffectView {
 ///
 /// # Errors
 ///
-/// (machine) when something is applied already, or a change cannot be made or taken back; (stopped) after a signal.
+/// (machine) when something is applied already, or a change cannot be made or taken back; (usage) when it is so already, or what
+/// is measured is wrong; (stopped) after a signal.
 pub fn run(
     options: &EffectOptions,
     launcher: &Launcher,
@@ -83,7 +84,9 @@ pub fn run(
             Err(NotMeasured::Stopped) => {}
         }
         if let Some(result) = &answer.result {
-            figures.of_test(result, with);
+            if !figures.of_test(result, with) && answer.failure.is_none() {
+                failures.push(format!("leg {} found no throughput at any frame size", number + 1));
+            }
             match result.standing {
                 Standing::NotTrustworthy => {
                     failures.push(format!("leg {} says of itself that it cannot be trusted", number + 1));
@@ -95,6 +98,10 @@ pub fn run(
             }
         }
         if let Some(failure) = answer.failure {
+            // A command that is wrong is wrong in each leg.
+            if failure.exit == Exit::Usage {
+                return Err(failure);
+            }
             view.failed(&failure);
             failures.push(failure.text);
         }
@@ -134,7 +141,7 @@ impl<'a> Applied<'a> {
             return Err(Failure::machine(format!("{change}: refused: {why}")));
         }
         if this.changes.is_empty() {
-            return Err(Failure::machine(format!("{}: it is so already: nothing to compare", options.id)));
+            return Err(Failure::usage(format!("{}: it is so already: nothing to compare", options.id)));
         }
         Ok(this)
     }
@@ -269,12 +276,16 @@ impl Figures {
         if with { &mut figure.with } else { &mut figure.without }.push(value);
     }
 
-    /// What the tester found, by frame size.
-    fn of_test(&mut self, result: &RunResult, with: bool) {
+    /// What the tester found, by frame size: the likeliest load, or of a search by whole trials its figure. Whether there was any.
+    fn of_test(&mut self, result: &RunResult, with: bool) -> bool {
+        let mut any = false;
         for size in &result.sizes {
-            let Some(fps) = size.answer.as_ref().and_then(|answer| answer.point_fps) else { continue };
+            let point = size.answer.as_ref().and_then(|answer| answer.point_fps);
+            let Some(fps) = point.or(size.throughput_fps) else { continue };
+            any = true;
             self.add(format!("throughput at {}", size.frame_size_bytes.with_unit("B")), "fps", true, with, fps.get());
         }
+        any
     }
 
     /// What came to the busy cores: the worst of them.

@@ -128,8 +128,10 @@ pub struct Undone {
     pub failed: Vec<(Change, String)>,
     /// The machine was booted since: there was nothing to change back.
     pub rebooted: bool,
-    /// Lines that cannot be read, from 1 on: what they changed is not known. The file is kept under another name.
+    /// Lines that cannot be read, from 1 on: what they changed is not known.
     pub damaged: Vec<usize>,
+    /// Where a file with such lines is kept.
+    pub kept: Option<PathBuf>,
     /// The last line has no end. A crash leaves it so before the change is made.
     pub cut: bool,
 }
@@ -208,17 +210,27 @@ pub fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Where a journal with lines that cannot be read is kept, once the others are undone.
-pub fn damaged(path: &Path) -> PathBuf {
-    path.with_extension("damaged")
+/// Where a journal with lines that cannot be read is kept, once the others are undone: `NAME.damaged`, or with a number where
+/// there is one already, since it may hold the only trace of an old value.
+fn aside(path: &Path) -> PathBuf {
+    let of = |n: usize| path.with_extension(if n == 1 { "damaged".to_owned() } else { format!("{n}.damaged") });
+    (1..).map(of).find(|kept| !kept.exists()).unwrap_or_else(|| of(1))
+}
+
+/// Journals with lines that could not be read, which were put aside.
+pub fn put_aside(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut all: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "damaged")).collect();
+    all.sort();
+    all
 }
 
 /// Changes everything in a journal back, the last change first, and removes the journal if nothing failed. A journal that is
-/// not there has nothing to undo. One with lines that cannot be read is kept as [`damaged`].
+/// not there has nothing to undo. One with lines that cannot be read is put aside ([`Undone::kept`]).
 ///
 /// # Errors
 ///
-/// The file cannot be read, or no line is of a journal: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
+/// The file cannot be read: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
 pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     let file = match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
@@ -226,7 +238,7 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     };
     file.try_lock()?;
     let text = read(&file)?;
-    let Parsed { head, changes, damaged: lines, cut } = parse(&text)?;
+    let Parsed { head, changes, damaged: lines, cut } = parse(&text);
     let rebooted = head.is_some_and(|head| head.boot != boot(roots));
     let mut undone = Undone { rebooted, damaged: lines, cut, ..Undone::default() };
     for noted in changes.into_iter().rev() {
@@ -238,7 +250,11 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     match (undone.failed.is_empty(), undone.damaged.is_empty()) {
         (false, _) => {}
         (true, true) => fs::remove_file(path)?,
-        (true, false) => fs::rename(path, damaged(path))?,
+        (true, false) => {
+            let kept = aside(path);
+            fs::rename(path, &kept)?;
+            undone.kept = Some(kept);
+        }
     }
     Ok(undone)
 }
@@ -264,23 +280,25 @@ pub fn is_held(path: &Path) -> bool {
     locks.lines().any(|line| line.contains(" FLOCK ") && line.contains(&place))
 }
 
-/// The changes that a journal holds, in order, without those that the kernel did not make; none if it is not there.
+/// The changes that a journal holds, in order, without those that the kernel did not make, and the lines that cannot be read;
+/// none if it is not there.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is not a journal.
-pub fn changes(path: &Path) -> io::Result<Vec<Change>> {
+/// The file cannot be read.
+pub fn changes(path: &Path) -> io::Result<(Vec<Change>, Vec<usize>)> {
     match fs::File::open(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), Vec::new())),
         file => {
-            Ok(parse(&read(&file?)?)?.changes.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect())
+            let Parsed { changes, damaged, .. } = parse(&read(&file?)?);
+            Ok((changes.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect(), damaged))
         }
     }
 }
 
 /// Whether a journal was begun before the machine was booted the last time.
 pub fn is_of_earlier_boot(roots: &Roots, path: &Path) -> bool {
-    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).ok()?.head;
+    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).head;
     head().is_some_and(|head| head.boot != boot(roots))
 }
 
@@ -305,37 +323,31 @@ struct Parsed {
     cut: bool,
 }
 
-/// The head and the changes. A last line that a crash cut off was never acted on.
-fn parse(text: &str) -> io::Result<Parsed> {
+/// The head and the changes. A last line that a crash cut off was never acted on. A head that is missing spoils nothing but itself.
+fn parse(text: &str) -> Parsed {
     let (whole, rest) = text.rfind('\n').map_or(("", text), |end| text.split_at(end));
-    let cut = !rest.trim_start_matches('\n').is_empty();
-    let mut lines = whole.lines().enumerate();
-    let Some((_, first)) = lines.next() else { return Ok(Parsed { cut, ..Parsed::default() }) };
-    let head: Option<Head> = serde_json::from_str(first).ok();
-    let mut damaged = Vec::from_iter(head.is_none().then_some(1));
-    let mut changes: Vec<Noted> = Vec::new();
-    for (n, line) in lines {
+    let mut parsed = Parsed { cut: !rest.trim_start_matches('\n').is_empty(), ..Parsed::default() };
+    for (n, line) in whole.lines().enumerate() {
+        if let Some(head) = serde_json::from_str(line).ok().filter(|_| n == 0) {
+            parsed.head = Some(head);
+            continue;
+        }
         let line = if line.contains(char::REPLACEMENT_CHARACTER) { "" } else { line };
-        match (serde_json::from_str::<Line>(line), changes.last_mut()) {
+        match (serde_json::from_str::<Line>(line), parsed.changes.last_mut()) {
             (Ok(Line::Change(change)), last) if is_sound(&change) => {
                 // Another one follows: it was finished, as it was meant.
                 if let Some(Noted { change: Change::File { new, .. }, became: became @ None }) = last {
                     *became = Some(new.clone());
                 }
-                changes.push(Noted { change, became: None });
+                parsed.changes.push(Noted { change, became: None });
             }
             // Of the change that cannot be read.
-            (Ok(Line::Became(_)), _) if damaged.last() == Some(&n) => {}
+            (Ok(Line::Became(_)), _) if parsed.damaged.last() == Some(&n) => {}
             (Ok(Line::Became(value)), Some(last)) => last.became = Some(value),
-            _ => damaged.push(n + 1),
+            _ => parsed.damaged.push(n + 1),
         }
     }
-    match damaged.first() {
-        Some(line) if changes.is_empty() => {
-            Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {line}: not one of a journal")))
-        }
-        _ => Ok(Parsed { head, changes, damaged, cut }),
-    }
+    parsed
 }
 
 /// Whether a change is of what journals are for: no other file is ever written.
@@ -421,7 +433,11 @@ fn change_back(roots: &Roots, change: &Change) -> Result<(), String> {
                     thread::sleep(Duration::from_millis(1));
                 }
             }
-            roots.write(path, old).map_err(|e| e.to_string())
+            roots.write(path, old).map_err(|e| e.to_string())?;
+            match roots.fact(path).known().map(|now| chosen(&now).to_owned()) {
+                Some(now) if now != *old => Err(format!("it is still {now}")),
+                _ => Ok(()),
+            }
         }
         Change::Service { unit } => match roots.command("systemctl", &["start", unit]) {
             Fact::Known(_) => Ok(()),

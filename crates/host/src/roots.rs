@@ -42,6 +42,11 @@ impl Roots {
         Self { recorder: Some(Arc::default()), ..self }
     }
 
+    /// Whether what is read is kept.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recorder.is_some()
+    }
+
     /// What was read since [`Roots::recording`].
     pub fn recorded(&self) -> Recording {
         self.recorder.as_ref().map(|recorder| recorder.recording()).unwrap_or_default()
@@ -64,7 +69,8 @@ impl Roots {
     ///
     /// As of the system; `FileTooLarge` above 16 MiB.
     pub fn bytes(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-        let read = read_some(&self.of_machine(&path)).map_err(|e| self.as_recorded(path.as_ref(), e));
+        let read = self.open(path.as_ref()).and_then(|file| read_some(&file));
+        let read = read.map_err(|e| self.as_recorded(path.as_ref(), e));
         self.keep(path.as_ref(), &read);
         read
     }
@@ -76,10 +82,27 @@ impl Roots {
     /// As of the system.
     pub(crate) fn first_bytes(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = fs::File::open(self.of_machine(path)).and_then(|file| file.take(most).read_to_end(&mut bytes));
+        let read = self.open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
         let read = read.map(|_| bytes).map_err(|e| self.as_recorded(path, e));
         self.keep(path, &read);
         read
+    }
+
+    /// Opens a file by its whole path. In a tree of another machine it is a regular file of that tree: a link out of it would show a
+    /// file of this machine, and a pipe would be waited for.
+    fn open(&self, path: &Path) -> io::Result<fs::File> {
+        let at = self.of_machine(path);
+        if !self.is_here() {
+            let real = fs::canonicalize(&at)?;
+            if !real.starts_with(fs::canonicalize(&self.root)?) {
+                return Err(io::Error::new(io::ErrorKind::NotFound, "a link that leads out of the tree"));
+            }
+            let kind = fs::metadata(&real)?;
+            if !kind.is_file() && !kind.is_dir() {
+                return Err(io::Error::other("not a regular file"));
+            }
+        }
+        fs::File::open(at)
     }
 
     /// The error of the machine that a tree is of, where it was recorded.
@@ -224,14 +247,15 @@ impl Roots {
         String::from_utf8(self.bytes(path)?).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
     }
 
-    /// Writes a file of the kernel by its whole path. It is never made: one that is not there is not the kernel's.
+    /// Writes a file of the kernel by its whole path. It is never made: one that is not there is not the kernel's. No text is
+    /// written as an empty line: the kernel does not see a write of no bytes.
     ///
     /// # Errors
     ///
     /// As of the system.
     pub(crate) fn write(&self, path: &Path, text: &str) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).truncate(true).open(self.of_machine(path))?;
-        file.write_all(text.as_bytes())
+        file.write_all(if text.is_empty() { b"\n" } else { text.as_bytes() })
     }
 
     /// The numbered directories in a directory under `/proc`, such as those of processes; none when it cannot be read.
@@ -243,9 +267,9 @@ impl Roots {
     }
 }
 
-fn read_some(path: &Path) -> io::Result<Vec<u8>> {
+fn read_some(file: &fs::File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    match fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 {
+    match file.take(MAX_BYTES + 1).read_to_end(&mut bytes)? as u64 {
         0..=MAX_BYTES => Ok(bytes),
         _ => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {MAX_BYTES} bytes"))),
     }
@@ -274,6 +298,24 @@ mod tests {
         assert_eq!(Fact::<()>::from(Err(refused)), Fact::Unreadable("needs root".to_owned()));
         assert_eq!(Fact::<()>::from(Err(io::Error::from_raw_os_error(19))), Fact::Absent);
         assert!(Fact::<()>::from(Err(io::Error::from_raw_os_error(22))) != Fact::Absent);
+    }
+
+    #[test]
+    fn a_tree_leads_nowhere_else_and_waits_for_nobody() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join("tree/sys").join(name);
+        fs::create_dir_all(at("")).unwrap();
+        fs::write(dir.path().join("secret"), "1").unwrap();
+        fs::write(at("a"), "7").unwrap();
+        symlink("a", at("inside")).unwrap();
+        symlink("../../secret", at("outside")).unwrap();
+        symlink("/proc/version", at("absolute")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, at("pipe"), rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let roots = Roots::at(dir.path().join("tree"));
+        assert_eq!(roots.fact("/sys/inside"), Fact::Known("7".to_owned()));
+        assert_eq!((roots.fact("/sys/outside"), roots.fact("/sys/absolute")), (Fact::Absent, Fact::Absent));
+        assert!(matches!(roots.fact("/sys/pipe"), Fact::Unreadable(_)));
+        assert!(roots.first_bytes(Path::new("/sys/outside"), 9).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Plans of the host's cores, read from files; and the findings that are open while a run measures.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs, io::Read, path::Path};
 
 use dpdk::PortSpec;
 use failure::Failure;
@@ -17,6 +17,9 @@ use measure::result::{FindingLevel, HostFinding};
 
 use crate::{cpus::CpuPlan, device::Device, facts, machine::MachineOptions, tester_port::parse_ports};
 
+/// Longest plan of the host that is read.
+const MAX_PLAN_BYTES: u64 = 1 << 20;
+
 /// Findings that a refusal names.
 const NAMED: usize = 3;
 
@@ -27,7 +30,12 @@ const NAMED: usize = 3;
 /// (usage) when it cannot be read, is not a plan, or does not fit the machine.
 pub fn read_host_plan(file: &Path, machine: &Machine) -> Result<HostPlan, Failure> {
     let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
-    let text = fs::read_to_string(file).map_err(|e| wrong(failure::unreadable(&e)))?;
+    let mut text = String::new();
+    let read = fs::File::open(file).and_then(|file| file.take(MAX_PLAN_BYTES + 1).read_to_string(&mut text));
+    read.map_err(|e| wrong(failure::unreadable(&e)))?;
+    if text.len() as u64 > MAX_PLAN_BYTES {
+        return Err(wrong("longer than 1 MiB, so not a plan of linerate host plan".to_owned()));
+    }
     let plan = HostPlan::parse(&text).map_err(wrong)?;
     match plan.cores.misfit(machine) {
         Some(why) => Err(wrong(why)),

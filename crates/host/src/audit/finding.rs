@@ -1,11 +1,10 @@
 //! What a rule found.
 
-use std::{
-    ffi::OsStr,
-    path::{Component, Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use super::setting::{is_setting, is_unit};
 
 /// What a rule says of what it saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -147,8 +146,8 @@ impl Mend {
             Self::Write { path, value } => match is_setting(path) && plain(value) {
                 true => Ok(()),
                 false => Err(format!(
-                    "{path:?}: only settings below /sys, /proc/sys and /proc/irq are changed, each with a line: no programs, no files that \
-                     act when they are written"
+                    "{path:?}: not a setting that a plan may write, in a line: those of CPUs, NUMA nodes, interrupts, memory, \
+                     network and kernel below /proc and /sys that keep a value and can be set back"
                 )),
             },
             Self::Boot { word } => match !word.is_empty() && word.chars().all(is_of_boot_word) {
@@ -166,54 +165,35 @@ impl Mend {
         }
     }
 
+    /// What makes it outlive a boot; `None` where it does anyway, or where nothing here can. `host apply --persist` makes these files.
+    pub fn persist(&self) -> Option<String> {
+        match self {
+            Self::Write { path, .. } if path.starts_with("/proc/irq") => None,
+            Self::Write { path, value } => Some(match path.to_str().and_then(|path| path.strip_prefix("/proc/sys/")) {
+                Some(key) => format!("{} = {value} in /etc/sysctl.d", key.replace('/', ".")),
+                None => "linerate host apply at each boot (linerate-host.service)".to_owned(),
+            }),
+            Self::Boot { word } => Some(format!("{word} in GRUB_CMDLINE_LINUX_DEFAULT, then update-grub")),
+            Self::Stop { service } => Some(format!("systemctl disable {service}")),
+            Self::Command { .. } | Self::Hand { .. } => None,
+        }
+    }
+
+    /// What takes it back; `None` where only a person knows.
+    pub fn revert(&self) -> Option<String> {
+        match self {
+            // The old value stands in the journal.
+            Self::Write { .. } => Some("linerate host revert".to_owned()),
+            Self::Stop { service } => Some(format!("linerate host revert, or systemctl start {service}")),
+            Self::Boot { word } => Some(format!("boot without {word}")),
+            Self::Command { .. } | Self::Hand { .. } => None,
+        }
+    }
+
     /// Whether it needs a reboot.
     pub fn needs_reboot(&self) -> bool {
         matches!(self, Self::Boot { .. } | Self::Hand { .. })
     }
-}
-
-/// Settings that name a program, which the kernel runs as root.
-const PROGRAMS: [&str; 5] = ["core_pattern", "modprobe", "hotplug", "poweroff_cmd", "uevent_helper"];
-
-/// Files that act when they are written, instead of keeping a value: nothing could be taken back.
-const TRIGGERS: [&str; 16] = [
-    "remove",
-    "rescan",
-    "reset",
-    "uevent",
-    "bind",
-    "unbind",
-    "new_id",
-    "remove_id",
-    "probe",
-    "delete",
-    "delete_device",
-    "new_device",
-    "sysrq",
-    "drop_caches",
-    "compact_memory",
-    "sysrq-trigger",
-];
-
-/// Whether a path is of a setting of the kernel. Others below /proc lead anywhere (`/proc/self/root`).
-pub(crate) fn is_setting(path: &Path) -> bool {
-    let below = ["/sys", "/proc/sys", "/proc/irq"].iter().find_map(|top| path.strip_prefix(top).ok());
-    let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
-    let is_one_of = |names: &[&str]| path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name));
-    let names_a_program = is_one_of(&PROGRAMS);
-    let is_trigger = is_one_of(&TRIGGERS) || path.starts_with("/sys/power");
-    below.is_some_and(|rest| {
-        rest.components().next().is_some()
-            && !names_a_program
-            && !is_trigger
-            && rest.components().all(|part| matches!(part, Component::Normal(name) if plain(name)))
-    })
-}
-
-/// Whether a text is a unit's name, and not an option of systemctl.
-pub(crate) fn is_unit(text: &str) -> bool {
-    let of_name = |c: char| c.is_ascii_alphanumeric() || ":._@\\-".contains(c);
-    !text.is_empty() && !text.starts_with(['-', '.']) && text.chars().all(of_name)
 }
 
 fn is_of_boot_word(c: char) -> bool {
@@ -300,7 +280,15 @@ mod tests {
         assert_eq!(write("/sys/kernel/mm/ksm/run", "0"), "echo 0 > /sys/kernel/mm/ksm/run");
         assert_eq!(write("/sys/a", "n a"), "echo 'n a' > /sys/a");
         assert_eq!(write("/sys/a", ""), "echo '' > /sys/a");
+        let lasts = |path: &str| Mend::Write { path: path.into(), value: "0".into() }.persist();
+        assert_eq!(lasts("/proc/sys/kernel/watchdog").as_deref(), Some("kernel.watchdog = 0 in /etc/sysctl.d"));
+        assert!(lasts("/sys/kernel/mm/ksm/run").is_some_and(|how| how.contains("linerate-host.service")));
+        // Its number is another one's after a boot.
+        assert_eq!(lasts("/proc/irq/24/smp_affinity_list"), None);
         let boot = Mend::Boot { word: "nohz_full=1".into() };
+        assert!(boot.persist().is_some_and(|how| how.contains("update-grub")));
+        assert_eq!(boot.revert().as_deref(), Some("boot without nohz_full=1"));
+        assert_eq!(Mend::Hand { what: "seat it".into() }.revert(), None);
         assert!(boot.needs_reboot() && boot.text().contains("nohz_full=1"));
         assert!(!Mend::Stop { service: "x".into() }.needs_reboot());
     }

@@ -4,9 +4,10 @@ mod context;
 mod finding;
 mod out;
 mod rule;
+mod setting;
 
 pub use context::Context;
-pub(crate) use finding::{is_setting, is_unit};
 pub use finding::{Finding, Group, Mend, Verdict};
 pub use out::Out;
 pub use rule::{Asked, Rule};
+pub(crate) use setting::{is_setting, is_unit};

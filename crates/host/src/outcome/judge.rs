@@ -243,7 +243,7 @@ impl Judge<'_> {
     fn management(&self, core: &CoreOutcome, out: &mut Out) {
         let place = place(core.came.cpu);
         match core.management_interrupts {
-            None => out.not_applicable(&place, "needs an Intel processor, root and modprobe msr"),
+            None => out.not_applicable(&place, "this machine shows no counter of them: it takes an Intel processor that is not virtual, root and modprobe msr"),
             Some(0) => out.ok(&place, "none"),
             Some(times) => {
                 let got = format!("{times} system management interrupts in {:.1} s", core.gaps.seconds);

@@ -311,6 +311,9 @@ fn ethtool(cx: &Context<'_>, out: &mut Out, flag: &str, judge: impl Fn(&str) -> 
     for (nic, interface) in cx.plan_interfaces() {
         let place = format!("{} ({})", nic.address, interface.name);
         match cx.roots.command("ethtool", &[flag, &interface.name]) {
+            Fact::Absent if cx.roots.command("ethtool", &["--version"]).known().is_some() => {
+                out.not_applicable(&place, "its driver does not say it");
+            }
             Fact::Absent => out.unknown(&place, "needs the program ethtool, and a driver that says it"),
             Fact::Unreadable(why) => out.unknown(&place, why),
             Fact::Known(text) => {

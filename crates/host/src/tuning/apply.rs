@@ -33,6 +33,8 @@ pub struct Applied {
     pub refused: Vec<(String, String)>,
     /// Files that were made.
     pub files: Vec<PathBuf>,
+    /// Changes made that the files do not keep: interrupts have other numbers after a boot.
+    pub until_boot: Vec<String>,
     /// What is left to a person: the boot line's words if they were not made a file, commands, the firmware.
     pub left: Vec<String>,
 }
@@ -79,19 +81,25 @@ pub struct Reverted {
 }
 
 /// What is applied now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
-    /// Nothing of ours.
-    Nothing,
-    /// These changes, as commands; and files.
-    Applied {
-        /// Until the next boot.
-        runtime: Vec<String>,
-        /// Beyond it.
-        files: Vec<PathBuf>,
-        /// A program applies them or takes them back now, or will when it ends.
-        held: bool,
-    },
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Status {
+    /// Until the next boot, as commands.
+    pub runtime: Vec<String>,
+    /// Files, which are beyond it.
+    pub files: Vec<PathBuf>,
+    /// A program applies them or takes them back now, or will when it ends.
+    pub held: bool,
+    /// Journals with lines that cannot be read, and the lines: what these changed is not known.
+    pub damaged: Vec<(PathBuf, Vec<usize>)>,
+    /// Journals of before with such lines.
+    pub kept: Vec<PathBuf>,
+}
+
+impl Status {
+    /// Whether nothing of ours is applied, as far as is known.
+    pub fn is_nothing(&self) -> bool {
+        self.runtime.is_empty() && self.files.is_empty() && self.damaged.is_empty()
+    }
 }
 
 /// Makes the changes of a plan. `persist` is the path of this program if they are to outlive a boot. `may_go_on` is asked
@@ -132,7 +140,12 @@ pub fn apply(
     if let Some(files) = files {
         let made = make_files(roots, dir, &files);
         match made {
-            Ok(paths) => applied.files = paths,
+            Ok(paths) => {
+                applied.files = paths;
+                let of_an_interrupt = plan.steps.iter().filter(|step| persist::is_of_an_interrupt(&step.change));
+                let texts = of_an_interrupt.map(|step| step.change.text());
+                applied.until_boot = texts.filter(|text| applied.made.contains(text)).collect();
+            }
             Err(error) => {
                 let ApplyError::Failed { change, why, .. } = error else {
                     return Err(drop_and(roots, dir, journal, error));
@@ -331,7 +344,10 @@ fn make_files(roots: &Roots, dir: &Path, files: &[(&'static str, String)]) -> Re
         let at = roots.of_machine(path);
         let write = || -> io::Result<()> {
             if at.exists() {
-                return Err(io::Error::new(io::ErrorKind::AlreadyExists, "is there already and not ours"));
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "is there already, and not of linerate host: move it away, or go without --persist",
+                ));
             }
             if let Some(parent) = at.parent() {
                 fs::DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
@@ -367,11 +383,11 @@ pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Rever
             continue;
         }
         reverted.nothing = false;
-        let Undone { back, left, failed, rebooted, damaged, cut } = journal::undo(roots, &path)?;
+        let at = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
+        let Undone { back, left, failed, rebooted, damaged, cut, kept } = journal::undo(roots, &path).map_err(at)?;
         reverted.cut |= cut && !rebooted;
         if !damaged.is_empty() {
-            let kept = if failed.is_empty() { journal::damaged(&path) } else { path };
-            reverted.damaged.push((kept, damaged));
+            reverted.damaged.push((kept.unwrap_or(path), damaged));
         }
         reverted.rebooted |= rebooted && name == NAME;
         for change in back {
@@ -392,26 +408,26 @@ pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Rever
 ///
 /// A journal cannot be read.
 pub fn status(roots: &Roots, dir: &Path) -> io::Result<Status> {
-    let mut runtime = Vec::new();
-    let mut files = Vec::new();
+    let mut status = Status { kept: journal::put_aside(dir), ..Status::default() };
     for name in [NAME, PERSISTENT] {
         let path = journal::path_of(dir, name);
         let earlier = journal::is_of_earlier_boot(roots, &path);
-        for change in journal::changes(&path)? {
+        let (changes, damaged) = journal::changes(&path)?;
+        if !damaged.is_empty() {
+            status.damaged.push((path, damaged));
+        }
+        for change in changes {
             match change {
-                Change::Made { path, .. } => files.push(path),
+                Change::Made { path, .. } => status.files.push(path),
                 _ if earlier => {}
-                Change::File { path, new, .. } => runtime.push(Mend::Write { path, value: new }.text()),
-                Change::Service { unit } => runtime.push(Mend::Stop { service: unit }.text()),
+                Change::File { path, new, .. } => status.runtime.push(Mend::Write { path, value: new }.text()),
+                Change::Service { unit } => status.runtime.push(Mend::Stop { service: unit }.text()),
                 Change::Driver { .. } => {}
             }
         }
     }
-    let held = journal::is_held(&journal::path_of(dir, NAME));
-    Ok(match runtime.is_empty() && files.is_empty() {
-        true => Status::Nothing,
-        false => Status::Applied { runtime, files, held },
-    })
+    status.held = journal::is_held(&journal::path_of(dir, NAME));
+    Ok(status)
 }
 
 /// A change that is taken back, as a command.

@@ -46,7 +46,10 @@ pub fn render(plan: &HostPlan, format: Format, program: &str) -> Result<String, 
         Format::Grub => persist::grub_text(&plan.boot_words()),
         Format::Sysctl => persist::sysctl_text(&persist::sysctls(&plan.steps)),
         Format::Tuned => tuned(plan),
-        Format::Systemd => persist::service_text(program),
+        Format::Systemd => format!(
+            "# The plan that it applies: linerate host plan --out /etc/linerate/host-plan.toml\n{}",
+            persist::service_text(program)
+        ),
         Format::Shell => shell(&plan.steps),
         Format::Ovs => ovs(&plan.cores),
         Format::Qemu => qemu(&plan.cores),

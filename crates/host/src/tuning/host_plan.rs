@@ -137,9 +137,9 @@ mod tests {
 
     fn findings() -> Vec<Finding> {
         let mut out = Out::new("a.b", Group::Kernel, "why", None);
-        out.found(Verdict::Warn, "x", "1", "0").write("/proc/sys/a", "0").boot("a=1");
-        out.found(Verdict::Bad, "y", "1", "0").write("/proc/sys/a", "2").boot("a=2").hand("seat it");
-        out.found(Verdict::Noted, "z", "1", "").write("/proc/sys/z", "0");
+        out.found(Verdict::Warn, "x", "1", "0").write("/proc/sys/vm/a", "0").boot("a=1");
+        out.found(Verdict::Bad, "y", "1", "0").write("/proc/sys/vm/a", "2").boot("a=2").hand("seat it");
+        out.found(Verdict::Noted, "z", "1", "").write("/proc/sys/vm/z", "0");
         out.into_findings()
     }
 
@@ -156,18 +156,18 @@ mod tests {
         let file = "/proc/irq/42/smp_affinity_list";
         assert_eq!(interrupt(&write(file), &format!("{file} (eth0 (rx))")).as_deref(), Some("eth0 (rx)"));
         assert_eq!(interrupt(&write(file), file), None);
-        assert_eq!(interrupt(&write("/proc/sys/a"), "/proc/sys/a (b)"), None);
+        assert_eq!(interrupt(&write("/proc/sys/vm/a"), "/proc/sys/vm/a (b)"), None);
         let texts: Vec<String> = plan.steps.iter().map(|step| step.change.text()).collect();
-        assert_eq!(texts, ["sysctl -w a=0", "boot with a=1", "seat it"]);
+        assert_eq!(texts, ["sysctl -w vm.a=0", "boot with a=1", "seat it"]);
         assert_eq!(plan.boot_words(), ["a=1"]);
         let text = plan.to_text().unwrap();
         assert!(text.contains("tester = \"1-2\""), "{text}");
         assert_eq!(HostPlan::parse(&text), Ok(plan));
         for (from, to) in [
-            ("/proc/sys/a", "/proc/self/root/etc/passwd"),
-            ("/proc/sys/a", "/sys/../etc/passwd"),
-            ("/proc/sys/a", "/etc/passwd"),
-            ("/proc/sys/a", "/proc/sys/kernel/core_pattern"),
+            ("/proc/sys/vm/a", "/proc/self/root/etc/passwd"),
+            ("/proc/sys/vm/a", "/sys/../etc/passwd"),
+            ("/proc/sys/vm/a", "/etc/passwd"),
+            ("/proc/sys/vm/a", "/proc/sys/kernel/core_pattern"),
             ("value = \"0\"", "value = \"0\\n1\""),
             ("word = \"a=1\"", "word = \"a=$(reboot)\""),
             ("word = \"a=1\"", "word = \"a\\\"; reboot #\""),

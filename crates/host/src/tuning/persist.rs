@@ -34,7 +34,7 @@ pub fn files(plan: &HostPlan, program: &str, grub_has_drop_ins: bool) -> Result<
 }
 
 /// Whether it names an interrupt by its number.
-fn is_of_an_interrupt(change: &Mend) -> bool {
+pub(super) fn is_of_an_interrupt(change: &Mend) -> bool {
     let Mend::Write { path, .. } = change else { return false };
     let name = path.strip_prefix("/proc/irq").ok().and_then(|rest| rest.iter().next()?.to_str());
     name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))

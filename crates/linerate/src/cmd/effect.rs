@@ -55,7 +55,7 @@ pub fn run(args: &EffectArgs) -> Result<Exit, Failure> {
         guard.dismissed();
     }
     let measured = measured?;
-    out::print(&report::host::effect(&measured));
+    output::table(&args.json, || report::host::effect(&measured));
     let text = serde_json::to_string_pretty(&measured).map_err(Failure::failed)? + "\n";
     if let Some(file) = &args.json {
         output::file(file, &text)?;

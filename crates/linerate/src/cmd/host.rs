@@ -95,6 +95,8 @@ fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan),
 }
 
 fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
+    let documents = [&args.json, &args.junit, &args.record];
+    output::apart(documents.into_iter().flatten())?;
     let place = place(args.cores.root.as_deref())?;
     let roots = if args.record.is_some() { place.roots().clone().recording() } else { place.roots().clone() };
     let machine = Machine::read(&roots);
@@ -131,9 +133,7 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
     if let Some(file) = &args.junit {
         output::file(file, &report::host::junit(&findings))?;
     }
-    if ![&args.json, &args.junit].into_iter().flatten().any(|file| file.as_os_str() == "-") {
-        out::print(&report::host::audit(&audit, args.all, &output::style()));
-    }
+    output::table(documents.into_iter().flatten(), || report::host::audit(&audit, args.all, &output::style()));
     Ok(if findings.iter().any(|finding| finding.verdict == Verdict::Bad) { Exit::Failed } else { Exit::Passed })
 }
 

@@ -42,7 +42,12 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{flag} -: the table goes to standard output: name a file")));
         }
     }
-    let all: Vec<_> = files(args).collect();
+    apart(files(args))
+}
+
+/// Fails when two documents would go to one file, or one cannot be written afterwards.
+pub fn apart<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let all: Vec<_> = files.into_iter().collect();
     for (i, path) in all.iter().enumerate() {
         if all[..i].contains(path) && (path.is_file() || !path.exists()) {
             return Err(Failure::usage(format!(
@@ -50,7 +55,9 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
                 path.display()
             )));
         }
-        check_file(path)?;
+        if !to_stdout(path) {
+            check_file(path)?;
+        }
     }
     Ok(())
 }
@@ -99,6 +106,13 @@ pub fn for_run(args: &OutputArgs, run: &str) -> OutputArgs {
         csv: file(&args.csv),
         csv_tests: file(&args.csv_tests),
         ..args.clone()
+    }
+}
+
+/// Prints what is for people, unless one of these documents is printed.
+pub fn table<'a>(documents: impl IntoIterator<Item = &'a PathBuf>, text: impl FnOnce() -> String) {
+    if !documents.into_iter().any(|path| to_stdout(path)) {
+        out::print(&text());
     }
 }
 

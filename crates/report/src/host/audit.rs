@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use host::{
-    audit::{Finding, Verdict},
+    audit::{Finding, Mend, Verdict},
     core_plan::CorePlan,
     machine::Machine,
     outcome::Outcome,
@@ -36,6 +36,7 @@ pub struct Audit<'a> {
     /// How many findings of each verdict.
     pub counts: BTreeMap<&'static str, usize>,
     /// All findings.
+    #[serde(serialize_with = "with_its_way")]
     pub findings: &'a [Finding],
     /// What came of the settings, if that was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,10 +77,40 @@ impl<'a> Audit<'a> {
     /// As JSON, with a newline at its end.
     ///
     /// # Errors
+    ///
     /// As the serialiser says.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
+}
+
+/// A finding with what makes its mend last, what takes it back, and whether it needs a reboot.
+#[derive(Serialize)]
+struct WithItsWay<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    persist: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    revert: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_reboot: Option<bool>,
+}
+
+fn with_its_way<S: serde::Serializer>(findings: &&[Finding], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(findings.iter().map(|finding| WithItsWay {
+        finding,
+        persist: each(finding, Mend::persist),
+        revert: each(finding, Mend::revert),
+        needs_reboot: (!finding.mend.is_empty()).then(|| finding.mend.iter().any(Mend::needs_reboot)),
+    }))
+}
+
+/// What is said of each mend, once.
+fn each(finding: &Finding, of: fn(&Mend) -> Option<String>) -> Vec<String> {
+    let mut all: Vec<String> = finding.mend.iter().filter_map(of).collect();
+    all.dedup();
+    all
 }
 
 /// An audit as text. `all`: also what is as it should be, kept, or not there.
@@ -204,4 +235,42 @@ fn conclusion(audit: &Audit<'_>, all: bool) -> String {
         String::new()
     };
     format!("\n{}{hint}{next}\n", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use host::{
+        audit::{Group, Out},
+        Roots,
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_finding_says_what_makes_its_mend_last_and_what_takes_it_back() {
+        let mut out = Out::new("a.b", Group::Kernel, "why", None);
+        out.found(Verdict::Warn, "x", "1", "0").write("/proc/sys/vm/a", "0").boot("a=1");
+        out.found(Verdict::Warn, "y", "1", "0").write("/proc/irq/24/smp_affinity_list", "0");
+        out.found(Verdict::Ok, "z", "1", "1");
+        let (findings, cores) = (out.into_findings(), CorePlan::default());
+        let machine = Machine::read(&Roots::at("/nowhere"));
+        let text = Audit::new(&machine, &cores, &findings).json().unwrap();
+        let found = serde_json::from_str::<serde_json::Value>(&text).unwrap()["findings"].take();
+        let lines: Vec<String> = (0..3)
+            .flat_map(|n| ["persist", "revert", "needs_reboot"].map(|key| format!("{n} {key}: {}", found[n][key])))
+            .collect();
+        insta::assert_snapshot!(lines.join("\n"), @r#"
+        0 persist: ["vm.a = 0 in /etc/sysctl.d","a=1 in GRUB_CMDLINE_LINUX_DEFAULT, then update-grub"]
+        0 revert: ["linerate host revert","boot without a=1"]
+        0 needs_reboot: true
+        1 persist: null
+        1 revert: ["linerate host revert"]
+        1 needs_reboot: false
+        2 persist: null
+        2 revert: null
+        2 needs_reboot: null
+        "#);
+        // A finding reads back as one.
+        assert_eq!(serde_json::from_value::<Vec<Finding>>(found).unwrap(), findings);
+    }
 }

@@ -1,5 +1,7 @@
 //! What was changed, and what was taken back.
 
+use std::path::Path;
+
 use host::tuning::{Applied, Reverted, Status};
 
 /// What `host apply` did.
@@ -9,6 +11,12 @@ pub fn applied(applied: &Applied) -> String {
     applied.files.iter().for_each(|path| out += &format!("made {}\n", path.display()));
     for (change, why) in &applied.refused {
         out += &format!("not made: {change}: {why}\n");
+    }
+    if !applied.until_boot.is_empty() {
+        let many = applied.until_boot.len();
+        out += &format!(
+            "not kept beyond a boot: {many} changes of interrupts, which have other numbers then: make and apply a plan again\n"
+        );
     }
     if !applied.left.is_empty() {
         out += "left to you:\n";
@@ -65,9 +73,7 @@ pub fn reverted(reverted: &Reverted) -> String {
         }
     }
     for (path, lines) in &reverted.damaged {
-        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        let path = path.display();
-        out += &format!("{path}: line {} cannot be read: what it changed was not taken back\n", lines.join(", "));
+        out += &format!("{}: what it changed was not taken back\n", unreadable(path, lines));
     }
     if reverted.cut {
         out += "the last line of the journal is cut off: a crash leaves it so before the change is made\n";
@@ -82,19 +88,72 @@ pub fn reverted(reverted: &Reverted) -> String {
     out + &format!("{} taken back{failed}\n", reverted.back.len() + reverted.files.len())
 }
 
+/// Lines of a journal that cannot be read.
+fn unreadable(path: &Path, lines: &[usize]) -> String {
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    format!("{}: line {} cannot be read", path.display(), lines.join(", "))
+}
+
 /// What `host status` prints.
 pub fn status(status: &Status) -> String {
-    match status {
-        Status::Nothing => "nothing is applied\n".to_owned(),
-        Status::Applied { runtime, files, held } => {
-            let mut out = format!("{} changes until the next boot, {} files beyond it\n", runtime.len(), files.len());
-            runtime.iter().for_each(|change| out += &format!("  {change}\n"));
-            files.iter().for_each(|path| out += &format!("  {}\n", path.display()));
-            out += match held {
-                true => "of a program that still runs (apply, revert, effect, or bench --tune): the last two take them back at their end\n",
-                false => "to take them back: linerate host revert\n",
-            };
-            out
-        }
+    let Status { runtime, files, held, damaged, kept } = status;
+    let mut out = match status.is_nothing() {
+        true => "nothing is applied\n".to_owned(),
+        false => format!("{} changes until the next boot, {} files beyond it\n", runtime.len(), files.len()),
+    };
+    runtime.iter().for_each(|change| out += &format!("  {change}\n"));
+    files.iter().for_each(|path| out += &format!("  {}\n", path.display()));
+    for (path, lines) in damaged {
+        out += &format!("{}: what it changed is not known\n", unreadable(path, lines));
+    }
+    for path in kept {
+        out +=
+            &format!("{}: of before, with lines that could not be read: these were not taken back\n", path.display());
+    }
+    if !status.is_nothing() {
+        out += match held {
+            true => "of a program that still runs (apply, revert, effect, or bench --tune): the last two take them back at their end\n",
+            false => "to take them back: linerate host revert\n",
+        };
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_of_a_journal_is_told() {
+        let nothing = Status::default();
+        assert_eq!(status(&nothing), "nothing is applied\n");
+        let kept = Status { kept: vec!["/j/host.damaged".into()], ..Status::default() };
+        insta::assert_snapshot!(status(&kept), @r"
+        nothing is applied
+        /j/host.damaged: of before, with lines that could not be read: these were not taken back
+        ");
+        let damaged = Status {
+            runtime: vec!["sysctl -w a=1".to_owned()],
+            damaged: vec![("/j/host.journal".into(), vec![2, 5])],
+            ..Status::default()
+        };
+        insta::assert_snapshot!(status(&damaged), @r"
+        1 changes until the next boot, 0 files beyond it
+          sysctl -w a=1
+        /j/host.journal: line 2, 5 cannot be read: what it changed is not known
+        to take them back: linerate host revert
+        ");
+    }
+
+    #[test]
+    fn what_is_not_kept_beyond_a_boot_is_told() {
+        let made = vec!["sysctl -w a=1".to_owned(), "echo 0 > /proc/irq/24/smp_affinity_list".to_owned()];
+        let until_boot = made[1..].to_vec();
+        insta::assert_snapshot!(applied(&Applied { made, until_boot, ..Applied::default() }), @r"
+        sysctl -w a=1
+        echo 0 > /proc/irq/24/smp_affinity_list
+        not kept beyond a boot: 1 changes of interrupts, which have other numbers then: make and apply a plan again
+        2 changed, 0 were so already; take them back with linerate host revert
+        ");
     }
 }
