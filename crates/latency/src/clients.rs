@@ -21,7 +21,19 @@ pub fn run(
     if let [client] = clients {
         return pingpong::run(client, options, go_on);
     }
-    together(each(clients, |client| pingpong::run(client, options, go_on)))
+    let is_udp = clients.iter().all(Client::is_udp);
+    together(each(clients, |client| pingpong::run(client, options, go_on)), is_udp)
+}
+
+/// What befell clients that measured nothing, where others did: the server is there.
+pub(crate) fn left_out(failed: usize, of: usize, error: &io::Error, is_udp: bool) -> Ended {
+    let why = match error.kind() {
+        io::ErrorKind::TimedOut => "no answer".to_owned(),
+        _ => error.to_string(),
+    };
+    // It accepts the next one when the first has ended.
+    let hint = if is_udp { "" } else { "; sockperf's server answers one TCP client at a time" };
+    Ended::LeftOut(format!("{failed} of {of} clients measured nothing: {why}{hint}"))
 }
 
 /// What comes of each client, each on a thread of its own.
@@ -37,11 +49,12 @@ pub(crate) fn each<T: Send>(
     })
 }
 
-fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {
+fn together(all: Vec<io::Result<Measured>>, is_udp: bool) -> io::Result<Measured> {
     let (mut sum, mut failed): (Option<Measured>, Option<io::Error>) = (None, None);
+    let (of, mut left) = (all.len(), 0);
     for one in all {
         match (one, &mut sum) {
-            (Err(e), _) => failed = Some(e),
+            (Err(e), _) => (failed, left) = (Some(e), left + 1),
             (Ok(first), None) => sum = Some(first),
             (Ok(one), Some(sum)) => {
                 sum.times.merge(&one.times);
@@ -60,7 +73,10 @@ fn together(all: Vec<io::Result<Measured>>) -> io::Result<Measured> {
         (None, None) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no client")),
     };
     if let Some(e) = failed {
-        sum.ended = Ended::Gone(format!("not for every client: {e}"));
+        let left_out = left_out(left, of, &e, is_udp);
+        if left_out.rank() > sum.ended.rank() {
+            sum.ended = left_out;
+        }
     }
     Ok(sum)
 }
@@ -106,11 +122,12 @@ mod tests {
                 pingpong::run(&mut client, &options, &|| true)
             };
             let refused = || Err(io::Error::from(io::ErrorKind::ConnectionRefused));
-            let mixed = together(vec![one(), refused(), one()]).unwrap();
+            let mixed = together(vec![one(), refused(), one()], true).unwrap();
             assert_eq!(mixed.counts.replied, 10);
-            assert!(matches!(mixed.ended, Ended::Gone(_)), "{:?}", mixed.ended);
-            assert_eq!(together(vec![refused()]).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
-            assert_eq!(together(Vec::new()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+            let Ended::LeftOut(why) = mixed.ended else { panic!("{:?}", mixed.ended) };
+            assert!(why.starts_with("1 of 3 clients measured nothing"), "{why}");
+            assert_eq!(together(vec![refused()], true).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+            assert_eq!(together(Vec::new(), true).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         });
     }
 }

@@ -87,8 +87,10 @@ pub struct OpenMeasured {
 struct Shared {
     begun: Instant,
     period_ns: f64,
-    /// Messages that went out so far.
+    /// The number of the last message that went out.
     sent: AtomicU64,
+    /// Messages of the warm-up that were late when it was over, and never went out.
+    skipped: AtomicU64,
     /// When each of the last ones went out, ns after the beginning.
     sent_at: Vec<AtomicU64>,
     refused: AtomicU64,
@@ -127,6 +129,7 @@ pub fn run(
         begun: Instant::now() + Duration::from_millis(5),
         period_ns: 1e9 / options.rate,
         sent: AtomicU64::new(0),
+        skipped: AtomicU64::new(0),
         sent_at: (0..REMEMBERED).map(|_| AtomicU64::new(0)).collect(),
         refused: AtomicU64::new(0),
         unsent: AtomicU64::new(0),
@@ -144,7 +147,7 @@ pub fn run(
             shared.over.store(true, Ordering::Relaxed);
             received
         });
-        let failed = send(&mut sender, options, &shared, all, go_on).err();
+        let failed = send(&mut sender, options, &shared, (warm, all), go_on).err();
         shared.done.store(true, Ordering::Release);
         (receiver.join(), failed)
     });
@@ -160,12 +163,13 @@ pub fn run(
     let last_ns = if sent > 0 { shared.sent_at[Shared::place(sent)].load(Ordering::Relaxed) } else { 0 };
     let sending = (last_ns as f64 + shared.period_ns) / 1e9;
     let refused = shared.refused.load(Ordering::Relaxed);
+    let went = sent.saturating_sub(refused + shared.skipped.load(Ordering::Relaxed));
     log.sort_unstable();
     Ok(OpenMeasured {
         intended,
         actual,
         counts,
-        rate: sent.saturating_sub(refused) as f64 / sending,
+        rate: went as f64 / sending,
         late_ns: shared.late_ns.load(Ordering::Relaxed),
         refused,
         unsent: shared.unsent.load(Ordering::Relaxed),
@@ -179,18 +183,25 @@ pub fn run(
     })
 }
 
-/// Sends each message when it is due, or at once if it is late.
+/// Sends each message when it is due, or at once if it is late. What of the warm-up is late when that is over is left out: the
+/// measurement does not begin with its arrears.
 fn send(
     sender: &mut Sender,
     options: &OpenLoopOptions,
     shared: &Shared,
-    all: u64,
+    (warm, all): (u64, u64),
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<()> {
     let (mut message, mut noise) = longest(options);
     let mut look = shared.begun;
     let end = shared.begun + options.warm_up + options.time;
-    for sequence in 1..=all {
+    let mut sequence = 0;
+    while sequence < all {
+        sequence += 1;
+        if sequence <= warm && Instant::now() >= shared.begun + options.warm_up {
+            shared.skipped.store(warm + 1 - sequence, Ordering::Relaxed);
+            sequence = warm + 1;
+        }
         let due = shared.begun + Duration::from_nanos(shared.due_ns(sequence));
         let mut now = Instant::now();
         while now < due {
@@ -340,7 +351,7 @@ fn receive(
             }
         } else if last.elapsed() > GONE.max(Duration::from_nanos((shared.period_ns * every as f64 * 4.0) as u64)) {
             if !any {
-                return Err(io::ErrorKind::TimedOut.into());
+                return Err(tally.nobody());
             }
             gone = Some(format!("no answer for {} s", GONE.as_secs()));
             break;
@@ -357,7 +368,7 @@ fn receive(
     intended.end();
     actual.end();
     if !any && gone.is_none() && go_on() {
-        return Err(io::ErrorKind::TimedOut.into());
+        return Err(tally.nobody());
     }
     Ok(Received { intended, actual, counts: tally.end(), gone, log })
 }

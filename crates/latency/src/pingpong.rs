@@ -76,6 +76,8 @@ pub enum Ended {
     Stopped,
     /// No message that counts was answered in time: the rate of an open loop is far above what goes.
     TooFast,
+    /// Some of several clients measured nothing, and why.
+    LeftOut(String),
     /// The server is gone, and how that was seen.
     Gone(String),
 }
@@ -88,7 +90,8 @@ impl Ended {
             Self::Done => 1,
             Self::Stopped => 2,
             Self::TooFast => 3,
-            Self::Gone(_) => 4,
+            Self::LeftOut(_) => 4,
+            Self::Gone(_) => 5,
         }
     }
 }
@@ -138,6 +141,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         replied: false,
         refused: false,
         counts: false,
+        from: 0,
         log: Vec::with_capacity(options.keep),
         logged_since: Instant::now(),
     };
@@ -165,7 +169,7 @@ pub fn run(client: &mut Client, options: &PingPongOptions, go_on: &dyn Fn() -> b
         }
         if !run.counts {
             if !run.replied && run.last_reply.elapsed() > GONE {
-                return Err(io::ErrorKind::TimedOut.into());
+                return Err(run.tally.nobody());
             }
             continue;
         }
@@ -217,6 +221,8 @@ struct Run<'a> {
     refused: bool,
     /// The warm-up is over.
     counts: bool,
+    /// The first message that counts: what is replied to before it is of the warm-up.
+    from: u64,
     log: Vec<(u64, u64)>,
     logged_since: Instant,
 }
@@ -228,7 +234,7 @@ impl Run<'_> {
         if let Some(times) = Judged::new() {
             self.times = times;
         }
-        self.counts = true;
+        (self.counts, self.from) = (true, self.sequence + 1);
         self.logged_since = Instant::now();
     }
 
@@ -262,6 +268,7 @@ impl Run<'_> {
                     now = Instant::now();
                     match reply(message) {
                         Reply::Foreign => self.tally.foreign(),
+                        Reply::To(sequence) if (1..self.from).contains(&sequence) => self.patience.late(),
                         Reply::To(sequence) => {
                             let seen = self.tally.came(sequence);
                             if seen == Seen::Late {

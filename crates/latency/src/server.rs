@@ -52,7 +52,7 @@ pub struct ServedCounts {
     pub answered: u64,
     /// Messages that asked for no answer, or were none.
     pub ignored: u64,
-    /// Datagrams that could not be answered.
+    /// Messages that could not be answered: the client was gone, or the way refused the datagram.
     pub refused: u64,
     /// Connections above the limit, or cut off: they sent something else, took no answers, or were silent.
     pub turned_away: u64,
@@ -247,7 +247,8 @@ impl Server {
                     open.fetch_add(1, Ordering::Relaxed);
                     let open = &open;
                     let serve = move || {
-                        if self.connection(stream, go_on).is_err() {
+                        let ended = self.connection(stream, go_on);
+                        if ended.is_err_and(|e| !is_end_of_a_client(&e)) {
                             count(&self.served.turned_away);
                         }
                         open.fetch_sub(1, Ordering::Relaxed);
@@ -317,8 +318,9 @@ impl Server {
                 count(&self.served.received);
                 heard = Instant::now();
                 if message::answer(message) {
-                    send_all(&mut stream, message, go_on)?;
-                    count(&self.served.answered);
+                    let sent = send_all(&mut stream, message, go_on);
+                    count(if sent.is_ok() { &self.served.answered } else { &self.served.refused });
+                    sent?;
                 } else {
                     count(&self.served.ignored);
                 }
@@ -328,6 +330,11 @@ impl Server {
             }
         }
     }
+}
+
+/// A client that had enough may end its connection with answers unread, as sockperf does.
+fn is_end_of_a_client(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
 }
 
 /// Sleeps until a client wants to connect, or for a moment.

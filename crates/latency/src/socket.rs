@@ -270,6 +270,9 @@ pub fn explain(error: &io::Error, transport: Transport) -> String {
             format!("{error}: a server that has as many clients as it takes (64), or another program's; {start}")
         }
         io::ErrorKind::InvalidData => format!("{error}: another program's server; {start}"),
+        io::ErrorKind::InvalidInput => {
+            format!("{error}: a route that refuses it (ip route get), or a link-local address without its interface ([fe80::1%eth0]:PORT)")
+        }
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => format!("{error}: see ip route get"),
         _ => error.to_string(),
     }

@@ -1,5 +1,7 @@
 //! What became of each message: replied, lost, late, twice, out of order.
 
+use std::io;
+
 use serde::{Deserialize, Serialize};
 
 /// Messages that are looked after at once. A reply to an older one is late whatever it says.
@@ -87,6 +89,14 @@ impl Tally {
 
     fn place(&self, sequence: u64) -> usize {
         (sequence % self.states.len() as u64) as usize
+    }
+
+    /// Why nothing was measured where no reply came: somebody else answers there, or nobody.
+    pub fn nobody(&self) -> io::Error {
+        match self.counts.foreign {
+            0 => io::ErrorKind::TimedOut.into(),
+            _ => io::Error::new(io::ErrorKind::InvalidData, "what it answers are no replies to what was asked"),
+        }
     }
 
     /// A message goes out that asks for a reply. Numbers rise.

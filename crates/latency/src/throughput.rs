@@ -59,10 +59,23 @@ pub struct Throughput {
     pub bytes: u64,
     /// Messages that the socket did not take.
     pub refused: u64,
+    /// Further messages in a connection that ended before the server had answered the last one: whether it read them is not known.
+    #[serde(default)]
+    pub unread: u64,
     /// Messages a second.
     pub messages_per_s: f64,
     /// Bits of messages a second.
     pub bits_per_s: f64,
+}
+
+impl Throughput {
+    /// So many of the messages were read; of the others that is not known.
+    fn only(&mut self, read: u64) {
+        let read = read.min(self.messages);
+        let share = read as f64 / self.messages.max(1) as f64;
+        self.unread = self.messages - read;
+        (self.messages, self.bytes) = (read, (self.bytes as f64 * share).round() as u64);
+    }
 }
 
 /// What came of it.
@@ -74,7 +87,7 @@ pub struct Measured {
     pub counts: Counts,
     /// Their round trips.
     pub times: Samples,
-    /// How long it took, s: over TCP until the last message was answered, so that the server has read them all.
+    /// How long it took, s: over TCP until the last message that counts was answered, so that the server has read them all.
     pub seconds: f64,
     /// Why it ended.
     pub ended: Ended,
@@ -92,9 +105,10 @@ pub fn run(
 ) -> io::Result<Measured> {
     let all = clients::each(clients, |client| one(client, options, go_on));
     let (mut sum, mut failed): (Option<Measured>, Option<io::Error>) = (None, None);
+    let (of, mut left, is_udp) = (all.len(), 0, clients.iter().all(Client::is_udp));
     for one in all {
         match (one, &mut sum) {
-            (Err(e), _) => failed = Some(e),
+            (Err(e), _) => (failed, left) = (Some(e), left + 1),
             (Ok(first), None) => sum = Some(first),
             (Ok(one), Some(sum)) => {
                 sum.times.merge(&one.times);
@@ -103,6 +117,7 @@ pub fn run(
                 sum.sent.messages += one.sent.messages;
                 sum.sent.bytes += one.sent.bytes;
                 sum.sent.refused += one.sent.refused;
+                sum.sent.unread += one.sent.unread;
                 if one.ended.rank() > sum.ended.rank() {
                     sum.ended = one.ended;
                 }
@@ -111,7 +126,10 @@ pub fn run(
     }
     let Some(mut sum) = sum else { return Err(failed.unwrap_or_else(|| io::ErrorKind::InvalidInput.into())) };
     if let Some(e) = failed {
-        sum.ended = Ended::Gone(format!("not for every client: {e}"));
+        let left_out = clients::left_out(left, of, &e, is_udp);
+        if left_out.rank() > sum.ended.rank() {
+            sum.ended = left_out;
+        }
     }
     if sum.seconds > 0.0 {
         sum.sent.messages_per_s = sum.sent.messages as f64 / sum.seconds;
@@ -134,6 +152,8 @@ struct Asked {
 struct Went {
     sent: Throughput,
     begun: Instant,
+    /// Messages before the first that counts.
+    before: u64,
     seconds: f64,
     /// Why it could not go on, or why the socket did not take the last message that it refused.
     error: Option<io::Error>,
@@ -149,6 +169,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
         open: Vec::new(),
         last: None,
         last_at: None,
+        read: None,
         replied: false,
         since: Instant::now(),
     };
@@ -169,14 +190,27 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
     // What single datagrams met is in the counts.
     let mut error = error.err().or(went.error.take().filter(|e| !is_udp || !heard.replied || nobody(e)));
     if !heard.replied && go_on() {
-        return Err(error.take().unwrap_or_else(|| io::ErrorKind::TimedOut.into()));
+        return Err(error
+            .take()
+            .filter(|e| e.kind() != io::ErrorKind::TimedOut)
+            .unwrap_or_else(|| heard.tally.nobody()));
     }
-    let read = heard.last_at.filter(|_| !is_udp).map(|at| (at - went.begun).as_secs_f64());
+    let seconds = match is_udp {
+        true => went.seconds,
+        // In a connection what was answered was read, and all before it.
+        false => {
+            let (read, at) = heard.read.unwrap_or((went.before, went.begun));
+            if heard.last_at.is_none() {
+                went.sent.only(read.saturating_sub(went.before));
+            }
+            (at - went.begun).as_secs_f64()
+        }
+    };
     Ok(Measured {
         sent: went.sent,
         counts: heard.tally.end(),
         times: heard.times,
-        seconds: read.unwrap_or(went.seconds),
+        seconds,
         ended: match error {
             _ if !go_on() => Ended::Stopped,
             Some(e) if is_udp && nobody(&e) => Ended::Gone("nobody listens there any more".to_owned()),
@@ -194,12 +228,12 @@ fn send(mut sender: Sender, options: &ThroughputOptions, stop: &AtomicBool, tell
     let mut message = vec![0; (*options.size.end()).max(HEADER)];
     noise.fill(&mut message[HEADER..]);
     let start = Instant::now();
-    let mut went = Went { sent: Throughput::default(), begun: start, seconds: 0.0, error: None };
+    let mut went = Went { sent: Throughput::default(), begun: start, before: 0, seconds: 0.0, error: None };
     let (mut counts, mut sequence, mut asked) = (options.warm_up.is_zero(), 0, start);
     loop {
         let now = Instant::now();
         if !counts && now - start >= options.warm_up {
-            (counts, went.begun, went.sent) = (true, now, Throughput::default());
+            (counts, went.begun, went.before, went.sent) = (true, now, sequence, Throughput::default());
         }
         let last = (counts && now - went.begun >= options.time) || stop.load(Ordering::Relaxed);
         sequence += 1;
@@ -261,6 +295,8 @@ struct Heard {
     last: Option<(u64, Instant)>,
     /// When the reply to it came.
     last_at: Option<Instant>,
+    /// The latest message that counts and was answered, and when.
+    read: Option<(u64, Instant)>,
     replied: bool,
     /// When the latest reply came, or the wait for the first one began.
     since: Instant,
@@ -329,6 +365,9 @@ impl Heard {
         let sent = found.map(|i| self.open.swap_remove(i));
         match sent {
             Some((_, sent, true)) => {
+                if self.read.is_none_or(|(read, _)| read < sequence) {
+                    self.read = Some((sequence, at));
+                }
                 if self.tally.came(sequence) == Seen::Good {
                     self.times.add(u64::try_from((at - sent).as_nanos()).unwrap_or(u64::MAX));
                 }

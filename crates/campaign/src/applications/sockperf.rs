@@ -22,6 +22,8 @@ use super::sockets::{measure, serve, SocketAsk};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes that are read of what it says when it ends.
 const MOST_SAID: u64 = 64 << 10;
+/// What stands in front of its figure.
+const SUMMARY: &str = "sockperf: Summary:";
 /// How often it is looked after.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -141,9 +143,12 @@ fn ended(running: &mut Running) -> Option<String> {
     if let Some(stdout) = running.0.stdout.as_mut() {
         let _ = stdout.take(MOST_SAID).read_to_string(&mut text);
     }
-    // What is wrong with its flags stands on standard output, above its help.
-    let refused = text.lines().find(|line| line.starts_with("sockperf: ") && !line.contains("== version"));
-    Some(last_line(if errors.trim().is_empty() { refused.unwrap_or_default() } else { &errors }))
+    Some(last_line(if errors.trim().is_empty() { refused(&text).unwrap_or_default() } else { &errors }))
+}
+
+/// What is wrong with its flags stands on standard output, above its help.
+fn refused(text: &str) -> Option<&str> {
+    text.lines().find(|line| line.starts_with("sockperf: ") && !line.contains("== version"))
 }
 
 fn last_line(text: &str) -> String {
@@ -177,7 +182,12 @@ fn output(mut client: Running, most: Duration, stop: &Stop) -> Result<String, Fa
         };
         let text = reader.join().unwrap_or_default();
         match status.success() {
-            true => Ok(text),
+            true if text.contains(SUMMARY) => Ok(text),
+            // It prints its help, and ends with 0, for an address that it does not take.
+            true => Err(Failure::machine(format!(
+                "sockperf: {}",
+                last_line(refused(&text).unwrap_or("it measured nothing"))
+            ))),
             false => {
                 Err(Failure::failed(format!("sockperf: {}", ended(&mut client).unwrap_or_else(|| last_line(&text)))))
             }

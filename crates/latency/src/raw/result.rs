@@ -56,6 +56,9 @@ pub struct Row {
     /// Further frames a second that took the same way beside; `None` where none were wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_fps: Option<f64>,
+    /// How many were wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_asked_fps: Option<f64>,
     /// How long it measured, seconds.
     pub seconds: f64,
     /// Why it ended.
@@ -103,6 +106,7 @@ impl Row {
             unstamped,
             bytes: forwarded,
             background,
+            background_asked,
             seconds,
             ended,
             precision,
@@ -114,7 +118,8 @@ impl Row {
         let (least, most) = forwarded.unwrap_or((bytes, bytes));
         row.bytes = most;
         row.least_bytes = (least != most).then_some(least);
-        Self { counts, refused, unstamped, background_fps: background, seconds, ended, precision, clocks, ..row }
+        (row.background_fps, row.background_asked_fps) = (background, background_asked);
+        Self { counts, refused, unstamped, seconds, ended, precision, clocks, ..row }
     }
 
     /// Of times alone.
@@ -128,6 +133,7 @@ impl Row {
             bytes,
             least_bytes: None,
             background_fps: None,
+            background_asked_fps: None,
             seconds: 0.0,
             ended: Ended::Done,
             precision: None,

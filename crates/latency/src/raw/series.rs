@@ -42,6 +42,8 @@ pub struct RawMeasured {
     pub unstamped: u64,
     /// Further frames that went out beside, a second; `None` where none were wanted.
     pub background: Option<f64>,
+    /// How many of them were wanted.
+    pub background_asked: Option<f64>,
     /// The least and the most bytes of frames that were forwarded, without FCS; `None` of frames from end to end.
     pub bytes: Option<(usize, usize)>,
     /// How long it measured, without the warm-up, seconds.
@@ -208,6 +210,7 @@ impl<'a, C: Clock> Series<'a, C> {
                 .options
                 .background
                 .map(|_| if seconds > 0.0 { self.beside.0 as f64 / seconds } else { 0.0 }),
+            background_asked: self.options.background,
             seconds,
             ended,
             clocks: self.clocks,

@@ -11,7 +11,7 @@ use latency::{
         run::{RxMode, TxMode},
         sizes::frame_sizes,
     },
-    socket::Wait,
+    socket::{Transport, Wait},
 };
 use rig::MachineOptions;
 
@@ -90,6 +90,11 @@ pub struct LatencyOutput {
 }
 
 impl LatencyOutput {
+    /// The files, by their flags.
+    pub fn named(&self) -> [(&'static str, &Option<PathBuf>); 4] {
+        [("--json", &self.json), ("--markdown", &self.markdown), ("--svg", &self.svg), ("--csv", &self.csv)]
+    }
+
     /// As other commands have them.
     pub fn files(&self) -> OutputArgs {
         OutputArgs {
@@ -278,6 +283,10 @@ pub enum RawLayout {
     Exanic,
 }
 
+/// How long messages go that count, and those before them.
+const DURATION: &str = "10s";
+const WARM_UP: &str = "200ms";
+
 /// What both have.
 #[derive(Debug, Args)]
 pub struct SocketArgs {
@@ -297,10 +306,10 @@ pub struct SocketArgs {
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub burst: u32,
     /// How long it measures, 10ms to 24h.
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = DURATION)]
     pub duration: String,
     /// How long messages go before their times count, up to 1min.
-    #[arg(long, value_name = "TIME", default_value = "200ms")]
+    #[arg(long, value_name = "TIME", default_value = WARM_UP)]
     pub warm_up: String,
     /// End before that when so many replies were timed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -358,6 +367,45 @@ pub struct SocketArgs {
     /// Files.
     #[command(flatten)]
     pub output: LatencyOutput,
+}
+
+impl SocketArgs {
+    /// What the flags ask for together: none is passed over in silence.
+    ///
+    /// # Errors
+    ///
+    /// Which flag does not go with the others, in a line.
+    pub fn check(&self, transport: Transport) -> Result<(), String> {
+        let of = |transport| if transport == Transport::Udp { "udp" } else { "tcp" };
+        if let Some(plan) = self.plan.filter(|plan| !plan.command().starts_with(of(transport))) {
+            return Err(format!("--plan {0}: linerate latency {1} --plan {0}", plan.name, plan.command()));
+        }
+        if self.full_log.as_ref().is_some_and(|file| file.as_os_str() == "-") {
+            return Err("--full-log -: the table goes to standard output: name a file".to_owned());
+        }
+        if self.server.is_none() {
+            return Ok(());
+        }
+        let with_client = self.peer.is_some();
+        let files = self.output.named().map(|(flag, file)| (flag, file.is_some() && (with_client || flag != "--json")));
+        let flags = [
+            ("--layout", self.layout.is_some()),
+            ("--samples", self.samples.is_some()),
+            ("--until", self.until.is_some()),
+            ("--open-loop", self.open_loop.is_some()),
+            ("--verify", self.verify),
+            ("--burst", self.burst != 1),
+            ("--warm-up", self.warm_up != WARM_UP),
+            ("--duration", self.duration != DURATION && !with_client),
+            ("--size", self.size != (14..=14) && !with_client),
+        ];
+        let who =
+            if with_client { "sockperf's client measures" } else { "its clients measure, and it ends with Ctrl-C" };
+        match files.into_iter().chain(flags).find(|(_, given)| *given) {
+            Some((flag, _)) => Err(format!("{flag}: not with --server: {who}")),
+            None => Ok(()),
+        }
+    }
 }
 
 fn socket_plan(name: &str) -> Result<&'static LatencyPlan, String> {

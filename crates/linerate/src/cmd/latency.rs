@@ -41,6 +41,7 @@ pub fn run(args: &LatencyArgs) -> Result<Exit, Failure> {
         LatencyCommand::Raw(args) => return raw(args),
         LatencyCommand::Compare(args) => return compare(args),
     };
+    args.check(transport).map_err(Failure::usage)?;
     match (args.server, args.address) {
         (Some(address), _) => serve(transport, address, args),
         (None, Some(address)) => measure(transport, address, args),
@@ -70,7 +71,7 @@ fn serve(transport: Transport, address: SocketAddr, args: &SocketArgs) -> Result
 fn measure(transport: Transport, server: SocketAddr, args: &SocketArgs) -> Result<Exit, Failure> {
     let ask = asked(transport, server, args)?;
     output::check(&args.output.files())?;
-    args.full_log.as_deref().map(output::check_file).transpose()?;
+    output::apart(args.output.named().into_iter().map(|(_, file)| file).chain([&args.full_log]).flatten())?;
     let stop = Stop::on_signals()?;
     let result = match args.peer {
         None => applications::measure(&ask, &stop)?,
@@ -257,7 +258,7 @@ fn exit_of(ended: &Ended) -> Exit {
     match ended {
         Ended::Done | Ended::Precise => Exit::Passed,
         Ended::Stopped => Exit::Stopped,
-        Ended::TooFast | Ended::Gone(_) => Exit::Failed,
+        Ended::TooFast | Ended::LeftOut(_) | Ended::Gone(_) => Exit::Failed,
     }
 }
 

@@ -10,7 +10,8 @@ const SOCKPERF: [f64; 8] = [99.999, 99.99, 99.9, 99.0, 90.0, 75.0, 50.0, 25.0];
 /// Percentiles that exanic_perf_test prints (the low-latency document).
 const EXANIC: [f64; 11] = [0.0, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
 
-/// Round trips in the lines of sockperf 3.7, whose latency is half a round trip.
+/// Round trips in the lines of sockperf 3.7, whose latency is half a round trip, of an open loop from when a message really went
+/// out.
 pub fn sockperf(result: &LatencyResult) -> String {
     if let Some(sent) = &result.throughput {
         // As sockperf, it calls 2^20 bytes a megabyte, and eight times as many a megabit.
@@ -25,15 +26,19 @@ pub fn sockperf(result: &LatencyResult) -> String {
             mega * 8.0
         );
     }
-    let Times { samples, mean_ns, deviation_ns, percentiles } = &result.round_trip;
+    let times = result.open_loop.as_ref().map_or(&result.round_trip, |open| &open.from_sending);
+    let Times { samples, mean_ns, deviation_ns, percentiles } = times;
     let half = |ns: Option<f64>| ns.map_or(0.0, |ns| ns / 2.0 / 1e3);
     let counts = result.counts;
     let mean = half(*mean_ns);
     // Of an open loop, those that ask for no reply too.
     let sent = result.open_loop.as_ref().map_or(counts.sent, |open| (open.rate * result.seconds).round() as u64);
+    let run = format!("RunTime={:.3} sec; SentMessages={sent}; ReceivedMessages={}", result.seconds, counts.replied);
+    // What sockperf counts outside of the time that is valid, its warm-up and its end, is not kept here.
     let mut out = format!(
-        "sockperf: [Valid Duration] RunTime={:.3} sec; SentMessages={}; ReceivedMessages={}\n",
-        result.seconds, sent, counts.replied
+        "sockperf: [Total Run] {run}\n\
+         sockperf: ========= Printing statistics for Server No: 0\n\
+         sockperf: [Valid Duration] {run}\n"
     );
     if *samples == 0 {
         return out + "sockperf: No messages were received from the server. Is the server down?\n";

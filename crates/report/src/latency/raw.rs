@@ -234,11 +234,14 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
         notes.extend(parts::undisturbed(&row.times, row.undisturbed.as_ref(), row.stretches).map(Note::plain));
         notes.extend(parts::interference(&row.interference).map(Note::plain));
     }
-    let beside: Vec<String> =
-        result.rows.iter().filter_map(|row| row.background_fps).map(|fps| num::thousands(fps as u64)).collect();
+    let of = |row: &Row| {
+        let wanted = row.background_asked_fps.map(|fps| format!(" of {} wanted", num::thousands(fps.round() as u64)));
+        Some(format!("{} a second{}", num::thousands(row.background_fps? as u64), wanted.unwrap_or_default()))
+    };
+    let beside: Vec<String> = result.rows.iter().filter_map(of).collect();
     if !beside.is_empty() {
         notes.push(Note::plain(format!(
-            "beside it, frames of the same size on the same way: {} a second, sent by the thread that measures just before its own",
+            "beside it, frames of the same size on the same way: {}, sent by the thread that measures just before its own",
             beside.join(", ")
         )));
     }
@@ -297,7 +300,9 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
             Ended::Stopped => notes.push(Note::new("stopped", Paint::Warn)),
             // Only of an open loop.
             Ended::TooFast => {}
-            Ended::Gone(why) => notes.push(Note::new(format!("{} B: ended early: {why}", row.bytes), Paint::Bad)),
+            Ended::LeftOut(why) | Ended::Gone(why) => {
+                notes.push(Note::new(format!("{} B: ended early: {why}", row.bytes), Paint::Bad))
+            }
         }
     }
     notes
@@ -373,6 +378,7 @@ pub(super) mod tests {
                 bytes,
                 least_bytes: None,
                 background_fps: Some(1234.5),
+                background_asked_fps: Some(2000.0),
                 seconds: 1.5,
                 ended: Ended::Done,
                 counts: Counts { sent: 2003, replied: 2000, lost: 3, ..Counts::default() },

@@ -70,7 +70,9 @@ pub(super) fn wait(wait: Wait) -> &'static str {
 
 fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
     let mut notes: Vec<String> = result.throughput.iter().flat_map(|sent| fast(sent, result)).collect();
-    notes.push(parts::counts("messages", &result.counts, "replied", 0));
+    let some_ask = result.throughput.is_some() || result.open_loop.as_ref().is_some_and(|open| open.reply_every > 1);
+    let what = if some_ask { "messages that asked for a reply" } else { "messages" };
+    notes.push(parts::counts(what, &result.counts, "replied", 0));
     if let Some(open) = &result.open_loop {
         notes.push(format!(
             "sent: {} messages a second, one of {} asks; the sender was late by {} us at most; {} refused by the socket",
@@ -142,6 +144,7 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         Ended::TooFast => {
             notes.push(Note::new("no reply came in time: ask for a lower rate (--open-loop)", Paint::Bad))
         }
+        Ended::LeftOut(why) => notes.push(Note::new(why.clone(), Paint::Bad)),
         Ended::Gone(why) => notes.push(Note::new(format!("the server is gone: {why}"), Paint::Bad)),
     }
     notes
@@ -155,6 +158,10 @@ fn fast(sent: &Throughput, result: &LatencyResult) -> [String; 2] {
         num::thousands(sent.refused)
     );
     let seen = match result.transport {
+        Transport::Tcp if sent.unread > 0 => format!(
+            "until the last reply; whether the server has read {} further messages is not known",
+            num::thousands(sent.unread)
+        ),
         Transport::Tcp => {
             "until the server had read them all; round trips are of the few that asked for a reply".to_owned()
         }
@@ -334,6 +341,7 @@ pub(super) mod tests {
             messages: 291_283,
             bytes: 291_283 * 64,
             refused: 5,
+            unread: 0,
             messages_per_s: 291_165.0,
             bits_per_s: 291_165.0 * 512.0,
         };
