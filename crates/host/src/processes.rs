@@ -76,15 +76,21 @@ impl ProcessTimes {
         Self(threads)
     }
 
-    /// What ran between `self` and `later` on one of these CPUs, the longest first.
+    /// What ran between `self` and `later` on one of these CPUs, the longest first. Threads of a program that have one name count
+    /// together.
     pub fn until(&self, later: &Self, cpus: &[u32]) -> Vec<Ran> {
         let ran = |(tid, now): (&u32, &ThreadTime)| {
             let before = self.0.get(tid).filter(|before| before.pid == now.pid).map_or(0, |before| before.ticks);
             let seconds = now.ticks.saturating_sub(before) as f64 * TICK_S;
             Ran { pid: now.pid, name: now.name.clone(), cpu: now.cpu, seconds, kernel: now.kernel }
         };
-        let mut all: Vec<Ran> =
-            later.0.iter().map(ran).filter(|ran| ran.seconds > 0.0 && cpus.contains(&ran.cpu)).collect();
+        let mut all: Vec<Ran> = Vec::new();
+        for ran in later.0.iter().map(ran).filter(|ran| ran.seconds > 0.0 && cpus.contains(&ran.cpu)) {
+            match all.iter_mut().find(|one| (one.pid, one.cpu, &one.name) == (ran.pid, ran.cpu, &ran.name)) {
+                Some(one) => one.seconds += ran.seconds,
+                None => all.push(ran),
+            }
+        }
         all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         all
     }
@@ -125,15 +131,20 @@ mod tests {
         put(7, 7, &stat("a) (b", 1, 10));
         put(7, 8, &stat("worker", 0, 20));
         put(9, 9, "garbage");
+        put(12, 12, &stat("twin", 1, 0));
+        put(12, 13, &stat("twin", 1, 0));
         let before = ProcessTimes::read(&roots, 5);
         put(5, 5, &stat("own", 1, 900));
         put(7, 7, &stat("a) (b", 1, 60));
         put(7, 8, &stat("worker", 0, 120));
         put(11, 11, &stat("kworker", 1, 95));
+        put(12, 12, &stat("twin", 1, 10));
+        put(12, 13, &stat("twin", 1, 20));
         let later = ProcessTimes::read(&roots, 5);
         let ran = before.until(&later, &[1]);
         let names: Vec<_> = ran.iter().map(|ran| (ran.pid, ran.name.as_str(), ran.cpu, ran.kernel)).collect();
-        assert_eq!(names, [(11, "kworker", 1, true), (7, "a) (b", 1, false)]);
+        assert_eq!(names, [(11, "kworker", 1, true), (7, "a) (b", 1, false), (12, "twin", 1, false)]);
+        assert!((ran[2].seconds - 0.3).abs() < 1e-9, "both of them: {ran:?}");
         assert!((ran[0].seconds - 1.0).abs() < 1e-9 && (ran[1].seconds - 0.5).abs() < 1e-9, "{ran:?}");
         assert_eq!(later.until(&before, &[0, 1]), []);
     }

@@ -131,8 +131,11 @@ pub fn open_for(cpus: CpuSet, specs: &[PortSpec]) -> Vec<Finding> {
 ///
 /// # Errors
 ///
-/// (usage) for CPUs or ports that cannot be; (machine) for too few CPUs.
+/// (usage) for CPUs or ports that cannot be, and for a simulated device; (machine) for too few CPUs.
 pub fn for_run(options: &MachineOptions, device: &Device) -> Result<HostPlan, Failure> {
+    if matches!(device, Device::Simulated(_)) {
+        return Err(Failure::usage("a simulated device runs in virtual time: no setting of this machine changes it"));
+    }
     let outside = matches!(device, Device::Ports(_));
     let cpus = CpuPlan::choose(&facts::read().cpus_allowed, options.tester_cpu, options.dut_cpu, !outside)?;
     let specs = match device {

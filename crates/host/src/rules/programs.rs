@@ -20,7 +20,7 @@ pub(super) const RULES: &[Rule] = &[
             None => out.ok("/sys/fs/cgroup", "no limit"),
             Some(cpus) => {
                 out.found(Verdict::Bad, "/sys/fs/cgroup", format!("{cpus:.2} CPUs"), "no limit").hand(
-                    "take cpu.max away from the control group (Kubernetes with CRI-O: cpu-quota.crio.io: disable)",
+                    "take cpu.max (cgroup v1: cpu.cfs_quota_us) away from the control group (Kubernetes with CRI-O: cpu-quota.crio.io: disable)",
                 );
             }
         },

@@ -118,6 +118,7 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
     audit.outcome = outcome.as_ref();
     audit.flags = args.cores.flags();
     if place.roots().is_here() {
+        audit.applied = campaign::effect::is_applied(Path::new(journal::DIR));
         audit.measured = audit
             .open_ids()
             .filter_map(|id| {

@@ -44,6 +44,9 @@ pub struct Audit<'a> {
     /// Flags of `host plan` for the same cores.
     #[serde(skip)]
     pub flags: String,
+    /// A plan is applied already: it is taken back before another one.
+    #[serde(skip)]
+    pub applied: bool,
     /// What was measured here of open findings, by their ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub measured: BTreeMap<String, String>,
@@ -64,6 +67,7 @@ impl<'a> Audit<'a> {
             findings,
             outcome: None,
             flags: format!("--for {}", cores.purpose.name()),
+            applied: false,
             measured: BTreeMap::new(),
         }
     }
@@ -226,9 +230,10 @@ fn conclusion(audit: &Audit<'_>, all: bool) -> String {
     let mends = audit.findings.iter().any(|finding| finding.is_open() && !finding.mend.is_empty());
     let next = if mends {
         // Of a recording, the plan is for the machine that was recorded.
+        let first = if audit.applied { "a plan is applied: sudo linerate host revert; " } else { "" };
         let there = if audit.flags.contains("--root ") { "there: " } else { "" };
         format!(
-            "\nmend them: linerate host plan {} --out plan.toml; {there}sudo linerate host apply --plan plan.toml",
+            "\nmend them: {first}linerate host plan {} --out plan.toml; {there}sudo linerate host apply --plan plan.toml",
             audit.flags
         )
     } else {
