@@ -13,6 +13,7 @@ pub mod display;
 pub mod dry_run;
 pub mod effect;
 mod ending;
+pub mod files;
 pub mod flow_score;
 mod job;
 mod job_answer;

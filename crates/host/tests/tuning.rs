@@ -280,7 +280,7 @@ fn a_plan_of_another_machine_does_what_it_can_and_never_more() {
     assert_eq!((before.damaged.len(), before.kept.len(), before.is_nothing()), (1, 0, false));
     let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
     assert_eq!((reverted.back.len(), reverted.damaged.len()), (0, 1));
-    // It is no dead end: the next plan can be applied, and what is not known is told.
+    // The next plan can be applied, and what is not known is told.
     let after = status(&bench.roots, &bench.dir).unwrap();
     assert_eq!((after.damaged.len(), after.kept.len(), after.is_nothing()), (0, 1, true));
     assert_eq!(bench.apply(None).unwrap().made.len(), 4);

@@ -6,17 +6,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use campaign::suite::path_for_run;
+use campaign::{files::to_stdout, suite::path_for_run};
 use failure::{Exit, Failure};
 use measure::result::RunResult;
-use report::{
-    write::{probe, write_atomic},
-    Detail, Section, Style,
-};
-
-use rustix::fs::{access, Access};
+use report::{write::write_atomic, Detail, Section, Style};
 
 use crate::{cli::OutputArgs, out};
+
+pub use campaign::files::{apart, check_file};
 
 /// What standard output can show.
 pub fn style() -> Style {
@@ -43,57 +40,6 @@ pub fn check(args: &OutputArgs) -> Result<(), Failure> {
         }
     }
     apart(files(args))
-}
-
-/// Fails when two documents would go to one file, or one cannot be written afterwards.
-pub fn apart<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    let all: Vec<_> = files.into_iter().collect();
-    for (i, path) in all.iter().enumerate() {
-        if all[..i].contains(path) && (path.is_file() || !path.exists()) {
-            return Err(Failure::usage(format!(
-                "{} is named twice: each document needs a file of its own",
-                path.display()
-            )));
-        }
-        if !to_stdout(path) {
-            check_file(path)?;
-        }
-    }
-    Ok(())
-}
-
-/// Fails when this file cannot be written afterwards.
-pub fn check_file(path: &Path) -> Result<(), Failure> {
-    let parent = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
-    if let Some(file) = parent.ancestors().find(|part| part.exists() && !part.is_dir()) {
-        return Err(Failure::usage(format!(
-            "cannot write {}: {} is not a directory: name another one",
-            path.display(),
-            file.display()
-        )));
-    }
-    if !parent.is_dir() {
-        return Err(Failure::usage(format!(
-            "cannot write {}: its directory does not exist: make it first (mkdir -p {})",
-            path.display(),
-            parent.display()
-        )));
-    }
-    if access(parent, Access::WRITE_OK).is_err() {
-        return Err(Failure::machine(format!(
-            "cannot write {}: this user may not write in {}: choose another directory",
-            path.display(),
-            parent.display()
-        )));
-    }
-    probe(path).map_err(Failure::machine)?;
-    if path.is_dir() {
-        return Err(Failure::usage(format!("cannot write {}: it is a directory: name a file in it", path.display())));
-    }
-    Ok(())
 }
 
 /// The files of one run of a suite, with the name of the run in each file name: see [`path_for_run`].
@@ -124,10 +70,6 @@ pub fn file(path: &Path, text: &str) -> Result<(), Failure> {
     }
     check_file(path)?;
     write_atomic(path, text.as_bytes()).map_err(Failure::machine)
-}
-
-fn to_stdout(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 fn files(args: &OutputArgs) -> impl Iterator<Item = &PathBuf> {
