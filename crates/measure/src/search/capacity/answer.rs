@@ -86,8 +86,8 @@ impl CapacitySearch {
             upper_fps,
             standing: Some(AnswerStanding::of(lower_fps, upper_fps, self.config.precision.get())),
             point_fps: point.map(raw),
-            // Of fewer passes nothing says how much they differ.
-            confidence: (self.passes >= PASSES).then_some(CONFIDENCE),
+            // Of fewer passes nothing says how much they differ, and with one end there is not an interval to be confident of.
+            confidence: (self.passes >= PASSES && lower_fps.is_some() && upper_fps.is_some()).then_some(CONFIDENCE),
             clean_seconds: self.clean_s,
             passes: self.passes as u32,
             aside_share: if total > 0.0 { self.aside_s / total } else { 0.0 },
@@ -113,7 +113,7 @@ impl CapacitySearch {
         }
         if outcome == Outcome::TesterLimited {
             // What failed above was not offered in full.
-            found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, ..found };
+            found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, confidence: None, ..found };
             found.standing = Some(AnswerStanding::of(found.lower_fps, None, self.config.precision.get()));
         }
         let reasons = reasons.into_iter().chain([self.liveness.note(), self.pauses.note()]).flatten().collect();

@@ -21,6 +21,7 @@ fn a_quiet_policer_is_found_in_three_passes() {
     let found = answer.interval.unwrap();
     assert!(found.point_fps.unwrap() >= found.lower_fps.unwrap() && found.point_fps <= found.upper_fps);
     assert_eq!((found.passes, found.aside_share > 0.0), (3, true), "the first slices are set aside");
+    assert_eq!(found.confidence, Some(0.95));
 }
 
 #[test]
@@ -60,6 +61,7 @@ fn frames_that_the_tester_s_own_port_misses_are_no_limit_of_the_device() {
     let mut world = World { takes: 9e6, ..World::new(12e6, 128.0, 1) };
     let answer = world.find(Method::Rfc2544);
     assert_eq!(answer.outcome, Outcome::TesterLimited, "{answer:?}");
+    assert_eq!(answer.interval.unwrap().confidence, None, "of one end there is none");
     let lower = answer.interval.unwrap().lower_fps.unwrap().get();
     assert!((8e6..=9e6).contains(&lower), "{lower}");
     // A device below that is found.
