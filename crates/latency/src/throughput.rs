@@ -500,8 +500,24 @@ mod tests {
                 }
                 true
             });
-            assert!(matches!(measured.unwrap().ended, Ended::Gone(_)));
+            let measured = measured.unwrap();
+            assert!(matches!(measured.ended, Ended::Gone(_)));
             assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+            // Up to the last reply: the wait for more is not its time, nor what went out meanwhile its messages.
+            assert!(measured.sent.messages > 0 && measured.seconds < begun.elapsed().as_secs_f64(), "{measured:?}");
+            assert_eq!(measured.sent.bytes, measured.sent.messages * 64);
         });
+    }
+
+    #[test]
+    fn what_is_not_known_to_be_read_is_not_counted() {
+        let mut sent = Throughput { messages: 1000, bytes: 64_000, ..Throughput::default() };
+        sent.only(400);
+        assert_eq!((sent.messages, sent.bytes, sent.unread), (400, 25_600, 600));
+        sent.only(500);
+        assert_eq!((sent.messages, sent.unread), (400, 0), "never more than went out");
+        let mut none = Throughput::default();
+        none.only(5);
+        assert_eq!(none, Throughput::default());
     }
 }

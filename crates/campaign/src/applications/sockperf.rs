@@ -64,14 +64,17 @@ pub fn against_sockperf(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, F
 ///
 /// # Errors
 ///
-/// As [`serve()`]; and (machine) where sockperf is missing or fails.
+/// As [`serve()`]; (usage) for a time that is not of whole seconds; and (machine) where sockperf is missing or fails.
 pub fn measured_by_sockperf(
     (transport, address, wait): (Transport, SocketAddr, Wait),
     cpu: Option<u32>,
     options: &PingPongOptions,
     stop: &Stop,
 ) -> Result<String, Failure> {
-    let seconds = options.time.as_secs().max(1).to_string();
+    if options.time.subsec_nanos() != 0 {
+        return Err(Failure::usage("--duration: sockperf's client measures whole seconds: 1s, 2s"));
+    }
+    let seconds = options.time.as_secs().to_string();
     let bytes = options.size.end().to_string();
     let more = ["-t", &seconds, "-m", &bytes];
     thread::scope(|scope| {

@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// A server that ends with this.
-struct Server(Child);
+pub struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -27,7 +27,7 @@ impl Drop for Server {
 }
 
 /// A port of this machine that nobody has.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
@@ -54,7 +54,7 @@ fn ours(transport: &str, port: u16) -> Server {
     serve(&[BINARY, "latency", transport, "--server", &address], transport, port)
 }
 
-fn theirs(transport: &str, port: u16) -> Server {
+pub fn theirs(transport: &str, port: u16) -> Server {
     let port_text = port.to_string();
     let tcp: &[&str] = if transport == "tcp" { &["--tcp"] } else { &[] };
     serve(&[&["sockperf", "server", "-i", "127.0.0.1", "-p", &port_text][..], tcp].concat(), transport, port)
@@ -502,6 +502,16 @@ fn sockperf_is_started_as_either_end() {
     let six = linerate(&["latency", "udp", "[::1]:9", "--peer", "sockperf", "--duration", "300ms"]);
     assert!(six.code == 0 || six.code == 4 && six.stderr.contains("::1"), "{}", six.stderr);
     assert!(six.code == 0 || six.stderr.contains("Invalid address"), "its own words: {}", six.stderr);
+    // Its client prints its help then, and ends with 0.
+    let six = linerate(&["latency", "udp", "--server", "[::1]:0", "--peer", "sockperf", "--duration", "1s"]);
+    let measured = six.code == 0 && six.stdout.contains("Summary: Latency is");
+    assert!(measured || six.code == 4 && six.stderr.contains("Invalid address"), "{}{}", six.stdout, six.stderr);
+    // What its client does not do is not passed over.
+    for flags in [["--duration", "1500ms"], ["--samples", "5"], ["--svg", "a.svg"], ["--json", "a.json"]] {
+        let refused =
+            linerate(&[&["latency", "udp", "--server", "127.0.0.1:0", "--peer", "sockperf"], &flags[..]].concat());
+        assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{flags:?}: {}", refused.stderr);
+    }
     // Killed, we take it along.
     let address = format!("127.0.0.1:{}", free_port());
     let mut ours = Command::new(BINARY)

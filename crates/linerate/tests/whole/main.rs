@@ -18,6 +18,7 @@ mod lab;
 mod lab_faults;
 mod latency;
 mod latency_raw;
+mod latency_refusals;
 mod lcores;
 mod machines;
 mod pci;

@@ -2,7 +2,7 @@
 
 use latency::{
     pingpong::Ended,
-    result::LatencyResult,
+    result::{LatencyResult, Times},
     socket::{Transport, Wait},
     stamps::Split,
     throughput::Throughput,
@@ -200,10 +200,11 @@ fn split(split: Option<&Split>) -> Table {
 /// Exact figures.
 fn data(result: &LatencyResult) -> Section {
     let mut table = Table::default();
-    table.data_columns("transport,wait,bytes,percentile,round_trip_ns,low_ns,high_ns,undisturbed_ns,samples,lost");
+    table.data_columns("transport,wait,bytes,percentile,round_trip_ns,low_ns,high_ns,undisturbed_ns,samples,lost,from_sending_ns,closed_loop_ns");
     for (n, percentile) in result.round_trip.percentiles.iter().enumerate() {
         let number = |ns: Option<u64>| ns.map_or_else(String::new, |ns| ns.to_string());
-        let undisturbed = result.undisturbed.as_ref().and_then(|times| times.percentiles.get(n)?.ns);
+        let of = |times: Option<&Times>| number(times.and_then(|times| times.percentiles.get(n)?.ns));
+        let open = result.open_loop.as_ref();
         table.data_row(vec![
             transport(result.transport).to_lowercase(),
             wait(result.wait).to_owned(),
@@ -212,9 +213,11 @@ fn data(result: &LatencyResult) -> Section {
             number(percentile.ns),
             number(percentile.interval_ns.map(|i| i.0)),
             number(percentile.interval_ns.map(|i| i.1)),
-            number(undisturbed),
+            of(result.undisturbed.as_ref()),
             result.round_trip.samples.to_string(),
             result.counts.lost.to_string(),
+            of(open.map(|open| &open.from_sending)),
+            of(open.map(|open| &open.closed_loop)),
         ]);
     }
     Section::new(Topic::Data, "").with(Audience::CSV, Block::Data(table))
@@ -280,7 +283,7 @@ fn table(result: &LatencyResult, published: Option<&Published>) -> Table {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use latency::{result::Times, steps::steps, summary::Samples, tally::Counts};
+    use latency::{steps::steps, summary::Samples, tally::Counts};
 
     use super::*;
     use crate::{style::Style, terminal, Detail};
