@@ -162,7 +162,7 @@ impl Journal {
     pub fn note(&mut self, change: &Change) -> io::Result<()> {
         if !is_sound(change) {
             // It would make the whole journal one that cannot be read.
-            let why = "only settings below /sys, /proc/sys and /proc/irq, units and files of ours are changed";
+            let why = "only settings that a plan may write, units and files of ours are changed";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         self.line(change)

@@ -146,8 +146,8 @@ impl Mend {
             Self::Write { path, value } => match is_setting(path) && plain(value) {
                 true => Ok(()),
                 false => Err(format!(
-                    "{path:?}: not a setting that a plan may write, in a line: those of CPUs, NUMA nodes, interrupts, memory, \
-                     network and kernel below /proc and /sys that keep a value and can be set back"
+                    "{path:?}: a plan may not write it: only settings of CPUs, NUMA nodes, interrupts, memory, network and kernel \
+                     below /proc and /sys that keep a value and can be set back, each with one line"
                 )),
             },
             Self::Boot { word } => match !word.is_empty() && word.chars().all(is_of_boot_word) {

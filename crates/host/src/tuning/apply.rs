@@ -256,7 +256,7 @@ fn write(
         first: carrier(roots, path, &old),
     };
     if !journal::is_sound(&noted) {
-        return Err("only settings below /sys, /proc/sys and /proc/irq are changed".to_owned());
+        return Err("a plan may not write it".to_owned());
     }
     journal.note(&noted).map_err(|e| e.to_string())?;
     let written = roots.write(path, value);
