@@ -268,7 +268,8 @@ impl Run<'_> {
                     now = Instant::now();
                     match reply(message) {
                         Reply::Foreign => self.tally.foreign(),
-                        Reply::To(sequence) if (1..self.from).contains(&sequence) => self.patience.late(),
+                        // Late, to one of the warm-up.
+                        Reply::To(sequence) if (1..self.from).contains(&sequence) => {}
                         Reply::To(sequence) => {
                             let seen = self.tally.came(sequence);
                             if seen == Seen::Late {
@@ -473,5 +474,34 @@ mod tests {
         });
         assert!(matches!(ended.ended, Ended::Gone(_)), "{ended:?}");
         assert!(ended.counts.replied >= 499 && ended.counts.lost <= 1, "{:?}", ended.counts);
+    }
+
+    #[test]
+    fn a_late_reply_to_the_warm_up_is_nobody_else_s() {
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let behaves = |socket: &UdpSocket, bytes: &mut [u8], from: SocketAddr, _| {
+            answer(bytes);
+            // The tenth is answered when it was given up, and the warm-up is over.
+            if asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 10 {
+                let (socket, bytes) = (socket.try_clone().unwrap(), bytes.to_vec());
+                thread::spawn(move || {
+                    thread::sleep(Duration::from_millis(250));
+                    let _ = socket.send_to(&bytes, from);
+                });
+                return;
+            }
+            let _ = socket.send_to(bytes, from);
+        };
+        let counts = with_other(behaves, |address| {
+            let mut client = Client::open(Transport::Udp, address, Wait::Block).unwrap();
+            let options = PingPongOptions {
+                warm_up: Duration::from_millis(20),
+                time: Duration::from_millis(600),
+                ..PingPongOptions::default()
+            };
+            run(&mut client, &options, &|| true).unwrap().counts
+        });
+        assert!(counts.replied > 10 && asked.into_inner() > 20, "{counts:?}");
+        assert_eq!((counts.foreign, counts.sent), (0, counts.replied + counts.lost), "{counts:?}");
     }
 }
