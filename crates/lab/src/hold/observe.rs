@@ -16,6 +16,9 @@ use crate::{
     vm,
 };
 
+/// How long a command of a user's may take. In an emulated guest beside other work the start of a DPDK program alone took over 20 s.
+const RUN: Duration = Duration::from_secs(35);
+
 /// Most further readings of counters that still move.
 const READINGS: usize = 8;
 /// Time between two of them: in it every polling thread has had its turn, also where several share a CPU.
@@ -113,7 +116,7 @@ impl Observed<'_> {
 
     /// Runs a command here.
     pub fn run(&self, line: &CommandLine) -> Answer {
-        match self.programs.output(line) {
+        match self.programs.output_within(line, RUN) {
             Ok(Output { succeeded, printed, errors }) => Answer::Ran { succeeded, printed, errors },
             Err(failure) => Answer::Refused(failure.text),
         }

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// How long a guest may take to answer with what a command did: longer than it lets a command run.
-const GUEST: Duration = Duration::from_secs(25);
+const GUEST: Duration = Duration::from_secs(40);
 
 /// How long each of the two commands about polling threads may take.
 const THREADS: Duration = Duration::from_secs(10);
