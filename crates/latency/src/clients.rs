@@ -60,9 +60,7 @@ fn together(all: Vec<io::Result<Measured>>, is_udp: bool) -> io::Result<Measured
                 sum.times.merge(&one.times);
                 sum.counts += one.counts;
                 sum.seconds = sum.seconds.max(one.seconds);
-                if one.ended.rank() > sum.ended.rank() {
-                    sum.ended = one.ended;
-                }
+                sum.ended.or_worse(one.ended);
                 sum.log.extend(one.log);
             }
         }
@@ -73,10 +71,7 @@ fn together(all: Vec<io::Result<Measured>>, is_udp: bool) -> io::Result<Measured
         (None, None) => return Err(io::Error::new(io::ErrorKind::InvalidInput, "no client")),
     };
     if let Some(e) = failed {
-        let left_out = left_out(left, of, &e, is_udp);
-        if left_out.rank() > sum.ended.rank() {
-            sum.ended = left_out;
-        }
+        sum.ended.or_worse(left_out(left, of, &e, is_udp));
     }
     Ok(sum)
 }

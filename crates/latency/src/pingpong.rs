@@ -83,6 +83,13 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// Keeps the end of the greater rank.
+    pub fn or_worse(&mut self, other: Self) {
+        if other.rank() > self.rank() {
+            *self = other;
+        }
+    }
+
     /// Which one of several is told: the greatest.
     pub fn rank(&self) -> u8 {
         match self {

@@ -95,7 +95,7 @@ impl Tally {
     pub fn nobody(&self) -> io::Error {
         match self.counts.foreign {
             0 => io::ErrorKind::TimedOut.into(),
-            _ => io::Error::new(io::ErrorKind::InvalidData, "what it answers are no replies to what was asked"),
+            _ => io::Error::new(io::ErrorKind::InvalidData, "it answers with messages that do not reply to ours"),
         }
     }
 

@@ -118,18 +118,13 @@ pub fn run(
                 sum.sent.bytes += one.sent.bytes;
                 sum.sent.refused += one.sent.refused;
                 sum.sent.unread += one.sent.unread;
-                if one.ended.rank() > sum.ended.rank() {
-                    sum.ended = one.ended;
-                }
+                sum.ended.or_worse(one.ended);
             }
         }
     }
     let Some(mut sum) = sum else { return Err(failed.unwrap_or_else(|| io::ErrorKind::InvalidInput.into())) };
     if let Some(e) = failed {
-        let left_out = clients::left_out(left, of, &e, is_udp);
-        if left_out.rank() > sum.ended.rank() {
-            sum.ended = left_out;
-        }
+        sum.ended.or_worse(clients::left_out(left, of, &e, is_udp));
     }
     if sum.seconds > 0.0 {
         sum.sent.messages_per_s = sum.sent.messages as f64 / sum.seconds;

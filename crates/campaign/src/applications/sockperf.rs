@@ -187,10 +187,7 @@ fn output(mut client: Running, most: Duration, stop: &Stop) -> Result<String, Fa
         match status.success() {
             true if text.contains(SUMMARY) => Ok(text),
             // It prints its help, and ends with 0, for an address that it does not take.
-            true => Err(Failure::machine(format!(
-                "sockperf: {}",
-                last_line(refused(&text).unwrap_or("it measured nothing"))
-            ))),
+            true => Err(Failure::machine(last_line(refused(&text).unwrap_or("sockperf: it measured nothing")))),
             false => {
                 Err(Failure::failed(format!("sockperf: {}", ended(&mut client).unwrap_or_else(|| last_line(&text)))))
             }

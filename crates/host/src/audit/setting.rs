@@ -26,26 +26,34 @@ const SETTINGS: [&str; 12] = [
 /// Modules whose parameters are settings of this kind, below `/sys/module`.
 const MODULES: [&str; 6] = ["kvm", "kvm_amd", "kvm_intel", "pcie_aspm", "vfio", "vfio_pci"];
 
-/// Among them, files that name a program, which the kernel runs as root.
-const PROGRAMS: [&str; 6] = ["bridge-nf-call", "core_pattern", "hotplug", "modprobe", "poweroff_cmd", "usermodehelper"];
+/// Among them, files and directories that name a program, which the kernel runs as root.
+const PROGRAMS: [&str; 6] = ["core_pattern", "hotplug", "modprobe", "poweroff_cmd", "uevent_helper", "usermodehelper"];
 
-/// Files and directories that act when they are written, instead of keeping a value: nothing could be taken back.
-const TRIGGERS: [&str; 14] = [
+/// Files that act when they are written, instead of keeping a value: nothing could be taken back.
+const TRIGGERS: [&str; 19] = [
     "bind",
     "compact",
     "compact_memory",
     "delete",
+    "delete_device",
     "drop_caches",
     "flush",
+    "new_device",
+    "new_id",
     "probe",
     "release",
     "remove",
+    "remove_id",
+    "rescan",
     "reset",
     "sysrq",
+    "sysrq-trigger",
     "uevent",
     "unbind",
-    "urandom_min_reseed_secs",
 ];
+
+/// Links out of the directories of settings: `device` leads to `config` and `driver_override` of a PCI device.
+const LINKS: [&str; 6] = ["device", "driver", "firmware_node", "master", "physfn", "subsystem"];
 
 /// Settings that the kernel does not set back before the next boot.
 const FOR_GOOD: [&str; 6] = [
@@ -64,7 +72,9 @@ pub(crate) fn is_setting(path: &Path) -> bool {
     let Some(rest) = below.or_else(|| parameter(path)) else { return false };
     let refused = |name: &OsStr| {
         let is_one_of = |names: &[&str]| name.to_str().is_some_and(|name| names.contains(&name));
-        is_one_of(&PROGRAMS) || is_one_of(&TRIGGERS) || is_one_of(&FOR_GOOD)
+        let leads_out = is_one_of(&LINKS)
+            || name.to_str().is_some_and(|name| ["lower_", "upper_"].iter().any(|link| name.starts_with(link)));
+        leads_out || is_one_of(&PROGRAMS) || is_one_of(&TRIGGERS) || is_one_of(&FOR_GOOD)
     };
     let mut parts = rest.components();
     rest.components().next().is_some()
@@ -131,6 +141,12 @@ mod tests {
             "/sys/bus/pci/devices/0000:00:03.0/driver_override",
             "/sys/bus/pci/drivers_probe",
             "/sys/class/net/eth0/device/remove",
+            "/sys/class/net/eth0/device/config",
+            "/sys/class/net/eth0/device/driver_override",
+            "/sys/class/net/eth0/device/driver/new_id",
+            "/sys/class/net/eth0/subsystem/eth1/mtu",
+            "/sys/class/net/br0/lower_eth1/device/rescan",
+            "/sys/devices/system/cpu/cpu0/firmware_node/x",
             "/sys/devices/system/cpu/probe",
             "/sys/devices/system/cpu/cpu1/uevent",
             "/sys/devices/system/memory/hard_offline_page",

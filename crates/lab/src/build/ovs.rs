@@ -291,8 +291,9 @@ fn awaited(context: &Context<'_>, bridge: &str, names: &[String]) -> Question {
     Question { line: CommandLine::words("sh -c").with([script]), again, ..question }
 }
 
-/// Ports go and come, so that their guests connect anew. A switch that was started again makes its pool of buffers for the first
-/// guest (see `pool`): a guest that connects just then is told that there is no memory, and neither side tries again.
+/// Ports go and come, so that their guests connect anew. A switch that was started again makes its pool of buffers when its first
+/// guest has connected (see `pool`). If another guest connects at that moment, the switch has no memory for its rings and refuses
+/// it. Neither side tries again.
 fn connect_again(context: &Context<'_>, bridge: &str, names: &[String]) -> Vec<CommandLine> {
     let gone = names.iter().map(|name| format!("del-port {bridge} {name}")).collect::<Vec<_>>().join(" -- ");
     let ends = ends_of(context, bridge).into_iter().filter(|(_, peer)| names.contains(&port_name(peer)));

@@ -100,7 +100,7 @@ mod tests {
             what: "it is there".to_owned(),
             line: CommandLine::words(line),
             want: Want::Success,
-            within: Duration::from_millis(1200),
+            within: Duration::from_secs(3),
             remedy: String::new(),
             logs: Vec::new(),
             only_while_measured: false,
@@ -118,7 +118,7 @@ mod tests {
         let touched =
             asks(&format!("test -e {}", file("a")), &[format!("mkdir {}", file("b")), format!("touch {}", file("a"))]);
         wait_for(&touched, &mut programs, &stop).unwrap();
-        assert!(start.elapsed() >= Duration::from_millis(200) && dir.path().join("b").is_dir(), "only after a while");
+        assert!(start.elapsed() >= Duration::from_millis(500) && dir.path().join("b").is_dir(), "only after a while");
 
         // Never right: the second mkdir would fail, and does not come.
         let wrong = asks("false", &[format!("mkdir {}", file("c")), format!("mktemp -p {}", file("c"))]);

@@ -15,7 +15,7 @@ pub fn applied(applied: &Applied) -> String {
     if !applied.until_boot.is_empty() {
         let many = applied.until_boot.len();
         out += &format!(
-            "not kept beyond a boot: {many} changes of interrupts, which have other numbers then: make and apply a plan again\n"
+            "changes of interrupts that no file keeps: {many}; they have other numbers after a boot: make and apply a plan again\n"
         );
     }
     if !applied.left.is_empty() {
@@ -152,7 +152,7 @@ mod tests {
         insta::assert_snapshot!(applied(&Applied { made, until_boot, ..Applied::default() }), @r"
         sysctl -w a=1
         echo 0 > /proc/irq/24/smp_affinity_list
-        not kept beyond a boot: 1 changes of interrupts, which have other numbers then: make and apply a plan again
+        changes of interrupts that no file keeps: 1; they have other numbers after a boot: make and apply a plan again
         2 changed, 0 were so already; take them back with linerate host revert
         ");
     }
