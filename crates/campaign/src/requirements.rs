@@ -8,6 +8,9 @@ use measure::{
 use rig::{device::InLab, Device};
 use units::Load;
 
+/// UDP port of VXLAN (RFC 7348, 4).
+const VXLAN: u16 = 4789;
+
 /// What a plan needs of the testbed, in words.
 pub fn describe(plan: &Plan) -> String {
     let function = Device::built_in_of(plan);
@@ -117,6 +120,21 @@ fn in_lab(needs: &Needs, lab: &LabRecord) -> Vec<String> {
 }
 
 /// A plan whose document has more than two ports.
+/// That the switch drops what this plan sends: it takes frames out of their tunnels, and these have none.
+pub(crate) fn without_tunnel(plan: &Plan, lab: &LabRecord) -> Option<Warning> {
+    let networks: Vec<_> = lab.vxlan_networks.iter().map(u32::to_string).collect();
+    if networks.is_empty() || plan.traffic.dst_port == VXLAN {
+        return None;
+    }
+    let text = format!(
+        "lab {} takes VXLAN frames only (network {}), and these frames have no tunnel: they are lost there \
+         (linerate bench --plan onp-vxlan sends frames with one)",
+        lab.topology,
+        networks.join(", ")
+    );
+    Some(Warning { kind: WarningKind::Needs, text })
+}
+
 fn more_ports(needs: &Needs) -> Option<String> {
     let ports = needs.ports.filter(|&n| n > 2)?;
     Some(format!("the plan's document has {ports} ports: sums and percentages here are of two"))
@@ -198,6 +216,17 @@ mod tests {
         let any = Plan::default();
         let device = Device::parse(&options, &any).unwrap();
         assert!(super::unmet(&any, &device, &[], Some(&lab("vxlan", 3, &[0]))).is_empty(), "it needs nothing");
+    }
+
+    #[test]
+    fn frames_without_a_tunnel_are_told_where_a_switch_takes_no_others() {
+        let lab = |vxlan_networks| LabRecord { topology: "mine".to_owned(), vxlan_networks, ..LabRecord::default() };
+        for (toml, networks, told) in
+            [("", vec![1000], true), ("traffic.dst_port = 4789", vec![1000], false), ("", vec![], false)]
+        {
+            let plan = Plan::from_toml(toml).unwrap();
+            assert_eq!(without_tunnel(&plan, &lab(networks)).is_some(), told, "{toml}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use traffic::{checker::Sample, generator::Generator};
 use units::{Fps, Frames, LinkSpeed};
 
 use crate::{
+    requirements::without_tunnel,
     samples,
     testbed::{Measurement, Testbed, TestbedFacts},
 };
@@ -189,9 +190,15 @@ impl Testbed for RigTestbed {
     }
 
     fn facts(&self) -> TestbedFacts {
+        let lab = self.rig.in_lab.as_ref().map(|lab| lab.record().clone());
+        let mut warnings = self.rig.warnings.clone();
+        // A capture has what its user took.
+        if self.streams.as_ref().is_none_or(|streams| streams.replay.is_none()) {
+            warnings.extend(lab.as_ref().and_then(|lab| without_tunnel(&self.plan, lab)));
+        }
         TestbedFacts {
             device: self.rig.device.clone(),
-            lab: self.rig.in_lab.as_ref().map(|lab| lab.record().clone()),
+            lab,
             host: self.rig.with_power(facts::with_findings(
                 facts::for_result(
                     &self.rig.facts,
@@ -212,7 +219,7 @@ impl Testbed for RigTestbed {
             },
             placements: self.rig.classifier.clone(),
             selftest: self.selftest.clone(),
-            warnings: self.rig.warnings.clone(),
+            warnings,
         }
     }
 

@@ -22,6 +22,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 const LOAD: Duration = Duration::from_secs(60);
 const LOAD_LINE: Duration = Duration::from_micros(20);
 
+/// From when on a stop that lasts is told of.
+const TELL_AFTER: Duration = Duration::from_secs(1);
+
 /// How long to wait for the name of the command.
 const COMMAND: Duration = Duration::from_secs(1);
 
@@ -68,13 +71,14 @@ impl Client {
         Ok(Self { stream, reader, path })
     }
 
-    /// Stops the data plane, and waits until its process has ended.
+    /// Stops the data plane, and waits until its process has ended. Calls `waits` once if that takes longer than a second.
     ///
     /// # Errors
     ///
     /// (failed) when it has not ended within the limit; (usage) when it refuses.
-    pub fn stop(&mut self, limit: Duration) -> Result<(), Failure> {
+    pub fn stop(&mut self, limit: Duration, waits: impl FnOnce()) -> Result<(), Failure> {
         let by = Instant::now() + limit;
+        let mut waits = Some(waits);
         let late = |at: &Path| {
             let at = at.display();
             Failure::failed(format!(
@@ -90,13 +94,17 @@ impl Client {
         }
         loop {
             let left = by.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.limit(left).is_err() {
+            let step = if waits.is_some() { left.min(TELL_AFTER) } else { left };
+            if left.is_zero() || self.limit(step).is_err() {
                 return Err(late(&self.path));
             }
             // The kernel closes the other end when the last thread there is gone.
             match self.reader.read(&mut [0]) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) if is_wait(&e) => return Err(late(&self.path)),
+                Err(e) if is_wait(&e) => match waits.take() {
+                    Some(waits) => waits(),
+                    None => return Err(late(&self.path)),
+                },
                 _ => return Ok(()),
             }
         }
@@ -209,26 +217,30 @@ mod tests {
     fn a_stop_waits_for_the_end_of_the_process() {
         let (mut asking, mut other) = client();
         other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
-        let failure = asking.stop(Duration::from_millis(20)).unwrap_err();
+        let failure = asking.stop(Duration::from_millis(20), || {}).unwrap_err();
         assert_eq!(failure.exit, failure::Exit::Failed);
         insta::assert_snapshot!(failure, @"there: the process was told to stop and has not ended within 20ms: wait for it, or kill it");
 
-        let (mut asking, mut other) = client();
-        other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
-        let ends = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(50));
-            drop(other);
-        });
-        asking.stop(Duration::from_secs(60)).unwrap();
-        ends.join().unwrap();
+        for (ends_ms, told) in [(50, 0), (1_100, 1)] {
+            let (mut asking, mut other) = client();
+            other.write_all(b"{\"ok\":{\"stopping\":true}}\n").unwrap();
+            let ends = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(ends_ms));
+                drop(other);
+            });
+            let mut waits = 0;
+            asking.stop(Duration::from_secs(60), || waits += 1).unwrap();
+            ends.join().unwrap();
+            assert_eq!(waits, told, "{ends_ms} ms");
+        }
         // A refusal does not end the process.
         let (mut asking, mut other) = client();
         other.write_all(b"{\"error\":\"busy\"}\n").unwrap();
         drop(other);
-        assert_eq!(asking.stop(Duration::from_secs(60)).unwrap_err().text, "busy");
+        assert_eq!(asking.stop(Duration::from_secs(60), || {}).unwrap_err().text, "busy");
         // A suspended process does not even answer.
         let (mut asking, _other) = client();
-        assert_eq!(asking.stop(Duration::from_millis(20)).unwrap_err().exit, failure::Exit::Failed);
+        assert_eq!(asking.stop(Duration::from_millis(20), || {}).unwrap_err().exit, failure::Exit::Failed);
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub struct Judged {
     counted: CpuSnapshot,
     waits: Option<File>,
     waits_before: Waits,
+    sender: Option<Watched>,
     since: Instant,
     held: Vec<u64>,
 }
@@ -89,13 +90,20 @@ impl Judged {
             counted: counted(),
             waits,
             waits_before: Waits::default(),
+            sender: None,
             since: Instant::now(),
             held: vec![1; HELD],
         };
         // Written to once: its memory is there.
         judged.held.clear();
-        judged.waits_before = judged.waits_so_far();
+        judged.waits_before = waits_so_far(judged.waits.as_ref());
         Some(judged)
+    }
+
+    /// The same where another thread of this process sends what the calling one times: stretches in which that one waited for its
+    /// CPU are disturbed, too.
+    pub fn sent_by(tid: u32) -> Option<Self> {
+        Some(Self { sender: Watched::thread(tid), ..Self::new()? })
     }
 
     /// Adds a time that was seen at this moment.
@@ -129,8 +137,9 @@ impl Judged {
     }
 
     fn judge(&mut self, now: Instant) {
-        let waits = self.waits_so_far();
-        let disturbed = self.waits_before.until(waits).is_disturbed();
+        let waits = waits_so_far(self.waits.as_ref());
+        let sender = self.sender.as_mut().is_some_and(Watched::disturbs);
+        let disturbed = self.waits_before.until(waits).is_disturbed() || sender;
         self.stretches.0 += 1;
         self.stretches.1 += u64::from(disturbed);
         match &mut self.undisturbed {
@@ -139,16 +148,40 @@ impl Judged {
         }
         (self.waits_before, self.since) = (waits, now);
     }
+}
 
-    /// How long the thread was ready while another had its CPU, and how often it came to run.
-    fn waits_so_far(&self) -> Waits {
-        let mut text = [0; 96];
-        let read = self.waits.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
-        let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
-        let mut numbers = text.split_ascii_whitespace().skip(1).map(|number| number.parse().unwrap_or(0));
-        let (waited, ran) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        Waits { waited: Duration::from_nanos(waited), ran }
+/// A thread that sends what another one times.
+#[derive(Debug)]
+struct Watched {
+    waits: File,
+    before: Waits,
+    waited: bool,
+}
+
+impl Watched {
+    fn thread(tid: u32) -> Option<Self> {
+        let waits = File::open(format!("/proc/self/task/{tid}/schedstat")).ok()?;
+        let before = waits_so_far(Some(&waits));
+        Some(Self { waits, before, waited: false })
     }
+
+    /// Whether it waited in the stretch that ends now, or in the one before: what it then sent late is replied to in this one.
+    fn disturbs(&mut self) -> bool {
+        let now = waits_so_far(Some(&self.waits));
+        let waited = self.before.until(now).is_disturbed();
+        self.before = now;
+        std::mem::replace(&mut self.waited, waited) || waited
+    }
+}
+
+/// How long a thread was ready while another had its CPU, and how often it came to run.
+fn waits_so_far(file: Option<&File>) -> Waits {
+    let mut text = [0; 96];
+    let read = file.and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+    let text = std::str::from_utf8(&text[..read]).unwrap_or_default();
+    let mut numbers = text.split_ascii_whitespace().skip(1).map(|number| number.parse().unwrap_or(0));
+    let (waited, ran) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Waits { waited: Duration::from_nanos(waited), ran }
 }
 
 /// What the kernel counts of a thread (`schedstat`).
@@ -172,6 +205,8 @@ impl Waits {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
@@ -220,6 +255,34 @@ mod tests {
     }
 
     #[test]
+    fn a_stretch_in_which_the_sender_waited_is_disturbed_and_the_next_one() {
+        let cpu = *host::may_run_on().unwrap().first().unwrap();
+        let stop = AtomicBool::new(false);
+        let spin = || while !stop.load(Ordering::Relaxed) {};
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut waited = std::thread::scope(|s| {
+            s.spawn(move || {
+                host::pin(cpu).unwrap();
+                tell.send(host::current_tid()).unwrap();
+                spin();
+            });
+            // It takes turns with the first: both wait for half of the time.
+            s.spawn(|| host::pin(cpu).map(|()| spin()));
+            let mut watched = Watched::thread(told.recv().unwrap().unwrap()).unwrap();
+            let began = Instant::now();
+            while !watched.disturbs() && began.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            stop.store(true, Ordering::Relaxed);
+            assert!(watched.waited);
+            watched
+        });
+        // The thread is gone, and nothing can be read of it any more: only the stretch before counts.
+        waited.before = waits_so_far(Some(&waited.waits));
+        assert_eq!((waited.disturbs(), waited.disturbs()), (true, false));
+    }
+
+    #[test]
     fn a_stretch_in_which_the_thread_waited_is_disturbed() {
         let mut judged = Judged::new().unwrap();
         let now = Instant::now();
@@ -231,7 +294,7 @@ mod tests {
         assert!(!waits(450, 100).is_disturbed() && waits(451, 100).is_disturbed(), "4 us each time");
         assert_eq!(waits(100, 5).until(waits(300, 9)), waits(200, 4));
         assert_eq!(waits(300, 9).until(waits(100, 5)), waits(0, 0));
-        let own = judged.waits_so_far();
+        let own = waits_so_far(judged.waits.as_ref());
         assert!(own.ran > 0, "the kernel counts this thread: {own:?}");
     }
 }

@@ -139,10 +139,11 @@ pub fn run(
     };
     let warm = (options.warm_up.as_nanos() as f64 / shared.period_ns) as u64;
     let all = warm + ((options.time.as_nanos() as f64 / shared.period_ns) as u64).max(1);
+    let sender_tid = host::current_tid();
     let received = thread::scope(|s| {
         let receiver = s.spawn(|| {
             let pinned = options.receiver_cpu.map_or(Ok(()), host::pin);
-            let received = pinned.and_then(|()| receive(client, options, &shared, warm, go_on));
+            let received = pinned.and_then(|()| receive(client, options, &shared, (warm, sender_tid), go_on));
             // The sender ends whatever befell this one.
             shared.over.store(true, Ordering::Relaxed);
             received
@@ -273,11 +274,12 @@ fn receive(
     client: &mut Client,
     options: &OpenLoopOptions,
     shared: &Shared,
-    warm: u64,
+    (warm, sender_tid): (u64, Option<u32>),
     go_on: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Received> {
     let memory = || io::Error::from(io::ErrorKind::OutOfMemory);
-    let (mut intended, mut actual) = (Judged::new().ok_or_else(memory)?, Judged::new().ok_or_else(memory)?);
+    let judged = || sender_tid.map_or_else(Judged::new, Judged::sent_by).ok_or_else(memory);
+    let (mut intended, mut actual) = (judged()?, judged()?);
     let (mut tally, mut patience) = (Tally::with_window(REMEMBERED), Patience::default());
     let every = u64::from(options.reply_every.max(1));
     let (sent_bytes, _) = longest(options);

@@ -1,8 +1,9 @@
 //! Labs: how long each takes to come up and go, what each forwards, and the chain of two guests against the same chain wired
 //! by hand.
 //!
-//! `cargo bench -p linerate --bench lab -- [topologies] [chain] [rounds=N] [emulated]`; without a name, both run. `emulated` adds
-//! the labs with virtual machines. Real ports, Open vSwitch and kernels: root, hugepages.
+//! `cargo bench -p linerate --bench lab -- [topologies] [chain] [rounds=N] [emulated] [only=TEXT]`; without a name, both run.
+//! `emulated` adds the labs with virtual machines, `only` leaves out labs without that text. Real ports, Open vSwitch and kernels:
+//! root, 1,121 hugepages of 2 MiB for the twelve flow loggers (512 for the others).
 
 // A bench reports by panicking.
 #![allow(missing_docs, clippy::panic, clippy::expect_used, clippy::unwrap_used)]
@@ -12,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use measure::plan::Plan;
 use serde_json::Value;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_linerate");
@@ -59,11 +61,31 @@ fn forwarded(result: &Value) -> f64 {
     received.sum::<f64>() / seconds
 }
 
-const OVERLOAD: [&str; 8] = ["--load", "20Mpps", "--duration", "1s", "--frame-size", "64", "--json", "-"];
+const OVERLOAD: [&str; 6] = ["--load", "20Mpps", "--duration", "1s", "--json", "-"];
+const SIXTY_FOUR: [&str; 2] = ["--frame-size", "64"];
 
-fn overload(lab: &Up) -> f64 {
-    let text = linerate(&[&["trial", "--lab", &lab.0, "-q"], &OVERLOAD[..]].concat());
+fn overload(lab: &Up, traffic: &[String]) -> f64 {
+    let traffic: Vec<&str> = traffic.iter().map(String::as_str).collect();
+    let text = linerate(&[&["trial", "--lab", &lab.0, "-q"], &OVERLOAD[..], &traffic].concat());
     forwarded(&serde_json::from_str(&text).expect("a result"))
+}
+
+/// Frames of 64 B: one flow, or one for each way of ports side by side.
+fn plain(flows: &str) -> Vec<String> {
+    SIXTY_FOUR.iter().copied().chain(["--flows", flows]).map(str::to_owned).collect()
+}
+
+/// Frames of 114 B in a tunnel, 64 B inside: those of the plan of the ONP 2.1 report.
+fn tunnelled() -> Vec<String> {
+    let plan = Plan::from_toml(include_str!("../../../plans/onp-vxlan.toml")).expect("a plan");
+    let mut flags: Vec<String> =
+        ["--frame-size", "114", "--src-ip", "2.2.2.2", "--dst-ip", "2.2.2.1", "--dst-port", "4789"]
+            .map(str::to_owned)
+            .into();
+    for field in plan.traffic.field {
+        flags.extend(["--field".to_owned(), format!("{}:mask:{}", field.field, field.mask.expect("a mask"))]);
+    }
+    flags
 }
 
 /// The same chain, wired by the commands that `lab show --script` prints, as a user would paste them.
@@ -72,8 +94,8 @@ fn by_hand(topology: &str) -> f64 {
     let measure = script.lines().find(|line| line.contains("linerate bench")).expect("how to measure");
     let ports = measure.split("--quick").nth(1).expect("ports").to_owned();
     let end = script.lines().last().expect("how to end").trim_start_matches("# ").to_owned();
-    let trial =
-        format!("{BINARY} trial -q {} {ports} >$d/result", OVERLOAD[..7].join(" ").replace("--json", "--json -"));
+    let flags = [&OVERLOAD[..], &SIXTY_FOUR].concat().join(" ");
+    let trial = format!("{BINARY} trial -q {flags} {ports} >$d/result");
     let text = format!("{script}\nsleep 1\n{trial}\ncat $d/result\n{end}\n");
     let out = Command::new("bash").args(["-c", &text]).output().expect("bash runs");
     let printed = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -86,33 +108,48 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-fn topologies(rounds: usize, emulated: bool) {
-    let mut labs: Vec<&[&str]> = vec![
-        &["phy-phy"],
-        &["phy-ovs-phy"],
-        &["phy-vm-phy", "--guests", "process"],
-        &["phy-vm-phy", "--guests", "process", "--application", "l2"],
-        &["phy-vm-vm-phy", "--guests", "process"],
-        &["phy-vm-vm-phy", "--guests", "process", "--application", "l3"],
-        &["kernel-bridge"],
-        &["kernel-router"],
+fn topologies(rounds: usize, emulated: bool, only: &str) {
+    let process = ["--guests", "process"];
+    let two = ["--queues", "2", "--pmds", "2"];
+    let lab = |name: &str, flags: &[&[&str]], traffic: Vec<String>| -> (Vec<String>, Vec<String>) {
+        let flags = flags.concat();
+        (std::iter::once(name).chain(flags).map(str::to_owned).collect(), traffic)
+    };
+    let mut labs = vec![
+        lab("phy-phy", &[], plain("1")),
+        lab("phy-ovs-phy", &[], plain("1")),
+        lab("phy-ovs-phy", &[&two], plain("1")),
+        lab("phy-vm-phy", &[&process], plain("1")),
+        lab("phy-vm-phy", &[&process, &two], plain("1")),
+        lab("phy-vm-phy", &[&process, &["--application", "l2"]], plain("1")),
+        lab("phy-vm-vm-phy", &[&process], plain("1")),
+        lab("phy-vm-vm-phy", &[&process, &two], plain("1")),
+        lab("phy-vm-vm-phy", &[&process, &["--application", "l3"]], plain("1")),
+        lab("vxlan", &[&process], tunnelled()),
+        lab("vxlan-forward", &[], plain("1")),
+        lab("onp-40g-scenario-1", &[&process], plain("4")),
+        lab("onp-40g-scenario-2", &[&process], plain("4")),
+        lab("onp-40g-scenario-3", &[&process], plain("1")),
+        lab("flow-loggers-12", &[], plain("12")),
+        lab("kernel-bridge", &[], plain("1")),
+        lab("kernel-router", &[], plain("1")),
     ];
-    // Two polling threads of the switch and the tester: each has a CPU of its own.
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 2) {
-        labs.insert(2, &["phy-ovs-phy", "--queues", "2", "--pmds", "2"]);
-    }
     if emulated {
-        labs.push(&["phy-vm-phy", "--guests", "tcg"]);
-        labs.push(&["phy-vm-vm-phy", "--guests", "tcg", "--application", "l3"]);
-        labs.push(&["ovs-kernel", "--kernel-in", "vm"]);
+        labs.push(lab("phy-vm-phy", &[&["--guests", "tcg"]], plain("1")));
+        labs.push(lab("phy-vm-vm-phy", &[&["--guests", "tcg", "--application", "l3"]], plain("1")));
+        labs.push(lab("ovs-kernel", &[&["--kernel-in", "vm"]], plain("1")));
     }
     println!("{:<58} {:>7} {:>7} {:>24}", "lab", "up s", "down s", "forwards, Mpps (range)");
-    for flags in labs {
+    for (flags, traffic) in labs {
+        if !only.is_empty() && !flags.join(" ").contains(only) {
+            continue;
+        }
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let (mut up, mut down, mut rates) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let (lab, took) = Up::new(flags);
+            let (lab, took) = Up::new(&flags);
             up.push(took.as_secs_f64());
-            rates.push(overload(&lab) / 1e6);
+            rates.push(overload(&lab, &traffic) / 1e6);
             down.push(lab.down().as_secs_f64());
         }
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -134,7 +171,7 @@ fn chain(rounds: usize) {
     let mut ratios = Vec::new();
     for _ in 0..rounds {
         let (lab, _) = Up::new(&["phy-vm-vm-phy", "--guests", "process"]);
-        let ours = overload(&lab);
+        let ours = overload(&lab, &plain("1"));
         drop(lab);
         let theirs = by_hand("phy-vm-vm-phy");
         println!("  {:.3} Mpps, by hand {:.3} Mpps: {:.3}", ours / 1e6, theirs / 1e6, ours / theirs);
@@ -149,7 +186,8 @@ fn main() {
     let rounds = args.iter().find_map(|arg| arg.strip_prefix("rounds=")?.parse().ok()).unwrap_or(5);
     let all = !asked("topologies") && !asked("chain");
     if all || asked("topologies") {
-        topologies(rounds, asked("emulated"));
+        let only = args.iter().find_map(|arg| arg.strip_prefix("only=")).unwrap_or_default();
+        topologies(rounds, asked("emulated"), only);
     }
     if all || asked("chain") {
         chain(rounds);

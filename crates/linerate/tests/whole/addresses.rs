@@ -20,14 +20,15 @@ initial = 40
 learning_rate = "2kpps"
 most_rate = "2kpps"
 test_rate = "2kpps"
-age = "4s"
+age = "AGE"
 [trust]
 residual = "100ms"
 "#;
 
-fn plan(dir: &tempfile::TempDir) -> String {
+/// The plan, which waits this long for a bridge to forget.
+fn plan(dir: &tempfile::TempDir, age: &str) -> String {
     let path = dir.path().join("addresses.toml");
-    std::fs::write(&path, PLAN).unwrap();
+    std::fs::write(&path, PLAN.replace("AGE", age)).unwrap();
     path.display().to_string()
 }
 
@@ -47,10 +48,10 @@ fn bridge(ageing: u32) -> [Netns; 2] {
     [tester, dut]
 }
 
-fn through(ageing: u32, tests: &str) -> Ended {
+fn through(ageing: u32, age: &str, tests: &str) -> Ended {
     let dir = tempfile::tempdir().unwrap();
     let [tester, _dut] = bridge(ageing);
-    let plan = plan(&dir);
+    let plan = plan(&dir, age);
     let ports = ["--port", "eth:t0", "--port", "eth:t1", "--port", "eth:t2"];
     let args = [&["bench", "--plan", &plan, "--tests", tests, "--json", "-"][..], &ports].concat();
     until_trusted(3, || linerate_in(&tester, &args))
@@ -62,7 +63,7 @@ fn rounds(test: &Value) -> impl Iterator<Item = &Value> {
 
 #[test]
 fn a_bridge_that_learns_holds_them_all() {
-    let ended = through(200, "address-caching,address-learning");
+    let ended = through(200, "4s", "address-caching,address-learning");
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let result = ended.json();
     for test in result["tests"].as_array().unwrap() {
@@ -79,7 +80,7 @@ fn a_bridge_that_learns_holds_them_all() {
 
 #[test]
 fn a_bridge_that_forgets_at_once_floods() {
-    let ended = through(0, "address-caching");
+    let ended = through(0, "500ms", "address-caching");
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let test = &ended.json()["tests"][0];
     assert_eq!((&test["outcome"], &test["found"]["addresses"]["addresses"]), (&"below_minimum".into(), &Value::Null));
@@ -92,7 +93,7 @@ fn a_bridge_that_forgets_at_once_floods() {
 #[test]
 fn the_built_in_bridge_takes_three_cables() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = plan(&dir);
+    let plan = plan(&dir, "4s");
     let run = || linerate(&["bench", "--plan", &plan, "--tests", "address-caching", "--dut", "bridge", "--verbose"]);
     let ended = until_trusted(5, run);
     assert_eq!(ended.code, 0, "{}", ended.stderr);

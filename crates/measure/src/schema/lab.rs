@@ -31,6 +31,9 @@ pub struct LabRecord {
     /// What each guest runs.
     #[serde(default)]
     pub guests: Vec<LabGuest>,
+    /// VXLAN networks whose frames its switch takes at the tester's ports, and no others (RFC 7348).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vxlan_networks: Vec<u32>,
     /// What was agreed on at each vhost-user port of the switch.
     #[serde(default)]
     pub virtio: Vec<LabVirtio>,

@@ -165,6 +165,10 @@ fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
         application: guest.application.name().to_owned(),
     };
     let guests = status.topology.guest.iter().map(guest).collect();
+    let mut vxlan_networks: Vec<u32> =
+        status.topology.switch.iter().flat_map(|switch| &switch.tunnel).map(|tunnel| tunnel.vni).collect();
+    vxlan_networks.sort_unstable();
+    vxlan_networks.dedup();
     let check = |c: Checked| LabCheck { what: c.what, command: c.command, printed: c.printed };
     LabRecord {
         diagram: diagram::render(&status.topology),
@@ -177,6 +181,7 @@ fn record(status: Status, checks: Vec<Checked>) -> LabRecord {
         emc: status.options.emc,
         smc: status.options.smc,
         guests,
+        vxlan_networks,
         virtio,
         pmd_cpus: status.cpus.pmds,
         shared_cpus: status.cpus.shared,

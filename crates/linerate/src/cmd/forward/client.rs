@@ -63,7 +63,8 @@ pub fn run(command: &str, control: &Control) -> Result<Exit, Failure> {
             ));
         }
         Control::Stop { target } => {
-            connect(command, target)?.stop(ENDS_WITHIN)?;
+            let waits = || out::note(&format!("{command}: waiting up to {ENDS_WITHIN:?} until the process has ended"));
+            connect(command, target)?.stop(ENDS_WITHIN, waits)?;
         }
     }
     Ok(Exit::Passed)
