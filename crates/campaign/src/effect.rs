@@ -4,7 +4,7 @@ use std::{fs::File, path::Path, time::Duration, time::SystemTime};
 
 use failure::{Exit, Failure, Stop};
 use host::{
-    audit::{Context, Mend, Verdict},
+    audit::{is_setting, Context, Mend, Verdict},
     core_plan::CorePlan,
     journal,
     machine::Machine,
@@ -205,7 +205,10 @@ pub fn setting(
     let mut findings = rules::look(rule, &Context::new(roots, machine, &cores, &[]));
     if let Some(value) = value {
         // The files of the rule get this value instead.
-        findings.retain(|finding| finding.place.starts_with("/sys/") || finding.place.starts_with("/proc/sys/"));
+        findings.retain(|finding| is_setting(Path::new(&finding.place)) && Path::new(&finding.place).is_file());
+        if findings.is_empty() {
+            return Err(Failure::usage(format!("{id}: --value: this rule has no file here that keeps one value")));
+        }
         for finding in &mut findings {
             finding.verdict = Verdict::Warn;
             finding.mend = vec![Mend::Write { path: finding.place.clone().into(), value: value.to_owned() }];

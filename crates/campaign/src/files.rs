@@ -18,8 +18,9 @@ pub fn to_stdout(path: &Path) -> bool {
 /// (usage) for one name twice; or as [`check_file`].
 pub fn apart<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     let all: Vec<_> = files.into_iter().collect();
+    let places: Vec<PathBuf> = all.iter().map(|path| place(path)).collect();
     for (i, path) in all.iter().enumerate() {
-        if all[..i].contains(path) && (path.is_file() || !path.exists()) {
+        if places[..i].contains(&places[i]) && (path.is_file() || !path.exists()) {
             return Err(Failure::usage(format!(
                 "{} is named twice: each document needs a file of its own",
                 path.display()
@@ -30,6 +31,20 @@ pub fn apart<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Fai
         }
     }
     Ok(())
+}
+
+/// Where a document lands, however its path is spelt: behind links, and from the root.
+fn place(path: &Path) -> PathBuf {
+    if to_stdout(path) {
+        return path.to_owned();
+    }
+    // A link that leads to a file that is not there yet: that is written.
+    let target = std::fs::read_link(path).map(|to| path.parent().unwrap_or(Path::new("")).join(to));
+    let path = target.as_deref().unwrap_or(path);
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = path.canonicalize().ok();
+    let in_parent = || Some(parent.canonicalize().ok()?.join(path.file_name()?));
+    whole.or_else(in_parent).unwrap_or_else(|| path.to_owned())
 }
 
 /// Fails when this file cannot be written afterwards.
@@ -63,7 +78,10 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
             parent.display()
         )));
     }
-    probe(path).map_err(Failure::machine)?;
+    probe(path).map_err(|e| match e.source.kind() {
+        std::io::ErrorKind::Unsupported => Failure::usage(e),
+        _ => Failure::machine(e),
+    })?;
     if path.is_dir() {
         return Err(Failure::usage(format!("cannot write {}: it is a directory: name a file in it", path.display())));
     }
@@ -82,6 +100,8 @@ mod tests {
         let at = |name: &str| dir.path().join(name);
         let exit = |files: &[PathBuf]| apart(files).map_err(|failure| failure.exit);
         std::fs::write(at("there"), "").unwrap();
+        std::os::unix::fs::symlink(at("there"), at("link")).unwrap();
+        std::os::unix::fs::symlink("new", at("leads")).unwrap();
         assert_eq!(exit(&[at("a"), at("b"), "-".into(), at("there")]), Ok(()));
         // Whatever is there may be named twice: a pipe, or /dev/null.
         assert_eq!(exit(&["/dev/null".into(), "/dev/null".into()]), Ok(()));
@@ -89,9 +109,14 @@ mod tests {
             vec![at("a"), at("b"), at("a")],
             vec!["-".into(), "-".into()],
             vec![at("there"), at("there")],
+            vec![at("a"), at("./a")],
+            vec![at("there"), at("../").join(dir.path().file_name().unwrap()).join("there")],
+            vec![at("link"), at("there")],
+            vec![at("new"), at("leads")],
             vec![at("no/such/directory/a")],
             vec![at("there/a")],
             vec![at("")],
+            vec!["/proc/x".into()],
         ] {
             assert_eq!(exit(&wrong), Err(Exit::Usage), "{wrong:?}");
         }

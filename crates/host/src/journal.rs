@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     audit::{is_setting, is_unit},
+    net_namespace,
     pci::{self, PciDevice},
     Fact, Roots,
 };
@@ -101,6 +102,11 @@ impl Noted {
             _ => true,
         }
     }
+
+    /// Whether each network namespace has such a setting of its own.
+    fn is_of_namespace(&self) -> bool {
+        matches!(&self.change, Change::File { path, .. } if net_namespace::has_own(path))
+    }
 }
 
 /// The first line.
@@ -108,6 +114,9 @@ impl Noted {
 struct Head {
     /// The boot of the machine: another one has undone everything.
     boot: String,
+    /// The network namespace of those who made the changes. Older journals do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    net_namespace: Option<u64>,
 }
 
 /// A journal that is being written. Nobody else undoes it as long as this is there.
@@ -134,24 +143,45 @@ pub struct Undone {
     pub kept: Option<PathBuf>,
     /// The last line has no end. A crash leaves it so before the change is made.
     pub cut: bool,
+    /// Of a network namespace that is gone, and gone with it.
+    pub gone: Vec<Change>,
+    /// Why the file is still there, although it could be removed now.
+    pub stays: Option<String>,
 }
 
 impl Journal {
-    /// Begins a journal, `DIR/NAME.journal`.
+    /// Begins a journal, `DIR/NAME.journal`. An earlier one with nothing to undo is removed.
     ///
     /// # Errors
     ///
-    /// `AlreadyExists` if there is one of this name: it has to be undone first. Or the file cannot be written.
+    /// `AlreadyExists` if there is one of this name: it has to be undone first. `WouldBlock` while somebody else writes or undoes
+    /// it. Or the file cannot be written: nothing is left of it.
     pub fn begin(roots: &Roots, dir: &Path, name: &str) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let path = path_of(dir, name);
-        let file = fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path)?;
-        file.lock()?;
-        let mut journal = Self { file, path };
-        journal.line(&Head { boot: boot(roots) })?;
+        let create = || fs::OpenOptions::new().append(true).create_new(true).mode(0o600).open(&path);
+        let file = match create() {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                clear(roots, &path)?;
+                create()?
+            }
+            other => other?,
+        };
+        lock(&file, &path)?;
+        let journal = Self { file, path }.begun(roots)?;
         // The name of the file has to survive a crash as well.
         fs::File::open(dir)?.sync_all()?;
         Ok(journal)
+    }
+
+    /// Writes the head. A journal without one is removed.
+    fn begun(mut self, roots: &Roots) -> io::Result<Self> {
+        let head = Head { boot: boot(roots), net_namespace: net_namespace::own(roots) };
+        self.line(&head).inspect_err(|_| {
+            // The error is told; an empty journal counts as none.
+            let _ = fs::remove_file(&self.path);
+        })?;
+        Ok(self)
     }
 
     /// Writes down a change that is about to be made. It is on the disk when this returns.
@@ -230,33 +260,90 @@ pub fn put_aside(dir: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 ///
-/// The file cannot be read: nothing was changed. `WouldBlock` while somebody still writes it, or undoes it.
+/// Nothing was changed: the file cannot be read, `WouldBlock` while somebody still writes it, or undoes it, `Unsupported` where it
+/// has to be undone in another network namespace.
 pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
     let file = match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Undone::default()),
         other => other?,
     };
-    file.try_lock()?;
-    let text = read(&file)?;
-    let Parsed { head, changes, damaged: lines, cut } = parse(&text);
-    let rebooted = head.is_some_and(|head| head.boot != boot(roots));
-    let mut undone = Undone { rebooted, damaged: lines, cut, ..Undone::default() };
-    for noted in changes.into_iter().rev() {
-        // Only files outlive a boot.
-        if !undone.rebooted || matches!(noted.change, Change::Made { .. }) {
-            one(roots, noted, &mut undone);
+    lock(&file, path)?;
+    let Parsed { head, changes, damaged: lines, cut } = parse(&read(&file)?);
+    let rebooted = head.as_ref().is_some_and(|head| head.boot != boot(roots));
+    let another = head.and_then(|head| another_namespace(roots, &head)).filter(|_| !rebooted);
+    let is_there = |noted: &Noted| another.is_some() && noted.is_of_namespace() && noted.was_made();
+    if let (Some(namespace), true) = (another, changes.iter().any(is_there)) {
+        if let Some(way) = net_namespace::way_into(roots, namespace)? {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                format!("changes were made in another network namespace: sudo {way} linerate host revert"),
+            ));
         }
     }
-    match (undone.failed.is_empty(), undone.damaged.is_empty()) {
-        (false, _) => {}
-        (true, true) => fs::remove_file(path)?,
-        (true, false) => {
-            let kept = aside(path);
-            fs::rename(path, &kept)?;
-            undone.kept = Some(kept);
+    let mut undone = Undone { rebooted, damaged: lines, cut, ..Undone::default() };
+    for noted in changes.into_iter().rev() {
+        match &noted.change {
+            // Only files outlive a boot.
+            change if rebooted && !matches!(change, Change::Made { .. }) => {}
+            _ if is_there(&noted) => undone.gone.push(noted.change),
+            _ if another.is_some() && noted.is_of_namespace() => {}
+            _ => one(roots, noted, &mut undone),
+        }
+    }
+    if undone.failed.is_empty() {
+        match end(path, &undone.damaged) {
+            Ok(kept) => undone.kept = kept,
+            Err(e) => undone.stays = Some(e.to_string()),
         }
     }
     Ok(undone)
+}
+
+/// Removes a journal that is undone, or puts it aside if there are lines of it that cannot be read: where.
+fn end(path: &Path, damaged: &[usize]) -> io::Result<Option<PathBuf>> {
+    if damaged.is_empty() {
+        return fs::remove_file(path).map(|()| None);
+    }
+    let kept = aside(path);
+    fs::rename(path, &kept)?;
+    Ok(Some(kept))
+}
+
+/// Removes a journal with nothing to undo: it is empty, of an earlier boot, or everything is as it was.
+///
+/// # Errors
+///
+/// `AlreadyExists` if there is something to undo, `WouldBlock` while somebody writes or undoes it.
+fn clear(roots: &Roots, path: &Path) -> io::Result<()> {
+    let file = match hold(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let parsed = parse(&read(&file)?);
+    let is_known = parsed.damaged.is_empty() || parsed.is_of_earlier_boot(roots);
+    match is_known && parsed.in_force(roots).is_empty() {
+        true => end(path, &parsed.damaged).map(|_| ()),
+        false => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+/// Locks the file of a journal for this process, without waiting.
+fn lock(file: &fs::File, path: &Path) -> io::Result<()> {
+    let busy = || {
+        let why = "somebody applies, reverts or measures with a plan just now: wait for the end of that command";
+        io::Error::new(io::ErrorKind::WouldBlock, why)
+    };
+    match file.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => return Err(busy()),
+        Err(fs::TryLockError::Error(e)) => return Err(e),
+        Ok(()) => {}
+    }
+    // Somebody else may have undone and removed it since it was opened.
+    let ours = file.metadata()?;
+    match fs::metadata(path) {
+        Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => Ok(()),
+        _ => Err(busy()),
+    }
 }
 
 /// Keeps everybody from undoing a journal until what this returns is dropped, or this process ends.
@@ -266,7 +353,7 @@ pub fn undo(roots: &Roots, path: &Path) -> io::Result<Undone> {
 /// The file is not there, or somebody else holds it (`WouldBlock`).
 pub fn hold(path: &Path) -> io::Result<fs::File> {
     let file = fs::File::open(path)?;
-    file.try_lock()?;
+    lock(&file, path)?;
     Ok(file)
 }
 
@@ -280,26 +367,32 @@ pub fn is_held(path: &Path) -> bool {
     locks.lines().any(|line| line.contains(" FLOCK ") && line.contains(&place))
 }
 
-/// The changes that a journal holds, in order, without those that the kernel did not make, and the lines that cannot be read;
-/// none if it is not there.
+/// The changes of a journal that are in force, in order, and the lines that cannot be read; none if it is not there. A change
+/// whose file has its old value again is not in force; one that cannot be looked at is.
 ///
 /// # Errors
 ///
 /// The file cannot be read.
-pub fn changes(path: &Path) -> io::Result<(Vec<Change>, Vec<usize>)> {
+pub fn in_force(roots: &Roots, path: &Path) -> io::Result<(Vec<Change>, Vec<usize>)> {
     match fs::File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), Vec::new())),
         file => {
-            let Parsed { changes, damaged, .. } = parse(&read(&file?)?);
-            Ok((changes.into_iter().filter(Noted::was_made).map(|noted| noted.change).collect(), damaged))
+            let parsed = parse(&read(&file?)?);
+            Ok((parsed.in_force(roots), parsed.damaged))
         }
     }
 }
 
 /// Whether a journal was begun before the machine was booted the last time.
 pub fn is_of_earlier_boot(roots: &Roots, path: &Path) -> bool {
-    let head = || parse(&read(&fs::File::open(path).ok()?).ok()?).head;
-    head().is_some_and(|head| head.boot != boot(roots))
+    let parsed = || Some(parse(&read(&fs::File::open(path).ok()?).ok()?));
+    parsed().is_some_and(|parsed| parsed.is_of_earlier_boot(roots))
+}
+
+/// The network namespace that a journal is of, if it is not the one of this process.
+fn another_namespace(roots: &Roots, head: &Head) -> Option<u64> {
+    let (of, own) = head.net_namespace.zip(net_namespace::own(roots))?;
+    (of != own).then_some(of)
 }
 
 fn read(file: &fs::File) -> io::Result<String> {
@@ -321,6 +414,25 @@ struct Parsed {
     damaged: Vec<usize>,
     /// The last line has no end.
     cut: bool,
+}
+
+impl Parsed {
+    fn is_of_earlier_boot(&self, roots: &Roots) -> bool {
+        self.head.as_ref().is_some_and(|head| head.boot != boot(roots))
+    }
+
+    fn in_force(&self, roots: &Roots) -> Vec<Change> {
+        let rebooted = self.is_of_earlier_boot(roots);
+        let another = self.head.as_ref().and_then(|head| another_namespace(roots, head));
+        // From here only one's own values can be read.
+        let is_gone = another.is_some_and(|other| matches!(net_namespace::way_into(roots, other), Ok(None)));
+        let is_in_force = |noted: &&Noted| match &noted.change {
+            change if rebooted && !matches!(change, Change::Made { .. }) => false,
+            _ if another.is_some() && noted.is_of_namespace() => noted.was_made() && !is_gone,
+            change => noted.was_made() && !matches!(now(roots, change, noted.became.as_deref()), Ok(Now::Old)),
+        };
+        self.changes.iter().filter(is_in_force).map(|noted| noted.change.clone()).collect()
+    }
 }
 
 /// The head and the changes. A last line that a crash cut off was never acted on. A head that is missing spoils nothing but itself.

@@ -19,6 +19,7 @@ mod interference;
 mod interrupt_table;
 pub mod journal;
 pub mod machine;
+mod net_namespace;
 pub mod outcome;
 pub mod pci;
 pub mod pcie;

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! linerate machine 1
+//! # 9 lines follow
 //! /sys/kernel/mm/ksm/run = 0
 //! /proc/interrupts <<
 //!            CPU0       CPU1
@@ -15,7 +16,7 @@
 //! /sys/kernel/debug/sched/preempt ! needs root
 //! ```
 //!
-//! A tree written by hand may say a line for many CPUs: `/sys/devices/system/cpu/cpu{0-3,8}/online = 1`; `{}` in the value is
+//! The second line shows a text that was cut off on its way; a tree written by hand has none. It may say a line for many CPUs: `/sys/devices/system/cpu/cpu{0-3,8}/online = 1`; `{}` in the value is
 //! the number then.
 
 use std::{
@@ -30,6 +31,9 @@ use crate::{beside::beside, boot_line::BootLine, cpu_list::parse_cpu_list, smbio
 
 /// The first line.
 const HEAD: &str = "linerate machine 1";
+
+/// The second line: how many lines are behind it.
+const FOLLOW: (&str, &str) = ("# ", " lines follow");
 
 /// Most links behind each other.
 const MOST_LINKS: usize = 8;
@@ -105,7 +109,7 @@ pub struct NotRecording {
 impl Recording {
     /// The text.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{HEAD}\n");
+        let mut text = String::new();
         for (at, entry) in &self.0 {
             let path = escape(&at.to_string_lossy());
             match entry {
@@ -122,7 +126,7 @@ impl Recording {
                 Entry::Bytes(bytes) => text.push_str(&file(&path, bytes)),
             }
         }
-        text
+        format!("{HEAD}\n{}{}{}\n{text}", FOLLOW.0, text.lines().count(), FOLLOW.1)
     }
 
     /// Reads a text.
@@ -135,6 +139,12 @@ impl Recording {
         let wrong = |line: usize, why: &str| NotRecording { line, why: why.to_owned() };
         if lines.next().is_none_or(|(_, line)| line.trim_end() != HEAD) {
             return Err(wrong(1, &format!("a recording begins with \"{HEAD}\"")));
+        }
+        let follow =
+            text.lines().nth(1).and_then(|line| line.strip_prefix(FOLLOW.0)?.strip_suffix(FOLLOW.1)?.parse().ok());
+        let are: usize = text.lines().count().saturating_sub(2);
+        if follow.is_some_and(|follow: usize| follow != are) {
+            return Err(wrong(are + 2, "it was cut off, or changed: its second line says how many follow"));
         }
         let mut entries = BTreeMap::new();
         while let Some((n, line)) = lines.next() {

@@ -228,9 +228,15 @@ fn a_journal_that_is_held_is_undone_by_nobody_else() {
     let blocked = std::io::ErrorKind::WouldBlock;
     assert_eq!(kind(revert(&bench.roots, &bench.dir, true).map(|_| ())), blocked);
     assert_eq!(kind(host::journal::hold(&path).map(|_| ())), blocked);
+    // What it waits for is told, instead of a command that would be refused.
+    let Err(ApplyError::Journal(_, why)) = bench.apply(None) else { panic!("applied") };
+    insta::assert_snapshot!(why, @"somebody applies, reverts or measures with a plan just now: wait for the end of that command");
+    let refused = revert(&bench.roots, &bench.dir, true).unwrap_err().to_string();
+    assert!(refused.ends_with(&why) && refused.starts_with(path.to_str().unwrap()), "{refused}");
     assert!(status(&bench.roots, &bench.dir).unwrap().held, "it may be looked at");
     drop(held);
     assert!(!status(&bench.roots, &bench.dir).unwrap().held);
+    assert!(matches!(bench.apply(None), Err(ApplyError::Earlier(_))));
     assert_eq!(revert(&bench.roots, &bench.dir, true).unwrap().back.len(), 5);
     assert_eq!(kind(host::journal::hold(&path).map(|_| ())), std::io::ErrorKind::NotFound);
 }
@@ -336,4 +342,116 @@ fn what_acts_when_it_is_written_is_no_setting() {
         let text = plan().to_text().unwrap().replace("/proc/sys/kernel/watchdog", path);
         assert!(HostPlan::parse(&text).is_err(), "{path}");
     }
+}
+
+/// Puts the machine into a network namespace.
+fn enter(bench: &Bench, namespace: &str) {
+    let at = bench.roots.of_machine("/proc/self/ns/net");
+    fs::create_dir_all(at.parent().unwrap()).unwrap();
+    let _ = fs::remove_file(&at);
+    std::os::unix::fs::symlink(format!("net:[{namespace}]"), at).unwrap();
+}
+
+const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
+
+/// A plan with a setting of a network namespace, applied in namespace 1, and looked at from namespace 2.
+fn applied_in_another_namespace() -> Bench {
+    let mut bench = Bench::new();
+    enter(&bench, "1");
+    bench.set(FORWARD, "1");
+    let change = Mend::Write { path: FORWARD.into(), value: "0".into() };
+    bench.plan.steps.push(Step { id: "x".into(), why: "x".into(), change, interrupt: None });
+    assert_eq!(bench.apply(None).unwrap().made.len(), 6);
+    enter(&bench, "2");
+    bench.set(FORWARD, "0");
+    bench
+}
+
+#[test]
+fn changes_of_another_network_namespace_are_taken_back_there() {
+    let bench = applied_in_another_namespace();
+    bench.set("/proc/77/ns/x", "");
+    std::os::unix::fs::symlink("net:[1]", bench.roots.of_machine("/proc/77/ns/net")).unwrap();
+    // A file that outlives a boot stays, too.
+    let made = format!("{{\"boot\":\"first\"}}\n{{\"made\":{{\"path\":\"{}\",\"text\":\"x\\n\"}}}}\n", OURS[1]);
+    fs::write(journal::path_of(&bench.dir, PERSISTENT), made).unwrap();
+    bench.set(OURS[1], "x");
+    let values = || KNOBS.map(|(path, ..)| bench.get(path));
+    let refused = revert(&bench.roots, &bench.dir, false).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
+    let path = journal::path_of(&bench.dir, NAME);
+    insta::assert_snapshot!(refused.to_string().replace(path.to_str().unwrap(), "JOURNAL"), @"JOURNAL: changes were made in another network namespace: sudo nsenter -t 77 -n linerate host revert");
+    assert_eq!((values(), bench.get(OURS[1])), (KNOBS.map(|(.., new)| new.to_owned()), "x".to_owned()));
+    assert_eq!(status(&bench.roots, &bench.dir).unwrap().runtime.len(), 6);
+    assert!(matches!(bench.apply(None), Err(ApplyError::Earlier(_))));
+    enter(&bench, "1");
+    let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!((reverted.back.len(), reverted.files.len(), bench.get(FORWARD)), (6, 1, "1".to_owned()));
+}
+
+#[test]
+fn changes_of_a_network_namespace_that_is_gone_are_gone_too() {
+    let bench = applied_in_another_namespace();
+    assert_eq!(status(&bench.roots, &bench.dir).unwrap().runtime.len(), 5);
+    let reverted = revert(&bench.roots, &bench.dir, false).unwrap();
+    assert_eq!((reverted.back.len(), reverted.gone), (5, vec!["sysctl -w net.ipv4.ip_forward=1".to_owned()]));
+    assert_eq!(bench.get(FORWARD), "0", "it is another one's");
+    assert_eq!(journal::names(&bench.dir), Vec::<String>::new());
+    // An older journal does not have the word.
+    let older = applied_in_another_namespace();
+    let path = journal::path_of(&older.dir, NAME);
+    let text = fs::read_to_string(&path).unwrap().replace(",\"net_namespace\":1", "");
+    fs::write(&path, text).unwrap();
+    assert_eq!(revert(&older.roots, &older.dir, false).unwrap().back.len(), 6);
+    assert_eq!(older.get(FORWARD), "1");
+    // Without such a change the namespace does not matter.
+    let bench = Bench::new();
+    enter(&bench, "1");
+    bench.apply(None).unwrap();
+    enter(&bench, "2");
+    assert_eq!(revert(&bench.roots, &bench.dir, false).unwrap().back.len(), 5);
+}
+
+#[test]
+fn status_counts_what_is_in_force_and_an_apply_that_died_before_its_first_change_is_none() {
+    let bench = Bench::new();
+    bench.apply(None).unwrap();
+    let path = journal::path_of(&bench.dir, NAME);
+    // The last change was written down and never made.
+    bench.set(KNOBS[4].0, KNOBS[4].1);
+    let whole = fs::read_to_string(&path).unwrap();
+    let noted: Vec<&str> = whole.lines().take(10).collect();
+    fs::write(&path, noted.join("\n") + "\n").unwrap();
+    assert_eq!(status(&bench.roots, &bench.dir).unwrap().runtime.len(), 4);
+    assert_eq!(revert(&bench.roots, &bench.dir, false).unwrap().back.len(), 4);
+    // Taken back, and the journal is still there, or was never written.
+    for text in [noted.join("\n") + "\n", String::new()] {
+        fs::write(&path, text).unwrap();
+        assert!(status(&bench.roots, &bench.dir).unwrap().is_nothing());
+        assert_eq!(bench.apply(None).unwrap().made.len(), 5);
+        assert_eq!(revert(&bench.roots, &bench.dir, false).unwrap().back.len(), 5);
+    }
+    fs::write(&path, "").unwrap();
+    assert!(revert(&bench.roots, &bench.dir, false).unwrap().nothing && !path.exists());
+}
+
+#[test]
+fn what_was_taken_back_is_told_where_the_journal_cannot_be_removed() {
+    let bench = Bench::new();
+    bench.apply(None).unwrap();
+    let path = journal::path_of(&bench.dir, NAME);
+    let immutable = |on: &str| {
+        let ran = std::process::Command::new("chattr").args([on, path.to_str().unwrap()]).output();
+        ran.is_ok_and(|ran| ran.status.success())
+    };
+    if !immutable("+i") {
+        return;
+    }
+    let reverted = revert(&bench.roots, &bench.dir, false);
+    immutable("-i");
+    let reverted = reverted.unwrap();
+    assert_eq!((reverted.back.len(), reverted.failed.len(), reverted.stays.len()), (5, 0, 1));
+    assert_eq!(reverted.stays[0].0, path);
+    assert!(status(&bench.roots, &bench.dir).unwrap().is_nothing());
+    assert!(revert(&bench.roots, &bench.dir, false).unwrap().nothing && !path.exists());
 }

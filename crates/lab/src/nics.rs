@@ -67,13 +67,14 @@ pub fn give_back(roots: &Roots, dir: &Path, lab: &str) -> Result<Vec<String>, Fa
             other.map_err(|e| Failure::failed(format!("{}: {e}: what is in it was not undone", path.display())))?
         }
     };
-    let Undone { back, left, failed, rebooted, damaged: _, kept, cut: _ } = undone;
+    let Undone { back, left, failed, rebooted, kept, stays, .. } = undone;
     if let Some((change, why)) = failed.first() {
         return Err(Failure::failed(format!("{}: could not be given back: {why}; {}", name(change), path.display())));
     }
     let mut lines: Vec<String> = back.iter().map(|change| format!("{}: given back", name(change))).collect();
     lines.extend(left.iter().map(|(change, now)| format!("{}: left alone, {now} has it", name(change))));
     lines.extend(kept.map(|kept| format!("{}: some lines cannot be read", kept.display())));
+    lines.extend(stays.map(|why| format!("{}: cannot be removed: {why}", path.display())));
     if rebooted {
         lines.push(format!("lab {lab}: the machine was booted since, so the kernel has its NICs"));
     }

@@ -22,6 +22,9 @@ pub fn run(
         return pingpong::run(client, options, go_on);
     }
     let is_udp = clients.iter().all(Client::is_udp);
+    // Samples are of all together, too.
+    let samples = options.samples.map(|all| all.div_ceil(clients.len().max(1) as u64));
+    let options = &PingPongOptions { samples, ..options.clone() };
     together(each(clients, |client| pingpong::run(client, options, go_on)), is_udp)
 }
 
@@ -95,7 +98,7 @@ mod tests {
                 let options = PingPongOptions {
                     warm_up: Duration::from_millis(10),
                     time: Duration::from_secs(30),
-                    samples: Some(50),
+                    samples: Some(150),
                     keep: 5,
                     ..PingPongOptions::default()
                 };

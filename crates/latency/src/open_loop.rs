@@ -32,7 +32,7 @@ const LATE: Duration = Duration::from_millis(50);
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
 /// A server that has answered nothing for so long when the time is over was gone.
-const SILENT: Duration = Duration::from_secs(2);
+const SILENT: Duration = Duration::from_millis(300);
 /// How often the receiver looks whether the sender is done.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -66,7 +66,9 @@ pub struct OpenMeasured {
     pub actual: Judged,
     /// What became of the messages that asked for a reply.
     pub counts: Counts,
-    /// All messages that went out, per second.
+    /// All messages that the socket took, those that asked for no reply too.
+    pub messages: u64,
+    /// The same per second.
     pub rate: f64,
     /// The most by which the sender was late, ns.
     pub late_ns: u64,
@@ -89,11 +91,11 @@ struct Shared {
     period_ns: f64,
     /// The number of the last message that went out.
     sent: AtomicU64,
-    /// Messages of the warm-up that were late when it was over, and never went out.
-    skipped: AtomicU64,
     /// When each of the last ones went out, ns after the beginning.
     sent_at: Vec<AtomicU64>,
     refused: AtomicU64,
+    /// Those of the refused ones that asked for a reply.
+    refused_asking: AtomicU64,
     unsent: AtomicU64,
     late_ns: AtomicU64,
     /// The sender is done.
@@ -129,9 +131,9 @@ pub fn run(
         begun: Instant::now() + Duration::from_millis(5),
         period_ns: 1e9 / options.rate,
         sent: AtomicU64::new(0),
-        skipped: AtomicU64::new(0),
         sent_at: (0..REMEMBERED).map(|_| AtomicU64::new(0)).collect(),
         refused: AtomicU64::new(0),
+        refused_asking: AtomicU64::new(0),
         unsent: AtomicU64::new(0),
         late_ns: AtomicU64::new(0),
         done: AtomicBool::new(false),
@@ -154,7 +156,7 @@ pub fn run(
     });
     let (received, failed) = received;
     let received = received.map_err(|_| io::Error::other("the receiving thread has failed"))?;
-    let Received { intended, actual, counts, gone, mut log } = match (received, failed) {
+    let Received { intended, actual, mut counts, gone, mut log } = match (received, failed) {
         (Ok(received), None) => received,
         (Ok(received), Some(e)) if received.counts.replied > 0 => Received { gone: Some(e.to_string()), ..received },
         (Err(e), _) | (Ok(_), Some(e)) => return Err(e),
@@ -164,17 +166,23 @@ pub fn run(
     let last_ns = if sent > 0 { shared.sent_at[Shared::place(sent)].load(Ordering::Relaxed) } else { 0 };
     let sending = (last_ns as f64 + shared.period_ns) / 1e9;
     let refused = shared.refused.load(Ordering::Relaxed);
-    let went = sent.saturating_sub(refused + shared.skipped.load(Ordering::Relaxed));
+    // Nobody answers what never went out.
+    let refused_asking = shared.refused_asking.load(Ordering::Relaxed);
+    counts.sent = counts.sent.saturating_sub(refused_asking);
+    counts.lost = counts.lost.saturating_sub(refused_asking);
+    let messages = sent.saturating_sub(warm + refused);
+    let seconds = (sending - warm as f64 * shared.period_ns / 1e9).max(0.0);
     log.sort_unstable();
     Ok(OpenMeasured {
         intended,
         actual,
         counts,
-        rate: went as f64 / sending,
+        messages,
+        rate: if seconds > 0.0 { messages as f64 / seconds } else { 0.0 },
         late_ns: shared.late_ns.load(Ordering::Relaxed),
         refused,
         unsent: shared.unsent.load(Ordering::Relaxed),
-        seconds: (sending - warm as f64 * shared.period_ns / 1e9).max(0.0),
+        seconds,
         ended: match (gone, go_on()) {
             (Some(why), _) => Ended::Gone(why),
             (None, false) => Ended::Stopped,
@@ -200,7 +208,6 @@ fn send(
     while sequence < all {
         sequence += 1;
         if sequence <= warm && Instant::now() >= shared.begun + options.warm_up {
-            shared.skipped.store(warm + 1 - sequence, Ordering::Relaxed);
             sequence = warm + 1;
         }
         let due = shared.begun + Duration::from_nanos(shared.due_ns(sequence));
@@ -237,17 +244,21 @@ fn send(
         shared.late_ns.fetch_max(nanos(now - due), Ordering::Relaxed);
         // Before the call: its reply may be here before the call returns.
         shared.sent.store(sequence, Ordering::Release);
+        let refuse = || {
+            if sequence > warm {
+                shared.refused.fetch_add(1, Ordering::Relaxed);
+                shared.refused_asking.fetch_add(u64::from(asks), Ordering::Relaxed);
+            }
+        };
         match sender.send(&message[..size]) {
             Ok(()) => {}
             // ENOBUFS, or a datagram that the device has not taken in time.
             Err(e) if sender.is_udp() && (e.kind() == io::ErrorKind::WouldBlock || e.raw_os_error() == Some(105)) => {
-                shared.refused.fetch_add(1, Ordering::Relaxed);
+                refuse();
             }
             // Of an earlier datagram that nobody took, or that was too long for a part of the way (EMSGSIZE).
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
-            Err(e) if sender.is_udp() && e.raw_os_error() == Some(90) => {
-                shared.refused.fetch_add(1, Ordering::Relaxed);
-            }
+            Err(e) if sender.is_udp() && e.raw_os_error() == Some(90) => refuse(),
             Err(e) => return Err(e),
         }
     }
@@ -316,10 +327,11 @@ fn receive(
                             let at = nanos(now.saturating_duration_since(shared.begun));
                             let sent_at = shared.sent_at[Shared::place(sequence)].load(Ordering::Acquire);
                             let took = at.saturating_sub(shared.due_ns(sequence));
-                            patience.saw(Duration::from_nanos(took));
                             intended.add(took, now);
                             // Of a message so old, the time of sending is another's by now.
                             if shared.sent.load(Ordering::Acquire) - sequence < REMEMBERED as u64 - 1 {
+                                // How long a late sender took is not how long a reply takes.
+                                patience.saw(Duration::from_nanos(at.saturating_sub(sent_at)));
                                 actual.add(at.saturating_sub(sent_at), now);
                                 if log.len() < options.keep {
                                     log.push((sent_at.saturating_sub(first_ns), at.saturating_sub(first_ns)));
@@ -456,7 +468,8 @@ mod tests {
                 let options =
                     OpenLoopOptions { reply_every: 10, size: 14..=400, ..options(5_000.0, Duration::from_millis(400)) };
                 let measured = run(&mut client, &options, &|| true).unwrap();
-                assert_eq!(measured.counts.sent, 200, "{transport:?} {wait:?}");
+                assert_eq!((measured.counts.sent, measured.messages), (200, 2000), "{transport:?} {wait:?}");
+                assert!((measured.rate * measured.seconds - 2000.0).abs() < 1e-6, "{measured:?}");
                 assert_eq!(measured.ended, Ended::Done);
                 assert!(measured.counts.replied > 150, "{:?}", measured.counts);
                 let (intended, actual) = (measured.intended.all.mean_ns(), measured.actual.all.mean_ns());

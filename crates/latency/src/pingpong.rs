@@ -21,8 +21,9 @@ use crate::{
 
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
-/// A server that has answered nothing for so long when the time is over was gone; on a slow way it is given longer.
-const SILENT: Duration = Duration::from_secs(1);
+/// A server that has answered nothing for so long when the time is over was gone: three messages at least. On a slow way it is given
+/// longer.
+const SILENT: Duration = Duration::from_millis(300);
 /// How often a thread that waits for a reply asks whether it is to go on.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Samples between two looks at how precise the figures are.
@@ -366,6 +367,33 @@ mod tests {
             verify: true,
             ..PingPongOptions::default()
         }
+    }
+
+    #[test]
+    fn a_server_that_falls_silent_before_the_end_is_gone_and_one_that_loses_one_is_not() {
+        let options = PingPongOptions { time: Duration::from_millis(600), ..quick() };
+        let (begun, last) = (Instant::now(), std::sync::atomic::AtomicBool::new(false));
+        let silent = with_other(
+            |socket, bytes, from, _| {
+                if begun.elapsed() < Duration::from_millis(150) && answer(bytes) {
+                    socket.send_to(bytes, from).unwrap();
+                }
+            },
+            |server| measured(server, &options),
+        );
+        assert!(matches!(silent.ended, Ended::Gone(_)), "{:?}", silent.ended);
+        let begun = Instant::now();
+        let loses = with_other(
+            |socket, bytes, from, _| {
+                let first = begun.elapsed() > Duration::from_millis(400)
+                    && !last.swap(true, std::sync::atomic::Ordering::Relaxed);
+                if !first && answer(bytes) {
+                    socket.send_to(bytes, from).unwrap();
+                }
+            },
+            |server| measured(server, &options),
+        );
+        assert_eq!((loses.ended, loses.counts.lost), (Ended::Done, 1));
     }
 
     fn measured(server: SocketAddr, options: &PingPongOptions) -> Measured {

@@ -21,6 +21,9 @@ pub use crate::summary::{Precision, Times};
 /// Schema of a [`LatencyResult`].
 pub const LATENCY_SCHEMA: &str = "linerate-latency/1";
 
+/// A rate below this share of what was asked for was not kept.
+const KEPT: f64 = 0.98;
+
 /// Stretches of time in which the measuring thread ran, by whether something took its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Stretches {
@@ -35,7 +38,10 @@ pub struct Stretches {
 pub struct OpenLoop {
     /// Messages a second that were asked for.
     pub asked_rate: f64,
-    /// Messages a second that went out.
+    /// Messages that the socket took, those that asked for no reply too.
+    #[serde(default)]
+    pub messages: u64,
+    /// The same a second.
     pub rate: f64,
     /// Each Nth message asked for a reply.
     pub reply_every: u32,
@@ -52,6 +58,13 @@ pub struct OpenLoop {
     pub closed_loop: Times,
     /// Replies a second of the closed loop.
     pub closed_rate: f64,
+}
+
+impl OpenLoop {
+    /// Whether the messages went out at the rate that was asked for. If not, times grow for as long as it lasts.
+    pub fn is_kept(&self) -> bool {
+        self.unsent == 0 && self.rate >= self.asked_rate * KEPT
+    }
 }
 
 /// A measurement of round trips.
@@ -137,6 +150,9 @@ pub struct LatencyResult {
     /// Of an open loop; `None` of a closed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
+    /// An open loop was asked for, and it ended in the closed one that goes before: all figures are of that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_open_loop: bool,
     /// Where messages went out as fast as they could: `counts` and round trips are of the few that asked for a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -183,6 +199,7 @@ impl LatencyResult {
             precision: options.precision.map(|asked| Precision { asked, reached: None }),
             log: Vec::new(),
             open_loop: None,
+            before_open_loop: false,
             throughput: None,
         })
     }
@@ -212,8 +229,9 @@ impl LatencyResult {
         self.ended = measured.ended.clone();
         self.counts = measured.counts;
         self.times(&measured.intended);
-        self.open_loop = Some(OpenLoop {
+        let mut open = OpenLoop {
             asked_rate: options.rate,
+            messages: measured.messages,
             rate: measured.rate,
             reply_every: options.reply_every,
             late_ns: measured.late_ns,
@@ -222,7 +240,13 @@ impl LatencyResult {
             from_sending: Times::of(&measured.actual.all),
             closed_loop: Times::of(&closed.times.all),
             closed_rate: closed.rate(),
-        });
+        };
+        if !open.is_kept() {
+            // Each time is that of the message before and a little more.
+            let all = [Some(&mut self.round_trip), self.undisturbed.as_mut(), Some(&mut open.from_sending)];
+            all.into_iter().flatten().for_each(Times::leave_out_intervals);
+        }
+        self.open_loop = Some(open);
     }
 
     fn times(&mut self, times: &Judged) {

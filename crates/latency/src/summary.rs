@@ -167,6 +167,11 @@ impl Times {
             percentiles: samples.percentiles(),
         }
     }
+
+    /// Without the intervals of percentiles: they are of samples that do not depend on each other.
+    pub fn leave_out_intervals(&mut self) {
+        self.percentiles.iter_mut().for_each(|percentile| percentile.interval_ns = None);
+    }
 }
 
 #[cfg(test)]

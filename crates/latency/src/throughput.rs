@@ -35,7 +35,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// A server that answers nothing for so long is gone.
 const GONE: Duration = Duration::from_secs(5);
 /// A server that has answered nothing for so long when the time is over was gone.
-const SILENT: Duration = Duration::from_secs(1);
+const SILENT: Duration = Duration::from_millis(800);
 /// Rest after a datagram that the socket did not take: a queue is full, or nobody listens.
 const REST: Duration = Duration::from_micros(100);
 
@@ -62,6 +62,12 @@ pub struct Throughput {
     /// Further messages in a connection that ended before the server had answered the last one: whether it read them is not known.
     #[serde(default)]
     pub unread: u64,
+    /// Each thousandth message asks for a reply whatever else does: so many went out, a fair sample of all,
+    #[serde(default)]
+    pub sampled: u64,
+    /// and so many of them were answered.
+    #[serde(default)]
+    pub sampled_answered: u64,
     /// Messages a second.
     pub messages_per_s: f64,
     /// Bits of messages a second.
@@ -118,6 +124,8 @@ pub fn run(
                 sum.sent.bytes += one.sent.bytes;
                 sum.sent.refused += one.sent.refused;
                 sum.sent.unread += one.sent.unread;
+                sum.sent.sampled += one.sent.sampled;
+                sum.sent.sampled_answered += one.sent.sampled_answered;
                 sum.ended.or_worse(one.ended);
             }
         }
@@ -165,6 +173,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
         last: None,
         last_at: None,
         read: None,
+        sampled: (0, 0),
         replied: false,
         since: Instant::now(),
     };
@@ -201,6 +210,7 @@ fn one(client: &mut Client, options: &ThroughputOptions, go_on: &(dyn Fn() -> bo
             (at - went.begun).as_secs_f64()
         }
     };
+    (went.sent.sampled, went.sent.sampled_answered) = heard.sampled;
     Ok(Measured {
         sent: went.sent,
         counts: heard.tally.end(),
@@ -232,7 +242,7 @@ fn send(mut sender: Sender, options: &ThroughputOptions, stop: &AtomicBool, tell
         }
         let last = (counts && now - went.begun >= options.time) || stop.load(Ordering::Relaxed);
         sequence += 1;
-        let asks = last || sequence % ASK_EVERY == 1 || now - asked >= ASK_WITHIN;
+        let asks = last || is_sampled(sequence) || now - asked >= ASK_WITHIN;
         if asks {
             asked = now;
             let _ = tell.send(Asked { sequence, at: now, counts, last });
@@ -268,6 +278,12 @@ fn send(mut sender: Sender, options: &ThroughputOptions, stop: &AtomicBool, tell
     went
 }
 
+/// Whether a message asks for a reply because of its number. One that asks because none has for a while goes out when this thread
+/// comes back to its CPU, and finds a server that has caught up meanwhile: too many of those arrive.
+fn is_sampled(sequence: u64) -> bool {
+    sequence % ASK_EVERY == 1
+}
+
 /// Sends a message, and waits where the socket is full.
 fn take(sender: &mut Sender, message: &[u8], stop: &AtomicBool) -> io::Result<()> {
     loop {
@@ -292,6 +308,8 @@ struct Heard {
     last_at: Option<Instant>,
     /// The latest message that counts and was answered, and when.
     read: Option<(u64, Instant)>,
+    /// Each thousandth message that counts, and those of them that were answered.
+    sampled: (u64, u64),
     replied: bool,
     /// When the latest reply came, or the wait for the first one began.
     since: Instant,
@@ -348,6 +366,7 @@ impl Heard {
         self.open.push((asked.sequence, asked.at, asked.counts));
         if asked.counts {
             self.tally.sent(asked.sequence);
+            self.sampled.0 += u64::from(is_sampled(asked.sequence));
         }
         if asked.last {
             self.last = Some((asked.sequence, asked.at + patience));
@@ -364,6 +383,7 @@ impl Heard {
                     self.read = Some((sequence, at));
                 }
                 if self.tally.came(sequence) == Seen::Good {
+                    self.sampled.1 += u64::from(is_sampled(sequence));
                     self.times.add(u64::try_from((at - sent).as_nanos()).unwrap_or(u64::MAX));
                 }
             }
@@ -410,6 +430,9 @@ mod tests {
             assert!((bits_per_s / messages_per_s - 512.0).abs() < 1e-6, "{measured:?}");
             let Counts { sent, replied, lost, foreign, .. } = measured.counts;
             assert!(replied > 0 && sent == replied + lost && foreign == 0, "{measured:?}");
+            let Throughput { sampled, sampled_answered, refused, .. } = measured.sent;
+            // Each thousandth of both clients, and nothing of what asked because of the time.
+            assert!(sampled.abs_diff((messages + refused) / 1000) <= 2 && sampled_answered <= sampled, "{measured:?}");
             assert_eq!(measured.times.count(), replied);
             if transport == Transport::Tcp {
                 assert_eq!(lost, 0, "{measured:?}");

@@ -72,13 +72,16 @@ pub struct Change {
 }
 
 impl Change {
-    /// The difference of these figures (Welch's test, its degrees of freedom those of equal spreads). `None` of less than two
-    /// figures each, or of one that is not finite.
+    /// The difference of these figures (Welch's test, with the degrees of freedom of Welch and Satterthwaite, rounded down). `None`
+    /// of less than two figures each, or of one that is not finite.
     pub fn of(without: &[f64], with: &[f64]) -> Option<Self> {
         let (a, b) = (spread(without)?, spread(with)?);
-        let degrees = without.len() + with.len() - 2;
-        let error = (a.1 / without.len() as f64 + b.1 / with.len() as f64).sqrt();
-        Some(Self { without: a.0, with: b.0, plus_minus: t_95(degrees) * error })
+        let (of_a, of_b) = (a.1 / without.len() as f64, b.1 / with.len() as f64);
+        let variance = of_a + of_b;
+        let parts = of_a.powi(2) / (without.len() - 1) as f64 + of_b.powi(2) / (with.len() - 1) as f64;
+        // One spread of 0 leaves the degrees of the other; of two, nothing is uncertain. What is lost in the last digit is given back.
+        let degrees = if parts > 0.0 { (variance.powi(2) / parts + 1e-6) as usize } else { 1 };
+        Some(Self { without: a.0, with: b.0, plus_minus: t_95(degrees.max(1)) * variance.sqrt() })
     }
 
     /// With the change less without it.
@@ -126,6 +129,12 @@ mod tests {
         assert!(!change.is_noise());
         let (percent, plus_minus) = change.percent().unwrap();
         assert!((percent - 100.0).abs() < 1e-9 && (plus_minus - 60.853_6).abs() < 1e-3, "{plus_minus}");
+        // Variances of 2 and 8: 25/17 degrees of freedom, so 1.
+        let unlike = Change::of(&[9.0, 11.0], &[18.0, 22.0]).unwrap();
+        assert!((unlike.plus_minus - 12.706 * 5.0_f64.sqrt()).abs() < 1e-2, "{unlike:?}");
+        // One side without a spread: the other's degrees, 2.
+        let one = Change::of(&[5.0, 5.0, 5.0], &[9.0, 10.0, 11.0]).unwrap();
+        assert!((one.plus_minus - 4.303 / 3.0_f64.sqrt()).abs() < 1e-3, "{one:?}");
         let noise = Change::of(&[9.0, 11.0], &[10.0, 14.0]).unwrap();
         assert!(noise.is_noise(), "{noise:?}");
         let same = Change::of(&[5.0, 5.0], &[5.0, 5.0]).unwrap();

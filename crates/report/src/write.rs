@@ -72,7 +72,7 @@ fn temporary_for(target: &Path) -> io::Result<tempfile::NamedTempFile> {
     made.map_err(|e| match directory.is_dir() {
         // Such as /proc, which makes no files.
         true if e.kind() == io::ErrorKind::NotFound => {
-            io::Error::other("its directory takes no files: name a file elsewhere")
+            io::Error::new(io::ErrorKind::Unsupported, "its directory takes no files: name a file elsewhere")
         }
         _ => bare(e),
     })

@@ -127,6 +127,7 @@ pub fn measure(ask: &SocketAsk, stop: &Stop) -> Result<LatencyResult, Failure> {
                     }
                 } else {
                     result.take(closed);
+                    result.before_open_loop = true;
                 }
             }
         }

@@ -10,4 +10,5 @@ pub use context::Context;
 pub use finding::{Finding, Group, Mend, Verdict};
 pub use out::Out;
 pub use rule::{Asked, Rule};
-pub(crate) use setting::{is_setting, is_unit};
+pub use setting::is_setting;
+pub(crate) use setting::is_unit;

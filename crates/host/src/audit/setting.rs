@@ -30,43 +30,55 @@ const MODULES: [&str; 6] = ["kvm", "kvm_amd", "kvm_intel", "pcie_aspm", "vfio", 
 const PROGRAMS: [&str; 6] = ["core_pattern", "hotplug", "modprobe", "poweroff_cmd", "uevent_helper", "usermodehelper"];
 
 /// Files that act when they are written, instead of keeping a value: nothing could be taken back.
-const TRIGGERS: [&str; 19] = [
+const TRIGGERS: [&str; 29] = [
     "bind",
+    "bonding_masters",
+    "cad_pid",
     "compact",
     "compact_memory",
     "delete",
     "delete_device",
+    "demote",
     "drop_caches",
     "flush",
+    "msg_next_id",
     "new_device",
     "new_id",
+    "ns_last_pid",
     "probe",
     "release",
+    "reload",
     "remove",
     "remove_id",
     "rescan",
     "reset",
+    "sem_next_id",
+    "shm_next_id",
+    "stat_refresh",
     "sysrq",
     "sysrq-trigger",
     "uevent",
     "unbind",
+    "unbind_clocksource",
 ];
 
 /// Links out of the directories of settings: `device` leads to `config` and `driver_override` of a PCI device.
 const LINKS: [&str; 6] = ["device", "driver", "firmware_node", "master", "physfn", "subsystem"];
 
 /// Settings that the kernel does not set back before the next boot.
-const FOR_GOOD: [&str; 6] = [
+const FOR_GOOD: [&str; 8] = [
     "kexec_load_disabled",
     "kexec_load_limit_panic",
     "kexec_load_limit_reboot",
     "modules_disabled",
     "ptrace_scope",
+    "stable_secret",
+    "tainted",
     "unprivileged_bpf_disabled",
 ];
 
 /// Whether a path is of a setting of the kernel that a plan may write.
-pub(crate) fn is_setting(path: &Path) -> bool {
+pub fn is_setting(path: &Path) -> bool {
     let plain = |name: &OsStr| name.to_str().is_some_and(|name| !name.chars().any(char::is_control));
     let below = SETTINGS.iter().find_map(|top| path.strip_prefix(top).ok());
     let Some(rest) = below.or_else(|| parameter(path)) else { return false };
@@ -76,8 +88,11 @@ pub(crate) fn is_setting(path: &Path) -> bool {
             || name.to_str().is_some_and(|name| ["lower_", "upper_"].iter().any(|link| name.starts_with(link)));
         leads_out || is_one_of(&PROGRAMS) || is_one_of(&TRIGGERS) || is_one_of(&FOR_GOOD)
     };
+    // Other spellings of a path, with `.` or `//` in it, are not names of settings.
+    let is_plain = path.components().collect::<std::path::PathBuf>().as_os_str() == path.as_os_str();
     let mut parts = rest.components();
-    rest.components().next().is_some()
+    is_plain
+        && rest.components().next().is_some()
         && parts.all(|part| matches!(part, Component::Normal(name) if plain(name) && !refused(name)))
 }
 
@@ -126,6 +141,17 @@ mod tests {
             "/proc/sys",
             "/proc/sys/kernel",
             "/proc/sys/fs/binfmt_misc/register",
+            "/proc/sys/kernel/./nmi_watchdog",
+            "/proc/sys/kernel//nmi_watchdog",
+            "/proc/sys/kernel/nmi_watchdog/",
+            "/proc/sys/kernel/ns_last_pid",
+            "/proc/sys/kernel/tainted",
+            "/proc/sys/net/ipv6/conf/eth0/stable_secret",
+            "/proc/sys/vm/stat_refresh",
+            "/sys/class/net/bonding_masters",
+            "/sys/devices/system/clocksource/clocksource0/unbind_clocksource",
+            "/sys/devices/system/cpu/microcode/reload",
+            "/sys/kernel/mm/hugepages/hugepages-2048kB/demote",
             "/proc/sys/kernel/core_pattern",
             "/proc/sys/kernel/usermodehelper/bset",
             "/proc/sys/kernel/modules_disabled",

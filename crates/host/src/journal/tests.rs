@@ -25,7 +25,7 @@ fn changes_are_undone_backwards_and_once() {
     let (root, roots) = machine();
     let dir = root.path().join("journals");
     let mut journal = Journal::begin(&roots, &dir, "x").unwrap();
-    assert_eq!(Journal::begin(&roots, &dir, "x").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(Journal::begin(&roots, &dir, "x").unwrap_err().kind(), io::ErrorKind::WouldBlock);
     for (path, old, new) in
         [("/sys/kernel/mm/a", "1", "7"), ("/sys/kernel/mm/b", "2", "8"), ("/sys/kernel/mm/a", "7", "9")]
     {
@@ -36,6 +36,7 @@ fn changes_are_undone_backwards_and_once() {
     let path = journal.path().to_owned();
     assert_eq!(undo(&roots, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock, "it is still written");
     drop(journal);
+    assert_eq!(Journal::begin(&roots, &dir, "x").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     let undone = undo(&roots, &path).unwrap();
     assert_eq!(undone.back.len(), 3);
     assert_eq!((undone.left.len(), undone.failed.len(), undone.rebooted), (0, 0, false));
@@ -163,7 +164,7 @@ fn lines_that_cannot_be_read_keep_nobody_from_undoing_the_others() {
     ] {
         fs::write(root.path().join("sys/kernel/mm/a"), "7\n").unwrap();
         fs::write(&path, &text).unwrap();
-        let (known, unknown) = changes(&path).unwrap();
+        let (known, unknown) = in_force(&roots, &path).unwrap();
         assert_eq!((known.len(), unknown), (1, lines.clone()));
         let undone = undo(&roots, &path).unwrap();
         assert_eq!((undone.back.len(), undone.damaged), (1, lines));
@@ -246,4 +247,51 @@ fn no_text_is_an_empty_line_and_what_does_not_come_back_is_told() {
     std::os::unix::fs::symlink("/dev/null", &at).unwrap();
     let undone = undo(&roots, &path).unwrap();
     assert_eq!((undone.back.len(), undone.failed.len(), path.exists()), (0, 1, true), "{undone:?}");
+}
+
+#[test]
+fn a_journal_with_nothing_to_undo_is_none() {
+    let (root, roots) = machine();
+    let path = path_of(root.path(), "x");
+    let head = "{\"boot\":\"first\"}\n";
+    let change = "{\"file\":{\"path\":\"/sys/kernel/mm/a\",\"old\":\"1\",\"new\":\"7\"}}\n";
+    let earlier = format!("{{\"boot\":\"zero\"}}\n{change}");
+    // Empty, cut off, without a change, with one that was never made, of an earlier boot.
+    for text in ["", "{\"bo", head, &format!("{head}{change}"), &earlier, &format!("{earlier}x\n")] {
+        fs::write(&path, text).unwrap();
+        assert_eq!(in_force(&roots, &path).unwrap().0, []);
+        drop(Journal::begin(&roots, root.path(), "x").unwrap());
+        assert!(fs::read_to_string(&path).unwrap().starts_with(head), "{text}");
+        assert_eq!(undo(&roots, &path).unwrap(), Undone::default());
+    }
+    // One that was made, and lines of this boot that cannot be read.
+    for (text, value) in [(format!("{head}{change}"), "7"), (format!("{head}x\n"), "1")] {
+        fs::write(root.path().join("sys/kernel/mm/a"), value).unwrap();
+        fs::write(&path, &text).unwrap();
+        let refused = Journal::begin(&roots, root.path(), "x").unwrap_err();
+        assert_eq!((refused.kind(), fs::read_to_string(&path).unwrap()), (io::ErrorKind::AlreadyExists, text));
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_begun_leaves_no_file() {
+    let (root, roots) = machine();
+    // Every write to it fails: no space is left on the device.
+    let path = path_of(root.path(), "x");
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let failed = Journal { file, path: path.clone() }.begun(&roots).unwrap_err();
+    assert_eq!((failed.kind(), path.is_symlink()), (io::ErrorKind::StorageFull, false));
+}
+
+#[test]
+fn a_file_that_another_one_took_the_place_of_is_not_locked() {
+    let (root, roots) = machine();
+    drop(Journal::begin(&roots, root.path(), "x").unwrap());
+    let path = path_of(root.path(), "x");
+    let opened = fs::File::open(&path).unwrap();
+    undo(&roots, &path).unwrap();
+    assert_eq!(lock(&opened, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    drop(Journal::begin(&roots, root.path(), "x").unwrap());
+    assert_eq!(lock(&opened, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }

@@ -15,6 +15,8 @@ const INTERRUPTS: f64 = 1.0;
 /// 10 Gbit/s at 64 bytes.
 const LONG_NS: u64 = 20_000;
 const TOO_LONG_NS: u64 = 100_000;
+/// Seconds away that nobody explains, from which on that is said. The kernel counts interrupts in steps of 10 ms.
+const UNSEEN: f64 = 0.02;
 /// Share of the time that a hypervisor may take.
 const STOLEN: f64 = 0.01;
 /// Share by which a clock may change, or be below what is on the processor's label.
@@ -195,12 +197,26 @@ impl Judge<'_> {
         if gaps.longest_ns < LONG_NS {
             return out.ok(&place(cpu), got);
         }
+        let unseen = unseen_seconds(core);
+        let got = match unseen {
+            Some(seconds) => format!(
+                "{got}; {:.0} ms of {:.0} ms were taken by something the kernel does not see",
+                seconds * 1e3,
+                gaps.away_seconds * 1e3
+            ),
+            None => got,
+        };
         let right = self.is_kept(cpu) && self.are_right(&["cores.isolated", "cores.tickless", "interrupts.each"]);
         let bad = gaps.longest_ns >= TOO_LONG_NS && !self.plan.shared;
         let verdict = if bad { Verdict::Bad } else { Verdict::Warn };
         let found = out.found(verdict, &place(cpu), got, "at most 20 us");
         found.outcome = right;
-        found.hand("see who takes it: linerate host watch");
+        found.hand(match unseen {
+            Some(_) => {
+                "a hypervisor took it (pin its vCPUs on the host, and leave their CPUs to them), or the firmware"
+            }
+            None => "see who takes it: linerate host watch",
+        });
     }
 
     fn steal(&self, core: &CoreOutcome, out: &mut Out) {
@@ -276,6 +292,14 @@ impl Judge<'_> {
     }
 }
 
+/// Seconds that a core was away while the kernel let no other thread run there and counted no interrupt's time, if that is most of
+/// the time away: another part of the machine took them.
+fn unseen_seconds(core: &CoreOutcome) -> Option<f64> {
+    let away = core.gaps.away_seconds;
+    let unseen = away - core.waited_seconds? - core.came.interrupt_seconds - core.came.steal_seconds;
+    (unseen >= UNSEEN && unseen > away / 2.0).then_some(unseen)
+}
+
 fn place(cpu: u32) -> String {
     format!("cpu {cpu}")
 }
@@ -316,6 +340,7 @@ mod tests {
                 threads: None,
             },
             involuntary_switches: Some(0),
+            waited_seconds: Some(0.0),
             gaps: Gaps { seconds: 10.0, longest_ns: 19_999, ..Gaps::default() },
             clock: Some(CoreClock { least_mhz: 2000.0, median_mhz: 2050.0, most_mhz: 2100.0 }),
             throttles: Some(0),
@@ -420,6 +445,20 @@ mod tests {
         assert_eq!(of(99_999, false, false), (Verdict::Warn, false));
         assert_eq!(of(100_000, false, false), (Verdict::Bad, false));
         assert_eq!(of(100_000, true, false), (Verdict::Warn, false));
+        // Who took it: most of 100 ms, and not threads, interrupts or what the hypervisor tells.
+        let away = |waited: Option<f64>, interrupts| {
+            let core = core(|core| {
+                core.gaps.away_seconds = 0.1;
+                core.waited_seconds = waited;
+                core.came.interrupt_seconds = interrupts;
+                core.came.steal_seconds = 0.01;
+            });
+            unseen_seconds(&core).map(|seconds| (seconds * 1e3).round())
+        };
+        assert_eq!([away(Some(0.0), 0.0), away(Some(0.03), 0.0), away(None, 0.0)], [Some(90.0), Some(60.0), None]);
+        assert_eq!([away(Some(0.041), 0.0), away(Some(0.0), 0.041)], [None, None]);
+        let short = core(|core| core.gaps.away_seconds = 0.019);
+        assert_eq!(unseen_seconds(&short), None);
         let steal = |seconds| core(move |core| core.came.steal_seconds = seconds);
         assert_eq!(judged("outcome.steal", steal(0.01), &plan(false), &[]).0, Verdict::Warn);
         assert_eq!(judged("outcome.steal", steal(0.1), &plan(false), &[]).0, Verdict::Warn);

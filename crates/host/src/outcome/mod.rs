@@ -38,6 +38,8 @@ pub struct CoreOutcome {
     pub came: CoreWatch,
     /// Times that its thread was switched out against its will; `None` if the kernel does not say.
     pub involuntary_switches: Option<u64>,
+    /// Seconds that it was ready and the kernel let another run there; `None` if the kernel does not say.
+    pub waited_seconds: Option<f64>,
     /// When it was away.
     pub gaps: Gaps,
     /// How fast its clock was; `None` if that could not be told.
@@ -106,6 +108,7 @@ pub fn measure(
         Some(CoreOutcome {
             came,
             involuntary_switches: counts.kernel.involuntary_switches,
+            waited_seconds: counts.kernel.waited_ns.map(|ns| ns as f64 * 1e-9),
             gaps: polled.gaps,
             clock: polled.clock,
             throttles: counts.kernel.throttles,

@@ -44,7 +44,7 @@ pub struct Applied {
 pub enum ApplyError {
     /// Changes of an earlier plan have not been taken back.
     Earlier(PathBuf),
-    /// The journal cannot be written: nothing may be changed.
+    /// The journal cannot be written, or somebody else writes or reads it just now: nothing may be changed.
     Journal(PathBuf, String),
     /// A change failed. Those before it were taken back, or were not if this says why.
     Failed {
@@ -78,9 +78,13 @@ pub struct Reverted {
     pub damaged: Vec<(PathBuf, Vec<usize>)>,
     /// The last line of a journal has no end. A crash leaves it so before the change is made.
     pub cut: bool,
+    /// Changes in a network namespace that is gone: they went with it.
+    pub gone: Vec<String>,
+    /// Journals that could not be removed, and why. Everything in them that could be taken back was.
+    pub stays: Vec<(PathBuf, String)>,
 }
 
-/// What is applied now.
+/// What is applied now: of the changes that were made, those in force. A setting that has its old value again is not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Status {
     /// Until the next boot, as commands.
@@ -118,10 +122,6 @@ pub fn apply(
     // Elsewhere nothing reads a drop-in.
     let drop_ins = roots.of_machine("/usr/sbin/update-grub").exists();
     let files = persist.map(|program| persist::files(plan, program, drop_ins)).transpose().map_err(ApplyError::Plan)?;
-    // What an earlier boot left is gone by itself.
-    if journal::path_of(dir, NAME).exists() && journal::is_of_earlier_boot(roots, &journal::path_of(dir, NAME)) {
-        let _ = journal::undo(roots, &journal::path_of(dir, NAME));
-    }
     let mut journal = begin(roots, dir, NAME)?;
     let mut applied = Applied::default();
     for step in &plan.steps {
@@ -182,7 +182,10 @@ fn drop_and(roots: &Roots, dir: &Path, journal: Journal, error: ApplyError) -> A
 fn take_back(roots: &Roots, dir: &Path, journal: Journal, change: &str, why: String) -> ApplyError {
     drop(journal);
     let kept = match journal::undo(roots, &journal::path_of(dir, NAME)) {
-        Ok(undone) => undone.failed.iter().map(|(change, why)| format!("{}: {why}", text(change))).collect(),
+        Ok(undone) => {
+            let failed = undone.failed.iter().map(|(change, why)| format!("{}: {why}", text(change)));
+            failed.chain(undone.stays).collect()
+        }
         Err(e) => vec![e.to_string()],
     };
     ApplyError::Failed { change: change.to_owned(), why, kept }
@@ -373,18 +376,18 @@ fn make_files(roots: &Roots, dir: &Path, files: &[(&'static str, String)]) -> Re
 ///
 /// # Errors
 ///
-/// A journal cannot be read, or somebody else is at it (`WouldBlock`): nothing was taken back.
+/// A journal cannot be read, somebody else is at it (`WouldBlock`), or it is of another network namespace (`Unsupported`). Each
+/// error names the journal. Nothing of it was taken back.
 pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Reverted> {
     let mut reverted = Reverted { nothing: true, ..Reverted::default() };
-    for name in [PERSISTENT, NAME].into_iter().filter(|&name| !(runtime_only && name == PERSISTENT)) {
+    // First the one that may be refused.
+    for name in [NAME, PERSISTENT].into_iter().filter(|&name| !(runtime_only && name == PERSISTENT)) {
         let path = journal::path_of(dir, name);
-        // Who may not look does not know that nothing is there.
-        if !path.try_exists()? {
-            continue;
-        }
-        reverted.nothing = false;
-        let at = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", path.display()));
-        let Undone { back, left, failed, rebooted, damaged, cut, kept } = journal::undo(roots, &path).map_err(at)?;
+        let undone = journal::undo(roots, &path).map_err(|e| at(&path, &e))?;
+        reverted.nothing &= undone == Undone::default();
+        let Undone { back, left, failed, rebooted, damaged, cut, kept, gone, stays } = undone;
+        reverted.stays.extend(stays.map(|why| (path.clone(), why)));
+        reverted.gone.extend(gone.iter().map(text));
         reverted.cut |= cut && !rebooted;
         if !damaged.is_empty() {
             reverted.damaged.push((kept.unwrap_or(path), damaged));
@@ -406,20 +409,18 @@ pub fn revert(roots: &Roots, dir: &Path, runtime_only: bool) -> io::Result<Rever
 ///
 /// # Errors
 ///
-/// A journal cannot be read.
+/// A journal cannot be read: which.
 pub fn status(roots: &Roots, dir: &Path) -> io::Result<Status> {
     let mut status = Status { kept: journal::put_aside(dir), ..Status::default() };
     for name in [NAME, PERSISTENT] {
         let path = journal::path_of(dir, name);
-        let earlier = journal::is_of_earlier_boot(roots, &path);
-        let (changes, damaged) = journal::changes(&path)?;
+        let (changes, damaged) = journal::in_force(roots, &path).map_err(|e| at(&path, &e))?;
         if !damaged.is_empty() {
             status.damaged.push((path, damaged));
         }
         for change in changes {
             match change {
                 Change::Made { path, .. } => status.files.push(path),
-                _ if earlier => {}
                 Change::File { path, new, .. } => status.runtime.push(Mend::Write { path, value: new }.text()),
                 Change::Service { unit } => status.runtime.push(Mend::Stop { service: unit }.text()),
                 Change::Driver { .. } => {}
@@ -428,6 +429,11 @@ pub fn status(roots: &Roots, dir: &Path) -> io::Result<Status> {
     }
     status.held = journal::is_held(&journal::path_of(dir, NAME));
     Ok(status)
+}
+
+/// An error with the file that it is of.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// A change that is taken back, as a command.

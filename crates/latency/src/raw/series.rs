@@ -22,6 +22,8 @@ use crate::{
 
 /// Without a frame for so long, the other end is gone.
 pub(super) const GONE: Duration = Duration::from_secs(3);
+/// Without a frame for so long when the time is over, it was gone: three frames at least. On a slow way it is given longer.
+const SILENT: Duration = Duration::from_millis(300);
 /// The number of frames that are not timed: the others count from 1.
 pub(super) const BACKGROUND: u64 = 0;
 /// Frames of the background that go out at once at most: what a machine that was away missed is not made up for.
@@ -179,8 +181,12 @@ impl<'a, C: Clock> Series<'a, C> {
         if !self.counts {
             return Ok(None);
         }
-        if count >= self.options.samples || self.begun.elapsed() >= self.options.time {
+        if count >= self.options.samples {
             return Ok(Some(Ended::Done));
+        }
+        if self.begun.elapsed() >= self.options.time {
+            let silent = self.last.elapsed() > self.patience.silence(SILENT);
+            return Ok(Some(if silent { Ended::Gone("no frame came at the end".to_owned()) } else { Ended::Done }));
         }
         let precise = self
             .options

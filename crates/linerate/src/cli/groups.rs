@@ -321,6 +321,15 @@ impl MachineArgs {
     /// (usage) for a plan of the cores that cannot be read or does not fit this machine.
     pub fn options(&self) -> Result<MachineOptions, Failure> {
         let core_plan = self.core_plan.as_deref().map(read_core_plan).transpose()?;
+        if let (Some(file), Some(plan), None) = (&self.core_plan, &core_plan, self.tester_cpu) {
+            if plan.tester.is_empty() {
+                let file = file.display();
+                return Err(Failure::usage(format!(
+                    "--core-plan {file}: it has no core for the tester: make one with linerate host plan --for bench, or give \
+                     --tester-cpu"
+                )));
+            }
+        }
         let first = |of: fn(&CorePlan) -> &CpuSet| core_plan.as_ref().and_then(|plan| of(plan).first().copied());
         Ok(MachineOptions {
             tester_cpu: self.tester_cpu.or_else(|| first(|plan| &plan.tester)),

@@ -308,10 +308,10 @@ pub struct SocketArgs {
     /// How long it measures, 10ms to 24h.
     #[arg(long, value_name = "TIME", default_value = DURATION)]
     pub duration: String,
-    /// How long messages go before their times count, up to 1min.
+    /// How long messages go before their times count, 0 to 1min.
     #[arg(long, value_name = "TIME", default_value = WARM_UP)]
     pub warm_up: String,
-    /// End before that when so many replies were timed.
+    /// End before that when so many replies were timed, of all clients together.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub samples: Option<u64>,
     /// End before that when median and 99th percentile are known this precisely: ci=1%.

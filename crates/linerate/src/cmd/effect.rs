@@ -7,6 +7,7 @@ use std::{
 
 use campaign::{
     effect::{self, EffectOptions, EffectView, KEPT},
+    files,
     tuned::Tuned,
     Launcher,
 };
@@ -17,7 +18,7 @@ use rig::host_plan;
 
 use super::{bench, output, plan};
 use crate::{
-    cli::{self, host::EffectArgs, BenchArgs, Command},
+    cli::{self, host::EffectArgs, BenchArgs, Command, OutputArgs},
     out,
 };
 
@@ -35,10 +36,15 @@ pub fn run(args: &EffectArgs) -> Result<Exit, Failure> {
         Some(file) => host_plan::read_host_plan(file, &machine)?.cores,
         None => bench::host_plan(&bench_args)?.cores,
     };
-    let plan = effect::setting(&args.id, args.value.as_deref(), &roots, &machine, cores)?;
     if effect::is_applied(Path::new(journal::DIR)) {
-        return Err(Failure::machine("a plan is applied already: sudo linerate host revert"));
+        return Err(Failure::machine(
+            "a plan is applied, or measured with: wait for its end, or sudo linerate host revert",
+        ));
     }
+    if let Some(file) = args.json.as_deref().filter(|file| !files::to_stdout(file)) {
+        files::check_file(file)?;
+    }
+    let plan = effect::setting(&args.id, args.value.as_deref(), &roots, &machine, cores)?;
     let test = plan::for_bench(&bench_args)?;
     let options = EffectOptions {
         id: args.id.clone(),
@@ -84,9 +90,16 @@ fn bench_args(flags: &[OsString]) -> Result<BenchArgs, Failure> {
         {
             Err(Failure::usage("behind --: flags that say what one run measures; neither --tune nor --repeat"))
         }
+        Command::Bench(args) if has_documents(&args.output) => {
+            Err(Failure::usage("behind --: each leg writes over the last one's document: use host effect --json FILE"))
+        }
         Command::Bench(args) => Ok(*args),
         _ => Err(Failure::usage("behind --: flags of bench, such as -- --dut l3 --frame-sizes 64")),
     }
+}
+
+fn has_documents(args: &OutputArgs) -> bool {
+    [&args.json, &args.markdown, &args.svg, &args.csv, &args.csv_tests].iter().any(|file| file.is_some())
 }
 
 struct View {

@@ -66,6 +66,9 @@ fn place(root: Option<&Path>) -> Result<Place, Failure> {
 
 /// The NICs that were named, by address, and the plan of the cores.
 fn cores(args: &CoresArgs, machine: &Machine) -> Result<(Vec<String>, CorePlan), Failure> {
+    if machine.cpus.is_empty() {
+        return Err(Failure::machine("neither /sys nor /proc can be read: nothing is known of this machine"));
+    }
     let nics: Vec<String> = args.nic.iter().map(|nic| ports::address(&machine.nics, nic)).collect::<Result<_, _>>()?;
     if let Some(file) = &args.core_plan {
         return Ok((nics, read_host_plan(file, machine)?.cores));
@@ -100,9 +103,6 @@ fn audit(args: &AuditArgs) -> Result<Exit, Failure> {
     let place = place(args.cores.root.as_deref())?;
     let roots = if args.record.is_some() { place.roots().clone().recording() } else { place.roots().clone() };
     let machine = Machine::read(&roots);
-    if machine.cpus.is_empty() {
-        return Err(Failure::machine("neither /sys nor /proc can be read: nothing is known of this machine"));
-    }
     let (nics, plan) = cores(&args.cores, &machine)?;
     let mut findings = rules::audit(&roots, &machine, &plan, &nics);
     if let Some(file) = &args.record {
@@ -200,18 +200,21 @@ fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
 fn revert(runtime: bool) -> Result<Exit, Failure> {
     let reverted = tuning::revert(&Roots::default(), Path::new(journal::DIR), runtime).map_err(journal_failed)?;
     out::print(&report::host::reverted(&reverted));
+    if !reverted.gone.is_empty() {
+        out::print(&format!("gone with their network namespace: {}\n", reverted.gone.join("; ")));
+    }
+    if let Some((path, why)) = reverted.stays.first() {
+        return Err(Failure::failed(format!("{}: the journal cannot be removed: {why}", path.display())));
+    }
     let whole = reverted.failed.is_empty() && reverted.damaged.is_empty();
     Ok(if whole { Exit::Passed } else { Exit::Failed })
 }
 
 fn journal_failed(e: io::Error) -> Failure {
     match e.kind() {
-        io::ErrorKind::WouldBlock => Failure::machine(format!(
-            "{}: somebody applies or reverts now, or a bench --tune runs, which takes its changes back when it ends",
-            journal::DIR
-        )),
-        io::ErrorKind::PermissionDenied => Failure::machine(format!("{}: {e}: run it as root", journal::DIR)),
-        _ => Failure::failed(format!("{}: {e}", journal::DIR)),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Unsupported => Failure::machine(e),
+        io::ErrorKind::PermissionDenied => Failure::machine(format!("{e}: run it as root")),
+        _ => Failure::failed(e),
     }
 }
 

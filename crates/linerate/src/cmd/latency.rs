@@ -16,7 +16,7 @@ use report::svg;
 
 use super::{
     output::{self, Documents},
-    times::time,
+    times::{time, time_or_none},
 };
 use crate::{
     cli::latency::{
@@ -264,7 +264,7 @@ fn exit_of(ended: &Ended) -> Exit {
 
 /// A time of measuring, out of text.
 fn measured_time(flag: &str, text: &str, most: Duration) -> Result<Duration, Failure> {
-    let duration = time(flag, text)?;
+    let duration = time_or_none(flag, text)?;
     if !(Duration::from_millis(10)..=most).contains(&duration) {
         return Err(Failure::usage(format!("{flag}: must be 10ms to {}h", most.as_secs() / 3600)));
     }
@@ -272,7 +272,8 @@ fn measured_time(flag: &str, text: &str, most: Duration) -> Result<Duration, Fai
 }
 
 fn options(args: &SocketArgs) -> Result<PingPongOptions, Failure> {
-    let (duration, warm_up) = (measured_time("--duration", &args.duration, DAY)?, time("--warm-up", &args.warm_up)?);
+    let (duration, warm_up) =
+        (measured_time("--duration", &args.duration, DAY)?, time_or_none("--warm-up", &args.warm_up)?);
     if warm_up > Duration::from_secs(60) {
         return Err(Failure::usage("--warm-up: must be at most 1min"));
     }

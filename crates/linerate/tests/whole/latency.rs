@@ -284,7 +284,19 @@ fn a_rate_that_cannot_be_kept_ends_with_its_time_and_a_warm_up_is_no_figure() {
     let run = linerate(&["latency", "tcp", &address, "--open-loop", "10M", "--duration", "500ms", "--json", "-"]);
     assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     let json = run.json();
-    assert!(json["open_loop"]["unsent"].as_u64() > Some(0), "{}", json["open_loop"]);
+    let open = &json["open_loop"];
+    assert!(open["unsent"].as_u64() > Some(0), "{open}");
+    // Each message asks: what went out is what became of something.
+    assert_eq!(open["messages"], json["counts"]["sent"], "{json}");
+    let rate = open["messages"].as_f64().unwrap() / json["seconds"].as_f64().unwrap();
+    assert!((rate / open["rate"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{json}");
+    let intervals =
+        |times: &Value| times["percentiles"].as_array().unwrap().iter().filter(|p| !p["interval_ns"].is_null()).count();
+    assert_eq!(
+        (intervals(&json["round_trip"]), intervals(&open["from_sending"])),
+        (0, 0),
+        "times that follow from each other"
+    );
     assert_eq!(json["counts"]["foreign"], 0, "{}", json["counts"]);
     // Without a figure it is not a success.
     let none = json["round_trip"]["samples"] == 0;

@@ -32,7 +32,7 @@ pub fn sockperf(result: &LatencyResult) -> String {
     let counts = result.counts;
     let mean = half(*mean_ns);
     // Of an open loop, those that ask for no reply too.
-    let sent = result.open_loop.as_ref().map_or(counts.sent, |open| (open.rate * result.seconds).round() as u64);
+    let sent = result.open_loop.as_ref().map_or(counts.sent, |open| open.messages);
     let run = format!("RunTime={:.3} sec; SentMessages={sent}; ReceivedMessages={}", result.seconds, counts.replied);
     // What sockperf counts outside of the time that is valid, its warm-up and its end, is not kept here.
     let mut out = format!(

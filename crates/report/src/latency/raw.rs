@@ -269,7 +269,7 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
         "clock: {:.6} GHz, known to {:.2} ppm, in steps of {} ns; the clock and our own work are {:.0} ns of each time, and \
          nothing is subtracted",
         timing.hz / 1e9,
-        timing.error_ppm,
+        timing.error_ppm.max(0.01),
         num::trim(timing.step_ns, 1),
         timing.own_ns
     )));
@@ -281,7 +281,9 @@ fn notes(result: &RawResult, published: Option<&Published>) -> Vec<Note> {
         notes.push(Note::plain("a round trip is two ways, with an application at the other end that wakes up"));
     }
     if result.rows.iter().flat_map(|row| &row.times.percentiles).any(|percentile| percentile.ns.is_none()) {
-        notes.push(Note::plain("-: fewer than 100 samples are beyond it; measure more (--count, --duration)"));
+        // Methods beside each other are measured for a time.
+        let flags = if result.rows.iter().any(|row| row.span == Span::RoundTrip) { "" } else { "--count, " };
+        notes.push(Note::plain(format!("-: fewer than 100 samples are beyond it; measure more ({flags}--duration)")));
     }
     if let Some(published) = published {
         notes.push(Note::plain(format!("published: {}", published.source)));

@@ -16,6 +16,8 @@ use crate::{
     table::{Cell, Table},
 };
 
+/// Messages from which on a share of them is one of all.
+const FAIR: u64 = 100;
 /// Percentiles of a part.
 const OF_PARTS: [f64; 4] = [0.0, 50.0, 90.0, 99.0];
 
@@ -24,6 +26,7 @@ pub fn document(result: &LatencyResult, published: Option<&Published>) -> Docume
     let open = result.open_loop.as_ref().map_or_else(String::new, |open| {
         format!(", open loop of {} messages a second", num::thousands(open.asked_rate.round() as u64))
     });
+    let before = if result.before_open_loop { ", a closed loop before the open one, which did not begin" } else { "" };
     let fast = result.throughput.as_ref().map_or_else(
         || format!(": {} in", num::thousands(result.round_trip.samples)),
         |sent| {
@@ -37,7 +40,7 @@ pub fn document(result: &LatencyResult, published: Option<&Published>) -> Docume
     let clients = if result.clients > 1 { format!(", {} clients", result.clients) } else { String::new() };
     let burst = if result.burst > 1 { format!(", bursts of {}", result.burst) } else { String::new() };
     let title = format!(
-        "{} to {}, {}, {} B{burst}{clients}{open}{fast} {:.2} s",
+        "{} to {}, {}, {} B{burst}{clients}{open}{before}{fast} {:.2} s",
         transport(result.transport),
         result.server,
         wait(result.wait),
@@ -96,8 +99,14 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
         ));
     }
     if let Some(split) = &result.split {
+        let alone = match (&result.open_loop, result.burst) {
+            (Some(_), _) => ", one after the other and not at a rate",
+            (None, 2..) => ", one after the other and not in bursts",
+            (None, _) => "",
+        };
         notes.push(format!(
-            "the parts are of {} further round trips with time stamps of the kernel, which cost time themselves; {} had not all",
+            "the parts are of {} further round trips{alone}, with time stamps of the kernel, which cost time themselves; {} had \
+             not all",
             num::thousands(split.away.samples),
             num::thousands(split.without)
         ));
@@ -114,14 +123,21 @@ fn notes(result: &LatencyResult, published: Option<&Published>) -> Vec<Note> {
                 .to_owned(),
         );
     }
-    if let Some(open) = result.open_loop.as_ref().filter(|open| open.unsent > 0) {
+    if let Some(open) = result.open_loop.as_ref().filter(|open| !open.is_kept()) {
+        let unsent = match open.unsent {
+            0 => String::new(),
+            unsent => format!(": {} messages were due and not sent when the time was over", num::thousands(unsent)),
+        };
         notes.push(format!(
-            "{} messages were due and not sent when the time was over: the sender cannot keep this rate",
-            num::thousands(open.unsent)
+            "the rate was not kept{unsent}. Each time follows from the one before, and grows for as long as that lasts: so these \
+             times have no interval"
         ));
     }
-    if result.throughput.is_none() {
-        notes.extend(parts::undisturbed(&result.round_trip, result.undisturbed.as_ref(), result.stretches));
+    match (&result.throughput, &result.undisturbed) {
+        (Some(_), _) => notes.push("undisturbed: not told apart where messages go as fast as they can".to_owned()),
+        (None, undisturbed) => {
+            notes.extend(parts::undisturbed(&result.round_trip, undisturbed.as_ref(), result.stretches));
+        }
     }
     notes.extend(parts::interference(&result.interference));
     notes.push(format!("a reading of the clock takes {:.0} ns: one is in each round trip", result.clock_ns));
@@ -165,9 +181,13 @@ fn fast(sent: &Throughput, result: &LatencyResult) -> [String; 2] {
         Transport::Tcp => {
             "until the server had read them all; round trips are of the few that asked for a reply".to_owned()
         }
+        Transport::Udp if sent.sampled < FAIR => {
+            "too few messages went out to say which share of them arrived".to_owned()
+        }
         Transport::Udp => format!(
-            "of the few that asked for a reply {:.1} % were answered: about this share of all arrived",
-            result.counts.replied as f64 * 100.0 / result.counts.sent.max(1) as f64
+            "of each thousandth message, {} in all, {:.1} % were answered: about this share of all arrived",
+            num::thousands(sent.sampled),
+            sent.sampled_answered as f64 * 100.0 / sent.sampled as f64
         ),
     };
     [went, seen]
@@ -334,6 +354,7 @@ pub(super) mod tests {
             no_stamps: false,
             log: Vec::new(),
             open_loop: None,
+            before_open_loop: false,
             throughput: None,
         }
     }
@@ -345,6 +366,8 @@ pub(super) mod tests {
             bytes: 291_283 * 64,
             refused: 5,
             unread: 0,
+            sampled: 291,
+            sampled_answered: 97,
             messages_per_s: 291_165.0,
             bits_per_s: 291_165.0 * 512.0,
         };
@@ -355,6 +378,8 @@ pub(super) mod tests {
     fn round_trips_read_as_a_table() {
         insta::assert_snapshot!(render(&result()));
         insta::assert_snapshot!("as_fast_as_it_can", render(&fast()));
+        let few = fast().throughput.map(|sent| Throughput { sampled: FAIR - 1, ..sent });
+        assert!(render(&LatencyResult { throughput: few, ..fast() }).contains("too few messages"));
         let tcp = LatencyResult { transport: Transport::Tcp, ..fast() };
         insta::assert_snapshot!("as_fast_as_it_can_over_tcp", render(&tcp));
         let hostile = LatencyResult {
@@ -372,6 +397,7 @@ pub(super) mod tests {
     fn an_open_loop_stands_beside_a_closed_one() {
         let open = latency::result::OpenLoop {
             asked_rate: 20_000.4,
+            messages: 19_990,
             rate: 19_990.0,
             reply_every: 10,
             late_ns: 123_456,
@@ -381,7 +407,14 @@ pub(super) mod tests {
             closed_loop: result().round_trip,
             closed_rate: 40_000.0,
         };
-        insta::assert_snapshot!(render(&LatencyResult { open_loop: Some(open), ..result() }));
+        insta::assert_snapshot!(render(&LatencyResult { open_loop: Some(open.clone()), ..result() }));
+        let fast = latency::result::OpenLoop { unsent: 9, ..open };
+        assert!(!fast.is_kept());
+        let mut late = LatencyResult { open_loop: Some(fast), ..result() };
+        late.round_trip.leave_out_intervals();
+        insta::assert_snapshot!("a_rate_that_was_not_kept", render(&late));
+        let before = LatencyResult { before_open_loop: true, ended: Ended::Stopped, ..result() };
+        insta::assert_snapshot!("a_closed_loop_before_the_open_one", render(&before));
     }
 
     #[test]
