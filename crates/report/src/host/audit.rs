@@ -228,7 +228,18 @@ fn conclusion(audit: &Audit<'_>, all: bool) -> String {
             .collect();
     let hint = if all { "" } else { " (all of them: --all)" };
     let mends = audit.findings.iter().any(|finding| finding.is_open() && !finding.mend.is_empty());
-    let next = if mends {
+    let open = || audit.findings.iter().filter(|finding| finding.is_open()).flat_map(|finding| &finding.mend);
+    let at_once = open().any(|mend| matches!(mend, Mend::Write { .. } | Mend::Stop { .. }));
+    let next = if mends && audit.applied && !at_once {
+        // The same plan again would change what is changed already.
+        match open().any(|mend| matches!(mend, Mend::Boot { .. })) {
+            true => format!(
+                "\na plan is applied; what is left takes a boot: linerate host plan {} --format grub",
+                audit.flags
+            ),
+            false => "\na plan is applied; what is left is for you to do, as the findings say".to_owned(),
+        }
+    } else if mends {
         // Of a recording, the plan is for the machine that was recorded.
         let first = if audit.applied { "a plan is applied: sudo linerate host revert; " } else { "" };
         let there = if audit.flags.contains("--root ") { "there: " } else { "" };
@@ -250,6 +261,24 @@ mod tests {
     };
 
     use super::*;
+
+    #[test]
+    fn what_is_left_behind_an_applied_plan_is_not_applied_again() {
+        let last = |change: fn(&mut Finding)| {
+            let mut out = Out::new("a.b", Group::Kernel, "why", None);
+            change(out.found(Verdict::Warn, "x", "1", "0"));
+            let (findings, cores, machine) =
+                (out.into_findings(), CorePlan::default(), Machine::read(&Roots::at("/nowhere")));
+            let audit = Audit { applied: true, ..Audit::new(&machine, &cores, &findings) };
+            conclusion(&audit, true).trim().lines().last().unwrap().to_owned()
+        };
+        let all = [
+            last(|finding| drop(finding.write("/proc/sys/vm/a", "0"))),
+            last(|finding| drop(finding.boot("a=1"))),
+            last(|finding| drop(finding.hand("another slot"))),
+        ];
+        insta::assert_snapshot!(all.join("\n"));
+    }
 
     #[test]
     fn a_finding_says_what_makes_its_mend_last_and_what_takes_it_back() {
