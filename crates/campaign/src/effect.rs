@@ -250,10 +250,12 @@ pub fn kept(dir: &Path, id: &str, machine: &Machine) -> Option<EffectResult> {
     here.then_some(effect)
 }
 
-/// Whether something is applied already.
+/// Whether something is applied already, as far as this user may know. A journal without a change in force is none.
 pub fn is_applied(journals: &Path) -> bool {
-    journal::path_of(journals, tuning::NAME).exists()
-        && !journal::is_of_earlier_boot(&Roots::default(), &journal::path_of(journals, tuning::NAME))
+    let (roots, path) = (Roots::default(), journal::path_of(journals, tuning::NAME));
+    let in_force = journal::in_force(&roots, &path);
+    in_force.is_ok_and(|(changes, damaged)| !changes.is_empty() || !damaged.is_empty())
+        && !journal::is_of_earlier_boot(&roots, &path)
 }
 
 #[derive(Default)]
@@ -384,7 +386,10 @@ mod tests {
     fn a_journal_that_is_there_is_seen() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!is_applied(dir.path()));
-        drop(journal::Journal::begin(&Roots::default(), dir.path(), tuning::NAME).unwrap());
+        let mut journal = journal::Journal::begin(&Roots::default(), dir.path(), tuning::NAME).unwrap();
+        assert!(!is_applied(dir.path()), "nothing is changed yet");
+        let path = "/proc/sys/vm/stat_interval".into();
+        journal.note(&journal::Change::File { path, old: "-".into(), new: "1".into(), first: None }).unwrap();
         assert!(is_applied(dir.path()));
     }
 }

@@ -38,7 +38,8 @@ impl Tuned {
     /// (machine) when something is applied already, or a right is missing.
     pub fn begin(plan: &HostPlan) -> Result<(Self, Applied), Failure> {
         let journals = Path::new(journal::DIR);
-        if is_applied(journals) {
+        // Who holds it now is told by apply.
+        if is_applied(journals) && !journal::is_held(&journal::path_of(journals, tuning::NAME)) {
             return Err(Failure::machine(
                 "--tune: a plan is applied already: leave out --tune, or sudo linerate host revert",
             ));
@@ -105,9 +106,15 @@ impl Tuned {
         let left = reverted.left.iter();
         let left = left.map(|(change, now)| format!("--tune: {change}: left alone: somebody made it {now} meanwhile"));
         let left = left.collect();
-        match reverted.failed.first() {
-            Some((change, why)) => Err(Failure::failed(format!("--tune: {change}: could not be taken back: {why}"))),
-            None => Ok(left),
+        match (reverted.failed.first(), reverted.stays.first()) {
+            (Some((change, why)), _) => {
+                Err(Failure::failed(format!("--tune: {change}: could not be taken back: {why}")))
+            }
+            (None, Some((path, why))) => Err(Failure::failed(format!(
+                "--tune: everything is taken back, but {} cannot be removed: {why}",
+                path.display()
+            ))),
+            (None, None) => Ok(left),
         }
     }
 }

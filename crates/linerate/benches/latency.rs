@@ -69,7 +69,8 @@ impl Drop for Server {
 /// Median and 99th percentile of round trips, us.
 type Figures = [f64; 2];
 
-fn ours(hosts: &Hosts, transport: &str, spin: bool, seconds: &str) -> Figures {
+/// `None` of a round that was so slow that a percentile has too few samples beyond it.
+fn ours(hosts: &Hosts, transport: &str, spin: bool, seconds: &str) -> Option<Figures> {
     let wait = if spin { "spin" } else { "block" };
     let server = [BINARY, "latency", transport, "--server", "192.0.2.2:11111", "--wait", wait];
     let client =
@@ -80,10 +81,9 @@ fn ours(hosts: &Hosts, transport: &str, spin: bool, seconds: &str) -> Figures {
     let json: Value = serde_json::from_slice(&out.stdout).expect("a result");
     let of = |percent: f64| {
         let all = json["round_trip"]["percentiles"].as_array().expect("percentiles");
-        let one = all.iter().find(|p| p["percent"] == percent).and_then(|p| p["ns"].as_f64());
-        one.unwrap_or_else(|| panic!("too few samples: {json}")) / 1e3
+        Some(all.iter().find(|p| p["percent"] == percent)?["ns"].as_f64()? / 1e3)
     };
-    [of(50.0), of(99.0)]
+    Some([of(50.0)?, of(99.0)?])
 }
 
 fn theirs(hosts: &Hosts, transport: &str, spin: bool, seconds: &str) -> Figures {
@@ -119,32 +119,47 @@ fn main() {
     let hosts = Hosts::new();
     let mut worse = false;
     println!(
-        "{:<14} {:>5} {:>10} {:>10} {:>7}   (us, medians of {rounds} rounds; least to most)",
+        "{:<14} {:>5} {:>10} {:>10} {:>7}   (us, medians of {rounds} rounds, the ratio of pairs; least to most)",
         "", "", "linerate", "sockperf", "ratio"
     );
     for transport in ["udp", "tcp"] {
         for spin in [false, true] {
-            let (mut own, mut other) = (Vec::new(), Vec::new());
-            for _ in 0..rounds {
-                own.push(ours(&hosts, transport, spin, &seconds));
-                other.push(theirs(&hosts, transport, spin, &seconds));
+            let mut pairs: Vec<[Figures; 2]> = Vec::new();
+            for round in 0..rounds {
+                // Whoever is second finds the machine as the first one left it: they take turns in that, too.
+                let before = (round % 2 == 1).then(|| theirs(&hosts, transport, spin, &seconds));
+                let own = ours(&hosts, transport, spin, &seconds);
+                let other = before.unwrap_or_else(|| theirs(&hosts, transport, spin, &seconds));
+                pairs.extend(own.map(|own| [own, other]));
             }
+            let name = format!("{transport} {}", if spin { "spinning" } else { "blocking" });
+            if pairs.len() < rounds {
+                println!("{name:<14} {} of {rounds} rounds had too few round trips: left out", rounds - pairs.len());
+            }
+            if pairs.is_empty() {
+                continue;
+            }
+            let sorted = |of: &dyn Fn(&[Figures; 2]) -> f64| {
+                let mut all: Vec<f64> = pairs.iter().map(of).collect();
+                all.sort_by(f64::total_cmp);
+                all
+            };
             for (n, (percent, most)) in WORSE.iter().enumerate() {
-                let [own, other] = [&own, &other].map(|all| {
-                    let mut all: Vec<f64> = all.iter().map(|figures| figures[n]).collect();
-                    all.sort_by(f64::total_cmp);
-                    all
-                });
-                let (a, b) = (own[rounds / 2], other[rounds / 2]);
-                let name = format!("{transport} {}", if spin { "spinning" } else { "blocking" });
+                let [own, other] = [0, 1].map(|who: usize| sorted(&|pair| pair[who][n]));
+                // Of two that were measured one after the other: the machine drifts from minute to minute.
+                let ratios = sorted(&|pair| pair[0][n] / pair[1][n]);
+                let middle = pairs.len() / 2;
                 let range = |all: &[f64]| format!("{:.2} to {:.2}", all[0], all[all.len() - 1]);
                 println!(
-                    "{name:<14} p{percent:<4} {a:>10.2} {b:>10.2} {:>7.3}   {} against {}",
-                    a / b,
+                    "{name:<14} p{percent:<4} {:>10.2} {:>10.2} {:>7.3}   {} against {}; ratios {}",
+                    own[middle],
+                    other[middle],
+                    ratios[middle],
                     range(&own),
-                    range(&other)
+                    range(&other),
+                    range(&ratios)
                 );
-                worse |= a / b > *most;
+                worse |= ratios[middle] > *most;
             }
         }
     }

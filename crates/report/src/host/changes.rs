@@ -30,11 +30,20 @@ pub fn applied(applied: &Applied) -> String {
             out += &format!("still to do: {command}\n");
         }
     }
-    let already = applied.already.len();
-    out + &format!(
-        "{} changed, {already} were so already; take them back with linerate host revert\n",
-        applied.made.len()
-    )
+    let were = match applied.already.len() {
+        1 => "1 was so already".to_owned(),
+        many => format!("{many} were so already"),
+    };
+    let back = match applied.made.is_empty() && applied.files.is_empty() {
+        true => "",
+        false => "; take them back with linerate host revert",
+    };
+    out + &format!("{} changed, {were}{back}\n", applied.made.len())
+}
+
+/// A number of things, as in "1 file" and "2 files".
+fn count(many: usize, of: &str) -> String {
+    format!("{many} {of}{}", if many == 1 { "" } else { "s" })
 }
 
 /// What `bench --tune` did: how much, or every change of it.
@@ -43,7 +52,8 @@ pub fn tuned(applied: &Applied, verbose: bool) -> String {
         0 => String::new(),
         more => format!(", {more} refused"),
     };
-    let mut out = format!("--tune: {} changes made{refused}; taken back at the end", applied.made.len());
+    let made = count(applied.made.len(), "change");
+    let mut out = format!("--tune: {made} made{refused}; taken back at the end");
     if verbose {
         applied.made.iter().for_each(|change| out += &format!("\n  {change}"));
         applied.refused.iter().for_each(|(change, why)| out += &format!("\n  not made: {change}: {why}"));
@@ -90,8 +100,9 @@ pub fn reverted(reverted: &Reverted) -> String {
 
 /// Lines of a journal that cannot be read.
 fn unreadable(path: &Path, lines: &[usize]) -> String {
+    let plural = if lines.len() == 1 { "" } else { "s" };
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    format!("{}: line {} cannot be read", path.display(), lines.join(", "))
+    format!("{}: line{plural} {} cannot be read", path.display(), lines.join(", "))
 }
 
 /// What `host status` prints.
@@ -99,7 +110,11 @@ pub fn status(status: &Status) -> String {
     let Status { runtime, files, held, damaged, kept } = status;
     let mut out = match status.is_nothing() {
         true => "nothing is applied\n".to_owned(),
-        false => format!("{} changes until the next boot, {} files beyond it\n", runtime.len(), files.len()),
+        false => format!(
+            "{} until the next boot, {} beyond it\n",
+            count(runtime.len(), "change"),
+            count(files.len(), "file")
+        ),
     };
     runtime.iter().for_each(|change| out += &format!("  {change}\n"));
     files.iter().for_each(|path| out += &format!("  {}\n", path.display()));
@@ -138,11 +153,17 @@ mod tests {
             ..Status::default()
         };
         insta::assert_snapshot!(status(&damaged), @r"
-        1 changes until the next boot, 0 files beyond it
+        1 change until the next boot, 0 files beyond it
           sysctl -w a=1
-        /j/host.journal: line 2, 5 cannot be read: what it changed is not known
+        /j/host.journal: lines 2, 5 cannot be read: what it changed is not known
         to take them back: linerate host revert
         ");
+    }
+
+    #[test]
+    fn what_changed_nothing_has_nothing_to_take_back() {
+        let already = Applied { already: vec!["sysctl -w a=1".to_owned()], ..Applied::default() };
+        insta::assert_snapshot!(applied(&already), @"0 changed, 1 was so already");
     }
 
     #[test]
