@@ -258,7 +258,11 @@ mod tests {
     fn a_stretch_in_which_the_sender_waited_is_disturbed_and_the_next_one() {
         let cpu = *host::may_run_on().unwrap().first().unwrap();
         let stop = AtomicBool::new(false);
-        let spin = || while !stop.load(Ordering::Relaxed) {};
+        let spin = || {
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
         let (tell, told) = std::sync::mpsc::channel();
         let mut waited = std::thread::scope(|s| {
             s.spawn(move || {

@@ -88,19 +88,29 @@ fn tunnelled() -> Vec<String> {
     flags
 }
 
+/// What a command prints, whatever it ends with.
+fn printed(program: &str, args: &[&str]) -> String {
+    let out = Command::new(program).args(args).stdin(Stdio::null()).output().expect("a shell runs");
+    assert!(out.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
 /// The same chain, wired by the commands that `lab show --script` prints, as a user would paste them.
 fn by_hand(topology: &str) -> f64 {
     let script = linerate(&["lab", "show", topology, "--guests", "process", "--script"]);
-    let measure = script.lines().find(|line| line.contains("linerate bench")).expect("how to measure");
-    let ports = measure.split("--quick").nth(1).expect("ports").to_owned();
-    let end = script.lines().last().expect("how to end").trim_start_matches("# ").to_owned();
-    let flags = [&OVERLOAD[..], &SIXTY_FOUR].concat().join(" ");
-    let trial = format!("{BINARY} trial -q {flags} {ports} >$d/result");
-    let text = format!("{script}\nsleep 1\n{trial}\ncat $d/result\n{end}\n");
-    let out = Command::new("bash").args(["-c", &text]).output().expect("bash runs");
-    let printed = String::from_utf8_lossy(&out.stdout).into_owned();
-    let json = printed.find('{').and_then(|at| serde_json::from_str::<Value>(&printed[at..]).ok());
-    forwarded(&json.unwrap_or_else(|| panic!("no result: {printed}{}", String::from_utf8_lossy(&out.stderr))))
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), script).expect("the script");
+    let up = printed("sh", &[&file.path().to_string_lossy()]);
+    let said = |after: &str| up.lines().skip_while(|line| *line != after).nth(1).expect("how to measure and end");
+    let ports = said("# Measure:").split_once(" --port").expect("ports").1.replace(" --evidence whole-trial", "");
+    let ports = format!("--port{ports}");
+    let trial = [&["trial", "-q"][..], &OVERLOAD, &SIXTY_FOUR, &ports.split(' ').collect::<Vec<_>>()].concat();
+    // It ends whatever comes of it.
+    let out = Command::new(BINARY).args(trial).output();
+    printed("sh", &["-c", said("# End:")]);
+    let out = out.expect("linerate runs");
+    let result = serde_json::from_slice(&out.stdout);
+    forwarded(&result.unwrap_or_else(|_| panic!("no result: {}", String::from_utf8_lossy(&out.stderr))))
 }
 
 fn median(mut all: Vec<f64>) -> f64 {
@@ -110,7 +120,9 @@ fn median(mut all: Vec<f64>) -> f64 {
 
 fn topologies(rounds: usize, emulated: bool, only: &str) {
     let process = ["--guests", "process"];
-    let two = ["--queues", "2", "--pmds", "2"];
+    // A second polling thread of the switch takes a third CPU: the tester has one.
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let two: &[&str] = if cpus > 2 { &["--queues", "2", "--pmds", "2"] } else { &["--queues", "2"] };
     let lab = |name: &str, flags: &[&[&str]], traffic: Vec<String>| -> (Vec<String>, Vec<String>) {
         let flags = flags.concat();
         (std::iter::once(name).chain(flags).map(str::to_owned).collect(), traffic)
@@ -118,12 +130,12 @@ fn topologies(rounds: usize, emulated: bool, only: &str) {
     let mut labs = vec![
         lab("phy-phy", &[], plain("1")),
         lab("phy-ovs-phy", &[], plain("1")),
-        lab("phy-ovs-phy", &[&two], plain("1")),
+        lab("phy-ovs-phy", &[two], plain("1")),
         lab("phy-vm-phy", &[&process], plain("1")),
-        lab("phy-vm-phy", &[&process, &two], plain("1")),
+        lab("phy-vm-phy", &[&process, two], plain("1")),
         lab("phy-vm-phy", &[&process, &["--application", "l2"]], plain("1")),
         lab("phy-vm-vm-phy", &[&process], plain("1")),
-        lab("phy-vm-vm-phy", &[&process, &two], plain("1")),
+        lab("phy-vm-vm-phy", &[&process, two], plain("1")),
         lab("phy-vm-vm-phy", &[&process, &["--application", "l3"]], plain("1")),
         lab("vxlan", &[&process], tunnelled()),
         lab("vxlan-forward", &[], plain("1")),

@@ -1,6 +1,6 @@
 //! Round trips of our programs and of sockperf's in turn, over the same two ends of a veth pair and on the same CPUs.
 //!
-//! `cargo bench -p linerate --bench latency -- [rounds=N] [seconds=N]`. Root, sockperf and two CPUs. Medians of the rounds are
+//! `cargo bench -p linerate --bench latency -- [rounds=N] [seconds=N] [only=TEXT]`. Root, sockperf and two CPUs. Medians of the rounds are
 //! compared; the program ends with 1 where ours is worse by more than rounds of one program differ.
 
 // A bench reports by panicking.
@@ -116,6 +116,7 @@ fn main() {
     let asked = |name: &str| std::env::args().find_map(|arg| arg.strip_prefix(name).map(str::to_owned));
     let rounds: usize = asked("rounds=").and_then(|n| n.parse().ok()).unwrap_or(7);
     let seconds = format!("{}s", asked("seconds=").unwrap_or_else(|| "3".to_owned()));
+    let only = asked("only=").unwrap_or_default();
     let hosts = Hosts::new();
     let mut worse = false;
     println!(
@@ -124,6 +125,10 @@ fn main() {
     );
     for transport in ["udp", "tcp"] {
         for spin in [false, true] {
+            let name = format!("{transport} {}", if spin { "spinning" } else { "blocking" });
+            if !name.contains(&only) {
+                continue;
+            }
             let mut pairs: Vec<[Figures; 2]> = Vec::new();
             for round in 0..rounds {
                 // Whoever is second finds the machine as the first one left it: they take turns in that, too.
@@ -132,7 +137,6 @@ fn main() {
                 let other = before.unwrap_or_else(|| theirs(&hosts, transport, spin, &seconds));
                 pairs.extend(own.map(|own| [own, other]));
             }
-            let name = format!("{transport} {}", if spin { "spinning" } else { "blocking" });
             if pairs.len() < rounds {
                 println!("{name:<14} {} of {rounds} rounds had too few round trips: left out", rounds - pairs.len());
             }

@@ -80,7 +80,7 @@ fn a_bridge_that_learns_holds_them_all() {
 
 #[test]
 fn a_bridge_that_forgets_at_once_floods() {
-    let ended = through(0, "1s", "address-caching");
+    let ended = through(0, "2500ms", "address-caching");
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let test = &ended.json()["tests"][0];
     assert_eq!((&test["outcome"], &test["found"]["addresses"]["addresses"]), (&"below_minimum".into(), &Value::Null));

@@ -273,9 +273,9 @@ mod tests {
             conclusion(&audit, true).trim().lines().last().unwrap().to_owned()
         };
         let all = [
-            last(|finding| drop(finding.write("/proc/sys/vm/a", "0"))),
-            last(|finding| drop(finding.boot("a=1"))),
-            last(|finding| drop(finding.hand("another slot"))),
+            last(|finding| _ = finding.write("/proc/sys/vm/a", "0")),
+            last(|finding| _ = finding.boot("a=1")),
+            last(|finding| _ = finding.hand("another slot")),
         ];
         insta::assert_snapshot!(all.join("\n"));
     }
