@@ -63,7 +63,9 @@ pub fn run(command: &str, control: &Control) -> Result<Exit, Failure> {
             ));
         }
         Control::Stop { target } => {
-            let waits = || out::note(&format!("{command}: waiting up to {ENDS_WITHIN:?} until the process has ended"));
+            let waits = || {
+                out::note(&format!("{command}: waiting up to {} s until the process has ended", ENDS_WITHIN.as_secs()))
+            };
             connect(command, target)?.stop(ENDS_WITHIN, waits)?;
         }
     }
