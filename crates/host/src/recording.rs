@@ -16,8 +16,8 @@
 //! /sys/kernel/debug/sched/preempt ! needs root
 //! ```
 //!
-//! The second line shows a text that was cut off on its way; a tree written by hand has none. It may say a line for many CPUs: `/sys/devices/system/cpu/cpu{0-3,8}/online = 1`; `{}` in the value is
-//! the number then.
+//! The second line shows a text that was cut off on its way; a tree written by hand has none, and may say a line for many CPUs:
+//! `/sys/devices/system/cpu/cpu{0-3,8}/online = 1`; `{}` in the value is the number then.
 
 use std::{
     collections::BTreeMap,
@@ -563,7 +563,12 @@ one
             entries.insert(PathBuf::from(path), Entry::Bytes(bytes.to_vec()));
         }
         let recording = Recording(entries);
-        assert_eq!(Recording::parse(&recording.to_text()), Ok(recording));
+        let text = recording.to_text();
+        for (at, _) in text.match_indices('\n').skip(2).filter(|(at, _)| at + 1 < text.len()) {
+            assert!(Recording::parse(&text[..=at]).is_err(), "cut off at a line's end: {}", &text[..=at]);
+        }
+        assert!(Recording::parse(&format!("{text}/sys/x = 1\n")).is_err(), "more than there was");
+        assert_eq!(Recording::parse(&text), Ok(recording));
     }
 
     #[test]
