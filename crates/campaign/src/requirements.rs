@@ -1,5 +1,6 @@
 //! What a plan needs of the testbed: in words for `--list`, and the unmet requirements for the result.
 
+use flow::decode::VXLAN_PORT;
 use measure::{
     plan::{Direction, Needs, Plan},
     result::{PortFacts, Warning, WarningKind},
@@ -7,9 +8,6 @@ use measure::{
 };
 use rig::{device::InLab, Device};
 use units::Load;
-
-/// UDP port of VXLAN (RFC 7348, 4).
-const VXLAN: u16 = 4789;
 
 /// What a plan needs of the testbed, in words.
 pub fn describe(plan: &Plan) -> String {
@@ -123,7 +121,7 @@ fn in_lab(needs: &Needs, lab: &LabRecord) -> Vec<String> {
 /// That the switch drops what this plan sends: it takes frames out of their tunnels, and these have none.
 pub(crate) fn without_tunnel(plan: &Plan, lab: &LabRecord) -> Option<Warning> {
     let networks: Vec<_> = lab.vxlan_networks.iter().map(u32::to_string).collect();
-    if networks.is_empty() || plan.traffic.dst_port == VXLAN {
+    if networks.is_empty() || plan.traffic.dst_port == VXLAN_PORT {
         return None;
     }
     let text = format!(

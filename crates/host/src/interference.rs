@@ -13,8 +13,6 @@ pub struct CpuSnapshot {
     pub interrupts: Option<u64>,
     /// Times the thread was switched out against its will.
     pub involuntary_switches: Option<u64>,
-    /// Nanoseconds the thread was ready, and another had its CPU.
-    pub waited_ns: Option<u64>,
     /// Thermal throttle events of the core.
     pub throttles: Option<u64>,
     /// Current frequency.
@@ -31,10 +29,6 @@ impl CpuSnapshot {
             involuntary_switches: tid.and_then(|tid| {
                 let status = roots.proc(&format!("self/task/{tid}/status"))?;
                 status.lines().find_map(|l| l.strip_prefix("nonvoluntary_ctxt_switches:"))?.trim().parse().ok()
-            }),
-            waited_ns: tid.and_then(|tid| {
-                let counts = roots.proc(&format!("self/task/{tid}/schedstat"))?;
-                counts.split_ascii_whitespace().nth(1)?.parse().ok()
             }),
             throttles: of_cpu(&|cpu| {
                 roots.sys(&format!("devices/system/cpu/cpu{cpu}/thermal_throttle/core_throttle_count"))
@@ -53,7 +47,6 @@ impl CpuSnapshot {
             steal_ns: diff(self.steal_ns, later.steal_ns),
             interrupts: diff(self.interrupts, later.interrupts),
             involuntary_switches: diff(self.involuntary_switches, later.involuntary_switches),
-            waited_ns: diff(self.waited_ns, later.waited_ns),
             throttles: diff(self.throttles, later.throttles),
             frequency_mhz: later.frequency_mhz,
         }

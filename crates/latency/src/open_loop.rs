@@ -479,6 +479,37 @@ mod tests {
     }
 
     #[test]
+    fn what_the_socket_refuses_was_not_sent_and_is_not_lost() {
+        with_server(Transport::Udp, Wait::Block, |server| {
+            let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+            // No datagram is longer than 65,507 bytes.
+            let mixed = OpenLoopOptions { size: 14..=100_000, ..options(1_000.0, Duration::from_millis(400)) };
+            let measured = run(&mut client, &mixed, &|| true).unwrap();
+            let counts = measured.counts;
+            assert!(measured.refused > 20 && counts.replied > 100, "{measured:?}");
+            assert_eq!(measured.messages + measured.refused, 400);
+            assert_eq!((counts.sent, counts.sent - counts.replied), (measured.messages, counts.lost));
+        });
+    }
+
+    #[test]
+    fn a_server_that_answers_nothing_at_the_end_is_gone() {
+        let begun = Instant::now();
+        let measured = with_other(
+            |socket, bytes, from, _| {
+                if begun.elapsed() < Duration::from_millis(300) && answer(bytes) {
+                    socket.send_to(bytes, from).unwrap();
+                }
+            },
+            |server| {
+                let mut client = Client::open(Transport::Udp, server, Wait::Block).unwrap();
+                run(&mut client, &options(1_000.0, Duration::from_millis(900)), &|| true).unwrap()
+            },
+        );
+        assert!(matches!(measured.ended, Ended::Gone(_)) && measured.counts.replied > 50, "{measured:?}");
+    }
+
+    #[test]
     fn first_messages_are_kept_and_payloads_compared() {
         with_server(Transport::Tcp, Wait::Block, |server| {
             let mut client = Client::open(Transport::Tcp, server, Wait::Block).unwrap();

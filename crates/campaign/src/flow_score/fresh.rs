@@ -1,12 +1,11 @@
 //! Keys that no other run has: a logger that goes on running still holds the flows of the last one.
 
+use flow::decode::VXLAN_PORT;
 use packet::{
     frame::{HeaderSpec, IpSpec, L4Spec},
     since_1970,
 };
 
-/// VXLAN's port: a logger may look inside.
-const VXLAN: u16 = 4789;
 /// Destination ports to choose from: 1024 and up, without VXLAN's.
 const PORTS: u64 = 65_535 - 1024;
 /// Ports set aside for the trials of a run, so that runs whose seeds follow one another share none.
@@ -41,10 +40,10 @@ fn moved(low: u16, by: u16) -> u16 {
 
 /// A port other than this one.
 fn port(first: u16, seed: u64, trial: u16) -> u16 {
-    let rank = u64::from(first).saturating_sub(1024 + u64::from(first > VXLAN));
+    let rank = u64::from(first).saturating_sub(1024 + u64::from(first > VXLAN_PORT));
     let by = 1 + (seed % (1 << 48) * TRIALS + u64::from(trial)) % (PORTS - 1);
     let port = 1024 + ((rank + by) % PORTS) as u16;
-    port + u16::from(port >= VXLAN)
+    port + u16::from(port >= VXLAN_PORT)
 }
 
 #[cfg(test)]
@@ -75,7 +74,7 @@ mod tests {
     #[test]
     fn neither_runs_nor_trials_share_a_port_for_half_an_hour() {
         for first in [0, 7, 1024, 4788, 4789, 4790, 65535] {
-            let mut seen = HashSet::from([first, VXLAN]);
+            let mut seen = HashSet::from([first, VXLAN_PORT]);
             for seed in 1_795_281_322..1_795_281_322 + 1800 {
                 for trial in 1..=TRIALS as u16 {
                     let new = port(first, seed, trial);

@@ -47,6 +47,25 @@ fn changes_are_undone_backwards_and_once() {
 }
 
 #[test]
+fn what_was_undone_is_told_where_the_file_stays() {
+    let (root, roots) = machine();
+    let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();
+    journal.note(&file("/sys/kernel/mm/a", "1", "7")).unwrap();
+    roots.write(Path::new("/sys/kernel/mm/a"), "7").unwrap();
+    let path = journal.path().to_owned();
+    drop(journal);
+    // Nobody removes a file by this name of it.
+    let open = fs::File::open(&path).unwrap();
+    let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&open));
+    let undone = undo(&roots, Path::new(&name)).unwrap();
+    assert_eq!((undone.back.len(), undone.failed.len(), undone.stays.is_some()), (1, 0, true));
+    assert!(path.exists() && in_force(&roots, &path).unwrap().0.is_empty());
+    // The next one begins anew, since nothing in it is in force.
+    drop(Journal::begin(&roots, root.path(), "x").unwrap());
+    assert_eq!(undo(&roots, &path).unwrap(), Undone::default());
+}
+
+#[test]
 fn a_crash_before_or_in_the_middle_of_a_change_is_undone() {
     let (root, roots) = machine();
     let mut journal = Journal::begin(&roots, root.path(), "x").unwrap();

@@ -24,7 +24,7 @@ pub use wake::{IdleState, Wake};
 use crate::{
     core_plan::CorePlan,
     watch::{CoreWatch, Watch},
-    CoreToCoreProbe, CpuSnapshot, Pinned, Roots,
+    CoreCounters, CoreToCoreProbe, Pinned, Roots,
 };
 
 /// How long both ends of the probe of a cache line may take.
@@ -107,11 +107,11 @@ pub fn measure(
         let (polled, counts) = polled?;
         Some(CoreOutcome {
             came,
-            involuntary_switches: counts.kernel.involuntary_switches,
-            waited_seconds: counts.kernel.waited_ns.map(|ns| ns as f64 * 1e-9),
+            involuntary_switches: counts.core.kernel.involuntary_switches,
+            waited_seconds: counts.core.waited_ns.map(|ns| ns as f64 * 1e-9),
             gaps: polled.gaps,
             clock: polled.clock,
-            throttles: counts.kernel.throttles,
+            throttles: counts.core.kernel.throttles,
             management_interrupts: counts.management,
             wake: wake.flatten(),
         })
@@ -156,21 +156,21 @@ fn on<T>(cpu: Option<u32>, run: impl FnOnce() -> T) -> Option<T> {
 
 /// What the kernel and the processor count of a core and of the thread that polls on it.
 struct Counts {
-    kernel: CpuSnapshot,
+    core: CoreCounters,
     management: Option<u64>,
 }
 
 impl Counts {
     fn read(roots: &Roots, cpu: u32) -> Self {
         Self {
-            kernel: CpuSnapshot::read(roots, Some(cpu), crate::current_tid()),
+            core: CoreCounters::read(roots, cpu, crate::current_tid()),
             management: management_interrupts(roots, cpu),
         }
     }
 
     fn until(&self, later: &Self) -> Self {
         let management = self.management.zip(later.management).map(|(a, b)| b.saturating_sub(a));
-        Self { kernel: self.kernel.until(&later.kernel), management }
+        Self { core: self.core.until(&later.core), management }
     }
 }
 

@@ -77,7 +77,11 @@ fn softflowd_records_what_was_sent_and_nothing_else() {
     let (ns, dir) = (bridged(), tempfile::tempdir().unwrap());
     let _other = other_traffic(&ns, dir.path());
     let duration = ["--duration", "1s", "--flow-wait", "25s"];
-    for (program, load, l4) in [("zipf:200,s=1.1", Some("2kpps"), "udp"), ("churn:300,packets=3", None, "tcp")] {
+    for (program, load, l4) in [
+        ("zipf:200,s=1.1", Some("2kpps"), "udp"),
+        ("churn:300,packets=3", None, "tcp"),
+        ("scan:20,40", Some("500pps"), "tcp"),
+    ] {
         // A new one each time: its first message has the template.
         let mut logger = softflowd(&ns, dir.path(), 4739);
         let load = load.map_or_else(Vec::new, |load| vec!["--load", load]);

@@ -250,6 +250,14 @@ fn a_plan_of_the_cores_is_followed_and_its_findings_are_in_the_result() {
         assert_eq!((none.code, none.stderr.lines().count()), (2, 1), "{command:?}: {}", none.stderr);
         assert!(none.stderr.contains("data plane"), "{}", none.stderr);
     }
+    let without = dir.path().join("without.toml");
+    let text = fs::read_to_string(&plan).unwrap().replace(&format!("tester = \"{cpu}\""), "tester = \"\"");
+    fs::write(&without, text).unwrap();
+    let flags = [&flags[..flags.len() - 1], &[without.to_str().unwrap()]].concat();
+    let none = linerate(&flags);
+    assert_eq!((none.code, none.stderr.contains("tester")), (2, true), "{}", none.stderr);
+    let own = linerate(&[&flags[..], &["--tester-cpu", &cpu.to_string(), "-q"]].concat());
+    assert!(matches!(own.code, 0 | 3), "{}", own.stderr);
     let lab = linerate(&["lab", "show", "kernel-router", "--core-plan", "/no/such/file"]);
     assert_eq!(lab.code, 2, "{}", lab.stderr);
     let lab = linerate(&["lab", "show", "phy-ovs-phy", "--core-plan", &plan, "--script"]);
@@ -309,7 +317,7 @@ fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
          echo ended $?; echo now $(cat $K)
          $B host audit
          ls /var/lib/linerate/journal
-         for bad in 'no.such' 'boot.skew_tick' 'clock.source' 'kernel.statistics -- --frame-sizes x' 'kernel.statistics -- --no-such' 'kernel.statistics -- --tune'; do
+         for bad in 'no.such' 'boot.skew_tick' 'clock.source' 'kernel.statistics -- --frame-sizes x' 'kernel.statistics -- --no-such' 'kernel.statistics -- --tune' 'kernel.statistics -- --json x' 'kernel.statistics --json /no/such/x' 'programs.quota --value x'; do
             $B host effect $bad; echo refused $?; done"
     );
     let ran = privately(&script);
@@ -325,7 +333,7 @@ fn what_a_setting_is_worth_is_measured_both_ways_and_kept_for_audits() {
         assert!(figure["change"]["plus_minus"].as_f64().is_some(), "{figure}");
     }
     assert!(ran.stdout.contains("\n         here:  "), "the audit says what was measured: {ran:?}");
-    assert_eq!(ran.stdout.matches("refused 2").count(), 6, "{ran:?}");
+    assert_eq!(ran.stdout.matches("refused 2").count(), 9, "{ran:?}");
 }
 
 #[test]

@@ -63,8 +63,12 @@ pub fn run(command: &str, control: &Control) -> Result<Exit, Failure> {
             ));
         }
         Control::Stop { target } => {
+            // For somebody who looks on: a script waits anyway.
             let waits = || {
-                out::note(&format!("{command}: waiting up to {} s until the process has ended", ENDS_WITHIN.as_secs()))
+                if out::watched() {
+                    let most = ENDS_WITHIN.as_secs();
+                    out::note(&format!("{command}: waiting up to {most} s until the process has ended"));
+                }
             };
             connect(command, target)?.stop(ENDS_WITHIN, waits)?;
         }
