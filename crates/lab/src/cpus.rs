@@ -34,6 +34,12 @@ impl CpuLayout {
         !self.shared.is_empty()
     }
 
+    /// Every CPU of the lab and of its tester, in order.
+    pub fn all(&self) -> Vec<u32> {
+        let polling = self.pmds.iter().chain(self.guests.values()).copied();
+        polling.chain([self.tester, self.control]).collect::<BTreeSet<u32>>().into_iter().collect()
+    }
+
     /// Lays the polling threads of a topology over the CPUs that this process may use: the tester on the last, control on the
     /// first, switch and guests between. Where there are too few, switch and guests share all but the tester's.
     ///

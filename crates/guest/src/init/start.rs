@@ -71,13 +71,8 @@ pub(super) fn modules() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The guest's kernel, and the versions of its programs as they say them.
+/// The guest's kernel. Its programs are the host's own, and asked there: an emulated guest takes seconds to start one.
 pub(super) fn versions(spec: &GuestSpec) -> Vec<String> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut versions = vec![format!("{}: Linux {}", spec.name, release.trim())];
-    for program in ["dpdk-testpmd", "ovs-vsctl"].into_iter().filter(|one| spec.programs.iter().any(|name| name == one))
-    {
-        versions.extend(lab::versions::of(program, 1).into_iter().map(|line| format!("{}: {line}", spec.name)));
-    }
-    versions
+    vec![format!("{}: Linux {}", spec.name, release.trim())]
 }

@@ -98,6 +98,7 @@ impl Build {
             ovs::ports(&context),
             machine::booted(&context, &machines),
             ovs::connected(&context),
+            machine::pinned(&context, &machines),
             kernel::nodes(&context),
         ];
         let mut all = Part::default();

@@ -11,7 +11,8 @@ use crate::{
     hidden,
     protocol::{Answer, Ask},
     topology::Application,
-    versions, vm,
+    versions,
+    vm::{self, Definition},
 };
 
 /// How long a guest may take to say its versions.
@@ -62,6 +63,13 @@ pub(super) fn versions(build: &Build) -> Vec<String> {
         if let Ok(Answer::Versions(of_guest)) = vm::ask(Path::new(socket), &Ask::Versions, GUEST) {
             all.extend(of_guest);
         }
+    }
+    // The images of guests are made of programs of this machine.
+    for program in ["dpdk-testpmd", "ovs-vsctl"] {
+        let has = |machine: &&Definition| machine.disk.is_none() && machine.spec.programs.iter().any(|p| p == program);
+        let machines: Vec<&Definition> = build.machines.iter().filter(has).collect();
+        let version = if machines.is_empty() { Vec::new() } else { versions::of(program, 1) };
+        all.extend(machines.iter().flat_map(|m| version.iter().map(move |line| format!("{}: {line}", m.name))));
     }
     all
 }

@@ -1,8 +1,9 @@
 //! Questions to QEMU itself over its machine protocol (QMP).
 
-use std::{os::unix::net::UnixStream, path::Path, time::Duration};
+use std::{fs, os::unix::net::UnixStream, path::Path, time::Duration};
 
 use failure::Failure;
+use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use qapi::{qmp, Qmp};
 use rustix::{
     process::Pid,
@@ -16,6 +17,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub struct Machine {
     qmp: Qmp<qapi::Stream<std::io::BufReader<UnixStream>, UnixStream>>,
     socket: String,
+    pid: u32,
 }
 
 impl Machine {
@@ -30,19 +32,20 @@ impl Machine {
             let stream = UnixStream::connect(socket)?;
             stream.set_read_timeout(Some(ANSWER))?;
             stream.set_write_timeout(Some(ANSWER))?;
+            let pid = getsockopt(&stream, PeerCredentials)?.pid();
             let reader = std::io::BufReader::new(stream.try_clone()?);
             let mut qmp = Qmp::new(qapi::Stream::new(reader, stream));
             qmp.handshake()?;
-            Ok(qmp)
+            Ok((qmp, pid.unsigned_abs()))
         };
         match open() {
-            Ok(qmp) => Ok(Self { qmp, socket: name }),
+            Ok((qmp, pid)) => Ok(Self { qmp, socket: name, pid }),
             Err(e) => Err(Failure::machine(format!("QEMU does not answer at {name}: {e}"))),
         }
     }
 
     fn run<C: qmp::QmpCommand>(&mut self, command: C) -> Result<C::Ok, Failure> {
-        let Self { qmp, socket } = self;
+        let Self { qmp, socket, .. } = self;
         qmp.execute(&command).map_err(|e| Failure::machine(format!("QEMU at {socket}: {}: {e}", C::NAME)))
     }
 
@@ -64,6 +67,27 @@ impl Machine {
             .collect();
         cpus.sort_unstable();
         Ok(cpus.into_iter().filter_map(|(_, thread)| u32::try_from(thread).ok()).collect())
+    }
+
+    /// Lets the threads of QEMU that are not virtual CPUs run on one CPU only: its main loop, its I/O threads.
+    ///
+    /// # Errors
+    ///
+    /// (machine) when QEMU does not say its virtual CPUs, the kernel does not show its threads, or refuses.
+    pub fn pin_emulator(&mut self, cpu: u32) -> Result<(), Failure> {
+        let vcpus = self.vcpu_threads()?;
+        let all = || {
+            threads_of(Path::new("/proc"), self.pid)
+                .ok_or_else(|| Failure::machine(format!("QEMU at {}: its threads are not in /proc", self.socket)))
+        };
+        for thread in all()?.into_iter().filter(|thread| !vcpus.contains(thread)) {
+            let pinned = pin(thread, &[cpu]);
+            // One that has just ended needs no CPU.
+            if pinned.is_err() && all()?.contains(&thread) {
+                return pinned;
+            }
+        }
+        Ok(())
     }
 
     /// Starts the machine again, as its reset button does.
@@ -94,6 +118,19 @@ pub fn device(port: u32) -> String {
     format!("port{port}")
 }
 
+/// The threads of a process. Its number and theirs are of this process namespace; `/proc` may be that of the machine, as in a lab.
+fn threads_of(proc: &Path, pid: u32) -> Option<Vec<u32>> {
+    let namespace = |dir: &Path| fs::read_link(dir.join("ns/pid")).ok();
+    let own = namespace(&proc.join("self"))?;
+    let inner = |dir: &Path| -> Option<u32> {
+        let status = fs::read_to_string(dir.join("status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+    };
+    let entries = |dir: &Path| Some(fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()));
+    let process = entries(proc)?.find(|dir| inner(dir) == Some(pid) && namespace(dir).as_ref() == Some(&own))?;
+    Some(entries(&process.join("task"))?.filter_map(|dir| inner(&dir)).collect())
+}
+
 /// Lets a thread of this process namespace run on these CPUs only.
 ///
 /// # Errors
@@ -115,4 +152,23 @@ pub fn cpus_of(thread: u32) -> Result<Vec<u32>, Failure> {
     let pid = i32::try_from(thread).ok().and_then(Pid::from_raw);
     let set = sched_getaffinity(pid).map_err(|e| Failure::machine(format!("CPUs of thread {thread}: {e}")))?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).filter_map(|cpu| u32::try_from(cpu).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_its_threads_and_no_others() {
+        let (send, receive) = std::sync::mpsc::channel::<()>();
+        let waits = std::thread::spawn(move || receive.recv());
+        let own = std::process::id();
+        let all = threads_of(Path::new("/proc"), own).unwrap();
+        assert!(all.contains(&own) && all.len() > 1, "{all:?}");
+        assert!(all.iter().all(|thread| Path::new(&format!("/proc/{own}/task/{thread}")).exists()), "{all:?}");
+        drop(send);
+        waits.join().unwrap().unwrap_err();
+        // No process has this number.
+        assert_eq!(threads_of(Path::new("/proc"), u32::MAX), None);
+    }
 }

@@ -73,6 +73,9 @@ pub enum GuestCommand {
     Pin {
         /// The socket of its QEMU (QMP).
         socket: PathBuf,
+        /// The CPU of QEMU's other threads. Default: they stay where they are.
+        #[arg(long, value_name = "CPU")]
+        emulator: Option<u32>,
         /// Virtual CPU and CPU, such as 1:3.
         #[arg(value_name = "VCPU:CPU", required = true)]
         pins: Vec<String>,

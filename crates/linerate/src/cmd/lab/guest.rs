@@ -29,8 +29,9 @@ pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
             out::print(&view::checked(&all));
             return Ok(if all.iter().all(|check| check.met) { Exit::Passed } else { Exit::Failed });
         }
-        GuestCommand::Pin { socket, pins } => {
-            let threads = qmp::Machine::connect(socket)?.vcpu_threads()?;
+        GuestCommand::Pin { socket, emulator, pins } => {
+            let mut machine = qmp::Machine::connect(socket)?;
+            let threads = machine.vcpu_threads()?;
             for pin in pins {
                 let wrong =
                     || Failure::usage(format!("{pin:?}: must be VCPU:CPU, with a VCPU below {}", threads.len()));
@@ -38,6 +39,9 @@ pub fn run(command: &GuestCommand) -> Result<Exit, Failure> {
                 let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
                 let thread = threads.get(number(vcpu)? as usize).ok_or_else(wrong)?;
                 qmp::pin(*thread, &[number(cpu)?])?;
+            }
+            if let Some(cpu) = emulator {
+                machine.pin_emulator(*cpu)?;
             }
         }
         GuestCommand::Reset { socket } => qmp::Machine::connect(socket)?.reset()?,
