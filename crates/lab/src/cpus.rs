@@ -157,7 +157,6 @@ pub fn by_usual_plan(options: LabOptions, topology: &Topology, machine: &Machine
         pmds: if topology.switch.is_empty() { 0 } else { options.pmds as usize },
         guests: topology.guest.len(),
         vcpus: 1,
-        data_plane: 0,
         tester: usize::from(!options.tester_elsewhere),
         ..Shape::of(Purpose::NfviTwoVm)
     };
@@ -292,6 +291,9 @@ mod tests {
         assert_eq!((cpus, layout.pmds.as_slice(), layout.shared.len()), (8, &[2, 3, 4, 5][..], 0));
         let (cpus, layout) = other(&LabOptions { pmds: 2, ..LabOptions::default() }).unwrap();
         assert_eq!((cpus, layout.pmds.as_slice(), layout.tester), (6, &[1, 2][..], 5));
+        // A CPU that was chosen is there.
+        let (cpus, layout) = other(&LabOptions { tester_cpu: Some(11), ..LabOptions::default() }).unwrap();
+        assert_eq!((cpus, layout.tester), (12, 11));
     }
 
     /// A machine of one-threaded cores on two nodes.
@@ -331,10 +333,30 @@ mod tests {
             assert_eq!(by(16, chosen.clone()), chosen);
         }
         assert_eq!(by(4, LabOptions::default()), LabOptions::default());
+        // One guest takes one core: eight cores are enough for it.
+        let one = topology::load("phy-vm-phy").unwrap();
+        assert_eq!(by_usual_plan(LabOptions::default(), &one, &machine(16)).guest_cpus.len(), 1);
+        // The NIC's node.
+        let nic = host::PciDevice { address: "0000:81:00.0".into(), numa_node: Some(1), ..Default::default() };
+        let far = Machine { nics: vec![nic], ..machine(16) };
+        let phy = LabOptions { phy: vec!["0000:81:00.0".into(), "0000:81:00.1".into()], ..LabOptions::default() };
+        let near_nic = by_usual_plan(phy, &topology, &far);
+        assert!(near_nic.pmd_cpus.iter().chain(&near_nic.tester_cpu).all(|&cpu| cpu >= 8), "{near_nic:?}");
         let elsewhere = by(16, LabOptions { tester_elsewhere: true, ..LabOptions::default() });
         assert_eq!((elsewhere.tester_cpu, elsewhere.pmd_cpus.as_slice()), (None, &[1][..]));
         let bridge = topology::load("kernel-bridge").unwrap();
         assert_eq!(by_usual_plan(LabOptions::default(), &bridge, &machine(16)).pmd_cpus, Vec::<u32>::new());
+    }
+
+    #[test]
+    fn a_core_of_which_a_thread_is_taken_comes_last() {
+        let siblings: BTreeMap<u32, Vec<u32>> = (0..8).map(|cpu| (cpu, vec![(cpu + 4) % 8])).collect();
+        let order = |smt| {
+            let options = LabOptions { smt, siblings: siblings.clone(), ..LabOptions::default() };
+            by_core(&[1, 2, 4, 5, 6], &BTreeSet::from([0]), &options)
+        };
+        assert_eq!(order(true), [1, 5, 2, 6, 4]);
+        assert_eq!(order(false), [1, 2, 4, 5, 6]);
     }
 
     #[test]

@@ -8,4 +8,4 @@ mod persist;
 pub use apply::{apply, revert, status, Applied, ApplyError, Reverted, Status, NAME, PERSISTENT};
 pub use formats::{render, Format};
 pub use host_plan::{HostPlan, Step};
-pub use persist::{files, EARLY_BOOT};
+pub use persist::{files, why_not_for_a_unit, EARLY_BOOT};

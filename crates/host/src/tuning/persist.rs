@@ -1,5 +1,9 @@
 //! Files of ours that make changes outlive a boot.
 
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use rustix::fs::statfs;
+
 use super::host_plan::{HostPlan, Step};
 use crate::{audit::Mend, journal::OURS};
 
@@ -31,6 +35,20 @@ pub fn files(plan: &HostPlan, program: &str, grub_has_drop_ins: bool) -> Result<
         files.push((saved, kept.to_text()?));
     }
     Ok(files)
+}
+
+/// File systems in memory (`statfs(2)`): tmpfs, ramfs.
+const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Why a program should not be named by a unit of systemd, which starts it as root at each boot: others may put another one in
+/// its place, or a boot takes it away. `None` if neither.
+pub fn why_not_for_a_unit(program: &Path) -> Option<String> {
+    let others_may_write = |dir: &&Path| fs::metadata(dir).is_ok_and(|meta| meta.mode() & 0o002 != 0);
+    if let Some(dir) = program.ancestors().find(others_may_write) {
+        return Some(format!("others may write to {}", dir.display()));
+    }
+    let in_memory = statfs(program).is_ok_and(|found| IN_MEMORY.contains(&found.f_type));
+    in_memory.then(|| "it is on a file system that a boot empties".to_owned())
 }
 
 /// Whether it names an interrupt by its number.
@@ -90,4 +108,29 @@ RemainAfterExit=yes
 WantedBy=multi-user.target
 "
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_others_may_replace_or_a_boot_takes_away_is_not_for_a_unit() {
+        assert_eq!(why_not_for_a_unit(Path::new("/usr/bin/env")), None);
+        // Below a directory of all users; the sticky bit protects the directory, not a path that is made anew.
+        let dir = tempfile::tempdir().unwrap();
+        let open = dir.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        let why = why_not_for_a_unit(&open.join("linerate")).unwrap();
+        assert!(why.contains("may write"), "{why}");
+        // In memory, and nobody else may write to it.
+        let root = fs::metadata("/run").unwrap();
+        if root.mode() & 0o002 == 0 && statfs("/run").unwrap().f_type == IN_MEMORY[0] {
+            let why = why_not_for_a_unit(Path::new("/run")).unwrap();
+            assert!(why.contains("boot"), "{why}");
+        }
+    }
 }

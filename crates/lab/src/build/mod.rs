@@ -279,6 +279,7 @@ fn tester(context: &Context<'_>) -> TesterSide {
 mod tests {
     use super::*;
     use crate::{
+        options::GuestKind,
         script,
         topology::{self, Application},
     };
@@ -319,6 +320,30 @@ mod tests {
         assert_eq!(side.ports, ["eth:t0", "eth:t1"]);
         assert_eq!(side.dst_mac.len(), 2);
         assert!(built("kernel-bridge", &LabOptions::default(), &[0, 1]).tester.dst_mac.is_empty());
+    }
+
+    #[test]
+    fn an_emulated_guest_boots_on_every_cpu_of_the_lab_and_is_pinned_when_it_is_connected() {
+        let booting = |guests: GuestKind| {
+            let build = built("phy-vm-phy", &LabOptions { guests, ..LabOptions::default() }, &[0, 1, 2, 3, 4, 5]);
+            let program = |step: &Step| match step {
+                Step::Start(program) if program.name == "vm1" => Some(program.cpus.clone()),
+                _ => None,
+            };
+            (build.steps.iter().find_map(program).unwrap(), build)
+        };
+        let (cpus, build) = booting(GuestKind::Tcg);
+        // Control, the switch's thread, the guest's, the tester's; not those between.
+        assert_eq!((cpus, build.cpus.tester), (vec![0, 1, 2, 5], 5));
+        assert_eq!(booting(GuestKind::Kvm).0, [0]);
+        let line = |step: &Step| match step {
+            Step::Run(line) => line.to_string(),
+            Step::Await(Question { line, want, .. }) => format!("{line} {want:?}"),
+            _ => String::new(),
+        };
+        let place = |wanted: &str| build.steps.iter().position(|step| line(step).contains(wanted)).unwrap();
+        let pinned = place("vm1.qmp\" 0:0 1:2 --emulator 0");
+        assert!(place("Rings {") < pinned && pinned < place("lab guest vcpus"));
     }
 
     #[test]

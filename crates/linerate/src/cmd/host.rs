@@ -166,7 +166,11 @@ fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
         output::file(file, &format(Format::Plan)?)?;
     }
     out::print(&match args.format {
-        Some(chosen) => format(chosen.into())?,
+        Some(chosen) => {
+            let chosen = chosen.into();
+            let _ = (chosen == Format::Systemd).then(program_of_a_unit);
+            format(chosen)?
+        }
         None => report::host::plan(&plan),
     });
     Ok(Exit::Passed)
@@ -177,10 +181,19 @@ fn program() -> String {
     std::env::current_exe().map_or_else(|_| "linerate".to_owned(), |path| path.display().to_string())
 }
 
+/// Says so if a unit should not name this program.
+fn program_of_a_unit() -> String {
+    let program = program();
+    if let Some(why) = tuning::why_not_for_a_unit(Path::new(&program)) {
+        out::note(&format!("linerate: the unit of systemd names {program}, and {why}: install it first"));
+    }
+    program
+}
+
 fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
     let roots = Roots::default();
     let plan = read_host_plan(file, &Machine::read(&roots))?;
-    let program = persist.then(program);
+    let program = persist.then(program_of_a_unit);
     if dry_run {
         out::print(&tuning::render(&plan, Format::Shell, "").map_err(Failure::failed)?);
         return Ok(Exit::Passed);
@@ -238,7 +251,7 @@ fn watch(args: &CoresArgs, cpus: &[CpuSet], interval: &str, count: Option<u64>, 
     let stop = Stop::on_signals()?;
     let mut watch = Watch::begin(&Roots::default(), &cpus);
     let mut due = Instant::now();
-    for _ in 0..count.unwrap_or(u64::MAX) {
+    for n in 0..count.unwrap_or(u64::MAX) {
         due += interval;
         while !stop.requested() && Instant::now() < due {
             thread::sleep(due.saturating_duration_since(Instant::now()).min(Duration::from_millis(50)));
@@ -249,7 +262,7 @@ fn watch(args: &CoresArgs, cpus: &[CpuSet], interval: &str, count: Option<u64>, 
         let cores = watch.look();
         out::print(&match json {
             true => serde_json::to_string(&cores).map_err(Failure::failed)?,
-            false => report::host::watch(&cores, &output::style()),
+            false => ["", "\n"][usize::from(n > 0)].to_owned() + &report::host::watch(&cores, &output::style()),
         });
         if out::is_closed() {
             break;

@@ -14,9 +14,9 @@ pub fn render(cores: &[CoreWatch], style: &Style) -> String {
     t.right(1, "interrupts", "/s");
     t.right(1, "in them", "ms/s");
     t.right(1, "steal", "ms/s");
-    t.left(2, "by", "");
-    t.left(2, "soft", "");
-    t.left(2, "threads", "");
+    t.left(2, "by", "/s");
+    t.left(2, "soft", "/s");
+    t.left(2, "threads", "ms/s");
     for core in cores {
         let per_second = |count: f64| count / core.seconds.max(1e-9);
         let sum: u64 = core.interrupts.iter().map(|came| came.times).sum();
