@@ -7,6 +7,7 @@ use host::{
     core_plan::{CorePlan, Purpose, Shape},
     cpu_set::CpuSet,
     machine::Machine,
+    Roots,
 };
 use serde::{Deserialize, Serialize};
 
@@ -209,14 +210,17 @@ pub fn of_another_machine(topology: &Topology, options: &LabOptions, allowed: &[
 
 /// Hardware threads that share a core with each CPU of this machine; CPUs that are a core are left out.
 pub fn siblings() -> BTreeMap<u32, Vec<u32>> {
-    let facts = host::Facts::read(&host::Roots::default());
-    let of = |cpu: &u32| (*cpu, host::CoreFacts::read(&host::Roots::default(), *cpu).siblings);
-    facts.cpus_allowed.iter().map(of).filter(|(_, siblings)| !siblings.is_empty()).collect()
+    siblings_of(&Roots::default())
+}
+
+fn siblings_of(roots: &Roots) -> BTreeMap<u32, Vec<u32>> {
+    let of = |cpu: &u32| (*cpu, host::CoreFacts::read(roots, *cpu).siblings);
+    host::Facts::read(roots).cpus_allowed.iter().map(of).filter(|(_, siblings)| !siblings.is_empty()).collect()
 }
 
 /// The CPUs this process may run on, in order.
 pub fn allowed_cpus() -> Vec<u32> {
-    host::Facts::read(&host::Roots::default()).cpus_allowed
+    host::Facts::read(&Roots::default()).cpus_allowed
 }
 
 #[cfg(test)]
@@ -346,6 +350,27 @@ mod tests {
         assert_eq!((elsewhere.tester_cpu, elsewhere.pmd_cpus.as_slice()), (None, &[1][..]));
         let bridge = topology::load("kernel-bridge").unwrap();
         assert_eq!(by_usual_plan(LabOptions::default(), &bridge, &machine(16)).pmd_cpus, Vec::<u32>::new());
+    }
+
+    #[test]
+    fn what_shares_a_core_is_read_of_the_cpus_that_may_be_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("proc/self/status", "Cpus_allowed_list:\t1-3\n");
+        for (cpu, threads) in [(0, "0,4"), (1, "1,5"), (2, "2"), (3, "3,7")] {
+            write(&format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"), threads);
+        }
+        assert_eq!(siblings_of(&Roots::at(dir.path())), BTreeMap::from([(1, vec![5]), (3, vec![7])]));
+        // Of this machine: what the kernel says of this thread, and isolated ones.
+        let own = rustix::thread::sched_getaffinity(None).unwrap();
+        let own: Vec<u32> = (0..1024).filter(|&cpu| own.is_set(cpu as usize)).collect();
+        let allowed = allowed_cpus();
+        assert!(!own.is_empty() && own.iter().all(|cpu| allowed.contains(cpu)), "{allowed:?} {own:?}");
+        assert_eq!(siblings(), siblings_of(&Roots::default()));
     }
 
     #[test]
