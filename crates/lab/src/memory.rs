@@ -64,6 +64,30 @@ fn process_mib(guest: &Guest) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::GuestKind;
+
+    #[test]
+    fn each_guest_has_its_memory_from_where_its_kind_takes_it() {
+        let topology = |name: &str| crate::topology::load(name).unwrap();
+        let needed = |name: &str, options: &LabOptions| needed_mib(&topology(name), options);
+        let usual = LabOptions::default();
+        let switch = switch_mib(&usual);
+        assert_eq!(needed("phy-vm-vm-phy", &usual), switch + 2 * TESTPMD_MIB);
+        let application = |application| LabOptions { application: Some(application), ..LabOptions::default() };
+        let of = |own| {
+            let options = application(own);
+            needed_mib(&options.applied_to(topology("phy-vm-vm-phy")), &options) - switch
+        };
+        assert_eq!(of(Application::Flowlog), 2 * LOGGER_MIB);
+        assert_eq!(of(Application::L2), 2 * LINERATE_MIB);
+        // KVM's guests have hugepages behind them, emulated ones and those without hugepages ordinary memory.
+        let kvm = LabOptions { guests: GuestKind::Kvm, guest_mib: 3000, ..LabOptions::default() };
+        assert_eq!(needed("phy-vm-vm-phy", &kvm), switch + 6000);
+        assert_eq!(needed("phy-vm-vm-phy", &LabOptions { guests: GuestKind::Tcg, ..kvm.clone() }), switch);
+        assert_eq!(needed("phy-vm-vm-phy", &LabOptions { hugepages: false, ..kvm }), switch);
+        assert_eq!(needed("phy-phy", &LabOptions { hugepages: false, ..usual.clone() }), 0);
+        assert!(needed("phy-phy", &usual) > 0, "a process, no switch");
+    }
 
     #[test]
     fn the_switch_has_buffers_for_the_rings_of_its_nics() {

@@ -75,8 +75,10 @@ impl Machine {
             free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
             guest_kernel: Kernel::find().map(|kernel| kernel.release),
             root: rustix::process::getuid().is_root(),
-            user_namespaces: number("/proc/sys/user/max_user_namespaces").unwrap_or(0) > 0
-                && number("/proc/sys/kernel/unprivileged_userns_clone").unwrap_or(1) > 0,
+            user_namespaces: may_make_user_namespaces(
+                number("/proc/sys/user/max_user_namespaces"),
+                number("/proc/sys/kernel/unprivileged_userns_clone"),
+            ),
         }
     }
 
@@ -151,6 +153,11 @@ impl Machine {
     }
 }
 
+/// By the kernel's limit, and by the switch that Debian's kernel has beside it.
+fn may_make_user_namespaces(most: Option<u64>, unprivileged: Option<u64>) -> bool {
+    most.unwrap_or(0) > 0 && unprivileged.unwrap_or(1) > 0
+}
+
 /// Whether this machine's kernel cannot be what a topology has as one: native Open vSwitch needs its module.
 pub fn lacks_kernel(topology: &Topology) -> bool {
     topology.kernel.iter().any(|node| node.role == KernelRole::Ovs) && !has_module("openvswitch")
@@ -175,6 +182,70 @@ mod tests {
         let topology = topology::load(name).unwrap();
         let needs = machine.needs(&topology, &LabOptions::default());
         needs.into_iter().filter(|need| !need.met).map(|need| format!("{}: {}", need.what, need.remedy)).collect()
+    }
+
+    #[test]
+    fn virtual_machines_need_what_runs_and_boots_them() {
+        use crate::options::GuestKind;
+        let bare = Machine {
+            programs: PROGRAMS.iter().map(|(program, _)| (*program).to_owned()).filter(|name| name != QEMU).collect(),
+            hugepages: 2048,
+            free_hugepages: 2048,
+            root: true,
+            guest_kernel: None,
+            user_namespaces: false,
+        };
+        let unmet = |name: &str, guests: GuestKind, kernels: GuestKind| {
+            let topology = topology::load(name).unwrap();
+            let needs = bare.needs(&topology, &LabOptions { guests, kernels, ..LabOptions::default() });
+            needs.into_iter().filter(|need| !need.met).map(|need| need.what).collect::<Vec<_>>()
+        };
+        let machines = [QEMU, "a kernel for guests"];
+        let (process, tcg) = (GuestKind::Process, GuestKind::Tcg);
+        assert_eq!(unmet("phy-vm-phy", tcg, process), machines);
+        assert_eq!(unmet("phy-vm-phy", GuestKind::Kvm, process), machines);
+        assert_eq!(unmet("kernel-bridge", process, tcg), machines);
+        // Neither has any of the other kind.
+        for (name, guests, kernels) in
+            [("phy-vm-phy", process, tcg), ("kernel-bridge", tcg, process), ("phy-ovs-phy", tcg, tcg)]
+        {
+            assert_eq!(unmet(name, guests, kernels), Vec::<String>::new(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_topology_needs_no_program_that_it_does_not_start() {
+        let needed = |name: &str| {
+            let machine = Machine { programs: Vec::new(), ..Machine::read() };
+            let needs = machine.needs(&topology::load(name).unwrap(), &LabOptions::default());
+            let known = |what: &String| PROGRAMS.iter().any(|(program, _)| program.ends_with(what.as_str()));
+            needs.into_iter().map(|need| need.what).filter(known).collect::<Vec<_>>()
+        };
+        let vswitchd = VSWITCHD.rsplit('/').next().unwrap();
+        let always = ["unshare", "nsenter"];
+        let switch = [vswitchd, "ovsdb-server", "ovs-vsctl"];
+        assert_eq!(needed("phy-ovs-phy"), [&switch[..], &always].concat());
+        assert_eq!(needed("phy-vm-phy"), [&switch[..], &["dpdk-testpmd"], &always].concat());
+        assert_eq!(needed("vxlan"), [&switch[..], &["dpdk-testpmd", "ip"], &always].concat());
+        assert_eq!(needed("kernel-router"), [&["ip", "ethtool", "sysctl"][..], &always].concat());
+    }
+
+    #[test]
+    fn user_namespaces_are_there_unless_one_of_two_settings_forbids_them() {
+        let may = may_make_user_namespaces;
+        assert!(may(Some(1), None) && may(Some(15_000), Some(1)));
+        assert!(!may(None, None) && !may(Some(0), Some(1)) && !may(Some(1), Some(0)));
+    }
+
+    #[test]
+    fn a_module_is_known_to_the_kernel_or_not() {
+        // Every kernel with modules has some loaded, or built in with parameters.
+        let loaded = fs::read_dir("/sys/module").unwrap().flatten().next().unwrap();
+        assert!(has_module(&loaded.file_name().to_string_lossy()));
+        assert!(!has_module("linerate_has_no_module"));
+        let without = topology::load("kernel-bridge").unwrap();
+        assert!(!lacks_kernel(&without), "a bridge needs no module of its own");
+        assert_eq!(lacks_kernel(&topology::load("ovs-kernel").unwrap()), !has_module("openvswitch"));
     }
 
     #[test]
