@@ -30,7 +30,7 @@ use crate::{
     hidden,
     hold::SOCKET,
     protocol::{Answer, Ask, Progress, Spec, Status, LONGEST},
-    topology,
+    silent, topology,
 };
 
 /// The hidden command of the process that holds a lab.
@@ -50,6 +50,8 @@ const SOON: Duration = Duration::from_secs(3);
 const CHECK: Duration = Duration::from_secs(400);
 /// How long something may take to fail and to come back: a machine boots meanwhile, and each of its questions has its own limit.
 const FAULT: Duration = LONGEST;
+/// How long it may take to answer that it ends: it may be busy with another question.
+const END_ANSWER: Duration = Duration::from_secs(20);
 /// How long it may take to end: one on another host ends there first.
 const END: Duration = Duration::from_secs(15);
 /// Longest answer.
@@ -57,9 +59,12 @@ const MAX_ANSWER: u64 = 1 << 20;
 /// Start of the names of all labs, as `/proc/net/unix` has them.
 const PREFIX: &str = "linerate-lab/";
 
+fn socket_of(name: &str) -> String {
+    format!("{PREFIX}{}/{name}", getuid().as_raw())
+}
+
 fn address(name: &str) -> Result<SocketAddr, Failure> {
-    let uid = getuid().as_raw();
-    SocketAddr::from_abstract_name(format!("{PREFIX}{uid}/{name}"))
+    SocketAddr::from_abstract_name(socket_of(name))
         .map_err(|_| Failure::usage(format!("--name {name:.40}: must be shorter")))
 }
 
@@ -250,22 +255,41 @@ pub fn named(name: Option<&str>) -> Result<String, Failure> {
 ///
 /// (machine) when it does not answer.
 pub fn ask(name: &str, question: &Ask) -> Result<Answer, Failure> {
-    ask_within(name, question, wait_of(question))
+    let wait = wait_of(question);
+    if wait > ANSWER {
+        // One that answers nothing at all is found out sooner.
+        ask_within(name, &Ask::Status, ANSWER)?;
+    }
+    ask_within(name, question, wait)
 }
 
 fn ask_within(name: &str, question: &Ask, wait: Duration) -> Result<Answer, Failure> {
-    let fail = |e: std::io::Error| match e.kind() {
+    put(name, question, wait)?.map_err(|e| match e.kind() {
         // It answers, and says why not.
         ErrorKind::Other => Failure::machine(format!("lab {name}: {e}")),
-        _ => Failure::machine(format!("lab {name} does not answer: {e}")),
-    };
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::machine(format!(
+            "lab {name} does not answer within {} s: it is coming up, or hangs: linerate lab down {name} ends it",
+            wait.as_secs()
+        )),
+        _ => gone(name, &e),
+    })
+}
+
+/// The failure of a lab that is not there any more.
+fn gone(name: &str, e: &std::io::Error) -> Failure {
+    Failure::machine(format!("lab {name} is gone ({e}): somebody took it down, or its first process was killed"))
+}
+
+/// Puts a question. The inner error is of the lab's answer.
+fn put(name: &str, question: &Ask, wait: Duration) -> Result<std::io::Result<Answer>, Failure> {
+    let fail = |e: std::io::Error| gone(name, &e);
     let stream = UnixStream::connect_addr(&address(name)?).map_err(fail)?;
     // A name of this form may be anybody's: only what this user or root started is believed.
     let peer = getsockopt(&stream, PeerCredentials).map_err(|e| fail(e.into()))?;
     if peer.uid() != getuid().as_raw() && peer.uid() != 0 {
         return Err(Failure::machine(format!("lab {name}: another user has this name")));
     }
-    exchange(&stream, question, wait).map_err(fail)
+    Ok(exchange(&stream, question, wait))
 }
 
 /// Asks the lab that this process is inside of.
@@ -277,7 +301,12 @@ pub fn ask_inside(question: &Ask) -> Result<Answer, Failure> {
     if let Some(name) = far_lab() {
         return ask(&name, question);
     }
-    let fail = |e: std::io::Error| Failure::machine(format!("the lab does not answer at {SOCKET}: {e}"));
+    let name = std::env::var(INSIDE).unwrap_or_else(|_| "of this process".to_owned());
+    let fail = |e: std::io::Error| match e.kind() {
+        ErrorKind::Other => Failure::machine(format!("lab {name}: {e}")),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => Failure::machine(format!("lab {name} does not answer: {e}")),
+        _ => gone(&name, &e),
+    };
     let stream = UnixStream::connect(SOCKET).map_err(fail)?;
     exchange(&stream, question, wait_of(question)).map_err(fail)
 }
@@ -336,14 +365,18 @@ fn status_within(name: &str, wait: Duration) -> Result<Status, Failure> {
     }
 }
 
-/// Ends a lab and waits until it is gone.
+/// Ends a lab and waits until it is gone. The processes that had to be killed: none if it answers.
 ///
 /// # Errors
 ///
-/// (machine) when it does not answer, (failed) when it does not end.
-pub fn down(name: &str) -> Result<(), Failure> {
-    let Answer::Ending(holder) = ask(name, &Ask::Down)? else {
-        return Err(Failure::failed(format!("lab {name}: another answer than its end")));
+/// (machine) when it is gone or another's, (failed) when it does not end.
+pub fn down(name: &str) -> Result<Vec<u32>, Failure> {
+    let holder = match put(name, &Ask::Down, END_ANSWER)? {
+        Ok(Answer::Ending(holder)) => holder,
+        // Stopped, or busy for too long.
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return end_silent(name),
+        Err(e) => return Err(Failure::machine(format!("lab {name}: {e}"))),
+        Ok(_) => return Err(Failure::failed(format!("lab {name}: another answer than its end"))),
     };
     let until = Instant::now() + END;
     // Gone, or a dead process that its parent has yet to notice.
@@ -360,7 +393,20 @@ pub fn down(name: &str) -> Result<(), Failure> {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(())
+    Ok(Vec::new())
+}
+
+/// Ends a lab that does not answer: the kernel ends all in it with its first process.
+fn end_silent(name: &str) -> Result<Vec<u32>, Failure> {
+    let killed = silent::kill(&socket_of(name));
+    let until = Instant::now() + END;
+    while running().iter().any(|lab| lab == name) {
+        if Instant::now() > until {
+            return Err(Failure::failed(format!("lab {name} does not answer, and its first process was not found")));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(killed)
 }
 
 /// Checks that all programs of a lab run, before anything waits for them.

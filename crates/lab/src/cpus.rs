@@ -67,9 +67,16 @@ impl CpuLayout {
         let own = if options.tester_elsewhere { None } else { free(&taken).last().copied() };
         let elsewhere = allowed.first().copied().filter(|_| options.tester_elsewhere);
         let tester = options.tester_cpu.or(own).or(elsewhere);
+        if tester.is_none() && allowed.len() > 1 {
+            return Err(Failure::usage(format!(
+                "--pmd-cpus {}: leaves the tester no CPU: this process may use CPUs {}",
+                options.pmd_cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","),
+                list()
+            )));
+        }
         let Some(tester) = tester.filter(|_| allowed.len() > 1 || options.tester_elsewhere) else {
             return Err(Failure::machine(format!(
-                "a lab needs a CPU besides the tester's, and this process may use only CPU {}: allow two (taskset -c 0,1 \
+                "a lab needs a CPU besides the tester's, and this process may use only CPU {}: allow it two (taskset -c 0,1 \
                  linerate ...)",
                 list()
             )));
@@ -371,6 +378,13 @@ mod tests {
         let allowed = allowed_cpus();
         assert!(!own.is_empty() && own.iter().all(|cpu| allowed.contains(cpu)), "{allowed:?} {own:?}");
         assert_eq!(siblings(), siblings_of(&Roots::default()));
+    }
+
+    #[test]
+    fn the_tester_is_left_a_cpu() {
+        let all = LabOptions { pmd_cpus: vec![0, 1], ..LabOptions::default() };
+        assert_eq!(lay("phy-vm-phy", &all, &[0, 1]).unwrap_err().exit, failure::Exit::Usage);
+        assert_eq!(lay("phy-vm-phy", &LabOptions::default(), &[0]).unwrap_err().exit, failure::Exit::Machine);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod options;
 pub mod protocol;
 mod rxq;
 pub mod script;
+mod silent;
 pub mod start;
 pub mod step;
 pub mod topology;

@@ -39,6 +39,8 @@ pub struct Machine {
     pub guest_kernel: Option<String>,
     /// Whether an ordinary user may make user namespaces.
     pub user_namespaces: bool,
+    /// Memory that programs can have without swapping, MiB; `None` if the kernel does not say.
+    pub memory_mib: Option<u64>,
 }
 
 /// Programs that a topology may need, and their Debian packages.
@@ -75,6 +77,7 @@ impl Machine {
             free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
             guest_kernel: Kernel::find().map(|kernel| kernel.release),
             root: rustix::process::getuid().is_root(),
+            memory_mib: fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_mib(&text)),
             user_namespaces: may_make_user_namespaces(
                 number("/proc/sys/user/max_user_namespaces"),
                 number("/proc/sys/kernel/unprivileged_userns_clone"),
@@ -104,10 +107,17 @@ impl Machine {
         if topology.switch.iter().any(|switch| !switch.tunnel.is_empty()) {
             programs.push("ip");
         }
-        let mut needs = vec![Need {
-            what: "root, or user namespaces".to_owned(),
-            met: self.root || self.user_namespaces,
-            remedy: "sudo sysctl user.max_user_namespaces=1000, or run it as root".to_owned(),
+        let mut needs = vec![match topology.switch.is_empty() {
+            true => Need {
+                what: "root or user namespaces".to_owned(),
+                met: self.root || self.user_namespaces,
+                remedy: "sudo sysctl user.max_user_namespaces=1000, or run it as root".to_owned(),
+            },
+            false => Need {
+                what: "root (Open vSwitch with hugepages)".to_owned(),
+                met: self.root,
+                remedy: "run it as root".to_owned(),
+            },
         }];
         for (program, package) in PROGRAMS.iter().filter(|(program, _)| programs.contains(program)) {
             let name = program.rsplit('/').next().unwrap_or(program);
@@ -125,11 +135,16 @@ impl Machine {
                 remedy: kernel::REMEDY.to_owned(),
             });
         }
-        if !topology.switch.is_empty() {
+        let nodes = if guests.is_some() { topology.guest.len() } else { topology.kernel.len() };
+        let mib = nodes as u64 * u64::from(options.guest_mib);
+        // KVM's guests are among the hugepages.
+        if let Some(free) =
+            self.memory_mib.filter(|_| machines.is_some() && !(machines == Some("kvm") && options.hugepages))
+        {
             needs.push(Need {
-                what: "root, for Open vSwitch with hugepages".to_owned(),
-                met: self.root,
-                remedy: "run it as root".to_owned(),
+                what: format!("{mib} MiB of memory for guests ({free} are free)"),
+                met: mib <= free,
+                remedy: "less with --guest-memory".to_owned(),
             });
         }
         needs.extend(self.hugepages(topology, options));
@@ -151,6 +166,12 @@ impl Machine {
             remedy: format!("sudo sysctl vm.nr_hugepages={}", used + pages + tester),
         })
     }
+}
+
+/// `MemAvailable` of `/proc/meminfo`.
+fn available_mib(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? / 1024)
 }
 
 /// By the kernel's limit, and by the switch that Debian's kernel has beside it.
@@ -194,12 +215,27 @@ mod tests {
             root: true,
             guest_kernel: None,
             user_namespaces: false,
+            memory_mib: Some(24_000),
         };
         let unmet = |name: &str, guests: GuestKind, kernels: GuestKind| {
             let topology = topology::load(name).unwrap();
             let needs = bare.needs(&topology, &LabOptions { guests, kernels, ..LabOptions::default() });
             needs.into_iter().filter(|need| !need.met).map(|need| need.what).collect::<Vec<_>>()
         };
+        let full = Machine { memory_mib: Some(2047), ..bare.clone() };
+        let two = topology::load("phy-vm-vm-phy").unwrap();
+        let memory = |machine: &Machine, guests: GuestKind, guest_mib: u32| {
+            let needs = machine.needs(&two, &LabOptions { guests, guest_mib, ..LabOptions::default() });
+            needs.into_iter().find(|need| need.what.contains("MiB of memory")).map(|need| need.met)
+        };
+        // Two guests of 1,024 MiB do not fit into 2,047.
+        let kvm = LabOptions::default().hugepages;
+        assert_eq!([1024, 1023].map(|mib| memory(&full, GuestKind::Tcg, mib)), [Some(false), Some(true)]);
+        assert_eq!(
+            (kvm, memory(&full, GuestKind::Kvm, 1024), memory(&full, GuestKind::Process, 1024)),
+            (true, None, None)
+        );
+        assert_eq!(memory(&Machine { memory_mib: None, ..bare.clone() }, GuestKind::Tcg, 1024), None, "unknown");
         let machines = [QEMU, "a kernel for guests"];
         let (process, tcg) = (GuestKind::Process, GuestKind::Tcg);
         assert_eq!(unmet("phy-vm-phy", tcg, process), machines);
@@ -238,6 +274,13 @@ mod tests {
     }
 
     #[test]
+    fn free_memory_is_what_programs_can_have() {
+        let text = "MemTotal:       24576000 kB\nMemFree:  1024 kB\nMemAvailable:   20480000 kB\n";
+        assert_eq!(available_mib(text), Some(20_000));
+        assert_eq!([available_mib("MemTotal: 1 kB\n"), available_mib("MemAvailable: x kB\n")], [None, None]);
+    }
+
+    #[test]
     fn a_module_is_known_to_the_kernel_or_not() {
         // Every kernel with modules has some loaded, or built in with parameters.
         let loaded = fs::read_dir("/sys/module").unwrap().flatten().next().unwrap();
@@ -257,6 +300,7 @@ mod tests {
             root: false,
             guest_kernel: None,
             user_namespaces: false,
+            memory_mib: Some(24_000),
         };
         insta::assert_snapshot!(unmet(&bare, "phy-vm-vm-phy").join("\n"));
         insta::assert_snapshot!(unmet(&bare, "kernel-bridge").join("\n"));
@@ -269,6 +313,7 @@ mod tests {
             root: true,
             guest_kernel,
             user_namespaces: false,
+            memory_mib: Some(24_000),
         };
         for name in topology::names() {
             assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");

@@ -1,22 +1,22 @@
 //! What a user chooses about a topology.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use failure::Failure;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::{Application, Topology};
 
-/// Most receive queues of a port: what virtio and OVS are run with.
-const MAX_QUEUES: u32 = 16;
+/// Receive queues of a port: what virtio and OVS are run with.
+pub const QUEUES: RangeInclusive<u32> = 1..=16;
 /// The rings that virtio has: powers of two.
-const RINGS: std::ops::RangeInclusive<u32> = 64..=1024;
+pub const RINGS: RangeInclusive<u32> = 64..=1024;
 /// Memory of a virtual machine, MiB: its image and its hugepages must fit.
-const GUEST_MIB: std::ops::RangeInclusive<u32> = 768..=65_536;
+pub const GUEST_MIB: RangeInclusive<u32> = 768..=65_536;
 /// Highest number of a CPU.
 const MAX_CPU: u32 = 1023;
-/// Most poll-mode threads.
-const MAX_PMDS: u32 = 64;
+/// Poll-mode threads of a switch.
+pub const PMDS: RangeInclusive<u32> = 1..=64;
 
 /// Variables of a topology.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,11 +125,11 @@ impl LabOptions {
     /// (usage) the first wrong one, with what is legal.
     pub fn check(&self) -> Result<(), Failure> {
         let usage = |text: String| Err(Failure::usage(text));
-        if !(1..=MAX_QUEUES).contains(&self.queues) {
-            return usage(format!("--queues {}: must be 1 to {MAX_QUEUES}", self.queues));
+        if !QUEUES.contains(&self.queues) {
+            return usage(format!("--queues {}: must be 1 to {}", self.queues, QUEUES.end()));
         }
-        if !(1..=MAX_PMDS).contains(&self.pmds) {
-            return usage(format!("--pmds {}: must be 1 to {MAX_PMDS}", self.pmds));
+        if !PMDS.contains(&self.pmds) {
+            return usage(format!("--pmds {}: must be 1 to {}", self.pmds, PMDS.end()));
         }
         if !RINGS.contains(&self.ring) || !self.ring.is_power_of_two() {
             let (least, most) = (RINGS.start(), RINGS.end());
@@ -152,11 +152,12 @@ impl LabOptions {
         match (self.phy.as_slice(), self.tester_ports.as_slice()) {
             ([], []) => Ok(()),
             ([a, b], [c, d]) if [a, b, c, d].iter().all(|one| [a, b, c, d].iter().filter(|all| *all == one).count() == 1) => Ok(()),
-            _ => usage(
-                "--phy and --tester-ports: must be two ports each, all different: the NICs of the device, and the tester's \
-                 own that are cabled to them"
-                    .to_owned(),
-            ),
+            (nics, testers) => usage(format!(
+                "--phy {} --tester-ports {}: must be two ports each, all different: the NICs of the device, and the tester's \
+                 own that are cabled to them",
+                nics.join(","),
+                testers.join(",")
+            )),
         }
     }
 

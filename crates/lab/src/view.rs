@@ -5,7 +5,7 @@ use crate::{
     counters::Counts,
     diagram,
     needs::Machine,
-    options::LabOptions,
+    options::{GuestKind, LabOptions},
     protocol::{Checked, Status},
     topology::{self, Topology},
 };
@@ -23,7 +23,7 @@ pub fn list(machine: &Machine, options: &dyn Fn(&Topology) -> LabOptions) -> Str
         let needs = machine.needs(&topology, &options);
         let (met, missing): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| need.met);
         let met: Vec<_> = met.into_iter().map(|need| need.what).collect();
-        out.push_str(&format!("    needs    {}\n", met.join(", ")));
+        out.push_str(&format!("    needs    {}\n", met.join("; ")));
         if missing.is_empty() {
             let kernel = options.kernels.accelerator().filter(|_| !topology.kernel.is_empty());
             let how = match kernel {
@@ -48,7 +48,18 @@ pub fn show(build: &Build) -> String {
         out.push_str(&format!("tester:{n}  --port {port}\n"));
     }
     out.push_str(&cpus(build));
+    out.push_str(&machines(&build.topology, &build.options));
     out
+}
+
+/// What guests and kernels are, where they are virtual machines.
+pub fn machines(topology: &Topology, options: &LabOptions) -> String {
+    let line = |what: &str, kind: GuestKind, nodes: usize| match kind.accelerator().filter(|_| nodes > 0) {
+        None => String::new(),
+        Some("kvm") => format!("{what:<9} virtual machines (KVM)\n"),
+        Some(_) => format!("{what:<9} emulated virtual machines: their rates mean nothing\n"),
+    };
+    line("guests", options.guests, topology.guest.len()) + &line("kernels", options.kernels, topology.kernel.len())
 }
 
 /// Who polls where.
@@ -102,7 +113,7 @@ pub fn status(status: &Status) -> String {
         let threads = program.ended.as_ref().map_or_else(|| threads.join(", "), |how| format!("ended: {how}"));
         out.push_str(&format!("{:<11} {pid:>7}  {threads}\n", program.name));
     }
-    out + &shared(&status.cpus.shared)
+    out + &machines(topology, &status.options) + &shared(&status.cpus.shared)
 }
 
 /// The counters of every port; `-` where one cannot be read.
@@ -162,7 +173,15 @@ mod tests {
         let programs =
             ["qemu-system-x86_64", "ip", "ethtool", "sysctl", "unshare", "nsenter"].map(str::to_owned).into();
         let (root, guest_kernel) = (true, Some("6.1".to_owned()));
-        let machine = Machine { programs, hugepages: 0, free_hugepages: 0, root, guest_kernel, user_namespaces: true };
+        let machine = Machine {
+            programs,
+            hugepages: 0,
+            free_hugepages: 0,
+            root,
+            guest_kernel,
+            user_namespaces: true,
+            memory_mib: None,
+        };
         let text = list(&machine, &options);
         let of =
             |name: &str| text.split("\n").skip_while(|l| !l.starts_with(name)).take(3).collect::<Vec<_>>().join("\n");

@@ -158,6 +158,8 @@ impl Build {
 
 /// Flags that change nothing in this topology: who gives one expects something of it.
 fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failure> {
+    let virtual_ones = [(options.guests, topology.guest.len()), (options.kernels, topology.kernel.len())];
+    let no_machine = !virtual_ones.iter().any(|(kind, nodes)| kind.accelerator().is_some() && *nodes > 0);
     let (no_guests, no_switch) = (topology.guest.is_empty(), topology.switch.is_empty());
     let usual = LabOptions::default();
     let given = [
@@ -167,6 +169,7 @@ fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failur
         (no_switch, options.pmds != usual.pmds || !options.pmd_cpus.is_empty(), "--pmds", "no switch of its own"),
         (no_switch, options.emc != usual.emc, "--no-emc", "no switch of its own"),
         (no_switch, options.smc != usual.smc, "--smc", "no switch of its own"),
+        (no_machine, options.guest_mib != usual.guest_mib, "--guest-memory", "no virtual machine here (--guests vm)"),
     ];
     match given.iter().find(|(without, given, ..)| *without && *given) {
         None => Ok(()),
@@ -183,6 +186,11 @@ fn check_guests(topology: &Topology, options: &LabOptions) -> Result<(), Failure
             "{}: is joined to the tester itself, which a virtual machine cannot be: it would wait for the tester before it \
              boots; --guests process",
             guest.name
+        )));
+    }
+    if let Some((guest, _)) = options.disks.iter().next().filter(|_| options.application.is_some()) {
+        return Err(Failure::usage(format!(
+            "--disk {guest}=... --application: a disk runs what is on it: leave --application out"
         )));
     }
     let named = |guest: &String| topology.guest.iter().any(|known| known.name == *guest);
@@ -401,6 +409,10 @@ mod tests {
             ("phy-phy", LabOptions { pmds: 2, ..usual() }, Some("--pmds")),
             ("phy-phy", LabOptions { smc: true, ..usual() }, Some("--smc")),
             ("phy-phy", LabOptions { emc: false, ..usual() }, Some("--no-emc")),
+            ("phy-vm-phy", LabOptions { guest_mib: 2048, ..usual() }, Some("--guest-memory")),
+            ("phy-ovs-phy", LabOptions { guest_mib: 2048, guests: GuestKind::Tcg, ..usual() }, Some("--guest-memory")),
+            ("phy-vm-phy", LabOptions { guest_mib: 2048, guests: GuestKind::Tcg, ..usual() }, None),
+            ("kernel-bridge", LabOptions { guest_mib: 2048, kernels: GuestKind::Tcg, ..usual() }, None),
             ("phy-ovs-phy", LabOptions { application: testpmd, ..usual() }, Some("--application")),
             ("phy-phy", LabOptions { application: testpmd, queues: 2, ring: 64, ..usual() }, None),
             ("phy-ovs-phy", LabOptions { queues: 2, ring: 64, smc: true, emc: false, ..usual() }, None),

@@ -72,7 +72,15 @@ impl Observed<'_> {
         let mut all = Counts::new();
         let left = || until.saturating_duration_since(Instant::now()).max(LEAST);
         for source in self.counters {
+            let counts_it = match &source.place {
+                Place::OpenFlow { .. } => Some("vswitchd"),
+                Place::Testpmd { program } => Some(program.as_str()),
+                Place::Linerate { .. } | Place::Guest { .. } => Some(source.node.as_str()),
+                Place::Kernel { .. } => None,
+            };
             let read = match &source.place {
+                // What asks a program that has ended may wait long, and the others are to be read as of now.
+                _ if counts_it.is_some_and(|program| self.programs.has_ended(program)) => None,
                 Place::OpenFlow { line } => {
                     self.programs.output_within(line, left()).ok().map(|out| counters::openflow(&out.printed))
                 }
@@ -92,13 +100,12 @@ impl Observed<'_> {
                 },
             };
             let read = read.unwrap_or_default();
-            let run = match &source.place {
-                Place::OpenFlow { .. } => self.programs.run_of("vswitchd"),
-                Place::Testpmd { program } => self.programs.run_of(program),
-                Place::Linerate { .. } => self.programs.run_of(&source.node),
+            let run = match (&source.place, counts_it) {
+                // A guest counts its own.
+                (Place::Guest { .. }, _) => None,
+                (_, Some(program)) => self.programs.run_of(program),
                 // It counts from 0 after a reboot.
-                Place::Kernel { .. } => Programs::boot(),
-                Place::Guest { .. } => None,
+                (_, None) => Programs::boot(),
             };
             for counted in &source.ends {
                 // A switch may list a port by its name.
@@ -139,7 +146,7 @@ impl Observed<'_> {
                 std::thread::sleep(Duration::from_millis(50));
             };
             let command = question.line.to_string();
-            let Question { what, want, remedy, mut only_while_measured, logs, .. } = question.clone();
+            let Question { what, want, mut remedy, mut only_while_measured, logs, .. } = question.clone();
             let (mut met, mut printed) = match out {
                 Ok(out) => {
                     // A tester that is not there is a reason for another answer, not for none.
@@ -152,7 +159,8 @@ impl Observed<'_> {
                 }
             };
             if switch_ended && question.line.0.first().is_some_and(|program| program == "ovs-vsctl") {
-                // The database says what was.
+                // The database says what was, and the remedy is the switch's.
+                remedy.clear();
                 (met, only_while_measured, printed) =
                     (false, false, format!("vswitchd has ended; before that: {printed}"));
             }
@@ -181,7 +189,34 @@ fn ask_linerate(socket: &Path) -> Option<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::End;
+    use crate::{step::Program, topology::End};
+
+    #[test]
+    fn a_program_that_has_ended_is_not_asked_and_the_others_are() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut programs = Programs::new(&dir.path().display().to_string());
+        let asked = dir.path().join("asked");
+        let answers = |text: &str| CommandLine::words("sh -c").with([format!("echo >>{}; {text}", asked.display())]);
+        let line = CommandLine::words("true");
+        programs
+            .start(&Program { name: "vswitchd".into(), line, cpus: Vec::new(), wants_input: false, quits_by: None })
+            .unwrap();
+        while !programs.has_ended("vswitchd") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!programs.has_ended("vm1"), "not started here");
+        let kernel = r#"echo '[{"ifname":"d0","stats64":{"rx":{"packets":5},"tx":{"packets":4}}}]'"#;
+        let source = |node: &str, place| Source { node: node.into(), place, ends: vec![End::new(node, 0).into()] };
+        let counters = [
+            source("br0", Place::OpenFlow { line: answers("sleep 9") }),
+            source("dut", Place::Kernel { line: CommandLine::words("sh -c").with([kernel]) }),
+        ];
+        let mut observed =
+            Observed { programs: &mut programs, counters: &counters, checks: &[], shared: false, exec: "" };
+        let counts = observed.counters();
+        assert_eq!((counts["br0:0"].rx, counts["dut:0"].rx), (None, Some(5)));
+        assert!(!asked.exists(), "the dead switch was asked");
+    }
 
     #[test]
     fn what_a_kernel_has_counted_is_of_one_boot() {

@@ -225,6 +225,14 @@ impl Programs {
         self.all.iter_mut().find(|running| running.program.name == name).ok_or_else(wrong)
     }
 
+    /// Whether a program was started here and has ended.
+    pub fn has_ended(&mut self, name: &str) -> bool {
+        self.all.iter_mut().find(|running| running.program.name == name).is_some_and(|running| {
+            running.look();
+            running.ended.is_some()
+        })
+    }
+
     /// Which run of a program this is, as a number that another run of it does not have, nor one of another boot; `None` if it
     /// was not started here.
     pub fn run_of(&self, name: &str) -> Option<u64> {

@@ -247,7 +247,17 @@ pub enum KernelRole {
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Its two ends.
+    #[serde(deserialize_with = "two_ends")]
     pub ends: [End; 2],
+}
+
+/// Neither fewer nor more: an array would be read up to its length.
+fn two_ends<'de, D: serde::Deserializer<'de>>(from: D) -> Result<[End; 2], D::Error> {
+    let ends = Vec::<End>::deserialize(from)?;
+    let names: Vec<String> = ends.iter().map(ToString::to_string).collect();
+    <[End; 2]>::try_from(ends).map_err(|_| {
+        serde::de::Error::custom(format!("a link has two ends, and [{}] has {}", names.join(", "), names.len()))
+    })
 }
 
 impl Topology {

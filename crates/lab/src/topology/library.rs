@@ -128,7 +128,9 @@ mod tests {
         let text = TOPOLOGIES[2].1;
         fs::write(&path, text).unwrap();
         assert_eq!(load(file).unwrap(), load("phy-vm-phy").unwrap());
-        let wrong = [text.replace("ends", "end"), text.replace("br0:4", "br9:4"), "x".to_owned(), String::new()];
+        let third = text.replacen("\"] }", "\", \"x:1\"] }", 1);
+        assert_ne!(third, text);
+        let wrong = [third, text.replace("ends", "end"), text.replace("br0:4", "br9:4"), "x".to_owned(), String::new()];
         for text in wrong {
             fs::write(&path, &text).unwrap();
             let refused = load(file).unwrap_err();

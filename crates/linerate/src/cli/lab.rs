@@ -1,10 +1,14 @@
 //! Flags of `linerate lab`.
 
-use std::path::PathBuf;
+use std::{ops::RangeInclusive, path::PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::{builder::RangedI64ValueParser, Args, Subcommand};
 use failure::Failure;
-use lab::{options::GuestKind, topology::Application, LabOptions};
+use lab::{
+    options::{GuestKind, GUEST_MIB, PMDS, QUEUES, RINGS},
+    topology::Application,
+    LabOptions,
+};
 
 /// `linerate lab`
 #[derive(Debug, Args)]
@@ -38,7 +42,7 @@ pub enum LabCommand {
     /// there is.
     Fault(FaultArgs),
     /// Run a command at a node of a lab: in a virtual machine, in a kernel's namespace, or among the lab's own programs. It is
-    /// ended after 20 s.
+    /// ended after 35 s.
     Exec(ExecArgs),
     /// Make or ask one virtual machine: what the script of a lab (show --script) uses.
     #[command(subcommand)]
@@ -135,19 +139,19 @@ pub struct TopologyArgs {
     #[arg(value_name = "TOPOLOGY")]
     pub topology: String,
     /// Receive queues of each port, 1 to 16. Default: those of the plan (lab run), else 1.
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = within(QUEUES))]
     pub queues: Option<u32>,
     /// Poll-mode threads of the switch. Their CPUs are chosen. Default: the fewest of the plan (lab run), else 1.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with = "pmd_cpus")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = within(PMDS), conflicts_with = "pmd_cpus")]
     pub pmds: Option<u32>,
     /// Poll-mode threads in pairs on the two hardware threads of a core. Default: a core for each, as long as there are enough.
     #[arg(long)]
     pub smt: bool,
     /// CPUs of the switch's poll-mode threads, one thread on each.
-    #[arg(long, value_name = "CPU,...", value_delimiter = ',')]
+    #[arg(long, value_name = "CPU,...", value_delimiter = ',', value_parser = cpu)]
     pub pmd_cpus: Vec<u32>,
     /// CPU of the tester. Default: the last one allowed.
-    #[arg(long, value_name = "CPU", allow_hyphen_values = true)]
+    #[arg(long, value_name = "CPU", allow_hyphen_values = true, value_parser = cpu)]
     pub tester_cpu: Option<u32>,
     /// Which core does what: a plan of `linerate host plan --for nfvi-two-vm --out FILE`. Default: the usual plan, where the machine
     /// has enough cores.
@@ -162,7 +166,7 @@ pub struct TopologyArgs {
     #[arg(long, value_name = "WHERE", value_enum, default_value = "auto")]
     pub kernel_in: KernelInArg,
     /// Memory of each virtual machine, MiB.
-    #[arg(long, value_name = "MIB", allow_hyphen_values = true, default_value = "1024")]
+    #[arg(long, value_name = "MIB", allow_hyphen_values = true, value_parser = within(GUEST_MIB), default_value = "1024")]
     pub guest_memory: u32,
     /// What every guest runs, in place of what the topology says: testpmd-mac, testpmd-io, testpmd-macswap, l2, l2-macswap,
     /// l3, vxlan or vxlan-far (linerate forward), flowlog (linerate flowlog), kernel-bridge or ovs-kernel (virtual machines only).
@@ -179,7 +183,7 @@ pub struct TopologyArgs {
     #[arg(long)]
     pub smc: bool,
     /// Descriptors of each virtio ring, a power of two from 64 to 1024.
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value = "1024")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = within(RINGS), default_value = "1024")]
     pub ring: u32,
     /// NICs of the device under test behind the tester's two ports: PCI addresses or interfaces. They are bound to a driver for
     /// user space while the lab is up.
@@ -191,6 +195,14 @@ pub struct TopologyArgs {
     /// Guests take ordinary memory. Open vSwitch always takes hugepages.
     #[arg(long)]
     pub no_huge: bool,
+}
+
+fn within(range: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
+}
+
+fn cpu(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "must be the number of a CPU, from 0; several with a comma between".to_owned())
 }
 
 /// A guest and its disk.
@@ -213,6 +225,10 @@ impl TopologyArgs {
     ///
     /// (usage) for a value that is not legal.
     pub fn options(&self) -> Result<LabOptions, Failure> {
+        let guests: Vec<&String> = self.disks.iter().map(|(guest, _)| guest).collect();
+        if let Some(twice) = (1..guests.len()).find(|&n| guests[..n].contains(&guests[n])) {
+            return Err(Failure::usage(format!("--disk {}=...: this guest has a disk already", guests[twice])));
+        }
         let options = LabOptions {
             queues: self.queues.unwrap_or(1),
             pmds: self.pmds.unwrap_or(1),

@@ -75,15 +75,12 @@ impl InLab {
         }
     }
 
-    /// What the ports and the switch's threads have counted until now. Unknown if a program has ended: what asks it waits long.
+    /// What the ports and the switch's threads have counted until now. What has ended counts no more: that is unknown.
     ///
     /// # Errors
     ///
     /// (machine) when the lab does not answer.
     pub fn read(&self) -> Result<Reading, Failure> {
-        if self.ended_part().is_some() {
-            return Ok(Reading::default());
-        }
         let Answer::Counters(ports) = ask_inside(&Ask::Counters)? else { return Err(other("counters")) };
         let Answer::Threads(threads) = ask_inside(&Ask::Threads)? else { return Err(other("threads")) };
         Ok(Reading { ports, threads })

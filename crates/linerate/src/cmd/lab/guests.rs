@@ -30,8 +30,24 @@ pub fn options(args: &TopologyArgs, topology: &Topology, for_plan: Option<&ForPl
         Some(file) => by_plan(options, topology, &rig::host_plan::read_core_plan(file)?),
         None => usual(options, topology),
     };
+    check_effect(args, topology)?;
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
+}
+
+/// Flags about nodes that this topology has not: who gives one expects something of it.
+fn check_effect(args: &TopologyArgs, topology: &Topology) -> Result<(), Failure> {
+    let given = [
+        (topology.guest.is_empty() && args.guests != GuestsArg::Auto, "--guests", "guests"),
+        (topology.guest.is_empty() && args.no_huge, "--no-huge", "guests"),
+        (topology.kernel.is_empty() && args.kernel_in != KernelInArg::Auto, "--kernel-in", "kernel that forwards"),
+    ];
+    match given.iter().find(|(wrong, ..)| *wrong) {
+        None => Ok(()),
+        Some((_, flag, what)) => {
+            Err(Failure::usage(format!("{flag}: topology {} has no {what}: leave the flag out", topology.name)))
+        }
+    }
 }
 
 /// These variables with those of the plan that the lab is brought up for, where the user gave none.

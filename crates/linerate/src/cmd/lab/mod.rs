@@ -119,8 +119,9 @@ fn spec(args: &UpArgs, plan: &dyn Fn(&Topology) -> Result<Option<ForPlan>, Failu
 fn up_line(status: &lab::protocol::Status) -> String {
     let name = &status.name;
     let plan = status.topology.plan.as_ref().map(|plan| format!(" --plan {plan}")).unwrap_or_default();
+    let machines = view::machines(&status.topology, &status.options);
     format!(
-        "lab {name} is up after {:.1} s\nmeasure    linerate bench --lab {name}{plan} --quick\nlook       linerate lab status {name}; \
+        "lab {name} is up after {:.1} s\n{machines}measure    linerate bench --lab {name}{plan} --quick\nlook       linerate lab status {name}; \
          linerate lab check {name}\nend        linerate lab down {name}",
         status.ready_ms as f64 / 1e3
     )
@@ -161,6 +162,10 @@ fn check(args: &NameArgs) -> Result<Exit, Failure> {
         out::print(&serde_json::to_string_pretty(&all).map_err(Failure::failed)?);
     } else {
         out::print(&view::checked(&all));
+        // What starts a program again that has ended.
+        if let Err(ended) = client::check_running(&client::status(&name)?) {
+            out::note(&format!("linerate: {}", ended.text));
+        }
     }
     Ok(if all.iter().all(|check| check.met || check.only_while_measured) { Exit::Passed } else { Exit::Failed })
 }
@@ -233,8 +238,12 @@ fn down(args: &DownArgs) -> Result<(), Failure> {
     }
     let one = |name: String| {
         // A lab that ended by itself meanwhile is gone as well.
-        client::down(&name).or_else(|e| if client::running().contains(&name) { Err(e) } else { Ok(()) })?;
-        out::print(&format!("lab {name} is gone"));
+        let gone = |e| if client::running().contains(&name) { Err(e) } else { Ok(Vec::new()) };
+        let killed = client::down(&name).or_else(gone)?;
+        out::print(&match killed.as_slice() {
+            [] => format!("lab {name} is gone"),
+            killed => format!("lab {name} did not answer: killed ({killed:?}), and all it started with it"),
+        });
         told(give_nics_back(&name))
     };
     let ended = all_of(names.into_iter().map(one));
