@@ -51,7 +51,7 @@ const CHECK: Duration = Duration::from_secs(400);
 /// How long something may take to fail and to come back: a machine boots meanwhile, and each of its questions has its own limit.
 const FAULT: Duration = LONGEST;
 /// How long it may take to answer that it ends: it may be busy with another question.
-const END_ANSWER: Duration = Duration::from_secs(20);
+const END_ANSWER: Duration = Duration::from_secs(10);
 /// How long it may take to end: one on another host ends there first.
 const END: Duration = Duration::from_secs(15);
 /// Longest answer.
@@ -369,7 +369,7 @@ fn status_within(name: &str, wait: Duration) -> Result<Status, Failure> {
 ///
 /// # Errors
 ///
-/// (machine) when it is gone or another's, (failed) when it does not end.
+/// (machine) when it is gone, another's or not found, (failed) when it does not end.
 pub fn down(name: &str) -> Result<Vec<u32>, Failure> {
     let holder = match put(name, &Ask::Down, END_ANSWER)? {
         Ok(Answer::Ending(holder)) => holder,
@@ -401,8 +401,8 @@ fn end_silent(name: &str) -> Result<Vec<u32>, Failure> {
     let killed = silent::kill(&socket_of(name));
     let until = Instant::now() + END;
     while running().iter().any(|lab| lab == name) {
-        if Instant::now() > until {
-            return Err(Failure::failed(format!("lab {name} does not answer, and its first process was not found")));
+        if killed.is_empty() || Instant::now() > until {
+            return Err(Failure::machine(format!("lab {name} does not answer, and its first process was not found")));
         }
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -175,6 +175,9 @@ mod tests {
         assert!(prints.is_met(true, "\"true\"\n") && !prints.is_met(false, "true") && !prints.is_met(true, "truer"));
         let holds = Want::Holds(vec!["isolated : true".into(), "port: dpdk0".into()]);
         assert!(holds.is_met(true, "  isolated: true\n  port:  dpdk0  queue-id: 0"));
+        let times = Want::Times(2, "forwarding".into());
+        assert!(times.is_met(true, "state: forwarding\nstate: forwarding"));
+        assert!(!times.is_met(true, "state: forwarding") && !times.is_met(true, "forwarding forwarding forwarding"));
         assert!(
             !holds.is_met(true, "isolated: true") && Want::Success.is_met(true, "") && !Want::Success.is_met(false, "")
         );

@@ -31,12 +31,12 @@ mod tests {
 
     #[test]
     fn interfaces_are_found_by_number() {
-        let answer = r#"[{"ifname":"lo"},{"ifname":"dummy0"},{"ifname":"d0","stats64":{"rx":{"packets":5,"dropped":1},"tx":{"packets":4}}}]"#;
+        let answer = r#"[{"ifname":"lo"},{"ifname":"dummy0"},{"ifname":"d0","stats64":{"rx":{"packets":5,"dropped":1},"tx":{"packets":4,"dropped":2}}}]"#;
         let ports = parse(answer);
         assert_eq!(ports.len(), 1);
         assert_eq!(
             ports["0"],
-            PortCounts { rx: Some(5), tx: Some(4), rx_dropped: Some(1), tx_dropped: None, ..PortCounts::default() }
+            PortCounts { rx: Some(5), tx: Some(4), rx_dropped: Some(1), tx_dropped: Some(2), ..PortCounts::default() }
         );
         assert!(parse("Cannot find device").is_empty());
     }

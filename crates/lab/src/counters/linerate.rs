@@ -14,7 +14,6 @@ pub fn parse(answer: &Value) -> BTreeMap<String, PortCounts> {
             rx: port["rx_frames"].as_u64(),
             tx: port["tx_frames"].as_u64(),
             rx_dropped: port["missed_frames"].as_u64(),
-            tx_dropped: None,
             ..PortCounts::default()
         };
         (n.to_string(), counts)
@@ -30,8 +29,9 @@ mod tests {
 
     #[test]
     fn ports_are_counted_in_order() {
-        let ports = parse(&json!([{ "rx_frames": 3, "tx_frames": 2 }, { "rx_frames": 1 }]));
-        assert_eq!(ports["0"], PortCounts { rx: Some(3), tx: Some(2), ..PortCounts::default() });
+        let ports = parse(&json!([{ "rx_frames": 3, "tx_frames": 2, "missed_frames": 7 }, { "rx_frames": 1 }]));
+        let first = PortCounts { rx: Some(3), tx: Some(2), rx_dropped: Some(7), ..PortCounts::default() };
+        assert_eq!(ports["0"], first);
         assert_eq!(ports["1"].rx, Some(1));
         assert!(parse(&json!("no")).is_empty());
     }

@@ -297,6 +297,44 @@ link = [
     }
 
     #[test]
+    fn the_largest_topology_has_32_nodes_and_64_links() {
+        // Further nodes and links are wrong in other ways, too: too many are told first.
+        let said = |guests: usize, links: usize| {
+            let guests: String = (0..guests).map(|n| format!(", {{ name = \"g{n}\" }}")).collect();
+            let links = "    { ends = [\"vm1:0\", \"br0:3\"] },\n".repeat(links);
+            let text = CHAIN.replace("{ name = \"vm1\" }", &format!("{{ name = \"vm1\" }}{guests}"));
+            let text = text.replace("link = [\n", &format!("link = [\n{links}"));
+            toml::from_str::<Topology>(&text).unwrap().check().err().is_some_and(|why| why.contains("at most 32 nodes"))
+        };
+        // The chain has 3 nodes and 4 links.
+        assert_eq!([said(0, 0), said(29, 0), said(0, 60), said(29, 60)], [false; 4]);
+        assert_eq!([said(30, 0), said(0, 61)], [true; 2]);
+    }
+
+    #[test]
+    fn a_network_of_a_tunnel_has_24_bits() {
+        assert_eq!(tunnel(0xff_ffff, "2.2.2.1", "2.2.2.2"), Ok(()));
+        assert!(tunnel(0x100_0000, "2.2.2.1", "2.2.2.2").unwrap_err().contains("vni 16777216"));
+    }
+
+    #[test]
+    fn the_ends_of_a_tunnel_are_two_usable_addresses_of_one_network() {
+        for (local, remote) in
+            [("2.2.2.1", "2.2.3.2"), ("2.2.2.1", "2.2.2.1"), ("127.0.0.1", "127.0.0.2"), ("224.0.0.1", "224.0.0.2")]
+        {
+            assert!(tunnel(1, local, remote).is_err_and(|why| why.contains("two addresses")), "{local} {remote}");
+        }
+        assert_eq!(tunnel(1, "223.255.255.1", "223.255.255.254"), Ok(()));
+    }
+
+    fn tunnel(vni: u32, local: &str, remote: &str) -> Result<(), String> {
+        let text = format!(
+            "[[1, 3], [4, 2]], tunnel = [{{ port = 1, vni = {vni}, local = \"{local}\", remote = \"{remote}\" }}]"
+        );
+        toml::from_str::<Topology>(&CHAIN.replace("[[1, 3], [4, 2]]", &text)).unwrap().check()
+    }
+
+    #[test]
     fn a_loop_is_found() {
         // A cable between two ports of a switch is a detour.
         let text = CHAIN

@@ -60,6 +60,18 @@ fn a_lab_that_does_not_answer_is_listed_and_does_not_keep_others_up() {
     let down = linerate(&["lab", "down", "--all"]);
     assert_eq!(down.code, 4, "{}{}", down.stdout, down.stderr);
     assert!(down.stdout.contains(&format!("lab {name} is gone")), "{}", down.stdout);
+
+    // One whose first process hangs is ended all the same, with everything in it.
+    let stopped = support::unique("s-lab");
+    does(&["lab", "up", "kernel-bridge", "--name", &stopped]);
+    let status: Vec<Value> = serde_json::from_str(&does(&["lab", "status", "--json"]).stdout).unwrap();
+    let holder = status.iter().find(|lab| lab["name"] == stopped.as_str()).unwrap()["holder"].to_string();
+    support::run(&["kill", "-STOP", &holder]);
+    let down = linerate(&["lab", "down", &stopped]);
+    assert!(down.code == 0 && down.stdout.contains(&holder), "{} {}", down.stdout, down.stderr);
+    // Gone, or dead and not yet noticed by its parent.
+    let line = || fs::read_to_string(format!("/proc/{holder}/cmdline")).unwrap_or_default();
+    wait_until("its first process is gone", Duration::from_secs(5), || line().is_empty());
 }
 
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
@@ -328,7 +340,7 @@ fn what_cannot_be_is_refused_in_one_line() {
     let nics = ["--phy", "0000:00:1.0,0000:00:2.0", "--tester-ports", "eth:x,eth:y"];
     let far = [&["lab", "up", "phy-ovs-phy", "--on", "ssh://nowhere.invalid", "--core-plan", "plan.json"], &nics[..]]
         .concat();
-    let wrong: [(&[&str], i32); 16] = [
+    let wrong: [(&[&str], i32); 25] = [
         (&["lab", "up", switch], 2),
         (&far, 2),
         (&["lab", "up", "kernel-bridge", "--logs", "/run/logs"], 2),
@@ -343,6 +355,16 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["lab", "up", "phy-ovs-phy", "--pmds", "64"], 2),
         (&["lab", "show", "phy-vm-phy", "--guests", "process", "--guest-spec", "vm1"], 2),
         (&["lab", "up", "phy-vm-phy", "--application", "vpp"], 2),
+        // Flags that nothing here would follow.
+        (&["lab", "show", "phy-ovs-phy", "--guests", "tcg"], 2),
+        (&["lab", "show", "kernel-router", "--no-huge"], 2),
+        (&["lab", "up", "phy-phy", "--kernel-in", "vm"], 2),
+        (&["lab", "show", "phy-vm-phy", "--guests", "process", "--guest-memory", "2048"], 2),
+        (&["lab", "show", "phy-vm-phy", "--disk", "vm1=/a", "--disk", "vm1=/b"], 2),
+        (&["lab", "show", "phy-vm-phy", "--guests", "tcg", "--disk", "vm1=/dev/null", "--application", "l2"], 2),
+        (&["lab", "up", "phy-vm-phy", "--pmds", "-1"], 2),
+        (&["lab", "up", "phy-vm-phy", "--pmd-cpus", "a"], 2),
+        (&["lab", "show", "phy-ovs-phy", "--phy", "a,b", "--tester-ports", "c"], 2),
         (&["lab", "down", "no-such-lab"], 4),
         (&["trial", "--lab", "no-such-lab", "--load", "1kpps"], 4),
     ];

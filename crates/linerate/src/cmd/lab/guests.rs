@@ -37,10 +37,12 @@ pub fn options(args: &TopologyArgs, topology: &Topology, for_plan: Option<&ForPl
 
 /// Flags about nodes that this topology has not: who gives one expects something of it.
 fn check_effect(args: &TopologyArgs, topology: &Topology) -> Result<(), Failure> {
+    // Without guests, none of them is a virtual machine: that is as asked.
+    let machines = !matches!(args.guests, GuestsArg::Auto | GuestsArg::Process);
     let given = [
-        (topology.guest.is_empty() && args.guests != GuestsArg::Auto, "--guests", "guests"),
+        (topology.guest.is_empty() && machines, "--guests", "guests"),
         (topology.guest.is_empty() && args.no_huge, "--no-huge", "guests"),
-        (topology.kernel.is_empty() && args.kernel_in != KernelInArg::Auto, "--kernel-in", "kernel that forwards"),
+        (topology.kernel.is_empty() && args.kernel_in == KernelInArg::Vm, "--kernel-in", "kernel that forwards"),
     ];
     match given.iter().find(|(wrong, ..)| *wrong) {
         None => Ok(()),
