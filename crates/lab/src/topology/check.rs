@@ -312,6 +312,19 @@ link = [
     }
 
     #[test]
+    fn a_port_is_spread_over_two_others_at_least() {
+        // One is none: the answer is about it, and not about what else is wrong then.
+        for (over, wrong) in [("[]", true), ("[3]", true), ("[3, 5, 7]", false)] {
+            let text = SPREAD.replacen("[3, 5, 7]", over, 1);
+            let topology: Topology = toml::from_str(&text).unwrap();
+            let said = topology.check().err().unwrap_or_default();
+            assert_eq!(said.contains("two ports at least"), wrong, "{over}: {said}");
+        }
+        let two: Topology = toml::from_str(&SPREAD.replacen("[3, 5, 7]", "[3, 5]", 1)).unwrap();
+        assert!(!two.check().err().unwrap_or_default().contains("at least"), "two are enough");
+    }
+
+    #[test]
     fn a_network_of_a_tunnel_has_24_bits() {
         assert_eq!(tunnel(0xff_ffff, "2.2.2.1", "2.2.2.2"), Ok(()));
         assert!(tunnel(0x100_0000, "2.2.2.1", "2.2.2.2").unwrap_err().contains("vni 16777216"));

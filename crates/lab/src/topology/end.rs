@@ -102,6 +102,7 @@ mod tests {
     fn an_end_is_a_node_and_a_port() {
         assert_eq!("vm1:0".parse(), Ok(End::new("vm1", 0)));
         assert_eq!(End::new("br0", 63).to_string(), "br0:63");
+        assert_eq!(serde_json::to_string(&End::new("br0", 63)).unwrap(), "\"br0:63\"", "as files write it");
         assert!(End::new(TESTER, 1).is_tester() && !End::new("vm1", 1).is_tester());
         for wrong in
             ["", "vm1", "vm1:", ":0", "vm1:x", "vm1:64", "vm1:-1", "VM1:0", "1vm:0", "a-name-too-long:0", "v m:0"]

@@ -308,3 +308,48 @@ fn pairs<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<[u32; 2]>, D::
     };
     lists.into_iter().map(pair).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology;
+
+    #[test]
+    fn each_application_is_found_by_its_name_and_is_one_kind_of_program() {
+        for application in Application::ALL {
+            assert_eq!(Application::named(application.name()), Some(application));
+            // testpmd, Linerate, or a kernel.
+            let kinds = [
+                application.testpmd_mode().is_some(),
+                application.linerate_command().is_some(),
+                application.needs_a_machine(),
+            ];
+            assert_eq!(kinds.iter().filter(|is| **is).count(), 1, "{application:?}");
+        }
+        assert_eq!((Application::named("vpp"), Application::named("")), (None, None));
+        let modes = [Application::TestpmdMac, Application::TestpmdIo, Application::TestpmdMacswap];
+        assert_eq!(modes.map(Application::testpmd_mode), [Some("mac"), Some("io"), Some("macswap")]);
+        let ours = [Application::L2, Application::L2Macswap, Application::L3, Application::Vxlan, Application::Flowlog];
+        let commands = ["forward l2", "forward l2:macswap", "forward l3", "forward vxlan", "flowlog"].map(Some);
+        assert_eq!(ours.map(Application::linerate_command), commands);
+        assert_eq!(Application::VxlanFar.linerate_command(), Some("forward vxlan"));
+    }
+
+    #[test]
+    fn a_tunnel_is_found_by_its_port() {
+        let vxlan = topology::load("vxlan").unwrap();
+        let switch = vxlan.switch.iter().find(|switch| !switch.tunnel.is_empty()).unwrap();
+        for tunnel in &switch.tunnel {
+            assert_eq!(switch.tunnel_at(tunnel.port), Some(tunnel));
+        }
+        assert_eq!(switch.tunnel_at(60), None);
+    }
+
+    #[test]
+    fn a_guest_at_the_tester_is_told_from_one_behind_a_switch() {
+        let guest = |name: &str| topology::load(name).unwrap().guest_at_tester().map(|guest| guest.name.clone());
+        assert_eq!(guest("phy-vm-phy"), None);
+        let alone = topology::load("phy-phy").unwrap();
+        assert_eq!(guest("phy-phy").as_ref(), Some(&alone.guest[0].name));
+    }
+}

@@ -136,6 +136,12 @@ mod tests {
             let refused = load(file).unwrap_err();
             assert_eq!((refused.exit, refused.text.lines().count()), (failure::Exit::Usage, 1), "{text}");
         }
+        // Of the largest size, and one byte more.
+        let comment = |bytes: usize| format!("{text}#{}", "x".repeat(bytes - text.len() - 1));
+        fs::write(&path, comment(MAX_BYTES as usize)).unwrap();
+        load(file).unwrap();
+        fs::write(&path, comment(MAX_BYTES as usize + 1)).unwrap();
+        assert!(load(file).unwrap_err().text.contains("1 MiB"));
         assert_eq!(load("phy-phy-phy").unwrap_err().exit, failure::Exit::Usage);
         assert_eq!(load(dir.path().to_str().unwrap()).unwrap_err().exit, failure::Exit::Usage);
     }
