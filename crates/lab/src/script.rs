@@ -231,7 +231,11 @@ mod tests {
                 if guests == GuestKind::Tcg && ["phy-phy", "flow-loggers-12", "vxlan-forward"].contains(&name) {
                     continue;
                 }
-                let text = script(name, LabOptions { guests, kernels: guests, ..LabOptions::default() });
+                let topology = topology::load(name).unwrap();
+                let process = GuestKind::Process;
+                let kernels = if topology.kernel.is_empty() { process } else { guests };
+                let guests = if topology.guest.is_empty() { process } else { guests };
+                let text = script(name, LabOptions { guests, kernels, ..LabOptions::default() });
                 assert!(text.starts_with("#!/bin/sh\n"), "{text}");
                 for shell in ["dash", "bash"] {
                     let mut child = Command::new(shell).arg("-n").stdin(Stdio::piped()).spawn().unwrap();

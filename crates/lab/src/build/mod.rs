@@ -162,7 +162,11 @@ fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failur
     let no_machine = !virtual_ones.iter().any(|(kind, nodes)| kind.accelerator().is_some() && *nodes > 0);
     let (no_guests, no_switch) = (topology.guest.is_empty(), topology.switch.is_empty());
     let usual = LabOptions::default();
+    let no_kernel = topology.kernel.is_empty();
     let given = [
+        (no_guests, options.guests != usual.guests, "--guests", "no guests"),
+        (no_guests, options.hugepages != usual.hugepages, "--no-huge", "no guests"),
+        (no_kernel, options.kernels != usual.kernels, "--kernel-in", "no kernel that forwards"),
         (no_guests, options.application != usual.application, "--application", "no guests"),
         (no_guests && no_switch, options.queues != usual.queues, "--queues", "ports of one queue"),
         (no_guests && no_switch, options.ring != usual.ring, "--ring", "no virtio ports"),
@@ -410,7 +414,10 @@ mod tests {
             ("phy-phy", LabOptions { smc: true, ..usual() }, Some("--smc")),
             ("phy-phy", LabOptions { emc: false, ..usual() }, Some("--no-emc")),
             ("phy-vm-phy", LabOptions { guest_mib: 2048, ..usual() }, Some("--guest-memory")),
-            ("phy-ovs-phy", LabOptions { guest_mib: 2048, guests: GuestKind::Tcg, ..usual() }, Some("--guest-memory")),
+            ("phy-ovs-phy", LabOptions { guest_mib: 2048, ..usual() }, Some("--guest-memory")),
+            ("phy-ovs-phy", LabOptions { guests: GuestKind::Tcg, ..usual() }, Some("--guests")),
+            ("kernel-router", LabOptions { hugepages: false, ..usual() }, Some("--no-huge")),
+            ("phy-phy", LabOptions { kernels: GuestKind::Tcg, ..usual() }, Some("--kernel-in")),
             ("phy-vm-phy", LabOptions { guest_mib: 2048, guests: GuestKind::Tcg, ..usual() }, None),
             ("kernel-bridge", LabOptions { guest_mib: 2048, kernels: GuestKind::Tcg, ..usual() }, None),
             ("phy-ovs-phy", LabOptions { application: testpmd, ..usual() }, Some("--application")),

@@ -31,13 +31,20 @@ pub fn one_line(error: &clap::Error) -> String {
     let text = error.render().to_string().replace(|c: char| c.is_control() && c != '\n', "?");
     let said =
         text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
-    let mut line = String::new();
-    for part in said.filter(|part| !part.is_empty()) {
+    // A flag of another command is not meant as a value.
+    let said = said.filter(|part| !part.is_empty() && !part.starts_with("tip: to pass "));
+    let (mut line, mut is_list) = (String::new(), false);
+    for part in said {
         let part = part.trim_start_matches("error: ").trim_start_matches("tip: ");
         let legal = part.strip_prefix("[possible values: ").and_then(|rest| rest.strip_suffix(']'));
         let part = legal.map_or_else(|| part.to_string(), |values| format!("must be one of {values}"));
         // What is missing comes as a list below its heading.
-        let between = if line.ends_with(':') { " " } else { ": " };
+        let between = match (line.ends_with(':'), is_list) {
+            (true, _) => " ",
+            (false, true) => ", ",
+            (false, false) => ": ",
+        };
+        is_list |= line.ends_with(':');
         line = if line.is_empty() { part } else { line + between + &part };
     }
     if let Some(word) = flowlog_filter(&text) {
@@ -69,7 +76,7 @@ mod tests {
 
     #[test]
     fn each_fault_is_said_in_one_line() {
-        let faults: [(&[&str], ErrorKind); 10] = [
+        let faults: [(&[&str], ErrorKind); 12] = [
             (&["trial", "--dut", "l2", "--load", "fast"], ErrorKind::ValueValidation),
             (&["trial", "--memory", "x"], ErrorKind::InvalidValue),
             (&["bench", "--nosuch"], ErrorKind::UnknownArgument),
@@ -78,6 +85,8 @@ mod tests {
             (&["trial", "--frame-size"], ErrorKind::InvalidValue),
             (&["trial", "--json", "a", "--json", "b"], ErrorKind::ArgumentConflict),
             (&["runs", "show"], ErrorKind::MissingRequiredArgument),
+            (&["lab", "exec"], ErrorKind::MissingRequiredArgument),
+            (&["lab", "show", "phy-phy", "--name", "x"], ErrorKind::UnknownArgument),
             (&["flowlog", "--port", "eth:eth0", "tcp port 80"], ErrorKind::ArgumentConflict),
             (&["flowlog", "--port", "eth:eth0", "show", "ports"], ErrorKind::ArgumentConflict),
         ];

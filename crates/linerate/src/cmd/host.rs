@@ -161,30 +161,22 @@ fn plan(args: &PlanArgs) -> Result<Exit, Failure> {
     let machine = Machine::read(place.roots());
     let (nics, cores) = cores(&args.cores, &machine)?;
     let plan = HostPlan::new(cores.clone(), &rules::audit(place.roots(), &machine, &cores, &nics));
-    let format = |format: Format| tuning::render(&plan, format, &program()).map_err(Failure::failed);
+    let format =
+        |format: Format| tuning::render(&plan, format, &program(format == Format::Systemd)).map_err(Failure::failed);
     if let Some(file) = &args.out {
         output::file(file, &format(Format::Plan)?)?;
     }
     out::print(&match args.format {
-        Some(chosen) => {
-            let chosen = chosen.into();
-            let _ = (chosen == Format::Systemd).then(program_of_a_unit);
-            format(chosen)?
-        }
+        Some(chosen) => format(chosen.into())?,
         None => report::host::plan(&plan),
     });
     Ok(Exit::Passed)
 }
 
-/// The path of this program, for the unit of systemd.
-fn program() -> String {
-    std::env::current_exe().map_or_else(|_| "linerate".to_owned(), |path| path.display().to_string())
-}
-
-/// Says so if a unit should not name this program.
-fn program_of_a_unit() -> String {
-    let program = program();
-    if let Some(why) = tuning::why_not_for_a_unit(Path::new(&program)) {
+/// The path of this program. If a unit of systemd is to name it, says so where it should not.
+fn program(of_a_unit: bool) -> String {
+    let program = std::env::current_exe().map_or_else(|_| "linerate".to_owned(), |path| path.display().to_string());
+    if let Some(why) = tuning::why_not_for_a_unit(Path::new(&program)).filter(|_| of_a_unit) {
         out::note(&format!("linerate: the unit of systemd names {program}, and {why}: install it first"));
     }
     program
@@ -193,7 +185,7 @@ fn program_of_a_unit() -> String {
 fn apply(file: &Path, persist: bool, dry_run: bool) -> Result<Exit, Failure> {
     let roots = Roots::default();
     let plan = read_host_plan(file, &Machine::read(&roots))?;
-    let program = persist.then(program_of_a_unit);
+    let program = persist.then(|| program(true));
     if dry_run {
         out::print(&tuning::render(&plan, Format::Shell, "").map_err(Failure::failed)?);
         return Ok(Exit::Passed);

@@ -30,26 +30,8 @@ pub fn options(args: &TopologyArgs, topology: &Topology, for_plan: Option<&ForPl
         Some(file) => by_plan(options, topology, &rig::host_plan::read_core_plan(file)?),
         None => usual(options, topology),
     };
-    check_effect(args, topology)?;
     let guests = kind(args.guests, &options.applied_to(topology.clone()))?;
     Ok(LabOptions { guests, kernels: kernels(args.kernel_in, topology)?, ..options })
-}
-
-/// Flags about nodes that this topology has not: who gives one expects something of it.
-fn check_effect(args: &TopologyArgs, topology: &Topology) -> Result<(), Failure> {
-    // Without guests, none of them is a virtual machine: that is as asked.
-    let machines = !matches!(args.guests, GuestsArg::Auto | GuestsArg::Process);
-    let given = [
-        (topology.guest.is_empty() && machines, "--guests", "guests"),
-        (topology.guest.is_empty() && args.no_huge, "--no-huge", "guests"),
-        (topology.kernel.is_empty() && args.kernel_in == KernelInArg::Vm, "--kernel-in", "kernel that forwards"),
-    ];
-    match given.iter().find(|(wrong, ..)| *wrong) {
-        None => Ok(()),
-        Some((_, flag, what)) => {
-            Err(Failure::usage(format!("{flag}: topology {} has no {what}: leave the flag out", topology.name)))
-        }
-    }
 }
 
 /// These variables with those of the plan that the lab is brought up for, where the user gave none.
@@ -134,10 +116,10 @@ pub fn with_testers_ports(options: LabOptions) -> LabOptions {
 /// (machine) where KVM was asked for and does not run guests.
 fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
     let needs_machine = topology.guest.iter().any(|guest| guest.application.needs_a_machine() || guest.disk.is_some());
-    if topology.guest.is_empty() || topology.guest_at_tester().is_some() && asked == GuestsArg::Auto {
-        return Ok(GuestKind::Process);
-    }
     match asked {
+        GuestsArg::Auto if topology.guest.is_empty() || topology.guest_at_tester().is_some() => Ok(GuestKind::Process),
+        // Refused when the lab is built; what they would be does not matter.
+        GuestsArg::Vm | GuestsArg::Kvm if topology.guest.is_empty() => Ok(GuestKind::Tcg),
         GuestsArg::Process => Ok(GuestKind::Process),
         GuestsArg::Tcg => Ok(GuestKind::Tcg),
         GuestsArg::Kvm => match here() {
@@ -157,10 +139,9 @@ fn kind(asked: GuestsArg, topology: &Topology) -> Result<GuestKind, Failure> {
 ///
 /// (machine) where this machine's kernel was asked for and cannot do it.
 fn kernels(asked: KernelInArg, topology: &Topology) -> Result<GuestKind, Failure> {
-    if topology.kernel.is_empty() {
-        return Ok(GuestKind::Process);
-    }
     match (asked, lacks_kernel(topology)) {
+        // Refused when the lab is built.
+        (KernelInArg::Vm, _) if topology.kernel.is_empty() => Ok(GuestKind::Tcg),
         (KernelInArg::Host, true) => Err(Failure::machine(
             "--kernel-in host: this machine's kernel has no module openvswitch: --kernel-in vm boots one that has it",
         )),
