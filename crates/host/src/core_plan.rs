@@ -270,6 +270,10 @@ impl CorePlan {
                 cpu_set::to_list(&online)
             ));
         }
+        let nodes: CpuSet = machine.nodes.iter().map(|node| node.number).collect();
+        if !nodes.is_empty() && !nodes.contains(&self.node) {
+            return Some(format!("node {} is not here (nodes: {})", self.node, cpu_set::to_list(&nodes)));
+        }
         if self.housekeeping.is_empty() {
             return Some("no CPU is left for the operating system".to_owned());
         }
@@ -514,6 +518,11 @@ mod tests {
         let idle_and_off =
             CorePlan { idle: cpu_set::from_list("9"), isolated: cpu_set::from_list("1-2,9"), ..plan.clone() };
         assert_eq!(idle_and_off.misfit(&machine), None);
+        let elsewhere = CorePlan { node: 9, ..idle_and_off };
+        let why = elsewhere.misfit(&machine).unwrap();
+        assert!(why.contains("node 9"), "{why}");
+        // A machine that does not say its nodes has any.
+        assert_eq!(elsewhere.misfit(&Machine { nodes: Vec::new(), ..machine }), None);
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<CorePlan>(&text).unwrap(), plan);
         for wrong in ["x", "3-1", "1,,x", "1-", "9999"] {

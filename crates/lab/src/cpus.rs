@@ -22,8 +22,8 @@ pub struct CpuLayout {
     pub control: u32,
     /// The switch's poll-mode threads, one on each.
     pub pmds: Vec<u32>,
-    /// Each guest's polling CPU.
-    pub guests: BTreeMap<String, u32>,
+    /// Each guest's polling CPUs: one for each queue of a port where there are enough for all guests, else one.
+    pub guests: BTreeMap<String, Vec<u32>>,
     /// CPUs that more than one polling thread has: its rates are of a machine with too few CPUs.
     pub shared: Vec<u32>,
 }
@@ -37,7 +37,7 @@ impl CpuLayout {
 
     /// Every CPU of the lab and of its tester, in order.
     pub fn all(&self) -> Vec<u32> {
-        let polling = self.pmds.iter().chain(self.guests.values()).copied();
+        let polling = self.pmds.iter().chain(self.guests.values().flatten()).copied();
         polling.chain([self.tester, self.control]).collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
@@ -53,7 +53,9 @@ impl CpuLayout {
         let chosen = options.tester_cpu.iter().map(|&cpu| ("--tester-cpu", cpu));
         let chosen = chosen.chain(options.pmd_cpus.iter().map(|&cpu| ("--pmd-cpus", cpu)));
         let mut taken = BTreeSet::new();
-        for (flag, cpu) in chosen.chain(options.guest_cpus.iter().map(|&cpu| ("--core-plan: a guest's CPU", cpu))) {
+        for (flag, cpu) in
+            chosen.chain(options.guest_cpus.iter().flatten().map(|&cpu| ("--core-plan: a guest's CPU", cpu)))
+        {
             if !allowed.contains(&cpu) {
                 return Err(Failure::usage(format!("{flag} {cpu}: this process may use CPUs {}", list())));
             }
@@ -90,8 +92,11 @@ impl CpuLayout {
             (false, _) => 0,
         };
         let chosen_guests = options.guest_cpus.len().min(topology.guest.len());
-        let wanted = pmds + topology.guest.len() - chosen_guests;
         let mut places = free(&taken);
+        let left = topology.guest.len() - chosen_guests;
+        // One CPU is left for what does not poll.
+        let each = if pmds + left * (options.queues as usize) < places.len() { options.queues as usize } else { 1 };
+        let wanted = pmds + left * each;
         // The first CPU takes most interrupts: it does not poll where others can.
         if places.len() > wanted {
             places.remove(0);
@@ -113,22 +118,22 @@ impl CpuLayout {
         let mut next = places.iter().copied().cycle();
         let mut pmd_cpus = options.pmd_cpus.clone();
         pmd_cpus.extend(next.by_ref().take(pmds));
-        let own = options.guest_cpus.iter().copied().take(chosen_guests);
-        let guests: BTreeMap<String, u32> =
-            topology.guest.iter().map(|guest| guest.name.clone()).zip(own.chain(next)).collect();
+        let mut own = options.guest_cpus.iter().take(chosen_guests);
+        let mut cpus = || own.next().cloned().unwrap_or_else(|| next.by_ref().take(each).collect());
+        let guests: BTreeMap<String, Vec<u32>> =
+            topology.guest.iter().map(|guest| (guest.name.clone(), cpus())).collect();
         let mut shared: Vec<u32> = Vec::new();
         let mut seen = BTreeSet::new();
-        for cpu in pmd_cpus.iter().chain(guests.values()) {
+        for cpu in pmd_cpus.iter().chain(guests.values().flatten()) {
             if !seen.insert(*cpu) && !shared.contains(cpu) {
                 shared.push(*cpu);
             }
         }
-        // The virtual CPUs of a machine that poll its queues are all on its one CPU.
-        if options.guests.accelerator().is_some() && options.queues > 1 {
-            for cpu in guests.values() {
-                if !shared.contains(cpu) {
-                    shared.push(*cpu);
-                }
+        // Virtual CPUs of a machine that poll its queues, and have fewer CPUs.
+        let crowded = |cpus: &&Vec<u32>| options.guests.accelerator().is_some() && cpus.len() < options.queues as usize;
+        for cpu in guests.values().filter(crowded).flatten() {
+            if !shared.contains(cpu) {
+                shared.push(*cpu);
             }
         }
         let control = options.control_cpu.filter(|cpu| allowed.contains(cpu));
@@ -142,11 +147,18 @@ impl CpuLayout {
 /// These variables with the CPUs of a plan of the host.
 pub fn by_plan(options: LabOptions, topology: &Topology, plan: &CorePlan) -> LabOptions {
     let first = |cpus: &CpuSet| cpus.first().copied();
+    let polling = |cpus: &CpuSet| cpus.iter().copied().take(options.queues as usize).collect();
     let pmd_cpus = if topology.switch.is_empty() { Vec::new() } else { plan.pmds.iter().copied().collect() };
     LabOptions {
         pmd_cpus,
         tester_cpu: first(&plan.tester).filter(|_| !options.tester_elsewhere),
-        guest_cpus: plan.guests.iter().filter_map(first).take(topology.guest.len()).collect(),
+        guest_cpus: plan
+            .guests
+            .iter()
+            .filter(|cpus| !cpus.is_empty())
+            .map(polling)
+            .take(topology.guest.len())
+            .collect(),
         control_cpu: first(&plan.housekeeping),
         ..options
     }
@@ -159,18 +171,20 @@ pub fn by_usual_plan(options: LabOptions, topology: &Topology, machine: &Machine
         return options;
     }
     let nic = machine.nics.iter().find(|nic| options.phy.contains(&nic.address));
-    let shape = Shape {
+    let shape = |vcpus: usize| Shape {
         node: nic.and_then(|nic| nic.numa_node),
         switch: 0,
         pmds: if topology.switch.is_empty() { 0 } else { options.pmds as usize },
         guests: topology.guest.len(),
-        vcpus: 1,
+        vcpus,
         tester: usize::from(!options.tester_elsewhere),
         ..Shape::of(Purpose::NfviTwoVm)
     };
-    match CorePlan::make(machine, &shape) {
-        Ok(plan) => by_plan(options, topology, &plan),
-        Err(_) => options,
+    // A core for each queue of a guest's port, else one for each guest.
+    let plan = [options.queues as usize, 1].into_iter().find_map(|vcpus| CorePlan::make(machine, &shape(vcpus)).ok());
+    match plan {
+        Some(plan) => by_plan(options, topology, &plan),
+        None => options,
     }
 }
 
@@ -244,7 +258,10 @@ mod tests {
         let options = LabOptions { pmds: 2, ..LabOptions::default() };
         let cpus = lay("phy-vm-vm-phy", &options, &[0, 1, 2, 3, 4, 5]).unwrap();
         assert_eq!((cpus.tester, cpus.control, cpus.pmds.as_slice()), (5, 0, &[1, 2][..]));
-        assert_eq!(cpus.guests.into_iter().collect::<Vec<_>>(), [("vm1".to_owned(), 3), ("vm2".to_owned(), 4)]);
+        assert_eq!(
+            cpus.guests.into_iter().collect::<Vec<_>>(),
+            [("vm1".to_owned(), vec![3]), ("vm2".to_owned(), vec![4])]
+        );
         assert_eq!(cpus.shared, Vec::<u32>::new());
         let alone = lay("kernel-bridge", &options, &[0, 1]).unwrap();
         assert_eq!((alone.tester, alone.pmds.len(), alone.shared.len()), (1, 0, 0));
@@ -254,7 +271,7 @@ mod tests {
     fn too_few_are_shared_but_the_testers() {
         let cpus = lay("phy-vm-vm-phy", &LabOptions::default(), &[0, 1]).unwrap();
         assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.shared.as_slice()), (1, &[0][..], &[0][..]));
-        assert!(cpus.guests.values().all(|&cpu| cpu == 0));
+        assert!(cpus.guests.values().all(|cpus| *cpus == [0]));
         let many = |pmds| LabOptions { pmds, ..LabOptions::default() };
         assert_eq!(lay("phy-ovs-phy", &many(2), &[0, 1, 2]).unwrap().pmds, [0, 1]);
         let refused = [lay("phy-ovs-phy", &many(4), &[0, 1, 2]), lay("phy-vm-phy", &many(2), &[0, 1])];
@@ -268,7 +285,7 @@ mod tests {
             let options = LabOptions { queues, guests, ..LabOptions::default() };
             lay("phy-vm-phy", &options, &[0, 1, 2, 3]).unwrap().shared
         };
-        assert_eq!(shared(2, GuestKind::Kvm), [2]);
+        assert_eq!(shared(2, GuestKind::Kvm), [2], "two would leave nothing for control");
         assert_eq!((shared(1, GuestKind::Kvm), shared(2, GuestKind::Process)), (vec![], vec![]));
     }
 
@@ -280,12 +297,12 @@ mod tests {
         let options = LabOptions { pmds: 2, siblings, ..LabOptions::default() };
         let cpus = lay("phy-vm-phy", &options, &all).unwrap();
         // The tester has CPU 7, and its core to itself; nobody polls beside the switch.
-        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (7, &[1, 2][..], 4));
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"][0]), (7, &[1, 2][..], 4));
         let pairs = lay("phy-vm-phy", &LabOptions { smt: true, ..options.clone() }, &all).unwrap();
-        assert_eq!((pairs.pmds.as_slice(), pairs.guests["vm1"]), (&[1, 5][..], 2));
+        assert_eq!((pairs.pmds.as_slice(), pairs.guests["vm1"][0]), (&[1, 5][..], 2));
         let crowded = lay("phy-vm-vm-phy", &LabOptions { pmds: 4, ..options }, &all).unwrap();
         assert_eq!((crowded.pmds.as_slice(), crowded.shared.len()), (&[1, 2, 3, 4][..], 0));
-        assert_eq!(crowded.guests.values().copied().collect::<Vec<_>>(), [5, 6]);
+        assert_eq!(crowded.guests.values().flatten().copied().collect::<Vec<_>>(), [5, 6]);
         // Every CPU a core: the order of before.
         assert_eq!(by_core(&[1, 2, 3], &BTreeSet::new(), &LabOptions::default()), [1, 2, 3]);
     }
@@ -330,11 +347,11 @@ mod tests {
         let by = |cpus, options| by_usual_plan(options, &topology, &machine(cpus));
         let options = by(16, LabOptions { pmds: 2, ..LabOptions::default() });
         assert_eq!((options.pmd_cpus.as_slice(), options.tester_cpu), (&[1, 2][..], Some(3)));
-        assert_eq!((options.guest_cpus.as_slice(), options.control_cpu), (&[7, 6][..], Some(0)));
+        assert_eq!((options.guest_cpus.concat().as_slice(), options.control_cpu), (&[7, 6][..], Some(0)));
         let all: Vec<u32> = (0..16).collect();
         let cpus = CpuLayout::choose(&topology, &options, &all).unwrap();
         assert_eq!((cpus.tester, cpus.control, cpus.pmds.as_slice()), (3, 0, &[1, 2][..]));
-        assert_eq!(cpus.guests.into_values().collect::<Vec<_>>(), [7, 6]);
+        assert_eq!(cpus.guests.into_values().collect::<Vec<_>>().concat(), [7, 6]);
         assert!(cpus.shared.is_empty());
         for chosen in [
             LabOptions { tester_cpu: Some(1), ..LabOptions::default() },
@@ -388,6 +405,30 @@ mod tests {
     }
 
     #[test]
+    fn each_queue_of_a_guest_has_a_core_where_there_are_enough() {
+        let guests = |options: &LabOptions, cpus: u32| {
+            let cpus = lay("phy-vm-vm-phy", options, &(0..cpus).collect::<Vec<_>>()).unwrap();
+            (cpus.guests.into_values().collect::<Vec<_>>(), cpus.pmds, cpus.shared)
+        };
+        let two = LabOptions { queues: 2, pmds: 2, guests: GuestKind::Tcg, ..LabOptions::default() };
+        // 0 is for control, 1 and 2 for the switch, 7 the tester's.
+        assert_eq!(guests(&two, 8), (vec![vec![3, 4], vec![5, 6]], vec![1, 2], vec![]));
+        // Too few: one for each guest, whose virtual CPUs share it.
+        assert_eq!(guests(&two, 7), (vec![vec![3], vec![4]], vec![1, 2], vec![3, 4]));
+        let process = LabOptions { guests: GuestKind::Process, ..two.clone() };
+        assert_eq!(guests(&process, 7).2, Vec::<u32>::new(), "a thread that polls both queues");
+        // Those of a plan, as many as there are queues.
+        let planned = LabOptions { guest_cpus: vec![vec![6, 5], vec![4, 3]], ..two };
+        assert_eq!(guests(&planned, 8), (vec![vec![6, 5], vec![4, 3]], vec![1, 2], vec![]));
+        let usual = |queues| {
+            let options = LabOptions { queues, ..LabOptions::default() };
+            by_usual_plan(options, &topology::load("phy-vm-vm-phy").unwrap(), &machine(16)).guest_cpus
+        };
+        assert_eq!(usual(2).iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(usual(4).iter().map(Vec::len).collect::<Vec<_>>(), [1, 1], "a node has eight");
+    }
+
+    #[test]
     fn a_core_of_which_a_thread_is_taken_comes_last() {
         let siblings: BTreeMap<u32, Vec<u32>> = (0..8).map(|cpu| (cpu, vec![(cpu + 4) % 8])).collect();
         let order = |smt| {
@@ -400,10 +441,10 @@ mod tests {
 
     #[test]
     fn a_guest_of_a_plan_has_its_cpu_or_is_refused() {
-        let options = LabOptions { guest_cpus: vec![2], ..LabOptions::default() };
+        let options = LabOptions { guest_cpus: vec![vec![2]], ..LabOptions::default() };
         let cpus = lay("phy-vm-vm-phy", &options, &[0, 1, 2, 3, 4]).unwrap();
-        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (4, &[1][..], 2));
-        assert_eq!(cpus.guests["vm2"], 3);
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"][0]), (4, &[1][..], 2));
+        assert_eq!(cpus.guests["vm2"], [3]);
         let refused = lay("phy-vm-phy", &options, &[0, 1]).unwrap_err();
         assert_eq!(refused.exit, failure::Exit::Usage);
     }
@@ -418,10 +459,10 @@ mod tests {
     fn chosen_cpus_are_kept_or_refused() {
         let chosen = LabOptions { pmd_cpus: vec![3, 2], tester_cpu: Some(1), ..LabOptions::default() };
         let cpus = lay("phy-vm-phy", &chosen, &[0, 1, 2, 3, 4]).unwrap();
-        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"]), (1, &[2, 3][..], 4));
+        assert_eq!((cpus.tester, cpus.pmds.as_slice(), cpus.guests["vm1"][0]), (1, &[2, 3][..], 4));
         let all = LabOptions { pmd_cpus: vec![0], ..LabOptions::default() };
         let cpus = lay("phy-vm-phy", &all, &[0, 1]).unwrap();
-        assert_eq!((cpus.tester, cpus.guests["vm1"], cpus.shared.as_slice()), (1, 0, &[0][..]));
+        assert_eq!((cpus.tester, cpus.guests["vm1"].as_slice(), cpus.shared.as_slice()), (1, &[0][..], &[0][..]));
         let refused = |options: &LabOptions| lay("phy-vm-phy", options, &[0, 1]).unwrap_err().text;
         let twice = LabOptions { pmd_cpus: vec![0, 0], ..LabOptions::default() };
         let with_tester = LabOptions { pmd_cpus: vec![1], tester_cpu: Some(1), ..LabOptions::default() };

@@ -13,6 +13,8 @@ pub const QUEUES: RangeInclusive<u32> = 1..=16;
 pub const RINGS: RangeInclusive<u32> = 64..=1024;
 /// Memory of a virtual machine, MiB: its image and its hugepages must fit.
 pub const GUEST_MIB: RangeInclusive<u32> = 768..=65_536;
+/// Most virtual CPUs of a machine.
+const MOST_VCPUS: u32 = 64;
 /// Highest number of a CPU.
 const MAX_CPU: u32 = 1023;
 /// Poll-mode threads of a switch.
@@ -30,9 +32,12 @@ pub struct LabOptions {
     pub pmd_cpus: Vec<u32>,
     /// The tester's CPU; `None`: chosen.
     pub tester_cpu: Option<u32>,
-    /// CPU of each guest, in the topology's order; those that are left out get one that is free.
+    /// Polling CPUs of each guest, in the topology's order; those that are left out get free ones.
     #[serde(default)]
-    pub guest_cpus: Vec<u32>,
+    pub guest_cpus: Vec<Vec<u32>>,
+    /// Virtual CPUs of each virtual machine; `None` for one and one for each queue of a port.
+    #[serde(default)]
+    pub vcpus: Option<u32>,
     /// CPU of everything that does not poll; `None` for the first that is not the tester's.
     #[serde(default)]
     pub control_cpu: Option<u32>,
@@ -98,6 +103,7 @@ impl Default for LabOptions {
             pmd_cpus: Vec::new(),
             tester_cpu: None,
             guest_cpus: Vec::new(),
+            vcpus: None,
             control_cpu: None,
             application: None,
             emc: true,
@@ -141,6 +147,13 @@ impl LabOptions {
         }
         if let Some(cpu) = self.pmd_cpus.iter().chain(&self.tester_cpu).find(|&&cpu| cpu > MAX_CPU) {
             return usage(format!("--pmd-cpus, --tester-cpu {cpu}: must be 0 to {MAX_CPU}"));
+        }
+        if let Some(vcpus) = self.vcpus.filter(|vcpus| !(self.queues + 1..=MOST_VCPUS).contains(vcpus)) {
+            let least = self.queues + 1;
+            return usage(format!(
+                "--vcpus {vcpus}: must be {least} to {MOST_VCPUS}: one for each of the {} queues of a port, and one more",
+                self.queues
+            ));
         }
         // They go into scripts, where `$` stands for something.
         let texts = self.disks.values().map(|text| ("--disk", text));

@@ -70,8 +70,8 @@ pub(crate) fn cpus(build: &Build) -> String {
     if !cpus.pmds.is_empty() {
         out.push_str(&format!(", switch {}", list(&cpus.pmds)));
     }
-    for (name, cpu) in &cpus.guests {
-        out.push_str(&format!(", {name} {cpu}"));
+    for (name, polling) in &cpus.guests {
+        out.push_str(&format!(", {name} {}", list(polling)));
     }
     out.push('\n');
     out + &shared(&cpus.shared)

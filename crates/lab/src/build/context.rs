@@ -8,7 +8,7 @@ use crate::{
     line::CommandLine,
     options::LabOptions,
     step::{Question, Step, Want},
-    topology::{End, Topology},
+    topology::{End, Guest, Topology},
 };
 
 /// A part of a build, made for the nodes of one kind.
@@ -33,6 +33,12 @@ impl Context<'_> {
     /// A file of the lab.
     pub(super) fn file(&self, name: &str) -> String {
         format!("{}/{name}", self.dir)
+    }
+
+    /// The CPUs that a guest polls on.
+    pub(super) fn polling(&self, guest: &Guest) -> Vec<u32> {
+        let own = self.cpus.guests.get(&guest.name).filter(|cpus| !cpus.is_empty());
+        own.cloned().unwrap_or_else(|| vec![self.cpus.control])
     }
 
     /// The NIC of the device under test at the other end of a tester's cable; `None` where the lab makes that port.

@@ -36,7 +36,7 @@ pub(super) fn processes(context: &Context<'_>) -> Part {
     let guests = &context.topology.guest;
     for guest in guests {
         let name = guest.name.clone();
-        let cpus = context.cpus.guests.get(&guest.name).copied().into_iter().collect();
+        let cpus = context.polling(guest);
         let ends = (0..2).map(|port| End::new(&guest.name, port).into()).collect();
         let (line, place, wants_input) = match guest.application.testpmd_mode() {
             Some(mode) => (testpmd(context, guest, mode), Place::Testpmd { program: name.clone() }, true),
@@ -63,11 +63,11 @@ pub(super) fn served(context: &Context<'_>, guest: &Guest) -> Option<Step> {
 /// The ONP report's testpmd, with today's flags.
 fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
     let options = context.options;
-    let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
+    let cpus = context.polling(guest);
     let nics = if at_tester(context, guest) { ovs::pci(options) } else { "--no-pci".to_owned() };
     let mut line = CommandLine::words(&format!("stdbuf -oL dpdk-testpmd {nics} --no-telemetry --lcores")).with([
-        // Both lcores on one CPU: the main one only waits for commands.
-        format!("0@{cpu},1@{cpu}"),
+        // The main lcore only waits for commands: it shares a CPU.
+        lcores(&cpus),
         format!("--file-prefix={}", guest.name),
     ]);
     line = line.with(memory(options.hugepages).split(' '));
@@ -83,7 +83,20 @@ fn testpmd(context: &Context<'_>, guest: &Guest, mode: &str) -> CommandLine {
         };
         line = line.with(["--vdev".to_owned(), device]);
     }
-    forwarding(line, options, mode)
+    on_cores(forwarding(line, options, mode), cpus.len())
+}
+
+/// The main lcore, and one that polls on each CPU.
+fn lcores(polling: &[u32]) -> String {
+    let all = polling.iter().take(1).chain(polling).enumerate();
+    all.map(|(lcore, cpu)| format!("{lcore}@{cpu}")).collect::<Vec<_>>().join(",")
+}
+
+fn on_cores(line: CommandLine, cores: usize) -> CommandLine {
+    match cores {
+        1 => line,
+        cores => line.with([format!("--nb-cores={cores}")]),
+    }
 }
 
 /// The same in a virtual machine: ports are on its PCI bus, and its CPUs are its own.
@@ -95,11 +108,7 @@ pub(super) fn testpmd_on_pci(context: &Context<'_>, ports: &[String], mode: &str
     for port in ports {
         line = line.with(["-a", port]);
     }
-    let line = forwarding(line, context.options, mode);
-    match context.options.queues {
-        1 => line,
-        queues => line.with([format!("--nb-cores={queues}")]),
-    }
+    on_cores(forwarding(line, context.options, mode), context.options.queues as usize)
 }
 
 fn forwarding(line: CommandLine, options: &LabOptions, mode: &str) -> CommandLine {
@@ -123,8 +132,8 @@ fn memory(hugepages: bool) -> String {
 
 fn linerate(context: &Context<'_>, guest: &Guest) -> CommandLine {
     let options = context.options;
-    let cpu = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
-    let mut line = own_command(context.linerate, guest, &cpu.to_string());
+    let cpus: Vec<String> = context.polling(guest).iter().map(u32::to_string).collect();
+    let mut line = own_command(context.linerate, guest, &cpus.join(","));
     for port in 0..2 {
         let queues = if options.queues > 1 { format!(",queues={}", options.queues) } else { String::new() };
         let port = match joined(context, guest, port) {

@@ -19,9 +19,9 @@ use crate::{
 const START: Duration = Duration::from_secs(20);
 const BOOT: Duration = Duration::from_secs(120);
 
-/// Virtual CPUs of a guest: one for control, one that polls for each queue.
+/// Virtual CPUs of a guest: one for control, one that polls for each queue, further ones if they were asked for.
 pub(super) fn vcpus(context: &Context<'_>) -> u32 {
-    1 + context.options.queues
+    context.options.vcpus.unwrap_or(1 + context.options.queues)
 }
 
 /// All machines of a lab: its guests, and those that stand in for this machine's kernel.
@@ -190,8 +190,9 @@ pub(super) fn pinned(context: &Context<'_>, machines: &[Definition]) -> Part {
 
 /// The CPU of each virtual CPU.
 fn pins(context: &Context<'_>, guest: &Guest) -> Vec<(u32, u32)> {
-    let polling = context.cpus.guests.get(&guest.name).copied().unwrap_or(context.cpus.control);
-    (0..vcpus(context)).map(|vcpu| (vcpu, if vcpu == 0 { context.cpus.control } else { polling })).collect()
+    let polling = context.polling(guest).into_iter().cycle().take(context.options.queues as usize);
+    let others = std::iter::repeat(context.cpus.control);
+    (0..vcpus(context)).zip(others.clone().take(1).chain(polling).chain(others)).collect()
 }
 
 /// Locally administered: `02:4c:52`, the guest, the port.

@@ -173,6 +173,7 @@ fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failur
         (no_switch, options.pmds != usual.pmds || !options.pmd_cpus.is_empty(), "--pmds", "no switch of its own"),
         (no_switch, options.emc != usual.emc, "--no-emc", "no switch of its own"),
         (no_switch, options.smc != usual.smc, "--smc", "no switch of its own"),
+        (no_machine, options.vcpus != usual.vcpus, "--vcpus", "no virtual machine here (--guests vm)"),
         (no_machine, options.guest_mib != usual.guest_mib, "--guest-memory", "no virtual machine here (--guests vm)"),
     ];
     match given.iter().find(|(without, given, ..)| *without && *given) {
@@ -356,6 +357,25 @@ mod tests {
         let place = |wanted: &str| build.steps.iter().position(|step| line(step).contains(wanted)).unwrap();
         let pinned = place("vm1.qmp\" 0:0 1:2 --emulator 0");
         assert!(place("Rings {") < pinned && pinned < place("lab guest vcpus"));
+    }
+
+    #[test]
+    fn each_virtual_cpu_that_polls_has_a_cpu_and_the_others_are_with_control() {
+        let build = |queues, vcpus, guests| {
+            let options = LabOptions { queues, vcpus, guests, ..LabOptions::default() };
+            built("phy-vm-phy", &options, &[0, 1, 2, 3, 4, 5])
+        };
+        let pins = |queues, vcpus| build(queues, vcpus, GuestKind::Tcg).machines[0].pins.clone();
+        assert_eq!(pins(1, None), [(0, 0), (1, 2)]);
+        assert_eq!(pins(2, None), [(0, 0), (1, 2), (2, 3)]);
+        assert_eq!(pins(2, Some(5)), [(0, 0), (1, 2), (2, 3), (3, 0), (4, 0)]);
+        // Five queues have no CPU each: they share the guest's.
+        assert_eq!(pins(5, None), [(0, 0), (1, 2), (2, 2), (3, 2), (4, 2), (5, 2)]);
+        let text = script::render(&build(2, Some(5), GuestKind::Tcg));
+        assert!(text.contains(" -smp 5 ") && text.contains("isolcpus=1-2 "), "{text}");
+        // A process has a thread on each.
+        let text = script::render(&build(2, None, GuestKind::Process));
+        assert!(text.contains("--lcores 0@2,1@2,2@3 ") && text.contains("--nb-cores=2"), "{text}");
     }
 
     #[test]

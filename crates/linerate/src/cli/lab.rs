@@ -165,6 +165,9 @@ pub struct TopologyArgs {
     /// a virtual machine.
     #[arg(long, value_name = "WHERE", value_enum, default_value = "auto")]
     pub kernel_in: KernelInArg,
+    /// Virtual CPUs of each virtual machine. Default: one, and one for each queue of a port.
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub vcpus: Option<u32>,
     /// Memory of each virtual machine, MiB.
     #[arg(long, value_name = "MIB", allow_hyphen_values = true, value_parser = within(GUEST_MIB), default_value = "1024")]
     pub guest_memory: u32,
@@ -235,6 +238,7 @@ impl TopologyArgs {
             pmd_cpus: self.pmd_cpus.clone(),
             tester_cpu: self.tester_cpu,
             guest_cpus: Vec::new(),
+            vcpus: self.vcpus,
             control_cpu: None,
             application: self.application,
             emc: !self.no_emc,
