@@ -7,7 +7,7 @@ use std::{
 
 use control::{Client, Request};
 
-use super::programs::{Output, Programs, COMMAND};
+use super::programs::{Output, Programs, COMMAND, SWITCH};
 use crate::{
     counters::{self, Counts, Place, PortCounts, Source},
     line::CommandLine,
@@ -73,14 +73,18 @@ impl Observed<'_> {
         let left = || until.saturating_duration_since(Instant::now()).max(LEAST);
         for source in self.counters {
             let counts_it = match &source.place {
-                Place::OpenFlow { .. } => Some("vswitchd"),
+                Place::OpenFlow { .. } => Some(SWITCH[0]),
                 Place::Testpmd { program } => Some(program.as_str()),
                 Place::Linerate { .. } | Place::Guest { .. } => Some(source.node.as_str()),
                 Place::Kernel { .. } => None,
             };
+            // What asks a program that has ended may wait long, and the others are to be read as of now.
+            let is_dead = match &source.place {
+                Place::OpenFlow { .. } => self.programs.switch_has_ended(),
+                _ => counts_it.is_some_and(|program| self.programs.has_ended(program)),
+            };
             let read = match &source.place {
-                // What asks a program that has ended may wait long, and the others are to be read as of now.
-                _ if counts_it.is_some_and(|program| self.programs.has_ended(program)) => None,
+                _ if is_dead => None,
                 Place::OpenFlow { line } => {
                     self.programs.output_within(line, left()).ok().map(|out| counters::openflow(&out.printed))
                 }

@@ -43,6 +43,9 @@ pub const GUEST_SAYS: &str = "linerate: guest: ";
 /// How Open vSwitch marks an error in its log.
 const ERROR: &str = "|ERR|";
 
+/// The programs of a switch. Without its database it answers questions after many seconds, if at all (seen in Open vSwitch 3.1).
+pub const SWITCH: [&str; 2] = ["vswitchd", "ovsdb"];
+
 /// Directories of administrators' programs, which a user's PATH lacks.
 const SBIN: &str = "/usr/local/sbin:/usr/sbin:/sbin";
 
@@ -231,6 +234,11 @@ impl Programs {
             running.look();
             running.ended.is_some()
         })
+    }
+
+    /// Whether the lab's switch, or its database, has ended.
+    pub fn switch_has_ended(&mut self) -> bool {
+        SWITCH.iter().any(|program| self.has_ended(program))
     }
 
     /// Which run of a program this is, as a number that another run of it does not have, nor one of another boot; `None` if it

@@ -99,7 +99,7 @@ impl Answers for Held {
         match ask {
             Ask::Status => Answer::Status(Box::new(self.status())),
             Ask::Counters => Answer::Counters(observed(self).counters()),
-            Ask::Threads if self.programs.has_ended("vswitchd") => Answer::Threads(Threads::new()),
+            Ask::Threads if self.programs.switch_has_ended() => Answer::Threads(Threads::new()),
             Ask::Threads => Answer::Threads(threads(self)),
             Ask::Check => Answer::Checked(observed(self).check(false)),
             Ask::CheckConnected => Answer::Checked(observed(self).check(true)),
