@@ -16,6 +16,7 @@ pub mod line;
 mod memory;
 pub mod needs;
 pub mod nics;
+mod numbers;
 pub mod options;
 pub mod protocol;
 mod rxq;

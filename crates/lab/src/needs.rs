@@ -77,7 +77,7 @@ impl Machine {
             free_hugepages: pages("free_hugepages").saturating_sub(pages("resv_hugepages")),
             guest_kernel: Kernel::find().map(|kernel| kernel.release),
             root: rustix::process::getuid().is_root(),
-            memory_mib: fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_mib(&text)),
+            memory_mib: host::outcome::available_memory(&host::Roots::default()).map(|bytes| bytes >> 20),
             user_namespaces: may_make_user_namespaces(
                 number("/proc/sys/user/max_user_namespaces"),
                 number("/proc/sys/kernel/unprivileged_userns_clone"),
@@ -166,12 +166,6 @@ impl Machine {
             remedy: format!("sudo sysctl vm.nr_hugepages={}", used + pages + tester),
         })
     }
-}
-
-/// `MemAvailable` of `/proc/meminfo`.
-fn available_mib(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? / 1024)
 }
 
 /// By the kernel's limit, and by the switch that Debian's kernel has beside it.
@@ -271,13 +265,6 @@ mod tests {
         let may = may_make_user_namespaces;
         assert!(may(Some(1), None) && may(Some(15_000), Some(1)));
         assert!(!may(None, None) && !may(Some(0), Some(1)) && !may(Some(1), Some(0)));
-    }
-
-    #[test]
-    fn free_memory_is_what_programs_can_have() {
-        let text = "MemTotal:       24576000 kB\nMemFree:  1024 kB\nMemAvailable:   20480000 kB\n";
-        assert_eq!(available_mib(text), Some(20_000));
-        assert_eq!([available_mib("MemTotal: 1 kB\n"), available_mib("MemAvailable: x kB\n")], [None, None]);
     }
 
     #[test]

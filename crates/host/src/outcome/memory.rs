@@ -53,8 +53,8 @@ fn one_round(chain: &mut [u32], lines: u32, go_on: &(dyn Fn() -> bool + Sync)) -
     Some(())
 }
 
-/// Bytes of memory that programs can have.
-fn available(roots: &Roots) -> Option<u64> {
+/// Bytes of memory that programs can have without swapping (`MemAvailable`); `None` if the kernel does not say.
+pub fn available(roots: &Roots) -> Option<u64> {
     let text = roots.fact("/proc/meminfo").known()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 pub use clock::CoreClock;
 pub use judge::findings;
+pub use memory::available as available_memory;
 pub use poll::Gaps;
 pub use wake::{IdleState, Wake};
 

@@ -18,7 +18,7 @@ use rustix::{
     thread::{sched_setaffinity, CpuSet},
 };
 
-use crate::{line::CommandLine, protocol::ProgramStatus, step::Program};
+use crate::{line::CommandLine, numbers, protocol::ProgramStatus, step::Program};
 
 /// Most bytes read of what a command prints or a log holds.
 const MAX_TEXT: u64 = 1 << 20;
@@ -448,11 +448,10 @@ fn host_pid(pid: u32) -> Option<u32> {
     let own = own.to_str()?.to_owned();
     // Children of the holder only: other labs have the same numbers.
     let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).ok()?;
-    children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()).find(|child| {
-        let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
-        line.split_whitespace().last() == Some(pid.to_string().as_str())
-    })
+    children
+        .split_whitespace()
+        .filter_map(|child| child.parse::<u32>().ok())
+        .find(|child| numbers::inner(Path::new(&format!("/proc/{child}"))) == Some(pid))
 }
 
 /// The threads of a process, with the CPUs that each may use, as read back.

@@ -10,6 +10,8 @@ use rustix::{
     thread::{sched_getaffinity, sched_setaffinity, CpuSet},
 };
 
+use crate::numbers;
+
 /// How long QEMU may take to answer.
 const ANSWER: Duration = Duration::from_secs(10);
 
@@ -122,13 +124,10 @@ pub fn device(port: u32) -> String {
 fn threads_of(proc: &Path, pid: u32) -> Option<Vec<u32>> {
     let namespace = |dir: &Path| fs::read_link(dir.join("ns/pid")).ok();
     let own = namespace(&proc.join("self"))?;
-    let inner = |dir: &Path| -> Option<u32> {
-        let status = fs::read_to_string(dir.join("status")).ok()?;
-        status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
-    };
     let entries = |dir: &Path| Some(fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path()));
-    let process = entries(proc)?.find(|dir| inner(dir) == Some(pid) && namespace(dir).as_ref() == Some(&own))?;
-    Some(entries(&process.join("task"))?.filter_map(|dir| inner(&dir)).collect())
+    let process =
+        entries(proc)?.find(|dir| numbers::inner(dir) == Some(pid) && namespace(dir).as_ref() == Some(&own))?;
+    Some(entries(&process.join("task"))?.filter_map(|dir| numbers::inner(&dir)).collect())
 }
 
 /// Lets a thread of this process namespace run on these CPUs only.

@@ -17,8 +17,8 @@ use lab::{
 use super::{tester::linerate, Netns, Process};
 
 /// How long an emulated guest may take to boot, and a command in it.
-const BOOT: Duration = Duration::from_secs(300);
-const COMMAND: Duration = Duration::from_secs(150);
+const BOOT: Duration = Duration::from_secs(120);
+const COMMAND: Duration = Duration::from_secs(60);
 
 /// What a guest is made of.
 #[derive(Default)]

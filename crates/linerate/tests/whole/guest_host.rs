@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 /// How long a command in an emulated machine may take.
-const ANSWER: Duration = Duration::from_secs(300);
+const ANSWER: Duration = Duration::from_secs(120);
 
 /// What a command in it did.
 #[derive(Debug)]
