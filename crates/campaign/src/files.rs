@@ -71,7 +71,16 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
             parent.display()
         )));
     }
-    if access(parent, Access::WRITE_OK).is_err() {
+    let may_not = |place: &Path| access(place, Access::WRITE_OK).is_err();
+    // What is no file, such as /dev/stdout, is written as it is; a link to a file leads to where that is made.
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return match may_not(path) {
+            true => Err(Failure::machine(format!("cannot write {}: this user may not: name a file", path.display()))),
+            false => Ok(()),
+        };
+    }
+    let target = place(path);
+    if may_not(target.parent().unwrap_or(parent)) {
         return Err(Failure::machine(format!(
             "cannot write {}: this user may not write in {}: choose another directory",
             path.display(),

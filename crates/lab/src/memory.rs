@@ -1,4 +1,4 @@
-//! The hugepages that the programs of a lab take, in MiB.
+//! The memory that the programs of a lab take, in MiB.
 
 use crate::{
     options::LabOptions,
@@ -28,8 +28,11 @@ pub const NIC_RING: u64 = 2048;
 const MOVING: u64 = 16_384;
 
 /// The memory of the switch. It is a limit as well: else the switch takes what is free for buffers, and the tester and the next
-/// lab have none.
+/// lab have none. In ordinary memory all that it asks for must fit: a smaller pool is not tried (Open vSwitch 3.1).
 pub fn switch_mib(options: &LabOptions) -> u64 {
+    if !options.hugepages {
+        return MOST_SWITCH_MIB;
+    }
     let threads = u64::from(options.pmds).max(options.pmd_cpus.len() as u64) + 1;
     let held = options.phy.len() as u64 * NIC_RING * (u64::from(options.queues) + threads);
     let mut mib = SWITCH_MIB;
@@ -41,16 +44,30 @@ pub fn switch_mib(options: &LabOptions) -> u64 {
     mib
 }
 
-/// What the switch and the guests of a topology take.
+/// The hugepages that the switch and the guests of a topology take.
 pub fn needed_mib(topology: &Topology, options: &LabOptions) -> u64 {
+    if !options.hugepages {
+        return 0;
+    }
     let switch = if topology.switch.is_empty() { 0 } else { switch_mib(options) };
     let guests = match options.guests.accelerator() {
-        _ if !options.hugepages => 0,
         None => topology.guest.iter().map(process_mib).sum(),
         Some("kvm") => topology.guest.len() as u64 * u64::from(options.guest_mib),
         Some(_) => 0,
     };
     switch + guests
+}
+
+/// The ordinary memory that the switch and virtual machines take.
+pub fn ordinary_mib(topology: &Topology, options: &LabOptions) -> u64 {
+    let switch = if topology.switch.is_empty() || options.hugepages { 0 } else { switch_mib(options) };
+    let nodes = [(options.guests, topology.guest.len()), (options.kernels, topology.kernel.len())];
+    let in_machines = nodes.iter().filter(|(kind, _)| match kind.accelerator() {
+        None => false,
+        // KVM's guests are among the hugepages.
+        Some(accelerator) => accelerator != "kvm" || !options.hugepages,
+    });
+    switch + in_machines.map(|(_, nodes)| *nodes as u64 * u64::from(options.guest_mib)).sum::<u64>()
 }
 
 fn process_mib(guest: &Guest) -> u64 {
@@ -84,7 +101,15 @@ mod tests {
         let kvm = LabOptions { guests: GuestKind::Kvm, guest_mib: 3000, ..LabOptions::default() };
         assert_eq!(needed("phy-vm-vm-phy", &kvm), switch + 6000);
         assert_eq!(needed("phy-vm-vm-phy", &LabOptions { guests: GuestKind::Tcg, ..kvm.clone() }), switch);
-        assert_eq!(needed("phy-vm-vm-phy", &LabOptions { hugepages: false, ..kvm }), switch);
+        let ordinary = LabOptions { hugepages: false, ..kvm.clone() };
+        assert_eq!(needed("phy-vm-vm-phy", &ordinary), 0);
+        // All that is not among the hugepages.
+        let mib = |name: &str, options: &LabOptions| ordinary_mib(&topology(name), options);
+        assert_eq!(mib("phy-vm-vm-phy", &ordinary), MOST_SWITCH_MIB + 6000);
+        assert_eq!([mib("phy-vm-vm-phy", &kvm), mib("phy-vm-vm-phy", &usual)], [0, 0]);
+        let emulated = LabOptions { guests: GuestKind::Tcg, kernels: GuestKind::Tcg, ..LabOptions::default() };
+        assert_eq!([mib("phy-vm-vm-phy", &emulated), mib("kernel-bridge", &emulated)], [2048, 1024]);
+        assert_eq!(mib("kernel-bridge", &usual), 0, "this machine's own kernel");
         assert_eq!(needed("phy-phy", &LabOptions { hugepages: false, ..usual.clone() }), 0);
         assert!(needed("phy-phy", &usual) > 0, "a process, no switch");
     }
@@ -92,6 +117,11 @@ mod tests {
     #[test]
     fn the_switch_has_buffers_for_the_rings_of_its_nics() {
         assert_eq!(switch_mib(&LabOptions::default()), 256);
+        assert_eq!(
+            switch_mib(&LabOptions { hugepages: false, ..LabOptions::default() }),
+            1024,
+            "no smaller pool is tried"
+        );
         assert_eq!(switch_mib(&LabOptions { queues: 16, ..LabOptions::default() }), 256, "vhost-user holds none");
         let nics =
             |queues, pmds| LabOptions { phy: vec!["a".into(), "b".into()], queues, pmds, ..LabOptions::default() };

@@ -107,14 +107,14 @@ impl Machine {
         if topology.switch.iter().any(|switch| !switch.tunnel.is_empty()) {
             programs.push("ip");
         }
-        let mut needs = vec![match topology.switch.is_empty() {
+        let mut needs = vec![match options.phy.is_empty() {
             true => Need {
                 what: "root or user namespaces".to_owned(),
                 met: self.root || self.user_namespaces,
                 remedy: "sudo sysctl user.max_user_namespaces=1000, or run it as root".to_owned(),
             },
             false => Need {
-                what: "root (Open vSwitch with hugepages)".to_owned(),
+                what: "root (NICs are taken from their drivers)".to_owned(),
                 met: self.root,
                 remedy: "run it as root".to_owned(),
             },
@@ -135,20 +135,24 @@ impl Machine {
                 remedy: kernel::REMEDY.to_owned(),
             });
         }
-        let nodes = if guests.is_some() { topology.guest.len() } else { topology.kernel.len() };
-        let mib = nodes as u64 * u64::from(options.guest_mib);
-        // KVM's guests are among the hugepages.
-        if let Some(free) =
-            self.memory_mib.filter(|_| machines.is_some() && !(machines == Some("kvm") && options.hugepages))
-        {
+        let mib = memory::ordinary_mib(topology, options);
+        if let Some(free) = self.memory_mib.filter(|_| mib > 0) {
+            let less = if machines.is_some() { "less with --guest-memory" } else { "end what takes it" };
             needs.push(Need {
-                what: format!("{mib} MiB of memory for guests ({free} are free)"),
+                what: format!("{mib} MiB of memory ({free} are free)"),
                 met: mib <= free,
-                remedy: "less with --guest-memory".to_owned(),
+                remedy: less.to_owned(),
             });
         }
         needs.extend(self.hugepages(topology, options));
         needs
+    }
+
+    /// The same choice with ordinary memory where an ordinary user lacks hugepages, which only root can make.
+    pub fn memory_for(&self, topology: &Topology, options: LabOptions) -> LabOptions {
+        let lacks = |options: &LabOptions| self.hugepages(topology, options).is_some_and(|need| !need.met);
+        let ordinary = !self.root && options.phy.is_empty() && lacks(&options);
+        LabOptions { hugepages: options.hugepages && !ordinary, ..options }
     }
 
     /// The hugepages of a lab, and those of its tester: it does with ordinary memory, but the remedy is for both.
@@ -163,7 +167,7 @@ impl Machine {
                 self.free_hugepages, self.hugepages
             ),
             met: self.free_hugepages >= pages,
-            remedy: format!("sudo sysctl vm.nr_hugepages={}", used + pages + tester),
+            remedy: format!("sudo sysctl vm.nr_hugepages={}, or --no-huge", used + pages + tester),
         })
     }
 }
@@ -306,6 +310,41 @@ mod tests {
             assert_eq!(unmet(&full, name), Vec::<String>::new(), "{name}");
         }
         let user = Machine { root: false, user_namespaces: true, ..full };
-        assert_eq!((unmet(&user, "kernel-bridge").len(), unmet(&user, "phy-ovs-phy").len()), (0, 1));
+        for name in topology::names() {
+            assert_eq!(unmet(&user, name), Vec::<String>::new(), "{name}");
+        }
+        // NICs are taken from their drivers by root.
+        let nics = LabOptions { phy: vec!["a".into(), "b".into()], ..LabOptions::default() };
+        let root = |machine: &Machine| machine.needs(&topology::load("phy-ovs-phy").unwrap(), &nics)[0].met;
+        assert!(!root(&user) && root(&Machine { root: true, user_namespaces: false, ..user }));
+    }
+
+    #[test]
+    fn an_ordinary_user_without_hugepages_has_ordinary_memory() {
+        let topology = topology::load("phy-vm-phy").unwrap();
+        let huge = |root: bool, free_hugepages: u64, options: LabOptions| {
+            let machine = Machine { root, free_hugepages, ..Machine::read() };
+            machine.memory_for(&topology, options).hugepages
+        };
+        let usual = LabOptions::default;
+        let needed = memory::needed_mib(&topology, &usual()) / 2;
+        assert!(huge(false, needed, usual()) && !huge(false, needed - 1, usual()));
+        assert!(huge(true, 0, usual()), "root can make them, and is told how");
+        assert!(huge(false, 0, LabOptions { phy: vec!["a".into(), "b".into()], ..usual() }), "NICs take hugepages");
+        assert!(!huge(false, needed, LabOptions { hugepages: false, ..usual() }), "as asked for");
+    }
+
+    #[test]
+    fn ordinary_memory_must_be_free() {
+        let ordinary = LabOptions { hugepages: false, ..LabOptions::default() };
+        let met = |memory_mib: u64, options: &LabOptions| {
+            let machine = Machine { memory_mib: Some(memory_mib), ..Machine::read() };
+            let needs = machine.needs(&topology::load("phy-vm-phy").unwrap(), options);
+            needs.into_iter().find(|need| need.what.contains("MiB of memory")).map(|need| (need.met, need.remedy))
+        };
+        let end = || "end what takes it".to_owned();
+        assert_eq!(met(1024, &ordinary), Some((true, end())));
+        assert_eq!(met(1023, &ordinary), Some((false, end())));
+        assert_eq!(met(0, &LabOptions::default()), None, "all of it is hugepages");
     }
 }

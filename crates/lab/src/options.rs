@@ -49,7 +49,7 @@ pub struct LabOptions {
     pub smc: bool,
     /// Descriptors of each virtio ring.
     pub ring: u32,
-    /// Whether memory comes from hugepages.
+    /// Whether memory comes from hugepages, else from ordinary pages.
     pub hugepages: bool,
     /// What guests are.
     pub guests: GuestKind,
@@ -155,6 +155,9 @@ impl LabOptions {
                 self.queues
             ));
         }
+        if !self.hugepages && !self.phy.is_empty() {
+            return usage("--no-huge: NICs (--phy) take hugepages: leave one of both out".to_owned());
+        }
         // They go into scripts, where `$` stands for something.
         let texts = self.disks.values().map(|text| ("--disk", text));
         let texts = texts.chain(self.phy.iter().map(|text| ("--phy", text)));
@@ -205,6 +208,12 @@ mod tests {
             LabOptions { pmd_cpus: vec![3, 1024], ..LabOptions::default() },
             LabOptions { phy: vec!["a".into(), "b".into()], ..LabOptions::default() },
             LabOptions { disks: [("vm1".into(), "/x/$d".into())].into(), ..LabOptions::default() },
+            LabOptions {
+                phy: vec!["a".into(), "b".into()],
+                tester_ports: vec!["c".into(), "d".into()],
+                hugepages: false,
+                ..LabOptions::default()
+            },
             LabOptions {
                 phy: vec!["a".into(), "b".into()],
                 tester_ports: vec!["c".into(), "b".into()],

@@ -30,10 +30,12 @@ pub fn spec_of(name: String, topology: Topology, options: LabOptions) -> Result<
     let cpus = allowed_cpus();
     // What cannot be built is said before anything is started.
     let build = Build::new(topology.clone(), options.clone(), &cpus, &linerate, hold::DIR)?;
+    let machine = Machine::read();
+    let options = machine.memory_for(&build.topology, options);
     for disk in build.topology.guest.iter().filter_map(|guest| guest.disk.as_ref()) {
         hidden::check("--disk", Path::new(disk))?;
     }
-    if let Some(need) = Machine::read().needs(&build.topology, &options).into_iter().find(|need| !need.met) {
+    if let Some(need) = machine.needs(&build.topology, &options).into_iter().find(|need| !need.met) {
         return Err(Failure::machine(format!("topology {}: needs {}: {}", topology.name, need.what, need.remedy)));
     }
     Ok(Spec { name, topology, options, cpus, linerate, logs: None, on: None, fail_at: None })

@@ -19,7 +19,7 @@ pub fn list(machine: &Machine, options: &dyn Fn(&Topology) -> LabOptions) -> Str
         let Ok(topology) = topology::load(name) else { continue };
         let source = if topology.source.is_empty() { String::new() } else { format!(" ({})", topology.source) };
         out.push_str(&format!("{name:<width$}  {}{source}\n", topology.description));
-        let options = options(&topology);
+        let options = machine.memory_for(&topology, options(&topology));
         let needs = machine.needs(&topology, &options);
         let (met, missing): (Vec<_>, Vec<_>) = needs.into_iter().partition(|need| need.met);
         let met: Vec<_> = met.into_iter().map(|need| need.what).collect();
@@ -52,14 +52,18 @@ pub fn show(build: &Build) -> String {
     out
 }
 
-/// What guests and kernels are, where they are virtual machines.
+/// What guests and kernels are, where they are virtual machines, and what memory is, where it is no hugepages.
 pub fn machines(topology: &Topology, options: &LabOptions) -> String {
     let line = |what: &str, kind: GuestKind, nodes: usize| match kind.accelerator().filter(|_| nodes > 0) {
         None => String::new(),
         Some("kvm") => format!("{what:<9} virtual machines (KVM)\n"),
         Some(_) => format!("{what:<9} emulated virtual machines: their rates mean nothing\n"),
     };
-    line("guests", options.guests, topology.guest.len()) + &line("kernels", options.kernels, topology.kernel.len())
+    let ordinary = !options.hugepages && !(topology.switch.is_empty() && topology.guest.is_empty());
+    let memory = if ordinary { "memory    ordinary pages, without hugepages\n" } else { "" };
+    line("guests", options.guests, topology.guest.len())
+        + &line("kernels", options.kernels, topology.kernel.len())
+        + memory
 }
 
 /// Who polls where.

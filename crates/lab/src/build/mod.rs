@@ -165,7 +165,7 @@ fn check_effects(topology: &Topology, options: &LabOptions) -> Result<(), Failur
     let no_kernel = topology.kernel.is_empty();
     let given = [
         (no_guests, options.guests != usual.guests, "--guests", "no guests"),
-        (no_guests, options.hugepages != usual.hugepages, "--no-huge", "no guests"),
+        (no_guests && no_switch, options.hugepages != usual.hugepages, "--no-huge", "no guests and no switch"),
         (no_kernel, options.kernels != usual.kernels, "--kernel-in", "no kernel that forwards"),
         (no_guests, options.application != usual.application, "--application", "no guests"),
         (no_guests && no_switch, options.queues != usual.queues, "--queues", "ports of one queue"),

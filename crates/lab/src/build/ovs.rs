@@ -43,16 +43,23 @@ pub(super) fn daemons(context: &Context<'_>) -> Part {
     }
     let file = |name: &str| context.file(name);
     let mib = memory::switch_mib(options);
-    let mut settings = vec![
-        "other_config:dpdk-init=true".to_owned(),
-        format!("other_config:dpdk-socket-mem={mib}"),
-        format!("other_config:dpdk-socket-limit={mib}"),
+    // Open vSwitch adds --in-memory itself, unless it has --legacy-mem, which --no-huge comes with.
+    let ordinary = if options.hugepages { String::new() } else { format!(" --no-huge --legacy-mem -m {mib}") };
+    let mut settings = vec!["other_config:dpdk-init=true".to_owned()];
+    if options.hugepages {
+        settings.extend(["mem", "limit"].map(|what| format!("other_config:dpdk-socket-{what}={mib}")));
+    }
+    settings.extend([
         format!("other_config:dpdk-lcore-mask={}", cpus::mask(&[layout.control])),
         format!("other_config:pmd-cpu-mask={}", cpus::mask(&layout.pmds)),
         format!("other_config:max-idle={MAX_IDLE_MS}"),
-        // OVS adds --in-memory itself. It is one value with blanks in it.
-        format!("other_config:dpdk-extra=\"{} --no-telemetry --file-prefix=lab-{}\"", pci(options), topology.name),
-    ];
+        // One value with blanks in it.
+        format!(
+            "other_config:dpdk-extra=\"{} --no-telemetry --file-prefix=lab-{}{ordinary}\"",
+            pci(options),
+            topology.name
+        ),
+    ]);
     if !options.emc {
         settings.push("other_config:emc-insert-inv-prob=0".to_owned());
     }
@@ -114,7 +121,7 @@ fn dpdk_is_up(context: &Context<'_>) -> Question {
         line: vsctl(context, "--no-wait get Open_vSwitch . dpdk_initialized"),
         want: Want::Prints("true".to_owned()),
         within: START,
-        remedy: format!("Open vSwitch takes {} MiB of hugepages", memory::switch_mib(context.options)),
+        remedy: format!("Open vSwitch takes {} MiB of memory", memory::switch_mib(context.options)),
         logs: vec!["vswitchd".to_owned()],
         only_while_measured: false,
         again: Vec::new(),

@@ -195,7 +195,7 @@ pub struct TopologyArgs {
     /// The tester's own two ports, cabled to these NICs, as --port takes them; its NICs are bound as well.
     #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', requires = "phy")]
     pub tester_ports: Vec<String>,
-    /// Guests take ordinary memory. Open vSwitch always takes hugepages.
+    /// Open vSwitch (1 GiB) and guests take ordinary memory. Default: for ordinary users where hugepages are missing.
     #[arg(long)]
     pub no_huge: bool,
 }

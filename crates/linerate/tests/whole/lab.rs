@@ -248,7 +248,7 @@ fn a_whole_run_brings_up_measures_and_ends() {
 }
 
 #[test]
-fn an_ordinary_user_has_labs_without_hugepages() {
+fn an_ordinary_user_has_labs() {
     let _alone = exclusive();
     require(&ALL);
     let before = traces();
@@ -262,20 +262,24 @@ fn an_ordinary_user_has_labs_without_hugepages() {
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
         ended(&command.env("HOME", "/tmp").current_dir("/tmp").output().unwrap())
     };
-    for flags in [&["phy-phy"][..], &["phy-phy", "--application", "testpmd-io", "--no-huge"], &["kernel-bridge"]] {
+    let kinds = [
+        &["phy-phy"][..],
+        &["phy-phy", "--application", "testpmd-io", "--no-huge"],
+        &["kernel-bridge"],
+        &["phy-ovs-phy"],
+        &["phy-vm-phy", "--guests", "process", "--no-huge"],
+    ];
+    for flags in kinds {
         let name = support::unique("lab");
         let up = user(&[&["lab", "up"], flags, &["--name", &name]].concat());
         assert_eq!(up.code, 0, "{flags:?}: {}", up.stderr);
         let trial = user(&["trial", "--lab", &name, "--load", "5kpps", "--duration", "300ms", "--json", "-", "-q"]);
         assert!(matches!(trial.code, 0 | 3), "{flags:?}: {}{}", trial.stdout, trial.stderr);
         let hops = hops(&trial.json());
-        assert!(hops.len() == 4 && hops.iter().all(|hop| hop.2 == hops[0].2 && hop.2 > Some(0)), "{flags:?}: {hops:?}");
+        assert!(hops.len() >= 4 && hops.iter().all(|hop| hop.2 == hops[0].2 && hop.2 > Some(0)), "{flags:?}: {hops:?}");
         assert_eq!(user(&["lab", "down", &name]).code, 0);
         assert_eq!(traces(), before, "{flags:?}");
     }
-    // Open vSwitch with hugepages is root's.
-    let refused = user(&["lab", "up", "phy-ovs-phy", "--name", &support::unique("lab")]);
-    assert_eq!((refused.code, refused.stderr.lines().count()), (4, 1), "{}", refused.stderr);
 }
 
 #[test]
