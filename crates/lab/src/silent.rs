@@ -2,10 +2,14 @@
 
 use std::{
     fs,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
 };
 
-use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
+use rustix::{
+    io::Errno,
+    process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal},
+};
 
 /// Flag of a socket that listens, in `/proc/net/unix`.
 const LISTENS: u64 = 0x1_0000;
@@ -16,13 +20,19 @@ pub fn kill(socket: &str) -> Vec<u32> {
     let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let inputs: Vec<PathBuf> = inodes(&sockets, socket).map(|inode| format!("socket:[{inode}]").into()).collect();
     let holds = |pid: u32| fs::read_link(format!("/proc/{pid}/fd/0")).is_ok_and(|input| inputs.contains(&input));
-    let kill = |pid: &u32| {
-        let Some(number) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else { return false };
+    let open = |pid: u32| {
+        let number = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| holds(pid))?;
         // The process that is looked at and the one that is killed are the same: its number may be another's by now.
-        let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else { return false };
-        holds(*pid) && pidfd_send_signal(process, Signal::KILL).is_ok()
+        let process = pidfd_open(number, PidfdFlags::empty()).ok()?;
+        holds(pid).then_some((pid, process))
     };
-    processes(Path::new("/proc")).into_iter().filter(|&pid| holds(pid)).filter(kill).collect()
+    // All are found before the first is killed, which takes the others along.
+    let found: Vec<_> = processes(Path::new("/proc")).into_iter().filter_map(open).collect();
+    let gone = |(pid, process): (u32, OwnedFd)| match pidfd_send_signal(process, Signal::KILL) {
+        Ok(()) | Err(Errno::SRCH) => Some(pid),
+        Err(_) => None,
+    };
+    found.into_iter().filter_map(gone).collect()
 }
 
 fn processes(proc: &Path) -> Vec<u32> {
@@ -45,7 +55,6 @@ fn inodes<'a>(sockets: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> 
 mod tests {
     use std::{
         os::{
-            fd::OwnedFd,
             linux::net::SocketAddrExt,
             unix::{
                 net::{SocketAddr, UnixListener},
@@ -71,6 +80,29 @@ mod tests {
         other.kill().unwrap();
         other.wait().unwrap();
         assert_eq!(kill(&name), Vec::<u32>::new(), "gone");
+    }
+
+    #[test]
+    fn one_that_goes_with_the_other_is_named_too() {
+        let name = format!("linerate-silent-two-{}", std::process::id());
+        for _ in 0..20 {
+            let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+            let words = ["--fork", "--kill-child", "sleep", "60"];
+            let mut outer = Command::new("unshare").args(words).stdin(OwnedFd::from(listener)).spawn().unwrap();
+            let children = format!("/proc/{0}/task/{0}/children", outer.id());
+            let inner = loop {
+                match fs::read_to_string(&children).unwrap().trim().parse::<u32>() {
+                    Ok(pid) => break pid,
+                    Err(_) => std::thread::yield_now(),
+                }
+            };
+            let mut killed = kill(&name);
+            killed.sort_unstable();
+            let mut both = [outer.id(), inner];
+            both.sort_unstable();
+            assert_eq!(killed, both);
+            outer.wait().unwrap();
+        }
     }
 
     #[test]

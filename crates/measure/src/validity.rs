@@ -153,11 +153,15 @@ fn passed_anyway(trial: &TrialRecord) -> bool {
 }
 
 /// The share of the load that the tester may fail to offer. A trial whose load need not be exact counts at the load that was
-/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load, or in bursts, that no whole-trial search has asked for.
+/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load, or in bursts. That of a search does if it passes: the device
+/// has shown that it passes what was offered.
 fn tolerated_shortfall(e: &Evidence<'_>) -> Ratio {
     let spec = &e.trial.spec;
-    let goes_on = matches!(spec.shape, LoadShape::Steady | LoadShape::Bursts { .. });
-    let counts_as_offered = goes_on && matches!(spec.purpose, Purpose::Test | Purpose::Single);
+    let counts_as_offered = match (spec.shape, spec.purpose) {
+        (LoadShape::Steady | LoadShape::Bursts { .. }, Purpose::Test | Purpose::Single) => true,
+        (LoadShape::Steady, Purpose::Search) => passed_anyway(e.trial),
+        _ => false,
+    };
     let most = Ratio::of(COUNTS_AS_OFFERED_PERCENT, 100);
     match counts_as_offered && e.trust.offered_tolerance < most {
         true => most,

@@ -4,7 +4,7 @@ use units::Fps;
 
 use crate::schema::{
     evidence::SliceEvidence,
-    trial::{Purpose, TrialRecord},
+    trial::{DirectionCounts, Purpose, TrialRecord},
 };
 
 /// A delay that grows by less than this in a second does not grow: the excess of the load over the capacity, as a share.
@@ -14,6 +14,8 @@ const FIRST_DRAIN_S: f64 = 0.2;
 const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
 const SHORT: f64 = 2e-3;
+/// The same over a whole trial: one frame in a thousand is within what a load is known by.
+const WHOLE_SHORT: f64 = 1e-3;
 /// Time kept busy that tells a rate, seconds.
 pub(super) const SATURATED_S: f64 = 2e-3;
 /// Relative error of a rate that is known well.
@@ -64,6 +66,8 @@ pub(crate) struct Gave {
     pub duration_s: f64,
     /// The part of it that counts, seconds.
     pub effective_s: f64,
+    /// The load that it counts for where it passed: less than its own where the tester offered less.
+    pub load: Fps,
     /// Frames lost or refused.
     pub lost: u64,
     /// The same as a share of those offered.
@@ -82,6 +86,14 @@ pub(super) enum BySlices {
 }
 
 impl Gave {
+    /// The same at the load that the tester offered in each direction, where that is less.
+    pub(super) fn at_offered(trial: &TrialRecord) -> Option<Self> {
+        let offered = |d: &DirectionCounts| 1.0 - d.skipped as f64 / d.intended.max(1) as f64;
+        let least = trial.directions.iter().map(offered).fold(1.0, f64::min);
+        let load = Fps::from_raw((trial.spec.load_fps.get() * least).floor());
+        (least < 1.0 - WHOLE_SHORT).then(|| Self { load, ..Self::whole(trial) })
+    }
+
     /// Over the whole trial.
     pub fn whole(trial: &TrialRecord) -> Self {
         let duration_s = trial.spec.duration_s;
@@ -90,6 +102,7 @@ impl Gave {
             purpose: trial.spec.purpose,
             duration_s,
             effective_s: duration_s,
+            load: trial.spec.load_fps,
             lost: trial.lost(),
             loss_ratio: trial.loss_ratio(),
         }

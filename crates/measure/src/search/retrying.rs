@@ -44,6 +44,8 @@ pub struct Retrying<S> {
     budget: Budget,
     trials: Vec<u32>,
     invalid: u32,
+    /// Whether a trial was counted at less than its load.
+    counted_short: bool,
     /// The most that the tester offered of the last load that was beyond it, other than for its own gaps.
     most_offered: Option<Fps>,
     /// By slices: time that the queue of the device takes to empty.
@@ -79,6 +81,7 @@ impl<S: Clone> Retrying<S> {
             budget,
             trials: Vec::new(),
             invalid: 0,
+            counted_short: false,
             most_offered: None,
             drain: Drain::default(),
             clean_s: 0.0,
@@ -106,10 +109,11 @@ impl<S: Strategy> Retrying<S> {
                 (outcome, bounds.upper) = (Outcome::Found, bounds.upper.or(most));
             }
         }
-        let interval = self.config.by_slices.then(|| self.interval(&bounds));
+        let shown = Some(self.interval(&bounds)).filter(|_| self.config.by_slices || self.counted_short);
+        let interval = shown.filter(|_| self.config.by_slices);
         // A goal of an MLRsearch says itself how far it came, and where the kernel forwards in our calls no load fails.
         let found = outcome == Outcome::Found && !matches!(reason, Some(Reason::InCalls { .. }));
-        let wide = interval.filter(|_| found && self.strategy.tolerated_loss().is_none());
+        let wide = shown.filter(|_| found && self.strategy.tolerated_loss().is_none());
         let precision = wide.and_then(|found| self.precision_missed(&bounds, &found));
         let reasons = [reason, precision, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
         Answer {
@@ -250,10 +254,24 @@ impl<S: Strategy> Retrying<S> {
         let by_slices = spec.by_slices && trial.received() > 0;
         let most = spec.tolerated_loss.unwrap_or(self.config.tolerated_loss).get();
         match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
-            None => Ok(Gave::whole(trial)),
+            None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
             Some(BySlices::Short(offered)) => Err(self.attempts.short(offered)),
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
+        }
+    }
+
+    /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was
+    /// offered if that tells the strategy anything.
+    fn whole(&mut self, spec: &TrialSpec, trial: &TrialRecord) -> Result<Gave, Ruling> {
+        let gave = Gave::whole(trial);
+        match Gave::at_offered(trial).filter(|_| trial.received() > 0 && self.meets_all(spec, &gave)) {
+            None => Ok(gave),
+            Some(short) if self.strategy.takes(short.load) => {
+                self.counted_short = true;
+                Ok(short)
+            }
+            Some(short) => Err(self.attempts.short(short.load)),
         }
     }
 

@@ -78,8 +78,12 @@ impl Strategy for Bisection {
                 return Want::End(Outcome::Found);
             }
             if lower >= self.top {
-                let tester = self.top_is_tester;
-                return Want::End(if tester { Outcome::TesterLimited } else { Outcome::AtMaximum });
+                return Want::End(match (self.top_is_tester, self.upper) {
+                    (false, _) => Outcome::AtMaximum,
+                    (true, None) => Outcome::TesterLimited,
+                    // The tester offers no load between them.
+                    (true, Some(_)) => Outcome::Found,
+                });
             }
         }
         if !self.top_tried {
@@ -98,12 +102,18 @@ impl Strategy for Bisection {
         }
     }
 
+    fn takes(&self, load: Fps) -> bool {
+        let known = self.lower.map_or(self.floor.get(), |(lower, _)| lower.get() * (1.0 + self.precision));
+        load.get() >= known
+    }
+
     fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave) {
         if load >= self.top {
             self.top_tried = true;
         }
         if passed {
-            self.lower = Some((load, gave.number));
+            let counted = if gave.load < load { gave.load } else { load };
+            self.lower = Some((counted, gave.number));
         } else {
             self.upper = Some(load);
             self.floor_failed |= load <= self.floor;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use units::{Fps, FrameSize, LinkSpeed};
+use units::{Fps, FrameSize, LinkSpeed, Ratio};
 
 use super::*;
 use crate::{
@@ -258,6 +258,44 @@ fn a_load_beyond_the_tester_lowers_the_top() {
     ");
 }
 
+/// A trial of a tester that offers only this share of each load.
+fn offered_in_part(dut: &mut SimDut, spec: &TrialSpec, share: f64) -> TrialRecord {
+    let offered = TrialSpec { load_fps: Fps::from_raw(spec.load_fps.get() * share), ..*spec };
+    let mut trial = dut.run(&offered);
+    trial.spec = *spec;
+    for d in &mut trial.directions {
+        d.skipped += (spec.load_fps.get() * spec.duration_s).round() as u64 - d.intended;
+        d.intended += d.skipped;
+    }
+    trial
+}
+
+#[test]
+fn a_trial_that_passes_counts_at_the_load_that_was_offered() {
+    // Each load is offered to 98 %, so that none between 0.98 of the device's and that is.
+    let answer_of = |method, share: f64| {
+        let config = SearchConfig { precision: Ratio::new(0.005).unwrap(), ..config(method) };
+        let (mut search, mut dut) = (fresh(&config), SimDut::new(3.3e6, 1));
+        loop {
+            match search.next() {
+                Step::Run(spec) => search.report(&offered_in_part(&mut dut, &spec, share)),
+                Step::Done(answer) => break answer,
+            }
+        }
+    };
+    let exact = answer_of(Method::Rfc2544, 1.0);
+    assert_eq!((exact.outcome, &exact.reasons[..]), (Outcome::Found, &[][..]));
+    let short = answer_of(Method::Rfc2544, 0.98);
+    let (lower, upper) = (short.throughput.unwrap().get(), short.upper_bound.unwrap().get());
+    assert_eq!(short.outcome, Outcome::Found);
+    assert!((3.2e6..=3.3e6).contains(&lower) && (3.3e6..=3.3e6 / 0.98 * 1.01).contains(&upper), "{short:?}");
+    // How wide that is, is said: the load of a trial that fails is the one asked for.
+    assert!(matches!(short.reasons[..], [Reason::Precision { reached, .. }] if reached.get() > 0.015), "{short:?}");
+    // In one step of the loads of TST009 and MLRsearch no more is known: they repeat it, and lower the highest load.
+    let steps = answer_of(Method::Tst009, 0.98);
+    assert!(steps.throughput.is_none_or(|fps| fps.get() <= 3.3e6), "{steps:?}");
+}
+
 #[test]
 fn a_tester_below_the_lowest_load_has_no_answer() {
     for method in [Method::Rfc2544, Method::Tst009] {
@@ -397,7 +435,9 @@ fn assert_unmixed(answer: &Answer, trials: &[TrialRecord]) {
         assert_eq!(t.interference.placement, answer.placement);
     }
     if let Some(found) = answer.throughput {
-        assert!(own.iter().any(|t| t.spec.load_fps == found && t.lost() == 0 && Some(t.number) == answer.best_trial));
+        // At the load that was offered.
+        let at = |t: &&&TrialRecord| t.spec.load_fps == found || t.offered_load().get().floor() == found.get();
+        assert!(own.iter().filter(at).any(|t| t.lost() == 0 && Some(t.number) == answer.best_trial));
     }
     if let Some(upper) = answer.upper_bound {
         assert!(own.iter().any(|t| t.spec.load_fps == upper && t.lost() > 0));

@@ -170,6 +170,18 @@ fn a_steady_trial_whose_load_need_not_be_exact_counts_at_the_load_offered() {
         assert_eq!(short(purpose, 1_000), []);
         assert_eq!(short(purpose, 1_001), [Rule::TesterShort]);
     }
+    // That of a search passes what was offered, or shows nothing of the rest.
+    let searched = |shape, lost, skipped| {
+        rules(|t| {
+            (t.spec.passing_loss, t.spec.shape) = (Some(Ratio::new(0.001).unwrap()), shape);
+            skip(t, skipped);
+            lose(t, lost);
+        })
+    };
+    assert_eq!(searched(LoadShape::Steady, 950, 50_000), []);
+    assert_eq!(searched(LoadShape::Steady, 951, 50_000), [Rule::TesterShort]);
+    assert_eq!(searched(LoadShape::Steady, 0, 50_001), [Rule::TesterShort]);
+    assert_eq!(searched(LoadShape::Burst { frames: 1_000_000 }, 0, 50_000), [Rule::TesterShort]);
     // Bursts go on, one load in two steps does not, and one burst has to be whole.
     let then_fps = Fps::new(2e6).unwrap();
     let shaped = |shape, skipped| {
