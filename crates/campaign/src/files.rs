@@ -72,7 +72,7 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
         )));
     }
     let may_not = |place: &Path| access(place, Access::WRITE_OK).is_err();
-    // What is no file, such as /dev/stdout, is written as it is; a link to a file leads to where that is made.
+    // A pipe or a device, such as /dev/stdout, is written as it is; a link to a file leads to where that is made.
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return match may_not(path) {
             true => Err(Failure::machine(format!("cannot write {}: this user may not: name a file", path.display()))),

@@ -84,8 +84,9 @@ mod tests {
 
     #[test]
     fn one_that_goes_with_the_other_is_named_too() {
-        let name = format!("linerate-silent-two-{}", std::process::id());
-        for _ in 0..20 {
+        for n in 0..20 {
+            // Of its own: a process that dies holds its socket for a moment more.
+            let name = format!("linerate-silent-two-{}-{n}", std::process::id());
             let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
             let words = ["--fork", "--kill-child", "sleep", "60"];
             let mut outer = Command::new("unshare").args(words).stdin(OwnedFd::from(listener)).spawn().unwrap();

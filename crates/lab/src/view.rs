@@ -52,14 +52,15 @@ pub fn show(build: &Build) -> String {
     out
 }
 
-/// What guests and kernels are, where they are virtual machines, and what memory is, where it is no hugepages.
+/// What guests and kernels are, where they are virtual machines, and where memory is ordinary pages.
 pub fn machines(topology: &Topology, options: &LabOptions) -> String {
     let line = |what: &str, kind: GuestKind, nodes: usize| match kind.accelerator().filter(|_| nodes > 0) {
         None => String::new(),
         Some("kvm") => format!("{what:<9} virtual machines (KVM)\n"),
         Some(_) => format!("{what:<9} emulated virtual machines: their rates mean nothing\n"),
     };
-    let ordinary = !options.hugepages && !(topology.switch.is_empty() && topology.guest.is_empty());
+    let takes_none = topology.switch.is_empty() && topology.guest.is_empty();
+    let ordinary = !(options.hugepages || takes_none);
     let memory = if ordinary { "memory    ordinary pages, without hugepages\n" } else { "" };
     line("guests", options.guests, topology.guest.len())
         + &line("kernels", options.kernels, topology.kernel.len())
@@ -166,6 +167,17 @@ pub fn checked(all: &[Checked]) -> String {
 mod tests {
     use super::*;
     use crate::options::GuestKind;
+
+    #[test]
+    fn ordinary_memory_is_told_of_what_takes_any() {
+        let told = |name: &str, hugepages: bool| {
+            !machines(&topology::load(name).unwrap(), &LabOptions { hugepages, ..LabOptions::default() }).is_empty()
+        };
+        for name in ["phy-phy", "phy-ovs-phy", "phy-vm-phy"] {
+            assert_eq!([told(name, true), told(name, false)], [false, true], "{name}");
+        }
+        assert!(!told("kernel-bridge", false), "no hugepages in any case");
+    }
 
     #[test]
     fn the_list_says_what_would_be_emulated() {

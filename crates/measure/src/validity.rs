@@ -107,12 +107,17 @@ pub fn cut_short(trial: &TrialRecord) -> Violation {
     Violation { rule: Rule::Stretched, text }
 }
 
-/// Whether an invalid trial shows that the tester cannot offer the load: it fell short, and its own polling gaps
+/// Whether a trial shows that the tester cannot offer the load: it fell short, and its own polling gaps
 /// explain less than half of the frames it did not send. Whatever else disturbed the trial does not matter for that.
 pub fn beyond_tester(trial: &TrialRecord) -> bool {
-    let short = trial.violations.iter().any(|v| v.rule == Rule::TesterShort);
     let skipped: u64 = trial.directions.iter().map(|d| d.skipped).sum();
-    short && frames_in_gaps(trial, |l| l.role == LcoreRole::Tester) < skipped as f64 / 2.0
+    fell_short(trial) && frames_in_gaps(trial, |l| l.role == LcoreRole::Tester) < skipped as f64 / 2.0
+}
+
+/// Whether the tester offered less than the load: more than is tolerated, or of a trial that counts at what was offered.
+pub fn fell_short(trial: &TrialRecord) -> bool {
+    (trial.spec.at_offered && trial.least_offered() < 1.0)
+        || trial.violations.iter().any(|v| v.rule == Rule::TesterShort)
 }
 
 /// Frames that may have been due while lcores were away, summed over lcores and directions.
@@ -153,13 +158,13 @@ fn passed_anyway(trial: &TrialRecord) -> bool {
 }
 
 /// The share of the load that the tester may fail to offer. A trial whose load need not be exact counts at the load that was
-/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load, or in bursts. That of a search does if it passes: the device
-/// has shown that it passes what was offered.
+/// offered (RFC 2285 §3.5.2, RFC 2889 §4): one at a steady load, or in bursts. That of a binary search does if it
+/// passes: the device has shown that it passes what was offered.
 fn tolerated_shortfall(e: &Evidence<'_>) -> Ratio {
     let spec = &e.trial.spec;
     let counts_as_offered = match (spec.shape, spec.purpose) {
         (LoadShape::Steady | LoadShape::Bursts { .. }, Purpose::Test | Purpose::Single) => true,
-        (LoadShape::Steady, Purpose::Search) => passed_anyway(e.trial),
+        (LoadShape::Steady, Purpose::Search) => spec.at_offered && passed_anyway(e.trial),
         _ => false,
     };
     let most = Ratio::of(COUNTS_AS_OFFERED_PERCENT, 100);

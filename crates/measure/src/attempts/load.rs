@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     schema::trial::{Rule, TrialRecord},
-    validity::beyond_tester,
+    validity::{beyond_tester, fell_short},
 };
 
 /// Whether a trial was made in another placement of the cores than `home`. With one core there is nothing to probe, and
@@ -81,10 +81,12 @@ impl Attempts {
         }
     }
 
-    fn invalid(&mut self, trial: &TrialRecord) -> Ruling {
+    /// What follows from a trial that says nothing: an invalid one, or one that passed no more than is known, since the tester
+    /// offered no more.
+    pub fn invalid(&mut self, trial: &TrialRecord) -> Ruling {
         let broke = |rule| trial.violations.iter().any(|v| v.rule == rule);
         self.invalid += 1;
-        if broke(Rule::TesterShort) {
+        if fell_short(trial) {
             let offered = trial.directions.iter().map(|d| d.sent + d.refused).max().unwrap_or(0);
             self.fell_short += 1;
             self.most_offered = self.most_offered.max(Fps::from_count(offered, trial.real_duration_s).get());
@@ -107,7 +109,8 @@ impl Attempts {
 
 /// The first rule that a trial broke, in words.
 pub fn broken(trial: &TrialRecord) -> String {
-    trial.violations.first().map(|v| v.text.clone()).unwrap_or_default()
+    let short = || "the tester offered less than the load".to_owned();
+    trial.violations.first().map_or_else(short, |v| v.text.clone())
 }
 
 /// The highest load that the tester is asked for next, where it offered `most_offered` of `load` and that was beyond it:

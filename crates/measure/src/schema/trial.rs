@@ -16,6 +16,9 @@ use super::{
     power::Power,
 };
 
+/// A load is known by one frame in a thousand.
+const KNOWN_BY: f64 = 1e-3;
+
 /// What a trial is asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
@@ -48,6 +51,9 @@ pub struct TrialSpec {
     /// Judged by the slices in which nobody was away, instead of as a whole.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_slices: bool,
+    /// A trial that passes counts at the load that the tester offered, somewhat less than this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_offered: bool,
 }
 
 fn is_zero(seconds: &f64) -> bool {
@@ -71,6 +77,7 @@ impl TrialSpec {
             tolerated_loss,
             passing_loss,
             by_slices: false,
+            at_offered: false,
         }
     }
 
@@ -326,9 +333,18 @@ impl TrialRecord {
     pub fn offered_load(&self) -> Fps {
         let sum = |of: fn(&DirectionCounts) -> u64| self.directions.iter().map(of).fold(0u64, u64::saturating_add);
         match ratio(sum(|d| d.skipped), sum(|d| d.intended)) {
-            // One frame in a thousand is within what a load is known by.
-            short if short <= 1e-3 => self.spec.load_fps,
+            short if short <= KNOWN_BY => self.spec.load_fps,
             short => Fps::from_raw(self.spec.load_fps.get() * (1.0 - short)),
+        }
+    }
+
+    /// The least share of its load that the tester offered in any direction: 1 where no more than one frame in a thousand lacks.
+    pub fn least_offered(&self) -> f64 {
+        let most = self.directions.iter().map(|d| ratio(d.skipped, d.intended)).fold(0.0, f64::max);
+        if most <= KNOWN_BY {
+            1.0
+        } else {
+            1.0 - most
         }
     }
 

@@ -4,7 +4,7 @@ use units::Fps;
 
 use crate::schema::{
     evidence::SliceEvidence,
-    trial::{DirectionCounts, Purpose, TrialRecord},
+    trial::{Purpose, TrialRecord},
 };
 
 /// A delay that grows by less than this in a second does not grow: the excess of the load over the capacity, as a share.
@@ -14,8 +14,6 @@ const FIRST_DRAIN_S: f64 = 0.2;
 const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
 const SHORT: f64 = 2e-3;
-/// The same over a whole trial: one frame in a thousand is within what a load is known by.
-const WHOLE_SHORT: f64 = 1e-3;
 /// Time kept busy that tells a rate, seconds.
 pub(super) const SATURATED_S: f64 = 2e-3;
 /// Relative error of a rate that is known well.
@@ -88,10 +86,9 @@ pub(super) enum BySlices {
 impl Gave {
     /// The same at the load that the tester offered in each direction, where that is less.
     pub(super) fn at_offered(trial: &TrialRecord) -> Option<Self> {
-        let offered = |d: &DirectionCounts| 1.0 - d.skipped as f64 / d.intended.max(1) as f64;
-        let least = trial.directions.iter().map(offered).fold(1.0, f64::min);
+        let least = trial.least_offered();
         let load = Fps::from_raw((trial.spec.load_fps.get() * least).floor());
-        (least < 1.0 - WHOLE_SHORT).then(|| Self { load, ..Self::whole(trial) })
+        (least < 1.0).then(|| Self { load, ..Self::whole(trial) })
     }
 
     /// Over the whole trial.

@@ -170,7 +170,7 @@ impl<S: Strategy> Retrying<S> {
 
     fn end(&mut self, outcome: Outcome, reason: Option<Reason>) {
         let bounds = self.strategy.bounds();
-        let shown = self.config.by_slices && bounds.lower.is_some() && bounds.upper.is_some();
+        let shown = (self.config.by_slices || self.counted_short) && bounds.lower.is_some() && bounds.upper.is_some();
         // What was shown stands, though wider than asked. A goal of an MLRsearch says itself how far it came.
         let outcome = match outcome {
             Outcome::Inconclusive if shown && self.strategy.tolerated_loss().is_none() => Outcome::Found,
@@ -265,13 +265,14 @@ impl<S: Strategy> Retrying<S> {
     /// offered if that tells the strategy anything.
     fn whole(&mut self, spec: &TrialSpec, trial: &TrialRecord) -> Result<Gave, Ruling> {
         let gave = Gave::whole(trial);
-        match Gave::at_offered(trial).filter(|_| trial.received() > 0 && self.meets_all(spec, &gave)) {
+        match Gave::at_offered(trial).filter(|_| spec.at_offered && trial.received() > 0 && self.meets_all(spec, &gave))
+        {
             None => Ok(gave),
-            Some(short) if self.strategy.takes(short.load) => {
+            Some(short) if self.strategy.takes(short.load) == Some(true) => {
                 self.counted_short = true;
                 Ok(short)
             }
-            Some(short) => Err(self.attempts.short(short.load)),
+            Some(_) => Err(self.attempts.invalid(trial)),
         }
     }
 
@@ -342,7 +343,8 @@ impl<S: Strategy> Search for Retrying<S> {
             let (least, most) = self.strategy.tolerated_loss().unwrap_or((one, one));
             let by_slices = self.config.by_slices;
             let drain_s = if by_slices { self.drain.seconds() } else { 0.0 };
-            let spec = TrialSpec { by_slices, drain_s, ..spec };
+            let at_offered = !by_slices && self.strategy.takes(load_fps).is_some();
+            let spec = TrialSpec { by_slices, at_offered, drain_s, ..spec };
             self.pending = Some(TrialSpec { tolerated_loss: Some(most), passing_loss: Some(least), ..spec });
         }
         if let Some(why) = self.budget.used_up().filter(|_| self.pending.is_some()) {

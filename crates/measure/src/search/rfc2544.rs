@@ -102,9 +102,9 @@ impl Strategy for Bisection {
         }
     }
 
-    fn takes(&self, load: Fps) -> bool {
+    fn takes(&self, load: Fps) -> Option<bool> {
         let known = self.lower.map_or(self.floor.get(), |(lower, _)| lower.get() * (1.0 + self.precision));
-        load.get() >= known
+        Some(load.get() >= known)
     }
 
     fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave) {

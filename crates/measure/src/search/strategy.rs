@@ -33,10 +33,10 @@ pub(crate) trait Strategy: Clone {
     /// Tells the strategy that the tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;
-    /// Whether a trial that passed at a load that the strategy did not ask for, somewhat below one that it did, tells it more
-    /// than it knows.
-    fn takes(&self, _load: Fps) -> bool {
-        false
+    /// Whether a pass at a load somewhat below the one asked for tells more than is known; `None`: the strategy has loads of its
+    /// own.
+    fn takes(&self, _load: Fps) -> Option<bool> {
+        None
     }
     /// The least and the most loss that the goals tolerate, if the strategy has goals.
     fn tolerated_loss(&self) -> Option<(Ratio, Ratio)> {

@@ -170,10 +170,10 @@ fn a_steady_trial_whose_load_need_not_be_exact_counts_at_the_load_offered() {
         assert_eq!(short(purpose, 1_000), []);
         assert_eq!(short(purpose, 1_001), [Rule::TesterShort]);
     }
-    // That of a search passes what was offered, or shows nothing of the rest.
+    // That of a binary search passes what was offered, or shows nothing of the rest.
     let searched = |shape, lost, skipped| {
         rules(|t| {
-            (t.spec.passing_loss, t.spec.shape) = (Some(Ratio::new(0.001).unwrap()), shape);
+            (t.spec.passing_loss, t.spec.shape, t.spec.at_offered) = (Some(Ratio::new(0.001).unwrap()), shape, true);
             skip(t, skipped);
             lose(t, lost);
         })
@@ -401,6 +401,14 @@ fn a_short_trial_is_beyond_the_tester_unless_its_gaps_explain_it() {
     let mut within_tolerance = clean();
     skip(&mut within_tolerance, 1_000);
     assert!(!beyond_tester(&within_tolerance));
+    // One that counts at what was offered breaks no rule, but fell short all the same.
+    let mut counts = clean();
+    counts.spec.at_offered = true;
+    assert!(!fell_short(&counts) && !beyond_tester(&counts));
+    skip(&mut counts, 1_001);
+    assert!(fell_short(&counts) && beyond_tester(&counts));
+    counts.spec.at_offered = false;
+    assert!(!fell_short(&counts) && !beyond_tester(&counts));
 }
 
 #[test]
