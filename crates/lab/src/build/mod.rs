@@ -442,6 +442,8 @@ mod tests {
             ("kernel-bridge", LabOptions { guest_mib: 2048, kernels: GuestKind::Tcg, ..usual() }, None),
             ("phy-ovs-phy", LabOptions { application: testpmd, ..usual() }, Some("--application")),
             ("phy-phy", LabOptions { application: testpmd, queues: 2, ring: 64, ..usual() }, None),
+            ("phy-ovs-phy", LabOptions { hugepages: false, ..usual() }, None),
+            ("phy-phy", LabOptions { hugepages: false, ..usual() }, None),
             ("phy-ovs-phy", LabOptions { queues: 2, ring: 64, smc: true, emc: false, ..usual() }, None),
         ] {
             let wrong = wrong(name, options);
