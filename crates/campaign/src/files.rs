@@ -80,11 +80,12 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
         };
     }
     let target = place(path);
-    if may_not(target.parent().unwrap_or(parent)) {
+    let holds = target.parent().unwrap_or(parent);
+    if may_not(holds) {
         return Err(Failure::machine(format!(
             "cannot write {}: this user may not write in {}: choose another directory",
             path.display(),
-            parent.display()
+            holds.display()
         )));
     }
     probe(path).map_err(|e| match e.source.kind() {

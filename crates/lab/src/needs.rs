@@ -161,13 +161,15 @@ impl Machine {
         let tester = if options.tester_elsewhere { 0 } else { memory::TESTER_MIB / 2 };
         let more = if tester == 0 { String::new() } else { format!(", {tester} more for the tester") };
         let used = self.hugepages.saturating_sub(self.free_hugepages);
+        // NICs do not go without.
+        let or = if options.phy.is_empty() { ", or --no-huge" } else { "" };
         (pages > 0).then(|| Need {
             what: format!(
                 "{pages} free hugepages of 2 MiB{more} ({} of {} are free)",
                 self.free_hugepages, self.hugepages
             ),
             met: self.free_hugepages >= pages,
-            remedy: format!("sudo sysctl vm.nr_hugepages={}, or --no-huge", used + pages + tester),
+            remedy: format!("sudo sysctl vm.nr_hugepages={}{or}", used + pages + tester),
         })
     }
 }
@@ -316,6 +318,11 @@ mod tests {
         // NICs are taken from their drivers by root.
         let nics = LabOptions { phy: vec!["a".into(), "b".into()], ..LabOptions::default() };
         let root = |machine: &Machine| machine.needs(&topology::load("phy-ovs-phy").unwrap(), &nics)[0].met;
+        let remedy = |options: &LabOptions| {
+            let none = Machine { free_hugepages: 0, ..Machine::read() };
+            none.needs(&topology::load("phy-ovs-phy").unwrap(), options).pop().unwrap().remedy
+        };
+        assert!(remedy(&LabOptions::default()).contains("--no-huge") && !remedy(&nics).contains("--no-huge"));
         assert!(!root(&user) && root(&Machine { root: true, user_namespaces: false, ..user }));
     }
 
