@@ -15,7 +15,7 @@ mod trend;
 pub use aside::Watch;
 use sums::{Sum, Sums, FRAMES, GONE};
 
-pub use crate::schema::evidence::{DelayTrend, Saturation, SliceEvidence};
+pub use crate::schema::evidence::{DelayTrend, Saturation, Settled, SliceEvidence};
 #[cfg(doc)]
 use crate::schema::timeline::Cut;
 use crate::schema::timeline::{Timeline, FRAMES_A_SLICE};
@@ -73,8 +73,23 @@ fn read(sums: &Sums, watch: Watch) -> Option<SliceEvidence> {
         absorbed: undisturbed.map_or(0, |busy| saturation::absorbed(sums, busy.fps)),
         as_measured,
         undisturbed,
+        settled: settled(sums, &aside),
         delay: floor.and_then(|floor| trend::of(sums, &aside, floor)),
     })
+}
+
+/// What was offered after the first quarter; `None` where frames were lost, or no slice counts.
+fn settled(sums: &Sums, aside: &[bool]) -> Option<Settled> {
+    if sums.all.iter().any(|sum| sum.lost() > 0) {
+        return None;
+    }
+    let rest = sums.all.get(sums.all.len() / 4..)?;
+    let (earlier, later) = rest.split_at(rest.len() / 2);
+    let rate = |slices: &[Sum]| sums.rate(slices.iter().map(Sum::offered).sum(), slices.len());
+    let counted = || rest.iter().zip(aside.iter().skip(sums.all.len() / 4)).filter(|(_, aside)| !**aside);
+    let clean_fps = sums.rate(counted().map(|(sum, _)| sum.offered()).sum(), counted().count());
+    let told = counted().count() > 0 && !earlier.is_empty();
+    told.then(|| Settled { all_fps: rate(rest), clean_fps, earlier_fps: rate(earlier), later_fps: rate(later) })
 }
 
 #[cfg(test)]

@@ -190,6 +190,7 @@ pub fn lcore(
         lcore,
         cpu,
         scheduling: Some(if realtime { Scheduling::Realtime } else { Scheduling::Ordinary }),
+        busy_ns: None,
         largest_gap_ns: ns(gaps.largest),
         largest_gap_at_ns: ns(gaps.largest_at),
         total_gap_ns: ns(gaps.total),

@@ -8,7 +8,7 @@ use measure::{
     evidence::{self, Watch},
     plan::Placements,
     timeline::{Cut, Party, Timeline},
-    trial::{Interference, LcoreRole, TrialRecord},
+    trial::{Interference, LcoreInterference, LcoreRole, TrialRecord},
     validity::{self, Conditions},
 };
 use packet::Clock;
@@ -114,15 +114,10 @@ impl Rig {
         }
         let stopped = stop.requested();
         let kernel = self.kernel_since(&kernel_before);
-        let mut lcores = vec![record::lcore(
-            LcoreRole::Tester,
-            TESTER_LCORE,
-            Some(self.cpus.tester),
-            realtime[0],
-            counters.gaps,
-            kernel[0],
-            hz,
-        )];
+        let (gaps, cpu) = (counters.gaps, Some(self.cpus.tester));
+        let tester = record::lcore(LcoreRole::Tester, TESTER_LCORE, cpu, realtime[0], gaps, kernel[0], hz);
+        let busy_ns = Some(Nanos::from_ticks(counters.busy_ticks, hz).0);
+        let mut lcores = vec![LcoreInterference { busy_ns, ..tester }];
         lcores.extend(
             dut_gaps
                 .map(|g| record::lcore(LcoreRole::Dut, OTHER_LCORE, self.cpus.other, realtime[1], g, kernel[1], hz)),

@@ -298,6 +298,8 @@ pub struct WorkerCounters {
     pub loops: u64,
     /// Loops that received or sent something.
     pub busy_loops: u64,
+    /// Ticks that these took, until sending ended.
+    pub busy_ticks: u64,
     /// Polling gaps from the start until sending ended and frames had time to settle.
     pub gaps: Gaps,
     /// Tick at which the trial started.
@@ -318,6 +320,8 @@ pub struct Worker<S, R> {
     /// When the turn before was, and whether it received anything.
     last_turn: u64,
     receiving: bool,
+    /// Whether it received or sent anything.
+    busy: bool,
     /// Transmit tasks whose end has been told to the control.
     told_done: bool,
     published: (u64, u64),
@@ -335,6 +339,7 @@ impl<S: Sends, R: Receives> Worker<S, R> {
             started: false,
             last_turn: 0,
             receiving: false,
+            busy: false,
             told_done: false,
             published: (0, 0),
             until_publish: PUBLISH_LOOPS,
@@ -383,6 +388,9 @@ impl<S: Sends, R: Receives> Worker<S, R> {
         } else {
             self.gaps.skip(now);
         }
+        if self.busy && ended.is_none() {
+            self.counters.busy_ticks += now.saturating_sub(self.last_turn);
+        }
         self.last_turn = now;
         let (mut busy, mut stale) = (false, false);
         for task in &mut self.rx {
@@ -397,7 +405,8 @@ impl<S: Sends, R: Receives> Worker<S, R> {
             stale = task.poll(now);
         }
         self.counters.loops += 1;
-        self.counters.busy_loops += u64::from(busy | stale);
+        self.busy = busy | stale;
+        self.counters.busy_loops += u64::from(self.busy);
         self.until_publish -= 1;
         if self.until_publish == 0 {
             self.publish(control);

@@ -220,7 +220,18 @@ fn a_clean_trial_ends_early_and_measures_every_delay() {
     assert!(tx.last_tick - tx.first_tick > 9_990_000 && tx.last_tick - tx.first_tick < 10 * MS);
     assert_eq!(counters.gaps.count, 0);
     assert!(counters.busy_loops <= counters.loops);
+    // A frame falls due every other turn, and is back in the next one: every turn is busy.
+    assert!((98 * MS / 10..=10 * MS).contains(&counters.busy_ticks), "{}", counters.busy_ticks);
     assert_eq!(s.pool.in_use(), 0);
+}
+
+#[test]
+fn turns_without_a_frame_are_not_busy() {
+    // Of ten turns a microsecond one sends a frame, and one receives it.
+    let mut s = setup(1e6, 10 * MS, vec![], HeapPool::new(4096, 64), 4096);
+    s.run(|_| 100);
+    let busy = s.worker.counters().busy_ticks;
+    assert!((19 * MS / 10..=2 * MS).contains(&busy), "{busy}");
 }
 
 #[test]

@@ -355,3 +355,17 @@ fn a_queue_that_empties_since_less_is_sent_proves_nothing() {
     assert_eq!(with(&|timeline, at| longer(timeline, at, 3)), 1204);
     assert_eq!(with(&|timeline, at| longer(timeline, at, 4)), 0);
 }
+
+#[test]
+fn what_was_offered_later_on_is_told_where_nothing_was_lost() {
+    // A bucket lets 20 frames a slice through at first, and 10 from slice 20 on. The tester is away for slices 200 to 219.
+    let mut timeline = trial(&Device::new(1e6, 512.0, 2e-6), 1e5, 400, &[(200, 20)], &[]);
+    timeline.directions[0].iter_mut().take(20).for_each(|slice| *slice = Slice { sent: 20, received: 20, ..*slice });
+    let later = shown(&timeline).settled.unwrap();
+    let off = |fps: units::Fps, truth: f64| (fps.get() / truth - 1.0).abs();
+    assert!(off(later.clean_fps, 1e5) < 0.01 && off(later.all_fps, 1e5 * 280.0 / 300.0) < 0.01, "{later:?}");
+    // Of slices 100 to 249, and of the rest.
+    assert!(off(later.earlier_fps, 1e5 * 130.0 / 150.0) < 0.01 && off(later.later_fps, 1e5) < 0.01, "{later:?}");
+    timeline.directions[0][10].received = 19;
+    assert_eq!(shown(&timeline).settled, None);
+}

@@ -36,6 +36,9 @@ pub struct SliceEvidence {
     /// The same without the slices in which the device was away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undisturbed: Option<Saturation>,
+    /// What was offered later on, where nothing was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settled>,
     /// The delay of the slices that count, where frames came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayTrend>,
@@ -67,6 +70,19 @@ pub struct Saturation {
     pub seconds: f64,
     /// Number of stretches.
     pub stretches: u32,
+}
+
+/// Load offered after the first quarter of a trial: what a bucket of tokens lets through at first is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Settled {
+    /// In all slices, whoever was away.
+    pub all_fps: Fps,
+    /// In the slices that count.
+    pub clean_fps: Fps,
+    /// In all slices of the first half of that time.
+    pub earlier_fps: Fps,
+    /// In all slices of the second half.
+    pub later_fps: Fps,
 }
 
 /// How the smallest delays of slices moved within stretches that count.

@@ -33,6 +33,10 @@ pub struct LcoreInterference {
     /// How the kernel schedules its thread while it polls; `None` in results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduling: Option<Scheduling>,
+    /// Time in turns of the tester's loop that sent or received frames, until sending ended: the driver's and the kernel's part
+    /// of its calls included. `None` of the device, and in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_ns: Option<u64>,
     /// Largest time between two polls.
     pub largest_gap_ns: u64,
     /// When the largest gap began, from the start of the trial.

@@ -6,6 +6,7 @@
 
 mod answer;
 mod far;
+mod held;
 mod loads;
 mod own;
 mod votes;
@@ -13,6 +14,7 @@ mod votes;
 use units::Fps;
 
 use super::{
+    calls::Calls,
     config::SearchConfig,
     gave::{Busiest, Drain, Sending, GROWTH, SATURATED_S},
     interval::{self, Mean, Sample},
@@ -104,6 +106,8 @@ enum Phase {
     Again,
     /// The lowest load that failed, again: it may have failed in a worse one.
     Against,
+    /// A load that tells whether the kernel works in the tester's calls, or waits.
+    Probe,
 }
 
 /// A search by slices.
@@ -152,6 +156,7 @@ pub struct CapacitySearch {
     longer: f64,
     drain: Drain,
     busiest: Busiest,
+    calls: Calls,
 }
 
 impl CapacitySearch {
@@ -190,6 +195,7 @@ impl CapacitySearch {
             longer: 1.0,
             drain: Drain::default(),
             busiest: Busiest::default(),
+            calls: Calls::default(),
         }
     }
 
@@ -204,7 +210,7 @@ impl CapacitySearch {
         let busy = e.undisturbed.filter(|s| s.seconds >= SATURATED_S);
         let clean = e.is_clean(spec.duration_s);
         let loss = if e.offered > 0 { e.lost as f64 / e.offered as f64 } else { 0.0 };
-        let offered = e.offered_fps.get();
+        let offered = self.lasting(e, spec.load_fps.get());
         match busy {
             Some(busy) if busy.fps.get() < offered.max(spec.load_fps.get()) * (1.0 - tolerated) => Shown::Busy(busy),
             // What its buffers took is lost where that lasts.
@@ -245,6 +251,11 @@ impl CapacitySearch {
         if let Some(rate) = self.far_below(spec, trial, shown) {
             return self.lower_to(rate);
         }
+        if self.phase == Phase::Probe {
+            self.trials.push(trial.number);
+            return self.probed(shown, trial);
+        }
+        let shown = self.look_for_holding(shown, spec, trial, e);
         let uneven =
             e.offered_fps.get() < EVEN * spec.load_fps.get() && !matches!(self.phase, Phase::Top | Phase::Above);
         if shown == Shown::Unclear || uneven && matches!(shown, Shown::Lossy(_)) {
@@ -267,7 +278,7 @@ impl CapacitySearch {
             Phase::Top => self.at_top(shown, pass),
             Phase::Above => self.above(shown, spec, pass),
             Phase::Below => self.below(shown, spec, pass),
-            Phase::Between | Phase::Again | Phase::Against => self.between(shown, spec, pass),
+            Phase::Between | Phase::Again | Phase::Against | Phase::Probe => self.between(shown, spec, pass),
         }
     }
 
@@ -303,6 +314,9 @@ impl CapacitySearch {
                 self.passed.push(pass(offered));
                 self.passes += 1;
                 let reached = offered >= self.top() * REACHED;
+                if !reached && self.probes(offered) {
+                    return;
+                }
                 if self.passes >= PASSES && !reached && self.is_in_calls() {
                     self.end(Outcome::Found, [Some(Reason::InCalls { alone: self.config.kernel_pair }), None]);
                 } else if self.passes >= PASSES {
@@ -332,6 +346,9 @@ impl CapacitySearch {
                 self.passed.push(pass(offered));
                 self.rough.clear();
                 let reached = offered >= load * REACHED;
+                if !reached && self.probes(offered) {
+                    return;
+                }
                 if load < self.top() && reached && !self.rates.is_empty() {
                     // Or than it did a moment ago: what it does now is seen higher up.
                     self.climb *= 2.0;
@@ -447,7 +464,7 @@ impl CapacitySearch {
     fn pass_done(&mut self) {
         let asked = self.config.precision.get();
         let wanted = asked.min((asked / 2.0).max(NARROW));
-        let width = self.interval().relative_width();
+        let width = self.open_width();
         let narrow = width.is_some_and(|width| width <= wanted);
         // Below where no load passes beyond dispute.
         let stands = self.passed.iter().any(|pass| self.passes_at(pass.load));
@@ -481,7 +498,7 @@ impl CapacitySearch {
                 Phase::Below => self.below = (self.below * 4.0).min(0.5),
                 // And so near it takes long to fill.
                 Phase::Above => self.overload = (self.overload * 2.0).min(MOST_OVERLOAD),
-                Phase::Top | Phase::Between | Phase::Again | Phase::Against => {}
+                Phase::Top | Phase::Between | Phase::Again | Phase::Against | Phase::Probe => {}
             }
         }
         if let Ruling::GiveUp(why) = self.attempts.unclear(trial) {

@@ -3,6 +3,7 @@
 //! A search moves its bounds on valid trials only. An invalid one is asked for again, a bounded number of times; a
 //! search that cannot get valid trials ends [`Outcome::Inconclusive`](crate::result::Outcome::Inconclusive).
 
+mod calls;
 mod capacity;
 mod config;
 mod gave;

@@ -47,6 +47,13 @@ pub enum Reason {
         /// What the tester sends over a pair of such interfaces alone.
         alone: Option<Fps>,
     },
+    /// The kernel waits in the calls by which the tester sends: it holds them until frames may go.
+    Holds {
+        /// A load a little lower.
+        load: Fps,
+        /// The share of the time in which the tester was busy at it, 0 to 1.
+        busy: Ratio,
+    },
     /// An outside device stood still for moments in trials that passed.
     Paused {
         /// Frames that it lost then.
@@ -106,6 +113,11 @@ impl fmt::Display for Reason {
                     )
                 })
             }
+            Self::Holds { load, busy } => write!(
+                f,
+                "the device holds the tester's calls until frames may go, so no load fails: what it lets through is its rate (the \
+                 tester is always busy at it, and {busy} of the time at {load})"
+            ),
             Self::Paused { lost, share } => write!(
                 f,
                 "the device stood still for {:.2} % of the time in trials that passed, and lost {lost} frames then: set aside, \

@@ -53,6 +53,8 @@ pub(crate) struct World {
     pub upper: Option<f64>,
     /// See [`SearchConfig::kernel_pair`].
     pub kernel_pair: Option<f64>,
+    /// The kernel keeps the tester busy for this share of the time while it may let frames out at once; else for as long as it takes.
+    pub waits: Option<f64>,
     pub rng: Rng,
     pub trials: u32,
 }
@@ -80,6 +82,7 @@ impl World {
             asked: Vec::new(),
             upper: None,
             kernel_pair: None,
+            waits: None,
             rng: Rng::new(seed),
             trials: 0,
         }
@@ -142,6 +145,10 @@ impl World {
             evidence.lost += 40;
         }
         self.asked.push((spec.load_fps.get(), spec.by_slices && spec.drain_s > 0.0));
+        let work = (load / self.tester).min(1.0);
+        let busy = self.waits.filter(|_| spec.load_fps.get() < self.tester).unwrap_or(work);
+        let busy_ns = self.kernel_pair.map(|_| (spec.duration_s * busy * 1e9) as u64);
+        record.interference.lcores[0].busy_ns = busy_ns;
         if let Some((_, rule)) = self.spoiled.as_ref().filter(|(which, _)| which.contains(&(self.trials - 1))) {
             record.violations.push(Violation { rule: *rule, text: "spoiled".to_owned() });
             record.directions[0].skipped = record.directions[0].sent / 5;

@@ -121,6 +121,7 @@ pub fn trial(number: u32, bytes: u32, load: f64, purpose: Purpose, lost: u64) ->
                     lcore: 1,
                     cpu: Some(0),
                     scheduling: None,
+                    busy_ns: None,
                     largest_gap_ns: 12_400,
                     largest_gap_at_ns: 231_000_000,
                     total_gap_ns: 12_400,

@@ -71,6 +71,7 @@ impl CapacitySearch {
             (Some(Mean { mean, half }), None) => (None, Some(mean + half)),
             (None, best) => (best, best.and_then(|best| self.lowest_failed(best))),
         };
+        let upper = upper.map(|upper| upper * (1.0 + self.unseen()));
         let point = match (lower, upper, rate) {
             (Some(lower), Some(upper), Some(rate)) => Some(rate.mean.clamp(lower, upper)),
             (Some(lower), Some(upper), None) => Some((lower + upper) / 2.0),
@@ -116,7 +117,8 @@ impl CapacitySearch {
             found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, confidence: None, ..found };
             found.standing = Some(AnswerStanding::of(found.lower_fps, None, self.config.precision.get()));
         }
-        let reasons = reasons.into_iter().chain([self.liveness.note(), self.pauses.note()]).flatten().collect();
+        let reasons =
+            reasons.into_iter().chain([self.liveness.note(), self.pauses.note(), self.holding()]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
         let best = self.passed.iter().rev().find(|pass| in_calls || (pass.load - lower).abs() <= 1.0);
         Answer {

@@ -16,6 +16,7 @@ impl CapacitySearch {
         let floor = self.floor();
         let load = match self.phase {
             Phase::Top => self.top(),
+            Phase::Above if self.is_held() => self.top(),
             Phase::Above => self.expected * (1.0 + (self.overload.max(self.filling()) - 1.0) * self.climb),
             // Below what the passes so far leave open, too: a load within that may pass or not. Two that differ leave much open: a
             // load below both will do.
@@ -28,6 +29,7 @@ impl CapacitySearch {
                 let best = self.best().unwrap_or(floor);
                 middle(best, self.lowest_failed(best).unwrap_or(self.top()))
             }
+            Phase::Probe => self.probe_load(),
             Phase::Again => self.best().unwrap_or(floor),
             Phase::Against => self.best().and_then(|best| self.lowest_failed(best)).unwrap_or(self.top()),
         };

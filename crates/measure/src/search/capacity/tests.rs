@@ -229,6 +229,106 @@ fn what_the_kernel_forwards_in_the_calls_of_the_tester_is_the_devices_limit() {
 }
 
 #[test]
+fn a_device_that_holds_the_testers_calls_is_kept_busy_by_them() {
+    // What the shaper lets through is all that the tester can offer, and it loses nothing.
+    let shaper = |waits| World { tester: 73.6e3, kernel_pair: Some(0.44e6), waits, ..World::new(12e6, 512.0, 7) };
+    let mut held = shaper(Some(0.45));
+    let answer = held.find(Method::Rfc2544);
+    assert_eq!(answer.outcome, Outcome::Found, "{answer:?}");
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!(lower <= 1.0 && upper >= 1.0 && upper - lower < 0.006, "{lower} {upper}");
+    assert!(matches!(answer.reasons[..], [Reason::Holds { .. }]), "{answer:?}");
+    assert!(answer.best_trial.is_some() && held.trials <= 14, "{} {answer:?}", held.trials);
+    // Kept busy by work, or nearly: as wide as before.
+    for waits in [None, Some(0.8)] {
+        let answer = shaper(waits).find(Method::Rfc2544);
+        let (_, upper) = ends(&answer, 73.6e3);
+        assert!((1.19..1.21).contains(&upper), "{upper}");
+        assert!(matches!(answer.reasons[..], [Reason::InCalls { .. }]), "{answer:?}");
+    }
+}
+
+/// The answer for a shaper that holds the tester's calls, where each trial is changed before it is told.
+fn held_but(mut change: impl FnMut(&TrialSpec, &mut TrialRecord)) -> Answer {
+    let waits = Some(0.45);
+    let mut world = World { tester: 73.6e3, kernel_pair: Some(0.44e6), waits, ..World::new(12e6, 512.0, 7) };
+    let mut search = CapacitySearch::new(world.config(Method::Rfc2544));
+    while let Step::Run(spec) = search.next() {
+        let mut trial = world.run(&spec);
+        change(&spec, &mut trial);
+        search.report(&trial);
+    }
+    search.so_far()
+}
+
+#[test]
+fn a_tester_that_skips_frames_leaves_a_part_of_a_held_rate_open() {
+    let answer = held_but(|spec, trial| {
+        let e = trial.evidence.as_mut().unwrap();
+        if spec.load_fps.get() < 73.6e3 {
+            e.offered_fps = Fps::from_raw(e.offered_fps.get() * 0.99);
+        }
+    });
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!((0.985..0.99).contains(&lower) && (1.01..1.014).contains(&upper), "{lower} {upper}");
+    // More passes would not tell more.
+    assert!(answer.interval.is_some_and(|found| found.passes <= 8), "{answer:?}");
+    assert!(matches!(answer.reasons[..], [Reason::Precision { .. }, Reason::Holds { .. }]), "{answer:?}");
+}
+
+#[test]
+fn a_bucket_of_tokens_of_a_device_that_holds_the_calls_does_not_count() {
+    let mut trials = Vec::new();
+    let answer = held_but(|spec, trial| {
+        trials.push((spec.load_fps.get(), spec.duration_s));
+        // Once the device was seen to hold the calls, nothing is waited for.
+        assert!(trials.len() <= 3 || spec.drain_s < 0.01, "{spec:?}");
+        let e = trial.evidence.as_mut().unwrap();
+        let Some(later) = e.settled.as_mut().filter(|_| spec.load_fps.get() > 73.6e3) else { return };
+        // 300 frames at first, and all that fell due while the tester was away for a hundredth of the time.
+        e.offered_fps = Fps::from_raw(73.6e3 + 300.0 / spec.duration_s);
+        later.clean_fps = Fps::from_raw(later.all_fps.get() * 1.01);
+        // In short trials some of it was left after the first quarter.
+        if spec.duration_s < 0.15 {
+            later.earlier_fps = Fps::from_raw(later.later_fps.get() * 1.1);
+        }
+    });
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!((0.985..1.0).contains(&lower) && (1.0..1.02).contains(&upper), "{lower} {upper}");
+    // Trials became longer, and all that tell the rate are at the highest load.
+    let above: Vec<_> = trials.iter().filter(|(load, _)| *load > 80e3).collect();
+    assert!(above.iter().skip(2).all(|(load, s)| *load == above[0].0 && *s > 0.15), "{above:?}");
+}
+
+#[test]
+fn a_device_that_works_just_below_its_rate_does_not_hold_the_calls() {
+    // The first trials were disturbed, or the one below them was lucky: it seemed to wait.
+    let mut told = 0;
+    let answer = held_but(|spec, trial| {
+        told += 1;
+        if told > 2 {
+            let busy = (spec.load_fps.get() / 73.6e3).min(1.0);
+            trial.interference.lcores[0].busy_ns = Some((spec.duration_s * busy * 1e9) as u64);
+        }
+    });
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!((0.985..1.0).contains(&lower) && (1.19..1.21).contains(&upper), "{lower} {upper}");
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { .. }]), "{answer:?}");
+    // A load that is not seen clearly tells nothing.
+    let mut told = 0;
+    let answer = held_but(|_, trial| {
+        told += 1;
+        if told == 2 {
+            trial.evidence.as_mut().unwrap().clean_s = 0.0;
+        }
+    });
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { .. }]), "{answer:?}");
+    // Nor do trials of a tester that does not count how busy it is.
+    let answer = held_but(|_, trial| trial.interference.lcores[0].busy_ns = None);
+    assert!(matches!(answer.reasons[..], [Reason::InCalls { .. }]), "{answer:?}");
+}
+
+#[test]
 fn other_methods_name_the_device_too_where_the_kernel_forwards_in_calls() {
     let offered =
         |method, alone| World { tester: 0.38e6, kernel_pair: alone, ..World::new(12e6, 512.0, 7) }.find(method);

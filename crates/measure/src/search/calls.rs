@@ -1,0 +1,36 @@
+//! What the kernel does in the calls by which the tester sends, and how busy they keep it.
+
+use crate::schema::trial::{LcoreRole, TrialRecord};
+
+/// What the kernel does in the calls by which the tester sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) enum Calls {
+    /// Not looked at.
+    #[default]
+    Unknown,
+    /// A lower load is looked at. The one before was the highest load, or one a little above the rate.
+    Probed { at_top: bool, offered: f64 },
+    /// It works as long as they last, or nobody knows.
+    Works,
+    /// It waits until it may let frames out.
+    Holds(Waiting),
+}
+
+/// What the lower load showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Waiting {
+    pub load: f64,
+    pub busy: f64,
+    /// Share of that load that the tester did not offer in the slices that count. It is away for moments that no slice shows, and
+    /// the device is not held then.
+    pub short: f64,
+    /// Trials in a row just below the rate in which the tester was always busy nevertheless.
+    pub doubts: u32,
+}
+
+/// Share of the sending time in which the tester's loop had something to do: of the busiest lcore.
+pub(super) fn busy(trial: &TrialRecord) -> Option<f64> {
+    let testers = trial.interference.lcores.iter().filter(|lcore| lcore.role == LcoreRole::Tester);
+    let most = testers.filter_map(|lcore| lcore.busy_ns).max()?;
+    Some(most as f64 * 1e-9 / trial.spec.duration_s)
+}

@@ -1,0 +1,179 @@
+//! Devices that hold the tester's calls: a shaper of the kernel whose timers run on the tester's own CPU lets a call that sends
+//! return when its frames are out. No load exceeds its rate then, and no frame is lost, as with a device that works all of the
+//! time in these calls. A load a little lower tells them apart: work takes as long as before, and waiting ends.
+
+use units::{Fps, Ratio};
+
+use super::{CapacitySearch, Phase, Shown, REACHED};
+use crate::{
+    schema::{
+        evidence::{Saturation, Settled, SliceEvidence},
+        trial::{TrialRecord, TrialSpec},
+    },
+    search::{
+        calls::{busy, Calls, Waiting},
+        reason::Reason,
+    },
+};
+
+/// The load that tells, as a share of the most offered.
+const PROBE: f64 = 0.95;
+/// A device that works in the calls keeps the tester busy for about that share then; one that holds them for less than this.
+const WAITING: f64 = 0.75;
+/// Share of the time from which on the tester is always busy, and trials in a row that say so of a load below the rate.
+const ALWAYS: f64 = 0.9;
+const DOUBTS: u32 = 3;
+/// The next load is so much lower then, as a share, or more.
+const LOWER: f64 = 0.01;
+/// The share of a trial that comes after its first quarter, and rates of the halves of that which differ by more: a bucket of tokens
+/// was not yet empty.
+const SETTLED: f64 = 0.75;
+const DRAINS: f64 = 5e-3;
+/// Share of the width of an answer that its rate is to take: the rest is for the load just below.
+const OF_WIDTH: f64 = 0.8;
+/// Frames that one call may hold: what a trial counts too many or too few.
+const CALL: f64 = 32.0;
+/// Standard deviation of that at both ends of the time, in calls: of two that are cut anywhere.
+const BOTH_ENDS: f64 = 0.41;
+
+/// What a trial says in which a device held the calls from end to end.
+fn kept_busy(e: &SliceEvidence, later: &Settled) -> Shown {
+    let [all, clean, before, after] =
+        [later.all_fps, later.clean_fps, later.earlier_fps, later.later_fps].map(Fps::get);
+    let frames = (e.offered as f64 * SETTLED).max(CALL);
+    // A bucket of tokens was not yet empty.
+    if before > after * (1.0 + DRAINS) + 2.0 * after * CALL / frames {
+        return Shown::Buffered(after);
+    }
+    // A bucket that fills while the tester is away makes up for that, and the rate is that of all slices; without one it is that
+    // of those that count.
+    let (low, high) = (all.min(clean), all.max(clean));
+    let fps = f64::midpoint(low, high);
+    let error = (fps * CALL * BOTH_ENDS / frames).max((high - low) / 2.0);
+    Shown::Busy(Saturation {
+        fps: Fps::from_raw(fps),
+        error_fps: Fps::from_raw(error),
+        seconds: e.clean_s * SETTLED,
+        stretches: 1,
+    })
+}
+
+impl CapacitySearch {
+    /// After a load that passed, and that the tester did not offer in full: whether a lower one is looked at first.
+    pub(super) fn probes(&mut self, offered: f64) -> bool {
+        let looks = self.calls == Calls::Unknown && self.config.is_in_calls(Fps::from_raw(offered));
+        if looks {
+            self.calls = Calls::Probed { at_top: self.phase == Phase::Top, offered };
+            self.phase = Phase::Probe;
+        }
+        looks
+    }
+
+    /// The load that tells whether the device waits.
+    pub(super) fn probe_load(&self) -> f64 {
+        match self.calls {
+            Calls::Probed { offered, .. } => offered * PROBE,
+            _ => self.expected,
+        }
+    }
+
+    /// What the lower load shows.
+    pub(super) fn probed(&mut self, shown: Shown, trial: &TrialRecord) {
+        let Calls::Probed { at_top, offered: most } = self.calls else { return };
+        let load = trial.spec.load_fps.get();
+        (self.calls, self.phase) = match (shown, busy(trial)) {
+            (Shown::Passed(offered), Some(busy)) if busy < WAITING => {
+                self.expected = most;
+                // What was offered while it held the calls is its rate, and no load that passed.
+                self.passed.clear();
+                (Calls::Holds(Waiting { load, busy, short: (1.0 - offered / load).max(0.0), doubts: 0 }), Phase::Above)
+            }
+            _ => (Calls::Works, if at_top { Phase::Top } else { Phase::Above }),
+        };
+    }
+
+    /// A trial that passed, looked at again where the device holds the calls: at a load that the tester could not offer since it
+    /// never had time, the device was kept busy. Just below its rate the tester has time, or the device only worked.
+    pub(super) fn look_for_holding(
+        &mut self,
+        shown: Shown,
+        spec: &TrialSpec,
+        trial: &TrialRecord,
+        e: &SliceEvidence,
+    ) -> Shown {
+        let (true, Shown::Passed(offered), Some(busy)) = (self.is_held(), shown, busy(trial)) else { return shown };
+        let reached = offered >= spec.load_fps.get() * REACHED;
+        if let Some(later) = e.settled.filter(|_| self.phase == Phase::Above && !reached && busy >= ALWAYS) {
+            self.drain.see_held(e);
+            return kept_busy(e, &later);
+        }
+        if self.phase == Phase::Below {
+            return self.doubt(shown, offered, busy);
+        }
+        shown
+    }
+
+    /// Frames offered a second and direction. Where the kernel sets a load that is lower than asked for, what a bucket of tokens let
+    /// through at first does not count.
+    pub(super) fn lasting(&self, e: &SliceEvidence, load: f64) -> f64 {
+        let offered = e.offered_fps.get();
+        match e.settled.filter(|_| self.config.kernel_pair.is_some() && offered < load * REACHED) {
+            Some(later) => offered.min(later.clean_fps.get()),
+            None => offered,
+        }
+    }
+
+    /// Whether it waits in them: then a load far above its rate empties its bucket of tokens at once.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.calls, Calls::Holds(_))
+    }
+
+    /// The relative width that more passes can narrow: of a device that holds the calls that of its rate. What the tester does not
+    /// offer of a load stays open.
+    pub(super) fn open_width(&self) -> Option<f64> {
+        match (self.calls, self.rate()) {
+            (Calls::Holds(_), Some(rate)) => Some(2.0 * rate.half / rate.mean / OF_WIDTH),
+            _ => self.interval().relative_width(),
+        }
+    }
+
+    /// A load just below the rate at which the tester was always busy: it is above the rate, or the device only works after all.
+    fn doubt(&mut self, shown: Shown, offered: f64, busy: f64) -> Shown {
+        let Calls::Holds(waiting) = &mut self.calls else { return shown };
+        if busy < ALWAYS {
+            waiting.doubts = 0;
+            return shown;
+        }
+        waiting.doubts += 1;
+        if waiting.doubts < DOUBTS {
+            self.below = (self.below * 4.0).clamp(LOWER, 1.0 - PROBE);
+            return Shown::Buffered(offered);
+        }
+        self.calls = Calls::Works;
+        (self.phase, self.passes, self.tries) = (Phase::Top, 0, 0);
+        self.expected = self.top();
+        self.rates.clear();
+        self.rough.clear();
+        self.failed.clear();
+        // The highest load is tried next, and this trial was at another one.
+        Shown::Unclear
+    }
+
+    /// By how much the device may do more than what was seen while it held the calls, as a share.
+    pub(super) fn unseen(&self) -> f64 {
+        match self.calls {
+            Calls::Holds(waiting) => waiting.short,
+            _ => 0.0,
+        }
+    }
+
+    /// What to say of that.
+    pub(super) fn holding(&self) -> Option<Reason> {
+        match self.calls {
+            Calls::Holds(Waiting { load, busy, .. }) => {
+                Some(Reason::Holds { load: Fps::from_raw(load.round()), busy: Ratio::new(busy).ok()? })
+            }
+            _ => None,
+        }
+    }
+}
