@@ -6,7 +6,7 @@
 set -euo pipefail
 
 build=(libdpdk-dev libclang-dev pkg-config gcc binutils libc6-dev make)
-# dropbear-bin: an ssh server of a test's own, in a guest; grub, xorriso, mtools: a disk that boots. util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout; libfaketime: a wall clock of one program's own; rt-tests: oslat; ncat: a collector over SCTP.
+# dropbear-bin: an ssh server of a test's own, in a guest; grub, xorriso, mtools: a disk that boots. util-linux: setpriv; procps: sysctl; coreutils: stdbuf, timeout; libfaketime: a wall clock of one program's own; rt-tests: oslat, cyclictest; ncat: a collector over SCTP.
 test=(dpdk-dev openvswitch-switch-dpdk iproute2 ethtool tcpdump util-linux procps coreutils iputils-ping traceroute iperf3
     qemu-system-x86 libvirt-clients libxml2-utils netcat-openbsd nfdump pmacct tshark softflowd python3-scapy dropbear-bin openssh-client grub-pc-bin grub-common xorriso mtools python3-pip libfaketime stress-ng rt-tests sockperf ncat e2fsprogs curl jq)
 # valgrind: callgrind counts instructions.

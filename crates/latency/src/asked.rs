@@ -29,9 +29,11 @@ pub fn open_rate(text: &str) -> Result<OpenRate, String> {
         let percent = number(percent).filter(|percent| (1.0..=100.0).contains(percent));
         return percent.map(|percent| OpenRate::Share(percent / 100.0)).ok_or_else(legal);
     }
-    let (digits, unit) = match text.strip_suffix(['k', 'M']) {
-        Some(digits) => (digits, if text.ends_with('k') { 1e3 } else { 1e6 }),
-        None => (text, 1.0),
+    // As loads are written elsewhere.
+    let count = text.strip_suffix("pps").unwrap_or(text);
+    let (digits, unit) = match count.strip_suffix(['k', 'M']) {
+        Some(digits) => (digits, if count.ends_with('k') { 1e3 } else { 1e6 }),
+        None => (count, 1.0),
     };
     let rate = number(digits).map(|n| n * unit).filter(|rate| (1.0..=1e7).contains(rate));
     rate.map(OpenRate::PerSecond).ok_or_else(legal)
@@ -65,7 +67,7 @@ pub fn background_rate(text: &str) -> Result<BackgroundRate, String> {
     let legal = || "must be 1 to 10M messages a second or 1kbps to 100Gbps, such as 20k or 100Mbps".to_owned();
     let (number, bits) = match text.strip_suffix("bps") {
         Some(number) => (number, true),
-        None => (text, false),
+        None => (text.strip_suffix("pps").unwrap_or(text), false),
     };
     let units = [("k", 1e3), ("M", 1e6), ("G", 1e9)];
     let (digits, unit) =
@@ -137,7 +139,9 @@ mod tests {
         assert_eq!(open_rate("1.5M"), Ok(OpenRate::PerSecond(1_500_000.0)));
         assert_eq!((open_rate("1"), open_rate("10M")), (Ok(OpenRate::PerSecond(1.0)), Ok(OpenRate::PerSecond(1e7))));
         assert_eq!((open_rate("50%"), open_rate("100%")), (Ok(OpenRate::Share(0.5)), Ok(OpenRate::Share(1.0))));
-        for wrong in ["", "0", "0.5", "11M", "101%", "0%", "nan", "inf", "x", "-1", "k", "%", "1kk"] {
+        assert_eq!((open_rate("20kpps"), open_rate("7pps")), (open_rate("20k"), open_rate("7")));
+        for wrong in ["", "pps", "20ppspps", "0", "0.5", "11M", "101%", "0%", "nan", "inf", "x", "-1", "k", "%", "1kk"]
+        {
             assert!(open_rate(wrong).is_err(), "{wrong}");
         }
         assert_eq!((sizes("14"), sizes("14..65507"), sizes("64..=65")), (Ok(14..=14), Ok(14..=65507), Ok(64..=65)));
@@ -172,9 +176,10 @@ mod tests {
         assert_eq!(background_rate("20k"), Ok(BackgroundRate::Messages(20_000.0)));
         assert_eq!(background_rate("100Mbps"), Ok(BackgroundRate::Bits(1e8)));
         assert_eq!(background_rate("1kbps"), Ok(BackgroundRate::Bits(1e3)));
+        assert_eq!(background_rate("1.5Mpps"), Ok(BackgroundRate::Messages(1.5e6)));
         assert_eq!(BackgroundRate::Bits(8e6).messages(1000), 1000.0);
         assert_eq!(BackgroundRate::Messages(7.0).messages(1000), 7.0);
-        for wrong in ["", "0", "-1", "k", "0.9", "11M", "999bps", "101Gbps", "x", "1Tbps", "NaN", "inf"] {
+        for wrong in ["", "0", "-1", "k", "pps", "0.9", "11M", "999bps", "101Gbps", "x", "1Tbps", "NaN", "inf"] {
             assert!(background_rate(wrong).is_err(), "{wrong}");
         }
     }

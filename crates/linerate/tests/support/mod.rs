@@ -62,7 +62,7 @@ pub enum Needs {
     Ssh,
     /// `sockperf`.
     Sockperf,
-    /// What takes a core away, and what sees that: `stress-ng`, `oslat`.
+    /// What takes a core away, and what sees that: `stress-ng`, `oslat`, `cyclictest`.
     Noise,
 }
 
@@ -97,7 +97,9 @@ pub fn require(needs: &[Needs]) {
                 (["ssh", "ssh-keygen", "dropbear"].iter().all(|p| on_path(p)), apt("openssh-client dropbear-bin"))
             }
             Needs::Sockperf => (on_path("sockperf"), apt("sockperf")),
-            Needs::Noise => (["stress-ng", "oslat"].iter().all(|p| on_path(p)), apt("stress-ng rt-tests")),
+            Needs::Noise => {
+                (["stress-ng", "oslat", "cyclictest"].iter().all(|p| on_path(p)), apt("stress-ng rt-tests"))
+            }
             Needs::Network => (["ip", "tc", "ethtool"].iter().all(|p| on_path(p)), apt("iproute2 ethtool")),
         };
         assert!(met, "this test cannot run here, which is a failure: {need:?} is missing. Remedy: {remedy}");

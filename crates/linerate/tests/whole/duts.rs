@@ -459,6 +459,30 @@ fn a_tbf_rate_is_found_within_two_percent() {
     assert!(dut.limit_drops(1) > 0);
 }
 
+/// Small frames: the shaper's timers keep the tester in its calls, so that nothing is lost; and a bucket that hides for a while what
+/// the shaper sustains.
+#[test]
+fn a_shaper_that_holds_the_testers_calls_is_found_with_its_bucket() {
+    require(&[Needs::Root, Needs::Network]);
+    let _machine = exclusive();
+    let dut = KernelDut::bridge();
+    let want = 131e6 / (256.0 * 8.0);
+    for burst in [3_200, 64_000] {
+        dut.limit_egress(1, Tbf { rate_bps: 131_000_000, burst, limit: 820_000, overhead: 4 });
+        let ports = ["eth:t0,driver=af_xdp", "eth:t1,driver=af_xdp"];
+        let bench = ["bench", "--quick", "--port", ports[0], "--port", ports[1], "--frame-sizes", "256"];
+        let more = ["--upper", "192kpps", "--no-latency", "--json", "-", "-q"];
+        let ended = linerate_in(dut.tester(), &[&bench[..], &more].concat());
+        let result = ended.json();
+        let size = size_of(&result, 256);
+        let [low, high] = ["lower_fps", "upper_fps"].map(|end| size["answer"][end].as_f64());
+        let holds = low.is_none_or(|low| low < want * 1.01) && high.is_none_or(|high| high > want * 0.99);
+        assert!(holds && low.is_some(), "{burst} {want}: {size}");
+        let busy = |trial: &Value| trial["interference"]["lcores"][0]["busy_ns"].as_u64();
+        assert!(result["trials"].as_array().unwrap().iter().all(|trial| busy(trial) > Some(0)), "{result}");
+    }
+}
+
 #[test]
 fn the_time_in_which_an_outside_device_waits_for_its_cpu_is_seen_and_set_aside() {
     require(&[Needs::Testpmd]);

@@ -226,6 +226,31 @@ fn what_comes_of_settings_is_measured_and_oslat_sees_the_same() {
 }
 
 #[test]
+fn a_core_wakes_up_as_late_as_cyclictest_says() {
+    support::require(&[Needs::Noise]);
+    let _one = exclusive();
+    let dir = tempfile::tempdir().unwrap();
+    let (plan, cpu) = kept_core(&dir);
+    let cpu = cpu.to_string();
+    let audit = ["host", "audit", "--core-plan", &plan, "--outcome", "--duration", "100ms", "--json", "-"];
+    // Threads of the ordinary class, that sleep for a millisecond each time, one after the other.
+    let peer = ["--policy=other", "-t1", "-a", &cpu, "-i", "1000", "-l", "300", "-q"];
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let median = &linerate(&audit).json()["outcome"]["cores"][0]["wake"]["median_ns"];
+        ours.push(median.as_f64().expect("a median") / 1e3);
+        let text = String::from_utf8(Command::new("cyclictest").args(peer).output().expect("cyclictest runs").stdout);
+        let text = text.unwrap();
+        let average = text.split("Avg:").nth(1).and_then(|rest| rest.split_whitespace().next());
+        theirs.push(average.and_then(|us| us.parse::<f64>().ok()).unwrap_or_else(|| panic!("{text}")));
+    }
+    ours.sort_by(f64::total_cmp);
+    theirs.sort_by(f64::total_cmp);
+    let ratio = ours[1] / theirs[1];
+    assert!((0.4..2.5).contains(&ratio), "ours {ours:?} us, cyclictest's {theirs:?} us");
+}
+
+#[test]
 fn a_plan_of_the_cores_is_followed_and_its_findings_are_in_the_result() {
     let _one = exclusive();
     let dir = tempfile::tempdir().unwrap();

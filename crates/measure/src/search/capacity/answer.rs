@@ -117,8 +117,9 @@ impl CapacitySearch {
             found = IntervalAnswer { upper_fps: None, point_fps: found.lower_fps, confidence: None, ..found };
             found.standing = Some(AnswerStanding::of(found.lower_fps, None, self.config.precision.get()));
         }
+        let holding = self.holding().filter(|_| !in_calls);
         let reasons =
-            reasons.into_iter().chain([self.liveness.note(), self.pauses.note(), self.holding()]).flatten().collect();
+            reasons.into_iter().chain([self.liveness.note(), self.pauses.note(), holding]).flatten().collect();
         let lower = found.lower_fps.map(Fps::get).unwrap_or_default();
         let best = self.passed.iter().rev().find(|pass| in_calls || (pass.load - lower).abs() <= 1.0);
         Answer {
