@@ -314,3 +314,15 @@ fn a_file_that_another_one_took_the_place_of_is_not_locked() {
     drop(Journal::begin(&roots, root.path(), "x").unwrap());
     assert_eq!(lock(&opened, &path).unwrap_err().kind(), io::ErrorKind::WouldBlock);
 }
+
+#[test]
+fn a_driver_is_set_only_by_plain_names() {
+    let sound =
+        |address: &str, new: &str| is_sound(&Change::Driver { address: address.into(), old: None, new: new.into() });
+    assert!(sound("0000:37:00.0", "vfio-pci"));
+    for (address, new) in
+        [("0000:37:00.0", "../x"), ("0000:37:00.0", ""), ("", "vfio-pci"), ("..", "vfio-pci"), ("0000:37:00.0/..", "x")]
+    {
+        assert!(!sound(address, new), "{address} {new}");
+    }
+}
