@@ -157,6 +157,8 @@ pub struct CapacitySearch {
     drain: Drain,
     busiest: Busiest,
     calls: Calls,
+    /// The most that the tester offered of loads that the kernel set, in slices that count.
+    most_offered: f64,
 }
 
 impl CapacitySearch {
@@ -196,6 +198,7 @@ impl CapacitySearch {
             drain: Drain::default(),
             busiest: Busiest::default(),
             calls: Calls::default(),
+            most_offered: 0.0,
         }
     }
 
@@ -203,7 +206,7 @@ impl CapacitySearch {
         self.config.upper.get()
     }
 
-    fn shown(&self, spec: &TrialSpec, e: &SliceEvidence) -> Shown {
+    fn shown(&mut self, spec: &TrialSpec, e: &SliceEvidence) -> Shown {
         // At a load that loses no more than tolerated the device forwards all but that.
         let tolerated = self.config.tolerated_loss.get();
         // Under pressure only while the device is away it is not its own rate that shows.

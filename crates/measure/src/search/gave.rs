@@ -21,7 +21,7 @@ const WELL: f64 = 0.01;
 /// A buffer that was seen to take so many frames may take more, by this factor.
 const ABSORBED_MARGIN: f64 = 1.5;
 /// Share of a trial that is set aside from which on it is disturbed.
-const DISTURBED: f64 = 0.1;
+pub(super) const DISTURBED: f64 = 0.1;
 
 /// How long the queue of the device takes to empty: frames are waited for so much longer.
 #[derive(Debug, Clone, Copy, PartialEq)]

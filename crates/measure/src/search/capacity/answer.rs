@@ -107,7 +107,7 @@ impl CapacitySearch {
             let raw = |fps: f64| Some(Fps::from_raw(fps.round()));
             let half = most.half.max(most.mean * IN_CALLS_HALF);
             // No load failed. What the tester's own part of each call hides is the device's, too.
-            let upper = self.config.without_own_calls(most.mean).max(most.mean + half);
+            let upper = self.config.without_own_calls(most.mean.max(self.most_offered)).max(most.mean + half);
             let (lower_fps, upper_fps) = (raw(most.mean - half), raw(upper));
             let standing = Some(AnswerStanding::of(lower_fps, upper_fps, self.config.precision.get()));
             found = IntervalAnswer { lower_fps, upper_fps, point_fps: raw(most.mean), standing, ..found };

@@ -12,6 +12,7 @@ use crate::{
     },
     search::{
         calls::{busy, Calls, Waiting},
+        gave::DISTURBED,
         reason::Reason,
     },
 };
@@ -114,12 +115,19 @@ impl CapacitySearch {
     }
 
     /// Frames offered a second and direction. Where the kernel sets a load that is lower than asked for, what a bucket of tokens let
-    /// through at first does not count.
-    pub(super) fn lasting(&self, e: &SliceEvidence, load: f64) -> f64 {
+    /// through at first does not count; and where the tester was away for much of the time, so that a bucket fills again and
+    /// again, only what was offered in all of it.
+    pub(super) fn lasting(&mut self, e: &SliceEvidence, load: f64) -> f64 {
         let offered = e.offered_fps.get();
-        match e.settled.filter(|_| self.config.kernel_pair.is_some() && offered < load * REACHED) {
-            Some(later) => offered.min(later.clean_fps.get()),
-            None => offered,
+        let Some(later) = e.settled.filter(|_| self.config.kernel_pair.is_some() && offered < load * REACHED) else {
+            return offered;
+        };
+        let settled = offered.min(later.clean_fps.get());
+        self.most_offered = self.most_offered.max(settled);
+        let disturbed = e.aside_s > DISTURBED * (e.aside_s + e.clean_s);
+        match disturbed && !self.is_held() {
+            true => settled.min(later.all_fps.get()),
+            false => settled,
         }
     }
 
@@ -150,11 +158,7 @@ impl CapacitySearch {
             return Shown::Buffered(offered);
         }
         self.calls = Calls::Works;
-        (self.phase, self.passes, self.tries) = (Phase::Top, 0, 0);
-        self.expected = self.top();
-        self.rates.clear();
-        self.rough.clear();
-        self.failed.clear();
+        self.begin_at_top();
         // The highest load is tried next, and this trial was at another one.
         Shown::Unclear
     }

@@ -14,18 +14,23 @@ impl CapacitySearch {
         let most = (most * LESS).max(self.config.floor().get());
         (self.config.upper, self.config.upper_is_tester) = (Fps::from_raw(most.round()), true);
         self.attempts.restart();
-        (self.phase, self.passes, self.unclear) = (Phase::Top, 0, 0);
+        self.begin_at_top();
+    }
+
+    /// Begins anew with the highest load.
+    pub(super) fn begin_at_top(&mut self) {
+        (self.phase, self.passes, self.unclear, self.tries) = (Phase::Top, 0, 0, 0);
         self.rates.clear();
         self.rough.clear();
         self.measured.clear();
         self.failed.clear();
         self.at_top = None;
-        self.expected = most;
+        self.expected = self.top();
     }
 
     /// Whether the device forwards in the tester's own calls, and so sets the load that the tester offers.
     pub(super) fn is_in_calls(&self) -> bool {
-        self.offered_most().is_some_and(|most| self.config.is_in_calls(Fps::from_raw(most.mean)))
+        self.offered_most().is_some_and(|most| self.config.is_in_calls(Fps::from_raw(most.mean.max(self.most_offered))))
     }
 
     /// The load that the tester offers at most, of the passes that it did not offer in full.

@@ -301,6 +301,23 @@ fn a_bucket_of_tokens_of_a_device_that_holds_the_calls_does_not_count() {
 }
 
 #[test]
+fn a_bucket_that_fills_while_the_tester_is_away_does_not_count() {
+    // Beside other work: what comes in the slices that count is what the bucket took meanwhile.
+    let answer = held_but(|_, trial| {
+        trial.interference.lcores[0].busy_ns = None;
+        let e = trial.evidence.as_mut().unwrap();
+        (e.aside_s, e.offered_fps) = (e.clean_s * 2.0, Fps::from_raw(120e3));
+        if let Some(later) = e.settled.as_mut() {
+            (later.all_fps, later.clean_fps) = (Fps::from_raw(73e3), Fps::from_raw(120e3));
+        }
+    });
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!((0.98..1.0).contains(&lower), "{lower} {upper}");
+    // Nor does it say that the device does no more: 120,000 are offered at times, and the tester alone does 440,000.
+    assert!((2.2..2.3).contains(&upper), "{lower} {upper}");
+}
+
+#[test]
 fn a_device_that_works_just_below_its_rate_does_not_hold_the_calls() {
     // The first trials were disturbed, or the one below them was lucky: it seemed to wait.
     let mut told = 0;
