@@ -1,6 +1,6 @@
 //! NICs that a lab takes from the kernel for as long as it is up. Namespaces do not undo a binding: a [`journal`] does.
 
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 use failure::Failure;
 use host::{
@@ -8,6 +8,7 @@ use host::{
     pci::{self, BindError, PciDevice, USER_SPACE},
     Roots,
 };
+use rustix::process::getuid;
 
 /// The journal of a lab.
 fn journal_of(lab: &str) -> String {
@@ -33,7 +34,7 @@ pub fn take(roots: &Roots, dir: &Path, lab: &str, nics: &[String]) -> Result<Opt
         return Ok(None);
     }
     let mut journal = Journal::begin(roots, dir, &journal_of(lab)).map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Failure::machine(format!(
+        ErrorKind::AlreadyExists => Failure::machine(format!(
             "lab {lab}: an earlier lab of this name has not given its NICs back: linerate lab down --all"
         )),
         _ => Failure::machine(format!("{}: {e}: run it as root", dir.display())),
@@ -62,7 +63,9 @@ pub fn give_back(roots: &Roots, dir: &Path, lab: &str) -> Result<Vec<String>, Fa
     let path = journal::path_of(dir, &journal_of(lab));
     let undone = match journal::undo(roots, &path) {
         // A lab that is coming up, or is being mended.
-        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => Undone::default(),
+        Err(e) if e.kind() == ErrorKind::WouldBlock => Undone::default(),
+        // Root's: an ordinary user's lab has no NIC, as nobody else binds one.
+        Err(e) if e.kind() == ErrorKind::PermissionDenied && !getuid().is_root() => Undone::default(),
         other => {
             other.map_err(|e| Failure::failed(format!("{}: {e}: what is in it was not undone", path.display())))?
         }
@@ -117,7 +120,7 @@ pub fn told(error: &BindError, nic: &str, driver: &str) -> Failure {
             };
             Failure::machine(format!("{nic}: {driver} does not take it, {has} has it: {remedy}"))
         }
-        BindError::Io(path, kind) if *kind == std::io::ErrorKind::PermissionDenied => {
+        BindError::Io(path, kind) if *kind == ErrorKind::PermissionDenied => {
             Failure::machine(format!("{path}: {kind}: run it as root"))
         }
         BindError::Io(path, kind) => Failure::machine(format!("{nic}: {path}: {kind}")),

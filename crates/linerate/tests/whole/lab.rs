@@ -77,7 +77,6 @@ fn a_lab_that_does_not_answer_is_listed_and_does_not_keep_others_up() {
 /// What labs could leave behind: interfaces, namespaces, mounts, files of hugepages, names of sockets, and programs that know
 /// a lab's directory. Other tests run beside: their namespaces begin with `lr`.
 pub fn traces() -> BTreeSet<String> {
-    let output = |argv: &[&str]| support::run(argv);
     let read = |path: &str| support::run(&["cat", path]);
     let names = |dir: &str| -> Vec<String> {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
@@ -86,8 +85,8 @@ pub fn traces() -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     let mut add = |kind: &str, what: &mut dyn Iterator<Item = String>| all.extend(what.map(|w| format!("{kind} {w}")));
     let first = |line: &str| line.split_whitespace().next().unwrap_or("").to_owned();
-    add("interface", &mut output(&["ip", "-br", "link"]).lines().map(first));
-    add("netns", &mut output(&["ip", "netns"]).lines().filter(|l| !l.starts_with("lr")).map(first));
+    add("interface", &mut support::run(&["ip", "-br", "link"]).lines().map(first));
+    add("netns", &mut support::run(&["ip", "netns"]).lines().filter(|l| !l.starts_with("lr")).map(first));
     let of_lab = |line: &&str| line.contains("linerate-lab") || line.contains("/run/lab");
     add("mount", &mut read("/proc/mounts").lines().filter(of_lab).map(str::to_owned));
     let sockets = read("/proc/net/unix");
@@ -96,7 +95,7 @@ pub fn traces() -> BTreeSet<String> {
         add("file", &mut names(dir).into_iter());
     }
     let known = ["/run/lab/", "/tmp/lab.", "lab-hold"];
-    let processes = output(&["ps", "-eo", "args"]);
+    let processes = support::run(&["ps", "-eo", "args"]);
     let of_lab = |line: &&str| known.iter().any(|word| line.contains(word));
     add("process", &mut processes.lines().filter(of_lab).map(|l| l.chars().take(60).collect()));
     all
@@ -256,11 +255,12 @@ fn an_ordinary_user_has_labs() {
     let program = dir.path().join("linerate");
     fs::copy(BINARY, &program).unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    // The user and the group of nobody, who owns nothing.
+    // The user and the group of nobody, who owns nothing and may not read what root has changed.
+    let nobody = "mount -t tmpfs none /var/lib && mkdir -pm 700 /var/lib/linerate/journal && exec setpriv \"$@\"";
     let user = |args: &[&str]| {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
-        ended(&command.env("HOME", "/tmp").current_dir("/tmp").output().unwrap())
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", nobody, "-", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        ended(&command.arg(&program).args(args).env("HOME", "/tmp").current_dir("/tmp").output().unwrap())
     };
     let ovs = [("phy-ovs-phy", 4), ("phy-vm-phy --guests process --no-huge", 8)];
     let others = [("phy-phy", 4), ("phy-phy --application testpmd-io --no-huge", 4), ("kernel-bridge", 4)];
@@ -274,8 +274,8 @@ fn an_ordinary_user_has_labs() {
         let hops = hops(&trial.json());
         let equal = hops.iter().all(|hop| hop.2 == hops[0].2 && hop.2 > Some(0));
         assert!(hops.len() == all && equal, "{flags:?}: {hops:?}");
-        assert_eq!(user(&["lab", "down", &name]).code, 0);
-        assert_eq!(traces(), before, "{flags:?}");
+        let down = user(&["lab", "down", &name]);
+        assert_eq!((down.code, traces()), (0, before.clone()), "{flags:?}: {}", down.stderr);
     }
     // A device is written although its directory is not this user's.
     let trial = user(&["trial", "--dut", "l2", "--load", "1kpps", "--duration", "100ms", "--json", "/dev/null", "-q"]);
