@@ -2,6 +2,17 @@
 
 use crate::schema::trial::{LcoreRole, TrialRecord};
 
+/// The load that tells, as a share of the most offered.
+pub(super) const PROBE: f64 = 0.95;
+/// A device that works in the calls keeps the tester busy for about that share then; one that holds them for less than this.
+pub(super) const WAITING: f64 = 0.75;
+/// Share of the time from which on the tester is always busy.
+pub(super) const ALWAYS: f64 = 0.9;
+/// Frames that one call may hold: what a trial counts too many or too few.
+pub(super) const CALL: f64 = 32.0;
+/// Standard deviation of that at both ends of the time, in calls: of two that are cut anywhere.
+pub(super) const BOTH_ENDS: f64 = 0.41;
+
 /// What the kernel does in the calls by which the tester sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) enum Calls {

@@ -7,6 +7,7 @@ mod calls;
 mod capacity;
 mod config;
 mod gave;
+mod held;
 pub(crate) mod interval;
 mod liveness;
 pub mod mlr;

@@ -5,6 +5,7 @@ use units::{Fps, Ratio};
 use super::{
     config::SearchConfig,
     gave::{Busiest, BySlices, Drain, Gave, Sending},
+    held::{Holding, Probed},
     liveness::{Liveness, Sign},
     pauses::Pauses,
     reason::Reason,
@@ -54,6 +55,8 @@ pub struct Retrying<S> {
     clean_s: f64,
     aside_s: f64,
     busiest: Busiest,
+    /// By slices, over kernel ports: whether the device holds the tester's calls.
+    holding: Holding,
     /// Whether a trial at the highest load is to be made first, which tells how the device behaves when it is kept busy.
     overload_first: bool,
     /// The strategy before any verdict, and how those of its trials were sent that passed.
@@ -87,6 +90,7 @@ impl<S: Clone> Retrying<S> {
             clean_s: 0.0,
             aside_s: 0.0,
             busiest: Busiest::default(),
+            holding: Holding::default(),
             overload_first,
             passed: Vec::new(),
             pauses: Pauses::default(),
@@ -115,7 +119,9 @@ impl<S: Strategy> Retrying<S> {
         let found = outcome == Outcome::Found && !matches!(reason, Some(Reason::InCalls { .. }));
         let wide = shown.filter(|_| found && self.strategy.tolerated_loss().is_none());
         let precision = wide.and_then(|found| self.precision_missed(&bounds, &found));
-        let reasons = [reason, precision, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
+        let holds = self.holding.note().filter(|_| !matches!(reason, Some(Reason::InCalls { .. })));
+        let reasons =
+            [reason, precision, holds, self.liveness.note(), self.pauses.note()].into_iter().flatten().collect();
         Answer {
             outcome,
             throughput: bounds.lower.map(|(load, _)| load),
@@ -199,6 +205,9 @@ impl<S: Strategy> Retrying<S> {
         }
         let by_slices = trial.evidence.as_ref().filter(|_| passed && spec.by_slices);
         by_slices.into_iter().for_each(|e| self.pauses.see(e));
+        if passed && spec.by_slices {
+            self.holding.see_passed(trial);
+        }
         self.passed.extend(by_slices.map(|e| Sending::of(e, spec.load_fps.get())));
         self.strategy.verdict(spec.load_fps, passed, gave);
     }
@@ -209,12 +218,17 @@ impl<S: Strategy> Retrying<S> {
         let tolerated = self.config.tolerated_loss.get();
         if self.restarts < RESTARTS && self.passed.iter().any(|sending| self.busiest.excess(sending) > tolerated) {
             self.restarts += 1;
-            self.strategy = self.initial.clone();
-            self.before = None;
-            self.passed.clear();
-            self.pauses = Pauses::default();
-            self.trials.clear();
+            self.begin_anew();
         }
+    }
+
+    /// Takes all verdicts back.
+    fn begin_anew(&mut self) {
+        self.strategy = self.initial.clone();
+        self.before = None;
+        self.passed.clear();
+        self.pauses = Pauses::default();
+        self.trials.clear();
     }
 
     /// A trial at the highest load tells what the tester offers at most, where that is far less.
@@ -223,6 +237,28 @@ impl<S: Strategy> Retrying<S> {
         if let Some(most) = offered.filter(|most| most.get() < spec.load_fps.get() * FAR_SHORT) {
             self.most_offered = Some(most);
             self.strategy.cap(within_tester(spec.load_fps, most, self.config.precision.get()));
+        }
+    }
+
+    /// A load a little below one that the tester could not offer tells whether the device holds its calls. Loads above its rate
+    /// can be shown to fail then.
+    fn probed(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
+        self.pending = None;
+        let gave = self.weigh(spec, trial);
+        let passed = gave.is_ok_and(|gave| self.meets_all(spec, &gave));
+        match self.holding.probed(passed, trial) {
+            Probed::Waits(above) => {
+                self.initial.cap(above);
+                self.strategy.cap(above);
+            }
+            Probed::Again => {}
+            Probed::Works { load, offered, after_all } => {
+                self.most_offered = Some(offered);
+                if after_all {
+                    self.begin_anew();
+                }
+                self.strategy.cap(within_tester(load, offered, self.config.precision.get()));
+            }
         }
     }
 
@@ -253,6 +289,10 @@ impl<S: Strategy> Retrying<S> {
         // A trial without a received frame says so whoever was away.
         let by_slices = spec.by_slices && trial.received() > 0;
         let most = spec.tolerated_loss.unwrap_or(self.config.tolerated_loss).get();
+        if let Some(gave) = self.holding.refused(spec, trial).filter(|_| by_slices) {
+            trial.evidence.iter().for_each(|e| self.drain.see_held(e));
+            return Ok(gave);
+        }
         match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
@@ -298,6 +338,11 @@ impl<S: Strategy> Retrying<S> {
             Ruling::BeyondTester { disturbed, .. } if self.disturbed.see(disturbed) => {
                 self.end(Outcome::Inconclusive, Some(GivenUp::Disturbed.into()));
             }
+            Ruling::BeyondTester { most_offered, disturbed: false }
+                if self.holding.probes(spec.load_fps, most_offered, &self.config) =>
+            {
+                self.pending = None;
+            }
             Ruling::BeyondTester { most_offered, disturbed } => {
                 self.most_offered = Some(most_offered).filter(|most| !disturbed && most.get() > 0.0);
                 self.strategy.cap(within_tester(spec.load_fps, most_offered, self.config.precision.get()));
@@ -324,10 +369,13 @@ impl<S: Strategy> Search for Retrying<S> {
             return Step::Done(answer.clone());
         }
         if self.pending.is_none() {
-            let want = match self.liveness.checks() {
-                true => Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search),
-                false if self.overload_first => Want::Load(self.strategy.near(self.config.upper), Purpose::Search),
-                false => self.strategy.next(),
+            let want = match self.holding.probe() {
+                _ if self.liveness.checks() => {
+                    Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search)
+                }
+                Some(load) => Want::Load(load, Purpose::Search),
+                None if self.overload_first => Want::Load(self.strategy.near(self.config.upper), Purpose::Search),
+                None => self.strategy.next(),
             };
             let (load_fps, duration_s, purpose) = match want {
                 Want::Load(load, purpose) => (load, self.config.duration_s, purpose),
@@ -360,6 +408,9 @@ impl<S: Strategy> Search for Retrying<S> {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.budget.spend(trial);
+        if self.holding.probe() == Some(spec.load_fps) && !self.liveness.checks() {
+            return self.probed(&spec, trial);
+        }
         let gave = match self.weigh(&spec, trial) {
             Ok(gave) => gave,
             Err(ruling) => return self.discard(&spec, ruling),

@@ -11,18 +11,13 @@ use crate::{
         trial::{TrialRecord, TrialSpec},
     },
     search::{
-        calls::{busy, Calls, Waiting},
+        calls::{busy, Calls, Waiting, ALWAYS, BOTH_ENDS, CALL, PROBE, WAITING},
         gave::DISTURBED,
         reason::Reason,
     },
 };
 
-/// The load that tells, as a share of the most offered.
-const PROBE: f64 = 0.95;
-/// A device that works in the calls keeps the tester busy for about that share then; one that holds them for less than this.
-const WAITING: f64 = 0.75;
-/// Share of the time from which on the tester is always busy, and trials in a row that say so of a load below the rate.
-const ALWAYS: f64 = 0.9;
+/// Trials in a row in which the tester is always busy at a load below the rate.
 const DOUBTS: u32 = 3;
 /// The next load is so much lower then, as a share, or more.
 const LOWER: f64 = 0.01;
@@ -32,10 +27,6 @@ const SETTLED: f64 = 0.75;
 const DRAINS: f64 = 5e-3;
 /// Share of the width of an answer that its rate is to take: the rest is for the load just below.
 const OF_WIDTH: f64 = 0.8;
-/// Frames that one call may hold: what a trial counts too many or too few.
-const CALL: f64 = 32.0;
-/// Standard deviation of that at both ends of the time, in calls: of two that are cut anywhere.
-const BOTH_ENDS: f64 = 0.41;
 
 /// What a trial says in which a device held the calls from end to end.
 fn kept_busy(e: &SliceEvidence, later: &Settled) -> Shown {
