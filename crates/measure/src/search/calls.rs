@@ -27,8 +27,8 @@ pub(super) enum Calls {
     Holds(Waiting),
 }
 
-/// What the lower load showed.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What the lower load showed, and trials at which the device held the calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Waiting {
     pub load: f64,
     pub busy: f64,
@@ -37,6 +37,17 @@ pub(super) struct Waiting {
     pub short: f64,
     /// Trials in a row just below the rate in which the tester was always busy nevertheless.
     pub doubts: u32,
+    /// How far the rates of all slices and of those that count are from what is taken between them, frames a second, summed over
+    /// these trials: which of the two is right depends on its bucket of tokens, and no number of trials tells.
+    pub apart: f64,
+    pub trials: u32,
+}
+
+impl Waiting {
+    /// How far its rate may be from the mean of what the trials say, frames a second, however many there are.
+    pub fn open(&self) -> f64 {
+        self.apart / f64::from(self.trials.max(1))
+    }
 }
 
 /// Share of the sending time in which the tester's loop had something to do: of the busiest lcore.

@@ -287,7 +287,8 @@ impl CapacitySearch {
 
     /// The rate of the device.
     fn rate(&self) -> Option<Mean> {
-        interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))
+        let rate = interval::mean(&self.rates).or_else(|| interval::mean(&self.rough))?;
+        Some(Mean { half: rate.half + self.open(), ..rate })
     }
 
     /// Keeps the rate of a device that was busy.

@@ -28,26 +28,22 @@ const DRAINS: f64 = 5e-3;
 /// Share of the width of an answer that its rate is to take: the rest is for the load just below.
 const OF_WIDTH: f64 = 0.8;
 
-/// What a trial says in which a device held the calls from end to end.
-fn kept_busy(e: &SliceEvidence, later: &Settled) -> Shown {
+/// What a trial says in which a device held the calls from end to end, and how far its rate may be off by what the tester missed.
+fn kept_busy(e: &SliceEvidence, later: &Settled) -> (Shown, f64) {
     let [all, clean, before, after] =
         [later.all_fps, later.clean_fps, later.earlier_fps, later.later_fps].map(Fps::get);
     let frames = (e.offered as f64 * SETTLED).max(CALL);
     // A bucket of tokens was not yet empty.
     if before > after * (1.0 + DRAINS) + 2.0 * after * CALL / frames {
-        return Shown::Buffered(after);
+        return (Shown::Buffered(after), 0.0);
     }
     // A bucket that fills while the tester is away makes up for that, and the rate is that of all slices; without one it is that
     // of those that count.
     let (low, high) = (all.min(clean), all.max(clean));
     let fps = f64::midpoint(low, high);
-    let error = (fps * CALL * BOTH_ENDS / frames).max((high - low) / 2.0);
-    Shown::Busy(Saturation {
-        fps: Fps::from_raw(fps),
-        error_fps: Fps::from_raw(error),
-        seconds: e.clean_s * SETTLED,
-        stretches: 1,
-    })
+    let error_fps = Fps::from_raw(fps * CALL * BOTH_ENDS / frames);
+    let busy = Saturation { fps: Fps::from_raw(fps), error_fps, seconds: e.clean_s * SETTLED, stretches: 1 };
+    (Shown::Busy(busy), (high - low) / 2.0)
 }
 
 impl CapacitySearch {
@@ -78,7 +74,8 @@ impl CapacitySearch {
                 self.expected = most;
                 // What was offered while it held the calls is its rate, and no load that passed.
                 self.passed.clear();
-                (Calls::Holds(Waiting { load, busy, short: (1.0 - offered / load).max(0.0), doubts: 0 }), Phase::Above)
+                let short = (1.0 - offered / load).max(0.0);
+                (Calls::Holds(Waiting { load, busy, short, ..Waiting::default() }), Phase::Above)
             }
             _ => (Calls::Works, if at_top { Phase::Top } else { Phase::Above }),
         };
@@ -93,11 +90,18 @@ impl CapacitySearch {
         trial: &TrialRecord,
         e: &SliceEvidence,
     ) -> Shown {
-        let (true, Shown::Passed(offered), Some(busy)) = (self.is_held(), shown, busy(trial)) else { return shown };
+        let (Calls::Holds(mut waiting), Shown::Passed(offered), Some(busy)) = (self.calls, shown, busy(trial)) else {
+            return shown;
+        };
         let reached = offered >= spec.load_fps.get() * REACHED;
         if let Some(later) = e.settled.filter(|_| self.phase == Phase::Above && !reached && busy >= ALWAYS) {
             self.drain.see_held(e);
-            return kept_busy(e, &later);
+            let (shown, apart) = kept_busy(e, &later);
+            if matches!(shown, Shown::Busy(_)) {
+                (waiting.apart, waiting.trials) = (waiting.apart + apart, waiting.trials + 1);
+                self.calls = Calls::Holds(waiting);
+            }
+            return shown;
         }
         if self.phase == Phase::Below {
             return self.doubt(shown, offered, busy);
@@ -128,11 +132,19 @@ impl CapacitySearch {
     }
 
     /// The relative width that more passes can narrow: of a device that holds the calls that of its rate. What the tester does not
-    /// offer of a load stays open.
+    /// offer of a load stays open, and what it missed of the device.
     pub(super) fn open_width(&self) -> Option<f64> {
         match (self.calls, self.rate()) {
-            (Calls::Holds(_), Some(rate)) => Some(2.0 * rate.half / rate.mean / OF_WIDTH),
+            (Calls::Holds(waiting), Some(rate)) => Some(2.0 * (rate.half - waiting.open()) / rate.mean / OF_WIDTH),
             _ => self.interval().relative_width(),
+        }
+    }
+
+    /// How far the rate may be from the mean of what the trials say, however many there are.
+    pub(super) fn open(&self) -> f64 {
+        match self.calls {
+            Calls::Holds(waiting) => waiting.open(),
+            _ => 0.0,
         }
     }
 

@@ -301,6 +301,23 @@ fn a_bucket_of_tokens_of_a_device_that_holds_the_calls_does_not_count() {
 }
 
 #[test]
+fn what_a_tester_that_was_away_missed_of_a_held_rate_stays_open() {
+    // Without a bucket its rate is that of the slices that count, with one that of all; in every trial they are as far apart.
+    let answer = held_but(|spec, trial| {
+        let later = trial.evidence.as_mut().and_then(|e| e.settled.as_mut());
+        if let Some(later) = later.filter(|_| spec.load_fps.get() > 73.6e3) {
+            let [all, clean] = [0.8, 1.0].map(|share| Fps::from_raw(73.6e3 * share));
+            (later.all_fps, later.clean_fps, later.earlier_fps, later.later_fps) = (all, clean, all, all);
+        }
+    });
+    let (lower, upper) = ends(&answer, 73.6e3);
+    assert!((0.8..0.9).contains(&lower) && (1.0..1.01).contains(&upper), "{lower} {upper}");
+    // More passes would not tell more.
+    assert!(answer.interval.is_some_and(|found| found.passes <= 8), "{answer:?}");
+    assert!(matches!(answer.reasons[..], [Reason::Precision { .. }, Reason::Holds { .. }]), "{answer:?}");
+}
+
+#[test]
 fn a_bucket_that_fills_while_the_tester_is_away_does_not_count() {
     // Beside other work: what comes in the slices that count is what the bucket took meanwhile.
     let answer = held_but(|_, trial| {
