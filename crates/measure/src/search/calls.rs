@@ -1,6 +1,9 @@
 //! What the kernel does in the calls by which the tester sends, and how busy they keep it.
 
-use crate::schema::trial::{LcoreRole, TrialRecord};
+use crate::schema::{
+    evidence::{Settled, SliceEvidence},
+    trial::{LcoreRole, TrialRecord},
+};
 
 /// The load that tells, as a share of the most offered.
 pub(super) const PROBE: f64 = 0.95;
@@ -9,9 +12,13 @@ pub(super) const WAITING: f64 = 0.75;
 /// Share of the time from which on the tester is always busy.
 pub(super) const ALWAYS: f64 = 0.9;
 /// Frames that one call may hold: what a trial counts too many or too few.
-pub(super) const CALL: f64 = 32.0;
+const CALL: f64 = 32.0;
 /// Standard deviation of that at both ends of the time, in calls: of two that are cut anywhere.
-pub(super) const BOTH_ENDS: f64 = 0.41;
+const BOTH_ENDS: f64 = 0.41;
+/// The share of a trial that comes after its first quarter, and rates of the halves of that which differ by more: a bucket of tokens
+/// was not yet empty.
+pub(super) const SETTLED: f64 = 0.75;
+const DRAINS: f64 = 5e-3;
 
 /// What the kernel does in the calls by which the tester sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -55,4 +62,20 @@ pub(super) fn busy(trial: &TrialRecord) -> Option<f64> {
     let testers = trial.interference.lcores.iter().filter(|lcore| lcore.role == LcoreRole::Tester);
     let most = testers.filter_map(|lcore| lcore.busy_ns).max()?;
     Some(most as f64 * 1e-9 / trial.spec.duration_s)
+}
+
+/// Frames of the settled part of a trial with so many.
+fn settled(offered: u64) -> f64 {
+    (offered as f64 * SETTLED).max(CALL)
+}
+
+/// Standard error of the rate of that part, for what is cut off at its ends.
+pub(super) fn cut_off(rate: f64, offered: u64) -> f64 {
+    rate * CALL * BOTH_ENDS / settled(offered)
+}
+
+/// Whether a bucket of tokens was empty by then: the rate no longer falls.
+pub(super) fn is_emptied(e: &SliceEvidence, later: &Settled) -> bool {
+    let (before, after) = (later.earlier_fps.get(), later.later_fps.get());
+    before <= after * (1.0 + DRAINS) + 2.0 * after * CALL / settled(e.offered)
 }

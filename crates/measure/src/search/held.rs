@@ -6,17 +6,19 @@
 use units::{Fps, Ratio};
 
 use super::{
-    calls::{busy, Calls, Waiting, ALWAYS, BOTH_ENDS, CALL, PROBE, WAITING},
+    calls::{busy, is_emptied, Calls, Waiting, ALWAYS, PROBE, WAITING},
     config::SearchConfig,
     gave::Gave,
     reason::Reason,
 };
-use crate::schema::trial::{TrialRecord, TrialSpec};
+use crate::schema::{evidence::SliceEvidence, trial::TrialRecord};
 
 /// The highest load is so much above the rate then, as a share: it is seen to fail.
 const ABOVE: f64 = 0.05;
-/// The least share of a load that is refused, beside what is cut off at both ends of the time.
-const LEAST: f64 = 1e-3;
+/// A trial of an overload is so long, seconds: it tells the rate.
+const LONG_S: f64 = 0.5;
+/// The most that is offered of a load that tells the rate, as a share of it.
+const PART: f64 = 0.99;
 /// Share of the rate below which the tester has time, or the device only works; and how often that is looked at again.
 const BELOW: f64 = 0.99;
 const PROBES: u32 = 3;
@@ -28,15 +30,20 @@ pub(super) struct Holding {
     /// The load that the tester could not offer, and the most that it offered of it.
     beyond: (Fps, Fps),
     probes: u32,
+    /// Of trials in which the tester was always busy: their frames, and the sum of their rates, each times its frames.
+    frames: f64,
+    rates: f64,
+    /// Whether the rate is to be measured in a longer trial.
+    measures: bool,
 }
 
 /// What the lower load says of the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Probed {
+    /// It waits: its rate is looked at next, where that is not known.
+    Holds,
     /// It waits, and loads up to this one make sense.
     Waits(Fps),
-    /// It still waits.
-    Again,
     /// It works: that much was offered of this load.
     Works {
         load: Fps,
@@ -58,10 +65,12 @@ impl Holding {
         looks
     }
 
-    /// The load that tells whether the device waits, while that is to be looked at.
-    pub fn probe(&self) -> Option<Fps> {
+    /// The load that tells whether the device waits, or, once it is known to, its rate, while that is to be looked at; and for how
+    /// many seconds, the usual ones being `duration_s`.
+    pub fn probe(&self, duration_s: f64) -> Option<(Fps, f64)> {
         match self.calls {
-            Calls::Probed { offered, .. } => Some(Fps::from_raw((offered * PROBE).round())),
+            Calls::Probed { offered, .. } => Some((Fps::from_raw((offered * PROBE).round()), duration_s)),
+            _ if self.measures => Some((self.beyond.0, duration_s.max(LONG_S))),
             _ => None,
         }
     }
@@ -69,16 +78,18 @@ impl Holding {
     /// What that load shows.
     pub fn probed(&mut self, passed: bool, trial: &TrialRecord) -> Probed {
         let (load, offered) = self.beyond;
+        if std::mem::take(&mut self.measures) {
+            let rate = self.rate().unwrap_or(offered.get());
+            return Probed::Waits(Fps::from_raw((rate * (1.0 + ABOVE)).round().min(load.get())));
+        }
         self.probes += 1;
         let Some(busy) = busy(trial).filter(|busy| passed && *busy < WAITING) else {
             self.calls = Calls::Works;
             return Probed::Works { load, offered, after_all: self.probes > 1 };
         };
         self.calls = Calls::Holds(Waiting { load: trial.spec.load_fps.get(), busy, ..Waiting::default() });
-        match self.probes {
-            1 => Probed::Waits(Fps::from_raw((offered.get() * (1.0 + ABOVE)).round().min(load.get()))),
-            _ => Probed::Again,
-        }
+        self.measures = self.probes == 1;
+        Probed::Holds
     }
 
     /// Takes a trial that passed: where the tester was always busy although it should have had time, the lower load is looked at
@@ -91,20 +102,34 @@ impl Holding {
         }
     }
 
-    /// What a trial gave where the device held the calls from end to end: a bucket of tokens let more through at first, which does
-    /// not count.
-    pub fn refused(&self, spec: &TrialSpec, trial: &TrialRecord) -> Option<Gave> {
+    /// Takes a trial by slices: one that was offered in part while the tester was always busy tells the rate, once the bucket of
+    /// tokens is empty.
+    pub fn see(&mut self, trial: &TrialRecord) {
         let always = busy(trial).is_some_and(|busy| busy >= ALWAYS);
-        let e = trial.evidence.as_ref().filter(|e| always && e.is_clean(spec.duration_s))?;
-        let later = e.settled.filter(|_| self.waiting().is_some())?;
-        // Where the tester was away these differ, and nobody knows which is right: above both the load fails.
+        let clean = |e: &&SliceEvidence| e.lost == 0 && e.is_clean(trial.spec.duration_s);
+        let Some(e) = trial.evidence.as_ref().filter(|e| always && clean(e)) else { return };
+        let Some(later) = e.settled.filter(|later| is_emptied(e, later)) else { return };
+        // Where the tester was away these differ, and nobody knows which is right: above both a load fails.
         let rate = later.all_fps.get().max(later.clean_fps.get());
-        let refused = 1.0 - rate / spec.load_fps.get();
-        let offered = e.offered as f64;
-        let lost = (refused * offered).round() as u64;
-        let gave = Gave { effective_s: e.clean_s, lost, loss_ratio: refused, ..Gave::whole(trial) };
-        let clearly = refused > LEAST.max(2.0 * CALL * BOTH_ENDS / offered);
-        (clearly && e.lost == 0).then_some(gave)
+        if rate < trial.spec.load_fps.get() * PART {
+            let frames = e.offered as f64;
+            self.frames += frames;
+            self.rates += rate * frames;
+        }
+    }
+
+    /// The rate of a device that holds the calls.
+    fn rate(&self) -> Option<f64> {
+        (self.waiting().is_some() && self.frames > 0.0).then(|| self.rates / self.frames)
+    }
+
+    /// What a trial gave at a load above the rate, whatever came through: a bucket of tokens may not have been empty yet.
+    pub fn refused(&self, trial: &TrialRecord) -> Option<Gave> {
+        let (e, rate) = (trial.evidence.as_ref()?, self.rate()?);
+        let loss_ratio = 1.0 - rate / trial.spec.load_fps.get();
+        let lost = ((loss_ratio * e.offered as f64).ceil() as u64).max(e.lost);
+        let clean = e.is_clean(trial.spec.duration_s);
+        (loss_ratio > 0.0 && clean).then(|| Gave { effective_s: e.clean_s, lost, loss_ratio, ..Gave::whole(trial) })
     }
 
     /// What to say of a device that waits.
@@ -128,7 +153,12 @@ mod tests {
     use super::*;
     use crate::{
         plan::Method,
-        schema::{goal::Regularity, outcome::Outcome, trial::Purpose},
+        schema::{
+            evidence::Settled,
+            goal::Regularity,
+            outcome::Outcome,
+            trial::{Purpose, TrialSpec},
+        },
         search::{for_config, world::World, Answer, Search, Step},
     };
 
@@ -231,34 +261,84 @@ mod tests {
         assert!(matches!(answer.reasons[..], [Reason::Holds { .. }]), "{answer:?}");
     }
 
-    #[test]
-    fn a_bucket_of_tokens_and_frames_lost_are_told_from_what_is_refused() {
-        // 300 frames at first: what was offered in all of the trial is above the rate.
-        let answer = found(Method::Tst009, Some(0.45), |_, trial| {
-            let (load, seconds) = (trial.spec.load_fps.get(), trial.spec.duration_s);
-            if let Some(e) = trial.evidence.as_mut().filter(|_| load > RATE) {
-                e.offered_fps = Fps::from_raw((RATE + 300.0 / seconds).min(load));
-            }
+    /// What a bucket of tokens of so many frames lets through beyond the rate.
+    fn with_bucket(trial: &mut TrialRecord, frames: f64) {
+        let (load, seconds) = (trial.spec.load_fps.get(), trial.spec.duration_s);
+        let Some(e) = trial.evidence.as_mut().filter(|_| load > RATE) else { return };
+        // Full at the begin of each of four parts, it lets all through until it is empty.
+        let part = seconds / 4.0;
+        let mut left = frames;
+        let of_part = [0; 4].map(|_| {
+            let more = left.min((load - RATE) * part);
+            left -= more;
+            RATE + more / part
         });
-        let (lower, upper) = ends(&answer);
-        assert!(lower <= 1.0 && upper >= 1.0 && upper - lower < 0.011, "{lower} {upper}");
-        // The share of the load above its rate, in frames and as a ratio; nothing where it lost some by itself, or the tester had time.
+        let mean = |parts: &[f64]| Fps::from_raw(parts.iter().sum::<f64>() / parts.len() as f64);
+        e.offered_fps = mean(&of_part);
+        let later = mean(&of_part[1..]);
+        e.settled = Some(Settled {
+            all_fps: later,
+            clean_fps: later,
+            earlier_fps: mean(&[of_part[1], of_part[1], of_part[2]]),
+            later_fps: mean(&[of_part[2], of_part[3], of_part[3]]),
+        });
+        // While the bucket is not empty the tester has time.
+        let busy = 1.0 - of_part.iter().filter(|fps| **fps >= load).count() as f64 / 4.0 * 0.55;
+        trial.interference.lcores[0].busy_ns = Some((seconds * busy * 1e9) as u64);
+    }
+
+    #[test]
+    fn a_load_passes_for_a_bucket_of_tokens_and_does_not_count() {
+        for frames in [50.0, 300.0, 1_000.0] {
+            let answer = found(Method::Tst009, Some(0.45), |_, trial| with_bucket(trial, frames));
+            let (lower, upper) = ends(&answer);
+            assert!(lower <= 1.001 && upper >= 0.999 && upper - lower < 0.011, "{frames}: {lower} {upper}");
+            assert!(matches!(answer.reasons[..], [Reason::Holds { .. }]), "{answer:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_share_of_a_load_above_the_rate_is_refused() {
         let mut world =
             World { tester: RATE, kernel_pair: Some(0.44e6), waits: Some(0.45), ..World::new(12e6, 512.0, 7) };
-        let spec = |load: f64| {
+        let mut run = |load: f64| {
             let spec = TrialSpec::steady(FrameSize::MIN, Fps::from_raw(load), 0.3, Purpose::Search);
-            TrialSpec { by_slices: true, ..spec }
+            world.run(&TrialSpec { by_slices: true, ..spec })
         };
         let holds = Calls::Holds(Waiting { load: 70e3, busy: 0.45, ..Waiting::default() });
-        let holding = Holding { calls: holds, ..Holding::default() };
-        let mut trial = world.run(&spec(RATE * 1.25));
-        let gave = holding.refused(&trial.spec, &trial).unwrap();
-        assert!((gave.loss_ratio - 0.2).abs() < 0.001, "{gave:?}");
-        assert!((gave.lost as f64 - RATE * 0.3 * 0.2).abs() < 100.0 && gave.effective_s > 0.29, "{gave:?}");
-        assert_eq!(Holding::default().refused(&trial.spec, &trial), None);
-        trial.evidence.as_mut().unwrap().lost = 1;
-        assert_eq!(holding.refused(&trial.spec, &trial), None);
-        let trial = world.run(&spec(RATE * 0.99));
-        assert_eq!(holding.refused(&trial.spec, &trial), None);
+        let mut holding = Holding { calls: holds, ..Holding::default() };
+        let above = run(RATE * 1.25);
+        assert_eq!((holding.refused(&above), holding.rate()), (None, None), "nothing is known");
+        // The tester has time, or is not seen clearly, or lost frames, or the rate still falls, or all was offered.
+        holding.see(&run(RATE * 0.9));
+        let spoilt: [fn(&mut SliceEvidence); 4] = [
+            |e| e.clean_s = 0.0,
+            |e| e.lost = 1,
+            |e| e.settled.as_mut().unwrap().earlier_fps = Fps::from_raw(RATE * 2.0),
+            |e| e.settled.as_mut().unwrap().clean_fps = Fps::from_raw(RATE * 1.24),
+        ];
+        for spoil in spoilt {
+            let mut trial = above.clone();
+            spoil(trial.evidence.as_mut().unwrap());
+            holding.see(&trial);
+        }
+        assert_eq!(holding.rate(), None);
+        holding.see(&above);
+        assert!((holding.rate().unwrap() / RATE - 1.0).abs() < 1e-3);
+        let gave = holding.refused(&above).unwrap();
+        assert!((gave.loss_ratio - 0.2).abs() < 0.001 && gave.effective_s > 0.29, "{gave:?}");
+        assert!((gave.lost as f64 - RATE * 0.3 * 0.2).abs() < 100.0, "{gave:?}");
+        assert_eq!(holding.refused(&run(RATE * 0.99)), None);
+        let mut unclear = above.clone();
+        unclear.evidence.as_mut().unwrap().clean_s = 0.0;
+        assert_eq!(holding.refused(&unclear), None);
+        // A trial of twice the frames counts twice.
+        let mut longer = above.clone();
+        let e = longer.evidence.as_mut().unwrap();
+        e.offered *= 2;
+        let settled = e.settled.as_mut().unwrap();
+        (settled.all_fps, settled.clean_fps) = (Fps::from_raw(RATE * 0.7), Fps::from_raw(RATE * 0.7));
+        holding.see(&longer);
+        assert!((holding.rate().unwrap() / RATE - 0.8).abs() < 1e-3);
     }
 }

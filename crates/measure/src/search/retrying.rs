@@ -251,7 +251,7 @@ impl<S: Strategy> Retrying<S> {
                 self.initial.cap(above);
                 self.strategy.cap(above);
             }
-            Probed::Again => {}
+            Probed::Holds => {}
             Probed::Works { load, offered, after_all } => {
                 self.most_offered = Some(offered);
                 if after_all {
@@ -289,14 +289,17 @@ impl<S: Strategy> Retrying<S> {
         // A trial without a received frame says so whoever was away.
         let by_slices = spec.by_slices && trial.received() > 0;
         let most = spec.tolerated_loss.unwrap_or(self.config.tolerated_loss).get();
-        if let Some(gave) = self.holding.refused(spec, trial).filter(|_| by_slices) {
-            trial.evidence.iter().for_each(|e| self.drain.see_held(e));
-            return Ok(gave);
+        if by_slices && self.config.kernel_pair.is_some() {
+            self.holding.see(trial);
+            if let Some(gave) = self.holding.refused(trial) {
+                trial.evidence.iter().for_each(|e| self.drain.see_held(e));
+                return Ok(gave);
+            }
         }
         match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
-            Some(BySlices::Short(offered)) => Err(self.attempts.short(offered)),
+            Some(BySlices::Short(offered)) => self.holding.refused(trial).ok_or_else(|| self.attempts.short(offered)),
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
     }
@@ -369,11 +372,11 @@ impl<S: Strategy> Search for Retrying<S> {
             return Step::Done(answer.clone());
         }
         if self.pending.is_none() {
-            let want = match self.holding.probe() {
+            let want = match self.holding.probe(self.config.duration_s) {
                 _ if self.liveness.checks() => {
                     Want::Load(self.liveness.check_at(self.strategy.near(self.low_load())), Purpose::Search)
                 }
-                Some(load) => Want::Load(load, Purpose::Search),
+                Some((load, duration_s)) => Want::Trial(load, duration_s, Purpose::Search),
                 None if self.overload_first => Want::Load(self.strategy.near(self.config.upper), Purpose::Search),
                 None => self.strategy.next(),
             };
@@ -408,7 +411,9 @@ impl<S: Strategy> Search for Retrying<S> {
     fn report(&mut self, trial: &TrialRecord) {
         let Some(spec) = self.pending.filter(|spec| same_trial(spec, &trial.spec)) else { return };
         self.budget.spend(trial);
-        if self.holding.probe() == Some(spec.load_fps) && !self.liveness.checks() {
+        if self.holding.probe(self.config.duration_s) == Some((spec.load_fps, spec.duration_s))
+            && !self.liveness.checks()
+        {
             return self.probed(&spec, trial);
         }
         let gave = match self.weigh(&spec, trial) {

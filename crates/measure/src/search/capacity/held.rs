@@ -11,7 +11,7 @@ use crate::{
         trial::{TrialRecord, TrialSpec},
     },
     search::{
-        calls::{busy, Calls, Waiting, ALWAYS, BOTH_ENDS, CALL, PROBE, WAITING},
+        calls::{busy, cut_off, is_emptied, Calls, Waiting, ALWAYS, PROBE, SETTLED, WAITING},
         gave::DISTURBED,
         reason::Reason,
     },
@@ -21,27 +21,20 @@ use crate::{
 const DOUBTS: u32 = 3;
 /// The next load is so much lower then, as a share, or more.
 const LOWER: f64 = 0.01;
-/// The share of a trial that comes after its first quarter, and rates of the halves of that which differ by more: a bucket of tokens
-/// was not yet empty.
-const SETTLED: f64 = 0.75;
-const DRAINS: f64 = 5e-3;
 /// Share of the width of an answer that its rate is to take: the rest is for the load just below.
 const OF_WIDTH: f64 = 0.8;
 
 /// What a trial says in which a device held the calls from end to end, and how far its rate may be off by what the tester missed.
 fn kept_busy(e: &SliceEvidence, later: &Settled) -> (Shown, f64) {
-    let [all, clean, before, after] =
-        [later.all_fps, later.clean_fps, later.earlier_fps, later.later_fps].map(Fps::get);
-    let frames = (e.offered as f64 * SETTLED).max(CALL);
-    // A bucket of tokens was not yet empty.
-    if before > after * (1.0 + DRAINS) + 2.0 * after * CALL / frames {
-        return (Shown::Buffered(after), 0.0);
+    let [all, clean] = [later.all_fps, later.clean_fps].map(Fps::get);
+    if !is_emptied(e, later) {
+        return (Shown::Buffered(later.later_fps.get()), 0.0);
     }
     // A bucket that fills while the tester is away makes up for that, and the rate is that of all slices; without one it is that
     // of those that count.
     let (low, high) = (all.min(clean), all.max(clean));
     let fps = f64::midpoint(low, high);
-    let error_fps = Fps::from_raw(fps * CALL * BOTH_ENDS / frames);
+    let error_fps = Fps::from_raw(cut_off(fps, e.offered));
     let busy = Saturation { fps: Fps::from_raw(fps), error_fps, seconds: e.clean_s * SETTLED, stretches: 1 };
     (Shown::Busy(busy), (high - low) / 2.0)
 }
