@@ -86,7 +86,7 @@ pub(super) enum BySlices {
     /// It counts for its load.
     Counts(Gave),
     /// It passed, but at less than its load: the tester offered no more.
-    Short(Fps),
+    Short(Gave),
     /// Somebody was away in nearly all of it.
     Unclear,
 }
@@ -129,11 +129,12 @@ impl Gave {
         if loss_ratio <= passing && growth.is_none() {
             return BySlices::Unclear;
         }
-        if loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - SHORT) {
-            return BySlices::Short(e.offered_fps);
-        }
         let lost = e.lost.max((kept * offered).round() as u64);
-        BySlices::Counts(Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) })
+        let gave = Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) };
+        match loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - SHORT) {
+            true => BySlices::Short(Self { load: e.offered_fps, ..gave }),
+            false => BySlices::Counts(gave),
+        }
     }
 }
 

@@ -22,6 +22,8 @@ const PART: f64 = 0.99;
 /// Share of the rate below which the tester has time, or the device only works; and how often that is looked at again.
 const BELOW: f64 = 0.99;
 const PROBES: u32 = 3;
+/// Trials of the lower load, where the first ones do not say anything.
+const TRIES: u32 = 3;
 
 /// What is known of the device.
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,6 +32,8 @@ pub(super) struct Holding {
     /// The load that the tester could not offer, and the most that it offered of it.
     beyond: (Fps, Fps),
     probes: u32,
+    /// Trials of the lower load that say nothing.
+    tries: u32,
     /// Of trials in which the tester was always busy: their frames, and the sum of their rates, each times its frames.
     frames: f64,
     rates: f64,
@@ -40,6 +44,8 @@ pub(super) struct Holding {
 /// What the lower load says of the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Probed {
+    /// Nothing: it is looked at again.
+    Unclear,
     /// It waits: its rate is looked at next, where that is not known.
     Holds,
     /// It waits, and loads up to this one make sense.
@@ -82,7 +88,12 @@ impl Holding {
             let rate = self.rate().unwrap_or(offered.get());
             return Probed::Waits(Fps::from_raw((rate * (1.0 + ABOVE)).round().min(load.get())));
         }
+        self.tries += 1;
+        if !passed && self.tries < TRIES {
+            return Probed::Unclear;
+        }
         self.probes += 1;
+        self.tries = 0;
         let Some(busy) = busy(trial).filter(|busy| passed && *busy < WAITING) else {
             self.calls = Calls::Works;
             return Probed::Works { load, offered, after_all: self.probes > 1 };
@@ -219,7 +230,7 @@ mod tests {
             let answer = tst009(waits, |_, _| {});
             assert!(is_in_calls(&answer), "{answer:?}");
         }
-        // A trial that was disturbed, or lost frames, or that does not say how busy the tester was, tells nothing.
+        // Trials that were disturbed, or lost frames, or that do not say how busy the tester was, tell nothing.
         let answer = tst009(Some(0.45), |_, trial| {
             if is_probe(trial) {
                 trial.evidence.as_mut().unwrap().clean_s = 0.0;
@@ -234,6 +245,18 @@ mod tests {
         assert!(is_in_calls(&answer), "{answer:?}");
         let answer = tst009(Some(0.45), |_, trial| trial.interference.lcores[0].busy_ns = None);
         assert!(is_in_calls(&answer), "{answer:?}");
+    }
+
+    #[test]
+    fn a_trial_that_was_disturbed_is_made_again() {
+        let mut probes = 0;
+        let answer = found(Method::Tst009, Some(0.45), |_, trial| {
+            probes += u32::from(is_probe(trial));
+            if is_probe(trial) && probes < TRIES {
+                trial.evidence.as_mut().unwrap().clean_s = 0.0;
+            }
+        });
+        assert!(matches!(answer.reasons[..], [Reason::Holds { .. }]) && probes == TRIES, "{probes} {answer:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Retrying<S> {
     invalid: u32,
     /// Whether a trial was counted at less than its load.
     counted_short: bool,
-    /// The most that the tester offered of the last load that was beyond it, other than for its own gaps.
+    /// The most that the tester offered of loads that were beyond it, other than for its own gaps.
     most_offered: Option<Fps>,
     /// By slices: time that the queue of the device takes to empty.
     drain: Drain,
@@ -222,6 +222,13 @@ impl<S: Strategy> Retrying<S> {
         }
     }
 
+    /// Keeps what the tester offered of a load that was beyond it.
+    fn see_offered(&mut self, offered: Fps) {
+        if self.most_offered.is_none_or(|most| most < offered) {
+            self.most_offered = Some(offered);
+        }
+    }
+
     /// Takes all verdicts back.
     fn begin_anew(&mut self) {
         self.strategy = self.initial.clone();
@@ -235,7 +242,7 @@ impl<S: Strategy> Retrying<S> {
     fn cap_to_offered(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
         let offered = trial.evidence.as_ref().map(|e| e.offered_fps).filter(|fps| *fps > Fps::ZERO);
         if let Some(most) = offered.filter(|most| most.get() < spec.load_fps.get() * FAR_SHORT) {
-            self.most_offered = Some(most);
+            self.see_offered(most);
             self.strategy.cap(within_tester(spec.load_fps, most, self.config.precision.get()));
         }
     }
@@ -251,9 +258,9 @@ impl<S: Strategy> Retrying<S> {
                 self.initial.cap(above);
                 self.strategy.cap(above);
             }
-            Probed::Holds => {}
+            Probed::Unclear | Probed::Holds => {}
             Probed::Works { load, offered, after_all } => {
-                self.most_offered = Some(offered);
+                self.see_offered(offered);
                 if after_all {
                     self.begin_anew();
                 }
@@ -299,7 +306,10 @@ impl<S: Strategy> Retrying<S> {
         match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
-            Some(BySlices::Short(offered)) => self.holding.refused(trial).ok_or_else(|| self.attempts.short(offered)),
+            Some(BySlices::Short(gave)) => {
+                self.strategy.passed_less(&gave);
+                Err(self.attempts.short(gave.load))
+            }
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
     }
@@ -347,7 +357,9 @@ impl<S: Strategy> Retrying<S> {
                 self.pending = None;
             }
             Ruling::BeyondTester { most_offered, disturbed } => {
-                self.most_offered = Some(most_offered).filter(|most| !disturbed && most.get() > 0.0);
+                if !disturbed && most_offered > Fps::ZERO {
+                    self.see_offered(most_offered);
+                }
                 self.strategy.cap(within_tester(spec.load_fps, most_offered, self.config.precision.get()));
                 self.pending = None;
             }

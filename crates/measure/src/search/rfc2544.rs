@@ -120,6 +120,9 @@ impl Strategy for Bisection {
         }
     }
 
+    // By slices another search halves.
+    fn passed_less(&mut self, _gave: &Gave) {}
+
     fn cap(&mut self, top: Fps) {
         if top < self.top {
             self.top = top;

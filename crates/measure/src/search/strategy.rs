@@ -30,6 +30,8 @@ pub(crate) struct Bounds {
 pub(crate) trait Strategy: Clone {
     fn next(&mut self) -> Want;
     fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave);
+    /// A trial that passed, but of which the tester offered no more than [`Gave::load`]: the device passes lower loads, too.
+    fn passed_less(&mut self, gave: &Gave);
     /// Tells the strategy that the tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;

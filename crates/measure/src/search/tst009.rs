@@ -57,6 +57,8 @@ pub struct LossVerification {
     last: u64,
     /// The lowest load of the plan, where the step is a share of the highest load.
     lowest: Option<Fps>,
+    /// Whether it is one of what the tester offers.
+    scaled: bool,
     /// Whether S[L] was tried with L = R, or the bounds crossed.
     settled: bool,
     retries: u32,
@@ -80,6 +82,7 @@ impl LossVerification {
             first: 0,
             last,
             lowest: None,
+            scaled: false,
             settled: false,
             retries,
             retries_left: retries,
@@ -119,10 +122,16 @@ impl LossVerification {
     /// The same number of steps up to a lower highest load.
     fn scale_to(&mut self, top: Fps, lowest: Fps) {
         let count = self.last + 1;
+        self.scaled = true;
         self.step = top.get() / count as f64;
         self.top = top;
         self.first = first(lowest, self.step, count);
         (self.left, self.right) = (self.first, self.last);
+    }
+
+    /// No load has passed or failed.
+    fn is_untold(&self) -> bool {
+        self.best.is_none() && self.failed.is_none()
     }
 
     fn outcome(&self) -> Outcome {
@@ -171,11 +180,25 @@ impl Strategy for LossVerification {
         self.step_from(m, passed);
     }
 
+    fn passed_less(&mut self, gave: &Gave) {
+        // Steps that are shares of a load which the tester does not reach are about to become smaller.
+        if self.is_untold() && self.lowest.is_some() && !self.scaled {
+            return;
+        }
+        // A load that failed may pass in a better moment: it stays failed.
+        let failed = self.failed.unwrap_or(u64::MAX);
+        let steps = (gave.load.get() / self.step + 1e-9).floor() as u64;
+        if let Some(index) = steps.checked_sub(1).map(|i| i.min(self.last)).filter(|i| *i >= self.first && *i < failed)
+        {
+            self.best = self.best.max(Some((index, gave.number)));
+            self.left = self.left.max((index + 1).min(self.right));
+        }
+    }
+
     fn cap(&mut self, top: Fps) {
         self.retries_left = self.retries;
         self.top_is_tester = true;
-        let untold = self.best.is_none() && self.failed.is_none();
-        if let Some(lowest) = self.lowest.filter(|lowest| untold && *lowest < top && Fps::ZERO < top) {
+        if let Some(lowest) = self.lowest.filter(|lowest| self.is_untold() && *lowest < top && Fps::ZERO < top) {
             return self.scale_to(top, lowest);
         }
         let reach = (top.get() / self.step + 1e-9).floor();

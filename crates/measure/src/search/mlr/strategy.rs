@@ -246,6 +246,12 @@ impl Strategy for Mlr {
         self.table.add(load, gave.number, Seen { duration_s, effective_s, loss_ratio });
     }
 
+    fn passed_less(&mut self, gave: &Gave) {
+        if let Some(rung) = self.ladder.below(gave.load.get()) {
+            self.aside(self.ladder.load(rung), gave);
+        }
+    }
+
     fn cap(&mut self, top: Fps) {
         self.top_is_tester = true;
         match self.ladder.below(top.get()) {
