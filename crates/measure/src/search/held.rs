@@ -81,24 +81,26 @@ impl Holding {
         }
     }
 
-    /// What that load shows.
-    pub fn probed(&mut self, passed: bool, trial: &TrialRecord) -> Probed {
+    /// What that load shows, and how much of it was offered where it passed.
+    pub fn probed(&mut self, passed: Option<Fps>, trial: &TrialRecord) -> Probed {
         let (load, offered) = self.beyond;
         if std::mem::take(&mut self.measures) {
             let rate = self.rate().unwrap_or(offered.get());
             return Probed::Waits(Fps::from_raw((rate * (1.0 + ABOVE)).round().min(load.get())));
         }
         self.tries += 1;
-        if !passed && self.tries < TRIES {
+        if passed.is_none() && self.tries < TRIES {
             return Probed::Unclear;
         }
         self.probes += 1;
         self.tries = 0;
-        let Some(busy) = busy(trial).filter(|busy| passed && *busy < WAITING) else {
+        let Some((seen, busy)) = passed.zip(busy(trial)).filter(|(_, busy)| *busy < WAITING) else {
             self.calls = Calls::Works;
             return Probed::Works { load, offered, after_all: self.probes > 1 };
         };
-        self.calls = Calls::Holds(Waiting { load: trial.spec.load_fps.get(), busy, ..Waiting::default() });
+        let load = trial.spec.load_fps.get();
+        let short = (1.0 - seen.get() / load).max(0.0);
+        self.calls = Calls::Holds(Waiting { load, busy, short, ..Waiting::default() });
         self.measures = self.probes == 1;
         Probed::Holds
     }
@@ -141,6 +143,13 @@ impl Holding {
         let lost = ((loss_ratio * e.offered as f64).ceil() as u64).max(e.lost);
         let clean = e.is_clean(trial.spec.duration_s);
         (loss_ratio > 0.0 && clean).then(|| Gave { effective_s: e.clean_s, lost, loss_ratio, ..Gave::whole(trial) })
+    }
+
+    /// A load that failed, and what the tester does not offer for moments that no slice shows, in which the device is not held: it may
+    /// do so much more.
+    pub fn seen(&self, failed: Fps) -> Fps {
+        let short = self.waiting().map_or(0.0, |waiting| waiting.short);
+        Fps::from_raw(failed.get() * (1.0 + short))
     }
 
     /// What to say of a device that waits.

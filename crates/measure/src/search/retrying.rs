@@ -23,6 +23,8 @@ use crate::{
 
 /// Where the tester offers less than this share of a load in slices that count, one trial says that it cannot offer it.
 const FAR_SHORT: f64 = 0.5;
+/// Where it offers at least this share of a load that is not beyond it, what was offered counts.
+const INCIDENTAL: f64 = 0.97;
 
 /// A strategy with what every search needs around it: invalid trials repeated within a bound, loads beyond the tester
 /// cut off, a DUT that forwards nothing recognised, one that was away told from a load too high, trials and time bounded.
@@ -103,6 +105,7 @@ impl<S: Clone> Retrying<S> {
 impl<S: Strategy> Retrying<S> {
     fn answer(&self, outcome: Outcome, reason: Option<Reason>) -> Answer {
         let mut bounds = self.strategy.bounds();
+        bounds.upper = bounds.upper.map(|failed| self.holding.seen(failed));
         let (mut outcome, mut reason) = (outcome, reason);
         if outcome == Outcome::TesterLimited && self.is_in_calls() {
             reason = reason.or(Some(Reason::InCalls { alone: self.config.kernel_pair }));
@@ -251,9 +254,8 @@ impl<S: Strategy> Retrying<S> {
     /// can be shown to fail then.
     fn probed(&mut self, spec: &TrialSpec, trial: &TrialRecord) {
         self.pending = None;
-        let gave = self.weigh(spec, trial);
-        let passed = gave.is_ok_and(|gave| self.meets_all(spec, &gave));
-        match self.holding.probed(passed, trial) {
+        let passed = self.weigh(spec, trial).ok().filter(|gave| self.meets_all(spec, gave));
+        match self.holding.probed(passed.map(|gave| gave.load), trial) {
             Probed::Waits(above) => {
                 self.initial.cap(above);
                 self.strategy.cap(above);
@@ -306,12 +308,20 @@ impl<S: Strategy> Retrying<S> {
         match by_slices.then(|| Gave::by_slices(trial, most, &self.busiest)) {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
+            // It offers more at times, so that this load is not beyond it.
+            Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => Ok(gave),
             Some(BySlices::Short(gave)) => {
                 self.strategy.passed_less(&gave);
                 Err(self.attempts.short(gave.load))
             }
             Some(BySlices::Unclear) => Err(self.attempts.unclear(trial)),
         }
+    }
+
+    /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
+    fn is_incidental(&self, load: Fps, offered: Fps) -> bool {
+        let offers = self.most_offered.is_some_and(|most| most >= load);
+        offers && offered.get() >= load.get() * INCIDENTAL && self.strategy.counts_less()
     }
 
     /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was
@@ -354,6 +364,7 @@ impl<S: Strategy> Retrying<S> {
             Ruling::BeyondTester { most_offered, disturbed: false }
                 if self.holding.probes(spec.load_fps, most_offered, &self.config) =>
             {
+                self.see_offered(most_offered);
                 self.pending = None;
             }
             Ruling::BeyondTester { most_offered, disturbed } => {

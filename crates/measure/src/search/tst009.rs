@@ -102,6 +102,12 @@ impl LossVerification {
         Fps::from_raw(((index + 1) as f64 * self.step).min(self.top.get()))
     }
 
+    /// The highest load of the search that is not above this one.
+    fn below(&self, load: Fps) -> Option<u64> {
+        let steps = (load.get() / self.step + 1e-9).floor() as u64;
+        steps.checked_sub(1).map(|index| index.min(self.last)).filter(|index| *index >= self.first)
+    }
+
     fn middle(&self) -> u64 {
         self.left + (self.right - self.left) / 2
     }
@@ -173,7 +179,9 @@ impl Strategy for LossVerification {
         }
         self.retries_left = self.retries;
         if passed {
-            self.best = self.best.max(Some((m, gave.number)));
+            // Of bursts it is a length that counts.
+            let shown = if self.lowest.is_some() { self.below(gave.load).map(|i| i.min(m)) } else { Some(m) };
+            self.best = self.best.max(shown.map(|index| (index, gave.number)));
         } else {
             self.failed = Some(self.failed.map_or(m, |f| f.min(m)));
         }
@@ -182,17 +190,17 @@ impl Strategy for LossVerification {
 
     fn passed_less(&mut self, gave: &Gave) {
         // Steps that are shares of a load which the tester does not reach are about to become smaller.
-        if self.is_untold() && self.lowest.is_some() && !self.scaled {
-            return;
-        }
+        let about = self.is_untold() && self.lowest.is_some() && !self.scaled;
         // A load that failed may pass in a better moment: it stays failed.
         let failed = self.failed.unwrap_or(u64::MAX);
-        let steps = (gave.load.get() / self.step + 1e-9).floor() as u64;
-        if let Some(index) = steps.checked_sub(1).map(|i| i.min(self.last)).filter(|i| *i >= self.first && *i < failed)
-        {
+        if let Some(index) = self.below(gave.load).filter(|i| !about && *i < failed) {
             self.best = self.best.max(Some((index, gave.number)));
             self.left = self.left.max((index + 1).min(self.right));
         }
+    }
+
+    fn counts_less(&self) -> bool {
+        true
     }
 
     fn cap(&mut self, top: Fps) {
