@@ -49,6 +49,8 @@ pub struct Retrying<S> {
     invalid: u32,
     /// Whether a trial was counted at less than its load.
     counted_short: bool,
+    /// The largest share that the tester did not offer of a load that passed and is not beyond it.
+    short: f64,
     /// The most that the tester offered of loads that were beyond it, other than for its own gaps.
     most_offered: Option<Fps>,
     /// By slices: time that the queue of the device takes to empty.
@@ -87,6 +89,7 @@ impl<S: Clone> Retrying<S> {
             trials: Vec::new(),
             invalid: 0,
             counted_short: false,
+            short: 0.0,
             most_offered: None,
             drain: Drain::default(),
             clean_s: 0.0,
@@ -106,6 +109,11 @@ impl<S: Strategy> Retrying<S> {
     fn answer(&self, outcome: Outcome, reason: Option<Reason>) -> Answer {
         let mut bounds = self.strategy.bounds();
         bounds.upper = bounds.upper.map(|failed| self.holding.seen(failed));
+        // The loads of goals are those that were asked for; others count at what was offered.
+        if self.strategy.tolerated_loss().is_some() {
+            let shown = |load: Fps| Fps::from_raw(load.get() * (1.0 - self.short));
+            bounds.lower = bounds.lower.map(|(load, number)| (shown(load), number));
+        }
         let (mut outcome, mut reason) = (outcome, reason);
         if outcome == Outcome::TesterLimited && self.is_in_calls() {
             reason = reason.or(Some(Reason::InCalls { alone: self.config.kernel_pair }));
@@ -309,7 +317,10 @@ impl<S: Strategy> Retrying<S> {
             None => self.whole(spec, trial),
             Some(BySlices::Counts(gave)) => Ok(gave),
             // It offers more at times, so that this load is not beyond it.
-            Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => Ok(gave),
+            Some(BySlices::Short(gave)) if self.is_incidental(spec.load_fps, gave.load) => {
+                self.short = self.short.max(1.0 - gave.load.get() / spec.load_fps.get());
+                Ok(gave)
+            }
             Some(BySlices::Short(gave)) => {
                 self.strategy.passed_less(&gave);
                 Err(self.attempts.short(gave.load))
@@ -320,8 +331,7 @@ impl<S: Strategy> Retrying<S> {
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
     fn is_incidental(&self, load: Fps, offered: Fps) -> bool {
-        let offers = self.most_offered.is_some_and(|most| most >= load);
-        offers && offered.get() >= load.get() * INCIDENTAL && self.strategy.counts_less()
+        self.most_offered.is_some_and(|most| most >= load) && offered.get() >= load.get() * INCIDENTAL
     }
 
     /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was

@@ -32,10 +32,6 @@ pub(crate) trait Strategy: Clone {
     fn verdict(&mut self, load: Fps, passed: bool, gave: &Gave);
     /// A trial that passed, but of which the tester offered no more than [`Gave::load`]: the device passes lower loads, too.
     fn passed_less(&mut self, gave: &Gave);
-    /// Whether the verdict of a trial that passed may be told with a lower [`Gave::load`], which then counts.
-    fn counts_less(&self) -> bool {
-        false
-    }
     /// Tells the strategy that the tester cannot offer more than `top`.
     fn cap(&mut self, top: Fps);
     fn bounds(&self) -> Bounds;

@@ -199,10 +199,6 @@ impl Strategy for LossVerification {
         }
     }
 
-    fn counts_less(&self) -> bool {
-        true
-    }
-
     fn cap(&mut self, top: Fps) {
         self.retries_left = self.retries;
         self.top_is_tester = true;
