@@ -14,6 +14,8 @@ const FIRST_DRAIN_S: f64 = 0.2;
 const DRAIN_MARGIN: f64 = 2.0;
 /// Share by which the tester may fall short of a load in the slices that count.
 const SHORT: f64 = 2e-3;
+/// Frames that the slices that count may hold fewer by where they are cut off.
+const CUT_OFF: f64 = 2.0;
 /// Time kept busy that tells a rate, seconds.
 pub(super) const SATURATED_S: f64 = 2e-3;
 /// Relative error of a rate that is known well.
@@ -131,7 +133,8 @@ impl Gave {
         }
         let lost = e.lost.max((kept * offered).round() as u64);
         let gave = Self { effective_s: e.clean_s, lost, loss_ratio, ..Self::whole(trial) };
-        match loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - SHORT) {
+        let short = SHORT.max(CUT_OFF / offered);
+        match loss_ratio <= passing && e.offered_fps.get() < spec.load_fps.get() * (1.0 - short) {
             true => BySlices::Short(Self { load: e.offered_fps, ..gave }),
             false => BySlices::Counts(gave),
         }

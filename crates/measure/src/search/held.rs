@@ -154,7 +154,7 @@ impl Holding {
 
     /// What to say of a device that waits.
     pub fn note(&self) -> Option<Reason> {
-        let Waiting { load, busy, .. } = self.waiting()?;
+        let Waiting { load, busy, .. } = self.waiting().filter(|_| self.rate().is_some())?;
         Some(Reason::Holds { load: Fps::from_raw(load.round()), busy: Ratio::new(busy).ok()? })
     }
 

@@ -141,18 +141,19 @@ impl LossVerification {
     }
 
     fn outcome(&self) -> Outcome {
-        match self.best {
-            Some((best, _)) if best == self.last && self.failed != Some(best + 1) => {
-                if self.top_is_tester {
+        match (self.best, self.failed) {
+            // No load failed: the last one passed, or as much as the tester offered of it.
+            (Some((best, _)), failed) if failed.is_none() || best == self.last && failed != Some(best + 1) => {
+                if self.top_is_tester || best < self.last {
                     Outcome::TesterLimited
                 } else {
                     Outcome::AtMaximum
                 }
             }
-            Some(_) => Outcome::Found,
+            (Some(_), _) => Outcome::Found,
             // The tester offered no load in full: no statement about the DUT.
-            None if self.failed.is_none() => Outcome::Inconclusive,
-            None => Outcome::BelowMinimum,
+            (None, None) => Outcome::Inconclusive,
+            (None, Some(_)) => Outcome::BelowMinimum,
         }
     }
 }
