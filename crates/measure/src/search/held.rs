@@ -257,6 +257,21 @@ mod tests {
     }
 
     #[test]
+    fn moments_in_which_the_tester_does_not_send_leave_their_share_open() {
+        for method in [Method::Tst009, Method::Mlrsearch] {
+            let answer = found(method, Some(0.45), |_, trial| {
+                if let Some(e) = trial.evidence.as_mut().filter(|_| trial.spec.load_fps.get() < RATE) {
+                    e.offered_fps = Fps::from_raw(e.offered_fps.get() * 0.99);
+                }
+            });
+            let (lower, upper) = ends(&answer);
+            assert!((0.97..0.991).contains(&lower) && (1.01..1.025).contains(&upper), "{method:?}: {lower} {upper}");
+            assert!(answer.reasons.iter().any(|reason| matches!(reason, Reason::Holds { .. })), "{answer:?}");
+            assert_eq!(answer.throughput, answer.interval.unwrap().lower_fps, "{answer:?}");
+        }
+    }
+
+    #[test]
     fn a_trial_that_was_disturbed_is_made_again() {
         let mut probes = 0;
         let answer = found(Method::Tst009, Some(0.45), |_, trial| {

@@ -145,3 +145,23 @@ fn a_search_that_halves_says_how_far_it_came() {
     let whole = find(900);
     assert!(width(&whole) < reached && missed(&whole).is_empty(), "{whole:?}");
 }
+
+#[test]
+fn a_tester_that_misses_moments_of_a_load_is_not_the_limit() {
+    for method in [Method::Tst009, Method::Mlrsearch] {
+        let mut world = World::new(7.777e6, 128.0, 3);
+        let mut search = for_config(world.config(method));
+        while let Step::Run(spec) = search.next() {
+            let mut trial = world.run(&spec);
+            if let Some(e) = trial.evidence.as_mut().filter(|_| spec.load_fps.get() < 7.777e6) {
+                e.offered_fps = Fps::from_raw(e.offered_fps.get() * 0.99);
+            }
+            search.report(&trial);
+        }
+        let answer = search.so_far();
+        assert_eq!(answer.outcome, Outcome::Found, "{method:?}: {answer:?}");
+        let (lower, upper) = ends(&answer, 7.777e6);
+        // A step of TST009 is 4 % here.
+        assert!((0.92..1.0).contains(&lower) && (1.0..1.02).contains(&upper), "{method:?}: {lower} {upper}");
+    }
+}

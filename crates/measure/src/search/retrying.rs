@@ -49,6 +49,8 @@ pub struct Retrying<S> {
     invalid: u32,
     /// Whether a trial was counted at less than its load.
     counted_short: bool,
+    /// By slices: the most that the tester was seen to offer.
+    offers: Fps,
     /// The largest share that the tester did not offer of a load that passed and is not beyond it.
     short: f64,
     /// The most that the tester offered of loads that were beyond it, other than for its own gaps.
@@ -89,6 +91,7 @@ impl<S: Clone> Retrying<S> {
             trials: Vec::new(),
             invalid: 0,
             counted_short: false,
+            offers: Fps::ZERO,
             short: 0.0,
             most_offered: None,
             drain: Drain::default(),
@@ -302,6 +305,7 @@ impl<S: Strategy> Retrying<S> {
             self.clean_s += e.clean_s;
             self.aside_s += e.aside_s;
             self.drain.see(e);
+            self.offers = if e.offered_fps > self.offers { e.offered_fps } else { self.offers };
         }
         // A trial without a received frame says so whoever was away.
         let by_slices = spec.by_slices && trial.received() > 0;
@@ -331,7 +335,7 @@ impl<S: Strategy> Retrying<S> {
 
     /// Whether the tester offered a little less than this load only for moments that no slice shows: it did offer as much.
     fn is_incidental(&self, load: Fps, offered: Fps) -> bool {
-        self.most_offered.is_some_and(|most| most >= load) && offered.get() >= load.get() * INCIDENTAL
+        self.offers >= load && offered.get() >= load.get() * INCIDENTAL
     }
 
     /// What a whole trial gave. One that passed at less than its load, since the tester offered no more, counts at what was
@@ -374,7 +378,6 @@ impl<S: Strategy> Retrying<S> {
             Ruling::BeyondTester { most_offered, disturbed: false }
                 if self.holding.probes(spec.load_fps, most_offered, &self.config) =>
             {
-                self.see_offered(most_offered);
                 self.pending = None;
             }
             Ruling::BeyondTester { most_offered, disturbed } => {

@@ -229,3 +229,71 @@ impl Strategy for LossVerification {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loads of 10 to 1,000 fps.
+    fn search() -> LossVerification {
+        let lowest = Some(Fps::from_raw(10.0));
+        LossVerification { lowest, ..LossVerification::over(10.0, 100, 0, None) }
+    }
+
+    fn gave(load: f64, number: u32) -> Gave {
+        let load = Fps::from_raw(load);
+        Gave { number, purpose: Purpose::Search, duration_s: 1.0, effective_s: 1.0, load, lost: 0, loss_ratio: 0.0 }
+    }
+
+    fn best(search: &LossVerification) -> Option<(f64, u32)> {
+        search.bounds().lower.map(|(load, number)| (load.get(), number))
+    }
+
+    #[test]
+    fn a_load_that_passed_counts_at_what_was_offered() {
+        let mut search = search();
+        search.verdict(Fps::from_raw(500.0), true, &gave(487.0, 1));
+        assert_eq!(best(&search), Some((480.0, 1)));
+        assert!(matches!(search.next(), Want::Load(load, _) if load.get() > 500.0), "it goes on above it");
+        search.verdict(Fps::from_raw(750.0), true, &gave(4.0, 2));
+        assert_eq!(best(&search), Some((480.0, 1)));
+        // Of a burst it is the length.
+        let mut bursts = LossVerification::over(10.0, 100, 0, None);
+        bursts.verdict(Fps::from_raw(500.0), true, &gave(3.0, 1));
+        assert_eq!(best(&bursts), Some((500.0, 1)));
+    }
+
+    #[test]
+    fn a_load_that_was_not_offered_shows_the_loads_below() {
+        let mut unscaled = search();
+        unscaled.passed_less(&gave(487.0, 1));
+        assert_eq!(best(&unscaled), None, "its steps are about to become smaller");
+        unscaled.cap(Fps::from_raw(400.0));
+        unscaled.passed_less(&gave(3.0, 2));
+        assert_eq!(best(&unscaled), None, "below the lowest");
+        unscaled.passed_less(&gave(203.0, 3));
+        assert_eq!(best(&unscaled), Some((200.0, 3)));
+        assert!(matches!(unscaled.next(), Want::Load(load, _) if load.get() > 200.0));
+        unscaled.passed_less(&gave(103.0, 4));
+        assert_eq!(best(&unscaled), Some((200.0, 3)), "no less than before");
+        let mut failed = search();
+        failed.verdict(Fps::from_raw(500.0), false, &gave(500.0, 1));
+        failed.passed_less(&gave(500.0, 2));
+        assert_eq!(best(&failed), None, "what failed stays failed");
+        failed.passed_less(&gave(499.0, 3));
+        assert_eq!(best(&failed), Some((490.0, 3)));
+    }
+
+    #[test]
+    fn without_a_load_that_failed_the_tester_is_the_limit() {
+        let all_pass = |mut search: LossVerification, offered: f64| {
+            while let Want::Load(load, _) = search.next() {
+                search.verdict(load, true, &gave(load.get() * offered, 1));
+            }
+            search.outcome()
+        };
+        assert_eq!(all_pass(search(), 1.0), Outcome::AtMaximum);
+        assert_eq!(all_pass(search(), 0.98), Outcome::TesterLimited);
+        assert_eq!(all_pass(LossVerification { top_is_tester: true, ..search() }, 1.0), Outcome::TesterLimited);
+    }
+}
