@@ -308,7 +308,7 @@ mod tests {
         assert!(matches!(answer.reasons[..], [Reason::Holds { .. }]), "{answer:?}");
     }
 
-    /// What a bucket of tokens of so many frames lets through beyond the rate.
+    /// What a bucket of tokens of N frames lets through beyond the rate.
     fn with_bucket(trial: &mut TrialRecord, frames: f64) {
         let (load, seconds) = (trial.spec.load_fps.get(), trial.spec.duration_s);
         let Some(e) = trial.evidence.as_mut().filter(|_| load > RATE) else { return };
